@@ -11,7 +11,7 @@ LONG := bake::several::opensearch_2_19 bake::several::elasticsearch_8_19 bake_ki
 # scripts/readme.sh and the Python package are plain builds.
 FULL := --locked --workspace --features $(MORE)
 
-.PHONY: build release demo test check odd-files unit fmt lint docs purity servers jackson readme python python-spark python-hadoop python-ray wheel instructions chaos tools reference fuzz bench bench-peers bench-tools
+.PHONY: build release demo test check odd-files unit fmt lint docs deny features purity servers jackson readme python python-spark python-hadoop python-ray wheel instructions chaos tools reference fuzz bench bench-peers bench-tools
 
 build: ## the plain release build
 	cargo build --locked --release -p inrush-cli
@@ -26,7 +26,7 @@ demo: ## real flights into a local OpenSearch node, a report and a query
 	$(MAKE) build
 	scripts/demo.sh
 
-CHECK := fmt lint docs purity unit
+CHECK := fmt lint docs deny features purity unit
 test: ## everything, and the seconds of each part at the end; INRUSH_SECONDS=FILE also writes CSV
 	scripts/parts.sh tools $(CHECK) instructions servers jackson readme odd-files python python-spark python-hadoop python-ray
 
@@ -40,8 +40,14 @@ lint:
 	cargo clippy --locked --workspace --all-targets --all-features -- -D warnings
 	cargo clippy --locked --workspace --test servers --all-features -- -D warnings
 
-docs:
-	RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --all-features --no-deps --quiet
+docs: ## documentation without warnings, and the public surface compared with api/
+	scripts/docs.sh
+
+deny: ## licences, sources and versions of all crates
+	scripts/deny.sh
+
+features: ## each feature of the formats by itself; the other checks have all features
+	scripts/features.sh
 
 purity:
 	scripts/purity.sh

@@ -9,8 +9,7 @@ seconds=${1:-60}
 targets=("${@:2}")
 [ ${#targets[@]} -gt 0 ] || targets=(reply lines dead_letters smile types)
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/inrush
-tool=$cache/tools/bin/cargo-fuzz
-[ -x "$tool" ] || cargo install --locked --quiet --root "$cache/tools" --version 0.13.2 cargo-fuzz
+tool=$(../scripts/tool.sh cargo-fuzz 0.13.2)/cargo-fuzz
 export RUSTC_BOOTSTRAP=1 CARGO_TARGET_DIR=$cache/fuzz/target
 for target in "${targets[@]}"; do
   corpus=$cache/fuzz/corpus/$target

@@ -1,4 +1,4 @@
-"""Loads data into Elasticsearch and OpenSearch as fast as the cluster can take it, and accounts for every single document."""
+"""Loads data into Elasticsearch and OpenSearch as fast as the cluster can take it, and accounts for every document."""
 
 from ._errors import CheckFailed, ClusterError, Incomplete, InrushError, LoadError, LoadFailed, SourceError, UsageError
 from ._inrush import __version__

@@ -1,4 +1,4 @@
-"""The few requests to a cluster that are made in Python: what a driver does around the bakes of its executors."""
+"""The few requests to a cluster from Python: those of a driver before and after the bakes of its executors."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ._errors import ClusterError, InrushError, UsageError
 from ._options import Options
 
 _EXPLAINED_BY = 2000
-"""Characters of what a cluster has said."""
+"""The most characters of a cluster's answer in an error."""
 _PATIENCE_S = 300.0
 _PAUSE_S = 1.0
 _TRIES_MAX = 5
@@ -24,11 +24,11 @@ _PASSING = (429, 502, 503, 504)
 
 
 class _NoAnswer(ClusterError):
-    """The cluster did not answer, or could not then. What was asked of it may be done all the same."""
+    """The cluster did not answer, or was not able to. It may have executed the request nevertheless."""
 
 
 class Cluster:
-    """A cluster by the addresses of its nodes. A node that does not answer is followed by the next one, for some minutes."""
+    """A cluster by the addresses of its nodes. If a node does not answer, the next one is tried, for some minutes."""
 
     def __init__(self, urls: Iterable[str], options: Options) -> None:
         self._urls = [url.rstrip("/") for url in urls]
@@ -47,11 +47,11 @@ class Cluster:
             self._tls.verify_mode = ssl.CERT_NONE
 
     def behind(self, name: str, patience: float = _PATIENCE_S) -> list[str]:
-        """The indices that the alias stands for now."""
+        """The indices behind the alias now."""
         if found := self._ask("GET", f"_alias/{name}", patience=patience):
             return sorted(found)
         if self._ask("GET", name, patience=patience) is not None:
-            raise UsageError(f"{name} is an index; an alias is made of this name, so choose another one, or delete the index")
+            raise UsageError(f"{name} is an index, but it has to be the name of an alias; choose another name, or delete the index")
         return []
 
     def indices(self, prefix: str) -> list[str]:
@@ -66,7 +66,7 @@ class Cluster:
         return int(self._ask("GET", f"{index}/_count")["count"])
 
     def publish(self, alias: str, before: list[str], after: list[str]) -> None:
-        """Moves the alias in one request, so that nobody sees a part of it. Whether that was done is asked where there was no answer."""
+        """Moves the alias in one atomic request. If there is no answer, asks the cluster whether the alias was moved."""
         problem: InrushError | None = None
         for _ in range(_TRIES_MAX):
             try:
@@ -84,7 +84,7 @@ class Cluster:
                 return
             if not isinstance(problem, _NoAnswer) or now != before:
                 break
-        raise ClusterError(f"{problem}; the alias {alias} was not seen to stand for {', '.join(after)}, which are kept: see GET /_alias/{alias}")
+        raise ClusterError(f"{problem}; it is unknown whether the alias {alias} points to {', '.join(after)}, which are kept: see GET /_alias/{alias}")
 
     def _ask(self, method: str, path: str, body: Any = None, patience: float = _PATIENCE_S) -> Any:
         end = time.monotonic() + patience
@@ -111,7 +111,7 @@ class Cluster:
             kind = _NoAnswer if error.code in _PASSING else ClusterError
             raise kind(f"{what}: {error.code} {error.read()[:_EXPLAINED_BY].decode(errors='replace')}") from None
         except (OSError, http.client.HTTPException, ValueError) as error:
-            # A certificate does not become better.
+            # A wrong certificate stays wrong, so there is no retry.
             is_refused = isinstance(getattr(error, "reason", None), ssl.SSLCertVerificationError)
             raise (ClusterError if is_refused else _NoAnswer)(f"{what}: {error}") from None
 

@@ -9,11 +9,11 @@ if TYPE_CHECKING:
 
 
 class InrushError(Exception):
-    """What everything that inrush raises is."""
+    """The base class of all exceptions of inrush."""
 
 
 class UsageError(InrushError, ValueError):
-    """An option is wrong or does not fit the others; nothing was done."""
+    """An option is wrong or contradicts another one. Nothing was done."""
 
 
 class SourceError(InrushError):
@@ -21,11 +21,11 @@ class SourceError(InrushError):
 
 
 class ClusterError(InrushError):
-    """The cluster cannot be reached, refuses, or is not ready; nothing was sent."""
+    """The cluster cannot be reached, refuses the load, or is not ready. Nothing was sent."""
 
 
 class LoadError(InrushError):
-    """A load did not end well; `report` says how far it came."""
+    """A load did not succeed. `report` has its results."""
 
     def __init__(self, report: Report) -> None:
         super().__init__(report.problem or report.status)
@@ -36,11 +36,11 @@ class LoadError(InrushError):
 
 
 class LoadFailed(LoadError):
-    """It could not go on, or was stopped."""
+    """The load could not continue, or was stopped."""
 
 
 class Incomplete(LoadError):
-    """It came to its end, and some documents are not in: `report.failed` has the dead letters."""
+    """The load ended, but some documents are not in. `report.failed` has the dead letters."""
 
 
 class CheckFailed(LoadError):

@@ -1,8 +1,9 @@
-"""A load that is spread over several processes: what runs once, and what runs for each part.
+"""A load that is spread over several processes: the job that runs once, and the parts.
 
-The job is a load without documents of its own. It looks at the cluster, makes the index, changes its settings and puts them back,
-and counts at the end. Parts are loads that leave settings alone, whose reports the job takes in. They share the cluster as any loaders
-do: each one's tuner gives way; a limit of requests in flight is divided among those that run at once.
+The job is a load without documents of its own. It checks the cluster, creates the index, changes its settings and puts
+them back, and counts at the end. Parts are loads that do not change settings. The job adds up their reports. Parts share
+the cluster as any loaders do: the tuner of each one adapts. A limit of requests in flight is divided among the parts that
+run at once.
 """
 
 from __future__ import annotations
@@ -22,22 +23,22 @@ from ._progress import Progress
 from ._report import Report
 from ._running import Running
 
-# Dead letters that a part sends along, bytes; there are few, or something is wrong with all documents.
+# The most bytes of dead letters that a part sends to the driver. More mean that all documents have a problem.
 _LETTERS_BYTES_MAX = 1 << 20
 
-# What a job of several processes cannot do, and why.
+# Options that a job of several processes cannot have, with the reasons.
 _REFUSED = {
-    "alias": "a swap ends a load of one process; load into a new index, then move the alias",
+    "alias": "only a load of one process can swap; load into a new index, then move the alias",
     "durability": "each part would have to wait for flushes of the others",
-    "id_from": "documents of one part know nothing of the others'; name the field that holds the id with id",
-    "resume": "what is to be done again is the framework's to know; give ids, and run the job again",
-    "once": "what is to be done again is the framework's to know; give ids, and run the job again",
+    "id_from": "a part cannot count the documents of other parts; name the field that holds the id with id",
+    "resume": "the framework repeats failed tasks; give ids, and run the job again",
+    "once": "the framework repeats failed tasks; give ids, and run the job again",
     "from_dead_letters": "dead letters are few; load them with inrush.load",
     "map": "no part sees all documents; give a mapping",
     "max_rate": "each part would have a rate of its own; limit the requests with in_flight",
     "trace": "each part has a tuner of its own",
 }
-# What is done once, by the job.
+# Options of steps that only the job does.
 _ONCE = (
     "mapping",
     "settings",
@@ -57,14 +58,14 @@ _ONCE = (
 
 @dataclass
 class Part:
-    """What one part did; small enough to be sent to the job."""
+    """The result of one part, small enough to be sent to the job."""
 
     report: dict[str, Any]
     letters: list[str]
-    """Lines of its dead-letter file."""
+    """Lines of the part's dead-letter file."""
     letters_left_out: int
     repeated: bool
-    """An earlier attempt at this part may have loaded some of its documents, or another one may run beside it."""
+    """Whether an earlier attempt may have loaded some of the documents, or another attempt may run at the same time."""
 
     def to_json(self) -> str:
         return json.dumps(self.__dict__)
@@ -75,7 +76,7 @@ class Part:
 
 
 def check(options: Options) -> Options:
-    """Refuses what several processes cannot do together."""
+    """Refuses options that a job of several processes cannot have."""
     for name, why in _REFUSED.items():
         if options.table.get(name) not in (None, False):
             raise UsageError(f"{name} is not possible for a load of several processes: {why}")
@@ -83,8 +84,8 @@ def check(options: Options) -> Options:
 
 
 def part_options(options: Options, tasks: int | None, with_job: bool) -> Options:
-    """The options of a part of which `tasks` run at once."""
-    # A part may be empty where the whole is not.
+    """The options of a part, if `tasks` parts run at once."""
+    # A part may be empty although the job is not.
     changes: dict[str, Any] = {"leave_settings": True, "no_verify": True, "dead_letters": None, "allow_empty": True}
     if with_job:
         changes.update(dict.fromkeys(_ONCE))
@@ -92,17 +93,17 @@ def part_options(options: Options, tasks: int | None, with_job: bool) -> Options
     if in_flight is not None:
         if tasks is None:
             raise UsageError(
-                "in_flight is the limit of all tasks together; say how many run at once with tasks, or leave it to the tuner"
+                "in_flight is the limit of all tasks together; give the number of tasks that run at once with tasks, or leave in_flight out"
             )
         changes["in_flight"] = max(1, int(in_flight) // max(1, tasks))
-    # A task that is run again meets what its first attempt has created: equal content is no conflict.
+    # A task that runs again finds the documents of its first attempt: equal content is not a conflict.
     if options.table.get("action") == "create" and options.table.get("on_conflict") is None:
         changes["on_conflict"] = "compare"
     return options.but(**changes)
 
 
 def load_part(options: Options, feed: Callable[[Any], bool], repeated: bool, name: str) -> Part:
-    """Loads one part, which `feed` hands over. Raises where it could not go on, so that the framework runs it again."""
+    """Loads one part, whose documents `feed` adds. Raises if the load could not continue, so that the framework runs it again."""
     with tempfile.TemporaryDirectory(prefix="inrush-") as folder:
         letters = os.path.join(folder, "dead-letters.ndjson")
         running = Running(options.but(dead_letters=letters), None, name=name, progress=False)
@@ -120,7 +121,7 @@ def load_part(options: Options, feed: Callable[[Any], bool], repeated: bool, nam
 
 
 def letters_of(path: str | None) -> tuple[list[str], int]:
-    """The lines of a dead-letter file, as far as they are sent to the driver, and how many more there are."""
+    """The lines of a dead-letter file that are sent to the driver, and the number of further lines."""
     if path is None:
         return [], 0
     kept: list[str] = []
@@ -136,7 +137,7 @@ def letters_of(path: str | None) -> tuple[list[str], int]:
 
 
 class Job:
-    """The part that runs once. It begins with `start` and ends with `finish`."""
+    """The job, which runs once, from `start` to `finish`."""
 
     def __init__(self, options: Options, *, expected_bytes: int | None, progress: Progress, name: str) -> None:
         self.options = check(options)
@@ -148,11 +149,11 @@ class Job:
         self._notes: list[str] = []
 
     def start(self) -> None:
-        """Looks at the cluster, makes the index, and changes its settings as far as `expected_bytes` are worth it."""
-        # Its own dead letters would be none; those of the parts are written at the end.
+        """Checks the cluster, creates the index, and changes its settings if `expected_bytes` are enough."""
+        # The job has no dead letters of its own. Those of the parts are written at the end.
         once = self.options.but(dead_letters=None, in_flight=None, id=None, routing=None, version=None, action=None, on_conflict=None)
         self._running = Running(once, None, name=self._name, expected_bytes=self._expected_bytes, progress=self._progress)
-        # The settings are changed when it begins to wait for documents; parts begin after that.
+        # The settings have changed when the load waits for documents. Parts begin after that.
         while self._running.load.progress()["phase"] == "starting" and self._running.poll(0.02) is None:
             pass
 
@@ -161,22 +162,22 @@ class Job:
         return self._running is not None
 
     def absorb(self, part: Part) -> None:
-        """Takes in what a part did. Each part has to be given once: the attempt that counts."""
-        assert self._running is not None, "a job takes in parts after its start"
+        """Adds the result of a part. Add each part once, with the attempt that counts."""
+        assert self._running is not None, "call start() before absorb()"
         report = part.report
         if part.repeated:
-            # What this attempt has updated another one may have created.
+            # Another attempt may have created the documents that this one has updated.
             report["uncertain_updates"] += report["docs_updated"]
             report["uncertain_deletes"] += report["docs_not_found"]
         self._running.load.absorb(json.dumps(report))
         self._letters += part.letters
         if part.letters_left_out:
-            self._notes.append(f"{part.letters_left_out:,} dead letters of one task are not in the file: they were more than 1 MiB")
+            self._notes.append(f"{part.letters_left_out:,} dead letters of one task are not in the file, which takes at most 1 MiB from each task")
         self._notes += report["warnings"]
 
     def finish(self, failure: BaseException | str | None = None) -> Report:
-        """Puts the settings back, counts, and returns the report of the whole."""
-        assert self._running is not None, "a job ends after its start"
+        """Puts the settings back, counts, and returns the report of the job."""
+        assert self._running is not None, "call start() before finish()"
         if failure is None:
             self._running.load.end()
         else:

@@ -35,21 +35,21 @@ def load(
     `source` is one of:
 
     - paths, globs and URLs as on the command line: a str, a `pathlib.Path`, or a list of them;
-    - an iterable of dicts, or of JSON objects as bytes or str; generators are asked for more when there is room;
-    - what speaks Arrow (`__arrow_c_stream__` or `__arrow_c_array__`): pyarrow, polars, pandas, DuckDB, DataFusion; or an iterable of
-      such record batches. The values are not copied through Python objects.
+    - an iterable of dicts, or of JSON objects as bytes or str; a generator is advanced only when there is room;
+    - Arrow data (an object with `__arrow_c_stream__` or `__arrow_c_array__`) of pyarrow, polars, pandas, DuckDB or DataFusion,
+      or an iterable of record batches. Values are not converted to Python objects.
 
     `options` are the long flags of `inrush load` with underscores: `id="customer_no"`, `batch_bytes="4MiB"`, `in_flight=8`, `recreate=True,
     yes=True`. `mapping` and `settings` may be dicts; `password`, `api_key` and `bearer` secrets. Without `to` the local OpenSearch node
-    is used where it runs; `to="local"` starts it.
+    is used if it runs; `to="local"` starts it.
 
-    `progress`: True, False, a function that is called with a dict five times a second, or None, the default: in terminals and
-    notebooks. `name` is what reports call documents that are not files. `expected_bytes`: about how many bytes such documents have; the
-    settings of the index are changed for large loads only.
+    `progress`: True, False, a function that is called with a dict five times per second, or None (default), which shows
+    progress in terminals and notebooks. `name` is the name in reports for documents that are not files. `expected_bytes` is
+    the approximate size of such documents: settings of the index are changed for large loads only.
 
-    Returns the report also where documents are dead letters or a check failed (`report.raise_for_status()` raises then).
-    Raises `UsageError`, `SourceError`, `ClusterError` where the load cannot begin, and `LoadFailed` where it could not go on. What the
-    iterable raises is raised on when everything before it is in.
+    Returns the report, even if there are dead letters or a check failed (`report.raise_for_status()` raises then).
+    Raises `UsageError`, `SourceError` or `ClusterError` if the load cannot begin, and `LoadFailed` if it could not continue.
+    An exception of the iterable is raised again after everything before it is loaded.
     """
     given = Options.of({**options, "index": index, "to": _nodes(to)})
     return _finish(source, _begin(source, given, progress, name, expected_bytes))
@@ -73,7 +73,7 @@ def _finish(source: Any, running: Running) -> Report:
 
 def _feed(source: Any, running: Running) -> Report:
     try:
-        # False: the load has ended before the source, and the report says why.
+        # False: the load ended before the source did. The report has the reason.
         if _speaks_arrow(source):
             running.load.push_arrow(source)
         else:
@@ -98,7 +98,7 @@ async def aload(
     expected_bytes: int | None = None,
     **options: Unpack[LoadOptions],
 ) -> Report:
-    """`load` for asynchronous programs. `source` may be an asynchronous iterable, too. If it is cancelled, the load is stopped in order."""
+    """`load` for asynchronous programs. `source` may be an asynchronous iterable, too. A cancellation stops the load in order."""
     from ._loader import AsyncLoader
 
     if isinstance(source, AsyncIterable):
@@ -107,7 +107,7 @@ async def aload(
             async for item in source:
                 if not await loader._push(item):
                     break
-        assert loader.report is not None, "a loader that was left has a report"
+        assert loader.report is not None, "a loader has a report after its with statement"
         return loader.report
     given = Options.of({**options, "index": index, "to": _nodes(to)})
     running = await asyncio.to_thread(_begin, source, given, progress, name, expected_bytes)
@@ -127,7 +127,7 @@ def _speaks_arrow(source: Any) -> bool:
 
 
 def _paths(source: Any) -> list[str] | None:
-    """The paths that a source is, or None where it is something else."""
+    """The paths of a source, or None if the source is something else."""
     if isinstance(source, (str, os.PathLike)):
         return [os.fspath(source)]
     if isinstance(source, (bytes, bytearray, Mapping)):
@@ -135,7 +135,7 @@ def _paths(source: Any) -> list[str] | None:
     if isinstance(source, (list, tuple)) and source:
         if all(isinstance(item, os.PathLike) for item in source):
             return [os.fspath(item) for item in source]
-        # Documents as text begin with a brace; a path that does is written as pathlib.Path.
+        # Text that begins with a brace is a document. A path that begins with one has to be a pathlib.Path.
         if all(isinstance(item, str) for item in source) and not source[0].lstrip().startswith("{"):
             return list(source)
     return None

@@ -24,7 +24,7 @@ Document = Mapping[str, Any] | bytes | str | None
 
 
 class _Feeding:
-    """What both kinds of loaders have in common. Before it is started it can be pickled."""
+    """The common part of both loaders. It can be pickled before its start."""
 
     def __init__(
         self,
@@ -42,11 +42,11 @@ class _Feeding:
         self._expected_bytes = expected_bytes
         self._running: Running | None = None
         self.report: Report | None = None
-        """What the load did, once it has ended."""
+        """The report, after the end of the load."""
 
     def _begin(self) -> None:
         if self._running is not None:
-            raise RuntimeError("this loader was started before; make another one")
+            raise RuntimeError("this loader was started before; create another one")
         self._running = Running(
             self._options, None, name=self._name, expected_bytes=self._expected_bytes, progress=self._progress
         )
@@ -54,11 +54,11 @@ class _Feeding:
     @property
     def _load(self) -> Running:
         if self._running is None:
-            raise RuntimeError("this loader has not begun; use it in a with statement, or call start()")
+            raise RuntimeError("this loader was not started; use it in a with statement, or call start()")
         return self._running
 
     def _ended(self) -> LoadFailed:
-        """Why nothing is taken any more."""
+        """The exception for documents after the end of the load."""
         report = self._load.wait()
         self.report = report
         return LoadFailed(report)
@@ -71,7 +71,7 @@ class _Feeding:
 
     def __getstate__(self) -> dict[str, Any]:
         if self._running is not None:
-            raise TypeError("a loader that was started cannot be pickled; pickle it before, and start it where it is used")
+            raise TypeError("a started loader cannot be pickled; pickle it before its start, and start it where it is used")
         return self.__dict__.copy()
 
     def __repr__(self) -> str:
@@ -79,7 +79,7 @@ class _Feeding:
         return f"<inrush.{type(self).__name__} {state}: {self._options.table}>"
 
     def progress(self) -> dict[str, Any]:
-        """How far it is: `docs_read`, `docs_settled`, `docs_dead_lettered`, `bytes_sent`, `phase`, and so on."""
+        """The progress: `docs_read`, `docs_settled`, `docs_dead_lettered`, `bytes_sent`, `phase`, and so on."""
         return self._load.load.progress()
 
 
@@ -97,7 +97,7 @@ class Loader(_Feeding):
     """
 
     def start(self) -> Loader:
-        """Begins the load; `with` does it as well."""
+        """Starts the load. `with` does it, too."""
         self._begin()
         return self
 
@@ -111,28 +111,30 @@ class Loader(_Feeding):
         action: str | None = None,
         version: int | None = None,
     ) -> None:
-        """Hands over one document: a dict, or a JSON object as bytes or str; None for an action without one (delete). Waits while
-        too many are on their way. What is given besides wins over the options of the load.
+        """Adds one document: a dict, or a JSON object as bytes or str; None for an action without a document (delete). Waits
+        while there is no room. The other arguments take precedence over the options of the load.
         """
         if not self._load.load.add(document, None if id is None else str(id), routing, index, action, version):
             raise self._ended()
 
     def add_many(self, documents: Iterable[Any]) -> None:
-        """Hands over what an iterable yields: dicts, bytes, str, or record batches. What is no document becomes a dead letter."""
+        """Adds the elements of an iterable: dicts, bytes, str, or record batches. An element that is not a document becomes
+        a dead letter.
+        """
         if not self._load.load.push(documents):
             raise self._ended()
 
     def add_batch(self, data: Any) -> None:
-        """Hands over what speaks Arrow: a table, a record batch, a data frame, a stream."""
+        """Adds Arrow data: a table, a record batch, a data frame, or a stream."""
         if not self._load.load.push_arrow(data):
             raise self._ended()
 
     def flush(self, timeout: float | None = None) -> None:
-        """Waits until everything that was handed over is in, or a dead letter; at most `timeout` seconds (`TimeoutError`)."""
+        """Waits until each added document is in or a dead letter, at most `timeout` seconds (`TimeoutError`)."""
         self._load.flush(timeout)
 
     def close(self) -> Report:
-        """Waits for the end. Raises `LoadFailed` where the load could not go on."""
+        """Ends the load and waits for it. Raises `LoadFailed` if the load could not continue."""
         if self.report is not None:
             return self.report
         self._load.load.end()
@@ -145,7 +147,7 @@ class Loader(_Feeding):
         if error is None:
             self.close()
         elif self.report is None and isinstance(error, Exception):
-            # What was handed over is loaded all the same.
+            # Documents added so far are loaded nevertheless.
             self._load.load.end()
             self.report = self._load.wait()
         elif self.report is None:
@@ -156,7 +158,7 @@ class AsyncLoader(_Feeding):
     """`Loader` for asynchronous programs: `async with`, and methods to await."""
 
     async def start(self) -> AsyncLoader:
-        """Begins the load; `async with` does it as well."""
+        """Starts the load. `async with` does it, too."""
         await asyncio.to_thread(self._begin)
         return self
 
@@ -170,7 +172,7 @@ class AsyncLoader(_Feeding):
         action: str | None = None,
         version: int | None = None,
     ) -> None:
-        """`Loader.add`; waits without holding up other tasks."""
+        """`Loader.add`, which does not block other tasks while it waits."""
         await self._room()
         if not self._load.load.add(document, None if id is None else str(id), routing, index, action, version):
             raise await asyncio.to_thread(self._ended)
@@ -210,5 +212,5 @@ class AsyncLoader(_Feeding):
             self._load.load.end()
             self.report = await asyncio.to_thread(self._load.wait)
         elif self.report is None:
-            # Cancelled: stopped in order, which takes as long as the requests under way.
+            # Cancelled: the load stops in order, which takes as long as its requests in flight.
             self.report = await asyncio.to_thread(self._load.stop, error)

@@ -1,4 +1,4 @@
-"""Options as keyword arguments, on their way to the engine, which checks them."""
+"""Options as keyword arguments. The engine checks them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Options:
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> Options:
-        """Sorts secrets out, and makes plain values of what people write in Python."""
+        """Separates secrets from other options, and converts Python values to plain ones."""
         table = {name: _plain(name, value) for name, value in options.items() if name not in _SECRETS}
         secrets = {name: options[name] for name in _SECRETS if options.get(name) is not None}
         for name, secret in secrets.items():
@@ -30,7 +30,7 @@ class Options:
         return cls(table, secrets)
 
     def but(self, **changes: Any) -> Options:
-        """The same with other values; None takes an option away."""
+        """A copy with changed options. None removes an option."""
         table = {**self.table, **{name: _plain(name, value) for name, value in changes.items()}}
         return Options({name: value for name, value in table.items() if value is not None}, self.secrets)
 
@@ -42,7 +42,7 @@ class Options:
 
 
 def _plain(name: str, value: Any) -> Any:
-    """What a job file could say."""
+    """A value that a job file could have."""
     match value:
         case None | bool() | int() | float() | str():
             return value

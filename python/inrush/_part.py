@@ -1,8 +1,9 @@
-"""`python -m inrush._part`: a bake of a part, in a process that outlives whoever started it by as long as it takes to tidy up.
+"""`python -m inrush._part`: bakes one part, in a process that cleans up even if its parent process is killed.
 
-It makes a folder and says its name on its standard output, in a line; reads the options of the bake from its standard input, in a line of JSON;
-and says when that is done, in a line with its status. What the bake wrote is in the folder, in the files `OUTPUT` and `ERRORS`. When its standard
-input ends it ends the bake, deletes the folder and is gone: so it ends too when the process that holds the other end is killed, at any moment."""
+The process creates a folder and prints its name on standard output, in a line. It reads the options of the bake from
+standard input, in a line of JSON, and prints a line with the status when the bake has ended. The output of the bake is in the
+folder, in the files `OUTPUT` and `ERRORS`. When standard input ends, which is also the case if the parent is killed, the
+process ends the bake, deletes the folder and exits."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ _CATCHES_SIGNALS_AFTER_S = 1.0
 
 def main() -> None:
     for number in (signal.SIGTERM, signal.SIGHUP):
-        # Until `inrush` catches them itself.
+        # Until `inrush` handles the signals itself.
         signal.signal(number, lambda *_: sys.exit(130))
     with tempfile.TemporaryDirectory(prefix="inrush-part-") as folder:
         parent = os.dup(sys.stdout.fileno())
@@ -54,13 +55,13 @@ def _say(parent: int, line: str) -> None:
     try:
         os.write(parent, f"{line}\n".encode())
     except BrokenPipeError:
-        # Nobody is there; the input has ended as well.
+        # The reader has gone, so the input has ended, too.
         pass
 
 
 def _ends_with_its_input(runs: threading.Event) -> None:
     sys.stdin.read()
-    # What has only just begun would be killed by it.
+    # A signal would kill a bake that has only just begun.
     time.sleep(_CATCHES_SIGNALS_AFTER_S if runs.is_set() else 0)
     if runs.is_set():
         os.kill(os.getpid(), signal.SIGTERM)

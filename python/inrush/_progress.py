@@ -23,7 +23,7 @@ class _Display(Protocol):
 
 
 class _Terminal:
-    """One line on stderr that is drawn over."""
+    """One line on stderr that is redrawn."""
 
     def __init__(self) -> None:
         self._shown = 0
@@ -84,7 +84,7 @@ def _display(progress: Progress) -> _Display | None:
 
 
 def level() -> int:
-    """The least serious level that is logged anywhere."""
+    """The lowest level that any logger accepts."""
     return min(max(logging.getLogger("inrush").getEffectiveLevel(), 0), 50)
 
 
@@ -92,7 +92,7 @@ _forwarding = threading.Lock()
 
 
 def forward_messages() -> None:
-    """Hands what the engine has logged to `logging`."""
+    """Passes the engine's messages to `logging`."""
     with _forwarding:
         for number, name, text in _inrush.take_messages():
             logging.getLogger(name).log(number, text)
@@ -115,7 +115,7 @@ class Watcher:
                 try:
                     self._display.show(self._load)
                 except Exception:
-                    # A display that fails is no reason to stop a load.
+                    # The failure of a display does not stop a load.
                     logging.getLogger("inrush").exception("the progress cannot be shown")
                     self._display = None
 

@@ -15,28 +15,28 @@ from ._report_fields import ReportFields
 
 @dataclass(frozen=True)
 class DeadLetter:
-    """A document that is not in, and why."""
+    """A document that is not in, and the reason."""
 
     status: int
-    """The item's HTTP status; 0 where it was never sent."""
+    """The item's HTTP status; 0 if it was never sent."""
     type: str
-    """The server's name for the error, or ours."""
+    """The server's name of the error, or inrush's."""
     reason: str
     source: str
     doc: int
-    """How many documents stand before it in its source."""
+    """The number of documents before it in its source."""
     line: int
     """Line or row, from 1."""
     document: Any
-    """The document; None where it is no JSON."""
+    """The document; None if it is not JSON."""
     text: str | None
-    """What was read, where it is no JSON."""
+    """The text that was read, if it is not JSON."""
     action: dict[str, Any] | None
-    """The action line; None where it never became one."""
+    """The action line; None if there was none."""
 
 
 class Report(ReportFields):
-    """What a load did. Every name of the command line's JSON report is an attribute: `docs_read`, `docs_indexed`,
+    """The report of a load. Every name of the command line's JSON report is an attribute: `docs_read`, `docs_indexed`,
     `docs_dead_lettered`, `seconds`, `plan`, `verified`, and so on.
     """
 
@@ -52,7 +52,7 @@ class Report(ReportFields):
         try:
             return self._data[name]
         except KeyError:
-            # Left out of the JSON where there is nothing to say.
+            # The JSON lacks these names if there is no value.
             if name in ("failure", "checkpoint", "this_run", "swap", "tolerance", "ended_before", "bake"):
                 return None
             raise AttributeError(f"a report has no {name!r}; it has {', '.join(sorted(self._data))}") from None
@@ -63,7 +63,7 @@ class Report(ReportFields):
     @property
     def ok(self) -> bool:
         """Whether all documents are in (left out as configured, or missing as `tolerate` allows),
-        settings are put back, and no check failed; `verified` says what the count proves."""
+        settings are put back, and no check failed. `verified` has the result of the count."""
         return self.status == "complete"
 
     @property
@@ -79,11 +79,11 @@ class Report(ReportFields):
 
     @property
     def problem(self) -> str | None:
-        """What went wrong in one sentence; None if all went well."""
+        """The problem in one sentence; None if the load was a success."""
         return self._described()[1]
 
     def raise_for_status(self) -> Report:
-        """Raises `LoadFailed`, `Incomplete` or `CheckFailed` unless all is well; returns itself otherwise."""
+        """Raises `LoadFailed`, `Incomplete` or `CheckFailed` if there is a problem. Returns the report otherwise."""
         match self.status:
             case "complete":
                 return self
@@ -96,11 +96,11 @@ class Report(ReportFields):
 
     @property
     def failed(self) -> Iterator[DeadLetter]:
-        """The dead letters, read from their file one by one. To load them again: `inrush.load(from_dead_letters=report.dead_letters)`."""
+        """The dead letters, read one by one from their file. To load them again: `inrush.load(from_dead_letters=report.dead_letters)`."""
         return _dead_letters(self._data.get("dead_letters"))
 
     def to_dict(self) -> dict[str, Any]:
-        """All of it, as the command line's `--json` has it."""
+        """The whole report, as the command line's `--json` prints it."""
         return json.loads(json.dumps(self._data))  # type: ignore[no-any-return]
 
     def to_json(self) -> str:
@@ -108,7 +108,7 @@ class Report(ReportFields):
         return json.dumps(self._data)
 
     def _described(self) -> tuple[int, str | None, list[tuple[str, str]]]:
-        """Exit status, problem and rows; the engine has the one text of a report."""
+        """Exit status, problem and rows, from the engine, which makes the text of all reports."""
         return _inrush.describe(self.to_json(), self._once)
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""The names of a report's JSON, with their types. A test of the command line holds them equal to what it prints."""
+"""The names of a report's JSON, with their types. A test of the command line compares them with its output."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ from typing import Any, Literal, TypedDict
 
 
 class IndexCounts(TypedDict):
-    """Documents that one index took."""
+    """Documents of one index."""
 
     created: int
     updated: int
     deleted: int
     uncertain: int
-    """How much higher the count may be: documents that may have been created twice, or be counted as updated although new."""
+    """The largest excess of the count: documents that may have been created twice, or count as updated although new."""
 
 
 class ErrorCount(TypedDict):
-    """Errors of dead letters of the same kind."""
+    """Dead letters with the same error."""
 
     status: int
-    """The item's HTTP status; 0 where it was never sent."""
+    """The item's HTTP status; 0 if it was never sent."""
     type: str
     reason: str
     count: int
@@ -46,7 +46,7 @@ class Verified(TypedDict, total=False):
 
 
 class SettingsRestored(TypedDict):
-    """What was changed on the index for the load, and whether it was put back."""
+    """Settings of the index that were changed for the load, and whether they were put back."""
 
     restored: str
     changed: dict[str, dict[str, str | None]]
@@ -54,7 +54,7 @@ class SettingsRestored(TypedDict):
 
 
 class Tolerance(TypedDict):
-    """How many documents may be missing, and how many are."""
+    """The number of documents that may be missing, and the number that are."""
 
     limit: str
     docs: int
@@ -63,7 +63,7 @@ class Tolerance(TypedDict):
 
 
 class Step(TypedDict):
-    """A step, as of the end of a load."""
+    """A step, such as one at the end of a load."""
 
     step: str
     seconds: float
@@ -71,14 +71,14 @@ class Step(TypedDict):
 
 
 class Finish(TypedDict, total=False):
-    """What followed the last document."""
+    """The steps after the last document."""
 
     steps: list[Step]
     failure: str
 
 
 class Pause(TypedDict):
-    """Times in which nothing was sent, of one kind."""
+    """Pauses of one kind."""
 
     kind: str
     why: str
@@ -87,23 +87,23 @@ class Pause(TypedDict):
 
 
 class Source(TypedDict):
-    """How far a source was settled without a gap."""
+    """The part of a source that is settled without a gap."""
 
     name: str
     docs_settled: int
 
 
 class ReportFields:
-    """What a load did, by the names of the command line's JSON report."""
+    """The report of a load, by the names of the command line's JSON report."""
 
     __slots__ = ()
 
     ended_before: str | None
-    """With `once`, where this load had come to its end before: when, in UTC."""
+    """With `once`: the time in UTC at which this load ended before, if it did."""
     failure: str | None
     """Why the load ended early."""
     docs_read: int
-    """Documents whose end is known, or known to be unknown."""
+    """Documents whose result is known, or known to be unknown."""
     docs_indexed: int
     """The sum of `docs_created`, `docs_updated` and `docs_deleted`."""
     docs_created: int
@@ -112,9 +112,9 @@ class ReportFields:
     docs_noop: int
     """Updates without change."""
     docs_not_found: int
-    """Deletes of ids that were not there."""
+    """Deletes of ids that did not exist."""
     docs_already_there: int
-    """Conflicts that an earlier attempt of this load has caused, or equal documents."""
+    """Conflicts with an earlier attempt of this load, or with equal documents."""
     docs_conflicting: int
     """Other conflicts, with `on_conflict="skip"`."""
     docs_dropped: int
@@ -124,11 +124,11 @@ class ReportFields:
     docs_dead_lettered: int
     """In the dead-letter file."""
     docs_unknown: int
-    """Sent, and never answered."""
+    """Sent, but never answered."""
     docs_given_back: int
     """Read ahead, and not in the index when the load stopped early."""
     possible_duplicates: int
-    """How many copies too many the index may hold."""
+    """The number of duplicates that the index may hold."""
     uncertain_creates: int
     uncertain_updates: int
     uncertain_deletes: int
@@ -139,12 +139,12 @@ class ReportFields:
     requests: int
     retried_items: int
     rejected_items: int
-    """Items that were refused because of load."""
+    """Items that the cluster rejected because of load."""
     seconds: float
-    """From the first look at the cluster to the end."""
+    """Seconds from the first request to the cluster to the end."""
     docs_per_second: float
     this_run: dict[str, Any] | None
-    """What this run did, where the load was resumed."""
+    """The counts of this run, if the load was resumed."""
     checkpoint: str | None
     """The checkpoint that `resume` continues from."""
     plan: Plan
@@ -153,12 +153,12 @@ class ReportFields:
     settings: SettingsRestored
     finish: Finish
     swap: dict[str, Any] | None
-    """How the alias was moved."""
+    """The swap of the alias."""
     bake: dict[str, Any] | None
-    """How the index was built and handed over."""
+    """The build and hand-over of the index, of a bake."""
     indices: dict[str, IndexCounts]
     sizes: dict[str, dict[str, dict[str, int] | None]]
-    """The size of each index before and after."""
+    """The size of each index before and after the load."""
     pauses: list[Pause]
     source_idle_seconds: float
     """The time in which the source had no documents and all that it had were settled."""

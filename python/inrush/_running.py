@@ -1,4 +1,4 @@
-"""A load under way."""
+"""A running load."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ._options import Options
 from ._progress import Progress, Watcher, forward_messages, level
 from ._report import Report
 
-# How long a wait in the engine lasts before Python looks for signals.
+# The longest wait in the engine before Python checks for signals, seconds.
 _LOOK_EVERY_S = 0.2
 
 
@@ -25,10 +25,10 @@ _active: weakref.WeakSet[Running] = weakref.WeakSet()
 
 @atexit.register
 def _end_all() -> None:
-    """A program that ends before its loads: what was handed over is loaded, settings are put back."""
+    """Ends open loads at the exit of the program: documents added so far are loaded, and settings are put back."""
     for running in list(_active):
         if running.process == os.getpid():
-            logging.getLogger("inrush").error("the program ends and a load was not closed: what was handed over is loaded now")
+            logging.getLogger("inrush").error("the program exits but a load was not closed: documents added so far are loaded now")
             if running.is_fed:
                 running.load.end()
             else:
@@ -38,7 +38,7 @@ def _end_all() -> None:
 
 
 class Running:
-    """Begins a load, watches it, and waits for its end."""
+    """Starts a load, watches it, and waits for its end."""
 
     def __init__(
         self,
@@ -70,7 +70,7 @@ class Running:
         self._watcher = Watcher(self.load, progress)
 
     def poll(self, seconds: float) -> Report | None:
-        """The report, if it is there within so many seconds."""
+        """The report, if the load ends within this number of seconds."""
         if self._report is None:
             text = self.load.wait(seconds)
             if text is not None:
@@ -80,7 +80,7 @@ class Running:
         return self._report
 
     def wait(self) -> Report:
-        """Waits for the end. An interruption of the wait stops the load and is raised on, with the report as its attribute."""
+        """Waits for the end. An interruption stops the load and is raised again, with the report as an attribute."""
         try:
             while (report := self.poll(_LOOK_EVERY_S)) is None:
                 pass
@@ -90,7 +90,7 @@ class Running:
             raise
 
     def stop(self, why: BaseException) -> Report:
-        """Ends the load early and waits for what is under way, which `retry` and `drain` times bound."""
+        """Ends the load early and waits for requests in flight. The times of `retry` and `drain` bound the wait."""
         self.load.stop()
         while (report := self.poll(_LOOK_EVERY_S)) is None:
             pass
@@ -98,14 +98,14 @@ class Running:
         return report
 
     def fail(self, why: BaseException) -> Report:
-        """Whoever feeds the load cannot go on: what was handed over is loaded, and the load ends as failed."""
+        """Ends the load as failed after an exception of its source. Documents added so far are loaded."""
         self.load.fail(f"{type(why).__name__}: {why}")
         report = self.wait()
         _attach(why, report)
         return report
 
     def flush(self, timeout: float | None = None) -> None:
-        """Waits until everything that was handed over is settled: in, or a dead letter."""
+        """Waits until each added document is settled: in, or a dead letter."""
         self.load.hurry()
         target = self.load.given()
         end = None if timeout is None else time.monotonic() + timeout
@@ -120,8 +120,8 @@ def _attach(error: BaseException, report: Report) -> None:
     try:
         error.report = report  # type: ignore[attr-defined]
         if hasattr(error, "add_note"):
-            error.add_note(f"inrush: {report.docs_read:,} documents were read and {report.docs_indexed:,} indexed before; `report` has the rest")
+            error.add_note(f"inrush: {report.docs_read:,} documents were read and {report.docs_indexed:,} indexed before; see the attribute `report`")
     except Exception:
-        # Some exceptions take no attributes; then there is only the log.
+        # Some exceptions accept no attributes. Then there is only the log.
         pass
 

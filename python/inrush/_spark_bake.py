@@ -1,4 +1,4 @@
-"""An index that Spark's executors build, each a part of it, beside the cluster: `inrush.spark.bake`."""
+"""`inrush.spark.bake`: Spark's executors build parts of an index outside the cluster."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _REFUSED = ("cert", "key", "aws_sigv4", "password_file", "password_env", "api_key_file", "api_key_env", "bearer_file", "bearer_env")
 _EXPLAINED_BY = 2000
-"""Characters of what a bake has said last."""
+"""The most characters of a bake's last messages in an error."""
 
 
 def bake(df: Any, index: str, to: Iterable[str], builders: int, options: Options) -> Report:
@@ -39,14 +39,14 @@ def bake(df: Any, index: str, to: Iterable[str], builders: int, options: Options
     before = cluster.behind(index, patience=10)
     prefix = f"{index}-{uuid.uuid4().hex[:8]}"
     id_field = options.table.get("id")
-    # Documents with one id are one document, so they have to come to one builder.
+    # Documents with the same id have to go to the same builder.
     parts = df.repartition(builders, *_columns(df, id_field))
     try:
         rows = parts.mapInArrow(_Part(prefix, list(to), options), "index string, part string").collect()
         if not rows:
             raise UsageError("there was nothing to bake: no partition has rows")
         built = {row["index"]: Part.from_json(row["part"]) for row in rows}
-        # Of attempts that Spark has given up, or that ran beside the one that counts.
+        # Indices of attempts that Spark has given up, or of duplicate attempts.
         cluster.delete(set(cluster.indices(prefix)) - set(built))
         report = _report(list(built.values()), index, sum(cluster.count(name) for name in built), options)
         if report.status == "check_failed":
@@ -54,7 +54,7 @@ def bake(df: Any, index: str, to: Iterable[str], builders: int, options: Options
     except BaseException:
         _take_away(cluster, prefix)
         raise
-    # Whoever publishes without an answer may have published, so from here on nothing is deleted.
+    # A request without an answer may have moved the alias, so from here on nothing is deleted.
     if report.status == "complete":
         cluster.publish(index, before, sorted(built))
         return report
@@ -68,21 +68,21 @@ def _take_away(cluster: Cluster, prefix: str) -> None:
     try:
         cluster.delete(cluster.indices(prefix))
     except InrushError as error:
-        # What went wrong before is what is to be seen.
-        warnings.warn(f"what was built is still there ({error}); DELETE /{prefix}-*", stacklevel=3)
+        # The first error is the one to raise.
+        warnings.warn(f"the indices of this bake could not be deleted ({error}); run DELETE /{prefix}-*", stacklevel=3)
 
 
 def _columns(df: Any, field: str | None) -> list[str]:
-    """The column that a field is in: one of this name, or a part of a struct."""
+    """The column of a field: one of this name, or a part of a struct."""
     if field is None:
         return []
     return [f"`{field}`" if field in df.columns else field]
 
 
 def _report(parts: list[Part], index: str, counted: int, options: Options) -> Report:
-    """One report of all parts, which hold `counted` documents together."""
+    """One report of all parts, whose indices hold `counted` documents together."""
     total = merged(parts).to_dict()
-    # What was sent to a builder before it died is an update when it is sent again.
+    # A document that is sent again after a crash of its builder counts as an update.
     more = ("docs_updated", "uncertain_creates", "uncertain_updates", "possible_duplicates", "docs_unknown")
     created = total["docs_created"]
     most, least = created + sum(total[name] for name in more), created - total["docs_unknown"]
@@ -93,12 +93,12 @@ def _report(parts: list[Part], index: str, counted: int, options: Options) -> Re
     total["verified"] = {"state": "yes" if proven else "no", "detail": detail}
     total["dead_letters"] = write_letters(parts, options, total["run_id"])
     if left_out := sum(part.letters_left_out for part in parts):
-        total["warnings"] = [*total["warnings"], f"{left_out:,} dead letters are not in the file: a task sends 1 MiB of them at most"]
+        total["warnings"] = [*total["warnings"], f"{left_out:,} dead letters are not in the file, which takes at most 1 MiB from each task"]
     return Report(total)
 
 
 class _Part:
-    """Bakes the batches of a partition into an index of their own, and yields its name and what became of them."""
+    """Bakes the batches of a partition into an index of their own, and yields the index's name and the result."""
 
     def __init__(self, prefix: str, to: list[str], options: Options) -> None:
         self._prefix = prefix
@@ -110,11 +110,11 @@ class _Part:
         from pyspark import TaskContext
 
         context = TaskContext.get()
-        # Each attempt has an index of its own, so that one that was lost is never taken for one that counts.
+        # Each attempt has an index of its own, so that a lost attempt is never mistaken for the one that counts.
         index = f"{self._prefix}-{context.partitionId() + 1 if context else 1}-{uuid.uuid4().hex[:6]}"
         with _process(self._options) as process:
             rows = process.folder / "part.arrow"
-            # A bake may have to read its source again, which a partition does not allow.
+            # A bake may have to read its source again, but a partition can be read only once.
             if not _write(batches, rows):
                 return
             part = self._bake(process, rows, index)
@@ -141,7 +141,7 @@ class _Part:
 
 
 class _Process:
-    """A process of `inrush._part`, which takes away all that it has begun if this one is killed."""
+    """A process of `inrush._part`, which cleans up if this process is killed."""
 
     def __init__(self, popen: subprocess.Popen[str]) -> None:
         self._popen = popen
@@ -157,11 +157,11 @@ class _Process:
             self._popen.stdin.flush()
         status = self._line()
         if not status:
-            raise InrushError(f"the process of a bake died with status {self._popen.wait()}, and its builder may run on: {self.said()}")
+            raise InrushError(f"the process of a bake died with status {self._popen.wait()}, and its builder may still run: {self.said()}")
         return int(status)
 
     def said(self) -> str:
-        """The last of what it wrote as errors."""
+        """The last error messages of the process."""
         try:
             return (self.folder / _part.ERRORS).read_text(errors="replace")[-_EXPLAINED_BY:]
         except OSError as error:
@@ -181,16 +181,16 @@ def _process(options: Options) -> Iterator[_Process]:
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
-        # Spark's Python hangs up on its whole group when an executor dies, which would end it at once.
+        # When an executor dies, Spark's Python sends SIGHUP to its process group, which would end this process at once.
         start_new_session=True,
     ) as popen:
         process = _Process(popen)
         try:
-            # At the end its input is closed, and it is waited for.
+            # At the end the input is closed, and the process is awaited.
             yield process
         finally:
             if popen.poll() is not None:
-                # It was killed, and could not do so.
+                # The process was killed before it could clean up.
                 shutil.rmtree(process.folder, ignore_errors=True)
 
 

@@ -1,15 +1,16 @@
-"""`bulk`, `streaming_bulk` and `parallel_bulk` with the signatures of elasticsearch-py's and opensearch-py's helpers, on top of inrush.
+"""`bulk`, `streaming_bulk` and `parallel_bulk` of inrush, with the signatures of the helpers of elasticsearch-py and opensearch-py.
 
 A script changes one import::
 
     from inrush.compat import bulk      # instead of opensearchpy.helpers or elasticsearch.helpers
     bulk(client, actions)
 
-What they document is kept: one result for each action, in the order of the actions; `BulkIndexError` with `errors`; `ignore_status`,
-`stats_only`, `yield_ok`. `client` only says where the cluster is and who we are. Different on purpose: what is rejected
-because of load is sent again (the helpers drop it unless `max_retries` is given); `chunk_size`, `max_chunk_bytes`, `thread_count` and
-`queue_size` are taken and left to the tuner. A result has `_index`, `_id` (None where the cluster made it up), `status` and `result`, and no
-`_version`, `_seq_no` or `_shards`. What cannot be done is refused, not left out: scripts, `if_seq_no`, pipelines of single actions.
+The documented behaviour of the helpers is kept: one result for each action, in the order of the actions; `BulkIndexError` with
+`errors`; `ignore_status`, `stats_only`, `yield_ok`. `client` is used only for the cluster's address and the credentials.
+Intended differences: documents that are rejected because of load are sent again (the helpers drop them unless `max_retries` is
+given); `chunk_size`, `max_chunk_bytes`, `thread_count` and `queue_size` are accepted and ignored, because the tuner sets them. A
+result has `_index`, `_id` (None if the cluster generated it), `status` and `result`, but no `_version`, `_seq_no` or `_shards`.
+Unsupported features are refused, not ignored: scripts, `if_seq_no`, pipelines of single actions.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from ._running import Running
 __all__ = ["BulkIndexError", "bulk", "expand_action", "parallel_bulk", "streaming_bulk"]
 
 _CHUNK_BYTES = 100 * 1024 * 1024
-# Results are looked for after so many actions.
+# The number of actions between two looks for results.
 _LOOK_EVERY = 500
 # Actions without a result, at most; the engine keeps results of 64 MiB until they are taken.
 _UNKNOWN_MAX = 500_000
@@ -41,13 +42,13 @@ _STATUS = {
     "deleted": 200,
     "noop": 200,
     "not_found": 404,
-    # A 409 that an attempt of ours explains: it is the document itself.
+    # A 409 that an earlier attempt of this load explains: the document is its own.
     "already_there": 200,
     "dropped": 200,
     "redirected": 201,
     "conflicting": 409,
 }
-# Names of an action's metadata, and what they are called here.
+# Names of an action's metadata, and their names in inrush.
 _METADATA = {
     "_id": "id",
     "_index": "index",
@@ -57,7 +58,7 @@ _METADATA = {
     "_version": "version",
     "version_type": "version_type",
     "_version_type": "version_type",
-    # The loader sends a conflicting update again by itself.
+    # The loader itself repeats a conflicting update.
     "retry_on_conflict": None,
     "_retry_on_conflict": None,
     "_type": None,
@@ -66,7 +67,7 @@ _REFUSED = ("if_seq_no", "_if_seq_no", "if_primary_term", "_if_primary_term", "p
 
 
 class BulkIndexError(InrushError):
-    """Some actions failed; `errors` has them. For a client of elasticsearch-py or opensearch-py it is their `BulkIndexError` as well."""
+    """Some actions failed. `errors` has them. For a client of elasticsearch-py or opensearch-py it is a subclass of their `BulkIndexError`."""
 
     @property
     def errors(self) -> list[dict[str, Any]]:
@@ -82,7 +83,7 @@ def bulk(
     *args: Any,
     **kwargs: Any,
 ) -> tuple[int, int | list[dict[str, Any]]]:
-    """How many actions succeeded, and the errors, or their number with `stats_only`."""
+    """Returns the number of actions that succeeded, and the errors (with `stats_only` their number)."""
     succeeded, failed = 0, 0
     errors = []
     kwargs["yield_ok"] = True
@@ -115,7 +116,7 @@ def streaming_bulk(
     *args: Any,
     **kwargs: Any,
 ) -> Iterator[Result]:
-    """Yields `(ok, item)` for each action, in their order. `kwargs` may hold `index`, `pipeline`, `routing`, `refresh` and options of
+    """Yields `(ok, item)` for each action, in the order of the actions. `kwargs` may hold `index`, `pipeline`, `routing`, `refresh` and options of
     `inrush.load`.
     """
     if args:
@@ -123,12 +124,12 @@ def streaming_bulk(
     ignored = {ignore_status} if isinstance(ignore_status, int) else set(ignore_status)
     expand = expand_action_callback or expand_action
     refresh = kwargs.pop("refresh", False)
-    # What the helpers hand on to the client's method and means nothing here.
+    # Arguments that the helpers pass to the client's method, and that inrush ignores.
     for name in ("request_timeout", "timeout", "headers", "error_trace", "filter_path", "human", "pretty", "wait_for_active_shards"):
         kwargs.pop(name, None)
     routing = kwargs.pop("routing", None)
     options = {"no_verify": True, "max_errors": 2**62, "dead_letters": "/dev/null", "linger": "100ms", **_target(client), **kwargs}
-    # Each action names its index where there is no other.
+    # Without a common index, each action names its own.
     options.setdefault("index", "index-of-each-action")
     error_class = _error_class(client)
 
@@ -142,7 +143,7 @@ def streaming_bulk(
             failed.append(item)
         if yield_ok if ok else not failed:
             yield ok, item
-        # Errors of what would have been one request are told together.
+        # Errors of actions that a helper would send in one request are raised together.
         if failed and number % chunk_size == 0:
             break
     results.close()
@@ -167,7 +168,7 @@ def parallel_bulk(
     *args: Any,
     **kwargs: Any,
 ) -> Iterator[Result]:
-    """The same as `streaming_bulk`, which sends several requests at once already."""
+    """The same as `streaming_bulk`, which already sends several requests at once."""
     return streaming_bulk(
         client,
         actions,
@@ -182,7 +183,7 @@ def parallel_bulk(
 
 
 def expand_action(data: Any) -> tuple[dict[str, Any], Any]:
-    """An action as people write it, as the action and the document that it sends."""
+    """Splits an action as users write it into the action and its document."""
     if isinstance(data, (bytes, str)):
         return {"index": {}}, data
     data = dict(data)
@@ -196,7 +197,7 @@ def expand_action(data: Any) -> tuple[dict[str, Any], Any]:
 def _results(
     options: Options, actions: Iterable[Any], expand: Callable[[Any], Any], routing: str | None, index_given: bool
 ) -> Generator[tuple[bool, dict[str, Any], Any], None, None]:
-    """What became of each action, in their order, and what was sent where it failed."""
+    """The result of each action, in their order, and the data of failed actions."""
     running = Running(options, None, name="actions", keep_outcomes=True, progress=False)
     load = running.load
     waiting: deque[tuple[str, dict[str, Any]]] = deque()
@@ -209,7 +210,7 @@ def _results(
             for at in range(number, number + docs):
                 known[at] = (_STATUS.get(how, 0), {"result": how} if how != "unknown" else {}, None)
         for number, status, kind, reason, _, document in load.failures():
-            # What never reached the cluster is told like a request that it refused.
+            # An action that never reached the cluster is reported like one that the cluster refused.
             known[number] = (status or 400, {"error": {"type": kind, "reason": reason}}, document)
         while first in known:
             status, more, document = known.pop(first)
@@ -224,7 +225,7 @@ def _results(
             action_name, document, given = _understood(op, meta, data)
             index = given.get("index")
             if index is None and not index_given:
-                raise UsageError(f"action {at} names no index, and none is given for all of them (index=…)")
+                raise UsageError(f"action {at} names no index, and no index is given for all actions (index=…)")
             id = given.get("id")
             waiting.append((op, {"_index": index or options.table["index"], "_id": None if id is None else str(id)}))
             where = given.get("routing", routing)
@@ -244,7 +245,7 @@ def _results(
             yield from known_so_far()
         yield from known_so_far()
     except BaseException as error:
-        # Whoever takes the results may have left, too.
+        # The consumer of the results may have gone, too.
         running.stop(error)
         raise
     if dropped := load.outcomes_dropped():
@@ -254,7 +255,7 @@ def _results(
 
 
 def _understood(op: str, meta: Mapping[str, Any], data: Any) -> tuple[str, Any, dict[str, Any]]:
-    """The loader's action, document and metadata, or an error that names what it has no word for."""
+    """The loader's action, document and metadata, or an error that names the unsupported feature."""
     given: dict[str, Any] = {}
     for name, value in meta.items():
         if name not in _METADATA:
@@ -278,7 +279,7 @@ def _understood(op: str, meta: Mapping[str, Any], data: Any) -> tuple[str, Any, 
 
 
 def _data(op: str, document: bytes | None) -> Any:
-    """What was sent, as it is told of an action that failed."""
+    """The data of a failed action, for its result."""
     if document is None or op == "delete":
         return None
     try:
@@ -289,7 +290,7 @@ def _data(op: str, document: bytes | None) -> Any:
 
 
 def _error_class(client: Any) -> type[BulkIndexError]:
-    """Whoever catches the library's own error catches ours."""
+    """Makes the error a subclass of the client library's own error."""
     package = type(client).__module__.split(".")[0]
     try:
         if package == "elasticsearch":
@@ -301,7 +302,7 @@ def _error_class(client: Any) -> type[BulkIndexError]:
     except ImportError:
         return BulkIndexError
 
-    # Ours comes first, so that `errors` is ours; both take message and errors.
+    # inrush's class comes first, so that its `errors` is used. Both take message and errors.
     def __init__(self: Any, message: str, errors: list[dict[str, Any]]) -> None:
         Exception.__init__(self, message, errors)
 
@@ -309,7 +310,7 @@ def _error_class(client: Any) -> type[BulkIndexError]:
 
 
 def _target(client: Any) -> dict[str, Any]:
-    """Where the cluster of a client is, and who we are to it."""
+    """The addresses and credentials of a client."""
     package = type(client).__module__.split(".")[0]
     if isinstance(client, (str, list)):
         return {"to": client}
@@ -336,7 +337,7 @@ def _target(client: Any) -> dict[str, Any]:
         signer = getattr(connections[0], "http_auth", None)
         if header is None and callable(signer):
             raise UsageError(
-                f"the client signs requests with {type(signer).__name__}, which cannot be taken over; give "
+                f"the client signs requests with {type(signer).__name__}, which inrush cannot use; give "
                 "{'to': url, 'aws_sigv4': 'es'} in place of the client"
             )
     else:

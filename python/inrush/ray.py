@@ -8,7 +8,7 @@
     ds.write_datasink(sink)
     print(sink.report)
 
-Options are those of `inrush.load`. Give ids where you can: a task that Ray runs a second time then leaves nothing twice.
+Options are those of `inrush.load`. Give ids if possible: then a task that Ray runs a second time makes no duplicates.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ __all__ = ["InrushSink"]
 
 
 class InrushSink(Datasink[str]):  # type: ignore[misc]
-    """Where a dataset goes. The driver makes the index, changes its settings where `expected_bytes` says that the load is large, puts them back, and
-    verifies. `in_flight` is the limit of the whole job, divided by `tasks`, those that run at once; default: the cluster's CPUs. Afterwards
-    `report` says what was done.
+    """The target of a dataset. The driver creates the index, changes its settings if `expected_bytes` is large, puts them
+    back, and verifies. `in_flight` is the limit of the whole job. It is divided by `tasks`, the number of tasks that run at once
+    (default: the cluster's CPUs). `report` has the result afterwards.
     """
 
     def __init__(
@@ -56,14 +56,14 @@ class InrushSink(Datasink[str]):  # type: ignore[misc]
         self._job: Job | None = Job(given, expected_bytes=expected_bytes, progress=False, name="ray")
         self._part = part_options(given, tasks, with_job=True)
         self.report: Report | None = None
-        """What the whole job did, once it has ended."""
+        """The report of the whole job, after its end."""
 
     def on_write_start(self, schema: Any = None) -> None:
         assert self._job is not None, "the driver has the job"
         self._job.start()
 
     def write(self, blocks: Iterable[Any], ctx: Any) -> str:
-        # Ray runs a task again without a word, so any attempt may be a second one.
+        # Ray repeats a task without notice, so any attempt may be a second one.
         tables = (BlockAccessor.for_block(block).to_arrow() for block in blocks)
         feed = lambda load: all(load.push_arrow(table) for table in tables)  # noqa: E731
         return load_part(self._part, feed, True, f"task {ctx.task_idx}").to_json()
@@ -71,7 +71,7 @@ class InrushSink(Datasink[str]):  # type: ignore[misc]
     def on_write_complete(self, write_result: Any) -> None:
         assert self._job is not None, "the driver has the job"
         if not self._job.is_started:
-            # There was no block at all.
+            # The dataset had no block.
             self._job.start()
         for part in write_result.write_returns:
             self._job.absorb(Part.from_json(part))
@@ -91,5 +91,5 @@ class InrushSink(Datasink[str]):  # type: ignore[misc]
         return "inrush"
 
     def __getstate__(self) -> dict[str, Any]:
-        # Tasks only load their part; the job stays with the driver.
+        # Tasks only load their part. The job stays with the driver.
         return {**self.__dict__, "_job": None}

@@ -9,7 +9,7 @@
     inrush.spark.register(spark)                                                       # Spark 4
     df.write.format("inrush").option("to", "http://search:9200").option("index", "logs").option("id", "id").mode("append").save()
 
-Options are those of `inrush.load`. Give ids where you can: a task that Spark runs a second time then leaves nothing twice.
+Options are those of `inrush.load`. Give ids if possible: then a task that Spark runs a second time makes no duplicates.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from ._spark_bake import bake as _bake
 try:
     from pyspark.sql.datasource import DataSource, DataSourceArrowWriter, WriterCommitMessage
 except ImportError:
-    # Before Spark 4 there is `load`, and `rows` and `batches`.
+    # Before Spark 4 there are only `load`, `rows` and `batches`.
     DataSource = DataSourceArrowWriter = WriterCommitMessage = object
 try:
     from pyspark.sql.datasource import DataSourceStreamArrowWriter
@@ -60,30 +60,31 @@ def load(
     progress: Progress = None,
     **options: Unpack[LoadOptions],
 ) -> Report:
-    """Loads a data frame, and returns one report, verified. Settings of the index are changed and put back once, by the driver, where
-    `expected_bytes` says that the load is large. `in_flight` is the limit of the whole job, divided by `tasks`, those that run at once; default:
-    the session's default parallelism.
+    """Loads a data frame, and returns one verified report. If `expected_bytes` is large, the driver changes settings of the
+    index once and puts them back. `in_flight` is the limit of the whole job. It is divided by `tasks`, the number of tasks that
+    run at once (default: the session's default parallelism).
     """
     with Job(df.sparkSession, index, to, tasks=tasks, expected_bytes=expected_bytes, progress=progress, **options) as job:
         for row in df.mapInArrow(job.batches(), "part string").collect():
             job.absorb(row["part"])
-    assert job.report is not None, "a job that was left has a report"
+    assert job.report is not None, "a job has a report after its with statement"
     return job.report
 
 
 def bake(df: Any, index: str, to: str | Iterable[str], *, builders: int, **options: Unpack[BakeOptions]) -> Report:
-    """Builds an index of a data frame beside the cluster, and hands it over finished: each of `builders` tasks starts a server of the
-    cluster's version on its executor, loads its part of the rows into it, and hands that index over as a snapshot (`inrush bake`, which takes the
-    same options: `repository_path` or `repository`, `builder_heap`, `force_merge`, …). At the end the alias `index` stands for all of them, in one
-    request; indices that it stood for before are kept. Where documents are not in (`report.failed`), the alias is left as it is, and the report's warnings name the
-    indices that were built. Where a build fails, the cluster is as it was.
+    """Builds an index of a data frame outside the cluster, and hands it over complete. Each of `builders` tasks starts a server of
+    the cluster's version on its executor, loads its part of the rows into it, and hands that index over as a snapshot (`inrush
+    bake`, which has the same options: `repository_path` or `repository`, `builder_heap`, `force_merge`, …). At the end one request
+    points the alias `index` to all these indices. Indices that it pointed to before are kept. If documents are not in
+    (`report.failed`), the alias is not changed, and the report's warnings name the new indices. If a build fails, the cluster
+    returns to its former state.
     """
     nodes = _nodes(to) or []
     return _bake(df, index, [nodes] if isinstance(nodes, str) else list(nodes), builders, Options.of(options))
 
 
 class Job:
-    """Looks after the index while tasks load into it: makes it, changes its settings and puts them back, merges reports, verifies.
+    """Manages the index while tasks load into it: creates it, changes its settings and puts them back, merges reports, verifies.
 
     ::
 
@@ -113,7 +114,7 @@ class Job:
         # Commits run in processes of their own, on this machine.
         self._spool = tempfile.TemporaryDirectory(prefix="inrush-job-")
         self.report: Report | None = None
-        """What the whole job did, once it has ended."""
+        """The report of the whole job, after its end."""
 
     @property
     def options(self) -> dict[str, str]:
@@ -122,15 +123,15 @@ class Job:
         return {**table, **self._part.secrets, "job": self._spool.name, "speculation": json.dumps(self._speculation)}
 
     def batches(self) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-        """For `df.mapInArrow(job.batches(), "part string")`; each row of the result is for `absorb`."""
+        """A function for `df.mapInArrow(job.batches(), "part string")`. Pass each row of the result to `absorb`."""
         return _Batches(self._part, self._speculation)
 
     def rows(self) -> Callable[[Iterable[Any]], Iterator[str]]:
-        """For `rdd.mapPartitions(job.rows())`; each element of the result is for `absorb`."""
+        """A function for `rdd.mapPartitions(job.rows())`. Pass each element of the result to `absorb`."""
         return _Rows(self._part, self._speculation)
 
     def absorb(self, part: str) -> None:
-        """Takes in what a task did."""
+        """Adds the result of a task."""
         self._job.absorb(Part.from_json(part))
 
     def __enter__(self) -> Job:
@@ -148,19 +149,19 @@ class Job:
 
 
 def batches(**options: Any) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """Without a `Job`: a function for `df.mapInArrow(inrush.spark.batches(index=…, to=…), "part string")`. Nothing looks after the settings, and
-    nothing is verified.
+    """A function for `df.mapInArrow(inrush.spark.batches(index=…, to=…), "part string")` without a `Job`. Settings are not changed,
+    and nothing is verified.
     """
     return _Batches(_alone(options), False)
 
 
 def rows(**options: Any) -> Callable[[Iterable[Any]], Iterator[str]]:
-    """Without a `Job`: a function for `rdd.mapPartitions(inrush.spark.rows(index=…, to=…))`, of rows or dicts."""
+    """A function for `rdd.mapPartitions(inrush.spark.rows(index=…, to=…))` of rows or dicts, without a `Job`."""
     return _Rows(_alone(options), False)
 
 
 def merge(parts: Iterable[str]) -> Report:
-    """One report of what `batches` or `rows` returned."""
+    """One report of the results of `batches` or `rows`."""
     return merged(Part.from_json(part) for part in parts)
 
 
@@ -170,7 +171,7 @@ def _alone(options: dict[str, Any]) -> Options:
 
 
 class _Batches:
-    """Loads the batches of a partition and yields what became of them."""
+    """Loads the batches of a partition and yields the result."""
 
     def __init__(self, options: Options, speculation: bool) -> None:
         self._options = options
@@ -187,7 +188,7 @@ class _Batches:
 
 
 class _Rows:
-    """The same for rows and dicts."""
+    """Loads the rows or dicts of a partition and yields the result."""
 
     def __init__(self, options: Options, speculation: bool) -> None:
         self._options = options
@@ -201,7 +202,7 @@ class _Rows:
 
 
 def _task() -> tuple[str, bool]:
-    """The name of this task, and whether it is not the first attempt."""
+    """The name of this task, and whether this is a repeated attempt."""
     from pyspark import TaskContext
 
     context = TaskContext.get()
@@ -214,7 +215,7 @@ def _conf(spark: Any, name: str) -> str | None:
     try:
         return spark.sparkContext.getConf().get(name)  # type: ignore[no-any-return]
     except Exception:
-        # Spark Connect has no context; its session knows some of it.
+        # Spark Connect has no context. Its session has some of the data.
         return spark.conf.get(name, None)  # type: ignore[no-any-return]
 
 
@@ -226,15 +227,15 @@ def _parallelism(spark: Any) -> int | None:
 
 
 def register(spark: Any) -> None:
-    """Makes `inrush` a format of this session. Spark 4 and newer."""
+    """Registers the format `inrush` in this session. Needs Spark 4 or newer."""
     if DataSource is object:
-        raise UsageError("this Spark has no data sources in Python, which are there from 4.0 on; use inrush.spark.load(df, …)")
+        raise UsageError("this Spark has no data sources in Python, which need Spark 4.0; use inrush.spark.load(df, …)")
     spark.dataSource.register(InrushDataSource)
 
 
 class InrushDataSource(DataSource):  # type: ignore[misc]
-    """The format `inrush`, to write to. Options are those of `inrush.load` as strings, mappings as JSON; and `tasks`, how many tasks run
-    at once, where `in_flight` is given.
+    """The format `inrush` for writes. Options are those of `inrush.load` as strings (mappings as JSON), and `tasks`: the number
+    of tasks that run at once, needed with `in_flight`.
     """
 
     @classmethod
@@ -246,22 +247,22 @@ class InrushDataSource(DataSource):  # type: ignore[misc]
 
     def streamWriter(self, schema: Any, overwrite: bool) -> Any:
         if DataSourceStreamArrowWriter is None:
-            raise UsageError("this Spark hands no Arrow batches to streams, which 4.1 does; use foreachBatch with inrush.spark.load")
+            raise UsageError("this Spark passes no Arrow batches to streams, which needs Spark 4.1; use foreachBatch with inrush.spark.load")
         return _StreamWriter(self._of(schema, overwrite))
 
     def _of(self, schema: Any, overwrite: bool) -> _Settings:
         if overwrite:
-            raise UsageError('mode("overwrite") is not supported; use mode("append"), and recreate of inrush.spark.Job to begin anew')
+            raise UsageError('mode("overwrite") is not supported; use mode("append"), and recreate of inrush.spark.Job to start over')
         return _Settings(dict(self.options))
 
 
 class _Settings:
-    """What is told by the options of the format."""
+    """The options of the format as options of a load."""
 
     def __init__(self, options: dict[str, str]) -> None:
-        # Spark's own, such as the path of save(path).
+        # Options of Spark itself, such as the path of save(path).
         options.pop("path", None)
-        # Options of streams are told in lower case, and are ours all the same.
+        # Spark passes options of streams in lower case.
         options = {name.lower(): value for name, value in options.items() if name.lower() != "checkpointlocation"}
         self.job = options.pop("job", None)
         self.speculation = json.loads(options.pop("speculation", "false"))
@@ -273,10 +274,10 @@ class _Settings:
         return _Message(_Batches(self.options, self.speculation).load(batches).to_json())
 
     def commit(self, messages: list[Any], name: str) -> None:
-        """Hands the reports to the job, or says here what went wrong."""
+        """Passes the reports to the job. Without a job, raises the problem."""
         parts = [message.part for message in messages if message is not None]
         if self.job:
-            # Under its own name, so that a commit that is repeated counts once.
+            # Named by the commit, so that a repeated commit counts once.
             path = Path(self.job, f"{name}.json")
             path.with_suffix(".part").write_text(json.dumps(parts))
             path.with_suffix(".part").rename(path)
@@ -285,7 +286,7 @@ class _Settings:
 
 
 def _value(text: str) -> Any:
-    """Options are text: JSON where that is no plain word."""
+    """Parses an option, which is text: JSON, or a plain word."""
     if text in ("true", "false") or text.startswith(("{", "[")):
         return json.loads(text)
     return text
@@ -308,7 +309,7 @@ class _Writer(DataSourceArrowWriter):  # type: ignore[misc]
         self._settings.commit(messages, self._name)
 
     def abort(self, messages: list[Any]) -> None:
-        # Nothing to undo: with ids the next run replaces the same documents. The job ends as failed by Spark's own exception.
+        # There is nothing to undo: with ids the next run replaces the same documents. Spark's own exception fails the job.
         pass
 
 

@@ -1,5 +1,6 @@
-//! Python objects as JSON text, straight from the interpreter's objects. What `json.dumps` takes is written the same way, but for NaN and
-//! infinity, which JSON does not have: a field with such a value is left out, in a list it is null.
+//! Converts Python objects to JSON text. Values that `json.dumps` accepts get the same text, except
+//! NaN and infinity, which JSON does not have: a field with such a value is left out, and in a list
+//! it is null.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -9,14 +10,14 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyByteArray, PyBytes, PyDict, PyFloat, PyInt, PyList, PyMapping, PyString, PyTuple, PyType};
 
-/// Objects and lists may be nested so deep. The servers' own limit is lower.
+/// The deepest nesting of objects and lists. The servers' own limit is lower.
 const DEPTH_MAX: usize = 500;
 
-/// Why an object is no document.
+/// Why an object is not a document.
 pub(crate) enum Problem {
-    /// It holds something that JSON has no word for: where, and what.
+    /// It contains a value that JSON cannot represent: its place, and its type.
     Value { path: String, what: String },
-    /// Python code that was asked raised something that is not about this document.
+    /// Python code raised an exception that is not about this document.
     Raised(PyErr),
 }
 
@@ -25,7 +26,7 @@ impl Problem {
         Problem::Value { path: String::new(), what: what.into() }
     }
 
-    /// Seen from one level further out.
+    /// The problem with a path from one level further out.
     fn within(self, step: impl FnOnce() -> String) -> Self {
         match self {
             Problem::Value { path, what } => {
@@ -36,11 +37,11 @@ impl Problem {
         }
     }
 
-    /// In words.
+    /// The problem in words.
     pub(crate) fn reason(path: &str, what: &str) -> String {
         let place = if path.is_empty() { "the document".to_owned() } else { format!("field {path}") };
         format!(
-            "{place} is {what}, which JSON has no word for; expected what json.dumps takes, a date or time, Decimal, UUID, bytes or a numpy value"
+            "{place} is {what}, which JSON cannot represent; expected a value that json.dumps accepts, a date or time, Decimal, UUID, bytes or a numpy value"
         )
     }
 }
@@ -48,7 +49,7 @@ impl Problem {
 impl From<PyErr> for Problem {
     fn from(error: PyErr) -> Self {
         Python::attach(|py| {
-            // KeyboardInterrupt and its like are no matter of the document.
+            // KeyboardInterrupt and similar exceptions are not about the document.
             if error.is_instance_of::<PyException>(py) {
                 Problem::value(format!("a value that cannot be read ({error})"))
             } else {
@@ -58,7 +59,7 @@ impl From<PyErr> for Problem {
     }
 }
 
-/// The classes that are known besides the built-in ones.
+/// The supported classes that are not built in.
 struct Classes {
     decimal: Py<PyType>,
     date: Py<PyType>,
@@ -87,12 +88,12 @@ fn classes(py: Python<'_>) -> PyResult<&Classes> {
 pub(crate) struct Writer {
     /// The text so far.
     pub(crate) out: Vec<u8>,
-    /// Numbers that were left out because they are not finite.
+    /// The number of values left out because they are not finite.
     pub(crate) not_finite: u64,
 }
 
 impl Writer {
-    /// Writes a mapping as the one document of [`Writer::out`].
+    /// Writes a mapping as the only document of [`Writer::out`].
     pub(crate) fn document(&mut self, value: &Bound<'_, PyAny>) -> Result<(), Problem> {
         self.out.clear();
         if let Ok(dict) = value.cast::<PyDict>() {
@@ -106,7 +107,7 @@ impl Writer {
         Err(Problem::value(format!("of type {}", type_name(value))))
     }
 
-    /// False where nothing was written, because the value is absent.
+    /// False if nothing was written, because the value is absent.
     #[inline]
     fn value(&mut self, value: &Bound<'_, PyAny>, depth: usize) -> Result<bool, Problem> {
         if let Ok(text) = value.cast_exact::<PyString>() {
@@ -161,7 +162,7 @@ impl Writer {
         Ok(())
     }
 
-    /// The last comma becomes the closing bracket.
+    /// Replaces the last comma by the closing bracket.
     fn close(&mut self, open: u8, close: u8) {
         if self.out.last() == Some(&open) {
             self.out.push(close);
@@ -196,7 +197,8 @@ impl Writer {
     fn int(&mut self, number: &Bound<'_, PyInt>) -> Result<(), Problem> {
         match number.extract::<i64>() {
             Ok(small) => self.out.extend_from_slice(itoa::Buffer::new().format(small).as_bytes()),
-            // Any number of digits. Of a subclass such as IntEnum the number counts, not its name.
+            // Any number of digits. A subclass such as IntEnum has the text of its number, not its
+            // name.
             Err(_) => {
                 let digits = number.call_method1("__format__", ("d",))?;
                 self.out.extend_from_slice(digits.cast::<PyString>().map_err(PyErr::from)?.to_str()?.as_bytes());
@@ -214,7 +216,7 @@ impl Writer {
         number.is_finite()
     }
 
-    /// Subclasses of the above, and what is not built in.
+    /// Writes subclasses of the types above, and types that are not built in.
     #[cold]
     fn other(&mut self, value: &Bound<'_, PyAny>, depth: usize) -> Result<bool, Problem> {
         let py = value.py();
@@ -254,7 +256,8 @@ impl Writer {
         Ok(true)
     }
 
-    /// Values of numpy and pandas, told by the module of their class, so that neither has to be there.
+    /// Writes values of numpy and pandas, which are recognised by the module of their class, so
+    /// that neither has to be installed.
     fn foreign(&mut self, value: &Bound<'_, PyAny>, depth: usize) -> Result<bool, Problem> {
         let class = value.get_type();
         let module = class.module().map(|module| module.to_string()).unwrap_or_default();
@@ -276,7 +279,7 @@ impl Writer {
         Err(Problem::value(format!("of type {}", type_name(value))))
     }
 
-    /// A date or time as text; `NaT` is null.
+    /// Writes a date or time as text. `NaT` is null.
     fn iso(&mut self, text: &Bound<'_, PyAny>) -> Result<bool, Problem> {
         let text = text.cast::<PyString>().map_err(PyErr::from)?;
         if text.to_str()? == "NaT" {

@@ -1,4 +1,5 @@
-//! The extension module of the Python package `inrush`: it only registers. What users see is in `python/inrush/`.
+//! The extension module of the Python package `inrush`. It only registers classes and functions.
+//! The package's public part is in `python/inrush/`.
 
 mod error;
 mod json;
@@ -11,7 +12,7 @@ use std::ffi::OsString;
 
 use pyo3::prelude::*;
 
-/// As in the binary: glibc keeps what each thread's arena once held.
+/// As in the binary, because glibc keeps the memory that each thread's arena once held.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
@@ -21,8 +22,8 @@ fn run_command(py: Python<'_>, arguments: Vec<OsString>) -> u8 {
     py.detach(|| inrush_cli::run(arguments))
 }
 
-/// Bakes as `inrush bake` does, and returns its exit status. `options` is a JSON object with the keys of a job
-/// file.
+/// Bakes as `inrush bake` does, and returns its exit status. `options` is a JSON object with the
+/// keys of a job file.
 #[pyfunction]
 fn run_bake(py: Python<'_>, options: &str) -> PyResult<u8> {
     let options = load::parse_options(options)?;

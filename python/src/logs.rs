@@ -1,4 +1,5 @@
-//! What the engine logs, kept until Python fetches it for `logging`: no thread of the engine ever waits for the interpreter.
+//! The engine's log messages, kept until Python fetches them for `logging`, so that no thread of
+//! the engine waits for the interpreter.
 
 use std::collections::VecDeque;
 use std::fmt::Write;
@@ -12,25 +13,26 @@ use tracing::{Event, Level, Metadata, Subscriber};
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
 use tracing_subscriber::util::SubscriberInitExt;
 
-/// Messages that are kept; the oldest give way.
+/// The most messages that are kept. Older ones are dropped.
 const KEPT_MAX: usize = 10_000;
 
 /// A level of Python's `logging`, the logger's name, and the message.
 type Message = (u8, String, String);
 
 static MESSAGES: Mutex<VecDeque<Message>> = Mutex::new(VecDeque::new());
-/// The least serious level that somebody wants, as Python counts.
+/// The lowest level that Python's loggers accept, by Python's numbers.
 static LEAST: AtomicU8 = AtomicU8::new(30);
 static START: Once = Once::new();
 
-/// Begins to keep messages of at least this level, as Python's `logging` counts.
+/// Starts to keep messages of at least this level, by Python's numbers.
 pub(crate) fn start(least: u8) {
     LEAST.store(least, Ordering::Relaxed);
-    // Fails where the process has another log already, as the command line has; then messages go there.
+    // Fails if the process has another log already, such as that of the command line, which then
+    // gets the messages.
     START.call_once(|| drop(tracing_subscriber::registry().with(Keep).try_init()));
 }
 
-/// The messages so far, which are forgotten.
+/// Takes the messages so far.
 #[pyfunction]
 pub(crate) fn take_messages() -> Vec<Message> {
     MESSAGES.lock().unwrap_or_else(PoisonError::into_inner).drain(..).collect()
@@ -38,7 +40,8 @@ pub(crate) fn take_messages() -> Vec<Message> {
 
 struct Keep;
 
-/// Libraries below us can log headers and bodies, so they never get further than warnings.
+/// Whether a message is kept. Other libraries can log headers and bodies, so only their warnings
+/// are.
 fn wanted(metadata: &Metadata<'_>) -> bool {
     let level = level(metadata.level());
     level >= LEAST.load(Ordering::Relaxed) && (level >= 30 || metadata.target().starts_with("inrush"))
@@ -65,7 +68,7 @@ fn logger(target: &str) -> String {
 
 impl<S: Subscriber> Layer<S> for Keep {
     fn register_callsite(&self, _: &'static Metadata<'static>) -> tracing::subscriber::Interest {
-        // What is wanted changes.
+        // The accepted level changes.
         tracing::subscriber::Interest::sometimes()
     }
 
@@ -93,7 +96,7 @@ struct Text(String);
 impl Visit for Text {
     fn record_debug(&mut self, field: &Field, value: &dyn std::fmt::Debug) {
         let space = if self.0.is_empty() { "" } else { " " };
-        // A string takes all that is written.
+        // Writing to a string cannot fail.
         let _ = match field.name() {
             "message" => {
                 let rest = std::mem::take(&mut self.0);

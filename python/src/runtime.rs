@@ -1,4 +1,4 @@
-//! The threads that the engine runs on, and how Python waits for them: with the GIL released, and with an eye on signals.
+//! The engine's runtime, and how Python waits for it: without the GIL, and with checks for signals.
 
 use std::future::Future;
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -9,10 +9,11 @@ use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use tokio::runtime::Runtime;
 
-/// How often Python looks whether a signal came while it waits.
+/// The interval between checks for signals during a wait.
 pub(crate) const LOOK_EVERY: Duration = Duration::from_millis(100);
 
-/// The process that made it, and the runtime. After a fork the threads are those of the parent, so a child makes its own.
+/// The process that created the runtime, and the runtime. After a fork the threads are those of the
+/// parent, so a child creates its own.
 static RUNTIME: Mutex<Option<(u32, &'static Runtime)>> = Mutex::new(None);
 
 /// The runtime of this process.
@@ -31,20 +32,21 @@ pub(crate) fn runtime() -> PyResult<&'static Runtime> {
         .enable_all()
         .build()
         .map_err(|error| PyRuntimeError::new_err(format!("cannot start the threads of inrush: {error}")))?;
-    // It lives as long as the process: a load may outlive whoever began it.
+    // The runtime lives as long as the process, because a load may outlive the code that started
+    // it.
     let runtime: &'static Runtime = Box::leak(Box::new(runtime));
     *kept = Some((process, runtime));
     Ok(runtime)
 }
 
-/// Waits for `future`. A signal whose handler raises, as Ctrl-C does, ends the wait and the future.
+/// Waits for `future`. A signal whose handler raises, such as Ctrl-C, ends the wait and the future.
 pub(crate) fn wait_for<T: Send + 'static>(
     py: Python<'_>,
     future: impl Future<Output = T> + Send + 'static,
 ) -> PyResult<T> {
     let (sender, receiver) = channel();
     let task = runtime()?.spawn(async move {
-        // Whoever waits no longer was interrupted.
+        // Without a receiver, the wait was interrupted.
         let _ = sender.send(future.await);
     });
     let receiver = Mutex::new(receiver);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use inrush_cluster::api::snapshots::{self, SnapshotState};
-use inrush_cluster::api::{ClusterError, CreateIndex, index, life, stats};
+use inrush_cluster::api::{ClusterError, CreateIndex, index, primary_terms, stats};
 use inrush_cluster::transport::Transport;
 use inrush_load::LoadError;
 use inrush_load::cutover::is_passing;
@@ -82,13 +82,13 @@ impl PartRun {
             return Ok(true);
         }
         let index = self.index();
-        let life = self
+        let terms = self
             .ask(|builder| {
                 let index = index.clone();
-                async move { life::life(&builder, &index).await }
+                async move { primary_terms::read(&builder, &index).await }
             })
             .await?;
-        Ok(life.terms.iter().all(|term| *term == 1))
+        Ok(terms.terms.iter().all(|term| *term == 1))
     }
 
     /// Prepares another try of a step that failed because the builder had died or did not answer.

@@ -1,5 +1,5 @@
-//! What the command line can say, before any of it is checked against the rest. The flags of a load come from
-//! the definitions of its options ([`inrush::options`]).
+//! The arguments of the command line, as parsed and before any check of their combination. The
+//! flags of a load come from the definitions of its options ([`inrush::options`]).
 
 mod bake;
 mod convert;
@@ -29,7 +29,8 @@ pub(crate) use sweep::{GridArgs, SweepArgs, SweepIndexArgs};
 pub(crate) use table::{Options, one_of};
 pub(crate) use verify::{CompareArgs, VerifyArgs};
 
-/// Loads data into Elasticsearch and OpenSearch as fast as the cluster can take it, and proves that nothing was lost.
+/// Loads data into Elasticsearch and OpenSearch as fast as the cluster can take it, and proves that
+/// no document was lost.
 ///
 /// Results go to stdout, everything else to stderr.
 #[derive(Debug, Parser)]
@@ -43,21 +44,22 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Load files, stdin or another cluster's index into an index
     Load(Box<LoadArgs>),
-    /// Build an index beside its cluster, and hand it over finished
+    /// Build an index outside its cluster, and hand it over complete
     Bake(Box<BakeArgs>),
     /// Compare files with an index: counts, ids, contents
     Verify(Box<VerifyArgs>),
     /// Infer a mapping from data
     Mapping(Box<MappingArgs>),
-    /// Load the same documents with many settings, and show which one wins
+    /// Load the same documents with many settings, and show the fastest ones
     Sweep(Box<SweepArgs>),
     /// Convert documents: NDJSON, SMILE, bulk bodies, CSV, Parquet
     Convert(Box<ConvertArgs>),
-    /// Find what slows a cluster or an index down for loading
+    /// Find settings and states that slow loading into a cluster or an index
     Doctor(Box<DoctorArgs>),
     /// Start, stop or inspect the local OpenSearch node
     Node(NodeArgs),
-    /// Put back index settings that a load which crashed has left; exit status 4 if some could not be put back
+    /// Restore index settings that a crashed load has left behind; exit status 4 if some could not
+    /// be restored
     Recover(Box<RecoverArgs>),
     /// Print the reference page of the options, the types of the Python package, or a manual page
     #[command(hide = true)]

@@ -1,4 +1,5 @@
-//! For a program that loads as `inrush load` does: the same options, checked by the same code, without a terminal.
+//! For programs that load as `inrush load` does: the same options with the same checks, without a
+//! terminal.
 
 use inrush::bake::HandOver;
 use inrush::options::{Confirmation, Environment, LoadOptions, LoadPlan, OptionError, Style, render};
@@ -16,20 +17,21 @@ use crate::plain::{inline, plain_in};
 use crate::progress::{RateWindow, line};
 use crate::summary;
 
-/// Bytes of settlements that wait for the program, at most.
+/// The most bytes of settlements that wait for the program.
 const SETTLEMENTS_BYTES_MAX: usize = 64 << 20;
 
-/// Bytes of dead letters that wait for the program besides twice the memory of the load, at most.
+/// The most bytes of dead letters that wait for the program, in addition to twice the memory of the
+/// load.
 const FAILURES_BYTES_MORE: usize = 64 << 20;
 
-/// Options that say something to the command line only.
+/// Options that apply only to the command line.
 const ONLY_FOR_THE_COMMAND_LINE: [&str; 10] =
     ["job", "mode", "output", "explain", "dry_run", "quiet", "json", "log_level", "log_json", "verbose"];
 
-/// What went wrong before the first document, and whose matter it is.
+/// The cause of an error before the first document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ErrorKind {
-    /// An option is wrong, or does not fit the others; nothing was asked of the cluster or done to it.
+    /// An option is wrong, or contradicts another one. No request was sent.
     Usage,
     /// A source cannot be read.
     Source,
@@ -37,12 +39,12 @@ pub enum ErrorKind {
     Cluster,
 }
 
-/// Why a load could not begin. Options are named as keyword arguments.
+/// Why a load could not begin. The texts name options as keyword arguments.
 #[derive(Clone, Debug)]
 pub struct Error {
-    /// Whose matter it is.
+    /// The cause.
     pub kind: ErrorKind,
-    /// What was found and what was expected.
+    /// The value found and the value expected.
     pub message: String,
     /// What to do.
     pub hint: Option<String>,
@@ -74,7 +76,7 @@ impl From<LoadError> for Error {
     }
 }
 
-/// A load that is fully described, and has not begun.
+/// The options of a load that has not begun.
 #[derive(Debug)]
 pub struct Load {
     options: LoadOptions,
@@ -102,16 +104,17 @@ impl Outcomes {
 }
 
 impl Load {
-    /// Reads the options of a load: the keys of a job file, paths relative to the working directory.
+    /// Reads the options of a load: the keys of a job file, with paths relative to the working
+    /// directory.
     ///
     /// # Errors
-    /// Of [`ErrorKind::Usage`].
+    /// An unknown option or a wrong value, of [`ErrorKind::Usage`].
     pub fn new(options: Map<String, Value>) -> Result<Self, Error> {
         let mut load = Load { options: LoadOptions::default(), keep_outcomes: false };
         for (key, value) in options {
             let name = key.replace('-', "_");
             if ONLY_FOR_THE_COMMAND_LINE.contains(&name.as_str()) {
-                let message = format!("`{key}` is for the command line and means nothing in a program");
+                let message = format!("`{key}` applies only to the command line");
                 return Err(OptionError::conflict(message).hint("leave it out").into());
             }
             load.options.give(&name, value)?;
@@ -119,31 +122,31 @@ impl Load {
         Ok(load)
     }
 
-    /// The options, to add to them.
+    /// The options, for changes.
     pub fn options(&mut self) -> &mut LoadOptions {
         &mut self.options
     }
 
-    /// Whether the program receives the end of each document ([`Outcomes`]). Default: no.
+    /// Whether the program receives the result of each document ([`Outcomes`]). Default: no.
     pub fn keep_outcomes(&mut self, keep: bool) {
         self.keep_outcomes = keep;
     }
 
-    /// Begins to load the sources, or the dead letters, that the options name.
+    /// Starts to load the sources, or the dead letters, that the options name.
     ///
     /// # Errors
-    /// Where the load cannot begin; nothing was sent then.
+    /// The load cannot begin. No document was sent.
     pub async fn start(self) -> Result<(RunningLoad, Option<Outcomes>), Error> {
         let plan = self.options.resolve(&Environment::of_process()).await?;
         start(plan, self.keep_outcomes).await
     }
 
-    /// Begins a load that the program feeds. `bytes` are about how many will come, where that is known: the
-    /// settings of the index are changed for large loads only. `name` is the source's name in reports and dead
-    /// letters.
+    /// Starts a load that the program feeds. `bytes` is the approximate total size, if known:
+    /// settings of the index are changed for large loads only. `name` is the source's name in
+    /// reports and dead letters.
     ///
     /// # Errors
-    /// Where the load cannot begin; nothing was sent then.
+    /// The load cannot begin. No document was sent.
     pub async fn start_fed(
         self,
         name: &str,
@@ -155,7 +158,8 @@ impl Load {
     }
 }
 
-/// There is nobody to ask: what needs a confirmation is refused, or was given with the option `yes`.
+/// Starts without a terminal: a step that needs a confirmation is refused, unless the option `yes`
+/// was given.
 async fn start(mut plan: LoadPlan, keep_outcomes: bool) -> Result<(RunningLoad, Option<Outcomes>), Error> {
     if let Some(refusal) = plan.confirmations.iter().find_map(Confirmation::refusal) {
         return Err(refusal.into());
@@ -180,8 +184,9 @@ async fn start(mut plan: LoadPlan, keep_outcomes: bool) -> Result<(RunningLoad, 
     Ok((loader.start(source).await?, outcomes))
 }
 
-/// Bakes as `inrush bake` does, and returns its exit status. `options` are the keys of a job file, `json` and
-/// `quiet` among them. Signals, the terminal and the log belong to it from now on, as to [`crate::run`].
+/// Bakes as `inrush bake` does, and returns its exit status. `options` are the keys of a job file,
+/// including `json` and `quiet`. From now on this function handles signals, terminal and log, as
+/// [`crate::run`] does.
 pub fn bake(options: Map<String, Value>) -> u8 {
     crate::work(async move {
         let job = job::of_program(options)?;
@@ -191,8 +196,8 @@ pub fn bake(options: Map<String, Value>) -> u8 {
     })
 }
 
-/// A text of the engine, as a report, a warning or a message of the log, with its options named as keyword
-/// arguments.
+/// A text of the engine, such as a warning or a message of the log, with its options named as
+/// keyword arguments.
 pub fn as_keywords(text: &str) -> std::borrow::Cow<'_, str> {
     render(text, Style::Keyword)
 }
@@ -207,8 +212,8 @@ pub struct ReportText {
 }
 
 impl ReportText {
-    /// The text of a report, with the hand-over of a bake. `once`: the load has the option `once`, so
-    /// that it is repeated in order to continue.
+    /// The text of a report, with the hand-over of a bake. `once`: the load has the option `once`,
+    /// so that it is repeated in order to continue.
     pub fn new(report: &Report, hand_over: Option<&HandOver>, once: bool) -> Self {
         let problem = summary::problem(report);
         ReportText {
@@ -225,7 +230,7 @@ pub struct ProgressLine {
 }
 
 impl ProgressLine {
-    /// The line for a moment; to be asked a few times a second, because rates are those of the last seconds.
+    /// The line for `now`. Call it a few times per second, because rates cover the last seconds.
     pub fn text(&mut self, now: &Progress) -> String {
         self.rates.see(now);
         inline(&line(now, &self.rates)).into_owned()
@@ -275,14 +280,14 @@ mod tests {
         for (options, message, hint) in [
             (json!({"to": to}), "no index given", "index='NAME'"),
             (json!({"index": "t", "indexx": 1}), "no option is called `indexx`", "did you mean `index`"),
-            (json!({"index": "t", "dry_run": true}), "`dry_run` is for the command line", "leave it out"),
-            (json!({"index": "t", "quiet": true}), "`quiet` is for the command line", "leave it out"),
+            (json!({"index": "t", "dry_run": true}), "`dry_run` applies only to the command line", "leave it out"),
+            (json!({"index": "t", "quiet": true}), "`quiet` applies only to the command line", "leave it out"),
             (json!({"index": "t", "to": to, "recreate": true}), "recreate deletes t", "add yes"),
             (json!({"index": "t", "batch_bytes": "many"}), "batch_bytes: invalid value 'many'", ""),
-            (json!({"index": "t", "to": to, "map": "auto", "mapping": {}}), "map and mapping are given", ""),
+            (json!({"index": "t", "to": to, "map": "auto", "mapping": {}}), "map and mapping exclude each other", ""),
             (json!({"index": "t", "to": to, "user": "u"}), "user='u' has no password", "INRUSH_PASSWORD"),
             (json!({"index": "t", "to": to, "format": "csv"}), "format is for files", "leave it out"),
-            (json!({"index": "t", "to": to, "shards": "auto"}), "shards='auto' looks at the sources", "number"),
+            (json!({"index": "t", "to": to, "shards": "auto"}), "shards='auto' reads the sources twice", "number"),
         ] {
             let text = options.to_string();
             let error = problem(options).await;
@@ -298,6 +303,6 @@ mod tests {
         load.options().login.password = Some(Secret::new("hunter2"));
         assert!(!format!("{load:?}").contains("hunter2"));
         let error = load.start_fed("python", None).await.map(drop).unwrap_err();
-        assert!(error.message.contains("the password is given itself, and by file or environment"), "{error:?}");
+        assert!(error.message.contains("the password is given directly, and by file or environment"), "{error:?}");
     }
 }

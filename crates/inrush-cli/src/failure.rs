@@ -1,4 +1,4 @@
-//! How the binary ends: its exit statuses, errors that are the user's to mend, and how errors are printed.
+//! Exit statuses, usage errors, and how errors are printed.
 
 use std::fmt;
 use std::io::Write;
@@ -11,24 +11,25 @@ use inrush::source::SourceError;
 
 use crate::plain;
 
-/// The exit statuses of a command that did not get as far as a report; [`inrush::Status::exit_code`] has the others.
+/// The exit statuses of a command that ended without a report. [`inrush::Status::exit_code`] has
+/// those of a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ExitStatus {
-    /// It failed.
+    /// The command failed.
     Failed,
-    /// It was refused before it began: a flag, the job file or what they name cannot be used;
-    /// nothing was done.
+    /// The command was refused before it began, because a flag, the job file or a file or index
+    /// that they name cannot be used. Nothing was changed.
     Usage,
-    /// It ran, and what it looked at is not as it should be.
+    /// The command ran, and its check did not pass.
     CheckFailed,
-    /// Another process does the same now; the command may be given again later.
+    /// Another process is doing the same. The command can be run again later.
     Busy,
-    /// A signal came before there was anything to report.
+    /// A signal ended the command before there was a report.
     Interrupted,
 }
 
 impl ExitStatus {
-    /// The number the shell sees.
+    /// The status number for the shell.
     pub(crate) const fn code(self) -> u8 {
         match self {
             ExitStatus::Failed => 1,
@@ -42,7 +43,7 @@ impl ExitStatus {
     }
 }
 
-/// Something the user said that cannot be done. Exit status 2.
+/// An option or argument that cannot be used. Exit status 2.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct UsageError {
     message: String,
@@ -54,7 +55,7 @@ impl UsageError {
         UsageError { message: message.into(), hint: None }
     }
 
-    /// Says what to do instead.
+    /// Adds what the user can do about it.
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
@@ -76,7 +77,7 @@ impl fmt::Display for UsageError {
 
 impl std::error::Error for UsageError {}
 
-/// Another process does the same now. Exit status 75.
+/// Another process is doing the same. Exit status 75.
 #[derive(Debug)]
 pub(crate) struct Busy(pub(crate) String);
 
@@ -88,7 +89,7 @@ impl fmt::Display for Busy {
 
 impl std::error::Error for Busy {}
 
-/// A hint put around an error of the engine by whoever knows what the user can do about it.
+/// A hint for the user, attached to an error of the engine as context.
 #[derive(Debug)]
 pub(crate) struct Hint(pub(crate) String);
 
@@ -98,8 +99,8 @@ impl fmt::Display for Hint {
     }
 }
 
-/// The exit status of an error without a report. What has begun either ends with a report or wraps
-/// its error, so an error of one of these types is a refusal.
+/// The exit status of an error without a report. A command that has begun either ends with a report
+/// or wraps its error, so an error of one of these types is a refusal.
 pub(crate) fn status_of(error: &anyhow::Error) -> ExitStatus {
     let refused = error.is::<UsageError>()
         || error.is::<SourceError>()
@@ -115,7 +116,7 @@ pub(crate) fn status_of(error: &anyhow::Error) -> ExitStatus {
     }
 }
 
-/// Whether a bake has not begun because of what was named. One that has begun is
+/// Whether a bake was refused before it began. The error of one that has begun is
 /// [`BakeError::Unfinished`].
 fn is_refused_bake(error: &BakeError) -> bool {
     match error {
@@ -125,7 +126,7 @@ fn is_refused_bake(error: &BakeError) -> bool {
     }
 }
 
-/// Whether a node cannot be what it was asked to be, whatever the machine is like.
+/// Whether the user's options for a node cannot be met on any machine.
 fn is_refused_node(error: &NodeError) -> bool {
     match error {
         NodeError::PortTaken(_)
@@ -145,12 +146,11 @@ fn is_refused_node(error: &NodeError) -> bool {
     }
 }
 
-/// Whether the cluster answered, and what was asked for does not fit it.
+/// Whether the cluster answered and refused the request because of its content or its target.
 fn is_refusal(error: &ClusterError) -> bool {
     match error {
         ClusterError::Target { .. } | ClusterError::NoPipeline { .. } | ClusterError::Disk(_) => true,
-        // Of a mapping, settings or a query that the server does not take, or of an index that is
-        // not there.
+        // The server does not accept a mapping, settings or a query, or the index does not exist.
         ClusterError::Refused { status, .. } => matches!(status, 400 | 404),
         ClusterError::Http(_)
         | ClusterError::LogIn { .. }
@@ -160,14 +160,14 @@ fn is_refusal(error: &ClusterError) -> bool {
     }
 }
 
-/// Prints `error: …` with its causes, and a `hint: …` where there is one, to `out`. Failure to print is ignored:
-/// there is nobody left to tell.
+/// Prints `error: …` with its causes and, if there is one, `hint: …` to `out`. A failure to print
+/// is ignored, because there is no other place to report it.
 pub(crate) fn print(error: &anyhow::Error, out: &mut impl Write) {
     let _ = out.write_all(render(error).as_bytes());
     let _ = out.flush();
 }
 
-/// The same error as a failure of what has begun, whatever it was of its part.
+/// Turns any error into the failure of a command that has begun (exit status 1).
 pub(crate) fn failed(error: &anyhow::Error) -> anyhow::Error {
     let failed = anyhow::anyhow!(causes(error).join(": "));
     match hint_of(error) {
@@ -176,20 +176,20 @@ pub(crate) fn failed(error: &anyhow::Error) -> anyhow::Error {
     }
 }
 
-/// The hint that goes with an error.
+/// The hint of an error.
 pub(crate) fn hint_of(error: &anyhow::Error) -> Option<&str> {
-    // A hint is attached as context, so it is the outermost link where there is one.
+    // A hint is attached as context, so it is the outermost link of the chain.
     error
         .downcast_ref::<Hint>()
         .map(|hint| hint.0.as_str())
         .or_else(|| error.downcast_ref::<UsageError>().and_then(|usage| usage.hint.as_deref()))
 }
 
-/// The error and its causes, the outermost first.
+/// The messages of the error and its causes, the outermost first.
 pub(crate) fn causes(error: &anyhow::Error) -> Vec<String> {
     let skip = usize::from(error.downcast_ref::<Hint>().is_some());
     let mut causes: Vec<String> = error.chain().skip(skip).map(ToString::to_string).collect();
-    // Many errors have the innermost cause in their own message; what lies between adds nothing then.
+    // Many messages include the innermost cause already. The causes in between add nothing then.
     if causes.last().is_some_and(|last| causes[0].contains(last.as_str())) {
         causes.truncate(1);
     }

@@ -1,9 +1,9 @@
-//! The job file: the options of a load written down.
+//! The job file: the options of a load in a TOML file.
 //!
-//! A key is the name of an option, with underscores or dashes (`batch_bytes`, `batch-bytes`). It is read by the
-//! same code that reads the flag, and what the command line gives is left out. Two keys are no options: `mode`,
-//! which is `load` or `bake`, and `[[output]]`, whose tables have the options of one of several loads from the
-//! same sources.
+//! A key is the name of an option, with underscores or dashes (`batch_bytes`, `batch-bytes`). The
+//! code that parses the flag parses the key, too. Flags of the command line win. Two keys are not
+//! options: `mode`, which is `load` or `bake`, and `[[output]]`, whose tables have the options of
+//! one of several loads from the same sources.
 
 use std::path::{Path, PathBuf};
 
@@ -18,27 +18,27 @@ use crate::failure::UsageError;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Job {
     pub(crate) options: LoadOptions,
-    /// Of a bake: its options.
+    /// The options of a bake. None for a load.
     pub(crate) bake: Option<BakeOptions>,
     pub(crate) run: RunOptions,
     pub(crate) output: OutputArgs,
-    /// The folder of the job file, where files are made that no option names.
+    /// The folder of the job file. Files that no option names are created here.
     pub(crate) folder: Option<PathBuf>,
-    /// The options of each `[[output]]`, with what holds for all.
+    /// The options of each `[[output]]`, together with the options for all outputs.
     pub(crate) outputs: Vec<LoadOptions>,
 }
 
-/// Options of outputs. What the command line says of one of them would be that of all.
+/// Options that each output has for itself. On the command line they would apply to all outputs.
 const OF_OUTPUTS: [&str; 9] =
     ["index", "alias", "sql", "sql_file", "id", "id_from", "mapping", "dead_letters", "trace"];
 
-/// Headings of options that hold for all outputs.
+/// Headings of options that apply to all outputs.
 const OF_ALL: [&str; 5] = ["Source", "Source: an index of another cluster", "Authentication", "Output", "Resuming"];
 
-/// Where entries come from.
+/// The job file and its folder.
 struct Place<'a> {
     file: &'a Path,
-    /// What paths are relative to.
+    /// The base of relative paths.
     folder: PathBuf,
 }
 
@@ -56,7 +56,7 @@ impl<'a> Place<'a> {
     }
 }
 
-/// Everything that a table of a job file, or a command line, says.
+/// All options of one table of a job file, or of the command line.
 #[derive(Clone, Debug, Default)]
 struct Layer {
     load: LoadOptions,
@@ -86,10 +86,10 @@ impl Layer {
         self.bake.relative_to(folder);
     }
 
-    /// These options, and those of `lower` where these say nothing.
+    /// These options, completed by those of `lower` that these do not set.
     fn over(self, lower: &Layer) -> Layer {
         let Layer { load, mut bake, mut run, mut output, mut log } = self;
-        // A place, and an end of a resumed one, are choices as well.
+        // The place of a bake and the end of a resumed one are each one choice with two options.
         let decided = |name: &str| match name {
             "repository_path" | "repository" => bake.is_given("repository_path") || bake.is_given("repository"),
             "no_resume" => bake.no_resume || load.resume.resume,
@@ -105,8 +105,8 @@ impl Layer {
     }
 }
 
-/// Adds what the job file says, if there is one, to what was given on the command line. `bake`: the options of
-/// `inrush bake`; none for `inrush load`.
+/// Adds the options of the job file, if there is one, to those of the command line. `bake`: the
+/// options of `inrush bake`; none for `inrush load`.
 pub(crate) fn complete(args: LoadArgs, bake: Option<BakeOptions>) -> Result<Job, UsageError> {
     let LoadArgs { options, job, run, output } = args;
     let bakes = bake.is_some();
@@ -125,7 +125,7 @@ pub(crate) fn complete(args: LoadArgs, bake: Option<BakeOptions>) -> Result<Job,
     Ok(job)
 }
 
-/// The options that a program gives for a bake; paths are relative to the working directory.
+/// The options that a program gives for a bake. Paths are relative to the working directory.
 pub(crate) fn of_program(options: Map<String, Value>) -> Result<Job, UsageError> {
     let mut layer = Layer::default();
     for (key, value) in options {
@@ -153,26 +153,26 @@ fn parse(text: &str, path: &Path, bakes: bool, given: Layer) -> Result<Job, Usag
         Some(toml::Value::String(mode)) if mode == "bake" => true,
         Some(toml::Value::String(mode)) if mode == "load" && !bakes => false,
         Some(toml::Value::String(mode)) if mode == "load" => {
-            return Err(at("mode", "it is load, and the command is `inrush bake`; give `inrush load`"));
+            return Err(at("mode", "is load, but the command is `inrush bake`; use `inrush load`"));
         }
         Some(_) => return Err(at("mode", "expected \"load\" or \"bake\"")),
     };
     let outputs = match table.remove("output") {
         None => Vec::new(),
-        Some(_) if bakes => return Err(at("output", "a bake has one output")),
+        Some(_) if bakes => return Err(at("output", "a bake has only one output; leave [[output]] out")),
         Some(toml::Value::Array(outputs)) => outputs,
         Some(_) => return Err(at("output", NO_OUTPUTS)),
     };
     if let (false, Some(name)) = (outputs.is_empty(), OF_OUTPUTS.iter().find(|name| given.load.is_given(name))) {
         let flag = name.replace('_', "-");
-        return Err(place.error(format!("--{flag} is said for each [[output]]")).hint("change it in the file"));
+        return Err(place.error(format!("--{flag} is set for each [[output]]")).hint("change it in the file"));
     }
     let common = layer(table, &place, bakes)?;
     let mut job = of_layer(given.clone().over(&common), bakes, path.parent().map(Path::to_owned));
     for output in outputs {
         let toml::Value::Table(output) = output else { return Err(at("output", NO_OUTPUTS)) };
         if let Some(key) = output.keys().find(|key| !is_of_outputs(&key.replace('-', "_"))) {
-            return Err(at(key, "holds for all outputs; write it above the first [[output]]"));
+            return Err(at(key, "applies to all outputs; write it above the first [[output]]"));
         }
         let own = layer(output, &place, bakes)?;
         job.outputs.push(given.clone().over(&own.over(&common)).load);
@@ -182,7 +182,7 @@ fn parse(text: &str, path: &Path, bakes: bool, given: Layer) -> Result<Job, Usag
 
 const NO_OUTPUTS: &str = "expected tables, written as [[output]]";
 
-/// Reads a table.
+/// Parses a table.
 fn layer(table: toml::Table, place: &Place<'_>, bakes: bool) -> Result<Layer, UsageError> {
     let mut layer = Layer::default();
     for (key, value) in table {
@@ -191,7 +191,7 @@ fn layer(table: toml::Table, place: &Place<'_>, bakes: bool) -> Result<Layer, Us
         let info = Layer::infos().into_iter().find(|info| info.name == name && info.is_key());
         let info = info.ok_or_else(|| unknown_key(place, &key))?;
         if !bakes && BakeOptions::TABLE.iter().any(|of_bake| of_bake.name == name) {
-            return Err(at("this is an option of `inrush bake`; add mode = \"bake\" if that is meant".to_owned()));
+            return Err(at("an option of `inrush bake`; add mode = \"bake\" to bake instead of load".to_owned()));
         }
         let value = json(value).map_err(&at)?;
         if name == "indices" && !value.is_array() {
@@ -206,8 +206,8 @@ fn layer(table: toml::Table, place: &Place<'_>, bakes: bool) -> Result<Layer, Us
     Ok(layer)
 }
 
-/// Whether each output may say it for itself: what is not about sources, the cluster and what is shown. An unknown
-/// key is told elsewhere.
+/// Whether an output may have this key of its own: not the sources, the cluster and the terminal
+/// output. Unknown keys are reported elsewhere.
 fn is_of_outputs(name: &str) -> bool {
     let Some(info) = Layer::infos().into_iter().find(|info| info.name == name) else { return true };
     let is_of_all = OF_ALL.contains(&info.heading) || info.scope == Scope::CommandLine;
@@ -229,7 +229,7 @@ fn unknown_key(place: &Place<'_>, key: &str) -> UsageError {
     }
 }
 
-/// A value of TOML as one of JSON.
+/// Converts a value of TOML to one of JSON.
 fn json(value: toml::Value) -> Result<Value, String> {
     Ok(match value {
         toml::Value::String(text) => text.into(),

@@ -1,5 +1,7 @@
-//! Keys that are pressed while a load runs: `p` and space pause it and let it go on. The terminal keeps its signals (Ctrl-C, Ctrl-Z)
-//! and only stops waiting for a whole line and showing what is typed; it is put back on every way out that a program can see.
+//! Keys that pause and resume a running load: `p` and space.
+//!
+//! The terminal keeps its signals (Ctrl-C, Ctrl-Z). Only line buffering and echo are switched off.
+//! The terminal's mode is restored on every exit that the program notices.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -11,23 +13,24 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Signal, getpgrp, getpid, kill_process};
 use rustix::termios::{LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcgetpgrp, tcsetattr};
 
-/// How often the thread looks whether it is to end, and whether the terminal is ours again after a stop by the shell.
+/// How often the thread checks whether it has to end, and whether the process is in the foreground
+/// again after a stop by the shell.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 
-/// Listens until it is restored or dropped.
+/// A thread that listens to keys until [`Keys::restore`] or a drop.
 pub(crate) struct Keys {
     terminal: Arc<Mutex<Terminal>>,
 }
 
 #[derive(Default)]
 struct Terminal {
-    /// How it was before, while it is changed.
+    /// The original mode, while it is changed.
     original: Option<Termios>,
     ended: bool,
 }
 
 impl Keys {
-    /// Calls `pressed` for each `p` and space. Nothing where stdin is not the terminal that this process runs in.
+    /// Calls `pressed` for each `p` and space. None if stdin is not the controlling terminal.
     pub(crate) fn listen(pressed: impl Fn() + Send + 'static) -> Option<Keys> {
         tcgetpgrp(io::stdin()).ok()?;
         let terminal = Arc::new(Mutex::new(Terminal::default()));
@@ -36,18 +39,19 @@ impl Keys {
         Some(Keys { terminal })
     }
 
-    /// Puts the terminal back, for good.
+    /// Restores the terminal's mode and ends the thread.
     pub(crate) fn restore(&self) {
         let mut terminal = lock(&self.terminal);
         terminal.ended = true;
         terminal.restore();
     }
 
-    /// Puts the terminal back and stops the process, as Ctrl-Z does. Returns when it goes on; the thread then takes the terminal again.
+    /// Restores the terminal's mode and stops the process, as Ctrl-Z does. Returns when the process
+    /// continues; the thread then changes the mode again.
     pub(crate) fn suspend(&self) {
         let mut terminal = lock(&self.terminal);
         terminal.restore();
-        // Who may not stop itself goes on.
+        // A process that may not stop itself continues.
         let _ = kill_process(getpid(), Signal::STOP);
     }
 }
@@ -59,7 +63,8 @@ impl Drop for Keys {
 }
 
 impl Terminal {
-    /// Changes it, unless that is done. In the background that would stop the process, so it waits.
+    /// Switches off line buffering and echo, unless this is done. Does nothing in the background,
+    /// where it would stop the process.
     fn prepare(&mut self) {
         if !in_foreground() {
             return;
@@ -72,7 +77,7 @@ impl Terminal {
         modes.local_modes.remove(LocalModes::ICANON | LocalModes::ECHO);
         modes.special_codes[SpecialCodeIndex::VMIN] = 1;
         modes.special_codes[SpecialCodeIndex::VTIME] = 0;
-        // Where it cannot be changed, keys come with the next line.
+        // If this fails, keys arrive with the next line.
         let _ = tcsetattr(io::stdin(), OptionalActions::Now, &modes);
     }
 
@@ -103,7 +108,7 @@ fn listen(terminal: &Mutex<Terminal>, pressed: &impl Fn()) {
     }
 }
 
-/// The next key, if there is one before [`LOOK_EVERY`] is over.
+/// The next key, if one is pressed within [`LOOK_EVERY`].
 fn key() -> io::Result<Option<u8>> {
     let stdin = io::stdin();
     let timeout = Timespec { tv_sec: 0, tv_nsec: LOOK_EVERY.subsec_nanos().into() };
@@ -114,7 +119,7 @@ fn key() -> io::Result<Option<u8>> {
         Err(error) => return Err(error.into()),
     }
     if !in_foreground() {
-        // What is typed is for somebody else, and reading it would stop the process.
+        // The input is for the foreground process. Reading it would stop this process.
         thread::sleep(LOOK_EVERY);
         return Ok(None);
     }
@@ -132,6 +137,6 @@ fn in_foreground() -> bool {
 }
 
 fn lock(terminal: &Mutex<Terminal>) -> MutexGuard<'_, Terminal> {
-    // Nothing in it is half done after a panic.
+    // A panic leaves no half-done change in it.
     terminal.lock().unwrap_or_else(PoisonError::into_inner)
 }

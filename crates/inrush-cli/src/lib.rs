@@ -1,5 +1,6 @@
-//! The command line of `inrush` as a library, for the binary and for what embeds it, as the Python package does: arguments become
-//! a configuration, the engine runs it, a report comes out.
+//! The command line of `inrush` as a library, for the binary and for programs that embed it, such
+//! as the Python package: it parses arguments into a configuration, runs the engine and prints the
+//! report.
 
 mod args;
 mod commands;
@@ -23,13 +24,14 @@ use clap::Parser;
 
 use crate::args::{Cli, Command};
 
-/// Runs the command line `arguments`, whose first one is the program's name, and returns the exit status. Signals, the terminal and the log
-/// belong to it from now on, so it is to be the last thing that a process does.
+/// Runs the command line `arguments`, whose first element is the program's name, and returns the
+/// exit status. It handles signals, terminal and log from now on, so it must be the last call of
+/// the process.
 pub fn run(arguments: Vec<OsString>) -> u8 {
     let cli = match Cli::try_parse_from(&arguments) {
         Ok(cli) => cli,
         Err(error) => {
-            // Nobody is left to tell if this cannot be printed.
+            // If this fails, there is no other place to report it.
             let _ = match error.use_stderr() {
                 true => write!(std::io::stderr(), "{}", plain::plain(&error.to_string())),
                 // Help and the version.
@@ -54,7 +56,7 @@ pub fn run(arguments: Vec<OsString>) -> u8 {
     })
 }
 
-/// Does the work of a command in a runtime of its own, tells its error, and returns the exit status.
+/// Runs a command in a runtime of its own, prints its error, and returns the exit status.
 pub(crate) fn work(command: impl Future<Output = anyhow::Result<u8>>) -> u8 {
     let workers = std::thread::available_parallelism().map_or(2, usize::from).min(4);
     no_threads::tell_instead_of_panicking();
@@ -63,7 +65,7 @@ pub(crate) fn work(command: impl Future<Output = anyhow::Result<u8>>) -> u8 {
         Err(error) => Err(anyhow::Error::new(error).context("cannot start the runtime")),
         Ok(runtime) => {
             let result = runtime.block_on(command);
-            // A reader may wait for stdin for ever; the process does not.
+            // A reader may wait for stdin indefinitely. The process does not wait for it.
             runtime.shutdown_background();
             result
         }

@@ -1,5 +1,5 @@
-//! stderr, shared between the log and the progress line. What is written is a message at a time,
-//! without what drives a terminal.
+//! stderr, shared by the log and the progress line. Each write is one whole message, without
+//! characters that control a terminal.
 
 use std::io::Write;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -11,7 +11,7 @@ use tracing_subscriber::fmt::MakeWriter;
 use crate::args::{LogArgs, LogLevel};
 use crate::plain;
 
-/// stderr, with the progress line out of the way while something is written. A clone writes to the same place.
+/// stderr. The progress line is hidden during a write. A clone writes to the same place.
 #[derive(Clone)]
 pub(crate) struct Stderr {
     inner: Arc<Mutex<Inner>>,
@@ -23,7 +23,7 @@ struct Inner {
 }
 
 impl Stderr {
-    /// The process's own.
+    /// The stderr of the process.
     pub(crate) fn new() -> Self {
         Stderr::to(Box::new(std::io::stderr()))
     }
@@ -32,18 +32,18 @@ impl Stderr {
         Stderr { inner: Arc::new(Mutex::new(Inner { out, bar: None })) }
     }
 
-    /// From now on `bar` is lifted while something is written.
+    /// Hides `bar` during each write from now on.
     pub(crate) fn attach(&self, bar: ProgressBar) {
         self.lock().bar = Some(bar);
     }
 
-    /// The progress line is no more.
+    /// The progress line has ended.
     pub(crate) fn detach(&self) {
         self.lock().bar = None;
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
-        // A panic while writing leaves nothing half done that matters.
+        // A panic during a write leaves no half-done change that matters.
         self.inner.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 }
@@ -62,7 +62,7 @@ impl Write for Stderr {
         }
     }
 
-    /// As one message, not as the pieces of the format.
+    /// Writes one message, not the pieces of the format.
     fn write_fmt(&mut self, message: std::fmt::Arguments<'_>) -> std::io::Result<()> {
         self.write_all(message.to_string().as_bytes())
     }
@@ -80,21 +80,21 @@ impl<'a> MakeWriter<'a> for Stderr {
     }
 }
 
-/// Starts to log to stderr. To be called once.
+/// Starts to log to stderr. Call it once.
 pub(crate) fn start(log: &LogArgs, quiet: bool, stderr: &Stderr) {
     let filter = EnvFilter::new(filter(log, quiet));
     let subscriber = tracing_subscriber::fmt().with_env_filter(filter).with_writer(stderr.clone());
     let result = if log.log_json {
         subscriber.json().try_init()
     } else {
-        // Without colours: they could not be told from those of a document.
+        // Without colours, which look like those of a document's text.
         subscriber.with_ansi(false).with_target(false).compact().try_init()
     };
-    // Fails only where a log is already set up, which nobody else does in this process.
+    // Fails only if a log is already set up, which no other code of this process does.
     debug_assert!(result.is_ok(), "the log is set up once");
 }
 
-/// Libraries below us can log headers and bodies, so they never get further than warnings.
+/// The filter of log levels. Other libraries can log headers and bodies, so they log only warnings.
 fn filter(log: &LogArgs, quiet: bool) -> String {
     let level = match (log.verbose, log.log_level, quiet) {
         (0, None, true) | (0, Some(LogLevel::Error), _) => return "error".to_owned(),
@@ -123,7 +123,7 @@ pub(crate) mod testing {
         }
     }
 
-    /// A stderr that is kept, and what was written to it so far.
+    /// A stderr in memory, and a function that returns its text.
     pub(crate) fn capture() -> (Stderr, impl Fn() -> String) {
         let written = Arc::new(Mutex::new(Vec::new()));
         let stderr = Stderr::to(Box::new(Shared(written.clone())));

@@ -2,16 +2,18 @@
 
 use std::process::ExitCode;
 
-/// glibc keeps what each thread's arena once held: over 118 GB of input the process grew from 104 to 254 MiB
-/// (`bench/runs/2026-11-21-memory.md`).
+/// mimalloc returns freed memory to the system. glibc keeps it in each thread's arena: over 118 GB
+/// of input the process grew from 104 to 254 MiB (`bench/runs/2026-11-21-memory.md`).
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// How long mimalloc keeps what is freed before the system gets it back, ms. Its default of 1000 held twice the memory at full speed
+/// The time for which mimalloc keeps freed memory before it returns it to the system, ms. With the
+/// default of 1000 the process held twice the memory at full speed
 /// (`bench/runs/2026-11-23-allocator.txt`).
 const KEEP_FREED_MS: std::ffi::c_long = 10;
 
-/// The place of `mi_option_purge_delay` in `mi_option_t` of mimalloc.h, versions 2 and 3; the crate has no name for it.
+/// The index of `mi_option_purge_delay` in `mi_option_t` of mimalloc.h, versions 2 and 3. The crate
+/// has no name for it.
 const PURGE_DELAY: libmimalloc_sys::mi_option_t = 15;
 
 fn main() -> ExitCode {
@@ -23,7 +25,7 @@ fn main() -> ExitCode {
 
 #[allow(unsafe_code)]
 fn give_back_after(ms: std::ffi::c_long) {
-    // SAFETY: it only stores a number, in a table that has this place; no other thread has been started.
+    // SAFETY: the call stores a number in a table that has this index. No other thread has started.
     unsafe { libmimalloc_sys::mi_option_set(PURGE_DELAY, ms) }
 }
 
@@ -36,7 +38,7 @@ mod tests {
     fn the_allocator_s_option_is_the_delay() {
         let neighbour = libmimalloc_sys::mi_option_use_numa_nodes;
         let value = |option| {
-            // SAFETY: it only reads a number out of a table that has this place.
+            // SAFETY: the call reads a number from a table that has this index.
             unsafe { libmimalloc_sys::mi_option_get(option) }
         };
         if std::env::vars_os().any(|(name, _)| name.to_string_lossy().to_ascii_lowercase().starts_with("mimalloc_")) {

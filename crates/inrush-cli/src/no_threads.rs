@@ -1,21 +1,22 @@
-//! A process that may start no more threads (`ulimit -u`, `ulimit -v`, a container's limit of
-//! processes): tokio panics then, and its builder cannot be asked before.
+//! The message for a process that may not start more threads (`ulimit -u`, `ulimit -v`, a
+//! container's process limit). Tokio panics then, and its builder cannot check it in advance.
 
 use std::any::Any;
 use std::panic::{PanicHookInfo, set_hook, take_hook};
 
 use crate::failure::{self, ExitStatus, Hint};
 
-/// How tokio's panic begins, of the runtime's own threads and of those that may block.
+/// The beginning of tokio's panic messages, for worker threads and for blocking threads.
 const TOKIO: &str = "OS can't spawn worker thread: ";
 
-/// From now on such a panic ends the process with an error instead of a stack. What is on disk then
-/// is what a crash would leave.
+/// From now on such a panic ends the process with an error message instead of a stack trace. The
+/// files on disk are then in the same state as after a crash.
 pub(crate) fn tell_instead_of_panicking() {
     let before = take_hook();
     set_hook(Box::new(move |panic: &PanicHookInfo<'_>| match cause(panic.payload()) {
         Some(cause) => {
-            let error = anyhow::anyhow!("the system lets this process start no more threads: {cause}").context(hint());
+            let error =
+                anyhow::anyhow!("the system does not let this process start another thread: {cause}").context(hint());
             failure::print(&error, &mut std::io::stderr());
             std::process::exit(i32::from(ExitStatus::Failed.code()));
         }
@@ -23,10 +24,10 @@ pub(crate) fn tell_instead_of_panicking() {
     }));
 }
 
-/// What can be done about it.
+/// The hint about the limits that may be too low.
 pub(crate) fn hint() -> Hint {
     Hint(
-        "give it more memory and processes (ulimit -v, ulimit -u, the limits of its container), or fewer --workers"
+        "raise the limits of memory and processes (ulimit -v, ulimit -u, the container's limits), or lower --workers"
             .to_owned(),
     )
 }

@@ -1,15 +1,16 @@
-//! Text for people: what documents, files and servers bring along cannot drive the terminal.
-//! Everything that is printed goes through here, on stdout by [`crate::commands::print`], on stderr
-//! by [`crate::logging::Stderr`], so options that a message of the engine names are flags here. What is escaped is written as in JSON, so JSON that is printed
-//! stays the same value.
+//! Text for people, from which documents, files and servers cannot control the terminal.
+//!
+//! Everything that is printed passes through this module: stdout by [`crate::commands::print`],
+//! stderr by [`crate::logging::Stderr`]. Options that a message of the engine names become flags
+//! here. Escapes are those of JSON, so printed JSON keeps its value.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use inrush::options::{Style, render};
 
-/// The text with each character escaped that a terminal takes for a command, or that changes the
-/// order in which others are shown. Tabs and line ends stay.
+/// Escapes each character that a terminal takes as a command, or that changes the order in which
+/// other characters are shown. Tabs and line ends stay.
 pub(crate) fn plain(text: &str) -> Cow<'_, str> {
     plain_in(text, Style::Flag)
 }
@@ -19,7 +20,7 @@ pub(crate) fn plain_in(text: &str, style: Style) -> Cow<'_, str> {
     shown(text, style, |c| is_command(c) && !matches!(c, '\n' | '\t'))
 }
 
-/// The same for what belongs on one line: line ends and tabs are escaped, too.
+/// The same for text on one line: line ends and tabs are escaped, too.
 pub(crate) fn inline(text: &str) -> Cow<'_, str> {
     inline_in(text, Style::Flag)
 }
@@ -29,14 +30,14 @@ pub(crate) fn inline_in(text: &str, style: Style) -> Cow<'_, str> {
     shown(text, style, is_command)
 }
 
-/// The same for a message that may have several lines: those after the first are indented, so that
-/// none of them looks like another message.
+/// The same for a message of one or more lines. Lines after the first are indented, so that none of
+/// them looks like another message.
 pub(crate) fn message(text: &str) -> String {
     let (text, end) = text.strip_suffix('\n').map_or((text, ""), |text| (text, "\n"));
     plain(text).replace('\n', "\n    ") + end
 }
 
-/// Options are named in the style of the front end, and the rest is escaped.
+/// Names options in the style of the front end, and escapes the rest.
 fn shown(text: &str, style: Style, escaped: impl Fn(char) -> bool) -> Cow<'_, str> {
     match render(text, style) {
         Cow::Borrowed(text) => escape(text, escaped),

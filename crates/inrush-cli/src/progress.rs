@@ -1,4 +1,5 @@
-//! What is shown on stderr while a load runs: one line that is drawn over on a terminal, plain lines otherwise.
+//! Progress on stderr while a load runs: one line that is redrawn on a terminal, plain lines
+//! otherwise.
 
 mod format;
 
@@ -14,25 +15,25 @@ use crate::plain::inline;
 pub(crate) use format::{RateWindow, line};
 use format::{finishing, phase_name};
 
-/// How often the line on a terminal is drawn.
+/// The interval between redraws of the line on a terminal.
 const REDRAW_EVERY: Duration = Duration::from_millis(200);
-/// How often a plain line is written.
+/// The interval between plain lines.
 const LINE_EVERY: Duration = Duration::from_secs(5);
 
 /// How progress is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Display {
-    /// One line that is drawn over.
+    /// One line that is redrawn.
     Terminal,
     /// A line every 5 s, the first after 5 s.
     Plain,
-    /// Not at all.
+    /// No progress is shown.
     None,
 }
 
 impl Display {
-    /// What fits stderr. A `dumb` terminal cannot move its cursor; with `--log-json` stderr is for machines and a bare
-    /// line would not parse.
+    /// The display for this stderr. A `dumb` terminal cannot move its cursor. With `--log-json`
+    /// programs read stderr and could not parse a bare line.
     pub(crate) fn detect(quiet: bool, log_json: bool) -> Self {
         if quiet || log_json {
             Display::None
@@ -44,7 +45,7 @@ impl Display {
     }
 }
 
-/// Shows progress until the load is done or the engine has hung up.
+/// Shows progress until the load is done or its sender is dropped.
 pub(crate) async fn show(mut progress: watch::Receiver<Progress>, display: Display, stderr: Stderr) {
     match display {
         Display::None => {}
@@ -55,7 +56,8 @@ pub(crate) async fn show(mut progress: watch::Receiver<Progress>, display: Displ
 
 async fn terminal(progress: &mut watch::Receiver<Progress>, stderr: &Stderr) {
     let bar = ProgressBar::new_spinner();
-    // Without colours, so that NO_COLOR has nothing to ask for; indicatif cuts the line to the terminal's width.
+    // Uses no colours, so NO_COLOR changes nothing. indicatif cuts the line to the terminal's
+    // width.
     if let Ok(style) = ProgressStyle::with_template("{spinner} {wide_msg}") {
         bar.set_style(style);
     }
@@ -92,13 +94,13 @@ async fn plain(progress: &mut watch::Receiver<Progress>, stderr: &Stderr) {
             }
         };
         if let Some(text) = text {
-            // Nobody is left to tell if stderr is closed.
+            // If stderr is closed, there is no other place to report it.
             let _ = writeln!(stderr.clone(), "{text}");
         }
     }
 }
 
-/// What plain lines say.
+/// The content of plain lines, and what they said before.
 #[derive(Debug, Default)]
 struct Lines {
     rates: RateWindow,
@@ -108,7 +110,7 @@ struct Lines {
 }
 
 impl Lines {
-    /// How far a load is, each time; how far a step of a bake is, where that has changed.
+    /// The line every 5 s. A step of a bake has one only if its progress has changed.
     fn on_tick(&mut self, now: &Progress) -> Option<String> {
         self.rates.see(now);
         let text = line(now, &self.rates);
@@ -122,7 +124,7 @@ impl Lines {
         }
     }
 
-    /// Why a load stands still is worth a line at once.
+    /// The line for a change of phase, such as the reason of a pause, which is written at once.
     fn on_change(&mut self, now: &Progress) -> Option<String> {
         let same_step = match (&now.phase, &self.phase) {
             (Phase::Finishing { step: now, .. }, Phase::Finishing { step: before, .. }) => now == before,
@@ -147,8 +149,8 @@ impl Lines {
     }
 }
 
-/// The step without how far it is, as in `restore: 3 of 10 files`; `part 1: restore` is one of
-/// several parts.
+/// The step without its progress, as `restore` of `restore: 3 of 10 files`. `part 1: restore` is a
+/// step of one of several parts.
 fn step_of_bake(text: &str) -> &str {
     let begins = if text.starts_with("part ") { text.find(": ").map_or(0, |at| at + 2) } else { 0 };
     text[begins..].find(": ").map_or(text, |at| &text[..begins + at])
@@ -195,7 +197,7 @@ mod tests {
         assert_eq!(lines.on_change(&at("builder")).as_deref(), Some("bake: builder"));
         assert_eq!(lines.on_tick(&at("builder")), None);
         assert_eq!(lines.on_change(&at("restore: 1 of 9 files")).as_deref(), Some("bake: restore: 1 of 9 files"));
-        // How far it is comes with the ticks.
+        // Progress within a step comes with the ticks.
         assert_eq!(lines.on_change(&at("restore: 2 of 9 files")), None);
         assert_eq!(lines.on_tick(&at("restore: 2 of 9 files")).as_deref(), Some("bake: restore: 2 of 9 files"));
         assert_eq!(lines.on_tick(&at("restore: 2 of 9 files")), None);

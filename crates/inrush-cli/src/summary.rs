@@ -12,24 +12,24 @@ use inrush::{ErrorCount, Report, SettingChange, SettingsRestored, Status, ThisRu
 use crate::plain::inline_in;
 use crate::units::{bytes, bytes_exact, count, counted, seconds};
 
-/// How many kinds of errors are told; the JSON report has them all.
+/// The most kinds of errors in the summary. The JSON report has all of them.
 const ERRORS_MAX: usize = 3;
 
-/// Characters of an error within a sentence, at most.
+/// The most characters of an error within a sentence.
 const SENTENCE_ERROR_MAX: usize = 200;
 
-/// What is printed at the end. Rows that are zero are left out, except what was read and indexed.
-/// `once`: the load is to be made once.
+/// The text of a load's report. Rows that are zero are left out, except documents read and indexed.
+/// `once`: the load has the option `once`.
 pub(crate) fn text(report: &Report, once: bool) -> String {
     rows(report, None, once).text()
 }
 
-/// The same of a bake.
+/// The text of a bake's report.
 pub(crate) fn text_of_bake(report: &BakeReport) -> String {
     rows(&report.load, Some(&report.hand_over), false).text()
 }
 
-/// Names and values of a report. `once`: the load is to be made once.
+/// The rows of a report. `once`: the load has the option `once`.
 pub(crate) fn rows(report: &Report, hand_over: Option<&HandOver>, once: bool) -> Rows {
     let mut rows = Rows::default();
     outcome(report, &mut rows);
@@ -43,7 +43,7 @@ pub(crate) fn rows(report: &Report, hand_over: Option<&HandOver>, once: bool) ->
     rows
 }
 
-/// What went wrong in one sentence, for stderr; nothing if all went well.
+/// The problem in one sentence, for stderr. None if the load was a success.
 pub(crate) fn problem(report: &Report) -> Option<String> {
     let counts = &report.counts;
     match report.status {
@@ -69,7 +69,7 @@ fn failed_checks(report: &Report) -> String {
     if report.verified.state == VerifiedState::No {
         failed.push(&report.verified.detail);
     }
-    // Where nothing else failed, the detail names the load that holds the settings.
+    // If nothing else failed, the detail names the load that holds the settings.
     if report.settings.restored == SettingsRestored::No || failed.is_empty() {
         failed.push(&report.settings.detail);
     }
@@ -91,7 +91,7 @@ fn one_error(error: &ErrorCount) -> String {
     format!("{status}{}: {}", error.kind, error.reason)
 }
 
-/// Names and values, one below the other.
+/// A table of names and values.
 #[derive(Default)]
 pub(crate) struct Rows(Vec<(String, String)>);
 
@@ -100,8 +100,8 @@ impl Rows {
         self.0.push((name.into(), value.into()));
     }
 
-    /// Each row on one line, without characters that drive a terminal. Names and reasons of servers
-    /// may have several lines.
+    /// Each row on one line, without characters that control a terminal. Names and reasons of
+    /// servers may have several lines.
     pub(crate) fn into_lines(self, style: Style) -> Vec<(String, String)> {
         let line = |text: String| inline_in(&text.replace('\n', " "), style).into_owned();
         self.0.into_iter().map(|(name, value)| (line(name), line(value))).collect()
@@ -143,12 +143,12 @@ fn outcome(report: &Report, rows: &mut Rows) {
     }
 }
 
-/// What is in, of a load that came to its end.
+/// The statement about the documents that are in, for a load that has finished.
 fn are_in(report: &Report) -> String {
     let all = match report.tolerance.as_ref().filter(|tolerance| tolerance.docs > 0) {
         None => String::from("all documents are in"),
         Some(tolerance) => format!(
-            "all documents are in but {} of {}, which option `tolerate={}` allows",
+            "all documents are in, except {} of {}, which option `tolerate={}` allows",
             count(tolerance.docs),
             count(report.counts.docs_read),
             tolerance.limit
@@ -156,8 +156,8 @@ fn are_in(report: &Report) -> String {
     };
     match report.verified.duplicates {
         0 => all,
-        1 => format!("{all}, and 1 copy too many"),
-        more => format!("{all}, and {} copies too many", count(more)),
+        1 => format!("{all}, and 1 duplicate"),
+        more => format!("{all}, and {} duplicates", count(more)),
     }
 }
 
@@ -194,10 +194,11 @@ fn documents(report: &Report, rows: &mut Rows) {
     }
 }
 
-/// Documents that may be there more than once are no more than there are; how often they may be is another number.
+/// The number of documents that may be in the index more than once. It is at most the number of
+/// documents; the number of copies is told beside it.
 fn possible_duplicates(copies: u64, docs: u64) -> String {
     match copies > docs && docs > 0 {
-        true => format!("{}, sent again up to {} times in all", count(docs), count(copies)),
+        true => format!("{}, sent again up to {} times in total", count(docs), count(copies)),
         false => count(copies),
     }
 }
@@ -251,7 +252,7 @@ fn work(report: &Report, rows: &mut Rows) {
     finish::rows(report, rows);
 }
 
-/// Of all indices together.
+/// The sizes of all indices together.
 fn sizes(report: &Report, rows: &mut Rows) {
     let sum = |of: fn(&IndexStats) -> u64| {
         let before: u64 = report.sizes.values().filter_map(|sizes| sizes.before.as_ref()).map(of).sum();
@@ -264,7 +265,8 @@ fn sizes(report: &Report, rows: &mut Rows) {
     let (before, after) = sum(|stats| stats.primary_bytes);
     let (_, all) = sum(|stats| stats.total_bytes);
     let copies = if all > after { format!(", {} with replicas", bytes(all)) } else { String::new() };
-    // Servers reckon it every ten seconds; what did not change at all is most likely from before the load.
+    // Servers update the size every ten seconds. A size that has not changed at all was most likely
+    // measured before the load.
     if before != after || report.counts.docs_indexed == 0 {
         rows.add("store size", format!("{} before, {} now{copies}", bytes(before), bytes(after)));
     }
@@ -317,53 +319,53 @@ fn what_next(report: &Report, once: bool) -> Vec<String> {
     match report.status {
         Status::Complete | Status::Incomplete => {}
         Status::CheckFailed if report.verified.state != VerifiedState::No => {}
-        Status::CheckFailed => {
-            next.push("look whether something else writes to the index or deletes from it, then count again".to_owned())
-        }
+        Status::CheckFailed => next
+            .push("check whether another program writes to the index or deletes from it, then count again".to_owned()),
         Status::Failed | Status::Interrupted => {
-            let first = if report.status == Status::Failed { "mend the cause, then " } else { "" };
+            let first = if report.status == Status::Failed { "fix the cause, then " } else { "" };
             next.push(match report.checkpoint {
-                Some(_) => format!("{first}give {again}"),
-                None => format!("{first}load again; with option `id` no document is there twice"),
+                Some(_) => format!("{first}run {again}"),
+                None => format!("{first}load again; with option `id` no document is duplicated"),
             });
         }
     }
     if report.verified.duplicates > 0 {
         next.push(
-            "requests without an answer were carried out and sent again: load into a new index with option `id=FIELD`, or with \
-             option `id_from=content` or `position`, and no document is there twice"
+            "the cluster executed requests whose answer was lost, and inrush sent them again: to have no duplicates, load into \
+             a new index with option `id=FIELD`, option `id_from=content` or option `id_from=position`"
                 .to_owned(),
         );
     }
     next.extend(report.swap.iter().filter_map(|swap| swap.what_next.clone()));
     let moved = report.swap.as_ref().is_none_or(|swap| swap.swapped);
     if report.status == Status::CheckFailed && moved && report.finish.failure.is_some() && report.checkpoint.is_some() {
-        next.push(format!("{goes_on} loads nothing again and does the rest"));
+        next.push(format!("{goes_on} does the remaining steps and loads nothing again"));
     }
     if report.settings.restored == SettingsRestored::No {
-        next.push("mend what keeps the settings from being put back, then `inrush recover`".to_owned());
+        next.push("fix the problem with the settings, then run `inrush recover`".to_owned());
     }
     if let Some(path) = &report.dead_letters {
         let path = path.display();
-        // 0 stands for records that were never sent; further kinds of errors are counted together under it.
+        // 0 marks records that were never sent, and the sum of further kinds of errors.
         let never_sent = |error: &&ErrorCount| error.status == 0 && error.kind != "other";
         if report.errors.iter().any(|error| !never_sent(&error)) {
-            next.push(format!("mend what the errors name, then `inrush load --from-dead-letters {path} --index …`"));
+            next.push(format!(
+                "fix the causes of the errors, then run `inrush load --from-dead-letters {path} --index …`"
+            ));
         }
         if let Some(error) = report.errors.iter().find(never_sent) {
             next.push(format!(
-                "records with the error {} were never sent: mend the source or the options and load it again; with option `id` no document is there twice",
+                "records with the error {} were never sent: correct the source or the options and load it again; with option `id` no document is duplicated",
                 error.kind
             ));
         }
     }
     if report.counts.docs_unknown > 0 && report.checkpoint.is_none() {
-        let hint =
-            "the unknown documents were never answered: load them again, with option `id` so that none is there twice";
+        let hint = "the cluster never answered for the unknown documents: load them again; with option `id` no document is duplicated";
         next.push(hint.to_owned());
     }
     if report.counts.docs_redirected > 0 {
-        next.push("look at the failure store with `GET INDEX::failures/_search`".to_owned());
+        next.push("read the failure store with `GET INDEX::failures/_search`".to_owned());
     }
     next
 }
@@ -438,9 +440,9 @@ mod tests {
         report.verified.duplicates = 3000;
         report.counts.possible_duplicates = 3000;
         let text = text(&report);
-        assert!(text.starts_with("result               all documents are in, and 3,000 copies too many\n"), "{text}");
-        assert!(text.contains("possible duplicates  1,500, sent again up to 3,000 times in all"), "{text}");
-        assert!(text.contains("what next            requests without an answer were carried out"), "{text}");
+        assert!(text.starts_with("result               all documents are in, and 3,000 duplicates\n"), "{text}");
+        assert!(text.contains("possible duplicates  1,500, sent again up to 3,000 times in total"), "{text}");
+        assert!(text.contains("what next            the cluster executed requests whose answer was lost"), "{text}");
     }
 
     #[test]
@@ -471,7 +473,7 @@ verified        yes: 0 before + 1500 created = 1500
         report.tolerance = Some(tolerance.clone());
         let all = text(&report);
         assert!(
-            all.starts_with("result          all documents are in but 15 of 1,500, which --tolerate 1% allows\n"),
+            all.starts_with("result          all documents are in, except 15 of 1,500, which --tolerate 1% allows\n"),
             "{all}"
         );
         assert_eq!(problem(&report), None);
@@ -517,16 +519,16 @@ error             8 x 400 kind_1: failed to parse
 error             7 x 400 kind_2: failed to parse
                   and 2 other kinds of errors
 dead-letter file  dead.ndjson
-what next         mend what the errors name, then `inrush load --from-dead-letters dead.ndjson --index …`
-                  records with the error kind_0 were never sent: mend the source or the options and load it again; with --id no document is there twice
-                  the unknown documents were never answered: load them again, with --id so that none is there twice
+what next         fix the causes of the errors, then run `inrush load --from-dead-letters dead.ndjson --index …`
+                  records with the error kind_0 were never sent: correct the source or the options and load it again; with --id no document is duplicated
+                  the cluster never answered for the unknown documents: load them again; with --id no document is duplicated
 "
         );
         assert_eq!(
             problem(&report).as_deref(),
             Some("500 documents are not in; most frequent error: kind_0: failed to parse; see dead.ndjson")
         );
-        // A row that is no document is none in the dead-letter file either.
+        // Rows that are not documents are not in the dead-letter file either.
         report.errors.truncate(1);
         assert!(!text(&report).contains("--from-dead-letters"), "{}", text(&report));
     }
@@ -540,7 +542,7 @@ what next         mend what the errors name, then `inrush load --from-dead-lette
         let text = text(&report);
         assert!(text.contains("settings        refresh_interval=60s during the load"), "{text}");
         assert!(text.contains("put back        NO: refused; inrush recover a"), "{text}");
-        assert!(text.contains("then `inrush recover`") && !text.contains("count again"), "{text}");
+        assert!(text.contains("then run `inrush recover`") && !text.contains("count again"), "{text}");
         assert!(problem(&report).unwrap().ends_with("a check failed: refused; inrush recover a"));
         report.verified.state = VerifiedState::No;
         assert!(problem(&report).unwrap().contains("a check failed: 0 before + 1500 created = 1500; refused"));
@@ -582,8 +584,8 @@ what next         mend what the errors name, then `inrush load --from-dead-lette
     fn every_bad_end_says_what_to_do_next() {
         for (status, checkpoint, expected) in [
             (Status::CheckFailed, None, "count again"),
-            (Status::Failed, None, "mend the cause, then load again"),
-            (Status::Failed, Some("c"), "mend the cause, then give the same command with --resume"),
+            (Status::Failed, None, "fix the cause, then load again"),
+            (Status::Failed, Some("c"), "fix the cause, then run the same command with --resume"),
             (Status::Interrupted, None, "load again"),
             (Status::Interrupted, Some("c"), "the same command with --resume"),
         ] {

@@ -1,4 +1,5 @@
-//! `inrush sweep` behind its command: which cells there are, what a run of one has shown, and how that looks.
+//! The parts of `inrush sweep`: the grid of cells, the measurement of a run, and the table, chart
+//! and page of results.
 
 mod chart;
 mod grid;

@@ -1,4 +1,4 @@
-//! Sizes, counts and time spans as they are written for people.
+//! Formats sizes, counts and time spans for people.
 
 use inrush::options::ByteSize;
 
@@ -18,7 +18,7 @@ pub(crate) fn bytes(bytes: u64) -> String {
     format!("{value:.1} {}", NAMES[name])
 }
 
-/// A size as it can be given to a flag, exactly: `96MiB`, `1000000`.
+/// A size in the syntax of flags, exactly: `96MiB`, `1000000`.
 pub(crate) fn bytes_exact(bytes: u64) -> String {
     ByteSize::new(bytes).map_or_else(|| "0".to_owned(), |size| size.to_string())
 }

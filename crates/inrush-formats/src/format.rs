@@ -95,8 +95,8 @@ pub struct SheetOptions {
     /// The sheet, by its name or its number from 1. Default: the first sheet that is not hidden,
     /// with a warning if there are others.
     pub sheet: Option<String>,
-    /// The row with the names of the columns, from 1, for [`crate::csv::Header::FirstRow`]. Rows above
-    /// it are left out. Default: the first row that is not empty.
+    /// The row with the names of the columns, from 1, for [`crate::csv::Header::FirstRow`]. Rows
+    /// above it are left out. Default: the first row that is not empty.
     pub header_row: Option<u32>,
     /// The largest unpacked size of the parts of a workbook that are read for one sheet, bytes.
     /// They are held in memory. Default 512 MiB.

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use inrush_cluster::api::body_formats::AcceptedFormats;
 use inrush_cluster::api::stats::IndexStats;
-use inrush_cluster::api::wire::Forms;
 use inrush_core::flow::{Comparison, Flushed};
 use inrush_core::outcome::Attempt;
 use inrush_core::{Checkpoint, ItemBlock, Pause};
@@ -30,7 +30,7 @@ pub(crate) enum Event {
     /// What became of a flush.
     Flushed { request: u64, flushed: Flushed },
     /// What the cluster takes besides plain JSON.
-    Forms(Forms),
+    AcceptedFormats(AcceptedFormats),
     /// An index of a placeholder is there, with so many documents in it before where they were
     /// counted, or cannot be made.
     Index { name: String, result: Result<Option<u64>, String> },

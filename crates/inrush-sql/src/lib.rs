@@ -1,12 +1,12 @@
 //! SQL between the sources and the documents: each row of a query's result is a document.
 //!
-//! [`Database`] holds tables, [`Database::query`] makes a [`inrush_sources::Source`] of a query.
+//! [`Session`] holds tables, [`Session::query`] makes a [`inrush_sources::Source`] of a query.
 //! DataFusion plans and runs the query, in threads of its own. Tables are read by the same code as
 //! without SQL (`scan`), and rows become documents by the code of columnar files.
 //!
 //! ```no_run
 //! use inrush_sources::{FormatOptions, SourceSpec};
-//! use inrush_sql::{Database, DatabaseOptions, QueryOptions, TableSpec};
+//! use inrush_sql::{Session, SessionOptions, QueryOptions, TableSpec};
 //!
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
 //! let input = TableSpec {
@@ -14,10 +14,10 @@
 //!     sources: vec![SourceSpec::new("sales.csv")],
 //!     format: FormatOptions::default(),
 //! };
-//! let database = Database::open(vec![input], DatabaseOptions::default()).await?;
+//! let session = Session::open(vec![input], SessionOptions::default()).await?;
 //! let sql = "SELECT town, sum(price) AS total FROM input GROUP BY town";
 //! // A load reads it as it reads a file.
-//! let source = database.query(sql, QueryOptions::default()).await?;
+//! let source = session.query(sql, QueryOptions::default()).await?;
 //! # Ok(())
 //! # }
 //! ```
@@ -77,11 +77,11 @@ const BATCH_ROWS: usize = 256;
 /// is most of the work, have threads of their own.
 const PARTS: usize = 1;
 
-/// How queries are run.
+/// The memory and threads of a [`Session`].
 #[derive(Clone, Debug)]
-pub struct DatabaseOptions {
+pub struct SessionOptions {
     /// Memory for sorting, grouping and joining, bytes. Work beyond it uses temporary files
-    /// (`TMPDIR`), but one side of a join has to fit. All queries of a database share it. Batches
+    /// (`TMPDIR`), but one side of a join has to fit. All queries of a session share it. Batches
     /// in flight are not counted: a few MiB for each thread. Default 1 GiB.
     pub memory: usize,
     /// Whether several queries will run: then tables of text are read once, and kept in temporary
@@ -91,9 +91,9 @@ pub struct DatabaseOptions {
     pub threads: usize,
 }
 
-impl Default for DatabaseOptions {
+impl Default for SessionOptions {
     fn default() -> Self {
-        DatabaseOptions {
+        SessionOptions {
             memory: 1 << 30,
             keep_text: false,
             threads: std::thread::available_parallelism().map_or(2, usize::from),
@@ -141,9 +141,9 @@ impl SqlError {
     }
 }
 
-/// The tables for queries.
+/// The tables that queries can use, with the memory and the threads that all queries share.
 #[derive(Debug)]
-pub struct Database {
+pub struct Session {
     tables: Vec<Arc<Table>>,
     environment: Arc<RuntimeEnv>,
     workers: Arc<Workers>,
@@ -153,15 +153,15 @@ pub struct Database {
     found: Mutex<Arc<Reading>>,
 }
 
-impl Database {
+impl Session {
     /// Finds the columns of the tables. Text sources are read from beginning to end for that, and
-    /// once more if they are kept ([`DatabaseOptions::keep_text`]). Rows that cannot be read are
+    /// once more if they are kept ([`SessionOptions::keep_text`]). Rows that cannot be read are
     /// then among the documents of the first query.
     ///
     /// # Errors
     /// [`SqlError::Table`] if a source cannot be read, has no documents, or has files with
     /// different types for a column.
-    pub async fn open(specs: Vec<TableSpec>, options: DatabaseOptions) -> Result<Self, SqlError> {
+    pub async fn open(specs: Vec<TableSpec>, options: SessionOptions) -> Result<Self, SqlError> {
         let threads = options.threads.max(1);
         let workers =
             Workers::start(threads).map_err(|e| SqlError::new(format!("cannot start {threads} threads: {e}")))?;
@@ -181,7 +181,7 @@ impl Database {
         let environment = RuntimeEnvBuilder::new().with_memory_pool(memory).with_disk_manager_builder(disk).build_arc();
         let environment = environment.map_err(|error| SqlError::new(error.strip_backtrace()))?;
         let workers = Arc::new(workers);
-        Ok(Database { tables, environment, workers, threads, memory: options.memory, found: Mutex::new(found) })
+        Ok(Session { tables, environment, workers, threads, memory: options.memory, found: Mutex::new(found) })
     }
 
     /// The rows of a query as documents. The query runs when they are read.
@@ -202,7 +202,7 @@ impl Database {
     /// The tables with their columns, and the plan of the query, as text.
     ///
     /// # Errors
-    /// As [`Database::query`].
+    /// As [`Session::query`].
     pub async fn explain(&self, sql: &str) -> Result<String, SqlError> {
         let Planned { logical, physical, .. } = self.plan(sql, &Arc::default()).await?;
         let mut text = String::new();

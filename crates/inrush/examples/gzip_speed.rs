@@ -1,5 +1,6 @@
-//! How fast bulk bodies are compressed on one core, and how small they become: `gzip_speed REPEAT FILE…` cuts the documents of NDJSON files into
-//! bodies of 1 MiB, as JSON and as SMILE, and writes CSV, one line for each file, encoding, level and run.
+//! Measures the speed and ratio of the compression of bulk bodies on one core: `gzip_speed REPEAT
+//! FILE…` cuts the documents of NDJSON files into bodies of 1 MiB, as JSON and as SMILE, and writes
+//! CSV, one line for each file, encoding, level and run.
 #![allow(clippy::print_stdout, reason = "a measurement")]
 
 use std::time::Instant;
@@ -37,7 +38,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// What this thread has had of a processor, which others on the machine change less than wall time (Linux).
+/// The processor time of this thread, which other processes change less than wall time (Linux).
 fn cpu_seconds() -> Result<f64, Box<dyn std::error::Error>> {
     let nanoseconds = std::fs::read_to_string("/proc/thread-self/schedstat")?;
     Ok(nanoseconds.split(' ').next().unwrap_or_default().parse::<f64>()? / 1e9)

@@ -1,6 +1,7 @@
-//! What a load does most, once for each document, in one thread: `hot_paths make CASE DOCS FILE` writes DOCS documents, always the same, and
-//! `hot_paths read CASE FILE` takes them through the reading and encoding of a load and prints how many there were. `scripts/instructions.sh`
-//! counts the instructions with callgrind, which gives the same number whatever else the machine does.
+//! The hot paths of a load, which run once per document, in one thread: `hot_paths make CASE DOCS
+//! FILE` writes DOCS documents, always the same. `hot_paths read CASE FILE` reads and encodes them
+//! as a load does and prints their number. `scripts/instructions.sh` counts the instructions with
+//! callgrind, whose result does not depend on the load of the machine.
 #![allow(clippy::print_stdout, reason = "a measurement")]
 
 use std::fmt::Write as _;
@@ -138,7 +139,7 @@ fn parquet(docs: usize, path: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// A server's reply to so many documents, one in a hundred of which was rejected.
+/// A server's reply to this number of documents, one in a hundred of which was rejected.
 fn reply(docs: usize) -> String {
     let mut text = r#"{"took":30,"errors":true,"items":["#.to_owned();
     for n in 0..docs {

@@ -1,6 +1,7 @@
-//! The engine of `inrush`: loads documents into Elasticsearch and OpenSearch, and accounts for every one of them.
+//! The engine of `inrush`: loads documents into Elasticsearch and OpenSearch, and accounts for each
+//! of them.
 //!
-//! A file:
+//! A load of files:
 //!
 //! ```no_run
 //! use inrush::Loader;
@@ -15,7 +16,7 @@
 //! # }
 //! ```
 //!
-//! Documents that a program makes, from any number of tasks, with those that fail as a stream:
+//! A load of documents from any number of tasks, with a stream of failed documents:
 //!
 //! ```no_run
 //! use inrush::Loader;
@@ -46,15 +47,15 @@
 #[doc = include_str!("../../../README.md")]
 struct Readme;
 
-pub mod audit;
-pub mod carry_over;
 pub mod convert;
+pub mod copy;
 pub mod doctor;
-pub mod infer;
+pub mod mapping;
 pub mod options;
 pub mod shards;
+pub mod verify;
 
-/// Builds an index beside its cluster and hands it over finished.
+/// Builds an index outside its cluster and hands it over complete.
 pub mod bake {
     pub use inrush_bake::*;
 

@@ -1,42 +1,43 @@
-//! How many primary shards an index wants, from how large it will be.
+//! The number of primary shards for an index, from an estimate of its size.
 
 use inrush_sources::CHUNK_BYTES;
 use inrush_sources::{Source, SourceError};
 
-/// What a shard is to hold, bytes: in the middle of 10 to 30 GB, which both servers' guides recommend.
+/// The target size of a shard, bytes: in the middle of 10 to 30 GB, which the guides of both
+/// servers recommend.
 const SHARD_BYTES: u64 = 20_000_000_000;
 
 /// The servers' `index.max_number_of_shards`.
 const SHARDS_MAX: u64 = 1024;
 
-/// Bytes of an index for each byte of JSON: a rule of thumb, see DESIGN.md.
+/// Bytes of an index per byte of JSON: a rule of thumb, see DESIGN.md.
 const INDEX_PER_JSON: f64 = 0.7;
 
-/// Bytes of documents that are looked at.
+/// Bytes of documents in the sample.
 const SAMPLE_BYTES: u64 = 16 << 20;
 
-/// How large an index will be, as far as that can be told from the sources.
+/// An estimate of the size of an index, from its sources.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimate {
-    /// Bytes of the sources, as they are on disk.
+    /// Bytes of the sources on disk.
     pub source_bytes: u64,
-    /// Bytes of JSON for each of them.
+    /// Bytes of JSON per byte of the sources.
     pub growth: f64,
-    /// Bytes of a copy of the index.
+    /// Bytes of one copy of the index.
     pub index_bytes: u64,
 }
 
 impl Estimate {
-    /// From the size of the sources and of what they become.
+    /// Estimates from the size of the sources and the growth from source to JSON.
     pub fn new(source_bytes: u64, growth: f64) -> Self {
         Estimate { source_bytes, growth, index_bytes: (source_bytes as f64 * growth * INDEX_PER_JSON) as u64 }
     }
 
-    /// Reads the beginning of `source`, in the calling thread. `None` where its size is not known, as of stdin, or it has no
-    /// documents.
+    /// Estimates from the beginning of `source`, which it reads in the calling thread. `None` if
+    /// the source's size is unknown, as for stdin, or if it has no documents.
     ///
     /// # Errors
-    /// [`SourceError`] where it cannot be read.
+    /// [`SourceError`] if the source cannot be read.
     pub fn of(source: &mut dyn Source) -> Result<Option<Self>, SourceError> {
         let Some(source_bytes) = source.describe().bytes_total else { return Ok(None) };
         let (mut read, mut json) = (0, 0);
@@ -50,12 +51,13 @@ impl Estimate {
             read += block.bytes_read;
             json += block.records.iter().map(|record| u64::from(record.end - record.start)).sum::<u64>();
         }
-        // What was read to the end is known, however its bytes were counted on the way.
+        // The size of a source that was read to its end is known, even if its bytes were counted in
+        // another way.
         let read = if complete { source_bytes } else { read };
         Ok((read > 0 && json > 0).then(|| Estimate::new(source_bytes, json as f64 / read as f64)))
     }
 
-    /// So many shards that each holds 10 to 30 GB, or one for less.
+    /// The number of shards that hold 10 to 30 GB each, or one for a smaller index.
     pub fn shards(&self) -> u32 {
         let shards = (self.index_bytes + SHARD_BYTES / 2) / SHARD_BYTES;
         // At most 1024.

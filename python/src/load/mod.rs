@@ -1,4 +1,4 @@
-//! A load under way, as the Python part of the package sees it.
+//! A running load, as the Python part of the package sees it.
 
 mod push;
 
@@ -17,10 +17,10 @@ use tokio::sync::watch;
 use crate::error::{InrushError, exception};
 use crate::runtime::{LOOK_EVERY, runtime, wait_for};
 
-/// A load under way. It ends when its sources do; one that is fed, after `end`.
+/// A running load. It ends when its sources do, or, if the program feeds it, after `end`.
 #[pyclass(frozen, module = "inrush._inrush")]
 pub(crate) struct Load {
-    /// Where documents of the program go; `None` for files.
+    /// The sender of the program's documents. `None` for files.
     feed: Option<Sender>,
     progress: watch::Receiver<Progress>,
     line: Mutex<ProgressLine>,
@@ -33,7 +33,7 @@ pub(crate) struct Load {
     process: u32,
 }
 
-/// Where the report will be.
+/// The future report.
 #[derive(Default)]
 struct Ending {
     report: Mutex<Option<Result<String, String>>>,
@@ -46,8 +46,9 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 #[pymethods]
 impl Load {
-    /// Begins. `options` is a JSON object with the keys of a job file. `sources` are paths, globs and URLs; `None` for a load that
-    /// is fed, which `name` names and of which about `bytes` will come.
+    /// Starts the load. `options` is a JSON object with the keys of a job file. `sources` are
+    /// paths, globs and URLs. `None` means that the program feeds the load, under the name `name`
+    /// and with about `bytes` bytes.
     #[new]
     #[pyo3(signature = (options, sources, secrets, name, bytes, keep_outcomes, log_level))]
     #[expect(clippy::too_many_arguments, reason = "the one caller is `inrush/_running.py`, which names them all")]
@@ -86,7 +87,7 @@ impl Load {
         Load::watch(feed, load, outcomes)
     }
 
-    /// Waits until the report is there, at most so many seconds; the report as JSON.
+    /// Waits for the report, at most this number of seconds. Returns it as JSON.
     fn wait(&self, py: Python<'_>, seconds: f64) -> PyResult<Option<String>> {
         self.check_process()?;
         let wait = Duration::try_from_secs_f64(seconds).map_err(|e| PyValueError::new_err(e.to_string()))?;
@@ -98,7 +99,7 @@ impl Load {
         report.transpose().map_err(InrushError::new_err)
     }
 
-    /// What was read so far, settled, and so on.
+    /// The progress: documents read, settled, and so on.
     fn progress<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let now = self.progress.borrow().clone();
         let dict = PyDict::new(py);
@@ -116,42 +117,44 @@ impl Load {
         Ok(dict)
     }
 
-    /// The progress in one line, as the command line shows it.
+    /// The progress in one line, as in the command line.
     fn line(&self) -> String {
         lock(&self.line).text(&self.progress.borrow())
     }
 
-    /// Whether there is room for more, within so many seconds. Also true where the load has ended: then `add` says so.
+    /// Whether there is room for more documents, within this number of seconds. Also true if the
+    /// load has ended, which `add` then reports.
     fn has_room(&self, py: Python<'_>, seconds: f64) -> PyResult<bool> {
         let wait = Duration::try_from_secs_f64(seconds).map_err(|e| PyValueError::new_err(e.to_string()))?;
         let feed = self.fed()?;
         Ok(py.detach(|| feed.wait_for_room(wait)).unwrap_or(true))
     }
 
-    /// Documents that were handed over so far.
+    /// The number of documents added so far.
     fn given(&self) -> PyResult<u64> {
         Ok(self.fed()?.given())
     }
 
-    /// What was handed over goes on at once.
+    /// Sends the documents added so far at once.
     fn hurry(&self) -> PyResult<()> {
         self.fed()?.flush();
         Ok(())
     }
 
-    /// Nothing more will be handed over.
+    /// Ends the feed: no more documents follow.
     fn end(&self) -> PyResult<()> {
         self.fed()?.end();
         Ok(())
     }
 
-    /// Nothing more will be handed over because something went wrong: the load ends as failed, after what was handed over.
+    /// Ends the feed after an error of the program: the load ends as failed, after the documents
+    /// added so far.
     fn fail(&self, why: &str) -> PyResult<()> {
         self.fed()?.fail(why);
         Ok(())
     }
 
-    /// Ends the load early: what is under way is waited for.
+    /// Ends the load early, after its requests in flight.
     fn stop(&self) {
         self.stop.stop();
         if let Some(feed) = &self.feed {
@@ -159,17 +162,18 @@ impl Load {
         }
     }
 
-    /// Nothing new is sent until `resume`.
+    /// Sends no new requests until `resume`.
     fn pause(&self) {
         self.pause.pause();
     }
 
-    /// Goes on.
+    /// Ends a pause.
     fn resume(&self) {
         self.pause.resume();
     }
 
-    /// The dead letters since the last call: position, status, type, reason, action line and document.
+    /// The dead letters since the last call: position, status, type, reason, action line and
+    /// document.
     fn failures(&self) -> Vec<Letter> {
         let mut outcomes = lock(&self.outcomes);
         let mut all = Vec::new();
@@ -188,7 +192,8 @@ impl Load {
         all
     }
 
-    /// What became of documents that are no dead letters since the last call: the first one's number, how many, and how they ended.
+    /// The results of other documents since the last call: the number of the first one, their
+    /// count, and the result.
     fn settlements(&self) -> Vec<(u64, u32, &'static str)> {
         let mut outcomes = lock(&self.outcomes);
         let mut all = Vec::new();
@@ -198,30 +203,30 @@ impl Load {
         all
     }
 
-    /// Documents whose end was dropped, because the program did not take what waited.
+    /// Documents whose result was dropped, because the program did not fetch the waiting results.
     fn outcomes_dropped(&self) -> u64 {
         lock(&self.outcomes).as_ref().map_or(0, Outcomes::dropped)
     }
 
-    /// Takes in the report of another load of the same job, as JSON.
+    /// Adds the report of another load of the same job, as JSON.
     fn absorb(&self, report: &str) -> PyResult<()> {
         let other: Report = crate::report::parse(report)?;
         self.others.absorb(&other.counts, &other.indices, &other.errors);
         Ok(())
     }
 
-    /// Hands over what an iterable yields: dicts, JSON as bytes or str, record batches. False where the load has ended
-    /// before.
+    /// Adds the elements of an iterable: dicts, JSON as bytes or str, record batches. False if the
+    /// load has ended already.
     fn push(&self, items: &Bound<'_, PyAny>) -> PyResult<bool> {
         push::items(self, items)
     }
 
-    /// Hands over the record batches of an Arrow stream or array. False where the load has ended before.
+    /// Adds the record batches of an Arrow stream or array. False if the load has ended already.
     fn push_arrow(&self, data: &Bound<'_, PyAny>) -> PyResult<bool> {
         push::arrow(self, data)
     }
 
-    /// Hands over one document. False where the load has ended before.
+    /// Adds one document. False if the load has ended already.
     #[pyo3(signature = (document, id, routing, index, action, version))]
     fn add(
         &self,
@@ -255,7 +260,7 @@ impl Load {
         let task = runtime()?.spawn(load.finish());
         runtime()?.spawn(async move {
             let report = match task.await {
-                // Options have no quotes in them, so the text stays JSON.
+                // Options have no quotes in them, so the text stays valid JSON.
                 Ok(report) => serde_json::to_string(&report)
                     .map(|text| embed::as_keywords(&text).into_owned())
                     .map_err(|e| format!("the report cannot be written: {e}")),
@@ -277,13 +282,13 @@ impl Load {
         })
     }
 
-    /// Where documents go.
+    /// The sender of the program's documents.
     pub(crate) fn fed(&self) -> PyResult<&Sender> {
         self.check_process()?;
         self.feed.as_ref().ok_or_else(|| PyRuntimeError::new_err("this load reads files and takes no documents"))
     }
 
-    /// Waits for room. False where the load has ended.
+    /// Waits for room. False if the load has ended.
     pub(crate) fn room(&self, py: Python<'_>) -> PyResult<bool> {
         let feed = self.fed()?;
         let mut wait = Duration::ZERO;
@@ -310,7 +315,7 @@ impl Load {
 }
 
 impl Drop for Load {
-    /// A load that nobody can end any more is stopped, so that its threads do not wait for ever.
+    /// Stops a load that no code can end any more, so that its threads do not wait for ever.
     fn drop(&mut self) {
         if self.process == std::process::id() && lock(&self.ending.report).is_none() {
             self.stop();
@@ -318,7 +323,7 @@ impl Drop for Load {
     }
 }
 
-/// The options as a table; null is the default.
+/// Parses the options. Null means the default.
 pub(crate) fn parse_options(options: &str) -> PyResult<serde_json::Map<String, serde_json::Value>> {
     serde_json::from_str(options).map_err(|error| PyValueError::new_err(format!("options: {error}")))
 }

@@ -1,4 +1,5 @@
-//! What Python hands over, and how it becomes documents: in the calling thread, so that generators run where they were made.
+//! Converts Python objects to documents, in the calling thread, so that generators run in their own
+//! thread.
 
 use arrow_array::RecordBatch;
 use arrow_array::ffi_stream::ArrowArrayStreamReader;
@@ -14,13 +15,13 @@ use super::Load;
 use crate::error::SourceError;
 use crate::json::{Problem, Writer};
 
-/// Other threads of Python get their turn after so many documents of one iterable.
+/// The number of documents of an iterable after which other Python threads get a turn.
 const TURN_DOCS: u64 = 4096;
 
-/// How much of an object that is no document is kept as text, characters.
+/// The most characters that are kept of an object that is not a document.
 const KEPT_CHARS: usize = 1024;
 
-/// Hands over what an iterable yields.
+/// Adds the elements of an iterable.
 pub(crate) fn items(load: &Load, items: &Bound<'_, PyAny>) -> PyResult<bool> {
     let py = items.py();
     let feed = load.fed()?;
@@ -51,7 +52,7 @@ pub(crate) fn items(load: &Load, items: &Bound<'_, PyAny>) -> PyResult<bool> {
     Ok(true)
 }
 
-/// Hands over one document; what is none raises.
+/// Adds one document. An object that is not a document raises.
 pub(crate) fn one(load: &Load, document: &Bound<'_, PyAny>, meta: DocMeta) -> PyResult<bool> {
     if !load.room(document.py())? {
         return Ok(false);
@@ -59,19 +60,19 @@ pub(crate) fn one(load: &Load, document: &Bound<'_, PyAny>, meta: DocMeta) -> Py
     match any(load.fed()?, &mut Writer::default(), document, meta)? {
         Taken::Yes => Ok(true),
         Taken::Ended => Ok(false),
-        Taken::Rows => Err(PyTypeError::new_err("a record batch is no document; give it to add_batch")),
+        Taken::Rows => Err(PyTypeError::new_err("a record batch is not a document; give it to add_batch")),
         Taken::No { path, what } => Err(PyTypeError::new_err(Problem::reason(&path, &what))),
     }
 }
 
-/// What became of an item.
+/// The result of an item.
 enum Taken {
     Yes,
     /// The load has ended.
     Ended,
-    /// It is not one document, but rows.
+    /// The item is not one document, but rows.
     Rows,
-    /// It is no document: where, and why.
+    /// The item is not a document, with place and reason.
     No {
         path: String,
         what: String,
@@ -118,13 +119,13 @@ fn object(feed: &Sender, writer: &mut Writer, item: &Bound<'_, PyAny>, meta: Doc
     }
 }
 
-/// A line of NDJSON; an empty one is none.
+/// Adds a line of NDJSON, unless it is empty.
 fn line(feed: &Sender, text: &[u8], meta: DocMeta) -> bool {
     let text = text.trim_ascii();
     text.is_empty() && meta == DocMeta::default() || feed.add(text, meta).is_ok()
 }
 
-/// Hands over record batches.
+/// Adds record batches.
 pub(crate) fn arrow(load: &Load, data: &Bound<'_, PyAny>) -> PyResult<bool> {
     let py = data.py();
     let feed = load.fed()?;
@@ -137,7 +138,8 @@ pub(crate) fn arrow(load: &Load, data: &Bound<'_, PyAny>) -> PyResult<bool> {
         if !load.room(py)? {
             return Ok(false);
         }
-        // The producer may be a program of its own, such as a query of DuckDB, and takes the GIL itself where it needs it.
+        // The producer may run code of its own, such as a query of DuckDB, and takes the GIL itself
+        // if it needs it.
         let Some(batch) = py.detach(|| reader.next()) else { return Ok(true) };
         py.check_signals()?;
         let batch = batch.map_err(|error| SourceError::new_err(format!("the Arrow stream cannot be read: {error}")))?;

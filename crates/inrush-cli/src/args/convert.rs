@@ -1,4 +1,4 @@
-//! What `inrush convert` can be told.
+//! The flags of `inrush convert`.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -9,12 +9,13 @@ use inrush::{Action, FieldPath};
 
 use super::{LogArgs, Options, one_of};
 
-/// Convert documents from one format into another, as they stream by.
+/// Convert documents from one format into another, as a stream.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Whatever load reads can be read. What is written: NDJSON; SMILE, binary JSON, which loads again; ready bulk bodies, to be sent to
-/INDEX/_bulk; CSV and Parquet of flat documents. A record that is no document, or that the format cannot say exactly, ends it with an error that names it, and
-OUT is not there then: it is written beside its place and moved there at the end.
+Input: every source of `inrush load`. Output: NDJSON; SMILE, a binary form of JSON, which load reads, too; bulk bodies for
+/INDEX/_bulk; CSV and Parquet for flat documents. A record that is not a document, or that the format cannot represent
+exactly, ends the conversion with an error that names the record. OUT then does not exist: it is written to a temporary file
+beside it, which is renamed at the end.
 
 Exit status:
   0  everything is in OUT
@@ -26,13 +27,14 @@ pub(crate) struct ConvertArgs {
     pub(crate) source: OsString,
     #[command(flatten)]
     pub(crate) reading: Options<ReadingOptions>,
-    /// File to write, overwritten, or - for stdout. Its ending tells the format: .ndjson, .jsonl, .json; .smile; .bulk; .csv; .parquet
+    /// File to write, overwritten, or - for stdout. The file name extension sets the format:
+    /// .ndjson, .jsonl, .json; .smile; .bulk; .csv; .parquet
     #[arg(value_name = "OUT", value_hint = ValueHint::FilePath, help_heading = "Output")]
     pub(crate) out: PathBuf,
-    /// Format of OUT, where its ending does not tell
+    /// Format of OUT. Default: by its file name extension
     #[arg(long, value_enum, value_name = "FORMAT", help_heading = "Output")]
     pub(crate) out_format: Option<OutFormat>,
-    /// Bulk bodies: what happens with each document. Default: index
+    /// Bulk bodies: the action for each document. Default: index
     #[arg(long, value_parser = one_of::<Action>(), help_heading = "Output")]
     pub(crate) action: Option<Action>,
     /// Bulk bodies: the field that holds the id. Default: no ids
@@ -41,17 +43,17 @@ pub(crate) struct ConvertArgs {
     /// Bulk bodies: the field that holds the routing value. Default: none
     #[arg(long, value_name = "FIELD", help_heading = "Output")]
     pub(crate) routing: Option<FieldPath>,
-    /// Print what was done as one JSON object on stdout
+    /// Print the result as one JSON object on stdout
     #[arg(long, help_heading = "Output")]
     pub(crate) json: bool,
     #[command(flatten)]
     pub(crate) log: LogArgs,
 }
 
-/// What is written.
+/// The output format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum OutFormat {
-    /// One JSON document a line
+    /// One JSON document per line
     Ndjson,
     /// SMILE documents, each followed by 0xFF
     Smile,
@@ -59,7 +61,7 @@ pub(crate) enum OutFormat {
     Bulk,
     /// The body of a bulk request, as SMILE
     BulkSmile,
-    /// A header and one row a document
+    /// A header and one row per document
     Csv,
     /// Parquet, compressed with zstd
     Parquet,

@@ -1,4 +1,4 @@
-//! What `inrush doctor` can be told.
+//! The flags of `inrush doctor`.
 
 use clap::Args;
 
@@ -6,12 +6,12 @@ use inrush::options::LoginOptions;
 
 use super::{LogArgs, Options};
 
-/// Finds what slows a cluster or an index down for loading. Reads only.
+/// Finds settings and states that slow loading into a cluster or an index. Reads only.
 ///
-/// Exit status: 0 nothing found, 4 findings, 1 nobody answered, 2 usage.
+/// Exit status: 0 nothing found, 4 findings, 1 no node answered, 2 usage.
 #[derive(Debug, Args)]
 pub(crate) struct DoctorArgs {
-    /// Address of the cluster, with an index, alias, data stream or pattern after it where only that is to be looked at:
+    /// Address of the cluster, optionally with the index, alias, data stream or pattern to check:
     /// https://search:9200 or https://search:9200/logs
     #[arg(value_name = "URL[/INDEX]")]
     pub(crate) target: String,

@@ -1,4 +1,4 @@
-//! Options of the command line itself: how it shows its work.
+//! Options of the command line itself: output and log.
 
 use clap::Args;
 use inrush::options::Scope;
@@ -6,21 +6,21 @@ use inrush::options::Scope;
 use super::Options;
 
 inrush::options! {
-    /// What a load does instead of loading.
+    /// Options that show something instead of loading.
     pub(crate) struct RunOptions, "SQL" {
-        /// SQL: print the columns of the tables and how the query is going to be run, and end
+        /// SQL: print the columns of the tables and the plan of the query, and end
         explain: bool, scope(Scope::CommandLine);
-        /// Load nothing: show the first documents as they would be sent, the index that would be made, and
-        /// the errors among the first 10,000. Nothing is written to the cluster. Exit status 4 if something
-        /// would fail
+        /// Load nothing: show the first documents as they would be sent, the index that would be
+        /// created, and the errors among the first 10,000 documents. Nothing is written to the
+        /// cluster. Exit status 4 if something would fail
         dry_run: bool, scope(Scope::CommandLine), heading("Errors and checks");
     }
 }
 
 inrush::options! {
-    /// What is printed where.
+    /// Options of the output.
     pub(crate) struct OutputOptions, "Output" {
-        /// Print nothing but errors, and the report only with option `json`
+        /// Print only errors, and the report only with option `json`
         quiet: bool, scope(Scope::CommandLine), short('q');
         /// Print the report as one JSON object on stdout
         json: bool, scope(Scope::CommandLine);
@@ -28,20 +28,20 @@ inrush::options! {
 }
 
 inrush::options! {
-    /// What is logged.
+    /// The options of the log.
     pub(crate) struct LogOptions, "Output" {
-        /// How much inrush itself logs to stderr; libraries never log more than warnings, so that no header
-        /// or body of theirs gets there
+        /// The level of inrush's own log messages on stderr. Libraries log only warnings, so that
+        /// their messages with headers or bodies are never printed
         log_level: Option<LogLevel> = "LEVEL", scope(Scope::CommandLine), default("warn, with option `quiet` error");
-        /// Log one JSON object a line instead of text; there is no progress line then
+        /// Log one JSON object per line instead of text; without a progress line
         log_json: bool, scope(Scope::CommandLine);
-        /// Log more: -v is option `log_level=info` (what was found and decided), -vv debug (a line a
+        /// Log more: -v is option `log_level=info` (findings and decisions), -vv debug (a line per
         /// request), -vvv trace
         verbose: u8, scope(Scope::CommandLine), short('v');
     }
 }
 
-/// The least serious messages that are logged.
+/// The least severe messages that are logged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LogLevel {
     Error,
@@ -52,17 +52,17 @@ pub(crate) enum LogLevel {
 }
 
 inrush::option_choices! { LogLevel {
-    "error" => LogLevel::Error, "why a command could not do its work";
-    "warn" => LogLevel::Warn, "besides, what a person should know";
-    "info" => LogLevel::Info, "besides, what was found and decided";
-    "debug" => LogLevel::Debug, "besides, a line a request";
+    "error" => LogLevel::Error, "failures of the command";
+    "warn" => LogLevel::Warn, "also problems that a person should check";
+    "info" => LogLevel::Info, "also findings and decisions";
+    "debug" => LogLevel::Debug, "also a line per request";
     "trace" => LogLevel::Trace, "everything";
 } }
 
-/// What is logged.
+/// The options of the log.
 pub(crate) type LogArgs = Options<LogOptions>;
 
-/// What is printed where, and logged.
+/// The flags of output and log.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct OutputArgs {
     #[command(flatten)]

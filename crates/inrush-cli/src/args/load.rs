@@ -1,4 +1,4 @@
-//! The flags of `inrush load`: the options of a load, and of the command itself.
+//! The flags of `inrush load`: the options of a load, and flags of the command.
 
 use std::path::PathBuf;
 
@@ -12,22 +12,22 @@ use super::{Options, OutputArgs, RunOptions};
 #[command(after_help = "\
 Sizes are whole numbers with a unit: 64MiB, 2MB, 1g (1g = 1GiB) or plain bytes. Durations: 500ms, 1s, 10m, 2h.
 
-While it runs, p or space on its terminal, or SIGUSR1, pauses it, and lets it go on.
+While a load runs, p or space on its terminal, or SIGUSR1, pauses it; the next one resumes it.
 
 Exit status:
   0    all documents are in (or left out as configured, or missing as --tolerate allows), and the
        count agrees where it can be proven (the report says whether)
   1    the run failed
-  2    refused before it began: a flag, the job file or what they name cannot be used; nothing was done
-  3    the run ended, and some documents are not in (dead letters, conflicts, redirected, unknown)
+  2    refused before it began: a flag, the job file or a file they name cannot be used; nothing changed
+  3    the run ended, but some documents are not in (dead letters, conflicts, redirected, unknown)
   4    the documents are in, but a check failed
   75   the same load is running already; try again later
-  130  interrupted; the same command with --resume goes on")]
+  130  interrupted; the same command with --resume continues")]
 pub(crate) struct LoadArgs {
     #[command(flatten)]
     pub(crate) options: Options<LoadOptions>,
-    /// Read options from a TOML file: every long flag is a key (batch_bytes = "4MiB"), and `sources` is a list;
-    /// paths in it are relative to the file; flags given here win
+    /// Read options from a TOML file: every long flag is a key (batch_bytes = "4MiB"), and
+    /// `sources` is a list; paths in it are relative to the file; flags given here win
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Source")]
     pub(crate) job: Option<PathBuf>,
     #[command(flatten)]

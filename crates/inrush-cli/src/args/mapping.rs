@@ -1,11 +1,11 @@
-//! What `inrush mapping` can be told.
+//! The flags of `inrush mapping`.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
 
-use inrush::infer::Mixed;
+use inrush::mapping::Mixed;
 use inrush::options::{DatabaseSourceOptions, QueryOptions, ReadingOptions};
 
 use super::{LogArgs, Options, one_of};
@@ -13,15 +13,15 @@ use super::{LogArgs, Options, one_of};
 /// Infer a mapping from data, for `inrush load --mapping`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-All documents are looked at, unless --rows says otherwise. The mapping goes to stdout or --out, what a person should decide to
-stderr: fields that are a number here and a text there, with their rows; dates that could be read in two ways; and so on.
+All documents are read, unless --rows limits them. The mapping goes to stdout or --out. Notes for decisions by a person go to
+stderr: fields that hold numbers and text, with their rows; dates that could be read in two ways; and similar.
 
 Whole numbers become integer or long, others double; strings that all look like a date, an IP address, a boolean or a point
-become one; those that repeat or are one word become keyword, the others text with a keyword beside it. Objects of lat and lon
-become geo_point. Memory stays small: 10,000 fields at most are looked at.
+get that type; strings that repeat or are one word become keyword, other strings text with a keyword subfield. Objects of lat
+and lon become geo_point. Memory is bounded: at most 10,000 fields are examined.
 
 Exit status:
-  0  a mapping was written; notes and records that are no documents may be worth a look
+  0  a mapping was written; check the notes and the records that are not documents
   1  a source could not be read, or has no documents
   2  usage")]
 pub(crate) struct MappingArgs {
@@ -34,11 +34,11 @@ pub(crate) struct MappingArgs {
     pub(crate) database: Options<DatabaseSourceOptions>,
     #[command(flatten)]
     pub(crate) query: Options<QueryOptions>,
-    /// What becomes of a field that is an object here and a value there, or a number here and a
-    /// text there. Default widen
+    /// The type of a field that is an object in some documents and a value in others, or a number
+    /// in some and text in others. Default widen
     #[arg(long, value_name = "HOW", value_parser = one_of::<Mixed>(), help_heading = "Output")]
     pub(crate) mixed: Option<Mixed>,
-    /// Look at the first N records only
+    /// Read only the first N records
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = "Output")]
     pub(crate) rows: Option<u64>,
     /// Write the mapping to FILE instead of stdout; overwritten

@@ -7,7 +7,7 @@ use inrush::options::{HeapSize, OptionValue};
 
 use super::LogArgs;
 
-/// The local OpenSearch node that loads without --to go to.
+/// The local OpenSearch node, the default target of a load without --to.
 #[derive(Debug, Args)]
 pub(crate) struct NodeArgs {
     #[command(subcommand)]
@@ -16,11 +16,11 @@ pub(crate) struct NodeArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum NodeCommand {
-    /// Start a node, or find the one that runs, and print its URL
+    /// Start a node, or find the running one, and print its URL
     Start(NodeStartArgs),
     /// Stop a node
     Stop(NodeStopArgs),
-    /// Say whether a node runs, and where; exit status 1 if it does not
+    /// Print whether a node runs, and its URL; exit status 1 if it does not run
     Status(NodeStatusArgs),
     /// Print a node's log
     Logs(NodeLogsArgs),
@@ -40,10 +40,10 @@ pub(crate) struct NodeStartArgs {
     /// Folder for the node's data. Default: beside its logs
     #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath)]
     pub(crate) data: Option<PathBuf>,
-    /// Folder that snapshots may be kept in, as `inrush bake` needs one: the node's path.repo
+    /// Folder for snapshots, the node's path.repo, as `inrush bake` needs one
     #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath)]
     pub(crate) repository_path: Option<PathBuf>,
-    /// Java to run it with, a folder with bin/java. Default: JAVA_HOME, PATH, /usr/lib/jvm
+    /// Java to run the node with: a folder with bin/java. Default: JAVA_HOME, PATH, /usr/lib/jvm
     #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath)]
     pub(crate) java_home: Option<PathBuf>,
     /// Version of OpenSearch. Default: the newest known one that the Java of this machine can run
@@ -61,7 +61,7 @@ pub(crate) struct NodeStartArgs {
 pub(crate) struct NodeStopArgs {
     #[command(flatten)]
     pub(crate) name: NodeNameArgs,
-    /// Delete its data as well
+    /// Also delete the node's data
     #[arg(long)]
     pub(crate) clean: bool,
     #[command(flatten)]
@@ -85,20 +85,20 @@ pub(crate) struct NodeStatusArgs {
 pub(crate) struct NodeLogsArgs {
     #[command(flatten)]
     pub(crate) name: NodeNameArgs,
-    /// How many of the last lines
+    /// Number of last lines to print
     #[arg(long, short = 'n', value_name = "N", default_value_t = 50)]
     pub(crate) lines: usize,
-    /// Go on printing what is added, until interrupted
+    /// Keep printing new lines, until interrupted
     #[arg(long, short)]
     pub(crate) follow: bool,
     #[command(flatten)]
     pub(crate) log: LogArgs,
 }
 
-/// Which node.
+/// The name of the node.
 #[derive(Debug, Args)]
 pub(crate) struct NodeNameArgs {
-    /// The node's name, where there is more than one
+    /// The node's name, if there are several
     #[arg(long, value_name = "NAME", default_value = "default")]
     pub(crate) name: String,
 }

@@ -2,13 +2,13 @@
 
 use clap::{Args, ValueEnum};
 
-/// Print a page that is made of the definitions of options.
+/// Print a page that is generated from the definitions of the options.
 #[derive(Debug, Args)]
 pub(crate) struct ReferenceArgs {
     /// The page
     #[arg(value_enum)]
     pub(crate) page: Page,
-    /// The command whose manual page is printed. Default: that of `inrush` itself
+    /// The command for the manual page. Default: `inrush` itself
     pub(crate) command: Option<String>,
 }
 

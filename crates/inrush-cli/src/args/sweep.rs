@@ -1,4 +1,4 @@
-//! What `inrush sweep` can be told.
+//! The flags of `inrush sweep`.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -12,27 +12,28 @@ use inrush::options::{ByteSize, LoginOptions, OptionValue, OrAuto, PositiveDurat
 use super::{LogArgs, Options, one_of};
 use crate::sweep::Steps;
 
-/// Load the same documents with each of many settings, and show which one wins.
+/// Load the same documents with many settings, and show the fastest ones.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Every combination of a batch, a number of requests in flight, encoding, compression and index settings is a cell, and so is what the tuner makes of it by
-itself (`auto`). Each round goes through all cells in another random order; each run loads the sources into an index of its own, which
-is deleted afterwards, and begins when no merge is left over from the one before. What is not given is tuned; without --batch-docs,
---batch-bytes and --in-flight a grid of five batches and four numbers of requests is taken.
+Each combination of a batch size, a number of requests in flight, encoding, compression and index settings is a cell. One
+more cell (`auto`) leaves batch and requests to the tuner. Each round runs all cells in a new random order. A run begins when
+the merges of the run before have ended, loads the sources into an index of its own, and deletes the index. Options that are
+not given are tuned. Without --batch-docs, --batch-bytes and --in-flight the grid has five batch sizes and four numbers of
+requests.
 
 Numbers are lists and ranges: 100,1000 or 100:500:50 (from 100 to 500 in steps of 50) or 64KiB:8MiB:x2 (twice as much each time).
 
-Results: OUT/runs.csv has a line for each run, OUT/index.html the tables and charts in one page that needs nothing else. The same
-command with the same OUT goes on where it was cut off.
+Results: OUT/runs.csv has a line per run; OUT/index.html has the tables and charts in one self-contained page. The same
+command with the same OUT continues after an interruption.
 
 Exit status:
   0    all cells were measured
   1    a cell could not be measured
   2    usage
   3    in some runs not all documents were in
-  130  interrupted; the same command goes on")]
+  130  interrupted; the same command continues")]
 pub(crate) struct SweepArgs {
-    /// Files, folders or globs in quotes, as for load; read again for each run
+    /// Files, folders or globs in quotes, as for load; they are read again for each run
     #[arg(value_name = "SOURCE", value_hint = ValueHint::FilePath, required = true, help_heading = "Source")]
     pub(crate) sources: Vec<OsString>,
     #[command(flatten)]
@@ -43,10 +44,10 @@ pub(crate) struct SweepArgs {
     pub(crate) index: SweepIndexArgs,
     #[command(flatten)]
     pub(crate) login: Options<LoginOptions>,
-    /// Folder for the results; made where it does not exist
+    /// Folder for the results; it is created if it does not exist
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, default_value = "inrush-sweep", help_heading = "Output")]
     pub(crate) out: PathBuf,
-    /// Print nothing but errors and the result
+    /// Print only errors and the result
     #[arg(long, short, help_heading = "Output")]
     pub(crate) quiet: bool,
     /// Print the result as one JSON object on stdout
@@ -56,56 +57,62 @@ pub(crate) struct SweepArgs {
     pub(crate) log: LogArgs,
 }
 
-/// What is tried.
+/// The settings to try.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Settings to try")]
 pub(crate) struct GridArgs {
     /// Documents in a request: lists and ranges, as in 100:500:50,700:1500:100
     #[arg(long, value_name = "N,…", value_parser = parse_counts)]
     pub(crate) batch_docs: Option<Steps>,
-    /// Bytes of a request: lists and ranges, as in 64KiB:16MiB:x2; besides those of --batch-docs, not combined with them
+    /// Bytes of a request: lists and ranges, as in 64KiB:16MiB:x2; cells in addition to those of
+    /// --batch-docs, not combined with them
     #[arg(long, value_name = "SIZE,…", value_parser = parse_sizes)]
     pub(crate) batch_bytes: Option<Steps>,
-    /// Requests under way at once: lists and ranges, as in 1,4,8,16
+    /// Requests in flight: lists and ranges, as in 1,4,8,16
     #[arg(long, value_name = "N,…", value_parser = parse_counts)]
     pub(crate) in_flight: Option<Steps>,
-    /// Forms in which documents are sent, each to be tried: json, smile, or auto, which compares them in each run
+    /// Encodings of the documents, each to be tried: json, smile, or auto, which compares them in
+    /// each run
     #[arg(long, value_name = "FORM,…", value_delimiter = ',', default_value = "json", value_parser = one_of::<OrAuto<Encoding>>())]
     pub(crate) encoding: Vec<OrAuto<Encoding>>,
-    /// How bodies are compressed, each to be tried: none, gzip, gzip:LEVEL, or auto
+    /// Compressions of the bodies, each to be tried: none, gzip, gzip:LEVEL, or auto
     #[arg(long, value_name = "HOW,…", value_delimiter = ',', default_value = "none", value_parser = <OrAuto<Compression> as OptionValue>::parse)]
     pub(crate) compression: Vec<OrAuto<Compression>>,
-    /// JSON files with index settings, each to be tried; `none` stands for the cluster's own. Default: none
+    /// JSON files with index settings, each to be tried; `none` means the cluster's defaults.
+    /// Default: none
     #[arg(long, value_name = "FILE,…", value_delimiter = ',', value_hint = ValueHint::FilePath)]
     pub(crate) settings: Vec<PathBuf>,
-    /// Rounds: how often each cell is run
+    /// Rounds: the number of runs of each cell
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) repeat: u32,
-    /// A run that takes longer is stopped, and its rate is that of the documents that were in by then
+    /// The longest time of a run. A longer run is stopped, and its rate counts the documents that
+    /// were in by then
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = PositiveDuration::parse)]
     pub(crate) cell_time: PositiveDuration,
-    /// How long documents are loaded before the first run, so that the server is warm; 0s for one that is
+    /// The time of loading before the first run, so that the server is warm; 0s if it is warm
+    /// already
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = <Duration as OptionValue>::parse)]
     pub(crate) warm_up: Duration,
-    /// Leave out the runs with the tuner's own choice
+    /// Leave out the cells of the tuner
     #[arg(long)]
     pub(crate) no_auto: bool,
-    /// Makes the order of the runs; the same one repeats it
+    /// The seed of the random order of runs; the same seed repeats the order
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) seed: u64,
-    /// Bytes of documents under way, which has to hold the largest batch times the most requests
+    /// Bytes of documents in memory; it must hold the largest batch times the largest number of
+    /// requests
     #[arg(long, value_name = "SIZE", default_value = "512MiB", value_parser = ByteSize::parse)]
     pub(crate) memory: ByteSize,
 }
 
-/// Where the runs go.
+/// The target of the runs.
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Target")]
 pub(crate) struct SweepIndexArgs {
     /// Nodes of the cluster, as for load. Default: the local OpenSearch node, as for load
     #[arg(long, value_name = "URL", value_delimiter = ',')]
     pub(crate) to: Vec<String>,
-    /// How the names of the indices begin that are made and deleted; a number follows
+    /// The prefix of the names of the temporary indices; a number follows it
     #[arg(long, value_name = "NAME", default_value = "inrush-sweep")]
     pub(crate) index_prefix: String,
     /// JSON file with the mapping of the indices
@@ -117,7 +124,7 @@ pub(crate) struct SweepIndexArgs {
     /// Replicas. Default: the cluster's
     #[arg(long, value_name = "N")]
     pub(crate) replicas: Option<u32>,
-    /// The field that holds the id. Default: the cluster makes ids up
+    /// The field that holds the id. Default: the cluster generates ids
     #[arg(long, value_name = "FIELD")]
     pub(crate) id: Option<inrush::FieldPath>,
 }

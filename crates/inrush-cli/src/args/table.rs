@@ -101,7 +101,7 @@ pub(crate) fn arg(info: &'static OptionInfo) -> Arg {
     };
     let arg = arg.value_name(info.value_name).value_parser(parser(info));
     let arg = if info.is_delimited { arg.value_delimiter(',') } else { arg };
-    // A cell with nothing in it may be written as -99.
+    // The text of an empty cell may look like a flag, as -99.
     let arg = if info.name == "null" { arg.allow_hyphen_values(true) } else { arg };
     match info.value.path {
         Some(PathKind::File) => arg.value_hint(ValueHint::FilePath),
@@ -110,7 +110,7 @@ pub(crate) fn arg(info: &'static OptionInfo) -> Arg {
     }
 }
 
-/// Reads one of several words, for a flag that is no option of a load.
+/// A parser for one of several words, for a flag that is not an option of a load.
 pub(crate) fn one_of<T: OptionValue + Send + Sync + 'static>() -> impl TypedValueParser<Value = T> {
     words(T::VALUE.choices).try_map(|text| T::parse(&text))
 }
@@ -154,8 +154,8 @@ mod tests {
         }
     }
 
-    /// A flag that wants another one is refused as a key of a job file, although the file has the other one,
-    /// too.
+    /// A flag that required another one would be refused as a key of a job file, although the file
+    /// has the other one, too.
     #[test]
     fn no_flag_needs_another_one_to_be_read() {
         let command = Options::<LoadOptions>::augment_args(Command::new("load"));

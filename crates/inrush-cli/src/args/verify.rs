@@ -1,4 +1,4 @@
-//! What `inrush verify` can be told.
+//! The flags of `inrush verify`.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -12,22 +12,23 @@ use inrush::{FieldPath, IndexTemplate};
 
 use super::{Options, OutputArgs, one_of};
 
-/// Compare a source with an index: how many documents there are, which are missing in the index, only there, or different.
+/// Compare a source with an index: the number of documents, and the documents that are missing in
+/// the index, only there, or different.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The source is read and its documents are looked up by id. Contents are compared as values: the order of keys and the way to
-write a number do not matter. Where an id is in the source several times, the last document counts, as with load. Memory stays
-small; ids are sorted in temporary files (TMPDIR), about 50 bytes a document.
+inrush reads the source and looks its documents up by id. Contents are compared as values: the order of keys and the notation
+of numbers do not matter. If an id occurs several times in the source, the last document counts, as with load. Memory stays
+small; ids are sorted in temporary files (TMPDIR), which take about 50 bytes per document.
 
 Exit status:
-  0    equal, as far as was compared: `not proven` says what was not
-  1    it could not be compared
+  0    equal, as far as compared; `not proven` lists what could not be compared
+  1    the comparison failed
   2    usage
   4    different
   130  interrupted")]
 pub(crate) struct VerifyArgs {
-    /// Files, globs in quotes ('logs/*.ndjson.zst'), - for stdin, a database, or an index of a cluster (https://host:9200/index, whose
-    /// documents are found by their ids), as for load
+    /// Files, globs in quotes ('logs/*.ndjson.zst'), - for stdin, a database, or an index of a
+    /// cluster (https://host:9200/index, whose documents are matched by their ids), as for load
     #[arg(value_name = "SOURCE", value_hint = ValueHint::FilePath, required_unless_present = "table", help_heading = "Source")]
     pub(crate) sources: Vec<OsString>,
     #[command(flatten)]
@@ -38,7 +39,8 @@ pub(crate) struct VerifyArgs {
     pub(crate) sql: Options<QueryOptions>,
     #[command(flatten)]
     pub(crate) what: CompareArgs,
-    /// Which documents of an index that is the source, as JSON or @FILE: a query as a search has it. Default: all
+    /// The query that selects the documents of a source index, as JSON or @FILE, in the syntax of a
+    /// search. Default: all
     #[arg(long, value_name = "JSON|@FILE", value_parser = SearchQuery::parse, help_heading = "Source: an index of another cluster")]
     pub(crate) query: Option<SearchQuery>,
     #[command(flatten)]
@@ -49,7 +51,7 @@ pub(crate) struct VerifyArgs {
     pub(crate) output: OutputArgs,
 }
 
-/// What is compared with what.
+/// The index to compare with, and the comparison.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Comparison", group = ArgGroup::new("ids").args(["id", "id_from"]))]
 pub(crate) struct CompareArgs {
@@ -59,23 +61,24 @@ pub(crate) struct CompareArgs {
     /// Nodes of the cluster, as for load. Default: the local OpenSearch node, as for load
     #[arg(long, value_name = "URL", value_delimiter = ',')]
     pub(crate) to: Vec<String>,
-    /// The field that holds the id. Without it and --id-from documents are only counted
+    /// The field that holds the id. Without it and --id-from, documents are only counted
     #[arg(long, value_name = "FIELD")]
     pub(crate) id: Option<FieldPath>,
-    /// What the load made ids of, `position` or `content`: the same sources by the same names, in the same order
+    /// The origin of the ids that the load generated, `position` or `content`; needs the same
+    /// sources by the same names in the same order
     #[arg(long, value_name = "WHAT", conflicts_with = "id", value_parser = one_of::<IdFrom>())]
     pub(crate) id_from: Option<IdFrom>,
-    /// The field that holds the routing value, where the documents were loaded with one
+    /// The field that holds the routing value, if the load used one
     #[arg(long, value_name = "FIELD", requires = "ids")]
     pub(crate) routing: Option<FieldPath>,
-    /// Fields that were left out by the load, repeated or separated by commas
+    /// Fields that the load left out, repeated or separated by commas
     #[arg(long, value_name = "FIELD", value_delimiter = ',')]
     pub(crate) drop: Vec<FieldPath>,
-    /// Compare N ids drawn at random, 1 to 100000, instead of all; their documents are kept in memory
+    /// Compare N random ids, 1 to 100000, instead of all; their documents are kept in memory
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub(crate) sample: Option<u32>,
-    /// Write the documents that are missing or different to FILE, one JSON object a line, for `inrush load FILE` with the same
-    /// --id, --routing and --drop; overwritten, and empty if there are none
+    /// Write the missing or different documents to FILE, one JSON object per line, for `inrush load
+    /// FILE` with the same --id, --routing and --drop; overwritten, and empty if there are none
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) missing: Option<PathBuf>,
 }

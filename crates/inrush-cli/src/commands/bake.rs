@@ -22,17 +22,17 @@ pub(crate) async fn run(args: BakeArgs) -> Result<u8> {
     let stderr = Stderr::new();
     logging::start(&job.output.log, job.output.quiet, &stderr);
     if job.run.explain {
-        return Err(UsageError::new("--explain is given, and a bake has no query").hint("leave it out").into());
+        return Err(UsageError::new("--explain is given, but a bake has no query").hint("leave it out").into());
     }
     go(job, stderr).await
 }
 
-/// The same for flags that are complete.
+/// Bakes with the options of a job.
 pub(crate) async fn go(job: Job, stderr: Stderr) -> Result<u8> {
     let environment = load::environment(&job);
     let Job { options, bake, run, output, folder: _, outputs: _ } = job;
     if run.dry_run && options.resume.resume {
-        let message = "--dry-run looks at the beginning of the sources, and --resume goes on in the middle";
+        let message = "--dry-run reads the beginning of the sources, but --resume continues in the middle";
         return Err(UsageError::new(message).hint("leave one of them out").into());
     }
     let plan = bake.unwrap_or_default().resolve(options, &environment).await.map_err(explain)?;
@@ -40,8 +40,8 @@ pub(crate) async fn go(job: Job, stderr: Stderr) -> Result<u8> {
     load::tell(&notes, output.quiet, &stderr);
     if run.dry_run {
         if sample.is_some() {
-            return Err(UsageError::new("--dry-run writes nothing, and --estimate builds a sample")
-                .hint("give one")
+            return Err(UsageError::new("--dry-run writes nothing, but --estimate builds a sample")
+                .hint("leave one of them out")
                 .into());
         }
         let found = inrush::bake::dry_run(config, sources).await.map_err(explain)?;
@@ -57,29 +57,29 @@ pub(crate) async fn go(job: Job, stderr: Stderr) -> Result<u8> {
     let display = Display::detect(output.quiet, output.log.log_json);
     let shown = tokio::spawn(progress::show(bake.progress(), display, stderr.clone()));
     let stop = bake.stop_handle();
-    tokio::spawn(stop_on_signals(signals, stderr.clone(), "the target is left as it was", move || stop.stop()));
+    tokio::spawn(stop_on_signals(signals, stderr.clone(), "the target stays in its former state", move || stop.stop()));
     let ended = bake.finish().await;
-    // The progress line is cleared before the report is printed; how it fared does not matter any more.
+    // The progress line is cleared before the report is printed. Its result no longer matters.
     let _ = shown.await;
     match ended {
         Ok(report) => {
             load::print_bake(&report, &output, stderr)?;
             Ok(report.exit_code())
         }
-        Err(error) => failed(error, "nothing was loaded, and the target is as it was", stderr),
+        Err(error) => failed(error, "nothing was loaded, and the target is in its former state", stderr),
     }
 }
 
-/// The first signal ends the work in order, Ctrl-C a second later or more at once.
+/// The first signal ends the work in order. Ctrl-C a second later or more ends the process at once.
 async fn stop_on_signals(mut signals: Signals, mut stderr: Stderr, what_follows: &str, stop: impl FnOnce()) {
     signals.next().await;
-    let _ = writeln!(stderr, "interrupted: {what_follows}; Ctrl-C a second later to leave at once");
+    let _ = writeln!(stderr, "interrupted: {what_follows}; press Ctrl-C again after a second to exit at once");
     stop();
     signals.again().await;
     std::process::exit(i32::from(ExitStatus::Interrupted.code()));
 }
 
-/// Reckons, and prints what comes out.
+/// Makes the estimate, prints it, and returns the exit status.
 async fn estimate(
     config: BakeConfig,
     sources: OpenSource,
@@ -90,15 +90,15 @@ async fn estimate(
     let signals = Signals::new()?;
     let (stopping, stopped) = oneshot::channel();
     let stop = move || {
-        // What has ended needs no stop.
+        // An estimate that has ended needs no stop.
         let _ = stopping.send(());
     };
-    tokio::spawn(stop_on_signals(signals, stderr.clone(), "what was made for the estimate is taken away", stop));
-    // The other end lives until it has sent.
+    tokio::spawn(stop_on_signals(signals, stderr.clone(), "the index and the files of the estimate are deleted", stop));
+    // The sender lives until it has sent.
     let stopped = async { stopped.await.unwrap_or_default() };
     let found = match inrush::bake::estimate(config, sources, sample, stopped).await {
         Ok(found) => found,
-        Err(error) => return failed(error, "nothing is left of the estimate", stderr),
+        Err(error) => return failed(error, "the index and the files of the estimate are deleted", stderr),
     };
     let text = match output.json {
         true => serde_json::to_string(&found).context("cannot write the estimate as JSON")? + "\n",
@@ -112,7 +112,7 @@ fn told(found: &Estimate) -> String {
     let mut rows = Rows::default();
     let cost = |cost: &Cost| format!("{}, {} of processors", seconds(cost.seconds), seconds(cost.cpu_seconds));
     let times = found.factor.map_or_else(
-        || "the size of the source is not known: this is for the sample".to_owned(),
+        || "the size of the source is unknown: these are the costs of the sample".to_owned(),
         |f| format!("the source is {f:.1} times as large"),
     );
     rows.add("sample", format!("{} documents; {times}", count(found.sample_docs)));
@@ -123,14 +123,12 @@ fn told(found: &Estimate) -> String {
         "bake, in all",
         format!("{}; of these to start the builder {}", cost(&found.bake), cost(&found.builder_start)),
     );
-    rows.add(
-        "reckoned",
-        "as if the target's processors were like those of this machine, and did nothing else; docs/bake.md",
-    );
+    rows.add("assumes", "the target's processors are as fast as this machine's, and do nothing else; see docs/bake.md");
     rows.text()
 }
 
-/// How it ends without a report. `as_before`: what is said of one that was stopped and has left nothing.
+/// Reports a bake or estimate that ended without a report. `as_before`: the message for one that
+/// was interrupted and has left nothing behind.
 fn failed(error: BakeError, as_before: &str, mut stderr: Stderr) -> Result<u8> {
     if !error.is_interrupted() {
         return Err(explain(error));
@@ -172,6 +170,6 @@ mod tests {
         let text = told(&found);
         assert!(text.contains("1,000 documents; the source is 12.5 times as large"), "{text}");
         assert!(text.contains("load, target") && text.contains("1 replica"), "{text}");
-        assert!(told(&Estimate { factor: None, ..found }).contains("this is for the sample"));
+        assert!(told(&Estimate { factor: None, ..found }).contains("the costs of the sample"));
     }
 }

@@ -16,7 +16,7 @@ use crate::failure::UsageError;
 use crate::logging::{self, Stderr};
 use crate::units::{bytes, counted};
 
-/// Converts, prints what was done, and returns the exit status.
+/// Converts, prints the result, and returns the exit status.
 pub(crate) async fn run(args: ConvertArgs) -> Result<u8> {
     let mut stderr = Stderr::new();
     logging::start(&args.log, false, &stderr);
@@ -25,14 +25,16 @@ pub(crate) async fn run(args: ConvertArgs) -> Result<u8> {
     let stdin = args.source == "-";
     if stdin && matches!(target, Target::Csv | Target::Parquet) {
         return Err(UsageError::new(
-            "the columns of CSV and Parquet are found by reading twice, which stdin does not allow",
+            "the columns of CSV and Parquet are found by a first reading, but stdin can be read only once",
         )
-        .hint("save it to a file first")
+        .hint("save the input to a file first")
         .into());
     }
     let to_stdout = args.out == Path::new("-");
     if to_stdout && args.json {
-        return Err(UsageError::new("--json and the documents would both go to stdout").hint("name a file").into());
+        return Err(UsageError::new("--json and the documents would both go to stdout")
+            .hint("name a file as OUT")
+            .into());
     }
     let sources = std::slice::from_ref(&args.source);
     Inputs::default().and(sources).check([("OUT", (!to_stdout).then_some(&args.out))]).map_err(load::refused)?;
@@ -45,7 +47,7 @@ pub(crate) async fn run(args: ConvertArgs) -> Result<u8> {
     let work = move || to_file(source, || opened(&specs, &format, &warnings), &target, (!to_stdout).then_some(out));
     let converted = tokio::task::spawn_blocking(work).await.context("converting panicked")??;
     for warning in told.list() {
-        // Nobody is left to tell if stderr is closed.
+        // If stderr is closed, there is no other place to report it.
         let _ = writeln!(stderr, "warning: {warning}");
     }
     if args.json {
@@ -67,7 +69,8 @@ fn opened(
     Ok(Box::new(open(specs, format.clone(), warnings)?))
 }
 
-/// Writes beside the file's place and moves it there at the end, so that there is never half of it; without a file, to stdout.
+/// Writes to a temporary file beside OUT and renames it at the end, so that OUT is never
+/// incomplete. Without a path, writes to stdout.
 fn to_file(
     mut source: Box<dyn Source>,
     again: impl FnOnce() -> Result<Box<dyn Source>, inrush::source::SourceError>,
@@ -78,7 +81,7 @@ fn to_file(
         return Ok(convert(source.as_mut(), again, target, BufWriter::new(std::io::stdout()))?);
     };
     let cannot = || format!("cannot write {}", path.display());
-    // What is no file, as a pipe, has no place beside it.
+    // A pipe or device cannot be renamed over.
     if path.exists() && !path.is_file() {
         let file = std::fs::File::create(&path).with_context(cannot)?;
         return Ok(convert(source.as_mut(), again, target, BufWriter::new(file))?);
@@ -86,7 +89,7 @@ fn to_file(
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(format!(".{}.part", std::process::id()));
     let part = path.with_file_name(name);
-    // Its name is ours, and what a link of that name leads to is not.
+    // The name belongs to this process, but the target of a link of that name does not.
     let file = std::fs::File::options().write(true).create_new(true).open(&part).with_context(cannot)?;
     let converted = convert(source.as_mut(), again, target, BufWriter::new(&file));
     let moved = converted.map_err(anyhow::Error::new).and_then(|converted| {
@@ -94,7 +97,7 @@ fn to_file(
         Ok(converted)
     });
     if moved.is_err() {
-        // What is left of it is of no use, and the error says more than a second one would.
+        // The partial file is useless, and the first error says more than an error of this removal.
         let _ = std::fs::remove_file(&part);
     }
     moved
@@ -116,9 +119,8 @@ fn target(args: &ConvertArgs) -> Result<Target, UsageError> {
         );
     }
     if bulk && lines().action.needs_id() && args.id.is_none() {
-        return Err(
-            UsageError::new("the action needs to know the ids").hint("name the field that holds them with --id FIELD")
-        );
+        return Err(UsageError::new("the action needs the ids of the documents")
+            .hint("name the field that holds them with --id FIELD"));
     }
     Ok(match format {
         OutFormat::Ndjson => Target::Ndjson,
@@ -138,7 +140,7 @@ fn by_name(out: &Path) -> Result<OutFormat, UsageError> {
         Some("bulk") => Ok(OutFormat::Bulk),
         Some("csv") => Ok(OutFormat::Csv),
         Some("parquet") => Ok(OutFormat::Parquet),
-        _ => Err(UsageError::new(format!("the name {} does not tell the format", out.display()))
+        _ => Err(UsageError::new(format!("the format cannot be derived from the name {}", out.display()))
             .hint("give --out-format ndjson, smile, bulk, bulk-smile, csv or parquet; compress the result with another program")),
     }
 }

@@ -13,7 +13,7 @@ use crate::failure::{ExitStatus, UsageError};
 use crate::logging::{self, Stderr};
 use crate::plain::inline;
 
-/// Looks, prints, and returns the exit status.
+/// Examines the cluster, prints the findings, and returns the exit status.
 pub(crate) async fn run(args: DoctorArgs) -> Result<u8> {
     logging::start(&args.log, false, &Stderr::new());
     let (url, index) = split(&args.target)?;
@@ -33,14 +33,14 @@ pub(crate) async fn run(args: DoctorArgs) -> Result<u8> {
     Ok(if diagnosis.findings.is_empty() { 0 } else { ExitStatus::CheckFailed.code() })
 }
 
-/// The address, and the index that its path names.
+/// Splits into the address, and the index that its path names.
 fn split(target: &str) -> Result<(String, Option<String>), UsageError> {
     let Some((scheme, rest)) = target.split_once("://") else {
         let message = format!("{target} has no scheme");
         return Err(UsageError::new(message).hint(format!("write http://{target} or https://{target}")));
     };
     let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
-    // Behind a gateway the index is the last part of the path.
+    // Behind a gateway, the index is the last part of the path.
     let path = path.trim_end_matches('/');
     let (prefix, index) = path.rsplit_once('/').map_or(("", path), |(prefix, index)| (prefix, index));
     let slash = if prefix.is_empty() { "" } else { "/" };
@@ -63,7 +63,7 @@ fn text(diagnosis: &Diagnosis) -> String {
         let _ = writeln!(out, "\n{} ({}, {confidence})", inline(&finding.what), finding.id);
         let _ = writeln!(out, "  evidence  {}", inline(&finding.evidence));
         let _ = writeln!(out, "  why       {}", inline(finding.why));
-        let _ = writeln!(out, "  mend      {}", inline(&finding.mend));
+        let _ = writeln!(out, "  fix       {}", inline(&finding.fix));
     }
     if !diagnosis.not_checked.is_empty() {
         let _ = writeln!(out, "\nnot checked:");

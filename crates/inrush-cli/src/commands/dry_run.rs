@@ -11,7 +11,7 @@ use crate::failure::ExitStatus;
 use crate::plain::inline;
 use crate::units::{count, counted};
 
-/// Prints it, and returns the exit status.
+/// Prints the result of a dry run, and returns the exit status.
 pub(super) fn print(output: &OutputArgs, found: &DryRun) -> Result<u8> {
     let text = match (output.json, output.quiet) {
         (true, _) => serde_json::to_string(found).context("cannot write the result as JSON")? + "\n",
@@ -25,15 +25,15 @@ pub(super) fn print(output: &OutputArgs, found: &DryRun) -> Result<u8> {
 fn text(found: &DryRun) -> String {
     let mut text = String::new();
     let mut line = |line: String| {
-        // Writing to memory does not fail.
+        // Writing to memory cannot fail.
         let _ = writeln!(text, "{line}");
     };
-    let of = found.cluster.as_deref().unwrap_or("a cluster that was not asked");
+    let of = found.cluster.as_deref().unwrap_or("a cluster that was not contacted");
     let stands_for = match found.stands_for {
         Some("missing") => ", which does not exist yet",
         Some("data_stream") => ", a data stream",
         Some("alias") => ", an alias",
-        Some("hidden") => ", which may not be looked at",
+        Some("hidden") => ", which this user may not read",
         Some(_) => ", which exists",
         None => "",
     };
@@ -47,18 +47,18 @@ fn text(found: &DryRun) -> String {
     }
     if let Some(create) = &found.create {
         line(String::new());
-        line(format!("the index would be made with: {}", pretty(create)));
+        line(format!("the index would be created with: {}", pretty(create)));
         if create.get("mappings").is_none() {
-            line("so that the cluster maps fields as they come".to_owned());
+            line("so the cluster would map fields dynamically".to_owned());
         }
     }
     line(String::new());
-    line(format!("mapping that the documents want: {}", pretty(&found.inferred_mapping)));
+    line(format!("mapping inferred from the documents: {}", pretty(&found.inferred_mapping)));
     found.notes.iter().for_each(|note| line(inline(note).into_owned()));
     line(String::new());
-    let all = if found.complete { "all there are" } else { "there are more" };
+    let all = if found.complete { "all documents" } else { "there are more" };
     line(format!(
-        "{} looked at ({all}), {} would be dead letters",
+        "{} examined ({all}), {} would be dead letters",
         counted(found.docs_looked_at, "document"),
         count(found.docs_failing)
     ));

@@ -39,13 +39,13 @@ pub(crate) async fn run(args: LoadArgs) -> Result<u8> {
         return outputs::run(job, &stderr).await;
     }
     if job.bake.is_some() {
-        // Its job file says so.
+        // The job file sets the mode `bake`.
         return super::bake::go(job, stderr).await;
     }
     let environment = environment(&job);
     let Job { options, bake: _, run, output, folder: _, outputs: _ } = job;
     if run.dry_run && options.resume.resume {
-        let message = "--dry-run looks at the beginning of the sources, and --resume goes on in the middle";
+        let message = "--dry-run reads the beginning of the sources, but --resume continues in the middle";
         return Err(UsageError::new(message).hint("leave one of them out").into());
     }
     tell_of_terminal(&options);
@@ -55,14 +55,15 @@ pub(crate) async fn run(args: LoadArgs) -> Result<u8> {
     if run.dry_run {
         return super::dry_run::print(&output, &plan.dry_run().await.map_err(usage)?);
     }
-    let plan = confirm(plan, somebody_is_there())?;
+    let plan = confirm(plan, has_terminal())?;
 
-    // From here on a signal is ours; before, it ends the process as usual, prompts included.
+    // From here on this process handles signals. Before, they end the process as usual, prompts
+    // included.
     let mut signals = Signals::new()?;
     let pauses = signal(SignalKind::user_defined1()).context("cannot catch signals")?;
     let load = tokio::select! {
         load = start(plan, output.quiet, &stderr) => match load {
-            // A job runner that starts the load again while it runs has nothing to be told.
+            // Quiet for a job runner that starts the load again while it runs.
             Err(error) if output.quiet && once && error.is::<Busy>() => return Ok(ExitStatus::Busy.code()),
             load => load?,
         },
@@ -80,13 +81,13 @@ pub(crate) async fn run(args: LoadArgs) -> Result<u8> {
     if let Some(keys) = keys {
         keys.restore();
     }
-    // The progress line is cleared before the report is printed; how it fared does not matter any more.
+    // The progress line is cleared before the report is printed. Its result no longer matters.
     let _ = shown.await;
     print(&report, once, &output, stderr)?;
     Ok(report.exit_code())
 }
 
-/// What of this process a load depends on.
+/// The parts of this process that a load depends on.
 pub(crate) fn environment(job: &Job) -> Environment {
     let environment = with_prompt(Environment::of_process());
     match &job.folder {
@@ -95,18 +96,18 @@ pub(crate) fn environment(job: &Job) -> Environment {
     }
 }
 
-/// The environment of this process, with a prompt for passwords where there is somebody to ask.
+/// The environment of this process, with a prompt for passwords if there is a terminal.
 pub(super) fn with_prompt(environment: Environment) -> Environment {
-    if !somebody_is_there() {
+    if !has_terminal() {
         return environment;
     }
     environment.with_prompt(|what| rpassword::prompt_password(format!("{what}: ")).map(Secret::new))
 }
 
-/// Says what was chosen.
+/// Prints the notes about automatic choices.
 pub(crate) fn tell(notes: &[String], quiet: bool, stderr: &Stderr) {
     for note in notes.iter().filter(|_| !quiet) {
-        // Nobody reads stderr if this fails.
+        // If stderr is closed, there is no other place to report it.
         let _ = writeln!(stderr.clone(), "{note}");
     }
 }
@@ -115,14 +116,14 @@ fn reads_stdin(options: &LoadOptions) -> bool {
     options.source.sources.iter().any(|source| source == "-")
 }
 
-/// Says what is waited for where a person has to type the source.
+/// Warns that the load waits for input from the terminal.
 pub(super) fn tell_of_terminal(options: &LoadOptions) {
     if reads_stdin(options) && std::io::stdin().is_terminal() {
-        tracing::warn!("reading from the terminal; Ctrl-D on a line of its own ends");
+        tracing::warn!("reading from the terminal; press Ctrl-D on an empty line to end the input");
     }
 }
 
-/// Finds the cluster, and begins.
+/// Finds the cluster, and starts the load.
 pub(crate) async fn start(mut plan: LoadPlan, quiet: bool, stderr: &Stderr) -> Result<RunningLoad> {
     if plan.local.is_some() && plan.config.to.is_empty() {
         plan.config.to = vec![super::node::local(quiet, stderr).await?];
@@ -130,7 +131,8 @@ pub(crate) async fn start(mut plan: LoadPlan, quiet: bool, stderr: &Stderr) -> R
     plan.start().await.map_err(usage)
 }
 
-/// What cannot be undone is done only when an option, or a person who is `ask`ed, has said so.
+/// Confirms steps that cannot be undone. Each needs an option, or the answer of a user who is
+/// `ask`ed.
 pub(crate) fn confirm(mut plan: LoadPlan, ask: bool) -> Result<LoadPlan> {
     for confirmation in plan.confirmations.clone() {
         if ask {
@@ -138,7 +140,7 @@ pub(crate) fn confirm(mut plan: LoadPlan, ask: bool) -> Result<LoadPlan> {
         } else if let Some(refusal) = confirmation.refusal() {
             return Err(UsageError::from(refusal).into());
         } else if let Confirmation::ReplicasOff { .. } = confirmation {
-            // It is refused once it is known that there are documents.
+            // The load refuses it as soon as it knows that there are documents.
             continue;
         }
         plan.confirm(&confirmation);
@@ -146,7 +148,7 @@ pub(crate) fn confirm(mut plan: LoadPlan, ask: bool) -> Result<LoadPlan> {
     Ok(plan)
 }
 
-pub(super) fn somebody_is_there() -> bool {
+pub(super) fn has_terminal() -> bool {
     std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
 }
 
@@ -160,10 +162,10 @@ pub(super) fn ask_for(question: &str) -> Result<()> {
     Err(UsageError::new("not confirmed; nothing was done").into())
 }
 
-/// Which errors before the first document are the user's to mend on the command line.
+/// Converts an error before the first document. Errors that the user can correct become usage
+/// errors.
 pub(crate) fn usage(error: impl Into<LoadError>) -> anyhow::Error {
-    let not_reached =
-        "check that the cluster runs and that --to names its address, with http:// or https:// as it speaks";
+    let not_reached = "check that the cluster runs and that --to has its address and scheme (http:// or https://)";
     match error.into() {
         LoadError::Usage(error) => UsageError::from(error).into(),
         LoadError::Setup(error) => setup(error),
@@ -179,7 +181,8 @@ pub(crate) fn usage(error: impl Into<LoadError>) -> anyhow::Error {
     }
 }
 
-/// Addresses, certificates and secrets are the user's to mend; an error of the HTTP client is not.
+/// Errors of addresses, certificates and secrets are usage errors. An error of the HTTP client is
+/// not.
 fn setup(error: SetupError) -> anyhow::Error {
     match error {
         SetupError::Client(_) => error.into(),
@@ -192,17 +195,17 @@ fn setup(error: SetupError) -> anyhow::Error {
     }
 }
 
-/// Errors of the cluster that is read are told with the flags of the source.
+/// Errors of the source cluster, with hints that name the flags of the source.
 fn of_source(error: LoadError) -> anyhow::Error {
     let hint = match &error {
         LoadError::Cluster(ClusterError::Http(error)) if error.kind == HttpErrorKind::NotSent => {
-            "check that the cluster runs, and that SOURCE names its address, with http:// or https:// as it speaks"
+            "check that the cluster runs and that SOURCE has its address and scheme (http:// or https://)"
         }
         LoadError::Cluster(ClusterError::LogIn { .. }) => {
-            "the cluster of SOURCE asks for credentials: --from-user, --from-api-key-file, or INRUSH_FROM_API_KEY"
+            "the cluster of SOURCE needs credentials: --from-user, --from-api-key-file, or INRUSH_FROM_API_KEY"
         }
         LoadError::Cluster(ClusterError::Forbidden { .. }) => {
-            "reading an index takes the privileges read and view_index_metadata; maintenance and monitor for --catch-up"
+            "reading an index needs the privileges read and view_index_metadata; --catch-up also maintenance and monitor"
         }
         LoadError::Cluster(ClusterError::Target { .. } | ClusterError::Refused { status: 404, .. }) => {
             return UsageError::new(error.to_string()).into();
@@ -215,12 +218,13 @@ fn of_source(error: LoadError) -> anyhow::Error {
     }
 }
 
-/// Options that cannot be used, as an error of the command line.
+/// An error of the options as an error of the command line.
 pub(crate) fn refused(error: OptionError) -> anyhow::Error {
     UsageError::from(error).into()
 }
 
-/// The first signal ends the load in order, Ctrl-C a second later or more at once.
+/// Waits for the first signal, which ends the load in order. Ctrl-C a second later or more ends the
+/// process at once.
 pub(super) async fn stop_on_signals(
     mut signals: Signals,
     loads: Vec<StopHandle>,
@@ -231,14 +235,17 @@ pub(super) async fn stop_on_signals(
     stop_after_signal(signals, loads, keys, stderr).await;
 }
 
-/// The same, where the first one has come.
+/// Ends the loads in order after the first signal.
 pub(super) async fn stop_after_signal(
     mut signals: Signals,
     loads: Vec<StopHandle>,
     keys: Option<Arc<Keys>>,
     mut stderr: Stderr,
 ) {
-    let _ = writeln!(stderr, "interrupted: waiting for what is under way; Ctrl-C a second later to leave at once");
+    let _ = writeln!(
+        stderr,
+        "interrupted: waiting for requests in flight; press Ctrl-C again after a second to exit at once"
+    );
     loads.iter().for_each(StopHandle::stop);
     signals.again().await;
     if let Some(keys) = keys {
@@ -247,20 +254,20 @@ pub(super) async fn stop_after_signal(
     std::process::exit(i32::from(ExitStatus::Interrupted.code()));
 }
 
-/// SIGUSR1 pauses the load, the next one lets it go on.
+/// SIGUSR1 pauses the load. The next one resumes it.
 pub(super) async fn pause_on_signals(mut signals: Signal, loads: Vec<PauseHandle>) {
     while signals.recv().await.is_some() {
         loads.iter().for_each(PauseHandle::toggle);
     }
 }
 
-/// `p` and space do the same, where somebody sits before a terminal that is not the source.
+/// `p` and space pause and resume, if stdin is a terminal and not the source.
 pub(super) fn listen_to_keys(loads: Vec<PauseHandle>, display: Display, reads_stdin: bool) -> Option<Arc<Keys>> {
     if display != Display::Terminal || reads_stdin {
         return None;
     }
     let keys = Arc::new(Keys::listen(move || loads.iter().for_each(PauseHandle::toggle))?);
-    // From now on these would leave the terminal changed.
+    // From now on these signals would leave the terminal in the changed mode.
     let suspend = signal(SignalKind::from_raw(rustix::process::Signal::TSTP.as_raw()));
     if let (Ok(mut suspend), Ok(mut quit)) = (suspend, signal(SignalKind::quit())) {
         let keys = Arc::clone(&keys);
@@ -279,16 +286,16 @@ pub(super) fn listen_to_keys(loads: Vec<PauseHandle>, display: Display, reads_st
     Some(keys)
 }
 
-/// What shells show for a process that SIGQUIT has ended.
+/// The exit status that shells show for a process ended by SIGQUIT.
 const QUIT: i32 = 128 + 3;
 
-/// The report on stdout; a reader that has left is no error. What went wrong stands on stderr, too,
-/// where those look who keep no results. `once`: the load is to be made once.
+/// Prints the report on stdout. Errors go to stderr, too, for users who discard stdout. `once`: the
+/// load has the option `once`.
 pub(super) fn print(report: &Report, once: bool, output: &OutputArgs, stderr: Stderr) -> Result<()> {
     print_as(report, report, || summary::text(report, once), output, stderr)
 }
 
-/// The same of a bake.
+/// Prints the report of a bake.
 pub(super) fn print_bake(report: &BakeReport, output: &OutputArgs, stderr: Stderr) -> Result<()> {
     print_as(&report.load, report, || summary::text_of_bake(report), output, stderr)
 }

@@ -5,7 +5,7 @@ use std::io::Write as _;
 use anyhow::{Context, Result, anyhow};
 use inrush::LoadError;
 use inrush::config::Limits;
-use inrush::infer::{Inference, Note, NoteKind};
+use inrush::mapping::{Inference, Note, NoteKind};
 use inrush::options::{Inputs, LoadOptions, SourceOptions, TargetOptions};
 use serde_json::{Value, json};
 
@@ -14,7 +14,7 @@ use crate::args::MappingArgs;
 use crate::logging::{self, Stderr};
 use crate::units::{count, counted};
 
-/// Looks, prints, and returns the exit status.
+/// Infers the mapping, prints it, and returns the exit status.
 pub(crate) async fn run(args: MappingArgs) -> Result<u8> {
     let mut stderr = Stderr::new();
     logging::start(&args.log, false, &stderr);
@@ -36,7 +36,7 @@ pub(crate) async fn run(args: MappingArgs) -> Result<u8> {
         let text = serde_json::to_string(&as_json(&found)).context("cannot write the mapping as JSON")?;
         return super::print(&(text + "\n")).map(|()| 0);
     }
-    // Nobody is left to tell if stderr is closed.
+    // If stderr is closed, there is no other place to report it.
     told(&found).iter().for_each(|line| drop(writeln!(stderr, "{line}")));
     match &args.out {
         Some(path) => {
@@ -47,7 +47,8 @@ pub(crate) async fn run(args: MappingArgs) -> Result<u8> {
     Ok(0)
 }
 
-/// Reading is all that this command does, so a source that cannot be read is a failure of it.
+/// An error of a source is a failure of this command (exit status 1), because reading is all that
+/// it does.
 fn failed(error: LoadError) -> anyhow::Error {
     match error {
         LoadError::Source(error) => anyhow!("{error}"),
@@ -73,12 +74,12 @@ fn as_json(found: &Inference) -> Value {
     })
 }
 
-/// What is told besides the mapping.
+/// The notes beside the mapping.
 fn told(found: &Inference) -> Vec<String> {
-    let not_all = if found.complete { "" } else { ", not all: what comes later may want other types" };
-    let mut lines = vec![format!("{} looked at{not_all}", counted(found.advice.docs, "document"))];
+    let not_all = if found.complete { "" } else { ", not all: later documents may need other types" };
+    let mut lines = vec![format!("{} examined{not_all}", counted(found.advice.docs, "document"))];
     if let Some(first) = &found.first_rejected {
-        lines.push(format!("no documents: {}, the first at {first}", count(found.docs_rejected)));
+        lines.push(format!("records that are not documents: {}, the first at {first}", count(found.docs_rejected)));
     }
     for note in &found.advice.notes {
         let kind = match note.kind {

@@ -1,4 +1,4 @@
-//! One file a command.
+//! The commands, one per file.
 
 use std::io::{self, Write};
 
@@ -20,8 +20,8 @@ mod signals;
 pub(crate) mod sweep;
 pub(crate) mod verify;
 
-/// Prints a result, without what drives a terminal. A reader that has gone away has seen what it
-/// wanted.
+/// Prints a result, without characters that control a terminal. A reader that has closed the pipe
+/// is not an error.
 fn print(text: &str) -> Result<()> {
     let mut stdout = io::stdout().lock();
     match stdout.write_all(plain(text).as_bytes()).and_then(|()| stdout.flush()) {

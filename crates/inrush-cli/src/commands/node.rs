@@ -13,14 +13,15 @@ use crate::failure::{ExitStatus, UsageError};
 use crate::logging::{self, Stderr};
 use crate::plain::plain;
 
-/// How often `logs --follow` looks for new lines.
+/// How often `logs --follow` checks for new lines.
 const FOLLOW_EVERY: Duration = Duration::from_millis(500);
 
-/// The local node for `--to local` and where nothing else is given; started if it does not run.
+/// The URL of the local node, for `--to local` or without `--to`. Starts the node if it does not
+/// run.
 pub(crate) async fn local(quiet: bool, stderr: &Stderr) -> Result<String> {
     let say = |text: &str| {
         if !quiet {
-            // Nobody reads stderr if this fails.
+            // If stderr is closed, there is no other place to report it.
             let _ = writeln!(stderr.clone(), "{text}");
         }
     };
@@ -38,18 +39,18 @@ pub(crate) async fn local(quiet: bool, stderr: &Stderr) -> Result<String> {
     Ok(started.url)
 }
 
-/// The local node if it runs, for what has no use for one that was just started.
+/// The URL of the local node if it runs, for commands that have no use for a new node.
 pub(super) async fn running() -> Result<String> {
     let status = node::status(&StartOptions::default().name).await?;
     match status.node {
         Some(node) if status.state == State::Running => Ok(node.url),
-        _ => Err(UsageError::new("the local node does not run, and no other cluster is given with --to")
+        _ => Err(UsageError::new("the local node does not run, and --to is not given")
             .hint("name the cluster with --to URL, or start the node with `inrush node start`")
             .into()),
     }
 }
 
-/// Runs one of the commands, and returns the exit status.
+/// Runs a subcommand, and returns the exit status.
 pub(crate) async fn run(args: NodeArgs) -> Result<u8> {
     let stderr = Stderr::new();
     let log = match &args.command {
@@ -98,7 +99,7 @@ async fn start(args: NodeStartArgs, mut stderr: Stderr) -> Result<u8> {
     if started.already_running && !asked.is_empty() {
         let _ = writeln!(
             stderr,
-            "it ran already, with the settings that it was started with: {} changed nothing; stop it first for that",
+            "the node was already running with its former settings, so {} had no effect; stop the node first to change them",
             asked.join(", ")
         );
     }
@@ -113,11 +114,12 @@ async fn start(args: NodeStartArgs, mut stderr: Stderr) -> Result<u8> {
     Ok(0)
 }
 
-/// Makes the folder, and the node's setting of it: a node that runs as another user may not make it.
+/// Creates the folder, and returns the node's setting for it. A node that runs as another user may
+/// not be able to create it.
 fn repository(folder: &Path) -> Result<(String, String)> {
-    std::fs::create_dir_all(folder).with_context(|| format!("cannot make the folder {}", folder.display()))?;
+    std::fs::create_dir_all(folder).with_context(|| format!("cannot create the folder {}", folder.display()))?;
     let folder = folder.canonicalize().with_context(|| format!("cannot find the folder {}", folder.display()))?;
-    // A string of JSON is one of YAML.
+    // A string in JSON is also a string in YAML.
     Ok(("path.repo".to_owned(), serde_json::Value::from(folder.display().to_string()).to_string()))
 }
 
@@ -143,7 +145,7 @@ async fn logs(args: NodeLogsArgs) -> Result<u8> {
     loop {
         for line in &lines {
             if !print(line)? {
-                // `inrush node logs --follow | head` ends when head does.
+                // `inrush node logs --follow | head` ends when `head` does.
                 return Ok(0);
             }
         }
@@ -155,7 +157,7 @@ async fn logs(args: NodeLogsArgs) -> Result<u8> {
     }
 }
 
-/// One line on stdout; whether somebody reads it.
+/// Prints one line on stdout. False if the reader has closed the pipe.
 fn print(text: &str) -> Result<bool> {
     let mut stdout = io::stdout().lock();
     match writeln!(stdout, "{}", plain(text)).and_then(|()| stdout.flush()) {

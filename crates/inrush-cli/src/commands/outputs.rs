@@ -1,4 +1,5 @@
-//! `inrush load --job` with several outputs: one reading of the sources, a load for each query, side by side.
+//! `inrush load --job` with several outputs: one reading of the sources, and one load per query, in
+//! parallel.
 
 use std::io::Write as _;
 use std::time::Duration;
@@ -19,12 +20,14 @@ use crate::logging::Stderr;
 use crate::progress::{self, Display};
 use crate::summary;
 
-/// Loads all outputs, reports, and returns the exit status: the worst of them.
+/// Loads all outputs, reports, and returns the worst exit status of all.
 pub(super) async fn run(job: Job, stderr: &Stderr) -> Result<u8> {
     let environment = load::environment(&job);
     let Job { options, bake: _, run, output, folder: _, outputs } = job;
     if run.dry_run {
-        return Err(UsageError::new("--dry-run and [[output]] are given").hint("try each query by itself").into());
+        return Err(UsageError::new("--dry-run does not work with [[output]]")
+            .hint("run each query alone, with --sql and without [[output]]")
+            .into());
     }
     let reads_stdin = options.source.sources.iter().any(|source| source == "-");
     load::tell_of_terminal(&options);
@@ -34,7 +37,7 @@ pub(super) async fn run(job: Job, stderr: &Stderr) -> Result<u8> {
     let mut signals = Signals::new()?;
     let pauses = signal(SignalKind::user_defined1()).context("cannot catch signals")?;
     let names: Vec<String> = plans.iter().map(|plan| plan.config.index.as_str().to_owned()).collect();
-    // Not a part of what a signal breaks off: a load that has begun changes settings, and is ended in order.
+    // A signal does not cancel this: a load that has begun changes settings, and must end in order.
     let mut loads = Vec::new();
     let begun = tokio::select! {
         begun = start(plans, &mut loads) => begun.map(|()| true),
@@ -57,13 +60,13 @@ pub(super) async fn run(job: Job, stderr: &Stderr) -> Result<u8> {
         }
         Err(error) => {
             stop_handles(&loads).iter().for_each(StopHandle::stop);
-            // For whoever does not want to wait for their end.
+            // For a user who does not want to wait for their end.
             tokio::spawn(load::stop_on_signals(signals, stop_handles(&loads), None, stderr.clone()));
             let reports = finish(names, loads).await;
             if reports.is_empty() {
                 return Err(error);
             }
-            // The others have begun, so this is no refusal of the whole.
+            // Other loads have begun, so this is a failure, not a refusal.
             print(&reports, ExitStatus::Failed.code(), &output, stderr)?;
             return Err(failed(&error));
         }
@@ -78,25 +81,25 @@ pub(super) async fn run(job: Job, stderr: &Stderr) -> Result<u8> {
     if let Some(keys) = keys {
         keys.restore();
     }
-    // The progress line is cleared before the reports are printed; how it fared does not matter any more.
+    // The progress line is cleared before the reports are printed. Its result no longer matters.
     let _ = shown.await;
     let status = worst(reports.iter().map(|(_, report)| report.exit_code()));
     print(&reports, status, &output, stderr)?;
     Ok(status)
 }
 
-/// Asks what has to be asked, and finds the local node where it is the cluster.
+/// Asks for confirmations, and starts the local node if it is the target.
 async fn confirm(plans: Vec<LoadPlan>, output: &OutputArgs, stderr: &Stderr) -> Result<Vec<LoadPlan>> {
     let mut confirmed = Vec::new();
     let mut starts_node = false;
     for mut plan in plans {
         load::tell(&plan.notes, output.quiet, stderr);
         if starts_node {
-            // All go to the same one.
+            // All loads use the same node.
             plan.confirm(&Confirmation::StartNode);
         }
         starts_node |= plan.confirmations.contains(&Confirmation::StartNode);
-        confirmed.push(load::confirm(plan, load::somebody_is_there())?);
+        confirmed.push(load::confirm(plan, load::has_terminal())?);
     }
     if confirmed.iter().any(|plan| plan.config.to.is_empty()) {
         let local = super::node::local(output.quiet, stderr).await?;
@@ -105,13 +108,14 @@ async fn confirm(plans: Vec<LoadPlan>, output: &OutputArgs, stderr: &Stderr) -> 
     Ok(confirmed)
 }
 
-/// Begins all loads, one after the other. Those that have begun are in `begun`, also where this fails or is dropped.
+/// Starts all loads, one after the other. `begun` has those that have started, also if this fails
+/// or is dropped.
 async fn start(plans: Vec<LoadPlan>, begun: &mut Vec<RunningLoad>) -> Result<()> {
     let mut loaders = Vec::new();
     for plan in plans {
         loaders.push(plan.loader().await.map_err(load::usage)?);
     }
-    // Before the first one deletes its index.
+    // Checked before the first load deletes its index.
     let mut checked = Vec::new();
     for (loader, source) in loaders {
         checked.push(loader.check_recreate(source).await.map_err(load::usage)?);
@@ -126,7 +130,7 @@ fn stop_handles(loads: &[RunningLoad]) -> Vec<StopHandle> {
     loads.iter().map(RunningLoad::stop_handle).collect()
 }
 
-/// Waits for the end of the loads, which have the first of these names.
+/// Waits for the loads to end. `names` begins with the names of these loads.
 async fn finish(names: Vec<String>, loads: Vec<RunningLoad>) -> Vec<(String, Report)> {
     let mut reports = Vec::new();
     for (name, load) in names.into_iter().zip(loads) {
@@ -135,17 +139,17 @@ async fn finish(names: Vec<String>, loads: Vec<RunningLoad>) -> Vec<(String, Rep
     reports
 }
 
-/// The progress of all loads as if they were one.
+/// The combined progress of all loads.
 fn all_progress(loads: &[RunningLoad]) -> watch::Receiver<Progress> {
     let each: Vec<watch::Receiver<Progress>> = loads.iter().map(RunningLoad::progress).collect();
     let (sender, all) = watch::channel(Progress::default());
     tokio::spawn(async move {
-        // As often as a load tells how far it is.
+        // The interval at which a load reports its progress.
         let mut ticks = tokio::time::interval(Duration::from_millis(100));
         loop {
             ticks.tick().await;
             let now: Vec<Progress> = each.iter().map(|load| load.borrow().clone()).collect();
-            // A load whose sender is gone has come to its end.
+            // A load whose sender was dropped has ended.
             let ended = each.iter().all(|load| load.has_changed().is_err() || load.borrow().phase == Phase::Done);
             if sender.send(sum(&now)).is_err() || ended {
                 return;
@@ -174,7 +178,7 @@ fn sum(loads: &[Progress]) -> Progress {
         all.rows_total = all.rows_total.max(load.rows_total);
         all.seconds = all.seconds.max(load.seconds);
     }
-    // What the one that is least far does.
+    // The phase of the load that is furthest behind.
     let rank = |phase: &Phase| match phase {
         Phase::Paused(_) => 0,
         Phase::Draining(_) => 1,
@@ -190,7 +194,8 @@ fn sum(loads: &[Progress]) -> Progress {
     all
 }
 
-/// Of several exit statuses the one that says most: interrupted, failed, not all in, a check failed, fine.
+/// The most serious of several exit statuses: interrupted, failed, documents not in, a check
+/// failed, success.
 fn worst(statuses: impl Iterator<Item = u8>) -> u8 {
     let order = [130, 1, 3, 4, 0];
     statuses.min_by_key(|status| order.iter().position(|known| known == status)).unwrap_or_default()

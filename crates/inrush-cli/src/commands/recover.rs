@@ -16,10 +16,10 @@ use crate::failure::ExitStatus;
 use crate::logging::{self, Stderr};
 use crate::plain::inline;
 
-/// The exit status where something could not be put back: what a load ends with as well.
+/// The exit status if some settings could not be restored, which is also that of a load.
 const NOT_PUT_BACK: u8 = 4;
 
-/// Puts back, says so, and returns the exit status.
+/// Restores the settings, prints the result, and returns the exit status.
 pub(crate) async fn run(args: RecoverArgs) -> Result<u8> {
     let RecoverArgs { indices, to, force, state, login, output } = args;
     let stderr = Stderr::new();
@@ -38,10 +38,10 @@ pub(crate) async fn run(args: RecoverArgs) -> Result<u8> {
     let watch = if force { Duration::ZERO } else { default.watch };
     let watching = |names: &[&str]| {
         if !output.quiet {
-            // Nobody reads stderr if this fails.
+            // If stderr is closed, there is no other place to report it.
             let _ = writeln!(
                 stderr.clone(),
-                "watching for up to {} s whether a load into {} still lives; --force takes it for dead",
+                "checking for up to {} s whether a load into {} still runs; --force skips the check and treats it as ended",
                 watch.as_secs(),
                 names.join(", ")
             );
@@ -68,7 +68,7 @@ fn text(recovered: &[Recovered]) -> String {
     for one in recovered {
         let state = match one.state {
             RecoveredState::Restored => "put back",
-            RecoveredState::InUse => "in use, left alone",
+            RecoveredState::InUse => "in use, not changed",
             RecoveredState::NotRestored => "NOT put back",
         };
         text.push_str(&format!("{}: {state}: {}\n", one.index, inline(&one.detail)));

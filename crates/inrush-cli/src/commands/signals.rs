@@ -6,21 +6,23 @@ use anyhow::{Context, Result};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::{Instant, timeout_at};
 
-/// A SIGINT this soon after the first signal is a part of it: Ctrl-C reaches a whole group, and programs that have started this one pass it on.
+/// A SIGINT within this time of the first signal belongs to it: Ctrl-C reaches the whole process
+/// group, and programs that have started this one pass it on.
 const TOGETHER: Duration = Duration::from_secs(1);
 
-/// SIGINT, SIGTERM, and SIGHUP, which comes when a terminal or its connection goes away.
+/// SIGINT, SIGTERM, and SIGHUP, which the system sends when a terminal or its connection closes.
 pub(super) struct Signals {
     interrupt: Signal,
     terminate: Signal,
-    /// `None` under `nohup`: who ignores it wants the run to go on.
+    /// `None` under `nohup`: the process that ignores SIGHUP wants the run to continue.
     hang_up: Option<Signal>,
 }
 
 impl Signals {
     pub(super) fn new() -> Result<Self> {
         let catch = |kind| signal(kind).context("cannot catch signals");
-        // Only so that a file that may not grow is an error like any other, and does not end the process.
+        // SIGXFSZ is caught so that a file that may not grow gives an ordinary error and does not
+        // end the process.
         let _ = signal(SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw()));
         let hang_up = SignalKind::hangup();
         Ok(Signals {
@@ -30,8 +32,9 @@ impl Signals {
         })
     }
 
-    /// A wish to leave at once, after the first signal has come: Ctrl-C, by a person. Whoever ends a tree of processes may send SIGTERM and SIGHUP any
-    /// number of times, and has SIGKILL for this.
+    /// Waits for a user's Ctrl-C after the first signal, which ends the process at once. SIGTERM
+    /// and SIGHUP do not count: a program that ends a process tree may send them any number of
+    /// times, and has SIGKILL for this.
     pub(super) async fn again(&mut self) {
         let end = Instant::now() + TOGETHER;
         while timeout_at(end, self.interrupt.recv()).await.is_ok() {}
@@ -53,8 +56,8 @@ impl Signals {
     }
 }
 
-/// Whether the process that started this one had the signal ignored, as far as the system tells (`/proc/self/status`; taken for yes elsewhere, which
-/// leaves it as it is).
+/// Whether the parent process ignores the signal, by `/proc/self/status`. On other systems the
+/// answer is yes, which leaves the signal unchanged.
 fn is_ignored(kind: SignalKind) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     ignored(&status).is_none_or(|mask| mask & (1 << (kind.as_raw_value() - 1)) != 0)

@@ -3,17 +3,18 @@
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 use inrush::cluster::{connect, product};
-use inrush::config::{Compression, DeadLetters, Encoding};
+use inrush::config::{Compression, DeadLetters, Encoding, LoadConfig};
 use inrush::options::{
     Body, ByteSize, Count, Environment, Inputs, LoadOptions, LoadPlan, OpenSource, OrAuto, SizeOptions, SourceOptions,
     TargetOptions, Whole, read_body,
 };
 use inrush::source::Source;
-use inrush::transport::HttpOptions;
+use inrush::transport::{HttpOptions, Transport};
 use inrush::{IndexTemplate, LoadError};
 use serde_json::{Value, json};
 
@@ -25,15 +26,15 @@ use crate::logging::{self, Stderr};
 use crate::sweep::{About, Batch, Bench, Cell, Measured, Runs, Table, cells, order, page, verdict};
 use crate::units::{count, seconds};
 
-/// Tried where nothing is said, as articles on the matter do.
+/// The defaults, which are usual in articles about bulk sizes.
 const BATCHES_DEFAULT: [u32; 5] = [100, 500, 1_000, 5_000, 10_000];
 const IN_FLIGHT_DEFAULT: [u32; 4] = [1, 2, 4, 8];
-/// The group without a settings file.
+/// The name of the group without a settings file.
 const OWN_SETTINGS: &str = "default settings";
-/// What `--settings` calls it.
+/// The same group in `--settings`.
 const NONE: &str = "none";
 
-/// Measures, shows, and returns the exit status.
+/// Measures, prints the result, and returns the exit status.
 pub(crate) async fn run(args: SweepArgs) -> Result<u8> {
     let mut stderr = Stderr::new();
     logging::start(&args.log, args.quiet, &stderr);
@@ -45,35 +46,7 @@ pub(crate) async fn run(args: SweepArgs) -> Result<u8> {
         .map_err(load::refused)?;
     let groups = groups(&args.grid)?;
     let cells = grid(&args.grid, &groups)?;
-    let plan = options(&args)?.resolve(&load::with_prompt(Environment::of_process())).await.map_err(load::usage)?;
-    let plan = load::confirm(plan, load::somebody_is_there())?;
-    // Each run opens the sources anew.
-    let LoadPlan { mut config, source, reopen, local: _, model: _, confirmations: _, notes: _ } = plan;
-    let source_bytes = source.describe().bytes_total;
-    drop(source);
-    let Some(sources) = reopen else {
-        return Err(UsageError::new("the sources cannot be read again, and a sweep reads them for each run").into());
-    };
-    if config.to.is_empty() {
-        config.to = vec![super::node::local(args.quiet, &stderr).await?];
-    }
-    config.dead_letters = DeadLetters::Folder(args.out.clone());
-    let (nodes, tls, credentials) = (config.to.clone(), config.tls.clone(), config.credentials.clone());
-
-    let http = HttpOptions { tls, ..HttpOptions::default() };
-    let transport = connect(&nodes, credentials, &http).await.map_err(load::usage)?;
-    let cluster = product::detect(&transport).await.map_err(|error| load::usage(LoadError::Cluster(error)))?;
-    let about = About {
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        cluster: cluster.to_string(),
-        sources: args.sources.iter().map(|source| source.to_string_lossy().into_owned()).collect(),
-        source_bytes,
-        target: target(&args.index),
-        cell_seconds: args.grid.cell_time.get().as_secs(),
-    };
-    std::fs::create_dir_all(&args.out).with_context(|| format!("cannot make {}", args.out.display()))?;
-    same_sweep(&args.out, &about)?;
-    let mut runs = Runs::open(&args.out.join("runs.csv"))?;
+    let Prepared { config, sources, transport, about, mut runs } = prepare(&args, &stderr).await?;
 
     let mut signals = Signals::new()?;
     let mut interrupted = Box::pin(async move { signals.next().await });
@@ -84,7 +57,7 @@ pub(crate) async fn run(args: SweepArgs) -> Result<u8> {
     let all = cells.len() * args.grid.repeat as usize;
     let mut say = |words: &str| {
         if !args.quiet {
-            // Nobody reads stderr if this fails.
+            // If stderr is closed, there is no other place to report it.
             let _ = writeln!(stderr, "{words}");
         }
     };
@@ -107,14 +80,14 @@ pub(crate) async fn run(args: SweepArgs) -> Result<u8> {
             let run = match bench.run(cell, round, config, open(&sources)?, &mut interrupted).await? {
                 Measured::Done(run) => *run,
                 Measured::Interrupted => {
-                    say("interrupted; the same command goes on");
+                    say("interrupted; the same command continues");
                     return Ok(ExitStatus::Interrupted.code());
                 }
             };
             (done, left) = (done + 1, left - 1);
             let rest = begun.elapsed().as_secs_f64() / f64::from(done) * left as f64;
             say(&format!(
-                "{} of {all}, round {round}: {}: {} documents a second, {}; about {} left",
+                "{} of {all}, round {round}: {}: {} documents per second, {}; about {} left",
                 all - left,
                 cell.name(),
                 count(run.docs_per_second.round() as u64),
@@ -132,17 +105,60 @@ pub(crate) async fn run(args: SweepArgs) -> Result<u8> {
     Ok(if failed { INCOMPLETE } else { 0 })
 }
 
-/// As a load says it: documents are not in.
+/// The parts of a sweep that are the same for all runs, and the runs so far.
+struct Prepared {
+    config: LoadConfig,
+    sources: OpenSource,
+    transport: Arc<Transport>,
+    about: About,
+    runs: Runs,
+}
+
+/// Resolves the options, connects to the cluster, and opens the folder of the results.
+async fn prepare(args: &SweepArgs, stderr: &Stderr) -> Result<Prepared> {
+    let plan = options(args)?.resolve(&load::with_prompt(Environment::of_process())).await.map_err(load::usage)?;
+    let plan = load::confirm(plan, load::has_terminal())?;
+    // Each run opens the sources again.
+    let LoadPlan { mut config, source, reopen, local: _, model: _, confirmations: _, notes: _ } = plan;
+    let source_bytes = source.bytes_total();
+    drop(source);
+    let Some(sources) = reopen else {
+        return Err(UsageError::new("the sources can be read only once, but a sweep reads them for each run").into());
+    };
+    if config.to.is_empty() {
+        config.to = vec![super::node::local(args.quiet, stderr).await?];
+    }
+    config.dead_letters = DeadLetters::Folder(args.out.clone());
+    let (nodes, tls, credentials) = (config.to.clone(), config.tls.clone(), config.credentials.clone());
+
+    let http = HttpOptions { tls, ..HttpOptions::default() };
+    let transport = connect(&nodes, credentials, &http).await.map_err(load::usage)?;
+    let cluster = product::detect(&transport).await.map_err(|error| load::usage(LoadError::Cluster(error)))?;
+    let about = About {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        cluster: cluster.to_string(),
+        sources: args.sources.iter().map(|source| source.to_string_lossy().into_owned()).collect(),
+        source_bytes,
+        target: target(&args.index),
+        cell_seconds: args.grid.cell_time.get().as_secs(),
+    };
+    std::fs::create_dir_all(&args.out).with_context(|| format!("cannot create {}", args.out.display()))?;
+    same_sweep(&args.out, &about)?;
+    let runs = Runs::open(&args.out.join("runs.csv"))?;
+    Ok(Prepared { config, sources, transport, about, runs })
+}
+
+/// The exit status of a load for documents that are not in.
 const INCOMPLETE: u8 = 3;
 
-/// What the index and the bodies of a group are like.
+/// The index settings, encoding and compression of a group.
 struct Group {
     settings: Option<Value>,
     encoding: Option<Encoding>,
     compression: Option<Compression>,
 }
 
-/// Every combination, by its name.
+/// Every combination of settings, encoding and compression, by its name.
 fn groups(args: &GridArgs) -> Result<BTreeMap<String, Group>> {
     let mut settings = Vec::new();
     for path in &args.settings {
@@ -162,7 +178,7 @@ fn groups(args: &GridArgs) -> Result<BTreeMap<String, Group>> {
             for compression in args.compression.iter().map(|compression| compression.given()) {
                 let name = format!("{name}, {}", sent_as(encoding, compression));
                 if groups.insert(name.clone(), Group { settings: settings.clone(), encoding, compression }).is_some() {
-                    return Err(UsageError::new(format!("{name} is to be tried twice")).into());
+                    return Err(UsageError::new(format!("{name} is given twice")).into());
                 }
             }
         }
@@ -181,7 +197,7 @@ fn sent_as(encoding: Option<Encoding>, compression: Option<Compression>) -> Stri
 
 fn grid(args: &GridArgs, groups: &BTreeMap<String, Group>) -> Result<Vec<Cell>> {
     let docs = args.batch_docs.iter().flat_map(|steps| &steps.0);
-    // The parser has seen that they fit.
+    // The parser has checked that the numbers fit.
     let docs = docs.map(|docs| Batch::Docs(u32::try_from(*docs).unwrap_or(u32::MAX)));
     let bytes = args.batch_bytes.iter().flat_map(|steps| &steps.0).map(|bytes| Batch::Bytes(*bytes));
     let mut batches: Vec<Batch> = docs.chain(bytes).collect();
@@ -194,18 +210,18 @@ fn grid(args: &GridArgs, groups: &BTreeMap<String, Group>) -> Result<Vec<Cell>> 
     let most = batches.iter().map(|batch| if let Batch::Bytes(bytes) = batch { *bytes } else { 0 }).max().unwrap_or(0);
     let needed = most.saturating_mul(u64::from(in_flight.iter().copied().max().unwrap_or(1)));
     if let Some(needed) = ByteSize::new(needed).filter(|needed| *needed > args.memory) {
-        let message = format!("the largest batch times the most requests needs {needed} of memory");
+        let message = format!("the largest batch times the largest number of requests needs {needed} of memory");
         return Err(UsageError::new(message).hint(format!("give --memory {needed}")).into());
     }
     let names: Vec<String> = groups.keys().cloned().collect();
     Ok(cells(&names, &batches, &in_flight, !args.no_auto))
 }
 
-/// The options that are the same in all runs.
+/// The options that are the same for all runs.
 fn options(args: &SweepArgs) -> Result<LoadOptions> {
     if args.sources.iter().any(|source| source == "-") {
-        return Err(UsageError::new("stdin can be read only once, and a sweep reads its source for each run")
-            .hint("write it to a file first")
+        return Err(UsageError::new("stdin can be read only once, but a sweep reads its source for each run")
+            .hint("save the input to a file first")
             .into());
     }
     let to = &args.index;
@@ -214,7 +230,7 @@ fn options(args: &SweepArgs) -> Result<LoadOptions> {
     if index.fixed().is_none() {
         return Err(UsageError::new("--index-prefix has placeholders").into());
     }
-    // No database, and no index: those are read by a load.
+    // Refuses databases and indices, which only a load reads.
     args.reading.specs(&args.sources).map_err(load::refused)?;
     let options = LoadOptions {
         source: SourceOptions { sources: args.sources.clone(), ..SourceOptions::default() },
@@ -226,7 +242,7 @@ fn options(args: &SweepArgs) -> Result<LoadOptions> {
             mapping: to.mapping.clone().map(Body::File),
             shards: to.shards.and_then(Count::new).map(OrAuto::This),
             replicas: to.replicas.and_then(Whole::new),
-            // Settings are what is compared, so nothing else changes them.
+            // The sweep compares settings, so the load must not change them.
             leave_settings: true,
             ..TargetOptions::default()
         },
@@ -235,7 +251,7 @@ fn options(args: &SweepArgs) -> Result<LoadOptions> {
         ..LoadOptions::default()
     };
     if options.reads_index().map_err(load::refused)? {
-        return Err(UsageError::new("the source is an index, and a sweep reads files for each run").into());
+        return Err(UsageError::new("the source is an index, but a sweep reads files for each run").into());
     }
     Ok(options)
 }
@@ -256,12 +272,12 @@ fn target(to: &SweepIndexArgs) -> String {
     };
     let ids = match &to.id {
         Some(field) => format!("ids from {field}"),
-        None => "ids made by the cluster".to_owned(),
+        None => "ids generated by the cluster".to_owned(),
     };
     [number(to.shards, "shards"), number(to.replicas, "replicas"), mapping, ids].join(", ")
 }
 
-/// Refuses to add to the results of something else.
+/// Refuses a folder with the results of another sweep.
 fn same_sweep(out: &Path, about: &About) -> Result<()> {
     let path = out.join("sweep.json");
     if !path.exists() {
@@ -282,7 +298,7 @@ fn same_sweep(out: &Path, about: &About) -> Result<()> {
     Ok(())
 }
 
-/// The page is whole at every moment.
+/// Replaces the page by a rename, so that it is never incomplete.
 fn write_page(out: &Path, page: &str) -> Result<()> {
     let path: PathBuf = out.join("index.html");
     let beside = out.join("index.html.new");

@@ -6,10 +6,10 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use indicatif::{ProgressBar, ProgressStyle};
 use inrush::LoadError;
-use inrush::audit::{AuditError, AuditOptions, AuditProgress, AuditReport, Example, Outcome, audit};
 use inrush::cluster::connect;
 use inrush::options::{Environment, IndexSourceOptions, Inputs, LoadOptions, LoadPlan, SourceOptions, TargetOptions};
 use inrush::transport::HttpOptions;
+use inrush::verify::{Example, Outcome, VerifyError, VerifyOptions, VerifyProgress, VerifyReport, verify};
 use tokio::sync::watch;
 
 use super::load;
@@ -22,43 +22,25 @@ use crate::progress::Display;
 use crate::summary::Rows;
 use crate::units::{count, seconds};
 
-/// How often a plain line is written; on a terminal it is drawn more often.
+/// The interval between plain lines. On a terminal the line is redrawn more often.
 const LINE_EVERY: Duration = Duration::from_secs(5);
 const REDRAW_EVERY: Duration = Duration::from_millis(200);
 
 /// Compares, prints, and returns the exit status.
 pub(crate) async fn run(args: VerifyArgs) -> Result<u8> {
-    let VerifyArgs { sources, reading, database, sql, what, query, source_login, login, output } = args;
+    let VerifyArgs { what, output, .. } = &args;
     let stderr = Stderr::new();
     logging::start(&output.log, output.quiet, &stderr);
     if what.index.fixed().is_none() {
-        let message = format!("--index {} stands for several indices", what.index);
+        let message = format!("--index {} has placeholders, so it names several indices", what.index);
         return Err(UsageError::new(message).hint("compare with one at a time").into());
     }
-    Inputs::of_query(&sources, &sql).check([("--missing", what.missing.as_ref())]).map_err(load::refused)?;
-    let CompareArgs { index, to, id, id_from, routing, drop: dropped, sample, missing } = what;
-    let options = LoadOptions {
-        source: SourceOptions { sources, ..SourceOptions::default() },
-        reading: reading.0,
-        database: database.0,
-        query: sql.0,
-        index_source: IndexSourceOptions { query, ..IndexSourceOptions::default() },
-        source_login: source_login.0,
-        target: TargetOptions {
-            index: Some(index.clone()),
-            to,
-            id: id.clone(),
-            id_from,
-            routing: routing.clone(),
-            ..TargetOptions::default()
-        },
-        login: login.0,
-        ..LoadOptions::default()
-    };
+    Inputs::of_query(&args.sources, &args.sql).check([("--missing", what.missing.as_ref())]).map_err(load::refused)?;
+    let options = load_options(&args);
     load::tell_of_terminal(&options);
     let plan = options.resolve(&load::with_prompt(Environment::of_process())).await.map_err(load::usage)?;
-    let plan = load::confirm(plan, load::somebody_is_there())?;
-    // Of a load, only the source and the cluster are needed: a comparison makes no index.
+    let plan = load::confirm(plan, load::has_terminal())?;
+    // Only the source and the cluster of the plan are used: a comparison creates no index.
     let LoadPlan { config, source, reopen: _, local: _, model: _, confirmations: _, notes: _ } = plan;
     let nodes = match config.to.is_empty() {
         true => vec![super::node::local(output.quiet, &stderr).await?],
@@ -67,27 +49,19 @@ pub(crate) async fn run(args: VerifyArgs) -> Result<u8> {
     let mut signals = Signals::new()?;
     let http = HttpOptions { tls: config.tls, ..HttpOptions::default() };
     let transport = connect(&nodes, config.credentials, &http).await.map_err(load::usage)?;
-    let options = AuditOptions {
-        id,
-        id_from,
-        routing,
-        drop: dropped,
-        sample: sample.map(|n| n as usize),
-        missing,
-        ..AuditOptions::new(index)
-    };
-    let (progress, watched) = watch::channel(AuditProgress::default());
+    let options = verify_options(what);
+    let (progress, watched) = watch::channel(VerifyProgress::default());
     let tell = |now| {
         progress.send_replace(now);
     };
     let display = Display::detect(output.quiet, output.log.log_json);
     let shown = tokio::spawn(show(watched, display, stderr.clone()));
     let compared = tokio::select! {
-        compared = audit(transport, source, &options, tell) => compared,
+        compared = verify(transport, source, &options, tell) => compared,
         () = signals.next() => return Ok(ExitStatus::Interrupted.code()),
     };
     drop(progress);
-    // The progress line is cleared before the report is printed; how it fared does not matter any more.
+    // The progress line is cleared before the report is printed. Its result no longer matters.
     let _ = shown.await;
     let report = compared.map_err(explain)?;
     let text = match (output.json, output.quiet) {
@@ -102,16 +76,51 @@ pub(crate) async fn run(args: VerifyArgs) -> Result<u8> {
     })
 }
 
-fn explain(error: AuditError) -> anyhow::Error {
-    match error {
-        AuditError::Usage(message) => UsageError::new(message).into(),
-        AuditError::Cluster(error) => load::usage(LoadError::Cluster(error)),
-        error @ (AuditError::Source(_) | AuditError::File { .. }) => error.into(),
+/// The source and the target as options of a load.
+fn load_options(args: &VerifyArgs) -> LoadOptions {
+    let what = &args.what;
+    LoadOptions {
+        source: SourceOptions { sources: args.sources.clone(), ..SourceOptions::default() },
+        reading: args.reading.0.clone(),
+        database: args.database.0.clone(),
+        query: args.sql.0.clone(),
+        index_source: IndexSourceOptions { query: args.query.clone(), ..IndexSourceOptions::default() },
+        source_login: args.source_login.0.clone(),
+        target: TargetOptions {
+            index: Some(what.index.clone()),
+            to: what.to.clone(),
+            id: what.id.clone(),
+            id_from: what.id_from,
+            routing: what.routing.clone(),
+            ..TargetOptions::default()
+        },
+        login: args.login.0.clone(),
+        ..LoadOptions::default()
     }
 }
 
-/// Shows progress until the comparison has hung up.
-async fn show(mut progress: watch::Receiver<AuditProgress>, display: Display, mut stderr: Stderr) {
+fn verify_options(what: &CompareArgs) -> VerifyOptions {
+    VerifyOptions {
+        id: what.id.clone(),
+        id_from: what.id_from,
+        routing: what.routing.clone(),
+        drop: what.drop.clone(),
+        sample: what.sample.map(|n| n as usize),
+        missing: what.missing.clone(),
+        ..VerifyOptions::new(what.index.clone())
+    }
+}
+
+fn explain(error: VerifyError) -> anyhow::Error {
+    match error {
+        VerifyError::Usage(message) => UsageError::new(message).into(),
+        VerifyError::Cluster(error) => load::usage(LoadError::Cluster(error)),
+        error @ (VerifyError::Source(_) | VerifyError::File { .. }) => error.into(),
+    }
+}
+
+/// Shows progress until the comparison drops its sender.
+async fn show(mut progress: watch::Receiver<VerifyProgress>, display: Display, mut stderr: Stderr) {
     let every = match display {
         Display::None => return,
         Display::Terminal => REDRAW_EVERY,
@@ -134,7 +143,7 @@ async fn show(mut progress: watch::Receiver<AuditProgress>, display: Display, mu
                         bar.set_message(inline(&line).into_owned());
                         bar.tick();
                     }
-                    // Nobody is left to tell if stderr is closed.
+                    // If stderr is closed, there is no other place to report it.
                     None => drop(writeln!(stderr, "{line}")),
                 }
             }
@@ -151,7 +160,7 @@ async fn show(mut progress: watch::Receiver<AuditProgress>, display: Display, mu
     }
 }
 
-fn line(now: &AuditProgress) -> String {
+fn line(now: &VerifyProgress) -> String {
     let mut line = format!("{} documents read, {} compared", count(now.docs_read), count(now.docs_compared));
     if now.ids_read > 0 {
         line.push_str(&format!(", {} ids of the index read", count(now.ids_read)));
@@ -159,12 +168,12 @@ fn line(now: &AuditProgress) -> String {
     line
 }
 
-/// What is printed. Kinds that were not looked for are left out.
-fn text(report: &AuditReport) -> String {
+/// The text of a report. Kinds of differences that were not checked are left out.
+fn text(report: &VerifyReport) -> String {
     let mut rows = Rows::default();
     let result = match report.result {
         Outcome::Equal if report.not_proven.is_empty() => "equal",
-        Outcome::Equal => "equal, as far as was compared",
+        Outcome::Equal => "equal, as far as compared",
         Outcome::Different => "different",
     };
     rows.add("result", result);
@@ -209,7 +218,7 @@ fn told(example: &Example) -> String {
 
 #[cfg(test)]
 mod tests {
-    use inrush::audit::Examples;
+    use inrush::verify::Examples;
 
     use super::*;
 
@@ -222,7 +231,7 @@ mod tests {
             line: Some(line),
             detail: detail.map(str::to_owned),
         };
-        let report = AuditReport {
+        let report = VerifyReport {
             result: Outcome::Different,
             index: "docs".into(),
             docs_read: 1_234,

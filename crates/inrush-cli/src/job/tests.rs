@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::*;
 
-/// A job file beside a command line.
+/// A job file together with a command line.
 fn job(text: &str, command_line: &[&str]) -> Result<Job, UsageError> {
     let command = LoadArgs::augment_args(Command::new("load"));
     let matches = command.get_matches_from(std::iter::once("load").chain(command_line.iter().copied()));
@@ -188,9 +188,9 @@ fn outputs_have_what_holds_for_all_and_their_own() {
     let table = &job.options.query.table[0];
     assert_eq!((table.name.as_str(), &table.path), ("b", &PathBuf::from("jobs/b.csv")));
     for (output, expected) in [
-        ("to = \"http://a\"", "to: holds for all outputs"),
-        ("sources = [\"x\"]", "sources: holds for all outputs"),
-        ("separator = \";\"", "separator: holds for all outputs"),
+        ("to = \"http://a\"", "to: applies to all outputs"),
+        ("sources = [\"x\"]", "sources: applies to all outputs"),
+        ("separator = \";\"", "separator: applies to all outputs"),
         ("indx = \"x\"", "unknown key `indx`"),
     ] {
         let problem = problem(&format!("[[output]]\n{output}\n"));
@@ -199,10 +199,10 @@ fn outputs_have_what_holds_for_all_and_their_own() {
     assert!(problem("output = 1").contains("written as [[output]]"));
 }
 
-/// Every option that says how odd data is read and tolerated, as a key.
+/// Every option for irregular data and its tolerance, as a key.
 #[test]
 fn options_about_odd_data_are_keys() {
-    use inrush::infer::Mixed;
+    use inrush::mapping::Mixed;
     type Holds = fn(&LoadOptions) -> bool;
     let keys: [(&str, Holds); 12] = [
         ("format = 'json'", |options| options.reading.format == Some(Format::Json)),
@@ -223,18 +223,19 @@ fn options_about_odd_data_are_keys() {
         }),
     ];
     for (text, holds) in keys {
-        // Of `inrush load`, of `inrush bake`.
+        // An option of `inrush load`, and one of `inrush bake`.
         let load = job(text, &[]).unwrap();
         let bake = job(&format!("mode = 'bake'\n{text}"), &[]).unwrap();
         let dashes = job(&text.replace('_', "-"), &[]).unwrap();
         for job in [load, bake, dashes] {
             assert!(holds(&job.options), "{text}");
         }
-        // What is not about the sources, the cluster and resuming may differ between outputs.
+        // Options that are not about the sources, the cluster and resuming may differ between
+        // outputs.
         let output = job(&format!("[[output]]\nsql = 'SELECT 1'\n{text}"), &[]);
         match output {
             Ok(job) => assert!(holds(&job.outputs[0]), "{text}"),
-            Err(error) => assert!(error.to_string().contains("holds for all outputs"), "{text}: {error}"),
+            Err(error) => assert!(error.to_string().contains("applies to all outputs"), "{text}: {error}"),
         }
     }
     let mixed = "map = 'auto'\nmixed = 'keep'";
@@ -247,7 +248,7 @@ fn options_about_odd_data_are_keys() {
 #[test]
 fn what_is_said_for_each_output_is_not_said_for_all() {
     let error = job("[[output]]\nindex = \"a\"", &["--index", "b"]).unwrap_err();
-    assert!(error.to_string().contains("--index is said for each [[output]]"), "{error}");
+    assert!(error.to_string().contains("--index is set for each [[output]]"), "{error}");
 }
 
 #[test]

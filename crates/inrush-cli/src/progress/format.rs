@@ -6,10 +6,11 @@ use inrush::{BodyFormat, Phase, Progress};
 
 use crate::units;
 
-/// How far back "recent" reaches, seconds: long enough to smooth over requests, short enough to see a stall.
+/// The window of recent rates, seconds: long enough to smooth over requests, short enough to show a
+/// stall.
 const WINDOW_SECONDS: f64 = 5.0;
 
-/// What happened in the last seconds.
+/// Samples of the last seconds, for recent rates.
 #[derive(Debug, Default)]
 pub(crate) struct RateWindow {
     samples: VecDeque<Sample>,
@@ -23,24 +24,24 @@ struct Sample {
 }
 
 impl RateWindow {
-    /// Notes how far the load is.
+    /// Adds a sample of the load's progress.
     pub(crate) fn see(&mut self, now: &Progress) {
         self.push(now.seconds, now.docs_settled, bytes_settled(now));
     }
 
-    /// Notes how far the load was at `seconds` after its start.
+    /// Adds a sample at `seconds` after the start of the load.
     pub(super) fn push(&mut self, seconds: f64, docs: u64, bytes: u64) {
         if self.samples.is_empty() && seconds > 0.0 {
             self.samples.push_back(Sample { seconds: 0.0, docs: 0, bytes: 0 });
         }
         self.samples.push_back(Sample { seconds, docs, bytes });
-        // One sample older than the window stays, so that the window is always spanned.
+        // One sample older than the window is kept, so that the samples always span the window.
         while self.samples.get(1).is_some_and(|second| seconds - second.seconds >= WINDOW_SECONDS) {
             self.samples.pop_front();
         }
     }
 
-    /// Documents a second, once there is a time to divide by.
+    /// Documents per second. None until two samples differ in time.
     fn docs_per_second(&self) -> Option<f64> {
         self.rate(|sample| sample.docs)
     }
@@ -56,13 +57,15 @@ impl RateWindow {
     }
 }
 
-/// `1,234,567 docs  512.0 MiB (41 %)  123,456 docs/s  0:12 left  3 dead letters  12 retried  4 of 4 in flight x 2.0 MiB`, the most
-/// important first, because the line is cut at the terminal's width. Why a load is paused or draining comes before
-/// everything.
+/// The progress line: `1,234,567 docs  512.0 MiB (41 %)  123,456 docs/s  0:12 left  3 dead letters
+/// 12 retried  4 of 4 in flight x 2.0 MiB`.
+///
+/// The most important parts come first, because the line is cut at the terminal's width. The reason
+/// of a pause or of draining comes before everything.
 pub(crate) fn line(progress: &Progress, rates: &RateWindow) -> String {
     let mut parts = Vec::new();
     match &progress.phase {
-        // No document is under way; while the builder loads, the phase is that of its load.
+        // No document is in flight. While the builder loads, the phase is that of its load.
         Phase::Baking(step) => return format!("bake: {step}"),
         Phase::Loading | Phase::Done => {}
         phase @ (Phase::Starting | Phase::Idle | Phase::PuttingBack | Phase::Verifying) => {
@@ -113,7 +116,7 @@ pub(super) fn phase_name(phase: &Phase) -> &'static str {
     }
 }
 
-/// A step at the end, and how far it is.
+/// A step at the end, with its progress.
 pub(super) fn finishing(phase: &Phase) -> String {
     match phase {
         Phase::Finishing { step, detail } if !detail.is_empty() => format!("{}: {detail}", step.name()),
@@ -121,8 +124,9 @@ pub(super) fn finishing(phase: &Phase) -> String {
     }
 }
 
-/// Bytes of the sources whose documents are settled, by their share of what was read: reading runs ahead by as much as
-/// memory allows, which is all of a small file.
+/// Bytes of the sources whose documents are settled. They are estimated by the share of settled
+/// documents, because the reader runs ahead by as much as memory allows: for a small file, by the
+/// whole file.
 fn bytes_settled(progress: &Progress) -> u64 {
     if progress.docs_read == 0 {
         return 0;
@@ -131,13 +135,14 @@ fn bytes_settled(progress: &Progress) -> u64 {
     (u128::from(progress.bytes_read) * settled / u128::from(progress.docs_read)) as u64
 }
 
-/// How much of the sources is settled, rounded down so that 100 means all. A file that grows is never over 100.
+/// The settled share of the sources, rounded down so that 100 means all. A file that grows never
+/// exceeds 100.
 fn percent(progress: &Progress) -> Option<u64> {
     let total = progress.bytes_total.filter(|total| *total > 0)?;
     Some((u128::from(bytes_settled(progress).min(total)) * 100 / u128::from(total)) as u64)
 }
 
-/// How many rows a query has read; it may read all of them before its first document.
+/// The rows that a query has read. It may read all of them before its first document.
 fn rows(progress: &Progress) -> Option<String> {
     let read = units::count(progress.rows_read?);
     Some(match progress.rows_total {
@@ -146,7 +151,7 @@ fn rows(progress: &Progress) -> Option<String> {
     })
 }
 
-/// By the recent rate of bytes; nothing while nothing moves, because then nobody knows.
+/// The time left, by the recent rate of bytes. None while the rate is zero.
 fn seconds_left(progress: &Progress, rates: &RateWindow) -> Option<u64> {
     if progress.phase != Phase::Loading {
         return None;
@@ -246,7 +251,7 @@ mod tests {
         assert_eq!(rates.bytes_per_second(), Some(0.0));
         let mut progress = loading();
         progress.bytes_total = Some(u64::MAX);
-        assert!(!line(&progress, &rates).contains("left"), "no time left is told while nothing moves");
+        assert!(!line(&progress, &rates).contains("left"), "no time left is shown while the rate is zero");
     }
 
     #[test]

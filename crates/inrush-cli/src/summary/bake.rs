@@ -1,4 +1,4 @@
-//! How an index was built beside its cluster, for people.
+//! The rows about an index that was built outside its cluster.
 
 use inrush::bake::HandOver;
 
@@ -8,7 +8,7 @@ use crate::units::seconds;
 pub(super) fn rows(bake: &HandOver, rows: &mut Rows) {
     let became = match (bake.handed_over, bake.left.is_empty()) {
         (true, _) => "yes",
-        (false, true) => "NO: the target is as it was",
+        (false, true) => "NO: the target is in its former state",
         (false, false) => "NO",
     };
     rows.add("handed over", format!("{became}; {} was built by {}", bake.index, bake.builder));
@@ -48,6 +48,6 @@ mod tests {
         assert!(all.contains("bake            restore 0.5 s: trips with 7 documents\n"), "{all}");
         assert!(all.contains("left            the repository r\n"), "{all}");
         report.hand_over.left.clear();
-        assert!(text_of_bake(&report).contains("NO: the target is as it was"));
+        assert!(text_of_bake(&report).contains("NO: the target is in its former state"));
     }
 }

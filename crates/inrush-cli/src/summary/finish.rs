@@ -1,4 +1,4 @@
-//! What followed the last document, for people.
+//! The rows about the steps after the last document.
 
 use inrush::{OldIndex, Report};
 
@@ -18,7 +18,7 @@ pub(super) fn rows(report: &Report, rows: &mut Rows) {
     if let Some(old) = &swap.old_index {
         let became = match swap.old {
             OldIndex::None => return,
-            OldIndex::Untouched => "as it was",
+            OldIndex::Untouched => "not changed",
             OldIndex::Kept => "kept",
             OldIndex::Deleted => "deleted",
         };
@@ -78,7 +78,7 @@ old writes      nothing was written to trips-1 during the load
         (swap.swapped, swap.old, swap.what_next) = (false, OldIndex::Untouched, Some("DELETE /trips-2".into()));
         let all = text(&report, false);
         assert!(all.contains("not done        warm: search 1 of 1 failed"), "{all}");
-        assert!(all.contains("alias           NOT moved") && all.contains("trips-1: as it was"), "{all}");
+        assert!(all.contains("alias           NOT moved") && all.contains("trips-1: not changed"), "{all}");
         assert!(all.contains("what next       DELETE /trips-2"), "{all}");
         assert!(problem(&report).unwrap().ends_with("warm: search 1 of 1 failed"));
     }

@@ -1,4 +1,4 @@
-//! Charts as SVG, drawn from a table.
+//! SVG charts of a table.
 
 use std::fmt::Write;
 
@@ -6,7 +6,7 @@ use super::grid::Batch;
 use super::table::{Summary, Table};
 use crate::units::count;
 
-/// Colours of curves, told apart by people who see colours differently as well (Okabe and Ito 2008).
+/// Colours of curves that people with colour blindness can tell apart (Okabe and Ito 2008).
 const COLOURS: [&str; 7] = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000"];
 
 /// The colour of a heat map's lowest and highest value.
@@ -18,12 +18,12 @@ const COLUMN: usize = 96;
 const LEFT: usize = 120;
 const TOP: usize = 46;
 
-/// For HTML and SVG, in text and in attributes.
+/// Escapes text for HTML and SVG, for elements and attributes.
 pub(super) fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
-/// `4`, or `auto` where the tuner chose.
+/// `4`, or `auto` if the tuner chose.
 pub(super) fn in_flight_name(in_flight: Option<u32>) -> String {
     in_flight.map_or_else(|| "auto".to_owned(), |n| n.to_string())
 }
@@ -38,12 +38,13 @@ fn svg(width: usize, height: usize, title: &str, inside: &str) -> String {
 }
 
 fn text(out: &mut String, x: usize, y: usize, anchor: &str, colour: &str, words: &str) {
-    // A String takes all that is written to it.
+    // Writing to a string cannot fail.
     let _ =
         write!(out, "<text x=\"{x}\" y=\"{y}\" text-anchor=\"{anchor}\" fill=\"{colour}\">{}</text>", escape(words));
 }
 
-/// Documents a second by batch (rows) and requests in flight (columns) of one group; darker is more, on the scale of all groups.
+/// Documents per second of one group, by batch (rows) and requests in flight (columns). Darker is
+/// more, on the scale of all groups.
 pub(crate) fn heat_map(table: &Table, group: &str) -> Option<String> {
     let batches = table.batches();
     let in_flight = table.in_flight();
@@ -64,7 +65,7 @@ pub(crate) fn heat_map(table: &Table, group: &str) -> Option<String> {
         }
     }
     let height = TOP + batches.len() * ROW + 14;
-    Some(svg(LEFT + in_flight.len() * COLUMN + 14, height, &format!("documents a second: {group}"), &out))
+    Some(svg(LEFT + in_flight.len() * COLUMN + 14, height, &format!("documents per second: {group}"), &out))
 }
 
 fn square(out: &mut String, (x, y): (usize, usize), summary: Option<&Summary>, top: f64) {
@@ -85,7 +86,7 @@ fn square(out: &mut String, (x, y): (usize, usize), summary: Option<&Summary>, t
     text(out, x + width / 2, y + 19, "middle", colour, &words);
 }
 
-/// One point of a curve: the batch, and what it brought with the number of requests that was best for it.
+/// One point of a curve: a batch, and the result with the best number of requests in flight for it.
 struct Point {
     batch: f64,
     median: f64,
@@ -96,8 +97,9 @@ const WIDTH: f64 = 760.0;
 const HEIGHT: f64 = 380.0;
 const MARGIN: [f64; 4] = [20.0, 20.0, 50.0, 80.0];
 
-/// Documents a second over the size of a batch, in documents or in bytes: a curve for each group, each point with the number of
-/// requests in flight that was best for it. Solid: the median of its runs, dashed: the best of them, dotted: `auto`.
+/// Documents per second over the size of a batch, in documents or in bytes: one curve per group,
+/// each point with the best number of requests in flight. Solid: the median of the runs, dashed:
+/// the best run, dotted: `auto`.
 pub(crate) fn curves(table: &Table, in_bytes: bool) -> Option<String> {
     let batches: Vec<Batch> =
         table.batches().into_iter().filter(|batch| matches!(batch, Batch::Bytes(_)) == in_bytes).collect();
@@ -122,7 +124,7 @@ pub(crate) fn curves(table: &Table, in_bytes: bool) -> Option<String> {
         text(&mut out, MARGIN[3] as usize - 8, line as usize + 4, "end", "#333333", &count(rate.round() as u64));
         rate += step;
     }
-    // Labels that would lie upon each other are left out.
+    // Labels that would overlap are left out.
     let mut free = f64::NEG_INFINITY;
     for batch in &batches {
         let at = x(size(batch));
@@ -149,7 +151,7 @@ pub(crate) fn curves(table: &Table, in_bytes: bool) -> Option<String> {
     }
     let legend = "solid: median, dashed: best, dotted: auto";
     text(&mut out, MARGIN[3] as usize, HEIGHT as usize + 16, "start", "#333333", legend);
-    let title = format!("documents a second over {axis}");
+    let title = format!("documents per second over {axis}");
     Some(svg(WIDTH as usize, HEIGHT as usize + 16 * groups.len() + 12, &title, &out))
 }
 
@@ -226,7 +228,8 @@ mod tests {
     fn curves_by_group_and_escaped() {
         let chart = curves(&table(), false).unwrap();
         assert!(chart.contains("a &lt; b") && !chart.contains("a < b"), "{chart}");
-        // Two points of the first group: a median and a best curve, and auto's line; the other has one point.
+        // Two points of the first group: a median and a best curve, and auto's line; the other has
+        // one point.
         assert_eq!(chart.matches("<path d=\"M").count() - chart.matches("stroke=\"#dddddd\"").count(), 3, "{chart}");
         assert_eq!(chart.matches("<circle").count(), 3);
         assert!(curves(&table(), true).is_none());

@@ -1,12 +1,12 @@
-//! The settings to try, and in which order.
+//! The cells of a sweep, and their random order.
 
 use crate::units::bytes_exact;
 
-/// Numbers from lists and ranges, rising, each once.
+/// Numbers from lists and ranges, ascending and without repetition.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Steps(pub(crate) Vec<u64>);
 
-/// More values than this of one setting are a slip of the keyboard.
+/// The most values of one setting. More are probably a typing error.
 const STEPS_MAX: usize = 1_000;
 
 impl Steps {
@@ -46,7 +46,7 @@ fn range(
     }
     let next: Box<dyn Fn(u64) -> Option<u64>> = match step.strip_prefix('x') {
         Some(factor) => {
-            let factor: u64 = factor.parse().map_err(|_| format!("x{factor:?} is no whole factor, as in x2"))?;
+            let factor: u64 = factor.parse().map_err(|_| format!("x{factor:?} is not a whole factor, as in x2"))?;
             if factor < 2 {
                 return Err("a factor has to be 2 or more".to_owned());
             }
@@ -68,12 +68,12 @@ fn range(
     Ok(())
 }
 
-/// How large a request is.
+/// The size of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Batch {
-    /// So many documents.
+    /// A number of documents.
     Docs(u32),
-    /// So many bytes.
+    /// A number of bytes.
     Bytes(u64),
 }
 
@@ -86,22 +86,23 @@ impl std::fmt::Display for Batch {
     }
 }
 
-/// One setting of everything. What is `None` is tuned.
+/// One combination of settings. The tuner chooses what is `None`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Cell {
-    /// What the index and the bodies are like; the same for cells that are compared by batch and requests in flight.
+    /// The group: index settings, encoding and compression. Cells of a group are compared by batch
+    /// and requests in flight.
     pub(crate) group: String,
     pub(crate) batch: Option<Batch>,
     pub(crate) in_flight: Option<u32>,
 }
 
 impl Cell {
-    /// The tuner's own choice.
+    /// Whether the tuner chooses everything.
     pub(crate) fn is_auto(&self) -> bool {
         self.batch.is_none() && self.in_flight.is_none()
     }
 
-    /// Its name in the table of runs, without the group.
+    /// The name in the table of runs, without the group.
     pub(crate) fn name(&self) -> String {
         match (self.batch, self.in_flight) {
             (None, None) => "auto".to_owned(),
@@ -148,7 +149,7 @@ pub(crate) fn order(cells: usize, seed: u64, round: u32) -> Vec<usize> {
     };
     let mut all: Vec<usize> = (0..cells).collect();
     for last in (1..cells).rev() {
-        // Far fewer cells than 2^64: the remainder favours none.
+        // There are far fewer cells than 2^64, so the remainder has no noticeable bias.
         all.swap(last, (next() % (last as u64 + 1)) as usize);
     }
     all
@@ -176,7 +177,7 @@ mod tests {
             ("5:1:1", "ends before"),
             ("1:5:0", "at least 1"),
             ("1:5:x1", "2 or more"),
-            ("1:5:xx", "no whole factor"),
+            ("1:5:xx", "not a whole factor"),
             ("1:100000:1", "more than 1000"),
         ] {
             let error = counts(text).unwrap_err();

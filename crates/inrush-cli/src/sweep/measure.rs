@@ -1,4 +1,4 @@
-//! One run of one cell: a fresh index, a load, figures, and the index is gone again.
+//! One run of one cell: it creates an index, loads, records the figures, and deletes the index.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -18,25 +18,27 @@ use super::server;
 
 /// The smallest batch whose bytes are fixed, so that documents of all sizes fit.
 const BATCH_BYTES_MIN: u64 = 64 << 10;
-/// How much larger than the mean the documents of a batch may be before its bytes cut it.
+/// The most that the documents of a batch may exceed the mean size before the byte limit cuts the
+/// batch.
 const LARGER_THAN_MEAN: u64 = 4;
 
-/// What all runs share.
+/// The parts that all runs share.
 pub(crate) struct Bench {
     transport: Arc<Transport>,
-    /// Without batch and requests in flight; `index` is replaced for each run.
+    /// The options without batch and requests in flight. Each run replaces `index`.
     config: LoadConfig,
     index_prefix: String,
     cell_time: Duration,
-    /// Bytes of a document in a request, its action line included; known after the warm-up or the first run.
+    /// Bytes of a document in a request, including its action line. Known after the warm-up or the
+    /// first run.
     document_bytes: Option<u64>,
     made: u32,
 }
 
-/// A run, or why there is none.
+/// A run, or the reason that there is none.
 pub(crate) enum Measured {
     Done(Box<Run>),
-    /// Somebody wants to stop.
+    /// The user has interrupted the sweep.
     Interrupted,
 }
 
@@ -50,10 +52,11 @@ impl Bench {
         Bench { transport, config, index_prefix, cell_time, document_bytes: None, made: 0 }
     }
 
-    /// Loads again and again until `time` is over, and learns how large documents are. Returns whether it went to its end.
+    /// Loads repeatedly until `time` is over, and measures the size of documents. Returns whether
+    /// it was not interrupted.
     ///
     /// # Errors
-    /// Where a load cannot begin, or gets nothing in.
+    /// A load cannot begin, or indexes no document.
     pub(crate) async fn warm_up(
         &mut self,
         time: Duration,
@@ -65,7 +68,7 @@ impl Bench {
         while first || Instant::now() < end {
             first = false;
             let config = self.config.clone();
-            // Documents of the usual size are known after a moment even where nobody wants a warm-up.
+            // A moment without a warm-up is enough to learn the usual size of documents.
             let at_most = end.saturating_duration_since(Instant::now()).max(Duration::from_secs(2));
             let Some((report, _)) = self.load(config, source()?, at_most, interrupted).await? else {
                 return Ok(false);
@@ -78,10 +81,10 @@ impl Bench {
         Ok(true)
     }
 
-    /// Runs one cell; `config` has what its group wants.
+    /// Runs one cell. `config` has the settings of its group.
     ///
     /// # Errors
-    /// Where the load cannot begin.
+    /// The load cannot begin.
     pub(crate) async fn run(
         &mut self,
         cell: &Cell,
@@ -102,7 +105,7 @@ impl Bench {
             tracing::warn!("{} of {}: {}", cell.name(), cell.group, problem(&report));
         }
         let counts = &report.counts;
-        // What was read ahead when the time was over is not counted.
+        // Documents that were read ahead when the time was over do not count.
         let seconds = counts.docs_read as f64 / report.docs_per_second;
         let run = Run {
             started,
@@ -128,7 +131,7 @@ impl Bench {
         Ok(Measured::Done(Box::new(run)))
     }
 
-    /// What the cell wants of the plan.
+    /// Applies the cell's batch and requests in flight.
     fn fix(&self, cell: &Cell, config: &mut LoadConfig) {
         let limits = &mut config.limits;
         limits.in_flight = cell.in_flight;
@@ -145,7 +148,7 @@ impl Bench {
         }
     }
 
-    /// One load into a fresh index, which is deleted again. `None` if somebody interrupted it.
+    /// One load into a new index, which is deleted afterwards. `None` if the user interrupted it.
     async fn load(
         &mut self,
         mut config: LoadConfig,
@@ -156,7 +159,7 @@ impl Bench {
         self.made += 1;
         let name = format!("{}-{}", self.index_prefix, self.made);
         config.index = name.parse().map_err(|problem| anyhow::anyhow!("index {name}: {problem}"))?;
-        // Left over from a sweep that was killed.
+        // An index that a killed sweep has left behind.
         index::delete(&self.transport, &name).await?;
         server::settle(&self.transport).await;
         let load = Loader::new(config)?.start(source).await?;
@@ -177,15 +180,19 @@ impl Bench {
             }
         };
         let segments = server::segments(&self.transport, &name).await;
-        index::delete(&self.transport, &name).await.with_context(|| format!("{name} is left over"))?;
+        index::delete(&self.transport, &name).await.with_context(|| format!("cannot delete the index {name}"))?;
         Ok((!broken_off).then_some((report, segments)))
     }
 }
 
-/// What a person wants to know of a load that did not end well.
+/// The problem of a load that did not succeed.
 fn problem(report: &Report) -> String {
     let first = report.errors.first().map(|error| format!("{}: {}", error.kind, error.reason));
-    report.failure.clone().or(first).unwrap_or_else(|| "documents are not in, and no error was told".to_owned())
+    report
+        .failure
+        .clone()
+        .or(first)
+        .unwrap_or_else(|| "documents are not in, but the cluster reported no error".to_owned())
 }
 
 /// Processor time of this process so far, seconds.
@@ -194,7 +201,7 @@ fn cpu_seconds() -> f64 {
     now.tv_sec as f64 + now.tv_nsec as f64 / 1e9
 }
 
-/// To milliseconds; no figure here is more exact.
+/// Rounds to milliseconds, the precision of these figures.
 fn rounded(value: f64) -> f64 {
     if value.is_finite() { (value * 1e3).round() / 1e3 } else { 0.0 }
 }

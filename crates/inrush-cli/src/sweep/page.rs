@@ -1,4 +1,4 @@
-//! The result as one HTML page that needs nothing else.
+//! The result as one self-contained HTML page.
 
 use std::fmt::Write;
 
@@ -8,7 +8,7 @@ use super::chart::{curves, escape, heat_map, in_flight_name};
 use super::table::{Summary, Table};
 use crate::units::{count, seconds};
 
-/// What was swept. Two sweeps that differ in it cannot be put together.
+/// The description of a sweep. Results of sweeps with different descriptions are not combined.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct About {
     /// The version of inrush.
@@ -16,9 +16,9 @@ pub(crate) struct About {
     /// Product and version.
     pub(crate) cluster: String,
     pub(crate) sources: Vec<String>,
-    /// Bytes of the sources, where that is known.
+    /// Bytes of the sources, if known.
     pub(crate) source_bytes: Option<u64>,
-    /// Shards, replicas, mapping and what else is the same in all runs.
+    /// Shards, replicas, mapping and other options that are the same for all runs.
     pub(crate) target: String,
     pub(crate) cell_seconds: u64,
 }
@@ -30,7 +30,7 @@ th,td{border:1px solid #ddd;padding:.25rem .6rem;text-align:right}th{background:
 td:first-child,th:first-child{text-align:left}.best{background:#d8f0e4}.worst{background:#fbe3dc}\
 figure{margin:1rem 0 2rem;overflow-x:auto}button{margin:.3rem .5rem 0 0}.small{color:#666;font-size:13px}";
 
-/// Saves a figure's SVG as it is, or drawn at twice its size as a PNG.
+/// Saves a figure as SVG, or as a PNG of twice its size.
 const SCRIPT: &str = "\
 function save(href,name){const a=document.createElement('a');a.href=href;a.download=name;a.click()}\
 document.querySelectorAll('figure').forEach(figure=>{\
@@ -42,10 +42,10 @@ button('PNG',()=>{const image=new Image();image.onload=()=>{const c=document.cre
 c.width=2*svg.width.baseVal.value;c.height=2*svg.height.baseVal.value;\
 c.getContext('2d').drawImage(image,0,0,c.width,c.height);save(c.toDataURL('image/png'),name+'.png')};image.src=url()})});";
 
-/// The page. `rounds` is how many each cell is to have.
+/// Renders the page. `rounds`: the number of runs of each cell.
 pub(crate) fn page(about: &About, table: &Table, rounds: u32) -> String {
     let mut out = String::new();
-    // A String takes all that is written to it.
+    // Writing to a string cannot fail.
     let _ = write!(
         out,
         "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width\">\n\
@@ -83,12 +83,12 @@ pub(crate) fn page(about: &About, table: &Table, rounds: u32) -> String {
     out
 }
 
-/// How far the best and the worst fixed cell of a group are from `auto`.
+/// Compares the best and the worst fixed cell of a group with `auto`.
 pub(crate) fn verdict(table: &Table, group: &str) -> Option<String> {
     let [(best, best_of), (worst, worst_of)] = table.best_and_worst(group)?;
     let rate = |summary: &Summary| count(summary.median.round() as u64);
     let fixed = format!(
-        "best: {} with {} documents a second; worst: {} with {}",
+        "best: {} with {} documents per second; worst: {} with {}",
         best.name(),
         rate(best_of),
         worst.name(),
@@ -110,7 +110,7 @@ fn figure(out: &mut String, name: &str, svg: &str) {
     let _ = write!(out, "<figure data-name=\"{name}\">\n{svg}</figure>\n");
 }
 
-/// Duration and documents a second by batch and requests in flight.
+/// Duration and documents per second by batch and requests in flight.
 fn durations(out: &mut String, table: &Table, group: &str) {
     let (batches, in_flight) = (table.batches(), table.in_flight());
     let extremes = table.best_and_worst(group);
@@ -146,7 +146,7 @@ fn duration_and_rate(summary: &Summary) -> String {
     format!("{}{mark}<br>{} docs/s", seconds(summary.seconds), count(summary.median.round() as u64))
 }
 
-/// Everything that is known of each cell.
+/// The table with all figures of each cell.
 fn all_cells(out: &mut String, table: &Table) {
     out.push_str(
         "<h2>All cells</h2>\n<table>\n<tr><th>cell</th><th>runs</th><th>docs/s, median</th><th>best</th><th>worst</th><th>seconds</th>\
@@ -210,13 +210,13 @@ mod tests {
         let table = Table::new(&cells, &runs);
         assert_eq!(
             verdict(&table, "the cluster's settings").unwrap(),
-            "best: 1000 docs x 16 with 10,000 documents a second; worst: 1 docs x 1 with 500. auto: 9,500, 95 % of the best and 19.0 times the worst"
+            "best: 1000 docs x 16 with 10,000 documents per second; worst: 1 docs x 1 with 500. auto: 9,500, 95 % of the best and 19.0 times the worst"
         );
         let page = page(&about, &table, 3);
         assert!(page.contains("&lt;lines&gt;.ndjson (1.0 MiB)") && !page.contains("<lines>"), "{page}");
         assert!(page.contains("2.0 s*<br>500 docs/s") && page.contains("class=\"worst\""), "{page}");
         assert_eq!(page.matches("<figure").count(), 2, "{page}");
-        // Nothing is fetched: the only address is the name of a format.
+        // The page fetches nothing: its only address is the name of a format.
         assert!(!page.replace("http://www.w3.org/2000/svg", "").contains("http"), "{page}");
     }
 }

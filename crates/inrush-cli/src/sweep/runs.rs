@@ -1,4 +1,4 @@
-//! The runs on disk: a CSV file with a line for each, which a later run of the same sweep goes on with.
+//! The runs on disk: a CSV file with a line per run, which the same sweep continues later.
 
 use std::fs::{File, OpenOptions};
 use std::path::Path;
@@ -8,27 +8,27 @@ use serde::{Deserialize, Serialize};
 
 use super::grid::Cell;
 
-/// One run of one cell. A number that the server did not tell is absent.
+/// One run of one cell. A number that the server did not report is absent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Run {
-    /// When it began, seconds since 1970.
+    /// The start, seconds since 1970.
     pub(crate) started: u64,
-    /// From 1.
+    /// The round, from 1.
     pub(crate) round: u32,
-    /// What the index and the bodies were like.
+    /// The group: index settings, encoding and compression.
     pub(crate) group: String,
     /// The name of the cell in its group.
     pub(crate) cell: String,
-    /// As in the report of a load; `interrupted` where the time of a cell was over.
+    /// The status as in the report of a load. `interrupted` if the time of the cell was over.
     pub(crate) status: String,
     /// Documents that are in.
     pub(crate) docs: u64,
-    /// Bytes of the sources that were read.
+    /// Bytes read from the sources.
     pub(crate) bytes: u64,
-    /// From the first document to the last reply.
+    /// Seconds from the first document to the last reply.
     pub(crate) seconds: f64,
     pub(crate) docs_per_second: f64,
-    /// From the beginning until all of it can be searched.
+    /// Seconds from the start until all documents are searchable.
     pub(crate) seconds_to_searchable: f64,
     pub(crate) client_cpu_seconds: f64,
     pub(crate) server_cpu_seconds: Option<f64>,
@@ -37,13 +37,13 @@ pub(crate) struct Run {
     pub(crate) retried_items: u64,
     pub(crate) segments: Option<u64>,
     pub(crate) merges: Option<u64>,
-    /// What it ended on.
+    /// The last plan of the run.
     pub(crate) plan_batch_bytes: u64,
     pub(crate) plan_in_flight: u32,
 }
 
 impl Run {
-    /// Whether its rate says something: all documents were in, or the time was over.
+    /// Whether the rate counts: all documents were in, or the time was over.
     pub(crate) fn is_good(&self) -> bool {
         matches!(self.status.as_str(), "complete" | "interrupted") && self.docs > 0
     }
@@ -56,7 +56,8 @@ pub(crate) struct Runs {
 }
 
 impl Runs {
-    /// Reads what is there already, and goes on behind it. A last line that a crash has cut off is overwritten.
+    /// Reads the existing runs, and appends to them. A last line that a crash has cut off is
+    /// overwritten.
     pub(crate) fn open(path: &Path) -> Result<Self> {
         let wrong = || format!("cannot use {}", path.display());
         let mut all = Vec::new();
@@ -67,11 +68,11 @@ impl Runs {
                 match row {
                     Ok(run) => all.push(run),
                     Err(_) if rows.peek().is_none() => {}
-                    Err(error) => bail!("{}: {error}; is it the result of another version?", path.display()),
+                    Err(error) => bail!("{}: {error}; it may be from another version of inrush", path.display()),
                 }
             }
         }
-        // Written anew, so that what was cut off is gone.
+        // The file is rewritten without the line that was cut off.
         let beside = path.with_extension("csv.new");
         let mut writer = csv::Writer::from_path(&beside).with_context(wrong)?;
         for run in &all {

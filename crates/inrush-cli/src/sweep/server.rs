@@ -1,13 +1,14 @@
-//! What a sweep asks the cluster around a run. What a cluster does not tell is absent in the results, not an error.
+//! Requests of a sweep before and after a run. A figure that the cluster does not report is absent
+//! in the results, not an error.
 
 use std::time::Duration;
 
 use inrush::transport::{Transport, path_segment};
 use serde_json::Value;
 
-/// Merges that last longer than this are not waited for.
+/// The longest wait for merges.
 const SETTLE_MAX: Duration = Duration::from_secs(120);
-/// How often it is looked whether merges are over.
+/// How often the sweep checks whether merges have ended.
 const SETTLE_EVERY: Duration = Duration::from_millis(200);
 
 /// Seconds of processor time that all nodes' processes have used so far.
@@ -22,7 +23,7 @@ pub(super) async fn cpu_seconds(transport: &Transport) -> Option<f64> {
     Some(millis.sum::<Option<u64>>()? as f64 / 1e3)
 }
 
-/// Segments of the index's primary shards, and merges that were done for it.
+/// The segments of the index's primary shards, and the number of its merges.
 pub(super) async fn segments(transport: &Transport, index: &str) -> (Option<u64>, Option<u64>) {
     let path = format!("/{}/_stats/segments,merge?filter_path=_all.primaries", path_segment(index));
     match transport.get_json(&path).await {
@@ -34,7 +35,8 @@ pub(super) async fn segments(transport: &Transport, index: &str) -> (Option<u64>
     }
 }
 
-/// Waits until nothing is merged any more, so that a run does not pay for the one before; two minutes at most.
+/// Waits until all merges have ended, so that a run does not compete with the merges of the run
+/// before. Waits two minutes at most.
 pub(super) async fn settle(transport: &Transport) {
     let merging = async {
         loop {
@@ -47,6 +49,6 @@ pub(super) async fn settle(transport: &Transport) {
         }
     };
     if tokio::time::timeout(SETTLE_MAX, merging).await.is_err() {
-        tracing::warn!("merges go on for more than {} s; the next run begins beside them", SETTLE_MAX.as_secs());
+        tracing::warn!("merges take more than {} s; the next run begins before they end", SETTLE_MAX.as_secs());
     }
 }

@@ -1,4 +1,4 @@
-//! Many runs of a cell become its median and its best; groups become tables.
+//! The figures of a sweep: the median and the best of each cell's runs, by group.
 
 use std::collections::BTreeMap;
 
@@ -7,26 +7,27 @@ use serde::Serialize;
 use super::grid::{Batch, Cell};
 use super::runs::Run;
 
-/// What the runs of a cell have shown.
+/// The figures of a cell's runs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct Summary {
     pub(crate) runs: usize,
-    /// Documents a second.
+    /// Documents per second.
     pub(crate) median: f64,
     pub(crate) best: f64,
     pub(crate) worst: f64,
-    /// Medians of the runs that told.
+    /// Medians of the runs that have the figure.
     pub(crate) seconds: f64,
     pub(crate) seconds_to_searchable: f64,
     pub(crate) client_cpu_seconds: f64,
     pub(crate) server_cpu_seconds: Option<f64>,
     pub(crate) segments: Option<f64>,
-    /// In all runs together.
+    /// The sum of all runs.
     pub(crate) rejected_items: u64,
     pub(crate) docs: u64,
-    /// Runs that the time of a cell has cut off: their seconds are not those of the whole.
+    /// Runs that were cut off when the time of the cell was over. Their seconds are not those of
+    /// the whole load.
     pub(crate) cut_off: usize,
-    /// Runs that count for nothing, since documents were not in.
+    /// Runs that do not count, because documents were not in.
     pub(crate) failed: usize,
 }
 
@@ -53,7 +54,7 @@ impl Summary {
     }
 }
 
-/// The middle one, or the mean of the two in the middle.
+/// The middle value, or the mean of the two middle values.
 pub(crate) fn median(values: impl Iterator<Item = f64>) -> Option<f64> {
     let mut values: Vec<f64> = values.filter(|value| value.is_finite()).collect();
     values.sort_unstable_by(f64::total_cmp);
@@ -65,7 +66,7 @@ pub(crate) fn median(values: impl Iterator<Item = f64>) -> Option<f64> {
     }
 }
 
-/// What a sweep has shown so far.
+/// The results of a sweep so far.
 pub(crate) struct Table {
     cells: Vec<(Cell, Option<Summary>)>,
 }
@@ -81,7 +82,7 @@ impl Table {
         Table { cells: cells.iter().map(|cell| (cell.clone(), summary(cell))).collect() }
     }
 
-    /// All cells, those without a result as well.
+    /// All cells, including those without a result.
     pub(crate) fn cells(&self) -> impl Iterator<Item = (&Cell, Option<&Summary>)> {
         self.cells.iter().map(|(cell, summary)| (cell, summary.as_ref()))
     }
@@ -100,7 +101,7 @@ impl Table {
         sorted(self.cells.iter().filter_map(|(cell, _)| cell.batch))
     }
 
-    /// The numbers of requests in flight; `None` is the tuner's.
+    /// The numbers of requests in flight. `None` means that the tuner chose.
     pub(crate) fn in_flight(&self) -> Vec<Option<u32>> {
         sorted(self.cells.iter().filter(|(cell, _)| !cell.is_auto()).map(|(cell, _)| cell.in_flight))
     }
@@ -127,7 +128,7 @@ impl Table {
         Some([fixed().max_by(by_median)?, fixed().min_by(by_median)?])
     }
 
-    /// The highest median of all.
+    /// The highest median of all cells.
     pub(crate) fn top(&self) -> f64 {
         self.cells.iter().filter_map(|(_, summary)| summary.as_ref()).map(|summary| summary.median).fold(0.0, f64::max)
     }

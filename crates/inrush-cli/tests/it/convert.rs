@@ -58,8 +58,8 @@ async fn a_file_that_is_no_whole_one_is_not_left() {
 async fn what_cannot_be_meant_is_refused_with_what_to_do() {
     let folder = folder("{}\n");
     for (arguments, expected) in [
-        (&["convert", "a.ndjson", "b.gz"][..], "does not tell the format"),
-        (&["convert", "-", "b.csv"], "save it to a file first"),
+        (&["convert", "a.ndjson", "b.gz"][..], "the format cannot be derived"),
+        (&["convert", "-", "b.csv"], "save the input to a file first"),
         (&["convert", "none.ndjson", "b.smile"], "none.ndjson"),
         (&["convert", "a.ndjson", "b.smile", "--id", "x"], "--id is for bulk bodies"),
         (&["convert", "a.ndjson", "b.bulk", "--action", "delete"], "--id FIELD"),

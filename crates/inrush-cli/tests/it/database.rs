@@ -53,7 +53,7 @@ async fn the_others_say_that_they_do_not() {
     let (_, stderr) = ran(folder.path(), &["convert", "sqlite://shop.db", "out.csv"], 2).await;
     assert!(stderr.contains("which `inrush load`, `verify` and `mapping` read"), "{stderr}");
     let (_, stderr) = ran(folder.path(), &["mapping", "a.csv", "--db-table", "orders"], 2).await;
-    assert!(stderr.contains("--db-table is for databases, and no SOURCE is one"), "{stderr}");
+    assert!(stderr.contains("--db-table is for databases, but no SOURCE is a database"), "{stderr}");
     let (_, stderr) = ran(folder.path(), &["mapping", "https://host:9200/index"], 2).await;
     assert!(stderr.contains("an index has a mapping already"), "{stderr}");
 }

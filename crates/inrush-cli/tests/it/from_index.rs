@@ -1,4 +1,5 @@
-//! The binary with an index of another cluster as its source, and what a dry run and `--shards auto` say; against fake clusters.
+//! The binary with an index of another cluster as its source, and the output of a dry run and of
+//! `--shards auto`; against fake clusters.
 
 use inrush_fake::{Auth, FakeCluster, FakeConfig, Flavor};
 use inrush_testbed::client::Client;
@@ -93,16 +94,16 @@ async fn what_does_not_fit_together_is_usage() {
     for (arguments, code, expected) in [
         (&["a.ndjson", "--query", "{}"][..], 2, "--query is for an index"),
         (&["a.ndjson", "--from-insecure"], 2, "--from-insecure is for an index"),
-        (&[&*source, "a.ndjson"], 2, "beside other sources"),
-        (&[&*source, "--null", "x"], 2, "--null means nothing for the index"),
+        (&[&*source, "a.ndjson"], 2, "the only source"),
+        (&[&*source, "--null", "x"], 2, "--null does not apply to the index"),
         (&[&*source, "--map", "auto"], 2, "--copy-mapping"),
         (&[&*source, "--query", "{"], 2, "--query: not valid JSON"),
         (&[&*source, "--keep-versions", "--action", "create"], 2, "only with the action index"),
         (&[&*source, "--id", "n", "--keep-versions"], 2, "keep their ids"),
-        (&[&*source, "--id-from", "content"], 2, "those of an index have some"),
+        (&[&*source, "--id-from", "content"], 2, "those of an index have ids"),
         (&[&*bare], 2, "names no index"),
         (&[&*nowhere], 2, "nowhere"),
-        (&["http://127.0.0.1:1/old"], 1, "SOURCE names its address"),
+        (&["http://127.0.0.1:1/old"], 1, "SOURCE has its address"),
     ] {
         let all = [&["load"], arguments, &["--index", "t", "--to", &url]].concat();
         let (stdout, stderr) = check(&run(folder.path(), &all).await, code);
@@ -126,7 +127,7 @@ async fn a_dry_run_shows_what_would_be_and_writes_nothing() {
         "nothing was written; documents would go to new of OpenSearch 3.6.0, which does not exist yet",
         "{\"index\":{\"_id\":\"1\"}}",
         "\"index.number_of_shards\": 1",
-        "3 documents looked at (all there are), 1 would be dead letters",
+        "3 documents examined (all documents), 1 would be dead letters",
         "a.csv line 4: missing_field: field `id`",
         "\"when\": {\n      \"type\": \"date\"",
     ] {
@@ -159,9 +160,9 @@ async fn a_dry_run_shows_what_would_be_and_writes_nothing() {
     let source = format!("{}/old", from.url());
     let arguments = ["load", &source, "--index", "copy", "--to", &url, "--copy-mapping", "--dry-run"];
     let (stdout, _) = check(&run(folder, &arguments).await, 0);
-    assert!(stdout.contains("flat_object") && stdout.contains("500 documents looked at (all there are)"), "{stdout}");
+    assert!(stdout.contains("flat_object") && stdout.contains("500 documents examined (all documents)"), "{stdout}");
     let (_, stderr) = check(&run(folder, &[&dry[..], &["--resume"]].concat()).await, 2);
-    assert!(stderr.contains("--dry-run looks at the beginning"), "{stderr}");
+    assert!(stderr.contains("--dry-run reads the beginning"), "{stderr}");
     assert_eq!(to.indices(), ["new"]);
 }
 
@@ -172,7 +173,7 @@ async fn of_stdin_no_number_of_shards_can_be_told() {
     let url = to.url();
     let arguments = ["load", "-", "--format", "ndjson", "--index", "t", "--shards", "auto", "--to", &url];
     let (_, stderr) = check(&run(folder.path(), &arguments).await, 0);
-    assert!(stderr.contains("the size of the source is not known"), "{stderr}");
+    assert!(stderr.contains("the size of the source is unknown"), "{stderr}");
     assert_eq!(to.setting("t", "index.number_of_shards").as_deref(), Some("1"));
 }
 

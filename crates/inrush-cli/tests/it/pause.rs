@@ -1,4 +1,5 @@
-//! The binary is paused by a signal and by keys on a terminal, which is as it was on every way out; and it runs out of room.
+//! Pauses of the binary by a signal and by keys on a terminal, whose mode is restored on every
+//! exit; and full disks.
 
 use std::io::{Read, Write};
 use std::os::fd::OwnedFd;

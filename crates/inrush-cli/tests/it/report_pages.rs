@@ -84,7 +84,8 @@ fn keys<'a>(prefix: &str, value: &'a Value, found: &mut Vec<(String, &'a Value)>
     }
 }
 
-/// Every key of the value is on the page with this type, and every key that is always present is there.
+/// Every key of the value is on the page with this type, and every key that is always present is
+/// there.
 fn check_keys(rows: &BTreeMap<String, Row>, value: &Value) -> BTreeSet<String> {
     let mut found = Vec::new();
     keys("", value, &mut found);

@@ -93,8 +93,8 @@ mod built {
         let folder = folder();
         let nowhere = ["--index", "t", "--to", "http://127.0.0.1:1"];
         for (arguments, expected) in [
-            (&["works.csv", "--table", "a=artists.ndjson"][..], "--table means nothing without a query"),
-            (&["works.csv", "--explain"], "--explain means nothing without a query"),
+            (&["works.csv", "--table", "a=artists.ndjson"][..], "--table needs a query"),
+            (&["works.csv", "--explain"], "--explain needs a query"),
             (&["works.csv", "--sql", "SELECT titel FROM input"], "hint: did you mean title?"),
             (&["works.csv", "--sql", "SELECT 1", "--table", "b=none.csv"], "table b: none.csv"),
             (&["works.csv", "--sql-file", "none.sql"], "cannot read the query in none.sql"),
@@ -200,7 +200,7 @@ mod built {
         let ragged = std::fs::read_to_string(folder.path().join("works.csv")).unwrap() + "ragged\n";
         std::fs::write(folder.path().join("works.csv"), ragged).unwrap();
         let (stdout, _) = check(&run(folder.path(), &load).await, 0);
-        assert!(stdout.contains("all documents are in but 1 of 4, which --tolerate 1 allows"), "{stdout}");
+        assert!(stdout.contains("all documents are in, except 1 of 4, which --tolerate 1 allows"), "{stdout}");
     }
 
     #[tokio::test]
@@ -222,8 +222,8 @@ mod built {
         let folder = folder();
         for (more, flags, expected) in [
             ("dead_letters = \"dead.ndjson\"", &[][..], "two outputs write to"),
-            ("", &["--resume"], "--resume means nothing with several outputs"),
-            ("", &["--index", "x"], "--index is said for each [[output]]"),
+            ("", &["--resume"], "--resume does not work with several outputs"),
+            ("", &["--index", "x"], "--index is set for each [[output]]"),
         ] {
             write_job(folder.path(), "http://127.0.0.1:1", more);
             let (_, stderr) = check(&run(folder.path(), &[&["load", "--job", "job.toml"], flags].concat()).await, 2);

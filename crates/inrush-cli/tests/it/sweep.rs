@@ -43,7 +43,8 @@ async fn every_cell_is_run_shown_and_gone_on_with() {
     let once = [&sweep[..], &["--repeat", "1"]].concat();
     let (stdout, stderr) = check(&inrush(folder, &once).output().await.unwrap(), 0);
     let result: Value = serde_json::from_str(&stdout).unwrap();
-    // Four batches, two numbers of requests, and auto, with two kinds of settings and two encodings.
+    // Four batches, two numbers of requests, and auto, with two kinds of settings and two
+    // encodings.
     assert_eq!(result["cells"].as_array().unwrap().len(), 36, "{result}");
     for cell in result["cells"].as_array().unwrap() {
         assert_eq!((cell["result"]["runs"].as_u64(), cell["result"]["docs"].as_u64()), (Some(1), Some(400)), "{cell}");

@@ -42,7 +42,7 @@ async fn a_loaded_file_is_equal_and_what_is_taken_away_can_be_loaded_again() {
     check(&run(folder, &["verify", "m.ndjson", "--index", "docs", "--id", "no", "--to", &url, "--quiet"]).await, 4);
     client.json("DELETE", "/docs/_doc/more", Value::Null).await.unwrap();
     let (stdout, _) = check(&run(folder, &[&verify[..], &["--sample", "20"]].concat()).await, 0);
-    assert!(stdout.contains("equal, as far as was compared") && stdout.contains("not proven"), "{stdout}");
+    assert!(stdout.contains("equal, as far as compared") && stdout.contains("not proven"), "{stdout}");
     let (stdout, _) = check(&run(folder, &["verify", "a.csv", "--index", "docs", "--to", &url]).await, 0);
     assert!(stdout.contains("without --id or --id-from documents are only counted"), "{stdout}");
 }

@@ -68,7 +68,8 @@ impl Load<'_> {
     pub async fn make_index(&self) -> Value {
         let settings = json!({
             "number_of_shards": 1, "auto_expand_replicas": "0-1", "refresh_interval": "7s",
-            // What is not flushed by us stays in memory: then a node that is killed does lose it.
+            // Without a flush, documents stay in memory, so a node that is killed really loses
+            // them.
             "translog.sync_interval": "60s",
         });
         let client = Client::new(self.url).unwrap();
@@ -124,7 +125,7 @@ impl Load<'_> {
         files.filter_map(Result::ok).any(|file| file.path().extension().is_some_and(|e| e == "json"))
     }
 
-    /// Runs to the end. Whoever calls it knows that it is not killed.
+    /// Runs to the end, without being killed.
     pub async fn finish(&self, resume: bool) -> Value {
         let output = self.command(resume).output().await.unwrap();
         let text = String::from_utf8_lossy(&output.stdout).into_owned();

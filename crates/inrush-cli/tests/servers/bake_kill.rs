@@ -1,5 +1,6 @@
-//! A bake whose parts are killed (SIGKILL) at each of its steps: the binary, the builder, the target. The alias stands for the old index with all its
-//! documents or for the new one with all of its own, at any time; `--resume` ends what was cut off, and `inrush verify` finds nothing missing.
+//! A bake whose parts are killed (SIGKILL) at each of its steps: the binary, the builder, the
+//! target. At any time the alias points to the old index or to the new one, each with all its
+//! documents. `--resume` continues the bake, and `inrush verify` finds nothing missing.
 
 use std::path::PathBuf;
 use std::process::{Output, Stdio};
@@ -245,7 +246,8 @@ async fn check_builder(version: Version) {
     scene.end().await;
 }
 
-/// The target is killed while it is not needed, and while it restores; the bake waits for it and ends by itself.
+/// The target is killed while it is not needed, and while it restores. The bake waits for it and
+/// ends by itself.
 async fn check_target(version: Version) {
     let mut scene = Scene::start(version, 1).await;
     let mut child = scene.bake(false).spawn().unwrap();
@@ -260,7 +262,8 @@ async fn check_target(version: Version) {
     scene.end().await;
 }
 
-/// Two builders that are one cluster: killed together, the bake goes on by itself; interrupted, which stops both, the next one is gone on with.
+/// Two builders form one cluster. If they are killed together, the bake continues by itself. If the
+/// bake is interrupted, which stops both, the next run continues it.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_cluster_of_builders() {
     let scene = Scene::start(Version::OpenSearch3, 2).await;
@@ -291,7 +294,8 @@ async fn a_cluster_of_builders() {
     scene.end().await;
 }
 
-/// What somebody uses already is not taken away: an alias was put on the index that a bake had restored when it was killed.
+/// An index that is already in use is not deleted: it was given an alias after a bake had restored
+/// it and was killed.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_index_that_is_in_use() {
     let scene = Scene::start(Version::OpenSearch3, 1).await;
@@ -316,7 +320,8 @@ async fn an_index_that_is_in_use() {
     scene.end().await;
 }
 
-/// One of two builders has loaded its part when the bake is interrupted: what both have loaded is gone on with.
+/// One of two builders has loaded its part when the bake is interrupted. The next run continues
+/// both parts.
 #[tokio::test(flavor = "multi_thread")]
 async fn several_builders_are_interrupted() {
     let scene = Scene::start(Version::OpenSearch3, 2).await;

@@ -1,4 +1,5 @@
-//! A bake through a repository of the type `s3`: OpenSearch with its plugin on both sides (`scripts/s3-plugin.sh`), and a real S3 server.
+//! A bake through a repository of the type `s3`: OpenSearch with its plugin on both sides
+//! (`scripts/s3-plugin.sh`), and a real S3 server.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -14,7 +15,7 @@ use crate::s3_server::{KEY, S3, SECRET};
 use crate::server::{self, Server, Version};
 
 const DOCS: u64 = 20_000;
-/// What somebody else's snapshots lie below.
+/// The prefix of another program's snapshots.
 const BASE: &str = "backups/of-search";
 
 /// A target with a repository `backups` on S3, and documents to bake.

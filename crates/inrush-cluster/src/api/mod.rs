@@ -6,6 +6,7 @@
 //! what to do.
 
 pub mod aliases;
+pub mod body_formats;
 pub mod changes;
 pub mod check;
 pub mod copies;
@@ -15,13 +16,13 @@ pub mod documents;
 mod error;
 pub mod health;
 pub mod index;
-pub mod life;
 mod limits;
 pub mod lookup;
 pub mod merge;
 mod nodes;
 pub mod own;
 mod policy;
+pub mod primary_terms;
 pub mod product;
 mod rest;
 pub mod shards;
@@ -31,7 +32,6 @@ pub mod stored;
 pub mod tasks;
 pub mod templates;
 pub mod trial;
-pub mod wire;
 
 pub use check::{Needs, Preflight, preflight};
 pub use error::ClusterError;

@@ -56,7 +56,8 @@ pub struct PauseTotal {
 }
 
 impl PauseTotal {
-    /// `times` pauses of one kind that lasted `seconds` together. `why`: the reason of the last one.
+    /// `times` pauses of one kind that lasted `seconds` together. `why`: the reason of the last
+    /// one.
     pub fn new(kind: PauseKind, why: impl Into<String>, times: u64, seconds: f64) -> Self {
         PauseTotal { kind, why: why.into(), times, seconds }
     }

@@ -91,7 +91,7 @@ impl IpcFile {
     /// Handles a message: returns a batch, or keeps a dictionary for the batches that follow.
     fn take(&mut self, frame: &Frame) -> Result<Option<RecordBatch>, String> {
         let message = frame.message()?;
-        let missing = || "a message is not what it says it is".to_owned();
+        let missing = || "the content of a message contradicts its header".to_owned();
         let mut keys = message.custom_metadata().into_iter().flatten().filter_map(|entry| entry.key());
         if keys.any(|key| key == OLD_COMPRESSION) {
             return Err(

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use inrush_cluster::api::check::{Needs, Preflight, preflight};
 use inrush_cluster::api::stats::IndexStats;
-use inrush_cluster::api::{ClusterError, Created, Product, Target, TargetKind, Version, index, life, stats};
+use inrush_cluster::api::{ClusterError, Created, Product, Target, TargetKind, Version, index, primary_terms, stats};
 use inrush_cluster::transport::Transport;
 use inrush_core::flow::PrimaryTerms;
 use inrush_core::report::Tally;
@@ -82,7 +82,7 @@ impl Prepared {
     /// Whether a shard of the index has another primary than at the beginning, or its primary has started again.
     pub(super) async fn has_another_primary(&self, transport: &Transport) -> bool {
         let Some(first) = &self.life else { return false };
-        life::life(transport, &first.index).await.is_ok_and(|now| now.terms != first.terms)
+        primary_terms::read(transport, &first.index).await.is_ok_and(|now| now.terms != first.terms)
     }
 
     /// Whether one index takes the place of another during the load: a data stream, or an alias as those of policies.
@@ -222,7 +222,7 @@ pub(super) async fn prepare(
     if config.durability == Durability::Async {
         prepared.life = Some(first_life(transport, config, &prepared).await?);
     } else if let (true, Some(index)) = (with_ids, prepared.index(config)) {
-        prepared.life = life::life(transport, index).await.ok();
+        prepared.life = primary_terms::read(transport, index).await.ok();
     }
     prepared.uuids = match prepared.target.as_ref().and_then(Target::write_index) {
         Some(index) => [(index.name.clone(), index.uuid.clone())].into(),
@@ -264,7 +264,7 @@ async fn first_life(
 
 /// What tells whether a shard of the index starts again.
 pub(super) async fn life_of(transport: &Transport, index: &str) -> Result<PrimaryTerms, LoadError> {
-    match life::life(transport, index).await {
+    match primary_terms::read(transport, index).await {
         Err(error) if error.status() == Some(403) => Err(LoadError::usage(format!(
             "option `durability=async` needs to read the cluster state, which tells whether a shard has started again: {error}; grant it (cluster:monitor/state), or leave it out"
         ))),

@@ -1,6 +1,6 @@
 //! In which form requests are sent: what was asked for, as far as the cluster takes it.
 
-use inrush_cluster::api::wire::probe;
+use inrush_cluster::api::body_formats::probe;
 use inrush_cluster::transport::Transport;
 use inrush_core::tune::{BodyFormatChoices, BodyFormatTuner};
 use inrush_core::{BodyFormat, Compression, Encoding, GzipLevel};

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use inrush_cluster::api::wire::probe;
-use inrush_cluster::api::{ClusterError, Created, index, life, stats};
+use inrush_cluster::api::body_formats::probe;
+use inrush_cluster::api::{ClusterError, Created, index, primary_terms, stats};
 use inrush_cluster::transport::Transport;
 use inrush_core::Command;
 use inrush_core::flow::Item;
@@ -38,7 +38,7 @@ impl Run {
             Command::Flush { request, index } => {
                 let (transport, sender) = (Arc::clone(&self.transport), self.sender.clone());
                 tokio::spawn(async move {
-                    let flushed = life::flush(&transport, &index).await;
+                    let flushed = primary_terms::flush(&transport, &index).await;
                     let _ = sender.send(Event::Flushed { request, flushed });
                 });
             }
@@ -47,7 +47,7 @@ impl Run {
                 let index = self.fixed_index.clone();
                 tokio::spawn(async move {
                     let forms = probe(&transport, index.as_deref(), knobs.smile, knobs.gzip.is_some()).await;
-                    let _ = sender.send(Event::Forms(forms));
+                    let _ = sender.send(Event::AcceptedFormats(forms));
                 });
             }
             Command::DeadLetter(letter) => match self.dead_letters.write(&letter) {

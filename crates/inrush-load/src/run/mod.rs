@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use inrush_cluster::api::body_formats::probe;
 use inrush_cluster::api::stats::IndexStats;
 use inrush_cluster::transport::Transport;
 use inrush_core::{Encoding, Flow, ItemBlock, PauseTotal, Stop, Time};
@@ -212,7 +213,7 @@ impl Run {
             Event::Gone { request } => self.flow.handle_gone(now, request),
             Event::Compared { request, results } => self.flow.handle_compared(now, request, &results),
             Event::Flushed { request, flushed } => self.flow.handle_flushed(now, request, flushed),
-            Event::Forms(forms) => self.flow.handle_probe(forms.smile, forms.gzip),
+            Event::AcceptedFormats(forms) => self.flow.handle_probe(forms.smile, forms.gzip),
             Event::Checkpoint(written) => {
                 let Some(checkpointer) = &mut self.checkpointer else { return };
                 match checkpointer.ended(written) {

@@ -137,9 +137,8 @@ impl IndexSource {
             tls: options.tls.clone(),
             ..HttpOptions::default()
         };
-        let node = options.address.node.to_string();
         let expression = options.address.expression.clone();
-        let transport = Transport::new(&[node], options.credentials.clone(), &http)?;
+        let transport = Transport::new(&[options.address.node.to_string()], options.credentials.clone(), &http)?;
         transport.ready().await?;
         let info = product::detect(&transport).await?;
         let indices = lookup::find(&transport, &expression).await?;

@@ -1,5 +1,6 @@
-//! Flat documents as CSV (RFC 4180, with `\n`): cells as JSON writes them, strings as they are. An absent field and a null are an empty cell, as a load
-//! reads it; an empty string is `""`.
+//! Writes flat documents as CSV (RFC 4180, with `\n`). Cells have the text of JSON, strings without
+//! quotes. An absent field and a null are an empty cell, as a load reads it. An empty string is
+//! `""`.
 
 use std::io::Write;
 
@@ -30,7 +31,8 @@ pub(super) fn write(
                 match value.kind() {
                     Some(Kind::Null) => {}
                     Some(Kind::String) => cell(&value.text(), &mut row),
-                    // Numbers with all their digits, and nothing that is not flat: the columns were found in the same documents.
+                    // A number keeps all its digits. Values are flat, because the columns come from
+                    // the same documents.
                     _ => row.extend_from_slice(value.0.as_bytes()),
                 }
             }
@@ -46,7 +48,7 @@ fn separate(at: usize, row: &mut Vec<u8>) {
     }
 }
 
-/// A string. In quotes where it would be read as something else.
+/// Writes a string, in quotes if it would be read as another value.
 fn cell(text: &str, row: &mut Vec<u8>) {
     let spaced = text.starts_with([' ', '\t']) || text.ends_with([' ', '\t']);
     if !text.is_empty() && !spaced && !text.contains(['"', ',', '\n', '\r']) {

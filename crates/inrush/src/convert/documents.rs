@@ -1,4 +1,4 @@
-//! Formats that say any document: NDJSON, SMILE, and the bodies of bulk requests.
+//! Writes formats for any document: NDJSON, SMILE, and the bodies of bulk requests.
 
 use std::io::Write;
 
@@ -9,8 +9,8 @@ use inrush_sources::Source;
 
 use super::{BulkLines, ConvertError, Converted, for_each_block};
 
-/// What to do about a document that SMILE cannot represent.
-const AS_JSON: &str = "SMILE would change it; convert to NDJSON instead, which says everything";
+/// The advice for a document that SMILE cannot represent.
+const AS_JSON: &str = "SMILE would change it; convert to NDJSON instead, which can represent every document";
 
 pub(super) fn ndjson(source: &mut dyn Source, out: &mut impl Write) -> Result<Converted, ConvertError> {
     for_each_block(source, |block, rows| {
@@ -50,7 +50,7 @@ pub(super) fn bulk(
 ) -> Result<Converted, ConvertError> {
     let index = "any".parse::<IndexTemplate>().map_err(ConvertError::Impossible)?;
     let BulkLines { action, id, routing } = lines.clone();
-    // A fixed index is not written into the lines.
+    // The lines do not name a fixed index.
     let encoder = Encoder::new(Operations { action, index, id, routing, version: None, drop: Vec::new() });
     source.keep_texts(&encoder.fields());
     let mut smile_encoder = SmileItemEncoder::default();

@@ -1,5 +1,6 @@
-//! Documents from one format into another, as they stream by. What the format cannot say ends it with an error that names the record: nothing is
-//! left out and nothing is changed silently.
+//! Converts documents from one format into another, as a stream. A record that the format cannot
+//! represent ends the conversion with an error that names it: nothing is left out or changed
+//! silently.
 
 mod csv;
 mod documents;
@@ -14,27 +15,30 @@ use inrush_core::{Action, DocBlock, FieldPath, SourceId};
 use inrush_sources::CHUNK_BYTES;
 use inrush_sources::{Source, SourceError};
 
-/// What documents become.
+/// The output format.
 #[derive(Clone, Debug)]
 pub enum Target {
-    /// NDJSON, one document a line.
+    /// NDJSON, one document per line.
     Ndjson,
     /// SMILE documents, each with its header and followed by `0xFF`.
     Smile,
-    /// The body of a bulk request as NDJSON: an action line before each document. The index belongs into the request's path.
+    /// The body of a bulk request as NDJSON: an action line before each document. The request's
+    /// path names the index.
     Bulk(BulkLines),
-    /// The same as SMILE.
+    /// The body of a bulk request as SMILE.
     BulkSmile(BulkLines),
-    /// CSV: a header, and one row a document. Documents have to be flat. The source is read twice.
+    /// CSV: a header, and one row per document. Documents have to be flat. The source is read
+    /// twice.
     Csv,
-    /// Parquet: one row a document. Documents have to be flat, and each field of one type. The source is read twice.
+    /// Parquet: one row per document. Documents have to be flat, and each field of one type. The
+    /// source is read twice.
     Parquet,
 }
 
-/// What action lines say.
+/// The content of action lines.
 #[derive(Clone, Debug, Default)]
 pub struct BulkLines {
-    /// What happens with each document. Default `index`.
+    /// The action for each document. Default `index`.
     pub action: Action,
     /// The field that holds the id.
     pub id: Option<FieldPath>,
@@ -42,7 +46,7 @@ pub struct BulkLines {
     pub routing: Option<FieldPath>,
 }
 
-/// What was converted.
+/// The result of a conversion.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Converted {
     /// Documents.
@@ -53,34 +57,36 @@ pub struct Converted {
     pub bytes_written: u64,
 }
 
-/// Why a conversion ended early. What was written before is no whole file.
+/// Why a conversion failed. The output written before is incomplete.
 #[derive(Debug, thiserror::Error)]
 pub enum ConvertError {
     /// The source cannot be read any further.
     #[error(transparent)]
     Source(#[from] SourceError),
-    /// A record is no document, or the format cannot say it.
+    /// A record is not a document, or the format cannot represent it.
     #[error("{source_name} row {row}: {problem}")]
     Record {
         /// The source's name.
         source_name: String,
         /// Line or row, from 1.
         row: u64,
-        /// What was found, what was expected, and what to do.
+        /// The value found, the value expected, and what to do.
         problem: String,
     },
     /// The output cannot be written.
     #[error("cannot write the output: {0}")]
     Write(#[from] io::Error),
-    /// The output as a whole is not possible.
+    /// The output is impossible as a whole.
     #[error("{0}")]
     Impossible(String),
 }
 
-/// Converts `source` into `target`. `again` opens it once more, for what has to be read twice.
+/// Converts `source` into `target`. `again` opens the source once more, for formats that read it
+/// twice.
 ///
 /// # Errors
-/// [`ConvertError`]; the first record that is no document, or that the format cannot say, ends it.
+/// [`ConvertError`]. The first record that is not a document, or that the format cannot represent,
+/// ends the conversion.
 pub fn convert(
     source: &mut dyn Source,
     again: impl FnOnce() -> Result<Box<dyn Source>, SourceError>,
@@ -117,7 +123,7 @@ pub fn convert(
     Ok(converted)
 }
 
-/// Calls `each` with every block whose records are all documents, and what names them.
+/// Calls `each` with every block, whose records are all documents, and the names of its rows.
 fn for_each_block(
     source: &mut dyn Source,
     mut each: impl FnMut(DocBlock, &Rows<'_>) -> Result<(), ConvertError>,
@@ -143,7 +149,7 @@ fn for_each_block(
     Ok(converted)
 }
 
-/// Where the records of a block stand.
+/// The source and rows of a block, for errors.
 struct Rows<'a> {
     name: &'a str,
     lines: Vec<u64>,

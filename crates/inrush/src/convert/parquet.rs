@@ -1,4 +1,5 @@
-//! Flat documents as Parquet: one column a field, of its one type; an absent field is a null. Compressed with zstd.
+//! Writes flat documents as Parquet, compressed with zstd: one column per field, of the field's one
+//! type. An absent field is a null.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -24,7 +25,7 @@ pub(super) fn write(
     out: &mut (impl Write + Send),
 ) -> Result<Converted, ConvertError> {
     if columns.all.is_empty() {
-        return Err(ConvertError::Impossible("there are no fields, and Parquet needs a column".to_owned()));
+        return Err(ConvertError::Impossible("there are no fields, but Parquet needs a column".to_owned()));
     }
     let schema = Arc::new(Schema::new(columns.all.iter().map(field).collect::<Result<Vec<_>, _>>()?));
     let properties = WriterProperties::builder().set_compression(Compression::ZSTD(ZstdLevel::default())).build();
@@ -57,13 +58,13 @@ fn field(column: &Column) -> Result<Field, ConvertError> {
                 DataType::Decimal128(precision, scale as i8)
             }
             Holder::Decimal(precision, scale) => DataType::Decimal256(precision, scale as i8),
-            // Values that are none are refused.
+            // A value that is not a number is refused.
             Holder::Double | Holder::Rounded | Holder::Nothing => DataType::Float64,
         },
         Kind::String | Kind::Null => DataType::Utf8,
         Kind::Mixed => {
             return Err(ConvertError::Impossible(format!(
-                "field `{}` has values of several types, and a Parquet column has one; convert to NDJSON or CSV",
+                "field `{}` has values of several types, but a Parquet column has only one; convert to NDJSON or CSV",
                 column.name
             )));
         }
@@ -111,7 +112,7 @@ impl Builder {
         let refuse = || {
             let text = value.map_or("", |value| value.0);
             let problem = format!(
-                "field `{}` is {text}, which a Parquet column of floats cannot say exactly beside its other values; convert to NDJSON or CSV",
+                "field `{}` is {text}, which a Parquet column of floats cannot represent exactly together with its other values; convert to NDJSON or CSV",
                 column.name
             );
             rows.error(record, problem)
@@ -151,7 +152,7 @@ impl Builder {
     }
 }
 
-/// The double that is written so, if its shortest text has the same digits.
+/// The double of this text, if the double's shortest text has the same digits.
 fn exact(text: &str) -> Option<f64> {
     if Numbers::of(text).are_doubles() { text.parse().ok() } else { None }
 }

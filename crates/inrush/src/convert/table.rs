@@ -1,4 +1,4 @@
-//! The columns that documents have, for formats that are tables.
+//! Finds the columns of documents, for table formats.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -11,19 +11,19 @@ use serde_json::value::RawValue;
 
 use super::{ConvertError, for_each_block};
 
-/// Columns of a table: more are a mistake, as of a field whose names are data.
+/// The most columns of a table. More are probably a mistake, such as a field whose names are data.
 const COLUMNS_MAX: usize = 10_000;
 
-/// What all values of a column are.
+/// The type of all values of a column.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// Nothing but null.
+    /// Only nulls.
     #[default]
     Null,
     Boolean,
     Number(Numbers),
     String,
-    /// Several of these: fine as text.
+    /// Several types, which are written as text.
     Mixed,
 }
 
@@ -34,12 +34,12 @@ pub(super) struct Column {
     pub(super) kind: Kind,
 }
 
-/// One value of a document, as it stands there.
+/// The text of a value of a document.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cell<'a>(pub(super) &'a str);
 
 impl Cell<'_> {
-    /// What it is; `None` for what is not flat.
+    /// The type of the value. `None` for an object or an array.
     pub(super) fn kind(self) -> Option<Kind> {
         match self.0.as_bytes().first() {
             Some(b'n') | None => Some(Kind::Null),
@@ -50,9 +50,9 @@ impl Cell<'_> {
         }
     }
 
-    /// A string's content; of anything else its text.
+    /// The content of a string. For other values the text itself.
     pub(super) fn text(self) -> String {
-        // The document was read as JSON, so what begins with a quote is a string.
+        // The document was parsed as JSON, so a text that begins with a quote is a string.
         serde_json::from_str::<String>(self.0).unwrap_or_else(|_| self.0.to_owned())
     }
 }
@@ -68,7 +68,7 @@ impl Kind {
     }
 }
 
-/// The fields of a document in its order.
+/// The fields of a document in their order.
 fn fields(document: &[u8]) -> Result<Vec<(String, Cell<'_>)>, String> {
     let text = std::str::from_utf8(document).map_err(|_| "not UTF-8".to_owned())?;
     let Fields(fields) = serde_json::from_str(text).map_err(|error| format!("not a JSON object: {error}"))?;
@@ -76,7 +76,7 @@ fn fields(document: &[u8]) -> Result<Vec<(String, Cell<'_>)>, String> {
 }
 
 fn twice(name: &str) -> String {
-    format!("field `{name}` is there twice")
+    format!("field `{name}` occurs twice")
 }
 
 /// The columns of a table.
@@ -84,20 +84,20 @@ fn twice(name: &str) -> String {
 pub(super) struct Columns {
     pub(super) all: Vec<Column>,
     places: HashMap<String, usize>,
-    /// By column, the last document that had it, counted from 1.
+    /// For each column, the last document that had it, counted from 1.
     last: Vec<u64>,
     documents: u64,
 }
 
 impl Columns {
-    /// Takes the fields of one more document.
+    /// Adds the fields of a document.
     fn add(&mut self, document: &[u8]) -> Result<(), String> {
         self.documents += 1;
         for (name, value) in fields(document)? {
             let Some(kind) = value.kind() else {
                 let what = if value.0.starts_with('[') { "an array" } else { "an object" };
                 return Err(format!(
-                    "field `{name}` is {what}, and a table has flat values only; convert to NDJSON or SMILE"
+                    "field `{name}` is {what}, but a table has only flat values; convert to NDJSON or SMILE"
                 ));
             };
             let next = self.all.len();
@@ -118,13 +118,13 @@ impl Columns {
         Ok(())
     }
 
-    /// The values of a document by column; `None` where it has none.
+    /// The values of a document by column. `None` if the document lacks the field.
     pub(super) fn row<'a>(&self, document: &'a [u8]) -> Result<Vec<Option<Cell<'a>>>, String> {
         let mut row = vec![None; self.all.len()];
         for (name, value) in fields(document)? {
             let place = self.places.get(&name).ok_or_else(|| {
                 format!(
-                    "field `{name}` was not there when the source was read for its columns; it has changed meanwhile"
+                    "field `{name}` was not in the source when it was read for its columns; the source has changed since"
                 )
             })?;
             if row[*place].replace(value).is_some() {
@@ -162,7 +162,7 @@ impl<'de> Deserialize<'de> for Fields<'de> {
     }
 }
 
-/// Reads a source to its end and finds its columns, in the order in which they first come.
+/// Reads a source to its end and finds its columns, in the order of their first occurrence.
 pub(super) fn columns(source: &mut dyn Source) -> Result<Columns, ConvertError> {
     let mut columns = Columns::default();
     for_each_block(source, |block, rows| {
@@ -195,7 +195,7 @@ mod tests {
         let mut columns = Columns::default();
         assert!(columns.add(br#"{"a":1,"a":2}"#).unwrap_err().contains("twice"));
         assert!(columns.row(br#"{"a":1,"a":2}"#).unwrap_err().contains("twice"));
-        assert!(columns.row(br#"{"b":1}"#).unwrap_err().contains("`b` was not there"));
+        assert!(columns.row(br#"{"b":1}"#).unwrap_err().contains("`b` was not in the source"));
         assert!(fields(b"[1]").unwrap_err().contains("expected a JSON object"));
     }
 
@@ -220,7 +220,7 @@ mod tests {
         let names = (0..COLUMNS_MAX).map(|at| format!("\"c{at}\":{at}")).collect::<Vec<_>>();
         let document = format!("{{{}}}", names.join(","));
         let mut columns = Columns::default();
-        // Looking for each among all would take ten thousand million comparisons.
+        // A linear search for each field would take ten thousand million comparisons.
         for _ in 0..100 {
             columns.add(document.as_bytes()).unwrap();
             assert_eq!(columns.row(document.as_bytes()).unwrap()[COLUMNS_MAX - 1].unwrap().0, "9999");

@@ -1,18 +1,19 @@
-//! The questions of the doctor.
+//! The requests of the doctor.
 
 use http::Method;
 use inrush_cluster::api::ClusterError;
 use inrush_cluster::transport::{Transport, path_segment};
 use serde_json::Value;
 
-/// The answers, `Null` where a question was not answered.
+/// The answers, `Null` for a request that failed.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Answers {
     /// `_nodes/stats`
     pub(super) nodes: Value,
     /// `_cluster/health`
     pub(super) health: Value,
-    /// `_cluster/settings` with defaults, flat: persistent, transient and defaults put together.
+    /// `_cluster/settings` with defaults, flat: persistent, transient and default settings in one
+    /// object.
     pub(super) cluster_settings: Value,
     /// `_cat/shards`
     pub(super) shards: Value,
@@ -26,7 +27,7 @@ pub(super) struct Answers {
     pub(super) recoveries: Value,
     /// `_snapshot/_status`
     pub(super) snapshots: Value,
-    /// What was not answered, and why.
+    /// The requests that failed, with their reasons.
     pub(super) not_checked: Vec<String>,
 }
 
@@ -35,10 +36,10 @@ nodes.*.roles,nodes.*.jvm.mem,nodes.*.jvm.gc.collectors,nodes.*.jvm.uptime_in_mi
 nodes.*.process.max_file_descriptors,nodes.*.thread_pool.write,nodes.*.breakers.*.tripped,nodes.*.indexing_pressure,\
 nodes.*.ingest.pipelines.*.count,nodes.*.ingest.pipelines.*.time_in_millis,nodes.*.ingest.pipelines.*.failed,nodes.*.os.cpu";
 
-/// Asks everything at once. `index` limits the questions about shards, settings, statistics and mappings.
+/// Sends all requests at once. `index` limits those for shards, settings, statistics and mappings.
 ///
 /// # Errors
-/// Where nobody answers, the credentials are refused, or the index is not there.
+/// No node answers, the cluster refuses the credentials, or the index does not exist.
 pub(super) async fn ask(transport: &Transport, index: Option<&str>) -> Result<Answers, ClusterError> {
     let prefix = index.map(|index| format!("/{}", path_segment(index))).unwrap_or_default();
     let settings = format!("{prefix}/_settings?flat_settings=true");
@@ -48,7 +49,7 @@ pub(super) async fn ask(transport: &Transport, index: Option<&str>) -> Result<An
     let mappings = format!("{prefix}/_mapping");
     let shards =
         format!("/_cat/shards{prefix}?format=json&bytes=b&h=index,shard,prirep,state,docs,store,node,segments.count");
-    // Without a filter: it would match no flat name, for it takes their dots for levels.
+    // Without `filter_path`, which matches no flat name because it splits them at their dots.
     let cluster_settings = "/_cluster/settings?include_defaults=true&flat_settings=true";
     let get = |what: &'static str, path: String| async move {
         (what, transport.demand(what, Method::GET, &path, None).await)
@@ -61,11 +62,11 @@ pub(super) async fn ask(transport: &Transport, index: Option<&str>) -> Result<An
         get("settings of indices", settings),
         get("statistics of indices", stats),
         get("mappings", mappings),
-        get("recoveries under way", "/_cat/recovery?active_only=true&format=json&h=index,shard,stage,type".to_owned()),
-        get("snapshots under way", "/_snapshot/_status?filter_path=snapshots.snapshot,snapshots.state".to_owned()),
+        get("running recoveries", "/_cat/recovery?active_only=true&format=json&h=index,shard,stage,type".to_owned()),
+        get("running snapshots", "/_snapshot/_status?filter_path=snapshots.snapshot,snapshots.state".to_owned()),
     );
     let settings = match settings {
-        // Only here does a 404 mean that the index is not there.
+        // Only for this request does a 404 mean that the index does not exist.
         (_, Err(error)) if index.is_some() && error.status() == Some(404) => return Err(error),
         other => other,
     };

@@ -1,7 +1,8 @@
-//! What slows a cluster or an index down for loading, found by reading only.
+//! Finds settings and states that slow loading into a cluster or an index, by reading only.
 //!
-//! A few questions are put, each of which may be refused; rules about nodes, shards and settings judge the answers. Thresholds are
-//! those of the servers' own documentation where there are some, and named beside the rule.
+//! A few requests are sent, each of which the cluster may refuse. Rules about nodes, shards and
+//! settings judge the answers. Thresholds are those of the servers' documentation if there are any,
+//! with the source beside the rule.
 
 mod ask;
 mod nodes;
@@ -13,54 +14,55 @@ use inrush_cluster::transport::Transport;
 use serde::Serialize;
 use serde_json::Value;
 
-/// How sure a finding is.
+/// The confidence in a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Confidence {
-    /// The figures leave no other reading.
+    /// The figures prove it.
     Sure,
-    /// Usually so; the evidence says what would make it wrong.
+    /// It is usually the case. The evidence names possible exceptions.
     Likely,
-    /// Worth a look.
+    /// It should be checked.
     Maybe,
 }
 
-/// One thing that slows loading down or endangers it.
+/// A setting or state that slows loading down or endangers it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// A short machine-readable name, stable over versions.
+    /// A short name for programs, stable over versions.
     pub id: &'static str,
-    /// What is wrong, in one sentence.
+    /// The problem, in one sentence.
     pub what: String,
-    /// The figures it rests on.
+    /// The figures that show it.
     pub evidence: String,
-    /// Why it matters for loading.
+    /// The effect on loading.
     pub why: &'static str,
-    /// A request or command that mends it, or what to do.
-    pub mend: String,
-    /// How sure it is.
+    /// A request or command that fixes it, or advice.
+    pub fix: String,
+    /// The confidence.
     pub confidence: Confidence,
 }
 
-/// What was looked at, and what was found.
+/// The cluster or index that was examined, and the findings.
 #[derive(Clone, Debug, Serialize)]
 pub struct Diagnosis {
     /// Product and version.
     pub cluster: String,
-    /// The index, alias, data stream or pattern; absent where the whole cluster was looked at.
+    /// The index, alias, data stream or pattern. Absent if the whole cluster was examined.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub index: Option<String>,
-    /// The surest first.
+    /// The findings, those with the highest confidence first.
     pub findings: Vec<Finding>,
-    /// Questions that were not answered, and why.
+    /// The requests that failed, with their reasons.
     pub not_checked: Vec<String>,
 }
 
-/// Looks at a cluster, or at one index of it (a name, alias, data stream or pattern). Sends nothing but GET requests.
+/// Examines a cluster, or one index of it (a name, alias, data stream or pattern). Sends only GET
+/// requests.
 ///
 /// # Errors
-/// [`ClusterError`] where nobody answers, the credentials are refused, or the index is not there. Single questions that are refused are
-/// in [`Diagnosis::not_checked`].
+/// [`ClusterError`] if no node answers, the cluster refuses the credentials, or the index does not
+/// exist. Other requests that the cluster refuses are listed in [`Diagnosis::not_checked`].
 pub async fn examine(transport: &Transport, index: Option<&str>) -> Result<Diagnosis, ClusterError> {
     let info = product::detect(transport).await?;
     let answers = ask::ask(transport, index).await?;
@@ -77,11 +79,11 @@ pub async fn examine(transport: &Transport, index: Option<&str>) -> Result<Diagn
     })
 }
 
-/// One thing found on several indices or nodes: told once, with the first few of them as evidence.
+/// One problem of several indices or nodes, reported once, with the first few of them as evidence.
 #[derive(Default)]
 struct Group(Vec<String>);
 
-/// How many of a group are named.
+/// The most indices or nodes in the evidence.
 const NAMED: usize = 5;
 
 impl Group {
@@ -89,7 +91,7 @@ impl Group {
         self.0.push(evidence);
     }
 
-    /// The finding, unless nothing was added.
+    /// Adds the finding, unless the group is empty.
     fn tell(self, findings: &mut Vec<Finding>, finding: Finding) {
         if self.0.is_empty() {
             return;
@@ -103,18 +105,12 @@ impl Group {
     }
 }
 
-/// A finding whose evidence is filled in by [`Group::tell`].
-fn finding(
-    id: &'static str,
-    confidence: Confidence,
-    what: &str,
-    why: &'static str,
-    mend: impl Into<String>,
-) -> Finding {
-    Finding { id, what: what.to_owned(), evidence: String::new(), why, mend: mend.into(), confidence }
+/// A finding whose evidence [`Group::tell`] adds.
+fn finding(id: &'static str, confidence: Confidence, what: &str, why: &'static str, fix: impl Into<String>) -> Finding {
+    Finding { id, what: what.to_owned(), evidence: String::new(), why, fix: fix.into(), confidence }
 }
 
-/// A number that the servers write as a number or, in `_cat` and settings, as text.
+/// A number, which servers write as a number or, in `_cat` and settings, as text.
 fn number(value: Option<&Value>) -> Option<f64> {
     match value? {
         Value::Number(number) => number.as_f64(),

@@ -1,4 +1,4 @@
-//! What nodes and the cluster as a whole say.
+//! Rules about nodes and the cluster as a whole.
 
 use inrush_cluster::api::disk::watermark_passed;
 use serde_json::Value;
@@ -6,11 +6,11 @@ use serde_json::Value;
 use super::ask::Answers;
 use super::{Confidence, Finding, Group, at, entries, finding, number, size};
 
-/// Old-generation collections beyond this part of a node's time slow everything down.
+/// The part of a node's time in old-generation collections above which they slow everything down.
 const GC_PART: f64 = 0.05;
-/// Elasticsearch and OpenSearch ask for at least this many file descriptors in their installation guides.
+/// The least number of file descriptors in the installation guides of Elasticsearch and OpenSearch.
 const FILES_MIN: f64 = 65535.0;
-/// Indexing pressure takes this part of the heap by default (`indexing_pressure.memory.limit`).
+/// The part of the heap for indexing pressure by default (`indexing_pressure.memory.limit`).
 const PRESSURE_PART: f64 = 0.10;
 
 pub(super) fn judge(answers: &Answers, findings: &mut Vec<Finding>) {
@@ -37,20 +37,20 @@ fn health(health: &Value, findings: &mut Vec<Finding>) {
         Some("red") => {
             group.add(format!("{unassigned} shards are not assigned"));
             let why = "documents that belong to a missing primary are refused or wait for a minute each";
-            let mend = "GET _cluster/allocation/explain says why; bring back the node or restore the index";
+            let fix = "GET _cluster/allocation/explain gives the reason; restart the missing node, or restore the index from a snapshot";
             group.tell(
                 findings,
-                finding("cluster_red", Confidence::Sure, "the cluster is red: primary shards are missing", why, mend),
+                finding("cluster_red", Confidence::Sure, "the cluster is red: primary shards are missing", why, fix),
             );
         }
         Some("yellow") => {
             group.add(format!("{unassigned} replica shards are not assigned"));
             let why =
-                "a node that is lost now takes documents with it; copying the replicas later competes with the load";
-            let mend = "GET _cluster/allocation/explain says why; add nodes, or lower number_of_replicas";
+                "if a node is lost now, its documents are lost; copying the replicas later competes with the load";
+            let fix = "GET _cluster/allocation/explain gives the reason; add nodes, or lower number_of_replicas";
             group.tell(
                 findings,
-                finding("cluster_yellow", Confidence::Sure, "the cluster is yellow: replicas are missing", why, mend),
+                finding("cluster_yellow", Confidence::Sure, "the cluster is yellow: replicas are missing", why, fix),
             );
         }
         _ => {}
@@ -58,20 +58,20 @@ fn health(health: &Value, findings: &mut Vec<Finding>) {
     let (relocating, initializing) = (count("relocating_shards"), count("initializing_shards"));
     let mut group = Group::default();
     if relocating + initializing > 0.0 {
-        group.add(format!("{relocating} shards move, {initializing} start"));
+        group.add(format!("{relocating} shards are moving, {initializing} are starting"));
     }
     let why = "copying shards takes disk and network bandwidth from indexing";
-    let what = "shards are on the move";
-    let mend = "wait for GET _cluster/health?wait_for_no_relocating_shards=true before a large load";
-    group.tell(findings, finding("shards_moving", Confidence::Sure, what, why, mend));
+    let what = "shards are moving";
+    let fix = "wait for GET _cluster/health?wait_for_no_relocating_shards=true before a large load";
+    group.tell(findings, finding("shards_moving", Confidence::Sure, what, why, fix));
     let pending = count("number_of_pending_tasks");
     let mut group = Group::default();
     if pending > 20.0 {
         group.add(format!("{pending} tasks wait for the cluster manager"));
     }
     let why = "new indices and new fields wait in this queue, and their documents with them";
-    let mend = "GET _cluster/pending_tasks names them; map fields beforehand, create indices before the load";
-    group.tell(findings, finding("pending_tasks", Confidence::Likely, "the cluster manager is behind", why, mend));
+    let fix = "GET _cluster/pending_tasks lists them; map fields and create indices before the load";
+    group.tell(findings, finding("pending_tasks", Confidence::Likely, "the cluster manager is behind", why, fix));
 }
 
 fn allocation(settings: &Value, findings: &mut Vec<Finding>) {
@@ -80,9 +80,9 @@ fn allocation(settings: &Value, findings: &mut Vec<Finding>) {
         group.add(format!("cluster.routing.allocation.enable is {enable}"));
     }
     let why = "new indices, or their replicas, are not assigned: documents for them wait and fail";
-    let mend = r#"PUT _cluster/settings {"persistent":{"cluster.routing.allocation.enable":null},"transient":{"cluster.routing.allocation.enable":null}}"#;
+    let fix = r#"PUT _cluster/settings {"persistent":{"cluster.routing.allocation.enable":null},"transient":{"cluster.routing.allocation.enable":null}}"#;
     let what = "the assignment of shards is switched off";
-    group.tell(findings, finding("allocation_off", Confidence::Sure, what, why, mend));
+    group.tell(findings, finding("allocation_off", Confidence::Sure, what, why, fix));
 }
 
 fn heap(nodes: &Value, findings: &mut Vec<Finding>) {
@@ -94,7 +94,7 @@ fn heap(nodes: &Value, findings: &mut Vec<Finding>) {
             full.add(format!("{name}: {used} % of {}", size(max)));
         }
         if max > 0.0 && max < (1u64 << 30) as f64 {
-            small.add(format!("{name}: {} heap, so {} of requests under way", size(max), size(max * PRESSURE_PART)));
+            small.add(format!("{name}: {} heap, so {} of requests in flight", size(max), size(max * PRESSURE_PART)));
         }
         let collected = at(node, "/jvm/gc/collectors/old/collection_time_in_millis");
         if let (Some(collected), Some(uptime)) = (collected, at(node, "/jvm/uptime_in_millis"))
@@ -105,17 +105,17 @@ fn heap(nodes: &Value, findings: &mut Vec<Finding>) {
         }
     }
     let why = "a full heap means long collections, breaker errors and rejected requests";
-    let mend = "give the nodes more heap (up to half of the memory, below 31 GB), or load with less in flight (option `gentle`)";
-    full.tell(findings, finding("heap_full", Confidence::Likely, "the heap is nearly full", why, mend));
+    let fix = "give the nodes more heap (up to half of the memory, below 31 GB), or load with less in flight (option `gentle`)";
+    full.tell(findings, finding("heap_full", Confidence::Likely, "the heap is nearly full", why, fix));
     let why = "requests beyond a tenth of the heap are rejected (indexing_pressure.memory.limit)";
     small.tell(
         findings,
         finding("heap_small", Confidence::Sure, "the heap is small", why, "raise -Xms and -Xmx together"),
     );
-    let why = "while the old generation is collected, the node answers nobody";
+    let why = "while the old generation is collected, the node answers no requests";
     collecting.tell(
         findings,
-        finding("garbage_collection", Confidence::Likely, "garbage collection takes much of the time", why, mend),
+        finding("garbage_collection", Confidence::Likely, "garbage collection takes much of the time", why, fix),
     );
 }
 
@@ -143,13 +143,13 @@ fn disks(nodes: &Value, settings: &Value, findings: &mut Vec<Finding>) {
         }
     }
     let [over_flood, over_high, over_low] = groups;
-    let mend = "free or add disk space, or delete old indices";
+    let fix = "free or add disk space, or delete old indices";
     let why = "at the flood stage every index with a shard there is made read-only, and all its documents are refused";
-    over_flood.tell(findings, finding("disk_flood", Confidence::Sure, "a disk is beyond the flood stage", why, mend));
+    over_flood.tell(findings, finding("disk_flood", Confidence::Sure, "a disk is beyond the flood stage", why, fix));
     let why = "shards are moved away while you load, and the flood stage is near";
-    over_high.tell(findings, finding("disk_high", Confidence::Sure, "a disk is above the high watermark", why, mend));
+    over_high.tell(findings, finding("disk_high", Confidence::Sure, "a disk is above the high watermark", why, fix));
     let why = "no new shard is assigned to the node, so a new index gets fewer nodes or stays yellow";
-    over_low.tell(findings, finding("disk_low", Confidence::Sure, "a disk is above the low watermark", why, mend));
+    over_low.tell(findings, finding("disk_low", Confidence::Sure, "a disk is above the low watermark", why, fix));
 }
 
 fn write_pool(nodes: &Value, findings: &mut Vec<Finding>) {
@@ -164,11 +164,11 @@ fn write_pool(nodes: &Value, findings: &mut Vec<Finding>) {
             waiting.add(format!("{}: {} wait for {} threads", name(id, node), get("queue"), get("threads")));
         }
     }
-    let why = "a loader that does not look at every item of a reply loses exactly these documents";
-    let mend = "fewer requests under way (inrush finds how many), more nodes, or fewer shards per request";
-    rejecting.tell(findings, finding("write_rejections", Confidence::Sure, "writes were rejected", why, mend));
-    let why = "what waits here is latency, not throughput; a little more and it is rejections";
-    waiting.tell(findings, finding("write_queue", Confidence::Likely, "the write queues are long", why, mend));
+    let why = "a loader that does not check every item of a reply loses these documents";
+    let fix = "fewer requests in flight (inrush finds the number), more nodes, or fewer shards per request";
+    rejecting.tell(findings, finding("write_rejections", Confidence::Sure, "writes were rejected", why, fix));
+    let why = "waiting requests add latency, not throughput; a few more requests would be rejected";
+    waiting.tell(findings, finding("write_queue", Confidence::Likely, "the write queues are long", why, fix));
 }
 
 fn pressure(nodes: &Value, findings: &mut Vec<Finding>) {
@@ -187,13 +187,12 @@ fn pressure(nodes: &Value, findings: &mut Vec<Finding>) {
             tripped.add(format!("{}: {}", name(id, node), breakers.join(", ")));
         }
     }
-    let why =
-        "more bytes of requests were under way than a tenth of the heap; replicas are rejected last and then fail";
-    let mend = "smaller or fewer requests under way, more heap, or indexing_pressure.memory.limit";
+    let why = "the requests in flight exceeded a tenth of the heap; replicas are rejected last, and then fail";
+    let fix = "smaller or fewer requests in flight, more heap, or a higher indexing_pressure.memory.limit";
     rejecting
-        .tell(findings, finding("indexing_pressure", Confidence::Sure, "requests were rejected for memory", why, mend));
-    let why = "a tripped breaker fails whatever was being done, bulk requests too";
-    tripped.tell(findings, finding("breakers", Confidence::Likely, "circuit breakers have tripped", why, mend));
+        .tell(findings, finding("indexing_pressure", Confidence::Sure, "requests were rejected for memory", why, fix));
+    let why = "a tripped breaker fails the requests that run, bulk requests included";
+    tripped.tell(findings, finding("breakers", Confidence::Likely, "circuit breakers have tripped", why, fix));
 }
 
 fn files(nodes: &Value, findings: &mut Vec<Finding>) {
@@ -207,12 +206,12 @@ fn files(nodes: &Value, findings: &mut Vec<Finding>) {
             group.add(format!("{}: {open} open of {most}", name(id, node)));
         }
     }
-    let why = "every segment is several files; a node that runs out of them loses shards";
-    let mend = "raise nofile to 65535 or more (LimitNOFILE of the service, or ulimit -n)";
-    group.tell(findings, finding("open_files", Confidence::Sure, "the limit on open files is low", why, mend));
+    let why = "every segment has several files; a node without free file descriptors loses shards";
+    let fix = "raise nofile to 65535 or more (LimitNOFILE of the service, or ulimit -n)";
+    group.tell(findings, finding("open_files", Confidence::Sure, "the limit on open files is low", why, fix));
 }
 
-/// A pipeline that takes longer than this for a document costs more than indexing it, milliseconds.
+/// The time per document above which a pipeline costs more than indexing, milliseconds.
 const PIPELINE_MS: f64 = 0.5;
 
 fn pipelines(nodes: &Value, findings: &mut Vec<Finding>) {
@@ -233,12 +232,12 @@ fn pipelines(nodes: &Value, findings: &mut Vec<Finding>) {
             failing.add(format!("{pipeline}: {failed} of {count} documents"));
         }
     }
-    let why = "every document passes through it on the cluster's processors";
-    let mend = "do the work before loading, or give ingest nodes of their own";
-    slow.tell(findings, finding("pipeline_slow", Confidence::Likely, "an ingest pipeline is slow", why, mend));
+    let why = "every document passes through the pipeline on the cluster's processors";
+    let fix = "do the work before loading, or give ingest nodes of their own";
+    slow.tell(findings, finding("pipeline_slow", Confidence::Likely, "an ingest pipeline is slow", why, fix));
     let why = "a failing pipeline turns documents into dead letters";
-    let mend = "GET _ingest/pipeline/NAME/_simulate with one of the documents";
-    failing.tell(findings, finding("pipeline_failing", Confidence::Sure, "an ingest pipeline fails", why, mend));
+    let fix = "GET _ingest/pipeline/NAME/_simulate with one of the documents";
+    failing.tell(findings, finding("pipeline_failing", Confidence::Sure, "an ingest pipeline fails", why, fix));
 }
 
 fn under_way(answers: &Answers, findings: &mut Vec<Finding>) {
@@ -248,8 +247,8 @@ fn under_way(answers: &Answers, findings: &mut Vec<Finding>) {
         group.add(format!("{} shard {} ({}, {})", text("index"), text("shard"), text("type"), text("stage")));
     }
     let why = "copying shards takes disk and network bandwidth from indexing";
-    let mend = "wait until GET _cat/recovery?active_only is empty";
-    group.tell(findings, finding("recoveries", Confidence::Sure, "shards are being copied", why, mend));
+    let fix = "wait until GET _cat/recovery?active_only is empty";
+    group.tell(findings, finding("recoveries", Confidence::Sure, "shards are being copied", why, fix));
     let mut group = Group::default();
     for snapshot in answers.snapshots.as_array().into_iter().flatten() {
         group.add(format!(

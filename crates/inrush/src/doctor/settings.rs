@@ -1,4 +1,4 @@
-//! What indices are set to, and how their fields are mapped.
+//! Rules about the settings and mappings of indices.
 
 use inrush_cluster::api::disk::setting_bytes;
 use serde_json::Value;
@@ -6,9 +6,9 @@ use serde_json::Value;
 use super::ask::Answers;
 use super::{Confidence, Finding, Group, entries, finding, number, size};
 
-/// `index.mapping.total_fields.limit` where it is not set.
+/// The default of `index.mapping.total_fields.limit`.
 const FIELDS_LIMIT: f64 = 1000.0;
-/// A translog that is flushed before it has this size costs a commit every few seconds of a fast load.
+/// The least size of a translog at a flush. Below it, a fast load has a commit every few seconds.
 const TRANSLOG_MIN: f64 = (256u64 << 20) as f64;
 
 pub(super) fn judge(answers: &Answers, findings: &mut Vec<Finding>) {
@@ -68,42 +68,41 @@ pub(super) fn judge(answers: &Answers, findings: &mut Vec<Finding>) {
 fn tell(groups: [Group; 10], findings: &mut Vec<Finding>) {
     use Confidence::{Likely, Maybe, Sure};
     let [refresh_off, refresh_short, copies, lonely, lossy, translog, sorted, blocked, pipeline, merge_off] = groups;
-    let why = "new documents are not found, and one long refresh is to come; a loader that crashed may have left it";
-    let mend = r#"`inrush recover` if it was ours, else PUT INDEX/_settings {"index.refresh_interval":null}"#;
-    refresh_off.tell(findings, finding("refresh_off", Sure, "refreshing is switched off", why, mend));
+    let why =
+        "new documents are not searchable until one long refresh; a crashed loader may have left the setting behind";
+    let fix = r#"`inrush recover` if inrush set it, else PUT INDEX/_settings {"index.refresh_interval":null}"#;
+    refresh_off.tell(findings, finding("refresh_off", Sure, "refreshing is switched off", why, fix));
     let why = "each refresh makes a segment, and merging them competes with indexing";
-    let mend = r#"while loading: PUT INDEX/_settings {"index.refresh_interval":"30s"}"#;
+    let fix = r#"while loading: PUT INDEX/_settings {"index.refresh_interval":"30s"}"#;
     refresh_short
-        .tell(findings, finding("refresh_short", Likely, "the index is refreshed more than once a second", why, mend));
-    let why = "a copy needs a node of its own: the index stays yellow, and requests that wait for all copies hang";
-    let mend = r#"PUT INDEX/_settings {"index.number_of_replicas":N} with N below the number of nodes"#;
+        .tell(findings, finding("refresh_short", Likely, "the index is refreshed more than once a second", why, fix));
+    let why = "each copy needs a node of its own: the index stays yellow, and requests that wait for all copies hang";
+    let fix = r#"PUT INDEX/_settings {"index.number_of_replicas":N} with N below the number of nodes"#;
     copies.tell(
         findings,
-        finding("replicas_too_many", Sure, "more replicas are asked for than there are nodes", why, mend),
+        finding("replicas_too_many", Sure, "number_of_replicas is too high for the number of nodes", why, fix),
     );
-    let why = "good while loading, but a node that is lost takes the documents with it; a loader that crashed may have left it";
-    let mend = r#"after the load: PUT INDEX/_settings {"index.number_of_replicas":1}"#;
-    lonely.tell(findings, finding("replicas_none", Maybe, "there are no replicas", why, mend));
-    let why = "a node that crashes loses documents of the last seconds that it has acknowledged";
-    let mend = r#"PUT INDEX/_settings {"index.translog.durability":null}"#;
-    lossy.tell(findings, finding("translog_async", Sure, "acknowledged is not durable", why, mend));
-    let why = "a small translog is flushed, that is committed to disk, every few seconds";
-    let mend =
-        r#"PUT INDEX/_settings {"index.translog.flush_threshold_size":null} (512 MB, newer Elasticsearch 10 GB)"#;
-    translog.tell(findings, finding("translog_small", Likely, "the translog is flushed often", why, mend));
+    let why = "good while loading, but if a node is lost its documents are lost; a crashed loader may have left the setting behind";
+    let fix = r#"after the load: PUT INDEX/_settings {"index.number_of_replicas":1}"#;
+    lonely.tell(findings, finding("replicas_none", Maybe, "there are no replicas", why, fix));
+    let why = "a node that crashes loses acknowledged documents of the last seconds";
+    let fix = r#"PUT INDEX/_settings {"index.translog.durability":null}"#;
+    lossy.tell(findings, finding("translog_async", Sure, "acknowledged documents are not durable", why, fix));
+    let why = "a small translog is flushed (committed to disk) every few seconds";
+    let fix = r#"PUT INDEX/_settings {"index.translog.flush_threshold_size":null} (512 MB, newer Elasticsearch 10 GB)"#;
+    translog.tell(findings, finding("translog_small", Likely, "the translog is flushed often", why, fix));
     let why = "sorting every segment costs indexing 10 to 50 % (index sorting, in both products' guides)";
-    let mend = "only a new index can be without; keep it if searches need it";
-    sorted.tell(findings, finding("index_sorting", Likely, "the index keeps its documents sorted", why, mend));
+    let fix = "only a new index can drop it; keep it if searches need it";
+    sorted.tell(findings, finding("index_sorting", Likely, "the index keeps its documents sorted", why, fix));
     let why = "every document is refused";
-    let mend = r#"PUT INDEX/_settings with the setting null; after a flood stage free disk space first"#;
-    blocked.tell(findings, finding("blocked", Sure, "writes are blocked", why, mend));
-    let why = "every document passes through it, whatever the loader says";
-    let mend = "do the work before loading, or name the pipeline only where it is needed";
-    pipeline
-        .tell(findings, finding("pipeline_default", Maybe, "an ingest pipeline runs for every document", why, mend));
-    let why = "merges may take all of the disk; fine while loading on SSDs, and a loader that crashed may have left it";
-    let mend = r#"PUT INDEX/_settings {"index.merge.scheduler.auto_throttle":null}"#;
-    merge_off.tell(findings, finding("merge_throttling_off", Maybe, "merge throttling is switched off", why, mend));
+    let fix = r#"PUT INDEX/_settings with the setting null; after a flood stage free disk space first"#;
+    blocked.tell(findings, finding("blocked", Sure, "writes are blocked", why, fix));
+    let why = "every document passes through the pipeline, whatever options the loader has";
+    let fix = "do the work before loading, or name the pipeline only in the loads that need it";
+    pipeline.tell(findings, finding("pipeline_default", Maybe, "an ingest pipeline runs for every document", why, fix));
+    let why = "merges may use the whole bandwidth of the disk; fine while loading on SSDs, but a crashed loader may have left the setting behind";
+    let fix = r#"PUT INDEX/_settings {"index.merge.scheduler.auto_throttle":null}"#;
+    merge_off.tell(findings, finding("merge_throttling_off", Maybe, "merge throttling is switched off", why, fix));
 }
 
 fn fields(answers: &Answers, findings: &mut Vec<Finding>) {
@@ -120,15 +119,15 @@ fn fields(answers: &Answers, findings: &mut Vec<Finding>) {
             group.add(format!("{index}: {fields} fields of {limit} ({state} of mapping)"));
         }
     }
-    let why = "every new field is a change of the cluster state that all nodes have to learn; at the limit documents are refused";
-    let mend = "map what you search, and the rest as one flattened (flat_object) or non-indexed object; dynamic: false";
+    let why = "every new field changes the cluster state of all nodes; at the limit documents are refused";
+    let fix = "map the fields that you search, and the rest as one flattened (flat_object) or non-indexed object; set dynamic: false";
     group.tell(
         findings,
-        finding("mapping_explosion", Confidence::Likely, "there are nearly as many fields as allowed", why, mend),
+        finding("mapping_explosion", Confidence::Likely, "the number of fields is near the limit", why, fix),
     );
 }
 
-/// Fields as the servers count them: objects and multi-fields too.
+/// Counts fields as the servers do, including objects and multi-fields.
 fn count_fields(mapping: &Value) -> usize {
     ["properties", "fields"]
         .into_iter()

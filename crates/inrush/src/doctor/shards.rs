@@ -1,4 +1,4 @@
-//! How shards are cut and where they lie.
+//! Rules about the sizes and places of shards.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,19 +7,21 @@ use serde_json::Value;
 use super::ask::Answers;
 use super::{Confidence, Finding, Group, at, entries, finding, number, size};
 
-/// Both products advise shards of 10 to 50 GB ("Size your shards", "Choosing the number of shards").
+/// Both products advise shards of 10 to 50 GB ("Size your shards", "Choosing the number of
+/// shards").
 const SHARD_MAX: f64 = (50u64 << 30) as f64;
-/// Several shards that are smaller than this were cut too small.
+/// The size below which several shards are too small.
 const SHARD_MIN: f64 = (1u64 << 30) as f64;
-/// Segments of one shard. Tiered merging keeps about 10 of each size class, so that even a large shard has some dozens.
+/// The most segments of one shard. Tiered merging keeps about 10 of each size class, so that even a
+/// large shard has some dozens.
 const SEGMENTS_MAX: f64 = 100.0;
-/// The busiest shard against the mean.
+/// The largest ratio of the fullest shard to the mean.
 const SKEW: f64 = 1.5;
-/// Below this many documents a shard, skew and deletions mean nothing.
+/// The least number of documents per shard for which skew and deletions matter.
 const DOCS_MIN: f64 = 100_000.0;
-/// Deleted documents as a part of all.
+/// The largest part of deleted documents.
 const DELETED_PART: f64 = 0.3;
-/// Throttled time as a part of merging time.
+/// The largest part of merging time that is throttled.
 const THROTTLED_PART: f64 = 0.2;
 
 struct Primary<'a> {
@@ -75,15 +77,15 @@ fn sizes(primaries: &BTreeMap<&str, Vec<Primary<'_>>>, findings: &mut Vec<Findin
         }
     }
     let why = "a large shard merges large segments, is slow to move and to recover, and only one node can write it";
-    let mend = "more primaries (option `shards=N` on a new index, or POST INDEX/_split), or a rollover";
-    large.tell(findings, finding("shards_large", Confidence::Likely, "shards are larger than 50 GB", why, mend));
+    let fix = "more primaries (option `shards=N` on a new index, or POST INDEX/_split), or a rollover";
+    large.tell(findings, finding("shards_large", Confidence::Likely, "shards are larger than 50 GB", why, fix));
     let why =
         "every request is cut into a part for each shard, and each part costs a task, a translog write and a refresh";
-    let mend = "fewer primaries: load into a new index with option `shards=1`, or POST INDEX/_shrink";
-    small.tell(findings, finding("shards_small", Confidence::Maybe, "shards are many and small", why, mend));
+    let fix = "fewer primaries: load into a new index with option `shards=1`, or POST INDEX/_shrink";
+    small.tell(findings, finding("shards_small", Confidence::Maybe, "shards are many and small", why, fix));
     let why = "thousands of tiny segments come from too many writers or too frequent refreshes, and merging them costs more than indexing";
-    let mend = "a longer refresh_interval while loading, fewer and larger requests; afterwards POST INDEX/_forcemerge";
-    segments.tell(findings, finding("segments", Confidence::Likely, "shards have very many segments", why, mend));
+    let fix = "a longer refresh_interval while loading, fewer and larger requests; afterwards POST INDEX/_forcemerge";
+    segments.tell(findings, finding("segments", Confidence::Likely, "shards have very many segments", why, fix));
 }
 
 fn places(primaries: &BTreeMap<&str, Vec<Primary<'_>>>, data_nodes: usize, findings: &mut Vec<Finding>) {
@@ -103,21 +105,21 @@ fn places(primaries: &BTreeMap<&str, Vec<Primary<'_>>>, data_nodes: usize, findi
             single.add(format!("{index}: one primary of {}, {data_nodes} data nodes", size(shards[0].bytes)));
         }
     }
-    let why = "one node does all the indexing while the others watch";
-    let mend = "POST _cluster/reroute moves a primary; index.routing.allocation.total_shards_per_node keeps them apart";
+    let why = "one node does all the indexing while the other nodes are idle";
+    let fix = "POST _cluster/reroute moves a primary; index.routing.allocation.total_shards_per_node keeps them apart";
     crowded
-        .tell(findings, finding("primaries_on_one_node", Confidence::Sure, "one node holds all primaries", why, mend));
+        .tell(findings, finding("primaries_on_one_node", Confidence::Sure, "one node holds all primaries", why, fix));
     let why = "the fullest shard sets the pace of every request";
-    let mend = "a routing value with more different values, or no routing at all";
+    let fix = "a routing value with more different values, or no routing at all";
     skewed.tell(
         findings,
-        finding("routing_skew", Confidence::Likely, "documents are unevenly spread over shards", why, mend),
+        finding("routing_skew", Confidence::Likely, "documents are unevenly spread over shards", why, fix),
     );
-    let why = "a shard is written by one node only";
-    let mend = "as many primaries as nodes should write (option `shards=N` on a new index)";
+    let why = "only one node writes a shard";
+    let fix = "as many primaries as nodes should write (option `shards=N` on a new index)";
     single.tell(
         findings,
-        finding("one_shard", Confidence::Maybe, "a large index has one shard on a cluster of several nodes", why, mend),
+        finding("one_shard", Confidence::Maybe, "a large index has one shard on a cluster of several nodes", why, fix),
     );
 }
 
@@ -133,8 +135,8 @@ fn count(nodes: &BTreeMap<&str, f64>, settings: &Value, findings: &mut Vec<Findi
         }
     }
     let why = "every shard costs heap and a share of the cluster state; at the limit no index can be created any more";
-    let mend = "delete or shrink old indices";
-    group.tell(findings, finding("shards_per_node", Confidence::Sure, "nodes hold very many shards", why, mend));
+    let fix = "delete or shrink old indices";
+    group.tell(findings, finding("shards_per_node", Confidence::Sure, "nodes hold very many shards", why, fix));
 }
 
 fn contents(stats: &Value, findings: &mut Vec<Finding>) {
@@ -144,7 +146,7 @@ fn contents(stats: &Value, findings: &mut Vec<Finding>) {
         let get = |key: &str| at(stats, &format!("/primaries/{key}")).unwrap_or(0.0);
         let (gone, there) = (get("docs/deleted"), get("docs/count"));
         if gone > DOCS_MIN && gone / (gone + there) > DELETED_PART {
-            deleted.add(format!("{index}: {gone} deleted beside {there} live documents"));
+            deleted.add(format!("{index}: {gone} deleted and {there} live documents"));
         }
         let (waited, merged) = (get("merges/total_throttled_time_in_millis"), get("merges/total_time_in_millis"));
         if merged > 10_000.0 && waited / merged > THROTTLED_PART {
@@ -158,24 +160,24 @@ fn contents(stats: &Value, findings: &mut Vec<Finding>) {
             refreshed.add(format!("{index}: {refreshes} refreshes for {indexed} documents"));
         }
     }
-    let why = "updates in place write every document again and leave the old one to be merged away";
-    let mend = "compute final documents first and load each once; POST INDEX/_forcemerge?only_expunge_deletes=true reclaims space";
+    let why = "each update writes the document again, and merges have to remove the old one";
+    let fix = "compute final documents first and load each once; POST INDEX/_forcemerge?only_expunge_deletes=true reclaims space";
     deleted.tell(
         findings,
-        finding("deleted_documents", Confidence::Likely, "many documents were overwritten or deleted", why, mend),
+        finding("deleted_documents", Confidence::Likely, "many documents were overwritten or deleted", why, fix),
     );
-    let why = "merges are held back to spare the disk, and unmerged segments pile up";
-    let mend = r#"on SSDs, while loading: PUT INDEX/_settings {"index.merge.scheduler.auto_throttle":false}"#;
-    throttled.tell(findings, finding("merges_throttled", Confidence::Likely, "merges are throttled", why, mend));
-    let why = "merging is so far behind that indexing was cut to one thread";
-    let mend = "fewer refreshes, larger requests, faster disks, or more nodes";
-    stopped.tell(findings, finding("indexing_throttled", Confidence::Sure, "the server throttled indexing", why, mend));
-    let why = "each refresh makes a segment; a handful of documents in each is work for the merges";
-    let mend =
+    let why = "the server limits the speed of merges to spare the disk, so unmerged segments pile up";
+    let fix = r#"on SSDs, while loading: PUT INDEX/_settings {"index.merge.scheduler.auto_throttle":false}"#;
+    throttled.tell(findings, finding("merges_throttled", Confidence::Likely, "merges are throttled", why, fix));
+    let why = "merges were so far behind that the server limited indexing to one thread";
+    let fix = "fewer refreshes, larger requests, faster disks, or more nodes";
+    stopped.tell(findings, finding("indexing_throttled", Confidence::Sure, "the server throttled indexing", why, fix));
+    let why = "each refresh makes a segment, and many small segments cost merges";
+    let fix =
         "no refresh after every batch (refresh=true or a client's option), and a longer refresh_interval while loading";
     refreshed.tell(
         findings,
-        finding("refreshes", Confidence::Likely, "the index is refreshed for every few documents", why, mend),
+        finding("refreshes", Confidence::Likely, "the index is refreshed for every few documents", why, fix),
     );
 }
 

@@ -1,4 +1,4 @@
-//! The options of a bake, and what of a load's options it takes.
+//! The options of a bake, and the options of a load that it uses.
 
 use std::path::PathBuf;
 
@@ -10,99 +10,105 @@ use crate::options::{
 use inrush_bake::{BakeConfig, BakeError, Baker, BuilderConfig, Layout, OpenSource, Place};
 use inrush_load::LoadError;
 
-/// Enough for a warm server to show its pace.
+/// The default sample, which is enough for a warm server to reach its speed.
 const SAMPLE_BYTES: usize = 32 << 20;
 
 crate::option_choices! { Layout {
-    "cluster" => Layout::Cluster, "they are one cluster that holds the index";
-    "alias" => Layout::Alias, "an index each, NAME-1 and on, behind the alias NAME";
-    "stitched" => Layout::Stitched, "a shard each of one index; needs option `id`";
+    "cluster" => Layout::Cluster, "the builders form one cluster, which holds the index";
+    "alias" => Layout::Alias, "each builder makes an index, NAME-1 and on, behind the alias NAME";
+    "stitched" => Layout::Stitched, "each builder makes one shard of one index; needs option `id`";
 } }
 
 crate::options! {
     /// The options of a bake besides those of a load.
     pub struct BakeOptions in BakeBuilder.bake, "Bake" {
-        /// Folder of a file system that this machine and all nodes of the target have at the same path, below
-        /// the nodes' path.repo. A folder of its own is made there, and deleted at the end
+        /// Folder of a file system that this machine and all nodes of the target have at the same
+        /// path, below the nodes' path.repo. The bake creates a subfolder and deletes it at the end
         repository_path: Option<Folder> = "DIR", conflicts(&["repository"]);
-        /// Instead of a folder: a repository of the target, of whose place and type one is made for this bake.
-        /// Its contents are not touched. Other types than fs need the server's plugin on the builder, too
-        /// (option `builder_home`)
+        /// Instead of a folder: a repository of the target. The bake creates a repository of the
+        /// same type and place, and does not touch the contents. Types other than fs also need the
+        /// server's plugin on the builder (option `builder_home`)
         repository: Option<String> = "NAME";
-        /// A data stream of the target that the index becomes a part of at the end, behind the one that is
-        /// written to; option `index` is its name by itself, one that no template makes data streams of.
-        /// Elasticsearch 7.16 and newer
+        /// A data stream of the target to which the index is attached at the end, behind the write
+        /// index. Option `index` is the index's own name, for which no template creates data
+        /// streams. Elasticsearch 7.16 and newer
         data_stream: Option<String> = "NAME";
-        /// Lift the target's throttles for the restore; written down first, and put back. Otherwise they stay
+        /// Remove the target's throttles during the restore. They are recorded first, and restored
+        /// afterwards. By default they stay
         unthrottle: bool, server("indices.recovery.max_bytes_per_sec");
-        /// Take away what was built when the bake fails or is interrupted, too. Otherwise it stays, and
-        /// option `resume` continues with it
+        /// Delete the built data also if the bake fails or is interrupted. By default they are
+        /// kept, and option `resume` continues with them
         no_resume: bool, conflicts(&["resume"]);
-        /// Bake nothing, and say what the index would cost by a load and by a bake: a sample is loaded into a
-        /// builder twice, written to the repository and restored on the builder. The target is only looked at
+        /// Do not bake, but estimate the cost of a load and of a bake: a sample is loaded into a
+        /// builder twice, written to the repository and restored on the builder. The target is only
+        /// read
         estimate: bool;
-        /// With option `estimate`: the size of the part of the source that is the sample
+        /// With option `estimate`: the size of the sample
         sample: Option<ByteSize> = "SIZE", default("32MiB");
-        /// How many servers build at once on this machine, each with a heap of its own
+        /// Number of servers that build at once on this machine, each with a heap of its own
         builders: Option<Whole<1, 64>> = "N", default("1");
-        /// What several builders build
+        /// The parts that several builders build
         layout: Option<Layout> = "LAYOUT", default("cluster");
-        /// Instead of starting one: a server to build with that runs already and that nothing else uses, on
-        /// this machine or another, without security; its path.repo holds the folder of the repository.
-        /// Repeated or separated by commas for several builders. It is left running, without what was built
+        /// A running server to build with, on this machine or another, without security, which no
+        /// other program uses; its path.repo has to contain the folder of the repository. Repeated
+        /// or separated by commas for several builders. It keeps running, without the built index.
+        /// By default a server is started
         builder: Vec<String> = "URL", delimited();
-        /// Version of the builder: not newer than the oldest node of the target, with the same major version
-        /// of Lucene
+        /// Version of the builder: not newer than the oldest node of the target, with the same
+        /// major version of Lucene
         builder_version: Option<String> = "VERSION",
-            default("the target's, else the newest one on this machine that fits");
-        /// An unpacked server to build with, with the plugins that the mapping and the repository need, and
-        /// their secrets in its keystore; its settings file is not read
+            default("the target's, else the newest compatible one on this machine");
+        /// An unpacked server to build with, with the plugins that the mapping and the repository
+        /// need, and their secrets in its keystore; its settings file is not read
         builder_home: Option<Folder> = "DIR", default("one that is fetched, without plugins");
-        /// A setting of the builder, as in opensearch.yml or elasticsearch.yml: what a plugin needs, such as
-        /// s3.client.default.region=eu-west-1. No secrets here, they belong into its keystore. Repeatable
+        /// A setting of the builder, as in opensearch.yml or elasticsearch.yml, such as
+        /// s3.client.default.region=eu-west-1 for a plugin; repeatable. Secrets are not allowed:
+        /// they belong into the builder's keystore
         builder_setting: Vec<Pair> = "NAME=VALUE";
         /// Java heap of the builder
         builder_heap: Option<HeapSize> = "SIZE", default("2g");
         /// Folder for the builder's data
-        builder_data: Option<Folder> = "DIR", default("where local nodes are kept");
-        /// Java to run the builder with, a folder with bin/java
+        builder_data: Option<Folder> = "DIR", default("the folder of local nodes");
+        /// Java to run the builder with: a folder with bin/java
         java_home: Option<Folder> = "DIR", default("JAVA_HOME, PATH, /usr/lib/jvm");
     }
 }
 
-/// A bake whose options are checked; nothing was changed yet.
+/// A bake whose options are checked. Nothing was changed yet.
 pub struct BakePlan {
     /// The configuration.
     pub config: BakeConfig,
     /// Opens the sources.
     pub sources: OpenSource,
-    /// What was chosen, and why, in sentences for the user.
+    /// Automatic choices and their reasons, in sentences for the user.
     pub notes: Vec<String>,
-    /// Bytes of a sample, where only the costs are to be estimated.
+    /// Bytes of a sample, if only the costs are estimated.
     pub estimate: Option<usize>,
 }
 
 impl BakeOptions {
-    /// Checks the options of a bake and of its load, and opens the sources. Nothing is changed by it. Has to
-    /// be called in a tokio runtime.
+    /// Checks the options of a bake and of its load, and opens the sources. Nothing is changed.
+    /// Must be called in a tokio runtime.
     ///
     /// # Errors
     /// As [`LoadOptions::resolve`].
     pub async fn resolve(self, load: LoadOptions, environment: &Environment) -> Result<BakePlan, BakeError> {
         self.check(&load).map_err(LoadError::from)?;
         let LoadPlan { config, source, reopen, local, model, confirmations, notes } = load.resolve(environment).await?;
-        // A bake deletes no index and changes no replicas, which the check of its configuration says; and it
-        // reads no index, so there is none to be like.
+        // A bake deletes no index and changes no replicas, which the check of its configuration
+        // ensures. It reads no index, so there is no model index.
         drop((source, model, confirmations));
         let mut config = config;
         match local {
             Some(LocalNode { url: Some(url) }) => config.to = vec![url],
-            // It shares a folder with the builder only if it was started with it.
+            // A local node shares a folder with the builder only if it was started with it.
             Some(LocalNode { url: None }) => return Err(no_local_node().into()),
             None => {}
         }
         let sources = reopen.ok_or_else(|| {
-            LoadError::from(OptionError::conflict("the sources cannot be read again, and a bake may have to"))
+            LoadError::from(OptionError::conflict(
+                "the sources can be read only once, but a bake may have to read them again",
+            ))
         })?;
         let estimate = self.estimate.then(|| self.sample.map_or(SAMPLE_BYTES, ByteSize::as_usize));
         let config = self.config(config).map_err(LoadError::from)?;
@@ -113,19 +119,19 @@ impl BakeOptions {
     fn check(&self, load: &LoadOptions) -> Result<(), OptionError> {
         for info in self.given() {
             if let Some(other) = info.conflicts.iter().find(|other| self.is_given(other) || load.is_given(other)) {
-                let message = format!("option `{}` and option `{other}` are given, and exclude each other", info.name);
+                let message = format!("option `{}` and option `{other}` exclude each other", info.name);
                 return Err(OptionError::conflict(message).of(info.name).hint("leave one of them out"));
             }
         }
         refuse_unused(load)?;
         if self.sample.is_some() && !self.estimate {
-            return Err(OptionError::conflict("option `sample` means nothing without option `estimate`").of("sample"));
+            return Err(OptionError::conflict("option `sample` needs option `estimate`").of("sample"));
         }
         let builders = self.builders.map_or(self.builder.len() as u32, Whole::get);
         if self.layout.is_some() && builders <= 1 {
-            return Err(OptionError::conflict("option `layout` says what several builders build")
+            return Err(OptionError::conflict("option `layout` needs several builders")
                 .of("layout")
-                .hint("say how many with option `builders=N`"));
+                .hint("give their number with option `builders=N`"));
         }
         Ok(())
     }
@@ -182,17 +188,14 @@ impl BakeOptions {
 }
 
 fn no_local_node() -> LoadError {
-    OptionError::new(
-        OptionErrorKind::Missing,
-        "the local node does not run, and no other cluster is given with option `to`",
-    )
-    .of("to")
-    .hint("name the cluster with option `to=URL`, or start the node with `inrush node start`")
-    .into()
+    OptionError::new(OptionErrorKind::Missing, "the local node does not run, and option `to` is not given")
+        .of("to")
+        .hint("name the cluster with option `to=URL`, or start the node with `inrush node start`")
+        .into()
 }
 
-/// Refuses the options of a load that a bake has no use for. Each group is named here, so that a new one does
-/// not compile before it is handled.
+/// Refuses the options of a load that a bake does not use. Each group is listed here, so that a new
+/// one does not compile before it is handled.
 fn refuse_unused(load: &LoadOptions) -> Result<(), OptionError> {
     let LoadOptions {
         source: _,
@@ -202,8 +205,8 @@ fn refuse_unused(load: &LoadOptions) -> Result<(), OptionError> {
         index_source,
         source_login,
         target,
-        // They go into the configuration of the load into the builder or of the end on the target, or are
-        // refused there by [`BakeConfig::check`].
+        // These go into the configuration of the load into the builder or of the end on the target,
+        // or [`BakeConfig::check`] refuses them.
         login: _,
         sizes: _,
         errors: _,
@@ -215,7 +218,7 @@ fn refuse_unused(load: &LoadOptions) -> Result<(), OptionError> {
         given.next().map(|info| info.name)
     };
     let refused = [
-        (first(Box::new(database.given())), "a bake reads files, and no database", "load it with `inrush load`"),
+        (first(Box::new(database.given())), "a bake does not read databases", "load it with `inrush load`"),
         (
             first(Box::new(query.given())),
             "a bake reads files as they are",
@@ -223,28 +226,28 @@ fn refuse_unused(load: &LoadOptions) -> Result<(), OptionError> {
         ),
         (
             first(Box::new(index_source.given().chain(source_login.given()))),
-            "a bake reads files, and no index of a cluster",
-            "copy that with `inrush load`",
+            "a bake does not read an index of a cluster",
+            "copy the index with `inrush load`",
         ),
         (
             target.under_policy.then_some("under_policy"),
-            "a bake makes a new index, which no policy keeps documents out of",
+            "a bake makes a new index, to which no policy applies",
             "leave it out",
         ),
     ];
     if let Some((name, why, hint)) = refused.into_iter().find_map(|(name, why, hint)| Some((name?, why, hint))) {
-        return Err(OptionError::conflict(format!("option `{name}` is given, and {why}")).of(name).hint(hint));
+        return Err(OptionError::conflict(format!("option `{name}` is given, but {why}")).of(name).hint(hint));
     }
     if load.reads_index()? {
-        return Err(OptionError::conflict("the source is an index, and a bake reads files")
+        return Err(OptionError::conflict("the source is an index, but a bake reads files")
             .of("sources")
             .hint("load it with `inrush load`"));
     }
     Ok(())
 }
 
-/// Names the options of the target, each of which a bake takes or [`BakeConfig::check`] refuses.
-/// `leave_settings` holds without doing anything: a bake changes no setting of an index that is in use.
+/// Lists the options of the target, each of which a bake uses or [`BakeConfig::check`] refuses.
+/// `leave_settings` has no effect: a bake changes no setting of an index in use.
 fn used(target: &TargetOptions) {
     let TargetOptions {
         index: _,
@@ -364,10 +367,10 @@ mod tests {
     #[test]
     fn options_of_a_load_that_mean_nothing_are_refused() {
         for (name, value, expected) in [
-            ("db_table", "t", "no database"),
+            ("db_table", "t", "does not read databases"),
             ("sql", "SELECT 1", "reads files as they are"),
-            ("query", "{}", "no index of a cluster"),
-            ("from_user", "u", "no index of a cluster"),
+            ("query", "{}", "does not read an index of a cluster"),
+            ("from_user", "u", "does not read an index of a cluster"),
         ] {
             let mut load = LoadOptions::default();
             load.give(name, value).unwrap();

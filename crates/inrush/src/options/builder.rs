@@ -1,4 +1,4 @@
-//! The options of a load, set by a program.
+//! The builder that sets the options of a load in a program.
 
 use super::Loader;
 use crate::options::{Environment, LoadOptions, LoadPlan, OptionError};
@@ -7,8 +7,8 @@ use inrush_load::LoadError;
 use inrush_load::Report;
 use inrush_load::observe::{Observer, ObserverSet};
 
-/// Sets the options of a load: there is one setter for each option of the command line, and its value is
-/// given as itself or as the text that a command line has. Setters of lists can be called several times.
+/// Sets the options of a load. There is one setter for each option of the command line. A setter takes
+/// the value, or the text that the command line accepts. Setters of lists can be called several times.
 ///
 /// ```no_run
 /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
@@ -40,24 +40,26 @@ pub struct LoaderBuilder {
     credentials: Option<Credentials>,
     tls: Option<TlsOptions>,
     observers: ObserverSet,
-    /// The first value that could not be read.
+    /// The first value that could not be parsed.
     problem: Option<OptionError>,
 }
 
 impl LoaderBuilder {
-    /// Begins with these options.
+    /// A builder with these options.
     pub fn with_options(options: LoadOptions) -> Self {
         LoaderBuilder { options, ..LoaderBuilder::default() }
     }
 
-    /// How to log in to the cluster, instead of the options for it. Default: as they say, or not at all.
+    /// The credentials for the cluster, instead of the options for them. Default: those of the
+    /// options, or none.
     #[must_use]
     pub fn credentials(mut self, credentials: Credentials) -> Self {
         self.credentials = Some(credentials);
         self
     }
 
-    /// Certificates, instead of the options for them. Default: as they say, or the system's roots.
+    /// Certificates, instead of the options for them. Default: those of the options, or the
+    /// system's roots.
     #[must_use]
     pub fn tls(mut self, tls: TlsOptions) -> Self {
         self.tls = Some(tls);
@@ -72,7 +74,7 @@ impl LoaderBuilder {
         self
     }
 
-    /// Keeps a value that could not be read, for the end.
+    /// Keeps the error of a value that could not be parsed, for the end.
     pub(crate) fn refuse(&mut self, option: &'static str, problem: String) {
         self.problem.get_or_insert_with(|| OptionError::value(option, problem));
     }
@@ -80,7 +82,7 @@ impl LoaderBuilder {
     /// The options that were set.
     ///
     /// # Errors
-    /// The first value that could not be read.
+    /// The first value that could not be parsed.
     pub fn options(self) -> Result<LoadOptions, OptionError> {
         match self.problem {
             None => Ok(self.options),
@@ -88,11 +90,12 @@ impl LoaderBuilder {
         }
     }
 
-    /// A loader for a source that the program has. Nothing of the environment has a part in it: without the
-    /// option `state` no checkpoints are kept.
+    /// A loader for a source of the program. It uses nothing of the environment: without the option
+    /// `state` no checkpoints are kept.
     ///
     /// # Errors
-    /// [`LoadError::Usage`] for options that are missing, do not fit together, or are about sources.
+    /// [`LoadError::Usage`] for options that are missing, contradict each other, or are about
+    /// sources.
     pub fn build(self) -> Result<Loader, LoadError> {
         let (credentials, tls) = (self.credentials.clone(), self.tls.clone());
         let observers = self.observers.clone();
@@ -119,8 +122,8 @@ impl LoaderBuilder {
     /// Loads the sources that the options name, to their end, with the environment of this process.
     ///
     /// # Errors
-    /// [`LoadError`] where the load cannot begin, or has to be confirmed with the option `yes`. Whatever
-    /// happens later is in the report.
+    /// [`LoadError`] if the load cannot begin, or needs a confirmation with the option `yes`. The
+    /// report has all later errors.
     pub async fn run(self) -> Result<Report, LoadError> {
         let observers = self.observers.clone();
         let (loader, source) = self.plan(&Environment::of_process()).await?.loader().await?;

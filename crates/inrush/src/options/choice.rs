@@ -39,16 +39,16 @@ macro_rules! option_choices {
     (@alias) => { None };
 }
 
-/// What was expected instead of a word that is none of the choices.
+/// The error for a word that is not one of the choices.
 #[doc(hidden)]
 pub fn expected(value: &ValueInfo) -> String {
     format!("expected {}", words(value.choices))
 }
 
-/// What is chosen by the engine itself unless a value is given.
+/// A value that the engine chooses unless the user gives one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OrAuto<T> {
-    /// By the engine.
+    /// The engine chooses.
     Auto,
     /// This one.
     This(T),
@@ -64,7 +64,7 @@ impl<T> OrAuto<T> {
     }
 }
 
-/// Where a mapping comes from.
+/// The origin of a mapping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MapFrom {
     /// The documents.
@@ -77,7 +77,7 @@ option_choices! { MapFrom {
 
 option_choices! { Action {
     "index" => Action::Index, "add the document, or replace the one with its id";
-    "create" => Action::Create, "add the document; where its id exists, that is a conflict";
+    "create" => Action::Create, "add the document; an existing id is a conflict";
     "update" => Action::Update, "merge the document into the one with its id";
     "upsert" => Action::Upsert, "merge the document into the one with its id, or add it";
     "delete" => Action::Delete, "remove the document with this id";
@@ -85,53 +85,53 @@ option_choices! { Action {
 
 option_choices! { IdFrom {
     "position" => IdFrom::Position, "the name of the source as given, and the number of the document in it";
-    "content" => IdFrom::Content, "the bytes of the document; equal documents stay as many as they are; takes about 20 to 40 bytes of memory for each different document";
+    "content" => IdFrom::Content, "the bytes of the document; equal documents get different ids; takes about 20 to 40 bytes of memory for each different document";
 } }
 
 option_choices! { Durability {
-    "request" => Durability::Request, "a document is in when the cluster acknowledges it";
-    "async" => Durability::Async, "the cluster acknowledges before it syncs its translog, and a document is in when a later flush has made it durable on all copies; documents that a node loses before are sent again, and half of option `memory` is for documents that wait for a flush";
+    "request" => Durability::Request, "a document counts when the cluster acknowledges it";
+    "async" => Durability::Async, "the cluster acknowledges before it syncs its translog, and a document counts when a later flush has made it durable on all copies; documents that a node loses before are sent again, and half of option `memory` holds documents that wait for a flush";
 } }
 
 option_choices! { Mixed {
-    "widen" => Mixed::Widen, "numbers and texts become keywords; of objects and values the more frequent kind is taken, and the other refused";
-    "keep" => Mixed::Keep, "no document is refused: a field of objects and values is kept, and not searchable";
-    "ignore" => Mixed::Ignore, "as keep; a number, date, address or point stays one where most values are, and the others are not searchable";
+    "widen" => Mixed::Widen, "numbers and texts become keywords; of objects and values the more frequent kind is indexed, and the other rejected";
+    "keep" => Mixed::Keep, "no document is rejected: a field of objects and values is kept, but not searchable";
+    "ignore" => Mixed::Ignore, "as keep; the field is a number, date, address or point if most values are, and other values are not searchable";
 } }
 
 option_choices! { OrAuto<Encoding> {
-    "auto" => OrAuto::Auto, "begin with json, compare both during the load, and take smile where it is clearly faster";
+    "auto" => OrAuto::Auto, "start with json, compare both during the load, and use smile if it is clearly faster";
     "json" => OrAuto::This(Encoding::Json), "NDJSON";
-    "smile" => OrAuto::This(Encoding::Smile), "binary JSON; the cluster keeps it as it comes, and transcodes it whenever a document is read; a cluster that does not take it gets JSON";
+    "smile" => OrAuto::This(Encoding::Smile), "binary JSON; the cluster stores it as it is, and transcodes it for each read of a document; a cluster that does not accept it gets JSON";
 } }
 
 option_choices! { BulkRouting {
-    "auto" => BulkRouting::Auto, "group documents with ids by shard where option `to` names several nodes with primary shards; nothing else is stored with them";
+    "auto" => BulkRouting::Auto, "group documents with ids by shard if option `to` names several nodes with primary shards; stores nothing else with the documents";
     "spread" => BulkRouting::Spread, "each request goes to all shards";
-    "one-shard" => BulkRouting::OneShard, "group documents with ids or routing values by shard; documents without get a routing value for the whole request, which stays stored with them";
+    "one-shard" => BulkRouting::OneShard, "group documents with ids or routing values by shard; other documents get a routing value for the whole request, which is stored with them";
 } }
 
 option_choices! { Replies {
-    "items" => Replies::Items, "one reply entry a document";
-    "summary" => Replies::Summary, "only whether there were errors, which costs less";
+    "items" => Replies::Items, "one reply entry per document";
+    "summary" => Replies::Summary, "only whether there were errors, which is cheaper";
 } }
 
 option_choices! { OnConflict {
-    "fail" => OnConflict::Fail, "a dead letter";
-    "skip" => OnConflict::Skip, "counted, and fine";
-    "compare" => OnConflict::Compare, "fine if the index has the same content, else a dead letter";
+    "fail" => OnConflict::Fail, "it is a dead letter";
+    "skip" => OnConflict::Skip, "it is counted, and not an error";
+    "compare" => OnConflict::Compare, "it is not an error if the index has the same content, else a dead letter";
 } }
 
 option_choices! { WaitFor {
     "searchable" => WaitFor::Searchable, "refreshed: searches find all documents";
-    "green" => WaitFor::Green, "besides, all copies of its shards are in use";
-    "replicated" => WaitFor::Replicated, "besides, all copies have all documents";
+    "green" => WaitFor::Green, "also all copies of its shards are in use";
+    "replicated" => WaitFor::Replicated, "also all copies have all documents";
 } }
 
 option_choices! { OldWrites {
-    "report" => OldWrites::Report, "they are counted, and the first ids named";
-    "block" => OldWrites::Block, "they are refused from the beginning until the swap (index.blocks.write, put back whatever happens, after a crash by `inrush recover`)";
-    "catch-up" => OldWrites::CatchUp, "documents that were written are copied to the new index at the end, by id: only right where both indices hold the same documents under the same ids, and deletions are not seen";
+    "report" => OldWrites::Report, "they are counted, and the first ids reported";
+    "block" => OldWrites::Block, "they are refused until the swap (index.blocks.write, which is always put back, after a crash by `inrush recover`)";
+    "catch-up" => OldWrites::CatchUp, "the written documents are copied to the new index at the end, by id: correct only if both indices hold the same documents under the same ids; deletions are not seen";
 } }
 
 option_choices! { Service {
@@ -141,27 +141,27 @@ option_choices! { Service {
 
 option_choices! { Timestamps {
     "iso" => Timestamps::Iso, "text, as in 2024-01-31T10:00:00.123Z";
-    "epoch-millis" => Timestamps::EpochMillis, "milliseconds since 1970, a number: less work for the cluster; needs a mapping that says that the field is a date; values that are no whole milliseconds are written as iso";
+    "epoch-millis" => Timestamps::EpochMillis, "milliseconds since 1970, a number: less work for the cluster; needs a mapping with a date field; values that are not whole milliseconds are written as iso";
 } }
 
 option_choices! { LogFormat {
     "combined" => LogFormat::Combined, "the format `combined` of Apache and nginx";
-    "common" => LogFormat::Common, "the same without referrer and agent";
+    "common" => LogFormat::Common, "the same format without referrer and agent";
 } }
 
 option_choices! { Format {
-    "ndjson" => Format::Ndjson, "one JSON object a line";
+    "ndjson" => Format::Ndjson, "one JSON object per line";
     "csv" => Format::Csv, "cells separated by commas, or by option `separator`";
     "tsv" => Format::Tsv, "cells separated by tabs";
     "text" => Format::Text, "each line is a document with one field, option `field`";
-    "json" | "json-array" => Format::Json, "JSON values, one after another: each is a document, over any lines; of an array, each element is";
-    "hits" => Format::Hits, "the same values, which are search hits: of the reply to a search (with option `records=hits.hits`), or as elasticdump writes them; the document is `_source`, its id `_id`";
+    "json" | "json-array" => Format::Json, "JSON values, one after another, over any number of lines: each value is a document, and each element of an array";
+    "hits" => Format::Hits, "search hits as JSON values: of the reply to a search (with option `records=hits.hits`), or as elasticdump writes them; the document is `_source`, its id `_id`";
     "parquet" => Format::Parquet, "Parquet";
     "arrow" => Format::Arrow, "Arrow IPC, stream or file, also Feather V2";
     "avro" => Format::Avro, "Avro";
     "excel" => Format::Excel, "a sheet of a workbook: .xlsx, .xlsm, .xlsb, .xls or .ods";
     "smile" => Format::Smile, "SMILE documents, each followed by 0xFF, as `inrush convert` writes them";
-    "bulk" => Format::Bulk, "bodies of bulk requests: action lines and documents; what an action line says wins over the options";
+    "bulk" => Format::Bulk, "bodies of bulk requests: action lines and documents; values of an action line take precedence over the options";
 } }
 
 #[cfg(test)]

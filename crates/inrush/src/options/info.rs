@@ -1,4 +1,4 @@
-//! What there is to know about an option.
+//! The definition of an option.
 
 /// An option as users see it: the one definition from which the command line, the job file, the
 /// Python package and the reference page are made.
@@ -9,19 +9,19 @@ pub struct OptionInfo {
     pub name: &'static str,
     /// The heading under which the option stands.
     pub heading: &'static str,
-    /// How often and how it is given.
+    /// The kind: a flag, one value, or a list.
     pub kind: OptionKind,
-    /// What its values are.
+    /// The type of its values.
     pub value: ValueInfo,
     /// The name of the value in a usage text, as in `SIZE`; empty for a flag.
     pub value_name: &'static str,
     /// The default, as users read it; `None`: a flag that is off, or nothing.
     pub default: Option<&'static str>,
-    /// The servers' name for it, where they have one.
+    /// The servers' name for it, if they have one.
     pub server: Option<&'static str>,
-    /// Who can give it.
+    /// The front ends that accept it.
     pub scope: Scope,
-    /// Values of a list may stand in one text, separated by commas.
+    /// Whether one text may hold several values of a list, separated by commas.
     pub is_delimited: bool,
     /// The letter of a short flag.
     pub short: Option<char>,
@@ -32,12 +32,12 @@ pub struct OptionInfo {
     help: &'static str,
 }
 
-/// How an option is given.
+/// The kind of an option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OptionKind {
     /// On or off.
     Flag,
-    /// On, as often as it is given.
+    /// A flag that counts how often it is given.
     Count,
     /// One value.
     One,
@@ -45,22 +45,22 @@ pub enum OptionKind {
     List,
 }
 
-/// Who can give an option.
+/// The front ends that accept an option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
     /// The command line, a job file and a program.
     Everywhere,
-    /// A program only: what a text cannot say, or should not hold.
+    /// Only a program: the value has no text, or should not be in one.
     Program,
-    /// A job file or a program: what the command line has no form for.
+    /// A job file or a program: the command line has no syntax for it.
     Structured,
-    /// The command line or a job file: how the command shows its work.
+    /// The command line or a job file: it is about the output of the command.
     CommandLine,
     /// The command line as an argument without a flag; a job file and a program by its name.
     Argument,
 }
 
-/// What the values of a type are.
+/// The values of a type.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct ValueInfo {
@@ -68,9 +68,9 @@ pub struct ValueInfo {
     pub unit: Option<&'static str>,
     /// The limits, as in `1 to 64`.
     pub limits: Option<&'static str>,
-    /// All values that there are; empty: any that can be read.
+    /// All possible values. Empty: any value that can be parsed.
     pub choices: &'static [Choice],
-    /// Whether it names a file or a folder.
+    /// The kind of path, if it is one.
     pub path: Option<PathKind>,
     /// The type in Python's notation.
     pub python: &'static str,
@@ -79,15 +79,15 @@ pub struct ValueInfo {
 /// One of several values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Choice {
-    /// As it is given.
+    /// The word.
     pub name: &'static str,
-    /// Another name, which is taken as well.
+    /// Another word, which is accepted as well.
     pub alias: Option<&'static str>,
-    /// What it means.
+    /// Its meaning.
     pub help: &'static str,
 }
 
-/// What a path leads to.
+/// The kind of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PathKind {
     /// A file.
@@ -130,7 +130,7 @@ impl ValueInfo {
 }
 
 impl OptionInfo {
-    /// An option that is kept in `S`.
+    /// An option that is stored in `S`.
     pub const fn new<S: super::Slot>(name: &'static str, heading: &'static str, help: &'static str) -> Self {
         OptionInfo {
             name,
@@ -167,13 +167,13 @@ impl OptionInfo {
         OptionInfo { server: Some(server), ..self }
     }
 
-    /// Says who can give it.
+    /// Sets the front ends that accept it.
     #[must_use]
     pub const fn scope(self, scope: Scope) -> Self {
         OptionInfo { scope, ..self }
     }
 
-    /// Takes several values in one text, separated by commas.
+    /// Accepts several values in one text, separated by commas.
     #[must_use]
     pub const fn delimited(self) -> Self {
         OptionInfo { is_delimited: true, ..self }
@@ -185,13 +185,13 @@ impl OptionInfo {
         OptionInfo { short: Some(short), ..self }
     }
 
-    /// Stands under another heading than its group.
+    /// Sets a heading other than that of its group.
     #[must_use]
     pub const fn heading(self, heading: &'static str) -> Self {
         OptionInfo { heading, ..self }
     }
 
-    /// Cannot be given together with these.
+    /// Excludes these options.
     #[must_use]
     pub const fn conflicts(self, conflicts: &'static [&'static str]) -> Self {
         OptionInfo { conflicts, ..self }

@@ -1,17 +1,18 @@
-//! The macro that makes a group of options: each option once, with its type and its documentation.
+//! The macro that defines a group of options: each option once, with its type and its
+//! documentation.
 
 /// Declares a group of options. From one declaration come the struct, its table of
 /// [`OptionInfo`](crate::options::OptionInfo), [`OptionGroup`](crate::options::OptionGroup), and one
-/// setter an option on a builder where one is named.
+/// setter per option on a builder, if one is named.
 ///
-/// The type of a field says what the option takes: `bool` a flag, `u8` a flag that counts,
+/// The type of a field is the kind of the option: `bool` a flag, `u8` a flag that counts,
 /// `Option<T>` one value, `Vec<T>` a list; see [`OptionValue`](crate::options::OptionValue) for `T`.
 /// Behind the type stand the name of the value in a usage text, and calls of
 /// [`OptionInfo`](crate::options::OptionInfo)'s methods. The doc comment is the help text.
 ///
 /// ```
 /// inrush::options! {
-///     /// What a pump is told.
+///     /// The options of a pump.
 ///     pub struct PumpOptions, "Pump" {
 ///         /// Bytes that are pumped at a time.
 ///         piece: Option<inrush::options::ByteSize> = "SIZE", default("1MiB");
@@ -47,7 +48,7 @@ macro_rules! options {
         }
 
         impl $group {
-            /// What there is to know about each option.
+            /// The definitions of the options.
             $vis const TABLE: &'static [$crate::options::OptionInfo] = &[
                 $(
                     $crate::options::OptionInfo::new::<$slot>(stringify!($name), $heading, concat!($($doc, "\n"),*))

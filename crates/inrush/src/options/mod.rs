@@ -95,42 +95,42 @@ macro_rules! all_options {
 }
 
 all_options! {
-    /// What a load is told, before any of it is checked against the rest.
+    /// The options of a load, before any check of their combination.
     ///
-    /// All fields are public, and neither this struct nor its groups are `#[non_exhaustive]`: a command
-    /// that takes them names every option, so that a new one does not compile before it is handled or
-    /// refused there. A program sets them through [`Loader::builder`](crate::Loader::builder), which a
-    /// new option does not break.
+    /// All fields are public, and neither this struct nor its groups are `#[non_exhaustive]`: a
+    /// command that uses them lists every option, so that a new one does not compile before it is
+    /// handled or refused there. A program sets them through
+    /// [`Loader::builder`](crate::Loader::builder), which a new option does not break.
     struct LoadOptions {
-        /// What is read.
+        /// The sources.
         source: SourceOptions,
-        /// How it is read.
+        /// How the sources are read.
         reading: ReadingOptions,
-        /// What is read of a database.
+        /// The part of a database that is read.
         database: DatabaseSourceOptions,
         /// A query between the sources and the documents.
         query: QueryOptions,
-        /// What is read of an index, and what the target takes over of it.
+        /// The part of a source index that is read, and the properties that the target gets.
         index_source: IndexSourceOptions,
-        /// How to log in to the cluster that is read.
+        /// Authentication at the source cluster.
         source_login: SourceLoginOptions,
-        /// Where documents go, and as what.
+        /// The target.
         target: TargetOptions,
-        /// How to log in to the cluster that is loaded into.
+        /// Authentication at the target cluster.
         login: LoginOptions,
-        /// How much is sent at once, and how long things may take.
+        /// Sizes, limits and times.
         sizes: SizeOptions,
-        /// What happens to documents that cannot be indexed, and what is checked at the end.
+        /// The treatment of documents that cannot be indexed, and the checks at the end.
         errors: ErrorOptions,
-        /// What follows the last document.
+        /// The steps after the last document.
         end: EndOptions,
-        /// Continuing a load that was cut off.
+        /// How a load that was cut off continues.
         resume: ResumeOptions,
     }
 }
 
-/// Options of which one layer makes the choice: where the command line gives one of them, the job
-/// file's part does not count.
+/// Groups of options that are one choice: if the command line gives one of them, those of the job
+/// file do not count.
 const CHOICES: [&[&str]; 13] = [
     &["sources", "from_dead_letters"],
     &["id", "id_from"],
@@ -170,10 +170,10 @@ const CHOICES: [&[&str]; 13] = [
 ];
 
 impl LoadOptions {
-    /// Gives an option a value, by its name. A list gets all of its values at once.
+    /// Sets an option by its name. A list gets all of its values at once.
     ///
     /// # Errors
-    /// There is no such option, or its value cannot be read.
+    /// There is no such option, or its value cannot be parsed.
     pub fn give(&mut self, name: &str, given: impl Into<Given>) -> Result<(), OptionError> {
         let unknown = || {
             let error = OptionError::new(OptionErrorKind::Unknown, format!("no option is called `{name}`"));
@@ -189,13 +189,13 @@ impl LoadOptions {
         }
     }
 
-    /// What there is to know about an option.
+    /// The definition of an option.
     pub fn info(name: &str) -> Option<&'static OptionInfo> {
         Self::infos().into_iter().find(|info| info.name == name)
     }
 
-    /// These options, and those of `lower` where these say nothing. Options that exclude each other are
-    /// one choice: where it is made here, `lower`'s part of it does not count.
+    /// These options, completed by those of `lower`. Options that exclude each other are one
+    /// choice: if it is made here, `lower`'s part of it does not count.
     #[must_use]
     pub fn over(mut self, lower: &LoadOptions) -> Self {
         let given: Vec<&str> = self.given().map(|info| info.name).collect();
@@ -208,7 +208,7 @@ impl LoadOptions {
     }
 }
 
-/// The known name that is most like `name`, if one is.
+/// The known name that is most similar to `name`, if one is.
 pub fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     known
         .map(|known| (strsim::jaro_winkler(name, known), known))

@@ -1,4 +1,4 @@
-//! A load that is described and has not begun.
+//! The plan of a load, which has not begun.
 
 use std::fmt;
 
@@ -14,23 +14,23 @@ use crate::source::Source;
 
 pub use inrush_bake::OpenSource;
 
-/// A load whose options are checked and whose sources are open; nothing was changed yet. It comes
-/// from [`LoadOptions::resolve`](super::LoadOptions::resolve). A front end takes it apart without `..`,
+/// A load with checked options and open sources. Nothing was changed yet. It comes from
+/// [`LoadOptions::resolve`](super::LoadOptions::resolve). A front end destructures it without `..`,
 /// so that a new part does not compile before it is handled there.
 pub struct LoadPlan {
-    /// The configuration. Its list of nodes is empty where the cluster is the local node.
+    /// The configuration. Its list of nodes is empty if the target is the local node.
     pub config: LoadConfig,
-    /// What is read.
+    /// The source.
     pub source: Box<dyn Source>,
-    /// Opens the same sources again; `None` where they are not files.
+    /// Opens the same sources again. `None` if they are not files.
     pub reopen: Option<OpenSource>,
-    /// The local node, where it is the cluster.
+    /// The local node, if it is the target.
     pub local: Option<LocalNode>,
-    /// An index that the target is to be made like.
+    /// An index whose mapping or settings the target gets.
     pub model: Option<Model>,
-    /// What has to be confirmed before the load begins.
+    /// Confirmations that are needed before the load begins.
     pub confirmations: Vec<Confirmation>,
-    /// What was chosen, and why, in sentences for the user.
+    /// Automatic choices and their reasons, in sentences for the user.
     pub notes: Vec<String>,
 }
 
@@ -41,7 +41,7 @@ pub struct LocalNode {
     pub url: Option<String>,
 }
 
-/// What a front end has to ask the user, or has to be sure of, before a load begins.
+/// A confirmation that a front end needs from the user before a load begins.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Confirmation {
     /// An index is deleted with all its documents.
@@ -51,7 +51,7 @@ pub enum Confirmation {
         /// The cluster.
         at: String,
     },
-    /// An index with documents loses its replicas for the time of the load.
+    /// An index with documents loses its replicas during the load.
     ReplicasOff {
         /// The index.
         index: String,
@@ -66,31 +66,32 @@ impl Confirmation {
         match self {
             Confirmation::Recreate { index, at } => format!("Delete index {index} at {at} with all its documents?"),
             Confirmation::ReplicasOff { index } => format!(
-                "If {index} holds documents, a node that is lost during the load takes some along. Replicas off?"
+                "If {index} holds documents, the loss of a node during the load loses some of them. Switch replicas off?"
             ),
             Confirmation::StartNode => {
-                "No cluster given with option `to`. Start an OpenSearch node on this machine, with 1 GiB of memory, and use it?".to_owned()
+                "Option `to` is not given. Start an OpenSearch node on this machine, with 1 GiB of memory, and use it?"
+                    .to_owned()
             }
         }
     }
 
-    /// Why the load is refused where there is nobody to ask; `None`: it can begin, and is refused
-    /// later where that turns out to be needed.
+    /// The refusal if there is no user to ask. `None`: the load can begin, and refuses later if the
+    /// confirmation turns out to be needed.
     pub fn refusal(&self) -> Option<OptionError> {
         match self {
             Confirmation::Recreate { index, .. } => Some(
                 OptionError::conflict(format!(
-                    "option `recreate` deletes {index} with all its documents, and there is nobody to ask"
+                    "option `recreate` deletes {index} with all its documents, which needs a confirmation"
                 ))
                 .of("recreate")
-                .hint("add option `yes` if that is meant"),
+                .hint("add option `yes` to confirm"),
             ),
             // An index without documents needs no confirmation.
             Confirmation::ReplicasOff { .. } => None,
             Confirmation::StartNode => Some(
                 OptionError::new(
                     OptionErrorKind::Missing,
-                    "no cluster given with option `to`, and the local node does not run",
+                    "option `to` is not given, and the local node does not run",
                 )
                 .of("to")
                 .hint("name the cluster with option `to=URL`; option `to=local` starts an OpenSearch node on this machine, with 1 GiB of memory"),
@@ -100,7 +101,7 @@ impl Confirmation {
 }
 
 impl LoadPlan {
-    /// Takes a confirmation that was given.
+    /// Applies a confirmation of the user.
     pub fn confirm(&mut self, confirmation: &Confirmation) {
         if matches!(confirmation, Confirmation::ReplicasOff { .. }) {
             self.config.guard.replicas_off_confirmed = true;
@@ -108,16 +109,16 @@ impl LoadPlan {
         self.confirmations.retain(|open| open != confirmation);
     }
 
-    /// Begins the load. A local node that is the cluster has to run; see [`LoadPlan::local`].
+    /// Starts the load. If the target is the local node, it has to run; see [`LoadPlan::local`].
     ///
     /// # Errors
-    /// Where the load cannot begin, or something has to be confirmed; nothing was sent then.
+    /// The load cannot begin, or needs a confirmation. No document was sent.
     pub async fn start(self) -> Result<RunningLoad, LoadError> {
         let (loader, source) = self.loader().await?;
         loader.start(source).await
     }
 
-    /// What begins the load, and what it reads.
+    /// The starter of the load, and its source.
     ///
     /// # Errors
     /// As [`LoadPlan::start`].
@@ -135,8 +136,8 @@ impl LoadPlan {
         Ok((Loader::new(config)?, source))
     }
 
-    /// Says what the load would do. Nothing is written, to the cluster or to this machine, and nothing
-    /// has to be confirmed for it.
+    /// Shows what the load would do. Nothing is written, to the cluster or to this machine, and no
+    /// confirmation is needed.
     ///
     /// # Errors
     /// As [`crate::dry_run::dry_run`].
@@ -144,7 +145,7 @@ impl LoadPlan {
         let LoadPlan { mut config, source, reopen: _, local, model, confirmations: _, notes: _ } = self;
         let mut not_asked = false;
         if let (true, Some(local)) = (config.to.is_empty(), local) {
-            // It is not started for this.
+            // A dry run does not start the local node.
             match local.url {
                 Some(url) => config.to = vec![url],
                 None => not_asked = true,
@@ -155,9 +156,9 @@ impl LoadPlan {
         }
         let mut found = crate::dry_run::dry_run(config, source).await?;
         if not_asked {
-            found.warnings.push(
-                "no cluster given with option `to`, and the local node does not run: no cluster was asked".to_owned(),
-            );
+            found
+                .warnings
+                .push("option `to` is not given, and the local node does not run: no cluster was contacted".to_owned());
         }
         Ok(found)
     }

@@ -1,4 +1,4 @@
-//! How options are given, and where they are kept.
+//! Values of options from the front ends, and their places.
 
 use std::ffi::OsString;
 use std::fmt::Debug;
@@ -8,14 +8,14 @@ use serde_json::Value;
 
 use super::info::{OptionInfo, OptionKind, ValueInfo};
 
-/// What a front end has for an option.
+/// The value that a front end has for an option.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Given {
-    /// Text, as from a command line. It need not be UTF-8 where it is a path.
+    /// Text, as from a command line. A path need not be UTF-8.
     Text(OsString),
     /// The texts of a list.
     List(Vec<OsString>),
-    /// A value, as from a job file or a program. `null` takes an option back.
+    /// A value, as from a job file or a program. `null` removes the option.
     Value(Value),
 }
 
@@ -38,7 +38,7 @@ impl From<Value> for Given {
 }
 
 impl Given {
-    /// The text, where it is one.
+    /// The text, if it is one.
     fn as_text(&self) -> Option<&str> {
         match self {
             Given::Text(text) => text.to_str(),
@@ -47,7 +47,7 @@ impl Given {
         }
     }
 
-    /// Texts with commas in them become lists.
+    /// Splits texts at commas.
     #[doc(hidden)]
     #[must_use]
     pub fn split(self) -> Given {
@@ -68,18 +68,18 @@ impl Given {
     }
 }
 
-/// The type of an option's value. It is read from text and from the values that a job file has.
+/// The type of an option's value, which is parsed from text and from the values of a job file.
 pub trait OptionValue: Clone + Debug + PartialEq + Sized {
-    /// What the values are.
+    /// The definition of the values.
     const VALUE: ValueInfo;
 
-    /// Reads a text.
+    /// Parses a text.
     ///
     /// # Errors
-    /// What was expected, in a sentence.
+    /// A sentence that says what was expected.
     fn parse(text: &str) -> Result<Self, String>;
 
-    /// Reads what was given: a string, or a whole number as its digits.
+    /// Parses a value: a string, or a whole number as its digits.
     ///
     /// # Errors
     /// As [`OptionValue::parse`].
@@ -87,7 +87,7 @@ pub trait OptionValue: Clone + Debug + PartialEq + Sized {
         match &given {
             Given::Text(text) => match text.to_str() {
                 Some(text) => named(text, Self::parse(text)),
-                None => Err(format!("{} is no UTF-8", text.to_string_lossy())),
+                None => Err(format!("{} is not UTF-8", text.to_string_lossy())),
             },
             Given::Value(Value::String(text)) => named(text, Self::parse(text)),
             Given::Value(Value::Number(number)) if !number.is_f64() => {
@@ -98,7 +98,7 @@ pub trait OptionValue: Clone + Debug + PartialEq + Sized {
         }
     }
 
-    /// The same, where paths were meant from this folder on.
+    /// The same value, with paths relative to this folder.
     #[must_use]
     fn relative_to(self, _: &Path) -> Self {
         self
@@ -109,7 +109,7 @@ fn named<T>(text: &str, read: Result<T, String>) -> Result<T, String> {
     read.map_err(|problem| format!("invalid value '{text}': {problem}"))
 }
 
-/// What people call a value.
+/// The name of a value's type.
 pub(super) fn name_of(value: &Value) -> &'static str {
     match value {
         Value::Null => "nothing",
@@ -122,37 +122,37 @@ pub(super) fn name_of(value: &Value) -> &'static str {
     }
 }
 
-/// Where an option is kept: a flag in a `bool`, a value in an `Option`, a list in a `Vec`.
+/// The place of an option: a flag in a `bool`, a value in an `Option`, a list in a `Vec`.
 pub trait Slot {
-    /// What a setter takes.
+    /// The argument of a setter.
     type Item;
-    /// How it is given.
+    /// The kind of the option.
     const KIND: OptionKind;
-    /// What its values are.
+    /// The definition of its values.
     const VALUE: ValueInfo;
 
-    /// Puts in what was given, in the place of what was there.
+    /// Replaces the value.
     ///
     /// # Errors
-    /// What was expected, in a sentence.
+    /// A sentence that says what was expected.
     fn set(&mut self, given: Given) -> Result<(), String>;
 
-    /// Puts in a value; a list gets it besides.
+    /// Sets a value, or adds it to a list.
     fn give(&mut self, item: Self::Item);
 
-    /// Whether there is something in it.
+    /// Whether there is a value.
     fn is_given(&self) -> bool;
 
-    /// Paths were meant from this folder on.
+    /// Makes paths relative to this folder.
     fn relative_to(&mut self, folder: &Path);
 
-    /// Takes what `lower` has, where there is nothing in it.
+    /// Takes the value of `lower` if there is none.
     fn fill(&mut self, lower: &Self);
 
-    /// Whether a text can be read.
+    /// Checks a text.
     ///
     /// # Errors
-    /// What was expected, in a sentence.
+    /// A sentence that says what was expected.
     fn check(text: &str) -> Result<(), String>;
 }
 
@@ -190,7 +190,7 @@ impl Slot for bool {
     }
 }
 
-/// How often a flag may be given.
+/// The most times that a flag may be given.
 const COUNT_MAX: u64 = 9;
 
 impl Slot for u8 {
@@ -315,19 +315,19 @@ impl<T: OptionValue> Slot for Vec<T> {
 
 /// A group of options, or all of them.
 pub trait OptionGroup: Clone + Default {
-    /// What there is to know about each.
+    /// The definitions of the options.
     fn infos() -> Vec<&'static OptionInfo>;
 
-    /// Gives the option `name` a value; `None`: it is none of this group.
+    /// Sets the option `name`. `None`: the group has no such option.
     fn set(&mut self, name: &str, given: Given) -> Option<Result<(), String>>;
 
     /// Whether the option `name` has a value.
     fn is_given(&self, name: &str) -> bool;
 
-    /// Paths were meant from this folder on.
+    /// Makes paths relative to this folder.
     fn relative_to(&mut self, folder: &Path);
 
-    /// Takes the options of `lower` that have no value here, unless their name is `decided`.
+    /// Takes the options of `lower` that have no value here, except those that are `decided`.
     fn fill(&mut self, lower: &Self, decided: &dyn Fn(&str) -> bool);
 
     /// The options that have a value, in the order of their definition.
@@ -336,12 +336,12 @@ pub trait OptionGroup: Clone + Default {
     }
 }
 
-/// What a setter takes for a value: the value itself, or a text that it is read from.
+/// The argument of a setter: a value, or its text.
 pub trait IntoOption<T> {
     /// The value.
     ///
     /// # Errors
-    /// A text that cannot be read; says what was expected.
+    /// A text that cannot be parsed. The error says what was expected.
     fn into_option(self) -> Result<T, String>;
 }
 

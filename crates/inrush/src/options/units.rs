@@ -1,4 +1,4 @@
-//! Sizes, durations and shares as people write them.
+//! Sizes, durations and shares in the notation of people.
 
 use std::fmt;
 use std::time::Duration;
@@ -6,8 +6,9 @@ use std::time::Duration;
 use super::info::ValueInfo;
 use super::slot::{IntoOption, OptionValue};
 
-/// Units of a size, longest first where one is the end of another. Single letters are powers of 1024, as in Java's
-/// `-Xmx1g`; `kB` and its kin are powers of 1000, `KiB` and its kin powers of 1024 (IEC 80000-13). Case does not matter.
+/// Units of a size. A unit that ends with another unit comes before it. Single letters are powers
+/// of 1024, as in Java's `-Xmx1g`; `kB` and so on are powers of 1000, `KiB` and so on powers of
+/// 1024 (IEC 80000-13). Case does not matter.
 const SIZE_UNITS: [(&str, u64); 14] = [
     ("", 1),
     ("b", 1),
@@ -33,7 +34,7 @@ const DURATION_UNITS: [(&str, u64); 5] = [("ms", 1), ("s", 1_000), ("m", 60_000)
 pub struct ByteSize(u64);
 
 impl ByteSize {
-    /// So many bytes; `None` for 0.
+    /// This number of bytes. `None` for 0.
     pub const fn new(bytes: u64) -> Option<Self> {
         if bytes == 0 { None } else { Some(ByteSize(bytes)) }
     }
@@ -49,7 +50,7 @@ impl ByteSize {
     }
 }
 
-/// As it can be given, exactly: `96MiB`, `1000000`.
+/// The syntax of the option, exactly: `96MiB`, `1000000`.
 impl fmt::Display for ByteSize {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (shift, name) in [(30, "GiB"), (20, "MiB"), (10, "KiB")] {
@@ -92,7 +93,7 @@ impl HeapSize {
 impl OptionValue for HeapSize {
     const VALUE: ValueInfo = ByteSize::VALUE.within("whole MiB, at least 256m");
 
-    /// OpenSearch does not start with less; its `-Xms` is given in MiB.
+    /// OpenSearch does not start with less. Its `-Xms` is in MiB.
     fn parse(text: &str) -> Result<Self, String> {
         let bytes = parse_bytes(text)?;
         u32::try_from(bytes >> 20)
@@ -191,7 +192,7 @@ impl<const MIN: u32, const MAX: u32> OptionValue for Whole<MIN, MAX> {
         (1, u32::MAX) => ValueInfo::NUMBER.within("at least 1"),
         (1, 64) => ValueInfo::NUMBER.within("1 to 64"),
         (1, 100_000) => ValueInfo::NUMBER.within("1 to 100000"),
-        // A compile-time error for whoever adds limits.
+        // New limits without words are a compile-time error.
         _ => panic!("these limits have no words yet"),
     };
 
@@ -229,7 +230,7 @@ impl OptionValue for Shrink {
     }
 }
 
-/// What a count or a share of documents is.
+/// The values of a count or a share of documents.
 pub(super) const COUNT_OR_SHARE: ValueInfo =
     ValueInfo::TEXT.in_unit("documents, or percent with a %").within("0 and more, 0% to 100%").in_python("str | int");
 

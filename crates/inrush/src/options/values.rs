@@ -1,4 +1,4 @@
-//! The types of options' values that are more than a number or a word.
+//! Types of options' values other than numbers and words.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use crate::config::Tolerance;
 use crate::source::{Charset, ColumnType, FixedColumn, RecordsPath};
 use crate::transport::Secret;
 
-/// Types that are read by their own `FromStr`.
+/// Types that are parsed by their `FromStr`.
 macro_rules! from_str {
     ($($type:ty: $value:expr;)*) => {
         $(
@@ -55,7 +55,7 @@ where
     }
 }
 
-/// Values that are something else than their text.
+/// Values whose type differs from their text.
 #[doc(hidden)]
 pub trait NotText {}
 
@@ -146,13 +146,13 @@ fn os_string(given: Given) -> Result<OsString, String> {
     }
 }
 
-/// Paths, but stdin, addresses and absolute ones, are relative to the folder.
+/// Paths are relative to the folder, except stdin, addresses and absolute paths.
 fn resolve(path: OsString, folder: &Path) -> OsString {
     let text = path.to_string_lossy();
     if text == "-" || text.contains("://") || Path::new(&path).is_absolute() {
         return path;
     }
-    // The folder's own name is no pattern, whatever characters are in it.
+    // The folder's own name is not a pattern, whatever characters it has.
     if text.contains(['*', '?', '[']) {
         let mut escaped = String::new();
         for c in folder.to_string_lossy().chars() {
@@ -212,7 +212,7 @@ impl IntoOption<Body> for &Path {
     }
 }
 
-/// What new indices get whose name matches a pattern.
+/// The mapping and settings of new indices whose name matches a pattern.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PatternEntry {
     /// A name in which `*` stands for any text.
@@ -227,7 +227,7 @@ pub struct PatternEntry {
     pub replicas: Option<u32>,
 }
 
-/// An entry as it is written.
+/// An entry as in the job file.
 #[derive(serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 struct WrittenPattern {
@@ -300,9 +300,9 @@ impl OptionValue for SearchQuery {
 /// A pair of texts, written as `NAME=VALUE`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pair {
-    /// What stands before the first `=`.
+    /// The part before the first `=`.
     pub name: String,
-    /// What stands behind it.
+    /// The part after it.
     pub value: String,
 }
 
@@ -317,7 +317,7 @@ impl OptionValue for Pair {
     }
 }
 
-/// A table of a query: its name and what it is made of, written as `NAME=PATH`.
+/// A table of a query: its name and its files, written as `NAME=PATH`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NamedTable {
     /// The name of the table.
@@ -343,7 +343,7 @@ impl OptionValue for NamedTable {
     }
 }
 
-/// The type of a column, written as `COLUMN:TYPE`. The name of a column may have a colon; a type has none.
+/// The type of a column, written as `COLUMN:TYPE`. The name of a column may contain a colon.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ColumnSchema {
     /// The name of the column.
@@ -362,15 +362,15 @@ impl OptionValue for ColumnSchema {
     }
 }
 
-/// What separates cells: one ASCII character, or `tab`.
+/// The separator of cells: one ASCII character, or `tab`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Separator(pub u8);
 
-/// What encloses cells: one ASCII character, or `none`.
+/// The quote around cells: one ASCII character, or `none`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Quote(pub Option<u8>);
 
-/// What takes the meaning of the character after it: one ASCII character.
+/// The escape character: one ASCII character.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Escape(pub u8);
 
@@ -476,10 +476,10 @@ impl OptionValue for Secret {
     }
 
     fn read(given: Given) -> Result<Self, String> {
-        // What was given must not be in an error.
+        // The value must not be in an error.
         match given {
             Given::Value(Value::String(text)) => Ok(Secret::new(text)),
-            Given::Text(text) => text.into_string().map(Secret::new).map_err(|_| "the secret is no UTF-8".to_owned()),
+            Given::Text(text) => text.into_string().map(Secret::new).map_err(|_| "the secret is not UTF-8".to_owned()),
             Given::Value(_) | Given::List(_) => Err("expected a string".to_owned()),
         }
     }

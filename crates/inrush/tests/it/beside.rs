@@ -67,7 +67,7 @@ fn records(fake: &FakeCluster) -> Vec<Value> {
     if is_there { fake.documents(LOADS_INDEX).iter().map(|document| document.json()).collect() } else { Vec::new() }
 }
 
-/// Deletes a document of `docs` as somebody else would.
+/// Deletes a document of `docs`, as another program would.
 async fn delete_one(fake: &FakeCluster) {
     let id = fake.documents("docs")[0].id.clone();
     let (mut config, _folder) = config(fake.urls(), "docs");

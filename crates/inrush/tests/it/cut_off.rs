@@ -1,4 +1,5 @@
-//! A load of a file that is cut off and begun again. A crash is a runtime that is shut down in the middle.
+//! A load of a file that is cut off and begun again. A crash is a runtime that is shut down in the
+//! middle.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -12,8 +13,8 @@ use crate::common::config;
 
 pub const DOCS: u64 = 3_000;
 
-/// A file of documents with ids that repeat after `ids`, each of about 300 bytes, and a job that loads it in about half a second with
-/// many checkpoints.
+/// A file of documents with ids that repeat after `ids`, each of about 300 bytes, and a job that
+/// loads it in about half a second with many checkpoints.
 pub struct Job {
     pub folder: TempDir,
     pub path: PathBuf,

@@ -1,4 +1,5 @@
-//! SQLite as a source: values by their types, errors, and what tells one state of the file from another.
+//! SQLite as a source: values by their types, errors, and what tells one state of the file from
+//! another.
 
 use std::path::Path;
 

@@ -1,4 +1,5 @@
-//! Acknowledged means durable: loads into a fake cluster that really loses what was not flushed, and raises the primary terms.
+//! Acknowledged means durable: loads into a fake cluster that really loses documents that were not
+//! flushed, and raises the primary terms.
 
 use std::collections::BTreeSet;
 
@@ -36,8 +37,8 @@ async fn send(load: &PushLoad, round: u64) {
     }
 }
 
-/// Feeds a load, and lets the cluster crash in every round when it has acknowledged something that it would lose. Returns how
-/// many acknowledged documents it lost.
+/// Feeds a load, and lets the cluster crash in every round when it has acknowledged something that
+/// it would lose. Returns how many acknowledged documents it lost.
 async fn crash_in_every_round(fake: &FakeCluster, config: LoadConfig) -> (Report, usize) {
     let load = Loader::new(config).unwrap().sender().await.unwrap();
     let mut progress = load.progress();

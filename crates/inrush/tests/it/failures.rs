@@ -1,5 +1,6 @@
-//! What no load can do anything about: a state folder that cannot be written, an index that becomes read-only, credentials that expire. Each
-//! ends with a clear error and a report that adds up, and the load can be resumed to exactly the right set.
+//! Failures that a load cannot repair: a state folder that cannot be written, an index that becomes
+//! read-only, credentials that expire. Each ends with a clear error and a report that adds up, and
+//! the load can be resumed to exactly the right set.
 
 use std::collections::BTreeMap;
 use std::fs::{create_dir, remove_dir};
@@ -18,7 +19,8 @@ use crate::common::config;
 const DOCS: u64 = 3_000;
 const BLOCK: &str = "index.blocks.read_only_allow_delete";
 
-/// A file of documents with ids, and a job that loads it in about half a second with many checkpoints.
+/// A file of documents with ids, and a job that loads it in about half a second with many
+/// checkpoints.
 struct Job {
     fake: FakeCluster,
     folder: TempDir,
@@ -55,7 +57,8 @@ impl Job {
         Loader::new(config).unwrap().start(Box::new(source)).await.unwrap()
     }
 
-    /// What has to hold of every load that could not go on: it says why, counts what is there, and can be resumed.
+    /// Checks a load that could not continue: it names the reason, counts the documents that are
+    /// in, and can be resumed.
     async fn ends(&self, load: RunningLoad, words: &[&str]) -> Report {
         let report = load.finish().await;
         assert_eq!(report.status, Status::Failed, "{report:?}");

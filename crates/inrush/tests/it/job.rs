@@ -1,4 +1,5 @@
-//! A job of several loads: one without documents of its own looks after the index and takes in what the others did.
+//! A job of several loads: a load without documents of its own manages the index and adds up the
+//! reports of the others.
 
 use inrush::source::push::{PushOptions, channel};
 use inrush::{Loader, Report, SettingsRestored, Status, VerifiedState};

@@ -120,7 +120,7 @@ async fn bodies_stay_below_the_servers_limit_once_it_is_known() {
         let (config, _folder) = config(fake.urls(), "docs");
         let report = load(&config, documents(300, 300)).await;
         assert_eq!((report.status, report.counts.docs_created), (Status::Complete, 300), "{fault:?}");
-        // A breaker may be full for reasons that are not ours: what is sent later is not bounded for ever.
+        // A breaker may be full because of other programs, so retries are not limited for ever.
         assert_eq!(report.plan.batch_bytes < 2000, fault == Fault::RequestTooLarge, "{:?}", report.plan);
         assert_eq!(report.counts.possible_duplicates, 0);
         fake.shutdown().await;
@@ -273,7 +273,7 @@ async fn who_may_not_read_can_load_into_indices_that_documents_name() {
     assert_eq!(fake.documents("logs-a").len(), 3);
 }
 
-/// Lines that are watched: so many were taken.
+/// Lines, with the number of those that were read.
 struct Watched(common::Lines, Arc<AtomicU64>);
 
 impl Source for Watched {
@@ -405,7 +405,8 @@ async fn dead_letters_beyond_the_limit_are_dropped_and_counted() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_program_receives_the_end_of_each_document() {
     let fake = fake([Rule::new(Fault::ItemBadRequest).ids(["i7"])]).await;
-    let (config, _folder) = config(fake.urls(), "docs");
+    let (mut config, _folder) = config(fake.urls(), "docs");
+    config.id = Some("id".parse().unwrap());
     let mut loader = Loader::new(config).unwrap();
     let (mut failures, mut settlements) = (loader.failures(1 << 20), loader.settlements(1 << 20));
     let report = loader.start(Box::new(Lines::new(documents(300, 300)))).await.unwrap().finish().await;
@@ -529,7 +530,8 @@ async fn what_a_pipeline_drops_and_what_it_refuses_are_told_apart() {
     let processors = json!({"processors": [
         {"drop": {"if": "ctx.v == 2"}}, {"remove": {"field": "none", "if": "ctx.v == 1"}},
     ]});
-    // The pipeline that requests name, that of the index, and one that nobody knows of before the load; with and without ids.
+    // The pipeline of the requests, that of the index, and one that is unknown before the load;
+    // with and without ids.
     for (case, with_ids) in [("named", true), ("named", false), ("default", true), ("default", false), ("late", true)] {
         let fake = fake([]).await;
         let client = inrush_testbed::client::Client::new(&fake.url()).unwrap();

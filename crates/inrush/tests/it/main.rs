@@ -11,7 +11,6 @@ mod cut_off;
 mod source_support;
 mod web_server;
 
-mod audit;
 mod beside;
 mod convert;
 #[cfg(feature = "databases")]
@@ -51,4 +50,5 @@ mod swap;
 mod swap_resume;
 mod transport;
 mod tuned;
+mod verify;
 mod wire;

@@ -1,4 +1,5 @@
-//! Indices under a policy (ILM, ISM), against the fake cluster: the reduced distributions have neither.
+//! Indices under a policy (ILM, ISM), against the fake cluster: the reduced distributions have
+//! neither.
 
 use inrush::config::LoadConfig;
 use inrush::{Loader, Report, Status};

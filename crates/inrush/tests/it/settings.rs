@@ -29,7 +29,7 @@ async fn fake() -> FakeCluster {
     fake
 }
 
-/// A load that switches replicas off, whatever its size.
+/// A load of any size that switches replicas off.
 fn replicas_off(fake: &FakeCluster) -> (LoadConfig, tempfile::TempDir) {
     let (mut config, folder) = config(fake.urls(), "docs");
     config.guard.replicas_off = true;
@@ -73,7 +73,8 @@ async fn put_back_of(fake: &FakeCluster, indices: &[&str], state: &Path, watch: 
 
 const WATCH: Duration = Duration::from_secs(60);
 
-/// Begins a load and ends it as a crash does: its tasks and its lock are gone, nothing is said to the cluster.
+/// Starts a load and ends it as a crash does: its tasks and its lock are gone, without a request to
+/// the cluster.
 async fn crash(config: LoadConfig) {
     let crashed = std::thread::spawn(move || {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
@@ -217,7 +218,7 @@ async fn what_was_written_down_here_helps_where_the_lease_is_lost() {
     crash(config).await;
     fake.call("DELETE", &format!("/{GUARD_INDEX}"), serde_json::Value::Null).unwrap();
     assert_eq!(put_back(&fake, &folder.path().join("elsewhere"), Duration::ZERO).await, []);
-    // Somebody may mean these settings by now, so the index has to be named.
+    // Another program may rely on these settings by now, so the index has to be named.
     let state = folder.path().join("state");
     let recovered = put_back(&fake, &state, WATCH).await;
     assert_eq!(recovered[0].state, RecoveredState::NotRestored, "{recovered:?}");

@@ -444,7 +444,7 @@ fn stdin_is_read_like_a_file() {
     }
 }
 
-/// What comes out of a pipe that says `first` and falls silent, and what comes once it has said `rest`.
+/// The documents from a pipe that writes `first` and pauses, and those after it has written `rest`.
 #[cfg(unix)]
 #[allow(clippy::unwrap_used, reason = "a failure in a test's helper is a failed test")]
 fn of_a_slow_pipe(first: &'static [u8], rest: &'static [u8], format: Format) -> (Vec<String>, Vec<String>) {

@@ -594,7 +594,8 @@ fn real_files_have_the_rows_they_are_known_to_have() {
     }
 }
 
-/// Compares the number of fields of each document with the cells that are not empty, as csv-core sees them.
+/// Compares the number of fields of each document with the cells that are not empty, as csv-core
+/// sees them.
 fn check_against_csv_core(path: &std::path::Path, separator: u8, documents: &[Value]) {
     let rows = csv_core_rows(&std::fs::read(path).unwrap(), separator, Some(b'"'));
     assert_eq!(rows.len(), documents.len() + 1);

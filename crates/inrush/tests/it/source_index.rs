@@ -45,7 +45,8 @@ fn bulk(ids: impl Iterator<Item = u64>, round: u64) -> String {
 }
 
 impl Bench {
-    /// With documents `i0` and so on, of which every third was written again, and every tenth was deleted.
+    /// With documents `i0` and so on, of which every third was written again, and every tenth was
+    /// deleted.
     async fn new(flavor: Flavor, docs: u64) -> Self {
         let from = FakeCluster::start(FakeConfig::default().flavor(flavor)).await.unwrap();
         let to = FakeCluster::start(FakeConfig::default()).await.unwrap();
@@ -302,7 +303,8 @@ async fn a_source_in_trouble_is_waited_for() {
         Fault::ReplyNotJson,
     ] {
         let bench = Bench::new(Flavor::opensearch_3(), 300).await;
-        // Set before the source is opened, as it reads ahead from then on, and late enough for its points in time.
+        // Set before the source is opened, as it reads ahead from then on, and late enough for its
+        // points in time.
         bench.from.set_faults(Faults::new([Rule::new(fault).path("/_search").after(20).first(3)]));
         let report = bench.load().await;
         assert_eq!(bench.from.faults_applied(), 3, "{fault:?}");

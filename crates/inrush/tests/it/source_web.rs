@@ -1,5 +1,5 @@
-//! Files on a web server, as the engine reads them: formats, compressions, connections that break, servers that give no
-//! parts.
+//! Files on a web server, as the engine reads them: formats, compressions, connections that break,
+//! servers that give no parts.
 
 use std::fmt::Write as _;
 
@@ -175,7 +175,8 @@ mod parquet {
 
     const ROWS: i64 = 60_000;
 
-    /// A file of about 3 MB: a column of noise, one of text, one of short text, in three row groups.
+    /// A file of about 3 MB: a column of noise, one of text, one of short text, in three row
+    /// groups.
     fn file() -> Vec<u8> {
         let noise = Int64Array::from_iter_values((0..ROWS).map(|n| n.wrapping_mul(0x9E37_79B9_7F4A_7C15_u64 as i64)));
         let text: StringArray = (0..ROWS).map(|n| Some(format!("{:x}", n * 0x9E37_79B9))).collect();
@@ -207,7 +208,8 @@ mod parquet {
         assert!(outcome.error.is_none(), "{:?}", outcome.error);
         assert!(outcome.texts() == expected.texts());
         assert_eq!(outcome.bytes_read, data.len() as u64);
-        // The first byte, the head, the tail, and few for each of three row groups: its columns are small.
+        // The first byte, the head, the tail, and few for each of three row groups: its columns are
+        // small.
         let requests = server.requests.lock().unwrap().len();
         assert!((6..=14).contains(&requests), "{requests}");
     }

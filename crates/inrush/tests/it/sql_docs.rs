@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use inrush::source::{FormatOptions, SourceSpec};
-use inrush::sql::{Database, DatabaseOptions, QueryOptions, TableSpec};
+use inrush::sql::{QueryOptions, Session, SessionOptions, TableSpec};
 
 use crate::source_support::drain;
 
@@ -47,9 +47,9 @@ async fn examples_are_true() {
                     format: FormatOptions::default(),
                 };
                 let specs = tables.iter().map(spec).collect();
-                let database = Database::open(specs, DatabaseOptions::default()).await.unwrap();
+                let session = Session::open(specs, SessionOptions::default()).await.unwrap();
                 let sql = query.take().expect("a query stands before its result");
-                let mut source = database.query(&sql, QueryOptions::default()).await.unwrap();
+                let mut source = session.query(&sql, QueryOptions::default()).await.unwrap();
                 let outcome = tokio::task::spawn_blocking(move || drain(&mut source, 1 << 20)).await.unwrap();
                 assert!(outcome.error.is_none(), "{sql}: {:?}", outcome.error);
                 assert_eq!(outcome.texts().join("\n") + "\n", body, "{sql}");

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use inrush::config::{IdFrom, LoadConfig, Rate, StateFolder};
 use inrush::source::{FormatOptions, SourceSpec};
-use inrush::sql::{Database, DatabaseOptions, QueryOptions, SqlSource, TableSpec};
+use inrush::sql::{QueryOptions, Session, SessionOptions, SqlSource, TableSpec};
 use inrush::{LoadError, Loader, Report, Status};
 use inrush_fake::{FakeCluster, Fault, Rule};
 
@@ -27,10 +27,10 @@ fn write_input(folder: &Path) {
 async fn source(folder: &Path, sql: &str) -> SqlSource {
     let sources = vec![SourceSpec::new(folder.join("input.csv"))];
     let input = TableSpec { name: "input".to_owned(), sources, format: FormatOptions::default() };
-    let options = DatabaseOptions { threads: 2, ..DatabaseOptions::default() };
-    let database = Database::open(vec![input], options).await.unwrap();
+    let options = SessionOptions { threads: 2, ..SessionOptions::default() };
+    let session = Session::open(vec![input], options).await.unwrap();
     let id = Some("id".parse().unwrap());
-    database.query(sql, QueryOptions { id, ..QueryOptions::default() }).await.unwrap()
+    session.query(sql, QueryOptions { id, ..QueryOptions::default() }).await.unwrap()
 }
 
 fn with_state(mut config: LoadConfig, folder: &Path) -> LoadConfig {

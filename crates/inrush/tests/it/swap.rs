@@ -1,4 +1,5 @@
-//! Loads without downtime, against the fake cluster: a new index takes the place of another behind an alias.
+//! Loads without downtime, against the fake cluster: a new index takes the place of another behind
+//! an alias.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -186,7 +187,8 @@ async fn names_that_cannot_be_swapped_are_refused() {
 #[tokio::test(flavor = "multi_thread")]
 async fn whatever_fails_leaves_everything_as_it_was() {
     let fake = fake().await;
-    // Documents that are refused; by a mapping, for either request may be the first to name the field.
+    // Documents that are refused; by a mapping, for either request may be the first to name the
+    // field.
     let (mut config, _a) = swap(&fake);
     config.create.mapping = Some(json!({"properties": {"n": {"type": "long"}}}));
     let lines = (0..100).map(|n| format!("{{\"id\":\"{n}\",\"n\":{}}}", if n % 10 == 7 { "\"x\"" } else { "1" }));
@@ -228,7 +230,7 @@ async fn whatever_fails_leaves_everything_as_it_was() {
     assert_eq!(report.status, Status::CheckFailed, "{report:?}");
     untouched(&fake, &report);
 
-    // Somebody deletes from the new index: the count is not what it has to be.
+    // Another program deletes from the new index, so the count is wrong.
     let (config, _e) = swap(&fake);
     let running = begin(config).await;
     let new = indices(&fake).pop().unwrap();
@@ -237,7 +239,7 @@ async fn whatever_fails_leaves_everything_as_it_was() {
     assert_eq!(report.status, Status::CheckFailed, "{report:?}");
     untouched(&fake, &report);
 
-    // Somebody else has moved the alias meanwhile.
+    // Another program has moved the alias meanwhile.
     let (config, _f) = swap(&fake);
     let running = begin(config).await;
     let actions = json!({"actions": [{"remove": {"index": "trips-1", "alias": "trips"}}]});
@@ -382,7 +384,8 @@ async fn a_load_can_be_stopped_while_it_waits() {
     untouched(&fake, &report);
 }
 
-/// Does `work` in a runtime of its own and ends it as a crash does: tasks and locks are gone, nothing is said to the cluster.
+/// Runs `work` in a runtime of its own and ends it as a crash does: tasks and locks are gone,
+/// without a request to the cluster.
 async fn crash<W, F>(config: LoadConfig, work: W)
 where
     W: FnOnce(LoadConfig) -> F + Send + 'static,

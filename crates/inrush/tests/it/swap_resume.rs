@@ -1,4 +1,5 @@
-//! A load that swaps an alias, cut off at each of its steps by a crash and gone on with, against the fake cluster.
+//! A load that swaps an alias, cut off at each of its steps by a crash and resumed, against the
+//! fake cluster.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -15,7 +16,7 @@ use crate::common::{config, documents};
 
 const DOCS: u64 = 300;
 
-/// The alias `trips` on `trips-1`, and a load of a file that takes its place, with everything that can be asked for.
+/// The alias `trips` on `trips-1`, and a load of a file that replaces it, with all options.
 struct Job {
     fake: FakeCluster,
     config: LoadConfig,
@@ -74,8 +75,8 @@ impl Job {
         self.fake.wait_for_held(1).await;
         stop.send(()).unwrap();
         tokio::task::spawn_blocking(move || crashed.join().unwrap()).await.unwrap();
-        // A request for the alias ends with its connection: released before the fake sees that, it would be carried
-        // out. A bulk request does not end with its connection.
+        // A request for the alias ends with its connection: released before the fake sees that, it
+        // would be carried out. A bulk request does not end with its connection.
         while !is_bulk && self.fake.held() > 0 {
             tokio::task::yield_now().await;
         }

@@ -93,7 +93,8 @@ async fn no_more_is_sent_than_the_rate_allows() {
     config.limits.max_rate = Some(Rate::Docs(400));
     let report = load(&config, documents(200, 200)).await;
     assert_eq!(report.status, Status::Complete, "{report:?}");
-    // 200 documents at 400 a second, of which the last request (4,000 bytes, at most 80 documents) is not waited for.
+    // 200 documents at 400 a second, of which the last request (4,000 bytes, at most 80 documents)
+    // is not waited for.
     assert!(report.seconds >= 120.0 / 400.0, "{} s", report.seconds);
     config.limits.max_rate = Some(Rate::Bytes(0));
     assert!(config.check().unwrap_err().to_string().contains("at least 1"));

@@ -17,7 +17,7 @@ pub struct WebFile {
     pub length: bool,
     /// Where it is instead.
     pub redirect: Option<String>,
-    /// Connections are closed after so many bytes of a body, and how often.
+    /// The number of bytes of a body after which connections are closed, and how often.
     pub breaks: (usize, u32),
 }
 

@@ -86,7 +86,8 @@ async fn exceptions_do_not_make_requests_small() {
     smile(&mut config);
     let report = load(&config, with_exceptions(3000, 3000)).await;
     assert_eq!((report.status, report.counts.docs_created), (Status::Complete, 3000));
-    // A batch of 4,000 bytes holds about 50 documents; beside each of them goes one with what it left.
+    // A batch of 4,000 bytes holds about 50 documents; beside each of them goes one with what it
+    // left.
     assert!(report.counts.requests < 150, "{}", report.counts.requests);
 }
 

@@ -97,7 +97,7 @@ impl Target {
         json!([indices, aliases, repositories, settings])
     }
 
-    /// Nothing of ours is left on this machine.
+    /// No file of inrush is left on this machine.
     fn is_clean(&self) {
         let inside = |folder: &Path| {
             std::fs::read_dir(folder).map(|entries| entries.flatten().map(|e| e.path()).collect::<Vec<_>>())
@@ -387,7 +387,7 @@ impl Target {
         std::fs::remove_dir_all(self.folder).unwrap();
     }
 
-    /// The target is as it was, whatever goes wrong.
+    /// The target is in its former state after any failure.
     async fn refuses(&self) {
         let title = &self.title;
         self.send("PUT", "/taken", json!({})).await;

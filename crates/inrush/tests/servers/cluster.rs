@@ -1,4 +1,5 @@
-//! A cluster of three OpenSearch nodes on this machine, one of which is killed in the middle of a load and brought back.
+//! A cluster of three OpenSearch nodes on this machine, one of which is killed in the middle of a
+//! load and brought back.
 
 use std::collections::BTreeSet;
 use std::net::TcpListener;

@@ -119,7 +119,7 @@ fn types(url: &str) {
     assert_eq!(counts, expected);
 }
 
-/// Accounts whose sum never changes, read while somebody moves amounts, adds and deletes.
+/// Accounts whose sum never changes, read while another program moves amounts, adds and deletes.
 fn one_state_side_by_side(url: &str) {
     execute(
         url,

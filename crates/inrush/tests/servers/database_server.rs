@@ -30,7 +30,8 @@ pub fn ordinary(binary: &Path) -> Command {
     command
 }
 
-/// A folder that the server's user owns; a temporary one of root's can often not be reached by others.
+/// A folder that the server's user owns; a temporary one of root's can often not be reached by
+/// others.
 pub fn folder(name: &str) -> PathBuf {
     let folder = PathBuf::from(format!("/var/tmp/inrush-{name}-{}", std::process::id()));
     let _ = std::fs::remove_dir_all(&folder);

@@ -62,8 +62,8 @@ async fn check(version: Version) {
     assert_eq!(settings(&server, "guard-large").await, before, "{title}");
     println!("{title}: {:?}", report.settings);
 
-    // Two loads share an index that expands its replicas by itself; then one crashes, and is recovered beside another index
-    // that is still being loaded.
+    // Two loads share an index that expands its replicas by itself; then one crashes, and is
+    // recovered beside another index that is still being loaded.
     server.send("PUT", "/guard-expand", json!({"settings": {"index": {"auto_expand_replicas": "0-1"}}})).await;
     let before = settings(&server, "guard-expand").await;
     let (mut config, folder) = job(&server, "guard-expand");
@@ -101,7 +101,8 @@ async fn check(version: Version) {
     assert_eq!(other.finish().await.settings.restored, SettingsRestored::Yes);
     assert_eq!(settings(&server, "guard-other").await["index.number_of_replicas"], "1");
     assert_eq!(server.leases("guard-").await, 0);
-    // Two loads side by side are counted by the last one, and a third does not delete the index beneath them.
+    // Two loads side by side are counted by the last one, and a third does not delete the index
+    // beneath them.
     let (config, _c) = job(&server, "guard-beside");
     let (first, second) = (begin(config.clone()).await, begin(config.clone()).await);
     let mut anew = config.clone();
@@ -120,7 +121,8 @@ async fn check(version: Version) {
 on_servers!(check: opensearch_3_6 = OpenSearch3, elasticsearch_8_19 = Elasticsearch8, opensearch_2_19 = OpenSearch2,
     elasticsearch_7_17 = Elasticsearch7);
 
-/// A cluster that balances copies over zones refuses an index without replicas: everything else is changed all the same.
+/// A cluster that balances copies over zones refuses an index without replicas. The other settings
+/// change nevertheless.
 #[tokio::test(flavor = "multi_thread")]
 async fn opensearch_with_forced_awareness() {
     let server = Server::own_with(Version::OpenSearch3, 1, |spec| {

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use inrush::cluster::life;
+use inrush::cluster::primary_terms;
 use inrush::config::LoadConfig;
-use inrush::infer::infer;
+use inrush::mapping::infer;
 use inrush::source::{Format, FormatOptions, LogFormat, Parse, SourceSpec, Warnings, open};
 use inrush::transport::Request;
 use inrush::{Loader, Report, Status, VerifiedState};
@@ -34,8 +34,8 @@ async fn ids(server: &Server, index: &str) -> BTreeSet<String> {
     hits.iter().map(|hit| hit["_id"].as_str().unwrap().to_owned()).collect()
 }
 
-/// The same on all four servers: conformance of what a loader relies on, then a load with ids, without, and with documents
-/// that are refused.
+/// The same on all four servers: conformance of what a loader relies on, then a load with ids,
+/// without, and with documents that are refused.
 async fn check(version: Version) {
     let mut server = Server::own(version).await;
     let title = server.title.clone();
@@ -91,19 +91,20 @@ async fn begin_another_life(server: &mut Server, title: &str) {
     let index = "without-ids";
     let zero = serde_json::json!({"index": {"number_of_replicas": 0}});
     assert_eq!(transport.put_json(&format!("/{index}/_settings"), &zero).await.unwrap().0, 200);
-    let before = life::life(&transport, index).await.unwrap();
-    assert_eq!(life::flush(&transport, index).await, Flushed::Done(before.clone()), "{title}");
+    let before = primary_terms::read(&transport, index).await.unwrap();
+    assert_eq!(primary_terms::flush(&transport, index).await, Flushed::Done(before.clone()), "{title}");
     server.restart().await;
-    let after = life::life(&transport, index).await.unwrap();
+    let after = primary_terms::read(&transport, index).await.unwrap();
     assert_eq!((&after.index, &after.uuid), (&before.index, &before.uuid), "{title}");
     assert!(
         before.terms.iter().zip(&after.terms).all(|(before, after)| before < after),
         "{title}: {before:?} {after:?}"
     );
-    assert_eq!(life::flush(&transport, index).await, Flushed::Done(after), "{title}");
+    assert_eq!(primary_terms::flush(&transport, index).await, Flushed::Done(after), "{title}");
 }
 
-/// The doctor gets all its questions answered, and finds what a crashed loader would have left on an index.
+/// The doctor gets all its questions answered, and finds what a crashed loader would have left on
+/// an index.
 async fn diagnose(server: &Server, title: &str) {
     let transport = &server.transport;
     let left = serde_json::json!({"index": {"refresh_interval": "-1", "translog": {"durability": "async"}}});
@@ -126,7 +127,8 @@ async fn diagnose(server: &Server, title: &str) {
 on_servers!(check: opensearch_2_19 = OpenSearch2, elasticsearch_7_17 = Elasticsearch7, elasticsearch_8_19 = Elasticsearch8,
     opensearch_3_6 = OpenSearch3);
 
-/// A node is killed in the middle of a load and started again on the same data: nothing is lost, and with ids nothing twice.
+/// A node is killed in the middle of a load and started again on the same data. Nothing is lost,
+/// and with ids nothing is duplicated.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_node_that_crashes_in_the_middle() {
     let mut server = Server::own(Version::OpenSearch3).await;
@@ -150,7 +152,8 @@ async fn a_node_that_crashes_in_the_middle() {
     server.stop().await;
 }
 
-/// A node with a short queue rejects items of requests that it answers with 200: all of them come in by and by.
+/// A node with a short queue rejects items of requests that it answers with 200. All of them get in
+/// by retries.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_node_that_rejects_items() {
     let one_thread = [("thread_pool.write.queue_size", "8"), ("thread_pool.write.size", "1")];
@@ -174,8 +177,9 @@ async fn a_node_that_rejects_items() {
 /// Documents of a load through the proxy.
 const DOCS: u64 = 50_000;
 
-/// The rates of a busy cluster behind a shaky network: items that are rejected, and connections that break after the work was
-/// done. Nothing is lost; with ids nothing is there twice, and without them no more than the report says.
+/// The error rates of a busy cluster behind a bad network: rejected items, and connections that
+/// break after the work was done. Nothing is lost; with ids nothing is duplicated, and without them
+/// no more than the report says.
 #[tokio::test(flavor = "multi_thread")]
 async fn rejected_items_and_connections_that_break() {
     let server = Server::shared(Version::OpenSearch3).await;
@@ -192,8 +196,8 @@ async fn rejected_items_and_connections_that_break() {
     server.stop().await;
 }
 
-/// All of it at once: while items are rejected and connections break, the node is killed in the middle of the load and started
-/// again on its data.
+/// All of it at once: while items are rejected and connections break, the node is killed in the
+/// middle of the load and started again on its data.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_crash_on_top_of_all_that() {
     let mut server = Server::own(Version::OpenSearch3).await;
@@ -222,7 +226,8 @@ async fn proxy(server: &Server, reject_items_percent: f64) -> Proxy {
     Proxy::start(config).await.unwrap()
 }
 
-/// Many small requests, so that one in a hundred is some; short waits, because these rejections do not pass with time.
+/// Many small requests, so that one in a hundred is some; short waits, because these rejections do
+/// not pass with time.
 fn proxied(server: &Server, proxy: &Proxy, index: &str, with_ids: bool) -> (LoadConfig, tempfile::TempDir) {
     let (mut config, folder) = config(server, index);
     config.to = vec![proxy.url()];
@@ -312,7 +317,8 @@ async fn load_file(server: &Server, index: &str, path: PathBuf, options: FormatO
     report
 }
 
-/// Real data of several kinds, every document in the index or a dead letter with the server's reason.
+/// Real data of several kinds, every document in the index or a dead letter with the server's
+/// reason.
 #[tokio::test(flavor = "multi_thread")]
 async fn real_data() {
     let server = Server::shared(Version::OpenSearch3).await;
@@ -355,7 +361,7 @@ async fn real_data_fits_the_mapping_that_was_found() {
     ] {
         let Some(path) = shared(file) else { continue };
         let opened = || open(&[SourceSpec::new(&path)], options.clone(), &Warnings::default()).unwrap();
-        let found = infer(&mut opened(), None, inrush::infer::Mixed::Widen).unwrap();
+        let found = infer(&mut opened(), None, inrush::mapping::Mixed::Widen).unwrap();
         let (mut config, _folder) = config(&server, &format!("load-mapped-{name}"));
         config.create.mapping = Some(found.advice.mapping);
         let report = Loader::new(config).unwrap().run(opened()).await.unwrap();

@@ -12,7 +12,6 @@ mod server;
 #[path = "../source_support/mod.rs"]
 mod source_support;
 
-mod audit;
 mod bake;
 mod cluster;
 #[cfg(feature = "databases")]
@@ -28,4 +27,5 @@ mod source_index;
 mod sql;
 mod swap;
 mod trouble;
+mod verify;
 mod wire;

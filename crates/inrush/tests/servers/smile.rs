@@ -143,7 +143,8 @@ async fn check(version: Version) {
     server.stop().await;
 }
 
-/// What was sent as SMILE cannot be told from what was sent as JSON: source, indexed values, inferred mapping.
+/// Documents sent as SMILE cannot be distinguished from documents sent as JSON: source, indexed
+/// values, inferred mapping.
 async fn same_documents(client: &Client, shared_values: bool) {
     let mut encoder = SmileEncoder::new(SmileOptions::default().with_shared_values(shared_values));
     let documents = documents();
@@ -207,7 +208,8 @@ async fn actions(client: &Client) {
     assert_eq!(get("/smile-other/_doc/5").await["_source"], json!({"c": []}));
 }
 
-/// A document that cannot be indexed is an error of its item alone. So is one with a name twice, which the encoder does not write.
+/// A document that cannot be indexed is an error of its item alone. So is one with a name twice,
+/// which the encoder does not write.
 async fn refused(client: &Client) {
     let mut encoder = SmileEncoder::new(SmileOptions::default());
     ok(client.json("PUT", "/smile-refused", mapping()).await.unwrap());
@@ -222,7 +224,8 @@ async fn refused(client: &Client) {
     assert_eq!(encoder.encode(br#"{"a":1,"a":1}"#, &mut Vec::new()), Err(EncodeError::DuplicateName { at: 8 }));
 }
 
-/// Why [`Decimals::ByText`] is the default: a keyword gets another term, and a date is refused, where a server has only the double.
+/// Why [`Decimals::ByText`] is the default: a keyword gets another term, and a date is refused,
+/// where a server has only the double.
 async fn text_of_decimals(client: &Client) {
     ok(client.json("PUT", "/smile-decimals", mapping()).await.unwrap());
     let mut by_value = SmileEncoder::new(SmileOptions::default().with_decimals(Decimals::ByValue));

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use inrush::audit::{AuditOptions, Outcome, audit};
-use inrush::carry_over;
 use inrush::cluster::product::detect;
 use inrush::config::{DeadLetters, LoadConfig, Rate, StateFolder};
+use inrush::copy;
 use inrush::source::Warnings;
 use inrush::source::index::{IndexAddress, IndexOptions, IndexSource};
 use inrush::transport::Request;
+use inrush::verify::{Outcome, VerifyOptions, verify};
 use inrush::{Loader, Report, Status, VerifiedState};
 use serde_json::{Value, json};
 
@@ -53,7 +53,8 @@ async fn check(from: Version, to: Version) {
         config
     };
 
-    // Ids twice over, so that half of the sequence numbers have no document; a list of objects of their own; some odd documents.
+    // Each id twice, so that half of the sequence numbers have no document; a list of objects of
+    // their own; some unusual documents.
     let mapping = json!({"properties": {"id": {"type": "keyword"}, "n": {"type": "long"}, "list": {"type": "nested"}}});
     let settings = json!({"number_of_shards": 2, "number_of_replicas": 0, "refresh_interval": "30s"});
     from.send("PUT", "/from-old", json!({"mappings": mapping, "settings": settings})).await;
@@ -74,8 +75,8 @@ async fn check(from: Version, to: Version) {
     let target = detect(&to.transport).await.unwrap();
     let model = &source.models()[0];
     let mut copy = config(&to, "from-copy");
-    let mappings = carry_over::mapping(&model.mappings, source.info(), &target);
-    let settings = carry_over::settings(&model.settings, source.info(), &target);
+    let mappings = copy::mapping(&model.mappings, source.info(), &target);
+    let settings = copy::settings(&model.settings, source.info(), &target);
     assert!(mappings.notes.is_empty() && settings.notes.is_empty(), "{title}: {mappings:?} {settings:?}");
     (copy.create.mapping, copy.create.settings) = (Some(mappings.value), Some(settings.value));
     let report = Loader::new(copy.clone()).unwrap().run(source).await.unwrap();
@@ -128,10 +129,11 @@ async fn check(from: Version, to: Version) {
         };
         format!("{{\"id\":\"i{n}\",\"n\":{},\"text\":\"some words to fill it\"}}", round * DOCS + n)
     });
-    let options = AuditOptions { id: Some("id".parse().unwrap()), ..AuditOptions::new("from-again".parse().unwrap()) };
-    let audited = audit(Arc::clone(&to.transport), Box::new(Lines::new(expected)), &options, |_| {}).await.unwrap();
-    let counts = (audited.docs_missing, audited.docs_different, audited.docs_extra);
-    assert_eq!(counts, (Some(0), Some(0), Some(1)), "{title}: only the odd one is extra: {audited:?}");
+    let options =
+        VerifyOptions { id: Some("id".parse().unwrap()), ..VerifyOptions::new("from-again".parse().unwrap()) };
+    let report = verify(Arc::clone(&to.transport), Box::new(Lines::new(expected)), &options, |_| {}).await.unwrap();
+    let counts = (report.docs_missing, report.docs_different, report.docs_extra);
+    assert_eq!(counts, (Some(0), Some(0), Some(1)), "{title}: only the odd one is extra: {report:?}");
 
     from.stop().await;
     to.stop().await;
@@ -141,10 +143,10 @@ async fn check(from: Version, to: Version) {
 async fn assert_same(title: &str, to: &Server, report: &Report, docs: u64) {
     assert_eq!((report.status, report.verified.state), (Status::Complete, VerifiedState::Yes), "{title}: {report:?}");
     assert_eq!((report.counts.docs_read, report.counts.docs_created), (docs, docs), "{title}: {report:?}");
-    let options = AuditOptions { id: Some("id".parse().unwrap()), ..AuditOptions::new("from-copy".parse().unwrap()) };
+    let options = VerifyOptions { id: Some("id".parse().unwrap()), ..VerifyOptions::new("from-copy".parse().unwrap()) };
     let originals = Lines::new(documents(2 * DOCS, DOCS));
-    let audited = audit(Arc::clone(&to.transport), Box::new(originals), &options, |_| {}).await.unwrap();
-    let counts = (audited.docs_missing, audited.docs_different, audited.docs_extra);
-    assert_eq!(counts, (Some(0), Some(0), Some(1)), "{title}: only the odd one is extra: {audited:?}");
-    assert_eq!(audited.result, Outcome::Different, "{title}");
+    let report = verify(Arc::clone(&to.transport), Box::new(originals), &options, |_| {}).await.unwrap();
+    let counts = (report.docs_missing, report.docs_different, report.docs_extra);
+    assert_eq!(counts, (Some(0), Some(0), Some(1)), "{title}: only the odd one is extra: {report:?}");
+    assert_eq!(report.result, Outcome::Different, "{title}");
 }

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
-use inrush::audit::{AuditOptions, AuditReport, Outcome, audit};
 use inrush::source::{Format, FormatOptions, SourceSpec};
-use inrush::sql::{Database, DatabaseOptions, QueryOptions, SqlSource, TableSpec};
+use inrush::sql::{QueryOptions, Session, SessionOptions, SqlSource, TableSpec};
+use inrush::verify::{Outcome, VerifyOptions, VerifyReport, verify};
 use inrush::{Loader, Report, Status, VerifiedState};
 use serde_json::{Value, json};
 
@@ -42,9 +42,9 @@ async fn load(target: &Server, index: &str, mapping: Value, source: SqlSource) -
     report
 }
 
-async fn compare(target: &Server, index: &str, source: SqlSource) -> AuditReport {
-    let options = AuditOptions { id: Some("id".parse().unwrap()), ..AuditOptions::new(index.parse().unwrap()) };
-    audit(Arc::clone(&target.transport), Box::new(source), &options, |_| {}).await.unwrap()
+async fn compare(target: &Server, index: &str, source: SqlSource) -> VerifyReport {
+    let options = VerifyOptions { id: Some("id".parse().unwrap()), ..VerifyOptions::new(index.parse().unwrap()) };
+    verify(Arc::clone(&target.transport), Box::new(source), &options, |_| {}).await.unwrap()
 }
 
 async fn ask(target: &Server, path: &str, body: Value) -> Value {
@@ -57,9 +57,9 @@ fn table(name: &str, path: &Path, format: FormatOptions) -> TableSpec {
 }
 
 async fn query(sql: &str, tables: Vec<TableSpec>) -> SqlSource {
-    let database = Database::open(tables, DatabaseOptions::default()).await.unwrap();
+    let session = Session::open(tables, SessionOptions::default()).await.unwrap();
     let id = Some("id".parse().unwrap());
-    database.query(sql, QueryOptions { id, ..QueryOptions::default() }).await.unwrap()
+    session.query(sql, QueryOptions { id, ..QueryOptions::default() }).await.unwrap()
 }
 
 fn text(separator: u8) -> FormatOptions {
@@ -82,7 +82,8 @@ fn rows(text: &str, separator: char) -> Vec<BTreeMap<&str, &str>> {
     lines.map(|line| header.iter().copied().zip(line.split(separator)).collect()).collect()
 }
 
-/// The second form of publication of sales in the first one: decimal commas, French dates, codes in parts, no coordinates.
+/// The second form of publication of sales in the first one: decimal commas, French dates, codes in
+/// parts, no coordinates.
 fn as_published(geo: &str) -> (String, String) {
     let mut raw = "Date mutation|Nature mutation|Valeur fonciere|No disposition|Code departement|Code commune|Commune|Code postal|\
                    Prefixe de section|Section|No plan|Type local|Surface reelle bati|Nombre pieces principales"

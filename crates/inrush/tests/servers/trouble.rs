@@ -60,7 +60,7 @@ fn complete(server: &Server, report: &Report) {
 }
 
 async fn red(server: &Server) {
-    // The whole cluster is red, by an index that is nobody's business.
+    // The whole cluster is red because of another index.
     let nowhere = json!({"settings": {"index.routing.allocation.require._name": "nowhere", "number_of_replicas": 0}});
     server.send("PUT", "/other?wait_for_active_shards=0", nowhere.clone()).await;
     let (mut config, folder) = job(server, "fine");

@@ -73,7 +73,8 @@ async fn check(version: Version) {
     server.stop().await;
 }
 
-/// What a load asks before it sends SMILE or gzip leaves nothing behind: not even an operation of the index.
+/// The probe before SMILE or gzip is used leaves nothing behind, not even an operation of the
+/// index.
 async fn asking_changes_nothing(server: &Server) {
     let (mut config, _letters) = config(vec![server.url()], "wire-asked");
     (config.encoding, config.compression) = (Some(Encoding::Smile), Some("gzip".parse().unwrap()));
@@ -177,7 +178,7 @@ async fn one_shard_without_ids(server: &Server) {
 on_servers!(check: opensearch_2_19 = OpenSearch2, elasticsearch_7_17 = Elasticsearch7, elasticsearch_8_19 = Elasticsearch8,
     opensearch_3_6 = OpenSearch3);
 
-/// Log lines over a link of 20 Mbit: how long it takes until they are compressed, and what that brings.
+/// Log lines over a link of 20 Mbit: the time until they are compressed, and the gain.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_slow_link_to_opensearch_3_6() {
     let server = Server::alone(Version::OpenSearch3).await;

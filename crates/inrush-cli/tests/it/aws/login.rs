@@ -8,8 +8,8 @@ use tempfile::TempDir;
 use super::server::{Server, rfc3339};
 use super::{Scene, check};
 
-/// Writes a login of `aws sso login` that holds for `seconds`, with its refresh token, into the file
-/// of the session `corp`.
+/// Writes a login of `aws sso login` that holds for `seconds`, with its refresh token, into the
+/// file of the session `corp`.
 pub(super) fn login(scene: &Scene, seconds: i64) {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs() as i64;
     let later = rfc3339(now + 86_400);

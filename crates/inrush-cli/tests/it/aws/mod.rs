@@ -1,5 +1,5 @@
-//! The places of the AWS credentials of `--aws-sigv4` and of `s3://`, against a server that plays each
-//! place and a fake cluster that notes whose keys signed.
+//! The places of the AWS credentials of `--aws-sigv4` and of `s3://`, against a server that plays
+//! each place and a fake cluster that notes whose keys signed.
 
 mod login;
 mod profiles;

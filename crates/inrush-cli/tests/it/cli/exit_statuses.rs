@@ -15,7 +15,7 @@ async fn refusals_end_with_2_and_failures_with_1() {
     std::fs::write(folder.path().join("empty.ndjson"), "").unwrap();
     std::fs::create_dir(folder.path().join("shared")).unwrap();
     let there = fake.url();
-    // Nobody listens on port 1.
+    // No program listens on port 1.
     let nobody = "http://127.0.0.1:1";
     let bake = |to: &str, index: &str| format!("bake a.ndjson --index {index} --repository-path shared --to {to}");
     let sweep = "sweep a.ndjson --batch-docs 1 --in-flight 1 --warm-up 0";

@@ -1,4 +1,4 @@
-//! Names, ids and reasons that would drive the terminal, or forge a line of ours.
+//! Names, ids and reasons that would control the terminal, or forge a line of inrush.
 
 use std::os::unix::fs::PermissionsExt;
 
@@ -6,7 +6,7 @@ use super::*;
 
 const HOSTILE: &str = "\u{1b}]0;owned\u{7}\u{1b}[2J\r\u{9b}31m\u{202e}\u{2028}\nresult          all documents are in";
 
-/// No character that a terminal obeys, and no line that looks like one of ours.
+/// The output has no character that controls a terminal, and no line that looks like one of inrush.
 fn is_plain(output: &Output, what: &str) {
     for text in [stdout(output), stderr(output)] {
         let found = text.chars().find(|c| {

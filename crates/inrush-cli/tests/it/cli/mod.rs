@@ -1,4 +1,5 @@
-//! The binary as its users see it: what it says, what it writes, and how it ends; against the fake cluster.
+//! The binary as its users see it, against the fake cluster: its output, its files, and its exit
+//! status.
 
 mod documents;
 mod everywhere;
@@ -189,7 +190,9 @@ async fn what_is_not_in_is_a_dead_letter_and_can_be_loaded_again() {
     let arguments = ["load", "a.ndjson", "--index", "docs", "--id", "id", "--to", &to, "--dead-letters", "dead.ndjson"];
     let output = run(folder.path(), &[&arguments[..], &["--json"]].concat()).await;
     check(&output, 3);
-    assert_eq!(stderr(&output), "error: 2 documents are not in; see dead.ndjson\n");
+    let problem = stderr(&output);
+    assert!(problem.starts_with("error: 2 documents are not in; most frequent error: 400 "), "{problem}");
+    assert!(problem.ends_with("; see dead.ndjson\n"), "{problem}");
     let first = report(&output);
     assert_eq!((first["docs_indexed"].as_u64(), first["docs_dead_lettered"].as_u64()), (Some(8), Some(2)));
     assert_eq!(first["errors"][0]["count"], 2);
@@ -243,7 +246,7 @@ async fn an_output_that_is_read_is_refused_and_left_as_it_is() {
     ] {
         let output = run(folder.path(), arguments).await;
         check(&output, 2);
-        let expected = format!("error: {flag} would write over ");
+        let expected = format!("error: {flag} would overwrite ");
         assert!(stderr(&output).starts_with(&expected), "{arguments:?}: {}", stderr(&output));
         assert_eq!(std::fs::read_to_string(&path).unwrap(), lines(10), "{arguments:?}");
     }
@@ -310,7 +313,7 @@ async fn people_are_told_the_reasons_and_what_to_do_next() {
 #[tokio::test]
 async fn a_cluster_that_is_not_there_is_a_failed_run() {
     let (folder, _) = folder_with("a.ndjson", "{}\n");
-    // Nobody listens on port 1.
+    // No program listens on port 1.
     let output = run(folder.path(), &["load", "a.ndjson", "--index", "t", "--to", "http://127.0.0.1:1"]).await;
     check(&output, 1);
     assert!(stderr(&output).starts_with("error: "), "{}", stderr(&output));
@@ -325,7 +328,7 @@ async fn a_count_that_differs_ends_with_4() {
     let mut load = inrush(folder.path(), &["load", "a.ndjson", "--index", "docs", "--id", "id", "--to", &to, "--json"]);
     let child = load.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     fake.wait_for_held(1).await;
-    // Somebody else deletes a document meanwhile.
+    // Another program deletes a document meanwhile.
     let client = Client::new(&to).unwrap();
     client.bulk("/_bulk", "{\"delete\":{\"_index\":\"docs\",\"_id\":\"i7\"}}\n").await.unwrap();
     fake.release_held();
@@ -349,7 +352,7 @@ async fn a_mapping_is_inferred_and_takes_the_documents() {
         (&"date".into(), &"keyword".into())
     );
     let told = stderr(&output);
-    assert!(told.contains("2 documents looked at") && told.contains("a.ndjson row 3"), "{told}");
+    assert!(told.contains("2 documents examined") && told.contains("a.ndjson row 3"), "{told}");
     assert!(told.contains("conflict: n is a whole number once (row 1), a string once (row 4)"), "{told}");
 
     check(&run(folder.path(), &["mapping", "a.ndjson", "--out", "m.json", "--rows", "1"]).await, 0);
@@ -391,7 +394,7 @@ async fn a_signal_ends_the_load_in_order() {
     let mut first = String::new();
     tokio::io::AsyncBufReadExt::read_line(&mut lines, &mut first).await.unwrap();
     assert!(first.starts_with("interrupted: waiting"), "{first}");
-    // Whoever ends a tree of processes sends several at once, and they are one.
+    // A program that ends a process tree sends several signals at once, which count as one.
     let kill = Command::new("kill").args(["-HUP", &process]).status().await.unwrap();
     assert!(kill.success());
     fake.release_held();
@@ -519,7 +522,7 @@ async fn settings_are_put_back_after_a_crash() {
     assert!(stdout(&output).contains("index.number_of_replicas: 0 for the load, 1 before it"), "{}", stdout(&output));
     assert_eq!(replicas().as_deref(), Some("1"));
 
-    // The index may hold documents by now, and there is nobody to ask.
+    // The index may hold documents by now, and there is no terminal.
     fake.call("PUT", "/full", serde_json::json!({})).unwrap();
     check(&run(folder.path(), &["load", "a.ndjson", "--index", "full", "--to", &to]).await, 0);
     let full = ["load", "a.ndjson", "--index", "full", "--to", &to, "--replicas-off"];

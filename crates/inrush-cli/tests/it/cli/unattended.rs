@@ -104,7 +104,7 @@ async fn what_cannot_be_done_once_is_refused_with_the_reason() {
     for (arguments, expected) in [
         (&["load", "-", "--index", "d", "--to", "http://127.0.0.1:1", "--once"][..], "read again"),
         (&["load", "a.ndjson", "--index", "d", "--to", "http://127.0.0.1:1", "--once", "--resume"], "--resume"),
-        (&["load", "--job", "outputs.toml"], "--once means nothing with several outputs"),
+        (&["load", "--job", "outputs.toml"], "--once does not work with several outputs"),
         (
             &["bake", "a.ndjson", "--index", "d", "--to", "http://127.0.0.1:1", "--once", "--repository", "r"],
             "--once is for `inrush load`",
@@ -131,13 +131,13 @@ async fn a_forgotten_address_starts_nothing() {
         let output = run(arguments).await;
         check(&output, 2);
         let text = stderr(&output);
-        assert!(text.contains("no cluster given with --to") && text.contains("--to local"), "{arguments:?}: {text}");
+        assert!(text.contains("--to is not given") && text.contains("--to local"), "{arguments:?}: {text}");
     }
     assert!(!folder.path().join("nodes").exists());
 }
 
-/// A thread that cannot be made is an error and no panic, whichever one it is. (What lacks the memory
-/// to begin at all is ended by the system.)
+/// A thread that cannot be made is an error and no panic, whichever one it is. (What lacks the
+/// memory to begin at all is ended by the system.)
 #[cfg(target_os = "linux")]
 #[tokio::test]
 async fn too_few_threads_are_an_error_and_no_panic() {
@@ -153,7 +153,8 @@ async fn too_few_threads_are_an_error_and_no_panic() {
         let (mut gib, mut told) = (0, 0);
         loop {
             gib += 1;
-            // Each stack is 1 GiB, so one more of them is within each limit than within the last one.
+            // Each stack is 1 GiB, so one more of them is within each limit than within the last
+            // one.
             let line =
                 format!("ulimit -v {}; exec {} {command}", (gib << 20) - (1 << 19), env!("CARGO_BIN_EXE_inrush"));
             let mut shell = Command::new("sh");
@@ -165,7 +166,7 @@ async fn too_few_threads_are_an_error_and_no_panic() {
             check(&output, 1);
             let text = format!("{}{}", stdout(&output), stderr(&output));
             assert!(!text.contains("panicked"), "{gib} GiB: {text}");
-            if stderr(&output).starts_with("error: the system lets this process start no more threads: ") {
+            if stderr(&output).starts_with("error: the system does not let this process start another thread: ") {
                 assert!(text.contains("hint: ") && text.contains("ulimit -v"), "{text}");
                 told += 1;
             }

@@ -129,7 +129,8 @@ impl AutoTuner {
     }
 
     /// Moves the bytes in flight towards the target, or starts the next experiment. `growth`: the
-    /// wall time as a multiple of the unloaded one, for this body and comparable with other loaders.
+    /// wall time as a multiple of the unloaded one, for this body and comparable with other
+    /// loaders.
     fn steer(&mut self, now: Time, window: &Window, (growth, comparable): (f64, f64), target: f64) {
         let ratio = target / comparable;
         // Requests that wait for a retry are in use.

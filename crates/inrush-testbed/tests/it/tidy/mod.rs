@@ -1,9 +1,10 @@
 //! House rules as tests: every rule of CONTRIBUTING that a machine can check without a compiler.
 //!
-//! A rule with findings that are older than the rule has a ceiling: the number of its findings may only go down, and the
-//! ceiling goes with it.
+//! A rule with findings that are older than the rule has a ceiling: the number of its findings may
+//! only go down, and the ceiling goes with it.
 
 mod cycles;
+mod rust_version;
 mod source;
 
 use std::collections::BTreeMap;
@@ -144,7 +145,7 @@ struct Ceilings {
     cycles: usize,
 }
 
-const CEILINGS: Ceilings = Ceilings { comment_width: 719, function_length: 12, banned_words: 226, flags: 0, cycles: 0 };
+const CEILINGS: Ceilings = Ceilings { comment_width: 312, function_length: 9, banned_words: 140, flags: 0, cycles: 0 };
 
 /// Whether `line` has `word` between characters that are no letters.
 fn has_word(line: &str, word: &str) -> bool {

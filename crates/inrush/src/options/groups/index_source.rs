@@ -8,27 +8,31 @@ use crate::options::SearchQuery;
 use crate::transport::aws::Service;
 
 options! {
-    /// What is read of another cluster's index, and what the target takes over of it.
+    /// The part of another cluster's index that is read, and the properties of the index that the
+    /// target gets.
     pub struct IndexSourceOptions in LoaderBuilder.index_source, "Source: an index of another cluster" {
-        /// The documents of the index to read, as JSON or @FILE: a query as a search has it
+        /// The query that selects the documents of the index, as JSON or @FILE, in the syntax of a
+        /// search
         query: Option<SearchQuery> = "JSON|@FILE", default("all");
-        /// Write documents with the versions that they have, as external ones: an older document never
-        /// replaces a newer one
+        /// Write documents with their versions as external ones: an older document never replaces a
+        /// newer one
         keep_versions: bool;
-        /// When all documents are read, read those that were written meanwhile as well, until there are no
-        /// more (at most ten times). Deletions are not seen: such documents stay in the target
+        /// After all documents are read, also read those that were written in the meantime, until
+        /// there are none (at most ten times). Deletions are not seen: deleted documents stay in
+        /// the target
         catch_up: bool;
-        /// Make the target, if it does not exist yet, with the mapping of the index that is read; parts that
-        /// the target does not know are left out and named
+        /// If the target does not exist, create it with the mapping of the source index; parts that
+        /// the target does not support are left out and listed
         copy_mapping: bool;
-        /// Make the target, if it does not exist yet, with the settings of the index that is read; those of
-        /// its cluster are left out and named. An option `shards` or option `replicas` wins
+        /// If the target does not exist, create it with the settings of the source index; settings
+        /// of its cluster are left out and listed. Option `shards` and option `replicas` take
+        /// precedence
         copy_settings: bool;
     }
 }
 
 options! {
-    /// How to log in to the cluster that is read, as [`LoginOptions`] says it for the target.
+    /// Authentication at the source cluster, as [`LoginOptions`] for the target.
     pub struct SourceLoginOptions in LoaderBuilder.source_login, "Source: an index of another cluster" {
         /// User of basic authentication; the password comes from option `from_password_file`, the
         /// environment or a prompt
@@ -40,18 +44,19 @@ options! {
         /// File that holds the API key, as id:key or as the cluster encoded it
         from_api_key_file: Option<PathBuf> = "FILE";
         /// Environment variable that holds the API key
-        from_api_key_env: Option<String> = "VARIABLE", default("INRUSH_FROM_API_KEY, where it is set");
+        from_api_key_env: Option<String> = "VARIABLE", default("INRUSH_FROM_API_KEY, if set");
         /// File that holds the bearer token
         from_bearer_file: Option<PathBuf> = "FILE";
         /// Environment variable that holds the bearer token
-        from_bearer_env: Option<String> = "VARIABLE", default("INRUSH_FROM_BEARER, where it is set");
-        /// PEM file with the certificate authorities to trust besides the system's
+        from_bearer_env: Option<String> = "VARIABLE", default("INRUSH_FROM_BEARER, if set");
+        /// PEM file with certificate authorities to trust in addition to the system's
         from_ca: Option<PathBuf> = "FILE";
         /// PEM file with the client certificate; needs option `from_key`
         from_cert: Option<PathBuf> = "FILE";
         /// PEM file with the private key of option `from_cert`
         from_key: Option<PathBuf> = "FILE";
-        /// Take any certificate of the cluster: anyone on the way can read and change everything
+        /// Accept any certificate of the cluster, so that anyone on the network path can read and
+        /// change everything
         from_insecure: bool;
         /// Sign requests for an Amazon service
         from_aws_sigv4: Option<Service> = "SERVICE";
@@ -63,7 +68,7 @@ options! {
 }
 
 impl SourceLoginOptions {
-    /// The same as options of the target.
+    /// The same options as those of the target.
     pub fn to_login(&self) -> LoginOptions {
         let SourceLoginOptions {
             from_user,

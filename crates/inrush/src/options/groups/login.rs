@@ -1,4 +1,4 @@
-//! How to log in to the cluster that is loaded into, and which certificates to trust.
+//! Options for authentication at the target cluster, and for certificates.
 
 use std::path::PathBuf;
 
@@ -8,12 +8,12 @@ use crate::transport::Secret;
 use crate::transport::aws::Service;
 
 options! {
-    /// How to log in to the cluster, and which certificates to trust. No secret is ever an argument of a
-    /// command or a key of a job file: arguments can be read by every user of the machine and stay in the
-    /// shell's history.
+    /// Authentication at the cluster, and trusted certificates. A secret is never an argument of a
+    /// command or a key of a job file: every user of the machine can read arguments, and they stay
+    /// in the shell's history.
     pub struct LoginOptions in LoaderBuilder.login, "Authentication" {
-        /// User of basic authentication; the password comes from option `password_file`, the environment or a
-        /// prompt
+        /// User of basic authentication; the password comes from option `password_file`, the
+        /// environment or a prompt
         user: Option<String> = "NAME";
         /// File that holds the password
         password_file: Option<PathBuf> = "FILE";
@@ -22,21 +22,22 @@ options! {
         /// File that holds the API key, as id:key or as the cluster encoded it
         api_key_file: Option<PathBuf> = "FILE";
         /// Environment variable that holds the API key
-        api_key_env: Option<String> = "VARIABLE", default("INRUSH_API_KEY, where it is set");
+        api_key_env: Option<String> = "VARIABLE", default("INRUSH_API_KEY, if set");
         /// File that holds the bearer token
         bearer_file: Option<PathBuf> = "FILE";
         /// Environment variable that holds the bearer token
-        bearer_env: Option<String> = "VARIABLE", default("INRUSH_BEARER, where it is set");
-        /// PEM file with the certificate authorities to trust besides the system's
+        bearer_env: Option<String> = "VARIABLE", default("INRUSH_BEARER, if set");
+        /// PEM file with certificate authorities to trust in addition to the system's
         ca: Option<PathBuf> = "FILE";
         /// PEM file with the client certificate; needs option `key`
         cert: Option<PathBuf> = "FILE";
         /// PEM file with the private key of option `cert`
         key: Option<PathBuf> = "FILE";
-        /// Take any certificate of the cluster: anyone on the way can read and change everything
+        /// Accept any certificate of the cluster, so that anyone on the network path can read and
+        /// change everything
         insecure: bool;
-        /// Sign requests for an Amazon service. Credentials come from the environment, the profile, a web
-        /// identity, or the role of the container or the EC2 instance
+        /// Sign requests for an Amazon service. Credentials come from the environment, the profile,
+        /// a web identity, or the role of the container or the EC2 instance
         aws_sigv4: Option<Service> = "SERVICE";
         /// AWS region
         aws_region: Option<String> = "REGION", default("AWS_REGION, AWS_DEFAULT_REGION, the profile's, then the host name's");

@@ -1,21 +1,23 @@
-//! Continuing a load that was cut off.
+//! Options to continue a load that was cut off.
 
 use crate::options::Folder;
 use crate::options::LoaderBuilder;
 
 options! {
-    /// Continuing a load that was cut off.
+    /// How a load that was cut off continues.
     pub struct ResumeOptions in LoaderBuilder.resume, "Resuming" {
-        /// Continue where the same load was cut off, by a crash, a signal or a failure; a change since then is
-        /// refused. Without ids the documents of the last moments may be there twice, and are counted
+        /// Continue the same load where a crash, a signal or a failure cut it off; options or
+        /// sources that have changed are refused. Without ids the documents of the last moments may
+        /// be duplicated; the report counts them
         resume: bool;
-        /// Load these sources once, however often the same command is started, as by a job runner: begin,
-        /// continue where it was cut off, or repeat the report and the exit status of the run that came to
-        /// its end. A source that changed since its end is loaded anew. What was done is kept in the cluster,
-        /// in the index inrush-loads, and in option `state`. Exit status 75: the same load is running; start
-        /// it again later. See docs/unattended.md
+        /// Load these sources once, even if a job runner starts the same command several times: it
+        /// begins the load, continues it where it was cut off, or repeats the report and exit
+        /// status of the finished run. A source that has changed since then is loaded again.
+        /// Records are kept in the cluster, in the index inrush-loads, and in option `state`. Exit
+        /// status 75: the same load is running; start it again later. See docs/unattended.md
         once: bool, conflicts(&["resume"]);
-        /// Folder for checkpoints, and for records of settings that are changed, besides those in the cluster
+        /// Folder for checkpoints, and for records of changed settings, which are also kept in the
+        /// cluster
         state: Option<Folder> = "DIR", default("inrush in XDG_STATE_HOME or ~/.local/state");
     }
 }

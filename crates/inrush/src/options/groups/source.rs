@@ -1,4 +1,4 @@
-//! What is read: files, a database, the result of a query.
+//! Options of sources: files, a database, the result of a query.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -7,13 +7,13 @@ use crate::options::LoaderBuilder;
 use crate::options::{ByteSize, NamedTable, Scope, Whole};
 
 options! {
-    /// What is read.
+    /// The sources.
     pub struct SourceOptions in LoaderBuilder.source, "Source" {
-        /// Files, folders, globs in quotes ('logs/*.ndjson.zst'), or - for stdin; gzip, zstd, bzip2 and xz
-        /// are recognised by their content. Also files on web servers (https://host/a.csv.gz), files,
-        /// folders and globs of object stores (s3://bucket/logs/*.parquet, gs://, az://, abfss://), a
-        /// database (postgres://user@host/db), or an index of another cluster, or several:
-        /// https://host:9200/index, 'https://host:9200/logs-*'
+        /// Files, folders, globs in quotes ('logs/*.ndjson.zst'), or - for stdin; gzip, zstd, bzip2
+        /// and xz are detected from the content. Also files on web servers (https://host/a.csv.gz),
+        /// files, folders and globs of object stores (s3://bucket/logs/*.parquet, gs://, az://,
+        /// abfss://), a database (postgres://user@host/db), or one or more indices of another
+        /// cluster: https://host:9200/index, 'https://host:9200/logs-*'
         sources[source]: Vec<OsString> = "SOURCE", scope(Scope::Argument);
         /// Load the documents of a dead-letter file again, instead of a SOURCE
         from_dead_letters: Option<PathBuf> = "FILE";
@@ -21,18 +21,18 @@ options! {
 }
 
 options! {
-    /// What is read of a database.
+    /// The part of a database that is read, and how.
     pub struct DatabaseSourceOptions in LoaderBuilder.database, "Source" {
-        /// Databases (postgres://user@host/db, mysql://user@host/db, sqlite:///path): the table or view to
-        /// read, as in orders or public.orders
+        /// Databases (postgres://user@host/db, mysql://user@host/db, sqlite:///path): the table or
+        /// view to read, as in orders or public.orders
         db_table: Option<String> = "NAME", conflicts(&["db_query"]);
-        /// Databases: the query whose rows become documents, as in 'SELECT … FROM …'; @FILE reads it from a
-        /// file
+        /// Databases: the query whose rows become documents, as in 'SELECT … FROM …'; @FILE reads
+        /// it from a file
         db_query: Option<String> = "SQL";
-        /// Databases: the column whose ranges are read side by side; it should have an index
+        /// Databases: the column whose ranges are read in parallel; it should have an index
         split_by: Option<String> = "COLUMN",
-            default("tables of Postgres are read in ranges of their pages, everything else by one connection");
-        /// Databases: connections that read side by side
+            default("tables of Postgres are read in ranges of pages, other sources by one connection");
+        /// Databases: connections that read in parallel
         db_readers: Option<Whole<1, 64>> = "N", default("4");
         /// Databases: file that holds the password
         source_password_file: Option<PathBuf> = "FILE", default("PGPASSWORD, ~/.pgpass or MYSQL_PWD");
@@ -42,15 +42,16 @@ options! {
 options! {
     /// A query between the sources and the documents.
     pub struct QueryOptions in LoaderBuilder.query, "SQL" {
-        /// Load the result of a query instead of the sources, which are its table `input`: each row is a
-        /// document. Names are taken as they are written; see docs/sql.md
+        /// Load the result of a query instead of the sources, which are its table `input`; each row
+        /// is a document. Names are case-sensitive; see docs/sql.md
         sql: Option<String> = "QUERY", conflicts(&["sql_file"]);
         /// The same with the query in a file
         sql_file: Option<PathBuf> = "FILE";
-        /// SQL: one more table, of a file, folder or glob, as in artists='data/artists*.csv'; repeated for
-        /// several. Options about formats but option `workbook_bytes` are for the sources, and not for these
+        /// SQL: a further table from a file, folder or glob, as in artists='data/artists*.csv';
+        /// repeatable. Options of formats do not apply to it, except option `workbook_bytes`
         table: Vec<NamedTable> = "NAME=PATH";
-        /// SQL: memory for sorting, grouping and joining; what needs more goes to temporary files (TMPDIR)
+        /// SQL: memory for sorting, grouping and joining; work beyond it uses temporary files
+        /// (TMPDIR)
         sql_memory: Option<ByteSize> = "SIZE", default("1GiB");
     }
 }

@@ -1,4 +1,4 @@
-//! Checks across options: what one of them alone cannot tell.
+//! Checks of the combination of options.
 
 use inrush_core::Action;
 
@@ -10,13 +10,13 @@ pub(super) fn of_options(options: &LoadOptions, config: &LoadConfig) -> Result<(
     of_sizes(&options.sizes, config)?;
     let target = &options.target;
     if target.recreate && config.index.fixed().is_none() {
-        return Err(OptionError::conflict("option `recreate` needs one index, and option `index` has placeholders")
+        return Err(OptionError::conflict("option `recreate` needs one index, but option `index` has placeholders")
             .of("recreate")
-            .hint("delete the indices that are meant yourself"));
+            .hint("delete the indices yourself"));
     }
     of_ids(options, config)?;
     if target.mixed.is_some() && target.map.is_none() {
-        let message = "option `mixed` says how option `map=auto` makes a mapping, and that is not given";
+        let message = "option `mixed` needs option `map=auto`";
         return Err(OptionError::conflict(message)
             .of("mixed")
             .hint("add option `map=auto`, or leave option `mixed` out"));
@@ -24,7 +24,7 @@ pub(super) fn of_options(options: &LoadOptions, config: &LoadConfig) -> Result<(
     config.check()
 }
 
-/// Batches in flight have to fit into the memory.
+/// Checks that batches in flight fit into the memory.
 fn of_sizes(sizes: &SizeOptions, config: &LoadConfig) -> Result<(), OptionError> {
     let memory = config.limits.memory as u64;
     let batch = sizes.batch_bytes.map_or(1, ByteSize::bytes);
@@ -41,10 +41,10 @@ fn of_sizes(sizes: &SizeOptions, config: &LoadConfig) -> Result<(), OptionError>
     let memory = ByteSize::new(memory).map(|size| size.to_string()).unwrap_or_default();
     Err(OptionError::conflict(format!("{given} needs {needed} of memory, more than option `memory={memory}`{default}"))
         .of("memory")
-        .hint(format!("give option `memory={needed}`, or less of the others")))
+        .hint(format!("give option `memory={needed}`, or lower the other options")))
 }
 
-/// Dead letters bring the ids that they were sent with.
+/// Refuses options that dead letters do not need: they have their ids and actions.
 fn of_ids(options: &LoadOptions, config: &LoadConfig) -> Result<(), OptionError> {
     let action = match config.action {
         Action::Update => "update",
@@ -53,13 +53,13 @@ fn of_ids(options: &LoadOptions, config: &LoadConfig) -> Result<(), OptionError>
         Action::Index | Action::Create => return Ok(()),
     };
     if options.source.from_dead_letters.is_some() {
-        let message = format!("option `action={action}` means nothing with option `from_dead_letters`");
+        let message = format!("option `action={action}` does not work with option `from_dead_letters`");
         return Err(OptionError::conflict(message)
             .of("action")
-            .hint("leave it out: each letter names its own action and id"));
+            .hint("leave it out: each dead letter has its own action and id"));
     }
     if options.target.id.is_none() {
-        let message = format!("option `action={action}` needs to know the ids");
+        let message = format!("option `action={action}` needs the ids of the documents");
         return Err(OptionError::new(OptionErrorKind::Missing, message)
             .of("id")
             .hint("name the field that holds them with option `id=FIELD`"));
@@ -67,11 +67,11 @@ fn of_ids(options: &LoadOptions, config: &LoadConfig) -> Result<(), OptionError>
     Ok(())
 }
 
-/// Options that say how to read sources, where there are dead letters instead.
+/// Refuses options about sources together with dead letters.
 pub(super) fn of_dead_letters(options: &LoadOptions) -> Result<(), OptionError> {
     let LoadOptions { source, reading, query, index_source, source_login, .. } = options;
     if !source.sources.is_empty() {
-        return Err(OptionError::conflict("sources and option `from_dead_letters` are given")
+        return Err(OptionError::conflict("sources and option `from_dead_letters` exclude each other")
             .of("from_dead_letters")
             .hint("load one after the other"));
     }
@@ -79,24 +79,25 @@ pub(super) fn of_dead_letters(options: &LoadOptions) -> Result<(), OptionError> 
     match given {
         None => Ok(()),
         Some(info) => {
-            let message = format!("option `{}` means nothing with option `from_dead_letters`", info.name);
+            let message = format!("option `{}` does not work with option `from_dead_letters`", info.name);
             Err(OptionError::conflict(message).of(info.name).hint("leave it out: dead letters are documents already"))
         }
     }
 }
 
-/// Options that do not go together when an index is read.
+/// Refuses combinations of options for a source index.
 pub(super) fn of_index(options: &LoadOptions) -> Result<(), OptionError> {
     let (from, to) = (&options.index_source, &options.target);
     let twice = |ours: &'static str, other: &str| {
-        Err(OptionError::conflict(format!("option `{ours}` and option `{other}` are given; choose one")).of(ours))
+        Err(OptionError::conflict(format!("option `{ours}` and option `{other}` exclude each other; choose one"))
+            .of(ours))
     };
     if from.copy_mapping && to.mapping.is_some() {
         return twice("copy_mapping", "mapping");
     }
     if to.map.is_some() {
-        let message = "option `map=auto` reads the sources twice, and the index has a mapping already";
-        return Err(OptionError::conflict(message).of("map").hint("take it over with option `copy_mapping`"));
+        let message = "option `map=auto` infers a mapping, but the index has one already";
+        return Err(OptionError::conflict(message).of("map").hint("copy it with option `copy_mapping`"));
     }
     if from.copy_settings && to.settings.is_some() {
         return twice("copy_settings", "settings");
@@ -105,7 +106,7 @@ pub(super) fn of_index(options: &LoadOptions) -> Result<(), OptionError> {
         return twice("keep_versions", "version");
     }
     if to.id_from.is_some() {
-        let message = "option `id_from` is for documents without ids, and those of an index have some";
+        let message = "option `id_from` is for documents without ids, but those of an index have ids";
         return Err(OptionError::conflict(message)
             .of("id_from")
             .hint("leave it out, or name a field with option `id`"));
@@ -115,7 +116,7 @@ pub(super) fn of_index(options: &LoadOptions) -> Result<(), OptionError> {
         return Err(OptionError::conflict(message).of("keep_versions").hint("leave option `id` out"));
     }
     if from.keep_versions && to.action.is_some_and(|action| action != Action::Index) {
-        return Err(OptionError::conflict("servers take external versions only with the action index")
+        return Err(OptionError::conflict("servers accept external versions only with the action index")
             .of("keep_versions")
             .hint("leave option `keep_versions` or option `action` out"));
     }

@@ -1,4 +1,4 @@
-//! Options become the engine's configuration. Nothing is started or sent.
+//! Converts options to the engine's configuration. Nothing is started or sent.
 
 use std::path::Path;
 
@@ -12,9 +12,10 @@ use crate::options::{
 };
 use crate::transport::NodeUrl;
 
-/// The configuration, without an address where the local node is meant. `recreate` is not confirmed yet.
+/// The configuration, without an address if the target is the local node. `recreate` is not
+/// confirmed yet.
 pub(super) fn config(options: &LoadOptions, environment: &Environment) -> Result<LoadConfig, OptionError> {
-    // Named one by one: a new group has to be handled here.
+    // Listed one by one, so that a new group has to be handled here.
     let LoadOptions {
         source,
         reading: _,
@@ -36,7 +37,7 @@ pub(super) fn config(options: &LoadOptions, environment: &Environment) -> Result
     let Some(index) = target.index.clone().or(alias.map_err(|problem: String| OptionError::value("alias", problem))?)
     else {
         let hint = match source.from_dead_letters {
-            Some(_) => "name the one of the first load with option `index=NAME`",
+            Some(_) => "name the index of the first load with option `index=NAME`",
             None => "name it with option `index=NAME`",
         };
         return Err(OptionError::new(OptionErrorKind::Missing, "no index given").of("index").hint(hint));
@@ -52,19 +53,19 @@ pub(super) fn config(options: &LoadOptions, environment: &Environment) -> Result
     super::checks::of_options(options, &config)?;
     // `end` is `finish`.
     let _ = end;
-    // Last, because it may ask for a password.
+    // Last, because it may prompt for a password.
     config.credentials = login.credentials(&urls, environment)?;
     Ok(config)
 }
 
-/// The cluster's nodes; none for the local node.
+/// The cluster's nodes. None for the local node.
 ///
 /// # Errors
 /// An address that cannot be used.
 pub fn urls(to: &[String]) -> Result<Vec<NodeUrl>, OptionError> {
     if to.iter().any(|url| url == LOCAL) {
         if to.iter().any(|url| url != LOCAL) {
-            let message = "option `to` names the local node and others; a load goes to one cluster";
+            let message = "option `to` names the local node and other nodes, but a load has one cluster";
             return Err(OptionError::conflict(message).of("to"));
         }
         return Ok(Vec::new());
@@ -72,12 +73,12 @@ pub fn urls(to: &[String]) -> Result<Vec<NodeUrl>, OptionError> {
     to.iter()
         .map(|text| match NodeUrl::parse(text).map_err(|error| OptionError::unusable(error.to_string()).of("to"))? {
             (url, None) => Ok(url),
-            // Arguments can be read by every user of the machine.
-            (url, Some(_)) => {
-                Err(OptionError::unusable(format!("the address of {url} holds a user name or password")).of("to").hint(
-                    "give the user with option `user`, and the password with option `password_file` or INRUSH_PASSWORD",
-                ))
-            }
+            // Every user of the machine can read arguments.
+            (url, Some(_)) => Err(OptionError::unusable(format!(
+                "the address of {url} contains a user name or password"
+            ))
+            .of("to")
+            .hint("give the user with option `user`, and the password with option `password_file` or INRUSH_PASSWORD")),
         })
         .collect()
 }
@@ -94,7 +95,7 @@ fn of_target(config: &mut LoadConfig, target: &TargetOptions) -> Result<(), Opti
         pipeline,
         drop,
         mapping,
-        // What the documents decide is known once they are open.
+        // Values that depend on the documents are set once the sources are open.
         map: _,
         mixed: _,
         settings,
@@ -118,7 +119,7 @@ fn of_target(config: &mut LoadConfig, target: &TargetOptions) -> Result<(), Opti
     config.create = IndexCreation {
         mapping: mapping.map(|body| files::body(&body, "mappings")).transpose()?,
         settings: settings.map(|body| files::body(&body, "settings")).transpose()?,
-        // `auto` is chosen once the sources are open.
+        // `auto` is resolved once the sources are open.
         shards: shards.and_then(OrAuto::given).map(|shards| shards.get()),
         replicas: replicas.map(|replicas| replicas.get()),
         recreate,
@@ -177,7 +178,7 @@ fn of_sizes(config: &mut LoadConfig, sizes: &SizeOptions) {
         retry_for: retry_for.unwrap_or(defaults.retry_for),
         retries: retries.map_or(defaults.retries, |retries| retries.get()),
         pause_max: pause_for.unwrap_or(defaults.pause_max),
-        // No options: they are for tests.
+        // These have no options. They are for tests.
         retry_wait: defaults.retry_wait,
         health_every: defaults.health_every,
         drain_max: defaults.drain_max,
@@ -213,13 +214,13 @@ fn of_resuming(config: &mut LoadConfig, options: &ResumeOptions, environment: &E
     config.guard.state = state;
 }
 
-/// The folder that was named, or the user's (the XDG base directory specification). `None` for a user
-/// without a home.
+/// The folder of the option, or the user's (the XDG base directory specification). `None` for a
+/// user without a home.
 fn state_folder(given: Option<&Path>, environment: &Environment) -> Option<StateFolder> {
     if let Some(given) = given {
         return Some(StateFolder::new(given));
     }
-    // A relative path in these variables is to be ignored, says the specification.
+    // The specification says to ignore a relative path in these variables.
     let absolute =
         |name: &str| environment.variable(name).map(std::path::PathBuf::from).filter(|path| path.is_absolute());
     let base = absolute("XDG_STATE_HOME").or_else(|| absolute("HOME").map(|home| home.join(".local/state")))?;

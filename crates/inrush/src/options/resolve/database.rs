@@ -7,25 +7,26 @@ use crate::options::{DatabaseSourceOptions, OptionError, OptionErrorKind, Option
 use crate::source::{DatabaseAddress, DatabaseOptions, DatabaseRows};
 use crate::transport::Secret;
 
-/// How the database that is the source is read, if it is one.
+/// The options of the source database, if there is one.
 pub(super) fn options(rows: &Rows<'_>) -> Result<Option<DatabaseOptions>, OptionError> {
     let database = rows.database;
     let Some(address) = address(&rows.source.sources)? else {
         return match database.given().next() {
             None => Ok(None),
-            Some(info) => {
-                Err(OptionError::conflict(format!("option `{}` is for databases, and no SOURCE is one", info.name))
-                    .of(info.name)
-                    .hint("name it as in postgres://user@host/database, or leave the option out"))
-            }
+            Some(info) => Err(OptionError::conflict(format!(
+                "option `{}` is for databases, but no SOURCE is a database",
+                info.name
+            ))
+            .of(info.name)
+            .hint("name a database as in postgres://user@host/database, or leave the option out")),
         };
     };
     if rows.source.from_dead_letters.is_some() {
-        let message = "a database and option `from_dead_letters` are given";
+        let message = "a database and option `from_dead_letters` exclude each other";
         return Err(OptionError::conflict(message).of("from_dead_letters").hint("load one after the other"));
     }
     if let Some(info) = rows.reading.given().next() {
-        let message = format!("option `{}` means nothing for {address}, whose rows have types", info.name);
+        let message = format!("option `{}` does not apply to {address}, whose rows have types", info.name);
         return Err(OptionError::conflict(message).of(info.name).hint("leave it out"));
     }
     let DatabaseSourceOptions { db_table, db_query, split_by, db_readers, source_password_file } = database;
@@ -51,7 +52,7 @@ pub(super) fn options(rows: &Rows<'_>) -> Result<Option<DatabaseOptions>, Option
     Ok(Some(options))
 }
 
-/// The database among the sources, which has to be the only one.
+/// The database among the sources, which has to be the only source.
 pub(super) fn address(sources: &[OsString]) -> Result<Option<DatabaseAddress>, OptionError> {
     let database = |source: &OsString| source.to_str().and_then(DatabaseAddress::new);
     match sources {
@@ -59,7 +60,7 @@ pub(super) fn address(sources: &[OsString]) -> Result<Option<DatabaseAddress>, O
         sources => match sources.iter().find_map(database) {
             None => Ok(None),
             Some(address) => {
-                Err(OptionError::conflict(format!("{address} is a database, and is given beside other sources"))
+                Err(OptionError::conflict(format!("{address} is a database, which has to be the only source"))
                     .of("sources")
                     .hint("load one after the other"))
             }
@@ -97,13 +98,13 @@ mod tests {
         let registry = Registry::default();
         assert!(options(&Rows::of(&load(&["a.csv", "-"]), 1000, &registry)).unwrap().is_none());
         refused(&load(&["postgres://me:pw@h/db"]), "no table or query given for postgres://me@h/db");
-        refused(&load(&["a.csv", "mysql://h/db"]), "beside other sources");
+        refused(&load(&["a.csv", "mysql://h/db"]), "the only source");
         let mut file = load(&["a.csv"]);
         file.give("split_by", "id").unwrap();
         refused(&file, "option `split_by` is for databases");
         let mut reading = load(&["postgres://h/db"]);
         reading.give("records", "a").unwrap();
-        refused(&reading, "option `records` means nothing for postgres://h/db");
+        refused(&reading, "option `records` does not apply to postgres://h/db");
         let mut query = load(&["postgres://h/db"]);
         query.give("db_query", "@/nowhere/at/all").unwrap();
         refused(&query, "cannot read /nowhere/at/all");

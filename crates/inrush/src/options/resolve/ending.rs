@@ -1,4 +1,4 @@
-//! What follows the last document, from its options.
+//! The steps after the last document, from their options.
 
 use std::path::Path;
 
@@ -38,32 +38,31 @@ fn swap(options: &LoadOptions) -> Result<Option<SwapConfig>, OptionError> {
             ("warm", warm.is_some()),
         ];
         return match for_alias.iter().find(|(_, given)| *given) {
-            Some((name, _)) => {
-                Err(OptionError::conflict(format!("option `{name}` means nothing without option `alias`"))
-                    .of(name)
-                    .hint("name the alias that is to be moved to a new index"))
-            }
+            Some((name, _)) => Err(OptionError::conflict(format!("option `{name}` needs option `alias`"))
+                .of(name)
+                .hint("name the alias that the load moves to a new index")),
             None => Ok(None),
         };
     };
     if options.source.from_dead_letters.is_some() {
-        let message = "option `alias` would put an index with nothing but dead letters in the place of another";
+        let message = "option `alias` would replace an index by one with only dead letters";
         return Err(OptionError::conflict(message)
             .of("alias")
-            .hint("load them into the index that lacks them, by its name"));
+            .hint("load them into the index that lacks them, with option `index`"));
     }
     let target = &options.target;
     if target.index.as_ref().is_some_and(|index| index.as_str() == alias) {
-        let message =
-            format!("option `index` and option `alias` are both {alias}, and no index has the name of its alias");
+        let message = format!(
+            "option `index` and option `alias` are both {alias}, but an index cannot have the name of its alias"
+        );
         return Err(OptionError::conflict(message)
             .of("alias")
-            .hint("leave option `index` out, and the new index is named after the alias and the time"));
+            .hint("leave option `index` out; the new index then has a name from the alias and the time"));
     }
     let old_writes = old_writes.unwrap_or_default();
     if old_writes == OldWrites::CatchUp && target.id.is_none() && target.id_from.is_none() {
         let message =
-            "option `old_writes=catch-up` copies documents by id, and the cluster makes up the ids of this load";
+            "option `old_writes=catch-up` copies documents by id, but the cluster generates the ids of this load";
         return Err(OptionError::conflict(message)
             .of("old_writes")
             .hint("name the field that holds them with option `id=FIELD`"));
@@ -74,7 +73,7 @@ fn swap(options: &LoadOptions) -> Result<Option<SwapConfig>, OptionError> {
     Ok(Some(swap))
 }
 
-/// Searches, one a line; empty lines are left out.
+/// The searches of a file, one per line. Empty lines are left out.
 fn queries(path: &Path) -> Result<Vec<Value>, OptionError> {
     let text = files::read(path)?;
     let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
@@ -84,12 +83,12 @@ fn queries(path: &Path) -> Result<Vec<Value>, OptionError> {
             let problem = other.map_or_else(|error| error.to_string(), |_| "no JSON object".to_owned());
             Err(OptionError::unusable(format!("{} line {}: {problem}", path.display(), at + 1))
                 .of("warm")
-                .hint("a line is the body of one search, as in {\"query\":{\"match_all\":{}}}"))
+                .hint("each line must be the body of one search, as in {\"query\":{\"match_all\":{}}}"))
         }
     };
     let queries: Vec<Value> = lines.map(query).collect::<Result<_, _>>()?;
     if queries.is_empty() {
-        return Err(OptionError::unusable(format!("{} holds no search", path.display())).of("warm"));
+        return Err(OptionError::unusable(format!("{} has no search", path.display())).of("warm"));
     }
     Ok(queries)
 }

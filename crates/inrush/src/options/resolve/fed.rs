@@ -1,4 +1,4 @@
-//! A load of documents that the program itself has.
+//! A load whose documents come from the program.
 
 use super::{Environment, LOCAL, confirmations, local};
 use crate::options::{LoadOptions, LoadPlan, OptionError, OptionGroup, OrAuto, SourceOptions};
@@ -6,16 +6,17 @@ use crate::source::Source;
 use crate::source::push::{PushOptions, Sender, channel};
 use inrush_load::LoadError;
 
-/// Bytes of documents that wait to be read, at most; a load with less memory takes a quarter of that.
+/// The most bytes of documents that wait for the encoder. A load with less memory uses a quarter of
+/// it.
 const WAITING_BYTES_MAX: usize = 16 << 20;
 
 impl LoadOptions {
-    /// A plan for documents that the program hands over, and the place to hand them over to. `name` is the
-    /// source's name in reports; `bytes` are about how many will come, where that is known: the settings of
-    /// the index are changed for large loads only.
+    /// A plan for documents of the program, and the feed that accepts them. `name` is the source's
+    /// name in reports. `bytes` is the approximate total size, if known: settings of the index are
+    /// changed for large loads only.
     ///
     /// # Errors
-    /// As [`LoadOptions::resolve`]; options about sources are refused.
+    /// As [`LoadOptions::resolve`]. Options about sources are refused.
     pub async fn resolve_fed(
         self,
         name: &str,
@@ -40,7 +41,7 @@ impl LoadOptions {
         Ok((sender, LoadPlan { config, source, reopen: None, local, model: None, confirmations, notes }))
     }
 
-    /// Refuses options that are about sources. Documents of a program are no file, database or index.
+    /// Refuses options about sources: documents of a program come from no file, database or index.
     pub(crate) fn check_fed(&self) -> Result<(), OptionError> {
         let LoadOptions {
             source: SourceOptions { sources, from_dead_letters },
@@ -50,7 +51,7 @@ impl LoadOptions {
             index_source,
             source_login,
             target,
-            // They are about the cluster, the requests and the end, and hold for every source.
+            // These are about the cluster, the requests and the end, so they apply to every source.
             login: _,
             sizes: _,
             errors: _,
@@ -59,7 +60,7 @@ impl LoadOptions {
         } = self;
         if !sources.is_empty() || from_dead_letters.is_some() {
             let name = if sources.is_empty() { "from_dead_letters" } else { "sources" };
-            let message = format!("option `{name}` is a source of its own, and documents are given as well");
+            let message = format!("option `{name}` is a source of its own, but the program also gives documents");
             return Err(OptionError::conflict(message).of(name).hint("load one after the other"));
         }
         let of_sources = reading
@@ -69,21 +70,21 @@ impl LoadOptions {
             .chain(index_source.given())
             .chain(source_login.given());
         if let Some(info) = of_sources.into_iter().next() {
-            let message = format!("option `{}` is for files, and documents of a program are no file", info.name);
+            let message = format!("option `{}` is for files, but the program gives documents", info.name);
             return Err(OptionError::conflict(message).of(info.name).hint("leave it out"));
         }
         if target.map.is_some() {
-            let message = "option `map=auto` reads the sources twice, which documents of a program do not allow";
+            let message = "option `map=auto` reads the sources twice, but documents of a program come only once";
             return Err(OptionError::conflict(message).of("map").hint("give a mapping with option `mapping`"));
         }
         if target.shards == Some(OrAuto::Auto) {
-            let message = "option `shards=auto` looks at the sources first, which documents of a program do not allow";
+            let message = "option `shards=auto` reads the sources twice, but documents of a program come only once";
             return Err(OptionError::conflict(message).of("shards").hint("give a number of shards"));
         }
         Ok(())
     }
 
-    /// Whether the cluster is the local node because the options say so.
+    /// Whether the options name the local node as the target.
     pub fn names_local_node(&self) -> bool {
         self.target.to.iter().any(|url| url == LOCAL)
     }

@@ -1,4 +1,4 @@
-//! Files that options name: what is read, and what must not be written over.
+//! Files that options name: inputs, and outputs that must not overwrite them.
 
 use std::collections::HashSet;
 use std::ffi::OsString;
@@ -16,7 +16,7 @@ use crate::source::{SourceSpec, shown_path};
 pub struct Inputs(Vec<PathBuf>);
 
 impl Inputs {
-    /// What a load reads.
+    /// The files that a load reads.
     pub fn of_load(options: &LoadOptions) -> Self {
         let LoadOptions { source, query, target, end, .. } = options;
         let bodies = [&target.mapping, &target.settings];
@@ -27,23 +27,23 @@ impl Inputs {
         Inputs::of_query(&source.sources, query).and(&source.from_dead_letters).and(bodies).and(&end.warm)
     }
 
-    /// Sources as they are given, and what the tables of a query are made of.
+    /// Sources as given, and the files of a query's tables.
     pub fn of_query(sources: &[OsString], query: &QueryOptions) -> Self {
         Inputs::default().and(sources).and(query.table.iter().map(|table| &table.path)).and(&query.sql_file)
     }
 
-    /// These as well.
+    /// Adds further files.
     #[must_use]
     pub fn and(mut self, paths: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> Self {
         self.0.extend(paths.into_iter().map(|path| PathBuf::from(path.into())));
         self
     }
 
-    /// Refuses an output that is one of the inputs, under whatever name, and one that is another
-    /// output. Each has the words for the option that names it.
+    /// Refuses an output that is also an input, under any name, or another output. Each output has
+    /// the words for its option.
     ///
     /// # Errors
-    /// Names both.
+    /// Two options name the same file. The message names both.
     pub fn check<'a>(
         &self,
         outputs: impl IntoIterator<Item = (&'static str, Option<&'a PathBuf>)>,
@@ -57,11 +57,11 @@ impl Inputs {
         }
         let there: Vec<_> =
             outputs.iter().filter_map(|(name, path)| Some((name, path, identity(&path.metadata().ok()?)?))).collect();
-        // Without an output that is there already nothing has to be looked at.
+        // Only an output that exists already can be an input.
         let read: HashSet<_> = if there.is_empty() { HashSet::new() } else { self.identities().collect() };
         match there.into_iter().find(|(_, _, identity)| read.contains(identity)) {
             Some((name, path, _)) => {
-                let message = format!("{name} would write over {}, which is read", shown_path(path));
+                let message = format!("{name} would overwrite {}, which is an input", shown_path(path));
                 Err(OptionError::conflict(message).hint("name another file"))
             }
             None => Ok(()),
@@ -73,12 +73,12 @@ impl Inputs {
             let stdin = (path.as_os_str() == "-").then(|| Path::new("/dev/stdin").to_owned());
             stdin.map_or_else(|| SourceSpec::new(path).files(), |stdin| vec![stdin])
         });
-        // A file that is not there is for its opening to report.
+        // A missing file is reported when it is opened.
         files.filter_map(|path| identity(&path.metadata().ok()?))
     }
 }
 
-/// What tells a regular file from others; writing to a pipe or device takes nothing away.
+/// The identity of a regular file. A pipe or device loses nothing if it is written to.
 fn identity(meta: &Metadata) -> Option<(u64, u64)> {
     meta.is_file().then(|| (meta.dev(), meta.ino()))
 }
@@ -91,8 +91,8 @@ pub(super) fn body(body: &Body, key: &str) -> Result<Value, OptionError> {
     }
 }
 
-/// Reads the body of `key` (`mappings` or `settings`) from a file, which holds it either as it is or under
-/// that key.
+/// Reads the body of `key` (`mappings` or `settings`) from a file, which holds the body itself, or
+/// the body under that key.
 ///
 /// # Errors
 /// The file cannot be read, or holds something else.
@@ -101,7 +101,7 @@ pub fn read_body(path: &Path, key: &str) -> Result<Value, OptionError> {
     parse(&text, key).map_err(|problem| OptionError::unusable(format!("{}: {problem}", path.display())))
 }
 
-/// A file's text.
+/// Reads a file as text.
 pub(super) fn read(path: &Path) -> Result<String, OptionError> {
     std::fs::read_to_string(path)
         .map_err(|error| OptionError::unusable(format!("cannot read {}: {error}", path.display())))
@@ -113,12 +113,13 @@ fn parse(text: &str, key: &str) -> Result<Value, String> {
     inner(value, key)
 }
 
-/// The body of `key`, which stands alone or under that key.
+/// The body of `key`, with or without that key.
 fn inner(value: Value, key: &str) -> Result<Value, String> {
     let Value::Object(mut object) = value else {
         return Err(format!("expected a JSON object, the body of {key}"));
     };
-    // No mapping and no setting is called `mappings` or `settings`, so this is the body of a create request.
+    // No mapping and no setting has the name `mappings` or `settings`, so this is the body of a
+    // create request.
     match object.remove(key) {
         None => Ok(object.into()),
         Some(inner @ Value::Object(_)) if object.is_empty() => Ok(inner),
@@ -167,7 +168,7 @@ mod tests {
         };
         for (source, out) in [("a.ndjson", "a.ndjson"), ("a.ndjson", "link"), ("*.ndjson", "hard"), ("", "b.ndjson")] {
             let problem = problem(source, out).unwrap();
-            assert!(problem.contains("--out would write over") && problem.contains(out), "{problem}");
+            assert!(problem.contains("--out would overwrite") && problem.contains(out), "{problem}");
         }
         for (source, out) in [("a.ndjson", "other"), ("a.ndjson", "new"), ("none", "other")] {
             assert_eq!(problem(source, out), None, "{source} {out}");

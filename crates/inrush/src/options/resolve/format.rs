@@ -1,9 +1,9 @@
-//! How sources are read, from options of theirs.
+//! The formats of the sources, from their options.
 
 use crate::options::{ByteSize, OptionError, OptionGroup, OptionInfo, ReadingOptions};
 use crate::source::{CsvOptions, Format, FormatOptions, Header, Parse, SheetOptions};
 
-/// What an option is for, where it is for one kind of format.
+/// The kind of format to which an option applies, if it is only one.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum For {
     Columns,
@@ -13,7 +13,7 @@ enum For {
     Any,
 }
 
-/// What the option of this name is for.
+/// The kind of format of the option with this name.
 fn purpose(name: &str) -> For {
     match name {
         "separator" | "quote" | "escape" | "no_header" | "columns" | "schema" | "all_strings" | "null" => For::Columns,
@@ -25,10 +25,10 @@ fn purpose(name: &str) -> For {
 }
 
 impl ReadingOptions {
-    /// How the sources are to be read; `document_bytes_max` is the largest document.
+    /// The format options of the sources. `document_bytes_max` is the largest document.
     ///
     /// # Errors
-    /// Options that mean nothing for the format, or together.
+    /// Options that do not apply to the format, or contradict each other.
     pub fn format_options(&self, document_bytes_max: usize) -> Result<FormatOptions, OptionError> {
         check(self)?;
         let ReadingOptions {
@@ -52,7 +52,7 @@ impl ReadingOptions {
             validate,
             no_hive_partitions,
             timestamps,
-            // They are for the addresses of the sources.
+            // These apply to the addresses of the sources.
             store_option: _,
             charset,
         } = self.clone();
@@ -89,18 +89,18 @@ impl ReadingOptions {
         })
     }
 
-    /// The options that mean something only where files are read.
+    /// The given options that apply only to files.
     pub(super) fn for_files(&self) -> impl Iterator<Item = &'static OptionInfo> {
         self.given().filter(|info| info.name != "timestamps")
     }
 
-    /// The first option that was given for something.
+    /// The first given option for this kind of format.
     fn first(&self, what: For) -> Option<&'static str> {
         self.given().map(|info| info.name).find(|name| purpose(name) == what)
     }
 }
 
-/// What lines of text are made of.
+/// The option by which lines of text are parsed.
 fn parse(options: &ReadingOptions) -> Option<Parse> {
     if !options.fixed_width.is_empty() {
         return Some(Parse::FixedWidth(options.fixed_width.clone()));
@@ -108,19 +108,19 @@ fn parse(options: &ReadingOptions) -> Option<Parse> {
     options.parse_regex.clone().map(Parse::Regex).or(options.parse.map(Parse::Named))
 }
 
-/// Refuses options that mean nothing for the format that is told.
+/// Refuses options that do not apply to the given format.
 fn check(options: &ReadingOptions) -> Result<(), OptionError> {
     let parsed = options.first(For::Lines);
     if let (Some(name), Some(_)) = (parsed, &options.field) {
-        let message = format!("option `field` means nothing with option `{name}`, which names the fields");
+        let message = format!("option `field` does not work with option `{name}`, which names the fields");
         let is_text = options.format.is_none_or(|format| format == Format::Text);
         if is_text {
             return Err(OptionError::conflict(message).of("field").hint("leave it out"));
         }
     }
     let Some(format) = options.format else { return Ok(()) };
-    // Of the options for columns, those that say where names come from are for workbooks, and types for lines
-    // with parts, as well.
+    // Of the options for columns, those about names also apply to workbooks, and types to parsed
+    // lines.
     let for_columns = |name: &str| match name {
         _ if matches!(format, Format::Csv | Format::Tsv) => true,
         "no_header" | "columns" => format == Format::Excel,
@@ -136,7 +136,7 @@ fn check(options: &ReadingOptions) -> Result<(), OptionError> {
         };
         if !is_fine {
             let message =
-                format!("option `{name}` is for {whose} and means nothing with option `format={}`", format.name());
+                format!("option `{name}` is for {whose} and does not work with option `format={}`", format.name());
             return Err(OptionError::conflict(message)
                 .of(name)
                 .hint(format!("leave it out, or use option `format={other}`")));
@@ -186,7 +186,7 @@ mod tests {
             (&[("format", "parquet"), ("null", "NA")], "option `null` is for CSV"),
             (&[("format", "csv"), ("sheet", "Data")], "option `sheet` is for workbooks"),
             (&[("format", "csv"), ("parse", "combined")], "option `parse` is for text"),
-            (&[("parse", "combined"), ("field", "f")], "option `field` means nothing with option `parse`"),
+            (&[("parse", "combined"), ("field", "f")], "option `field` does not work with option `parse`"),
             (&[("format", "text"), ("null", "NA")], "option `null` is for CSV"),
         ] {
             let error = reading(options).format_options(1).unwrap_err().to_string();

@@ -1,5 +1,5 @@
-//! Credentials and certificates, from options. Secrets come from files, the environment, a prompt or the
-//! program.
+//! Credentials and certificates, from options. Secrets come from files, the environment, a prompt
+//! or the program.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -15,18 +15,18 @@ const BEARER_ENV: &str = "INRUSH_BEARER";
 
 /// The names of options and environment variables.
 struct Names {
-    /// The beginning of the options.
+    /// The prefix of the options.
     prefix: &'static str,
     password_env: &'static str,
     api_key_env: &'static str,
     bearer_env: &'static str,
 }
 
-/// For the cluster that is loaded into.
+/// The names for the target cluster.
 const TARGET: Names =
     Names { prefix: "", password_env: PASSWORD_ENV, api_key_env: API_KEY_ENV, bearer_env: BEARER_ENV };
 
-/// For the cluster that is read.
+/// The names for the source cluster.
 const SOURCE: Names = Names {
     prefix: "from_",
     password_env: "INRUSH_FROM_PASSWORD",
@@ -34,7 +34,7 @@ const SOURCE: Names = Names {
     bearer_env: "INRUSH_FROM_BEARER",
 };
 
-/// Where the credentials are; nothing is read yet.
+/// The way to authenticate, before any secret is read.
 #[derive(Debug, PartialEq, Eq)]
 enum Way<'a> {
     None,
@@ -44,7 +44,7 @@ enum Way<'a> {
     Aws(Service),
 }
 
-/// Where a secret is.
+/// The place of a secret.
 #[derive(Debug, PartialEq, Eq)]
 enum Place<'a> {
     File(&'a Path),
@@ -54,11 +54,11 @@ enum Place<'a> {
 }
 
 impl LoginOptions {
-    /// The credentials for the cluster whose nodes are `urls`; none for the local node, which asks for none.
-    /// A password may be asked for.
+    /// The credentials for the cluster with the nodes `urls`. None for the local node, which needs
+    /// none. It may prompt for a password.
     ///
     /// # Errors
-    /// Options that do not fit together, and secrets that cannot be read.
+    /// Options that contradict each other, and secrets that cannot be read.
     pub fn credentials(&self, urls: &[NodeUrl], environment: &Environment) -> Result<Credentials, OptionError> {
         find(self, urls, &TARGET, environment)
     }
@@ -66,14 +66,14 @@ impl LoginOptions {
     /// Certificates.
     ///
     /// # Errors
-    /// Options that do not fit together.
+    /// Options that contradict each other.
     pub fn tls(&self) -> Result<TlsOptions, OptionError> {
         tls(self, &TARGET)
     }
 }
 
 impl SourceLoginOptions {
-    /// The credentials for the cluster that is read.
+    /// The credentials for the source cluster.
     ///
     /// # Errors
     /// As [`LoginOptions::credentials`].
@@ -84,7 +84,7 @@ impl SourceLoginOptions {
     /// Certificates.
     ///
     /// # Errors
-    /// Options that do not fit together.
+    /// Options that contradict each other.
     pub fn tls(&self) -> Result<TlsOptions, OptionError> {
         tls(&self.to_login(), &SOURCE)
     }
@@ -94,12 +94,12 @@ fn tls(login: &LoginOptions, names: &Names) -> Result<TlsOptions, OptionError> {
     let prefix = names.prefix;
     if login.cert.is_some() != login.key.is_some() {
         let message =
-            format!("option `{prefix}cert` and option `{prefix}key` go together, and only one of them is given");
+            format!("option `{prefix}cert` and option `{prefix}key` go together, but only one of them is given");
         return Err(OptionError::conflict(message));
     }
     if login.insecure && login.ca.is_some() {
         let message =
-            format!("option `{prefix}insecure` takes any certificate, so option `{prefix}ca` means nothing beside it");
+            format!("option `{prefix}insecure` accepts any certificate, so option `{prefix}ca` has no effect");
         return Err(OptionError::conflict(message).hint(format!("leave option `{prefix}insecure` out")));
     }
     Ok(TlsOptions {
@@ -140,7 +140,7 @@ fn setup(error: SetupError) -> OptionError {
     OptionError::unusable(error.to_string())
 }
 
-/// Decides between the ways to log in, without reading a secret.
+/// Chooses the way to authenticate, without reading a secret.
 fn way<'a>(
     login: &'a LoginOptions,
     local: bool,
@@ -157,18 +157,17 @@ fn way<'a>(
     let given = [user.is_some(), key.is_some(), bearer.is_some(), aws_sigv4.is_some()];
     let given = given.into_iter().filter(|given| *given).count();
     if given > 1 {
-        return Err(OptionError::conflict("more than one way to log in is given").hint(format!(
+        return Err(OptionError::conflict("more than one way to authenticate is given").hint(format!(
             "choose one of option `{prefix}user`, an API key, a bearer token and option `{prefix}aws_sigv4`"
         )));
     }
     if password.is_some() && user.is_none() {
-        return Err(OptionError::conflict("a password is given, and no user")
+        return Err(OptionError::conflict("a password is given, but no user")
             .hint(format!("name the user with option `{prefix}user`")));
     }
     if aws_sigv4.is_none() && (login.aws_region.is_some() || login.aws_profile.is_some()) {
-        let message = format!(
-            "option `{prefix}aws_region` and option `{prefix}aws_profile` mean nothing without option `{prefix}aws_sigv4`"
-        );
+        let message =
+            format!("option `{prefix}aws_region` and option `{prefix}aws_profile` need option `{prefix}aws_sigv4`");
         return Err(OptionError::conflict(message)
             .hint(format!("add option `{prefix}aws_sigv4=es`, or option `{prefix}aws_sigv4=aoss` for Serverless")));
     }
@@ -176,8 +175,8 @@ fn way<'a>(
         // The environment's credentials are for another cluster.
         return match given {
             0 => Ok(Way::None),
-            _ => Err(OptionError::conflict("credentials are given, and the local node asks for none")
-                .hint("name the cluster they are for with option `to=URL`")),
+            _ => Err(OptionError::conflict("credentials are given, but the local node needs none")
+                .hint("name their cluster with option `to=URL`")),
         };
     }
     if let Some(user) = user {
@@ -203,7 +202,7 @@ fn place_of_password<'a>(user: &str, names: &Names, environment: &Environment) -
         return Ok(Place::Prompt);
     }
     let prefix = names.prefix;
-    let message = format!("option `{prefix}user={user}` has no password, and there is nobody to ask");
+    let message = format!("option `{prefix}user={user}` has no password, and there is no terminal for a prompt");
     Err(OptionError::new(OptionErrorKind::Missing, message).hint(format!(
         "give it with option `{prefix}password_file=FILE`, or in the environment as {}",
         names.password_env
@@ -233,7 +232,7 @@ fn place<'a>(
         (None, Some(name), None) => Ok(Some(Place::Environment(name))),
         (None, None, Some(secret)) => Ok(Some(Place::Held(secret))),
         (_, _, Some(_)) => {
-            Err(OptionError::conflict(format!("the {what} is given itself, and by file or environment"))
+            Err(OptionError::conflict(format!("the {what} is given directly, and by file or environment"))
                 .hint("leave all but one of them out"))
         }
         (Some(_), Some(_), None) => {
@@ -247,7 +246,7 @@ fn secret(place: &Place<'_>, what: &str, environment: &Environment) -> Result<Se
     match place {
         Place::File(path) => Secret::from_file(path).map_err(setup),
         Place::Held(secret) => Ok((*secret).clone()),
-        // The name is not repeated if it is none: it may be the secret itself.
+        // The message does not repeat an invalid name, which may be the secret itself.
         Place::Environment(name)
             if !name.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_') =>
         {
@@ -259,7 +258,9 @@ fn secret(place: &Place<'_>, what: &str, environment: &Environment) -> Result<Se
         Place::Environment(name) => Secret::from_env(name).map_err(setup),
         Place::Prompt => match &environment.password {
             Some(ask) => ask(what).map_err(|error| OptionError::unusable(format!("cannot read the {what}: {error}"))),
-            None => Err(OptionError::unusable(format!("the {what} is not given, and there is nobody to ask"))),
+            None => {
+                Err(OptionError::unusable(format!("the {what} is not given, and there is no terminal for a prompt")))
+            }
         },
     }
 }
@@ -293,11 +294,11 @@ mod tests {
         check(env, &[PASSWORD_ENV], true, Ok(Way::Basic("u", Place::Environment("MINE"))));
         check(user(), &[PASSWORD_ENV, API_KEY_ENV], true, Ok(Way::Basic("u", Place::Environment(PASSWORD_ENV))));
         check(user(), &[], true, Ok(Way::Basic("u", Place::Prompt)));
-        check(user(), &[], false, Err("nobody to ask"));
+        check(user(), &[], false, Err("no terminal for a prompt"));
         let held = LoginOptions { password: Some(Secret::new("p")), ..user() };
         check(held.clone(), &[PASSWORD_ENV], false, Ok(Way::Basic("u", Place::Held(&Secret::new("p")))));
         let twice = LoginOptions { password_env: Some("X".into()), ..held };
-        check(twice, &[], false, Err("the password is given itself, and by file or environment"));
+        check(twice, &[], false, Err("the password is given directly, and by file or environment"));
     }
 
     #[test]
@@ -329,7 +330,7 @@ mod tests {
         let none = LoginOptions::default;
         check(LoginOptions { api_key_file: Some("f".into()), ..user() }, &[], true, Err("more than one way"));
         check(LoginOptions { password_file: Some("f".into()), ..none() }, &[], true, Err("no user"));
-        check(LoginOptions { aws_region: Some("r".into()), ..none() }, &[], true, Err("without option `aws_sigv4`"));
+        check(LoginOptions { aws_region: Some("r".into()), ..none() }, &[], true, Err("need option `aws_sigv4`"));
         let twice = LoginOptions { bearer_file: Some("f".into()), bearer_env: Some("B".into()), ..none() };
         check(twice, &[], true, Err("by file and by environment"));
         assert!(LoginOptions { cert: Some("c".into()), ..none() }.tls().is_err());
@@ -341,7 +342,7 @@ mod tests {
     fn the_local_node_gets_no_credentials_of_others() {
         let all = Environment::new(|_| Some("x".into()));
         assert_eq!(way(&LoginOptions::default(), true, &TARGET, &all), Ok(Way::None));
-        assert!(way(&user(), true, &TARGET, &all).unwrap_err().to_string().contains("asks for none"));
+        assert!(way(&user(), true, &TARGET, &all).unwrap_err().to_string().contains("needs none"));
     }
 
     #[test]

@@ -1,20 +1,20 @@
-//! Option `map`: a mapping from the first documents of the sources.
+//! Option `map`: infers a mapping from the first documents of the sources.
 
 use super::panicked;
 use super::sources::{Rows, index_address, open_rows};
 use crate::config::LoadConfig;
-use crate::infer::{Inference, Mixed, NoteKind, infer};
+use crate::mapping::{Inference, Mixed, NoteKind, infer};
 use crate::options::{LoadOptions, OptionError};
 use crate::source::Registry;
 use inrush_load::LoadError;
 
-/// Records that are looked at: about a second of work.
+/// The number of records that are read, which takes about a second.
 const ROWS: u64 = 100_000;
 
-/// Notes that are told.
+/// The most notes in the log.
 const NOTES_MAX: usize = 5;
 
-/// Makes the mapping before an index is made.
+/// Infers the mapping before an index is created.
 pub(super) async fn of_load(
     options: &LoadOptions,
     config: &mut LoadConfig,
@@ -25,7 +25,7 @@ pub(super) async fn of_load(
     }
     let source = &options.source;
     if source.from_dead_letters.is_some() || source.sources.iter().any(|source| source == "-") {
-        let message = "option `map=auto` reads the sources twice, which stdin and dead letters do not allow";
+        let message = "option `map=auto` reads the sources twice, but stdin and dead letters can be read only once";
         return Err(OptionError::conflict(message)
             .of("map")
             .hint("write a mapping with `inrush mapping`, and give it with option `mapping`")
@@ -45,7 +45,7 @@ pub(super) async fn of_load(
 }
 
 impl LoadOptions {
-    /// Looks at the first `rows` documents of the sources, or all, for the mapping that they want. The inner
+    /// Infers a mapping from the first `rows` documents of the sources, or from all. The inner
     /// error says why there are no documents.
     ///
     /// # Errors
@@ -67,12 +67,12 @@ impl LoadOptions {
         self.check_conflicts()?;
         if index_address(&self.source.sources, &self.reading)?.is_some() {
             return Err(OptionError::conflict("an index has a mapping already")
-                .hint("`inrush load` takes it over with option `copy_mapping`, and GET INDEX/_mapping shows it")
+                .hint("`inrush load` copies it with option `copy_mapping`, and GET INDEX/_mapping shows it")
                 .into());
         }
         let mut read = Rows::of(self, document_bytes_max, registry);
         read.id = None;
-        // Dates are told from text. The mapping that comes of it takes milliseconds as well.
+        // Dates are detected in text. The inferred mapping accepts milliseconds, too.
         read.reading.timestamps = None;
         let (mut source, _) = open_rows(&read).await?;
         let info = source.describe();
@@ -86,9 +86,9 @@ impl LoadOptions {
         Ok(match (&found.first_rejected, found.advice.docs) {
             (Some(first), 0) => {
                 let records = if found.docs_rejected == 1 { "record" } else { "records" };
-                Err(format!("there are no documents: {} {records} refused, the first at {first}", found.docs_rejected))
+                Err(format!("there are no documents: {} {records} rejected, the first at {first}", found.docs_rejected))
             }
-            (None, 0) => Err("there are no documents to look at".to_owned()),
+            (None, 0) => Err("there are no documents to read".to_owned()),
             _ => Ok(found),
         })
     }

@@ -1,4 +1,4 @@
-//! From options to a load.
+//! Resolves options to a plan of a load.
 
 mod checks;
 mod config;
@@ -31,14 +31,14 @@ use crate::transport::Secret;
 use inrush_load::LoadError;
 use sources::Opened;
 
-/// What stands for the local node in `to`.
+/// The name of the local node in `to`.
 const LOCAL: &str = "local";
 
 /// The value of an environment variable, by its name.
 type Variables = Box<dyn Fn(&str) -> Option<OsString> + Send + Sync>;
 
-/// What of the process a description of a load depends on: environment variables, and a person to ask for
-/// a password.
+/// The parts of the process that the plan of a load depends on: environment variables, and a prompt
+/// for passwords.
 pub struct Environment {
     variable: Variables,
     password: Option<AskPassword>,
@@ -46,33 +46,33 @@ pub struct Environment {
     registry: Registry,
 }
 
-/// Asks for a secret; gets the words for what is asked for, as in `password of alice`.
+/// A prompt for a secret. Its argument describes the secret, as in `password of alice`.
 type AskPassword = Box<dyn Fn(&str) -> io::Result<Secret> + Send + Sync>;
 
 impl Environment {
-    /// The variables of this process, and nobody to ask.
+    /// The variables of this process, without a prompt.
     pub fn of_process() -> Self {
         Environment::new(|name| std::env::var_os(name))
     }
 
-    /// No variables, and nobody to ask.
+    /// No variables, without a prompt.
     pub fn empty() -> Self {
         Environment::new(|_| None)
     }
 
-    /// These variables, and nobody to ask. Secrets are read from the process all the same.
+    /// These variables, without a prompt. Secrets are nevertheless read from the process.
     pub fn new(variable: impl Fn(&str) -> Option<OsString> + Send + Sync + 'static) -> Self {
         Environment { variable: Box::new(variable), password: None, folder: None, registry: Registry::default() }
     }
 
-    /// Asks for a password with this function.
+    /// Sets the prompt for passwords.
     #[must_use]
     pub fn with_prompt(self, ask: impl Fn(&str) -> io::Result<Secret> + Send + Sync + 'static) -> Self {
         Environment { password: Some(Box::new(ask)), ..self }
     }
 
-    /// Makes files without a name of their own, as those of dead letters, in this folder instead of the
-    /// working directory.
+    /// Sets the folder for files that no option names, such as dead letters, instead of the working
+    /// directory.
     #[must_use]
     pub fn in_folder(self, folder: impl Into<PathBuf>) -> Self {
         Environment { folder: Some(folder.into()), ..self }
@@ -94,12 +94,12 @@ impl Environment {
 }
 
 impl LoadOptions {
-    /// Checks the options against each other, opens the sources, and chooses what is `auto`. Nothing is
-    /// changed by it, on this machine or on a cluster. Has to be called in a tokio runtime.
+    /// Checks the options, opens the sources, and resolves values that are `auto`. Nothing is
+    /// changed, on this machine or on a cluster. Must be called in a tokio runtime.
     ///
     /// # Errors
-    /// [`LoadError::Usage`] for options that cannot be used; a source or a cluster that is read and does not
-    /// answer.
+    /// [`LoadError::Usage`] for options that cannot be used. Other errors for a source or a source
+    /// cluster that cannot be read.
     pub async fn resolve(self, environment: &Environment) -> Result<LoadPlan, LoadError> {
         let mut config = self.config(environment)?;
         let Opened { source, reopen, model } = sources::open(&self, &mut config, environment).await?;
@@ -111,7 +111,8 @@ impl LoadOptions {
         Ok(LoadPlan { config, source, reopen, local, model, confirmations, notes })
     }
 
-    /// The configuration, without what the sources tell. A password may be asked for.
+    /// The configuration, without the values that depend on the sources. It may prompt for a
+    /// password.
     pub(crate) fn config(&self, environment: &Environment) -> Result<LoadConfig, LoadError> {
         self.check_conflicts()?;
         Ok(config::config(self, environment)?)
@@ -121,24 +122,24 @@ impl LoadOptions {
     fn check_conflicts(&self) -> Result<(), OptionError> {
         for info in self.given() {
             if let Some(other) = info.conflicts.iter().find(|other| self.is_given(other)) {
-                let message = format!("option `{}` and option `{other}` are given, and exclude each other", info.name);
+                let message = format!("option `{}` and option `{other}` exclude each other", info.name);
                 return Err(OptionError::conflict(message).of(info.name).hint("leave one of them out"));
             }
         }
         Ok(())
     }
 
-    /// What the query of these options is going to do: the columns of its tables, and its plan.
+    /// Explains the query of these options: the columns of its tables, and its plan.
     ///
     /// # Errors
-    /// There is no query, or it or its tables cannot be used.
+    /// There is no query, or the query or its tables cannot be used.
     pub async fn explain(&self) -> Result<String, LoadError> {
         self.check_conflicts()?;
         query::explain(self).await
     }
 }
 
-/// The local node, where no other cluster is named.
+/// The local node, if no other cluster is named.
 async fn local(config: &LoadConfig) -> Result<Option<LocalNode>, LoadError> {
     if !config.to.is_empty() {
         return Ok(None);
@@ -148,7 +149,7 @@ async fn local(config: &LoadConfig) -> Result<Option<LocalNode>, LoadError> {
     Ok(Some(LocalNode { url }))
 }
 
-/// A thread that read is gone.
+/// The error for a reading thread that has panicked.
 fn panicked() -> SourceError {
     SourceError { source_id: None, name: "-".to_owned(), message: "reading panicked".to_owned(), cause: None }
 }

@@ -1,15 +1,16 @@
-//! Options `copy_mapping` and `copy_settings`: a target that is made like the index that is read.
+//! Options `copy_mapping` and `copy_settings`: a target with the mapping and settings of the source
+//! index.
 
-use crate::carry_over::{self, Carried};
 use crate::cluster::product::detect;
 use crate::cluster::{ClusterInfo, connect};
 use crate::config::LoadConfig;
+use crate::copy::{self, Copied};
 use crate::options::OptionError;
 use crate::source::index::IndexModel;
 use crate::transport::HttpOptions;
 use inrush_load::LoadError;
 
-/// What the target is to be made like, if it is not there yet.
+/// The model for the target, if the target does not exist yet.
 #[derive(Clone, Debug)]
 pub struct Model {
     pub(super) info: ClusterInfo,
@@ -19,11 +20,11 @@ pub struct Model {
 }
 
 impl Model {
-    /// Puts mapping and settings into the configuration, as far as the target takes them, and says what it
-    /// does not.
+    /// Adds mapping and settings to the configuration, as far as the target supports them, and logs
+    /// the parts that it does not support.
     ///
     /// # Errors
-    /// The target does not answer, or several indices that are read differ.
+    /// The target does not answer, or several source indices differ.
     pub async fn copy(self, config: &mut LoadConfig) -> Result<(), LoadError> {
         let http = HttpOptions {
             request_timeout: config.limits.request_timeout,
@@ -38,17 +39,16 @@ impl Model {
                 .hint("load one index at a time, or give a file of your own")
         };
         if self.mapping {
-            let model = carry_over::common(&self.models, "mappings", |model| &model.mappings)
+            let model = copy::common(&self.models, "mappings", |model| &model.mappings)
                 .map_err(|why| differ("copy_mapping", why))?;
-            let Carried { value, notes } = carry_over::mapping(&model.mappings, &self.info, &to);
+            let Copied { value, notes } = copy::mapping(&model.mappings, &self.info, &to);
             tell("copy_mapping", &notes);
             config.create.mapping = Some(value);
         }
         if self.settings {
-            let carried = |model: &IndexModel| carry_over::settings(&model.settings, &self.info, &to);
-            let model =
-                carry_over::common(&self.models, "settings", carried).map_err(|why| differ("copy_settings", why))?;
-            let Carried { value, notes } = carried(model);
+            let carried = |model: &IndexModel| copy::settings(&model.settings, &self.info, &to);
+            let model = copy::common(&self.models, "settings", carried).map_err(|why| differ("copy_settings", why))?;
+            let Copied { value, notes } = carried(model);
             tell("copy_settings", &notes);
             config.create.settings = Some(value);
         }

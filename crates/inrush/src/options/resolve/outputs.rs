@@ -17,11 +17,11 @@ struct Output {
 }
 
 impl LoadOptions {
-    /// Plans of several loads from the sources of these options. Each of `outputs` has a query, and what holds
-    /// for all as well as its own.
+    /// The plans of several loads from the sources of these options. Each of `outputs` has a query,
+    /// the options for all outputs, and its own options.
     ///
     /// # Errors
-    /// As [`LoadOptions::resolve`]; options are refused that mean nothing for several loads.
+    /// As [`LoadOptions::resolve`]. Options that do not work with several loads are refused.
     pub async fn resolve_outputs(
         self,
         outputs: Vec<LoadOptions>,
@@ -52,19 +52,20 @@ fn check(outputs: Vec<LoadOptions>, environment: &Environment) -> Result<Vec<Out
         let Some(query) = text(&options.query)? else {
             return Err(OptionError::new(OptionErrorKind::Missing, "an [[output]] has no query")
                 .of("sql")
-                .hint("give it one with option `sql` or option `sql_file`")
+                .hint("give a query with option `sql` or option `sql_file`")
                 .into());
         };
         refuse(&options)?;
         let config = options.config(environment)?;
         if !indices.insert(config.index.as_str().to_owned()) {
-            let message = format!("two outputs go to the index {}, which could not be verified", config.index.as_str());
-            return Err(OptionError::conflict(message).of("index").hint("make it one query with UNION ALL").into());
+            let message =
+                format!("two outputs go to the index {}, so its count could not be verified", config.index.as_str());
+            return Err(OptionError::conflict(message).of("index").hint("combine the queries with UNION ALL").into());
         }
         for file in options.errors.dead_letters.iter().chain(&options.sizes.trace) {
             if !files.insert(file.clone()) {
                 let message = format!("two outputs write to {}", file.display());
-                return Err(OptionError::conflict(message).hint("name one for each [[output]]").into());
+                return Err(OptionError::conflict(message).hint("name a file for each [[output]]").into());
             }
         }
         checked.push(Output { options, query, config });
@@ -72,17 +73,17 @@ fn check(outputs: Vec<LoadOptions>, environment: &Environment) -> Result<Vec<Out
     Ok(checked)
 }
 
-/// Refuses options that mean nothing for one of several loads.
+/// Refuses options that do not work with several loads.
 fn refuse(options: &LoadOptions) -> Result<(), OptionError> {
     let LoadOptions {
         source: SourceOptions { sources: _, from_dead_letters },
-        // The tables have them, and refuse those that are about something else.
+        // The tables use these, and refuse those that do not apply.
         reading: _,
         database: _,
         query: _,
         index_source: _,
         source_login: _,
-        // They hold for each output by itself.
+        // These apply to each output.
         target: _,
         login: _,
         sizes: _,
@@ -91,21 +92,21 @@ fn refuse(options: &LoadOptions) -> Result<(), OptionError> {
         resume,
     } = options;
     if from_dead_letters.is_some() {
-        return Err(OptionError::conflict("option `from_dead_letters` and [[output]] are given")
+        return Err(OptionError::conflict("option `from_dead_letters` and [[output]] exclude each other")
             .of("from_dead_letters")
             .hint("load one after the other"));
     }
     if resume.resume {
-        let message = "option `resume` means nothing with several outputs, some of which may have ended";
+        let message = "option `resume` does not work with several outputs, some of which may have ended";
         return Err(OptionError::conflict(message)
             .of("resume")
-            .hint("load those that are missing by themselves, or all again; with ids no document is there twice"));
+            .hint("load the missing outputs alone, or all again; with ids no document is duplicated"));
     }
     if resume.once {
-        let message = "option `once` means nothing with several outputs, each of which is the result of a query";
+        let message = "option `once` does not work with several outputs, each of which is the result of a query";
         return Err(OptionError::conflict(message)
             .of("once")
-            .hint("leave it out; with ids no document is there twice, however often it is loaded"));
+            .hint("leave it out; with ids no document is duplicated by a repeated load"));
     }
     Ok(())
 }

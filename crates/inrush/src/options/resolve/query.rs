@@ -18,20 +18,18 @@ pub(super) fn text(options: &QueryOptions) -> Result<Option<String>, OptionError
         (None, None) => None,
     };
     match (&query, options.given().next()) {
-        (None, Some(info)) => {
-            Err(OptionError::conflict(format!("option `{}` means nothing without a query", info.name))
-                .of(info.name)
-                .hint("give one with option `sql` or option `sql_file`"))
-        }
+        (None, Some(info)) => Err(OptionError::conflict(format!("option `{}` needs a query", info.name))
+            .of(info.name)
+            .hint("give a query with option `sql` or option `sql_file`")),
         _ => Ok(query),
     }
 }
 
-/// What the query is going to do.
+/// Explains the query.
 pub(super) async fn explain(options: &LoadOptions) -> Result<String, LoadError> {
     let Some(query) = text(&options.query)? else {
-        return Err(OptionError::conflict("option `explain` means nothing without a query")
-            .hint("give one with option `sql`")
+        return Err(OptionError::conflict("option `explain` needs a query")
+            .hint("give a query with option `sql`")
             .into());
     };
     let LoadOptions { source, reading, .. } = options;
@@ -45,7 +43,7 @@ pub(super) async fn explain(options: &LoadOptions) -> Result<String, LoadError> 
 pub(super) fn tables_of_outputs(options: &LoadOptions, document_bytes_max: usize) -> Result<Tables<'_>, OptionError> {
     check_some(&options.source, &options.query, &options.reading)?;
     if let Some(info) = options.database.given().next() {
-        let message = format!("option `{}` is for databases, and no SOURCE is one", info.name);
+        let message = format!("option `{}` is for databases, but no SOURCE is a database", info.name);
         return Err(OptionError::conflict(message).of(info.name).hint("leave it out"));
     }
     check_files(&options.source.sources, &options.reading)?;
@@ -54,7 +52,7 @@ pub(super) fn tables_of_outputs(options: &LoadOptions, document_bytes_max: usize
     Ok(Tables { options: &options.query, input, format: options.reading.format_options(document_bytes_max)? })
 }
 
-/// What a query is asked of.
+/// The tables of queries.
 #[cfg_attr(not(feature = "sql"), expect(dead_code, reason = "nothing reads them without SQL"))]
 pub(super) struct Tables<'a> {
     pub(super) options: &'a QueryOptions,
@@ -67,28 +65,28 @@ pub(super) struct Tables<'a> {
 mod built {
     use super::{FieldPath, FormatOptions, OptionError, Source, SourceSpec, Tables};
     use crate::source::SheetOptions;
-    use crate::sql::{Database, DatabaseOptions, QueryError, QueryOptions, SqlError, TableSpec};
+    use crate::sql::{QueryError, QueryOptions, Session, SessionOptions, SqlError, TableSpec};
 
     impl Tables<'_> {
-        /// Reads what has to be known of the tables.
-        async fn open(self, queries: usize) -> Result<Database, OptionError> {
+        /// Opens the session, which finds the columns of the tables.
+        async fn open(self, queries: usize) -> Result<Session, OptionError> {
             let mut specs = Vec::new();
             if !self.input.is_empty() {
                 specs.push(TableSpec { name: "input".to_owned(), sources: self.input, format: self.format.clone() });
             }
             for table in &self.options.table {
-                // How it is written is told by itself; limits are those of the load.
+                // The format is detected for each table. The limits are those of the load.
                 let sheet = SheetOptions { bytes_max: self.format.sheet.bytes_max, ..SheetOptions::default() };
                 let document_bytes_max = self.format.document_bytes_max;
                 let format = FormatOptions { document_bytes_max, sheet, ..FormatOptions::default() };
                 let sources = vec![SourceSpec::new(&table.path)];
                 specs.push(TableSpec { name: table.name.clone(), sources, format });
             }
-            let mut options = DatabaseOptions { keep_text: queries > 1, ..DatabaseOptions::default() };
+            let mut options = SessionOptions { keep_text: queries > 1, ..SessionOptions::default() };
             if let Some(memory) = self.options.sql_memory {
                 options.memory = memory.as_usize();
             }
-            Database::open(specs, options).await.map_err(usage)
+            Session::open(specs, options).await.map_err(usage)
         }
 
         /// The documents of a query; `id` is the field that holds their id.
@@ -98,7 +96,7 @@ mod built {
             id: Option<FieldPath>,
         ) -> Result<Box<dyn Source>, OptionError> {
             let mut sources = self.sources(vec![(sql, id)]).await?;
-            // There is one for each query.
+            // There is one source for each query.
             sources.pop().ok_or_else(|| OptionError::conflict("there is no query"))
         }
 
@@ -108,22 +106,22 @@ mod built {
             queries: Vec<(&str, Option<FieldPath>)>,
         ) -> Result<Vec<Box<dyn Source>>, OptionError> {
             let (document_bytes_max, timestamps) = (self.format.document_bytes_max, self.format.timestamps);
-            let database = self.open(queries.len()).await?;
+            let session = self.open(queries.len()).await?;
             let mut sources: Vec<Box<dyn Source>> = Vec::new();
             for (sql, id) in queries {
                 let options = QueryOptions { id, document_bytes_max, timestamps };
-                sources.push(Box::new(database.query(sql, options).await.map_err(usage)?));
+                sources.push(Box::new(session.query(sql, options).await.map_err(usage)?));
             }
             Ok(sources)
         }
 
-        /// How a query is going to be run.
+        /// Explains a query.
         pub(super) async fn explain(self, sql: &str) -> Result<String, OptionError> {
             self.open(1).await?.explain(sql).await.map_err(usage)
         }
     }
 
-    /// Nothing was sent yet, and the query can be changed.
+    /// Nothing was sent yet, so an error of the query is a usage error.
     fn usage(error: SqlError) -> OptionError {
         match error {
             SqlError::Query(QueryError { message, hint: Some(hint) }) => OptionError::unusable(message).hint(hint),

@@ -8,8 +8,8 @@ use crate::shards::Estimate;
 use crate::source::Registry;
 use inrush_load::LoadError;
 
-/// Chooses, and says what and why, from the size of the source and whether its documents have ids. Files are read
-/// once more from their beginning.
+/// Chooses the number, and returns a note with the reasons, from the size of the source and whether
+/// its documents have ids. Files are read once more from their beginning.
 pub(super) async fn of_load(
     options: &LoadOptions,
     (bytes_total, has_ids): (Option<u64>, bool),
@@ -20,7 +20,7 @@ pub(super) async fn of_load(
         return Ok(Vec::new());
     }
     let estimate = match bytes_total {
-        // Documents as they come: an index, whose documents were looked at already.
+        // A source index, whose documents were sampled already.
         Some(total) if has_ids => Some(Estimate::new(total, 1.0)),
         Some(_) => {
             let mut rows = Rows::of(options, config.limits.document_bytes_max, registry);
@@ -33,7 +33,7 @@ pub(super) async fn of_load(
     };
     let Some(estimate) = estimate else {
         return Ok(vec![
-            "option `shards=auto`: the size of the source is not known, so the index gets the cluster's default; give a number"
+            "option `shards=auto`: the size of the source is unknown, so the index gets the cluster's default; give a number"
                 .to_owned(),
         ]);
     };

@@ -1,4 +1,4 @@
-//! Opens what is to be read: files, dead letters, a database, the result of a query, or an index of
+//! Opens the sources: files, dead letters, a database, the result of a query, or an index of
 //! another cluster.
 
 use std::ffi::OsString;
@@ -22,17 +22,17 @@ use crate::source::{
 };
 use inrush_load::LoadError;
 
-/// The part of the memory that pages of another index may take.
+/// The part of the memory for pages of a source index.
 const MEMORY_PART: usize = 4;
 
-/// A source, and what the target is to be made like.
+/// A source, and the model for the target.
 pub(super) struct Opened {
     pub(super) source: Box<dyn Source>,
     pub(super) reopen: Option<OpenSource>,
     pub(super) model: Option<Model>,
 }
 
-/// What is read, with `id` the field that a query's rows have their ids in.
+/// The parts of the options that are about sources. `id`: the field with the ids of a query's rows.
 pub(super) struct Rows<'a> {
     pub(super) source: &'a SourceOptions,
     pub(super) reading: ReadingOptions,
@@ -84,8 +84,8 @@ pub(super) async fn open(
     Ok(Opened { source, reopen, model: None })
 }
 
-/// Opens what is no index: files, a database, the result of a query over files, or a source of a
-/// kind that the program added.
+/// Opens sources other than an index: files, a database, the result of a query over files, or a
+/// source of a kind that the program added.
 pub(super) async fn open_rows(rows: &Rows<'_>) -> Result<(Box<dyn Source>, Option<OpenSource>), LoadError> {
     if rows.has_query() {
         check_files(&rows.source.sources, &rows.reading)?;
@@ -118,8 +118,8 @@ fn dead_letters(path: PathBuf, document_bytes_max: usize) -> Result<(Box<dyn Sou
     Ok((open().map_err(|error| not_opened(error.into()))?, Some(Arc::new(open))))
 }
 
-/// Why a source was not opened. A file that is not there is a mistake in the options as long as
-/// nothing was done.
+/// The error of a source that was not opened. A missing file is a usage error, because nothing was
+/// done yet.
 fn not_opened(error: OpenError) -> LoadError {
     let error = match error {
         OpenError::Arguments { message, hint } => OptionError::conflict(message).hint(hint),
@@ -130,19 +130,19 @@ fn not_opened(error: OpenError) -> LoadError {
 }
 
 impl ReadingOptions {
-    /// Where to read files.
+    /// The files and their places.
     ///
     /// # Errors
-    /// Options for object stores that cannot be used, and a database, which is no file.
+    /// Options for object stores that cannot be used, and a database, which is not a file.
     pub fn specs(&self, sources: &[OsString]) -> Result<Vec<SourceSpec>, OptionError> {
         if let Some(database) = sources.iter().find_map(|source| source.to_str().and_then(DatabaseAddress::new)) {
             let message = format!("{database} is a database, which `inrush load`, `verify` and `mapping` read");
-            return Err(OptionError::conflict(message).hint("for the other commands, export what is meant to a file"));
+            return Err(OptionError::conflict(message).hint("for the other commands, export it to a file"));
         }
         let options = self.stores()?;
         let specs: Vec<SourceSpec> = sources.iter().map(|source| SourceSpec::with_options(source, &options)).collect();
         if !self.store_option.is_empty() && !specs.iter().any(|spec| matches!(spec, SourceSpec::Url(_))) {
-            return Err(OptionError::conflict("option `store_option` is for object stores, and no source is in one")
+            return Err(OptionError::conflict("option `store_option` is for object stores, but no source is in one")
                 .of("store_option")
                 .hint("leave it out, or name the source with its address, as in s3://bucket/logs/*.parquet"));
         }
@@ -150,7 +150,7 @@ impl ReadingOptions {
     }
 }
 
-/// That something is read, and that options about formats are for some of it.
+/// Checks that there is a source, and that options about formats apply to one of the sources.
 pub(super) fn check_some(
     source: &SourceOptions,
     query: &QueryOptions,
@@ -168,15 +168,15 @@ pub(super) fn check_some(
         None => Ok(()),
         Some(info) => {
             let message =
-                format!("option `{}` is for a SOURCE, and there are only tables of option `table`", info.name);
+                format!("option `{}` is for a SOURCE, but there are only tables of option `table`", info.name);
             Err(OptionError::conflict(message)
                 .of(info.name)
-                .hint("make the file that it is for the SOURCE, which is the table `input`"))
+                .hint("give its file as the SOURCE, which is the table `input`"))
         }
     }
 }
 
-/// The index that is the source, if it is one.
+/// The source index, if there is one.
 pub(super) fn index_address(
     sources: &[OsString],
     reading: &ReadingOptions,
@@ -186,11 +186,11 @@ pub(super) fn index_address(
     let Some(url) = sources.iter().find(is_meant).and_then(|source| source.to_str()) else { return Ok(None) };
     if sources.len() > 1 {
         let hint =
-            "take one after the other; several indices of one cluster go into one URL: https://host:9200/a,b,logs-*";
-        return Err(OptionError::conflict(format!("{url} is an index, and is given beside other sources")).hint(hint));
+            "load one after the other; several indices of one cluster go into one URL: https://host:9200/a,b,logs-*";
+        return Err(OptionError::conflict(format!("{url} is an index, which has to be the only source")).hint(hint));
     }
     if let Some(info) = reading.given().next() {
-        let message = format!("option `{}` means nothing for the index {url}, whose documents are JSON", info.name);
+        let message = format!("option `{}` does not apply to the index {url}, whose documents are JSON", info.name);
         return Err(OptionError::conflict(message).of(info.name).hint("leave it out"));
     }
     let address = IndexAddress::parse(url).map_err(|error| OptionError::unusable(error.to_string()).of("sources"))?;
@@ -209,37 +209,36 @@ impl LoadOptions {
     /// Whether the source is an index of another cluster.
     ///
     /// # Errors
-    /// An index beside other sources, or with options about formats.
+    /// An index together with other sources, or with options about formats.
     pub fn reads_index(&self) -> Result<bool, OptionError> {
         Ok(index_address(&self.source.sources, &self.reading)?.is_some())
     }
 }
 
-/// A query is asked of files.
+/// Refuses a query over other sources than files.
 pub(super) fn check_files(sources: &[OsString], reading: &ReadingOptions) -> Result<(), OptionError> {
     let refused = |what: &str, hint: &str| {
-        Err(OptionError::conflict(format!("a query in SQL is asked of files, and the source is {what}"))
-            .of("sql")
-            .hint(hint))
+        Err(OptionError::conflict(format!("a query in SQL reads files, but the source is {what}")).of("sql").hint(hint))
     };
     if database::address(sources)?.is_some() {
-        return refused("a database", "ask the database itself, with option `db_query`");
+        return refused("a database", "run the query in the database, with option `db_query`");
     }
     match index_address(sources, reading)? {
         None => Ok(()),
-        Some(_) => refused("an index", "choose documents of the index with option `query`"),
+        Some(_) => refused("an index", "select documents of the index with option `query`"),
     }
 }
 
-/// Refuses options for an index, where none is read.
+/// Refuses options for a source index without one.
 pub(super) fn not_an_index(from: &IndexSourceOptions, login: &SourceLoginOptions) -> Result<(), OptionError> {
     match from.given().chain(login.given()).next() {
         None => Ok(()),
         Some(info) => {
-            let message = format!("option `{}` is for an index of another cluster, and no SOURCE is one", info.name);
+            let message =
+                format!("option `{}` is for an index of another cluster, but no SOURCE is an index", info.name);
             Err(OptionError::conflict(message)
                 .of(info.name)
-                .hint("name it as in https://host:9200/index, or leave the option out"))
+                .hint("name the index as in https://host:9200/index, or leave the option out"))
         }
     }
 }
@@ -264,7 +263,7 @@ async fn index_of_load(
     index.document_bytes_max = config.limits.document_bytes_max;
     index.request_timeout = config.limits.request_timeout;
     index.retry_for = config.limits.retry_for;
-    // Of what the memory allows; the batches have the rest.
+    // A part of the memory. Batches have the rest.
     index.memory = index.memory.min(config.limits.memory / MEMORY_PART);
     let batches = config.limits.batch_bytes.unwrap_or(1) * config.limits.in_flight.unwrap_or(1) as usize;
     config.limits.memory = (config.limits.memory - index.memory).max(batches);
@@ -279,7 +278,7 @@ async fn index_of_load(
     Ok(Opened { source, reopen, model })
 }
 
-/// The query, whether it is given as a search has it or as the part that stands under `query` there.
+/// The query, given in the syntax of a search or as the part under `query`.
 fn search_query(given: &SearchQuery) -> Result<Value, OptionError> {
     let wrong = |problem: String| OptionError::value("query", problem);
     let value: Value = match given {
@@ -301,10 +300,10 @@ fn search_query(given: &SearchQuery) -> Result<Value, OptionError> {
         Some(query) if object.is_empty() => Ok(query),
         Some(_) => {
             let others: Vec<_> = object.keys().map(|other| format!("`{other}`")).collect();
-            Err(wrong(format!("holds {} besides `query`; only the query is used", others.join(", "))))
+            Err(wrong(format!("holds {} besides `query`, but only the query is used", others.join(", "))))
         }
         None if object.len() == 1 => Ok(Value::Object(object)),
-        None => Err(wrong("expected one query, as a search has it under `query`".to_owned())),
+        None => Err(wrong("expected one query, as under `query` of a search".to_owned())),
     }
 }
 

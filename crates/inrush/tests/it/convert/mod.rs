@@ -108,7 +108,7 @@ fn csv_has_a_column_for_every_field_and_numbers_keep_their_digits() {
     let back = text("a.csv", csv, &Target::Ndjson);
     assert_eq!(back.lines().last(), Some("{\"id\":\"c\"}"), "{back}");
     let error = converted("a.ndjson", "{\"a\":1}\n{\"a\":{\"b\":1}}\n", &Target::Csv).unwrap_err();
-    assert!(error.contains("row 2: field `a` is an object, and a table has flat values only"), "{error}");
+    assert!(error.contains("row 2: field `a` is an object, but a table has only flat values"), "{error}");
 }
 
 #[cfg(feature = "parquet")]
@@ -127,7 +127,7 @@ fn parquet_and_back_has_the_same_values() {
     };
     assert_eq!(values(&back), values(DOCUMENTS));
     for (data, problem) in [
-        ("{\"a\":1}\n{\"a\":\"x\"}\n", "field `a` has values of several types, and a Parquet column has one"),
+        ("{\"a\":1}\n{\"a\":\"x\"}\n", "field `a` has values of several types, but a Parquet column has only one"),
         ("{\"a\":1e300}\n{\"a\":9007199254740993.5}\n", "row 2: field `a` is 9007199254740993.5, which"),
         ("{\"a\":1e9223372036854775807}\n", "row 1: field `a` is 1e9223372036854775807, which"),
         ("{\"a\":1}\n{\"a\":1e-9223372036854775808}\n", "row 2: field `a` is 1e-9223372036854775808, which"),

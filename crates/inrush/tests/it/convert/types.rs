@@ -1,5 +1,5 @@
-//! Cells of all kinds, and what has to be true of the documents, the mapping and the Parquet file that are made of them. Also a part of the
-//! fuzz target `types`.
+//! Cells of all kinds, and what has to be true of the documents, the mapping and the Parquet file
+//! that are made of them. Also a part of the fuzz target `types`.
 // Each user of it has a part of it.
 #![allow(dead_code, unreachable_pub)]
 
@@ -38,7 +38,8 @@ pub fn cell(&(kind, number, places): &(u8, u64, u8)) -> String {
     }
 }
 
-/// A number as its sign, the digits that count, and the power of ten of the last of them; `None` for what is none.
+/// A number as its sign, its significant digits, and the power of ten of the last digit. `None` if
+/// the text is not a number.
 pub fn normal(text: &str) -> Option<(bool, String, i64)> {
     let (negative, rest) = text.strip_prefix('-').map_or((false, text), |rest| (true, rest));
     let (mantissa, exponent) = rest.split_once(['e', 'E']).unwrap_or((rest, "0"));
@@ -102,7 +103,7 @@ pub fn check(infer_rows: usize, columns: usize, cells: &[(u8, u64, u8)]) {
         let column: Vec<&str> = rows.iter().map(|row| row[at].as_str()).collect();
         check_documents(name, &column, &documents, infer_rows);
     }
-    let advice = inrush::infer::infer(source().expect("it opens").as_mut(), None, inrush::infer::Mixed::Widen)
+    let advice = inrush::mapping::infer(source().expect("it opens").as_mut(), None, inrush::mapping::Mixed::Widen)
         .expect("it is read")
         .advice;
     for (at, name) in header.iter().enumerate() {

@@ -1,5 +1,5 @@
-//! Loads of formats whose records end somewhere else than lines do, or whose ids are not in their documents, that are cut
-//! off and go on.
+//! Loads of formats whose records end somewhere else than lines do, or whose ids are not in their
+//! documents, that are cut off and go on.
 
 use inrush::source::{CsvOptions, FixedColumn, Format, FormatOptions, Parse};
 use inrush_fake::FakeCluster;

@@ -1,4 +1,5 @@
-//! Loads that are cut off and go on, against the fake cluster. A crash is a runtime that is shut down in the middle.
+//! Loads that are cut off and resumed, against the fake cluster. A crash is a runtime that is shut
+//! down in the middle.
 
 mod formats;
 

@@ -67,8 +67,8 @@ fn read(data: &[u8], options: FormatOptions, bytes: usize) -> (Outcome, Vec<Stri
     (outcome, warnings.list().iter().map(ToString::to_string).collect())
 }
 
-/// This process, which is that of one test alone, made no table of all cells up to the farthest one:
-/// the smallest such table, of `.xls`, would have 17 million cells.
+/// This process, which is that of one test alone, made no table of all cells up to the farthest
+/// one: the smallest such table, of `.xls`, would have 17 million cells.
 fn is_small() {
     let Ok(status) = std::fs::read_to_string("/proc/self/status") else { return };
     let most = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();

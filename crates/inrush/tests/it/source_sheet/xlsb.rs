@@ -47,7 +47,8 @@ fn number(column: u32, style: u32, value: f64) -> Vec<u8> {
     cell(0x05, column, style, &value.to_le_bytes())
 }
 
-/// A workbook whose sheet `Data` has these records. Styles: 0 plain, 1 a date. Shared text: `shared`.
+/// A workbook whose sheet `Data` has these records. Styles: 0 plain, 1 a date. Shared text:
+/// `shared`.
 fn workbook(cells: &[Vec<u8>]) -> Vec<u8> {
     let sheet = [&[0; 8][..], &wide("rId1"), &wide("Data")].concat();
     let book = [record(0x83, &[]), record(0x8F, &[]), record(0x9C, &sheet), record(0x90, &[]), record(0x84, &[])];

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Decimal128Array, Int8Array, RecordBatch, UInt64Array};
-use inrush::sql::{Database, DatabaseOptions, QueryOptions, TableSpec};
+use inrush::sql::{QueryOptions, Session, SessionOptions, TableSpec};
 use tempfile::TempDir;
 
 use super::{SMALL, problem, query, run, table, write_parquet};
@@ -92,15 +92,15 @@ async fn whole_numbers_that_fit_are_computed_as_ever() {
 async fn the_types_and_names_of_results_stay_the_same() {
     let folder = TempDir::new().unwrap();
     let tables = integers(&folder);
-    let database = Database::open(tables(), SMALL).await.unwrap();
+    let session = Session::open(tables(), SMALL).await.unwrap();
     let sql = "SELECT sum(big), n + 1, -n, sum(DISTINCT n), sum(sum(n)) OVER () FROM input GROUP BY n";
-    let text = database.explain(sql).await.unwrap();
+    let text = session.explain(sql).await.unwrap();
     let result = text.split_once("result\n").unwrap().1.split_once("plan\n").unwrap().0;
     let expected =
         "  sum(input.big): Int64\n  input.n + Int64(1): Int64\n  (- input.n): Int64\n  sum(DISTINCT input.n): Int64\n";
     assert!(result.starts_with(expected), "{result}");
     let sql = "SELECT sum(tiny) AS a, sum(large) AS b, tiny + tiny AS c FROM small GROUP BY tiny";
-    let text = database.explain(sql).await.unwrap();
+    let text = session.explain(sql).await.unwrap();
     assert!(text.contains("  a: Int64\n  b: UInt64\n  c: Int8\n"), "{text}");
     let found = texts("SELECT n + 1, sum(n + 1), -n FROM input WHERE n = 1 GROUP BY n", tables()).await;
     assert_eq!(found, [r#"{"input.n + Int64(1)":2,"sum(input.n + Int64(1))":2,"(- input.n)":-1}"#]);
@@ -321,10 +321,10 @@ async fn sums_survive_the_way_over_the_disk() {
         (0..50_000_u64).map(|n| format!("k{n:0>60},{}\n", 9_007_199_254 * (n % 512) + add)).collect()
     };
     let csv = write(&folder, "a.csv", format!("k,n\n{}{}", rows(0), rows(1)).as_bytes());
-    let options = DatabaseOptions { memory: 4 << 20, ..SMALL };
-    let database = Database::open(vec![table("input", &[&csv])], options).await.unwrap();
+    let options = SessionOptions { memory: 4 << 20, ..SMALL };
+    let session = Session::open(vec![table("input", &[&csv])], options).await.unwrap();
     let sql = "SELECT sum(s) AS s, count(*) AS n, min(s % 2) AS odd FROM (SELECT k, sum(n) AS s FROM input GROUP BY k)";
-    let mut source = database.query(sql, QueryOptions::default()).await.unwrap();
+    let mut source = session.query(sql, QueryOptions::default()).await.unwrap();
     let outcome = tokio::task::spawn_blocking(move || drain(&mut source, 1000)).await.unwrap();
     assert!(outcome.error.is_none(), "{:?}", outcome.error);
     let total: u64 = (0..50_000_u64).map(|n| 2 * 9_007_199_254 * (n % 512) + 1).fold(0, u64::wrapping_add);

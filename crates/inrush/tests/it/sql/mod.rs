@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering;
 
 use arrow_array::{ArrayRef, Int32Array, RecordBatch, StringArray, TimestampMillisecondArray};
 use inrush::source::{CsvOptions, FormatOptions, Header, Repeats, Source, SourceSpec};
-use inrush::sql::{Database, DatabaseOptions, QueryOptions, SqlError, SqlSource, TableSpec};
+use inrush::sql::{QueryOptions, Session, SessionOptions, SqlError, SqlSource, TableSpec};
 use parquet::arrow::ArrowWriter;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -22,10 +22,10 @@ fn table(name: &str, paths: &[&Path]) -> TableSpec {
     TableSpec { name: name.to_owned(), sources, format: FormatOptions::default() }
 }
 
-const SMALL: DatabaseOptions = DatabaseOptions { memory: 64 << 20, keep_text: false, threads: 2 };
+const SMALL: SessionOptions = SessionOptions { memory: 64 << 20, keep_text: false, threads: 2 };
 
 async fn query(sql: &str, tables: Vec<TableSpec>) -> Result<SqlSource, SqlError> {
-    Database::open(tables, SMALL).await?.query(sql, QueryOptions::default()).await
+    Session::open(tables, SMALL).await?.query(sql, QueryOptions::default()).await
 }
 
 async fn run(sql: &str, tables: Vec<TableSpec>) -> (Outcome, SqlSource) {
@@ -287,7 +287,7 @@ async fn what_is_no_query_is_refused_with_the_reason() {
 async fn the_order_of_a_result_decides_whether_a_load_can_go_on() {
     let folder = TempDir::new().unwrap();
     let csv = write(&folder, "sales.csv", SALES.as_bytes());
-    let database = Database::open(vec![table("input", &[&csv])], SMALL).await.unwrap();
+    let session = Session::open(vec![table("input", &[&csv])], SMALL).await.unwrap();
     let id: inrush::FieldPath = "id".parse().unwrap();
     for (sql, expected) in [
         ("SELECT sale AS id, max(price) FROM input GROUP BY sale ORDER BY id", Repeats::Always),
@@ -301,9 +301,9 @@ async fn the_order_of_a_result_decides_whether_a_load_can_go_on() {
         ("SELECT * FROM (SELECT sale AS id FROM input ORDER BY id) UNION ALL SELECT 'x' AS id", Repeats::Unordered),
     ] {
         let options = QueryOptions { id: Some(id.clone()), ..QueryOptions::default() };
-        assert_eq!(database.query(sql, options).await.unwrap().describe().repeats, expected, "{sql}");
+        assert_eq!(session.query(sql, options).await.unwrap().describe().repeats, expected, "{sql}");
     }
-    let without_id = database.query("SELECT sale AS id FROM input ORDER BY id", QueryOptions::default()).await.unwrap();
+    let without_id = session.query("SELECT sale AS id FROM input ORDER BY id", QueryOptions::default()).await.unwrap();
     assert_eq!(without_id.describe().repeats, Repeats::Once);
     assert_eq!(without_id.fingerprints().unwrap().len(), 1);
 }
@@ -313,12 +313,11 @@ async fn what_does_not_fit_into_memory_goes_to_disk() {
     let folder = TempDir::new().unwrap();
     let rows: String = (0..200_000).map(|n: u64| format!("k{:06},{}\n", n * 7919 % 200_000, "x".repeat(50))).collect();
     let csv = write(&folder, "a.csv", format!("k,pad\n{rows}").as_bytes());
-    let with_memory = async |memory| {
-        Database::open(vec![table("input", &[&csv])], DatabaseOptions { memory, ..SMALL }).await.unwrap()
-    };
-    let database = with_memory(64 << 20).await;
+    let with_memory =
+        async |memory| Session::open(vec![table("input", &[&csv])], SessionOptions { memory, ..SMALL }).await.unwrap();
+    let session = with_memory(64 << 20).await;
     let sql = "SELECT k, count(*) AS n, array_agg(named_struct('pad', pad) ORDER BY pad) AS pads FROM input GROUP BY k ORDER BY k";
-    let mut source = database.query(sql, QueryOptions::default()).await.unwrap();
+    let mut source = session.query(sql, QueryOptions::default()).await.unwrap();
     let outcome = tokio::task::spawn_blocking(move || drain(&mut source, 100_000)).await.unwrap();
     assert!(outcome.error.is_none(), "{:?}", outcome.error);
     assert_eq!(outcome.records.len(), 200_000);
@@ -354,8 +353,8 @@ async fn progress_is_that_of_the_tables() {
 async fn a_plan_names_columns_and_files() {
     let folder = TempDir::new().unwrap();
     let csv = write(&folder, "sales.csv", SALES.as_bytes());
-    let database = Database::open(vec![table("input", &[&csv])], SMALL).await.unwrap();
-    let text = database.explain("SELECT commune, sum(price) AS total FROM input GROUP BY commune").await.unwrap();
+    let session = Session::open(vec![table("input", &[&csv])], SMALL).await.unwrap();
+    let text = session.explain("SELECT commune, sum(price) AS total FROM input GROUP BY commune").await.unwrap();
     for expected in [
         "table input\n  sale: Utf8\n",
         "  postalCode: Utf8\n",
@@ -395,12 +394,12 @@ async fn text_that_several_queries_read_is_read_once() {
     let folder = TempDir::new().unwrap();
     let lines = [r#"{"id":1,"v":{"a":1}}"#, r#"{"id":2,"v":"x"}"#, "what", r#"{"id":3,"t":"01"}"#];
     let ndjson = write(&folder, "a.ndjson", lines.join("\n").as_bytes());
-    let options = DatabaseOptions { keep_text: true, ..SMALL };
-    let database = Database::open(vec![table("input", &[&ndjson])], options).await.unwrap();
+    let options = SessionOptions { keep_text: true, ..SMALL };
+    let session = Session::open(vec![table("input", &[&ndjson])], options).await.unwrap();
     std::fs::remove_file(&ndjson).unwrap();
     let mut results = Vec::new();
     for sql in ["SELECT * FROM input ORDER BY id", "SELECT id FROM input ORDER BY id DESC"] {
-        let mut source = database.query(sql, QueryOptions::default()).await.unwrap();
+        let mut source = session.query(sql, QueryOptions::default()).await.unwrap();
         let outcome = tokio::task::spawn_blocking(move || drain(&mut source, 1000)).await.unwrap();
         assert!(outcome.error.is_none(), "{:?}", outcome.error);
         results.push(outcome);

@@ -1,6 +1,6 @@
 //! What people get wrong in queries, and what they are told.
 
-use inrush::sql::{Database, QueryOptions, TableSpec};
+use inrush::sql::{QueryOptions, Session, TableSpec};
 use tempfile::TempDir;
 
 use super::{SMALL, batch, problem, query, table, write_parquet};
@@ -221,10 +221,10 @@ fn is_ours(message: &str) -> bool {
 #[tokio::test]
 async fn wrong_queries_have_a_place_and_a_hint() {
     let folder = TempDir::new().unwrap();
-    let database = Database::open(mistakes(&folder), SMALL).await.unwrap();
+    let session = Session::open(mistakes(&folder), SMALL).await.unwrap();
     let here = format!("{}/", folder.path().display());
     for (sql, at, says, hint) in WRONG {
-        let error = database.query(sql, QueryOptions::default()).await.map(drop).expect_err(sql);
+        let error = session.query(sql, QueryOptions::default()).await.map(drop).expect_err(sql);
         let message = error.to_string().replace(&here, "");
         let (what, advice) = message.split_once("\nhint: ").unwrap_or((&message, ""));
         assert!(what.contains(says) && advice.contains(hint) && is_ours(&message), "{sql}: {message}");
@@ -237,10 +237,10 @@ async fn wrong_queries_have_a_place_and_a_hint() {
 #[tokio::test]
 async fn values_that_cannot_be_computed_with_have_a_row_and_a_hint() {
     let folder = TempDir::new().unwrap();
-    let database = Database::open(mistakes(&folder), SMALL).await.unwrap();
+    let session = Session::open(mistakes(&folder), SMALL).await.unwrap();
     let here = format!("{}/", folder.path().display());
     for (sql, at, says, hint) in FAILING {
-        let mut source = database.query(sql, QueryOptions::default()).await.unwrap();
+        let mut source = session.query(sql, QueryOptions::default()).await.unwrap();
         let outcome = tokio::task::spawn_blocking(move || drain(&mut source, 1000)).await.unwrap();
         let message = outcome.error.expect(sql).to_string().replace(&here, "");
         assert!(message.contains(says) && message.contains(hint) && is_ours(&message), "{sql}: {message}");

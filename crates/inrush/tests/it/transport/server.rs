@@ -52,8 +52,8 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Starts a server whose acts are decided by the number of the request (from 0) and its head. It ends with the
-    /// test's process.
+    /// Starts a server whose acts are decided by the number of the request (from 0) and its head.
+    /// It ends with the test's process.
     pub(crate) fn start(decide: impl Fn(usize, &Received) -> Act + Send + Sync + 'static) -> Server {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
@@ -94,7 +94,7 @@ impl Server {
     }
 }
 
-/// An address at which nobody answers.
+/// An address at which no server answers.
 pub(crate) fn nobody() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     format!("http://{}", listener.local_addr().unwrap())

@@ -1,5 +1,6 @@
-//! Every request to a cluster of Amazon's is signed, and each anew. Verified by an implementation of its own, written
-//! from AWS's description of Signature Version 4 ("Create a signed AWS API request") with nothing but SHA-256 and HMAC.
+//! Every request to an Amazon cluster has a signature of its own. It is verified by an
+//! implementation from AWS's description of Signature Version 4 ("Create a signed AWS API request")
+//! with nothing but SHA-256 and HMAC.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};

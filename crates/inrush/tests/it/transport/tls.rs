@@ -134,7 +134,8 @@ async fn https_to_a_plain_port_says_so() {
     let url = format!("https://{}", plain.local_addr().unwrap());
     let server = std::thread::spawn(move || {
         let (mut stream, _) = plain.accept().unwrap();
-        // What a plain server answers to a greeting that is no HTTP; it is open until the client has read it.
+        // What a plain server answers to a greeting that is no HTTP; it is open until the client
+        // has read it.
         write_reply(&mut stream, 400, &[], b"");
         let _ = std::io::copy(&mut stream, &mut std::io::sink());
     });

@@ -1,5 +1,5 @@
-//! The file with the source's documents that are missing or different. Whether a document is the last one of its id is known only at
-//! the end, so all of them wait in a temporary file until then.
+//! The file with the documents that are missing or different. Only at the end is it known whether a
+//! document is the last one of its id, so all of them are kept in a temporary file until then.
 
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
@@ -9,17 +9,20 @@ use tempfile::NamedTempFile;
 
 use super::sort::Sorter;
 
-/// Documents that may be written.
+/// The documents that may be written at the end.
 pub(super) struct MissingFile {
     path: PathBuf,
-    /// Becomes the file at `path` at the end, so that a source of that very name can be read until then.
+    /// Is renamed to `path` at the end, so that a source of the same name can be read until then.
     file: NamedTempFile,
     waiting: BufWriter<File>,
     at: u64,
 }
 
 impl MissingFile {
-    /// Fails where no file can be made beside `path`.
+    /// Creates the temporary file.
+    ///
+    /// # Errors
+    /// No file can be created beside `path`.
     pub(super) fn new(path: &Path) -> io::Result<Self> {
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         Ok(MissingFile {
@@ -30,7 +33,7 @@ impl MissingFile {
         })
     }
 
-    /// Keeps a document for later; the number is what [`MissingFile::finish`] wants.
+    /// Keeps a document for later. Returns its number for [`MissingFile::finish`].
     pub(super) fn keep(&mut self, document: &[u8]) -> io::Result<u64> {
         let at = self.at;
         self.waiting.write_all(&(document.len() as u64).to_le_bytes())?;
@@ -39,7 +42,7 @@ impl MissingFile {
         Ok(at)
     }
 
-    /// Writes the documents of these numbers, a line each, in the order in which they were kept.
+    /// Writes the documents with these numbers, one per line, in the order in which they were kept.
     pub(super) fn finish(self, numbers: Sorter) -> io::Result<()> {
         let mut waiting = self.waiting.into_inner().map_err(io::IntoInnerError::into_error)?;
         waiting.rewind()?;
@@ -57,7 +60,7 @@ impl MissingFile {
             let len = u64::from_le_bytes(len);
             document.clear();
             waiting.by_ref().take(len).read_to_end(&mut document)?;
-            // A line break in JSON can only stand between values.
+            // In JSON, a line break can only stand between values.
             document.iter_mut().filter(|byte| matches!(byte, b'\n' | b'\r')).for_each(|byte| *byte = b' ');
             out.write_all(&document)?;
             out.write_all(b"\n")?;
@@ -65,7 +68,7 @@ impl MissingFile {
         }
         let mut file = out.into_inner().map_err(io::IntoInnerError::into_error)?;
         file.seek(SeekFrom::Start(0))?;
-        // One that is there keeps its mode; a new one is its owner's alone.
+        // An existing file keeps its mode. Only the owner can read a new one.
         if let Ok(there) = self.path.metadata() {
             file.as_file().set_permissions(there.permissions())?;
         }
@@ -75,7 +78,7 @@ impl MissingFile {
     }
 }
 
-/// A number as a key that sorts as the number does.
+/// A number as a key with the same order.
 pub(super) fn number_key(number: u64) -> [u8; 8] {
     number.to_be_bytes()
 }

@@ -1,5 +1,5 @@
-//! Making an index like another one, of another cluster, version or product: what of its mapping and settings the target takes, and
-//! what is left out.
+//! Copies mapping and settings from an index of another cluster, version or product. Parts that the
+//! target does not support are replaced or left out, with a note.
 
 mod mapping;
 mod settings;
@@ -9,25 +9,25 @@ pub use mapping::mapping;
 use serde_json::Value;
 pub use settings::settings;
 
-/// What is taken over, and what is not.
+/// The converted mapping or settings.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Carried {
+pub struct Copied {
     /// The body of `mappings` or `settings`.
     pub value: Value,
-    /// What was left out or changed, and why, each in a sentence.
+    /// Notes about parts that were left out or changed, one sentence each with its reason.
     pub notes: Vec<String>,
 }
 
-/// The one model of several indices.
+/// The mapping or settings that all of several indices have in common.
 ///
 /// # Errors
-/// They differ in `part`; says which two.
+/// Two indices differ in `part`. The message names them.
 pub fn common<'a, T: PartialEq>(
     models: &'a [IndexModel],
     what: &str,
     part: impl Fn(&'a IndexModel) -> T,
 ) -> Result<&'a IndexModel, String> {
-    let first = models.first().ok_or_else(|| format!("there is no index to take {what} from"))?;
+    let first = models.first().ok_or_else(|| format!("there is no index to copy {what} from"))?;
     match models.iter().find(|other| part(other) != part(first)) {
         None => Ok(first),
         Some(other) => Err(format!("{} and {} have different {what}", first.name, other.name)),

@@ -1,4 +1,5 @@
-//! The source as records with ids, in its order, from a thread of its own: read, decoded and given ids as a load does it.
+//! Reads the source in a thread of its own as records with ids, in its order. It is read, decoded
+//! and given ids as by a load.
 
 use bytes::Bytes;
 use inrush_cluster::api::lookup::Wanted;
@@ -11,46 +12,47 @@ use inrush_sources::{Source, SourceError};
 use serde::Deserialize;
 use tokio::sync::mpsc;
 
-/// Chunks that wait to be compared.
+/// The most chunks that wait for the comparison.
 const AHEAD: usize = 2;
 
 /// A document of the source.
 #[derive(Clone, Debug)]
 pub(super) struct Record {
-    /// Id and routing.
+    /// The id and routing value.
     pub(super) key: Wanted,
-    /// As a load would send it.
+    /// The document as a load would send it.
     pub(super) document: Bytes,
-    /// As it stands in the source, or as JSON where the source is no JSON.
+    /// The document as in the source, or as JSON if the source is not JSON.
     pub(super) raw: Bytes,
     pub(super) place: Place,
 }
 
-/// Where a record stands.
+/// The position of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Place {
     pub(super) source: u32,
     pub(super) line: u64,
 }
 
-/// What one chunk of the source has.
+/// The records of one chunk of the source.
 #[derive(Debug, Default)]
 pub(super) struct Part {
-    /// Records, rejected ones included.
+    /// The number of records, including rejected ones.
     pub(super) docs: u64,
-    /// Those with an id; none where none was asked for.
+    /// The records with an id. Empty if no ids were requested.
     pub(super) records: Vec<Record>,
-    /// Those that no load could send, and why.
+    /// The records that no load could send, with the reason.
     pub(super) rejected: Vec<(Place, String)>,
 }
 
-/// What the thread says.
+/// The messages of the thread.
 pub(super) enum Message {
     Part(Part),
     End(Result<(), SourceError>),
 }
 
-/// Starts to read. A channel that ends without [`Message::End`] means that the thread has panicked.
+/// Starts the thread. A channel that ends without [`Message::End`] means that the thread has
+/// panicked.
 pub(super) fn start(
     mut source: Box<dyn Source>,
     encoder: Encoder,
@@ -64,13 +66,13 @@ pub(super) fn start(
             let block = match source.next_chunk(CHUNK_BYTES) {
                 Ok(Some(chunk)) => chunk.into_block(),
                 end => {
-                    // Nobody waits for the end of a comparison that has failed.
+                    // If the comparison has failed, there is no receiver.
                     let _ = sender.blocking_send(Message::End(end.map(|_| ())));
                     return;
                 }
             };
             let block = match &ids {
-                // One thread takes the turns in their order, so each comes.
+                // One thread takes all turns in order, so each turn comes.
                 Some(ids) => match ids.assign(order.count(), block) {
                     Some(block) => block,
                     None => return,
@@ -89,7 +91,7 @@ pub(super) fn start(
     Ok(receiver)
 }
 
-/// The action line, as far as it says which document is meant.
+/// The parts of the action line that identify the document.
 #[derive(Deserialize)]
 struct Line {
     index: Meta,
@@ -113,11 +115,11 @@ fn part(items: &ItemBlock, data: &Bytes) -> Part {
     // Items without ids are only counted.
     for at in (0..items.len()).filter(|at| items.key(*at).is_some()) {
         let (line, document) = items.action_and_document(at);
-        // The line is our own encoder's.
+        // The line comes from inrush's own encoder.
         let Ok(Line { index: Meta { id: Some(id), routing } }) = serde_json::from_slice(&line) else { continue };
         let record = items.records[at as usize];
         records.push(Record {
-            // An empty routing value is none to the servers, and asking with one finds nothing.
+            // Servers treat an empty routing value as none, and a lookup with one finds nothing.
             key: Wanted { id, routing: routing.filter(|routing| !routing.is_empty()) },
             document,
             raw: data.slice(record.start as usize..record.end as usize),

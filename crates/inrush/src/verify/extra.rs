@@ -1,5 +1,5 @@
-//! Which documents of the index are not in the source: the index's ids are read and sorted, and the two sorted lists are read side by
-//! side.
+//! Finds the documents of the index that are not in the source: it reads and sorts the index's ids,
+//! and merges the two sorted lists.
 
 use inrush_cluster::api::ClusterError;
 use inrush_cluster::api::lookup::Scan;
@@ -8,21 +8,22 @@ use inrush_cluster::transport::{HttpErrorKind, Transport};
 use super::found::{Finding, Verdict, id_of, key_of};
 use super::report::{Example, has_room};
 use super::sort::{Sorted, Sorter};
-use super::{AuditError, io_error};
+use super::{VerifyError, io_error};
 
-/// How often the ids are read where the answer to a page is lost, which cannot be asked for again.
+/// The number of attempts to read all ids. A page whose answer is lost cannot be requested again.
 const TRIES: u32 = 3;
 
-/// What the index has besides.
+/// The documents that only the index has.
 #[derive(Debug, Default)]
 pub(super) struct Extra {
     pub(super) docs: u64,
     pub(super) examples: Vec<Example>,
-    /// Documents whose ids the index has although they could not be looked up by them.
+    /// Documents whose ids the index has, although the lookup did not find them.
     pub(super) not_found_by_id: u64,
 }
 
-/// Reads the ids of `name`, and compares them with those of the source. `routed`: the source names routing values.
+/// Reads the ids of `name`, and compares them with those of the source. `routed`: the source has
+/// routing values.
 pub(super) async fn extra(
     transport: &Transport,
     name: &str,
@@ -30,12 +31,12 @@ pub(super) async fn extra(
     routed: bool,
     sort_memory: usize,
     progress: impl Fn(u64),
-) -> Result<Extra, AuditError> {
+) -> Result<Extra, VerifyError> {
     let mut tries = 0;
     let ids = loop {
         tries += 1;
         match scan(transport, name, routed, sort_memory, &progress).await {
-            Err(AuditError::Cluster(ClusterError::Http(error)))
+            Err(VerifyError::Cluster(ClusterError::Http(error)))
                 if error.kind == HttpErrorKind::Lost && tries < TRIES =>
             {
                 tracing::warn!("{error}; reading the ids of {name} again from the beginning");
@@ -52,7 +53,7 @@ async fn scan(
     routed: bool,
     sort_memory: usize,
     progress: &impl Fn(u64),
-) -> Result<Sorted, AuditError> {
+) -> Result<Sorted, VerifyError> {
     let mut ids = Sorter::new(sort_memory);
     let mut scan = Scan::new(transport, name);
     let mut count = 0;
@@ -82,7 +83,7 @@ fn join(source: &Sorted, ids: &Sorted) -> std::io::Result<Extra> {
             next = source.next_group()?;
         }
         let finding = next.as_ref().filter(|(in_source, _)| *in_source == key);
-        // Only what we have written ourselves is read here.
+        // The file holds only findings that this process has written.
         let verdict = finding.and_then(|(_, group)| Finding::from_bytes(&group.last)).map(|finding| finding.verdict);
         let more = match verdict {
             None => there.count,
@@ -105,7 +106,7 @@ fn join(source: &Sorted, ids: &Sorted) -> std::io::Result<Extra> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::audit::read::Place;
+    use crate::verify::read::Place;
 
     #[test]
     fn what_only_the_index_has_is_counted() {

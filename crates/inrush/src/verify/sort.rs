@@ -1,5 +1,6 @@
-//! Sorting more keys than fit into memory: what fills the memory is sorted and written to a temporary file without a name, and the
-//! runs are merged while they are read. The file is gone with the process, however that ends.
+//! Sorts more keys than fit into memory. Keys that fill the memory are sorted and written to a
+//! temporary file without a name as a run. Reading merges the runs. The file disappears with the
+//! process, however it ends.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -7,11 +8,12 @@ use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Seek, Write};
 use std::os::unix::fs::FileExt;
 
-/// A run's read buffer, bytes: smaller where there are many runs, so that all of them stay within the memory.
+/// The read buffer of a run, bytes. It is smaller if there are many runs, so that all buffers fit
+/// into the memory.
 const READ_MAX: usize = 1 << 20;
 const READ_MIN: usize = 4 << 10;
 
-/// Takes keys with values in any order. Equal keys keep the order in which they came.
+/// Accepts keys with values in any order. Equal keys keep the order in which they were added.
 pub(super) struct Sorter {
     memory: usize,
     arena: Vec<u8>,
@@ -20,7 +22,7 @@ pub(super) struct Sorter {
     runs: Vec<Run>,
 }
 
-/// Places in the arena.
+/// Offsets in the arena.
 #[derive(Clone, Copy)]
 struct Entry {
     start: usize,
@@ -28,7 +30,7 @@ struct Entry {
     end: usize,
 }
 
-/// Places in the file.
+/// Offsets in the file.
 #[derive(Clone, Copy)]
 struct Run {
     start: u64,
@@ -36,7 +38,7 @@ struct Run {
 }
 
 impl Sorter {
-    /// Uses about `memory` bytes.
+    /// A sorter that uses about `memory` bytes.
     pub(super) fn new(memory: usize) -> Self {
         Sorter { memory, arena: Vec::new(), entries: Vec::new(), spilled: None, runs: Vec::new() }
     }
@@ -54,7 +56,7 @@ impl Sorter {
         Ok(())
     }
 
-    /// Sorted from here on.
+    /// Sorts the rest, and returns the sorted keys.
     pub(super) fn finish(mut self) -> Sorted {
         self.sort();
         Sorted { memory: self.memory, arena: self.arena, entries: self.entries, spilled: self.spilled, runs: self.runs }
@@ -89,7 +91,7 @@ impl Sorter {
     }
 }
 
-/// Keys in order, to be read as often as is wanted.
+/// Sorted keys, which can be read any number of times.
 pub(super) struct Sorted {
     memory: usize,
     arena: Vec<u8>,
@@ -112,7 +114,7 @@ impl Sorted {
                 cursors.push(Cursor::Spilled(BufReader::with_capacity(buffer, section)));
             }
         }
-        // What came last is still in memory.
+        // The last keys are still in memory.
         cursors.push(Cursor::Memory { arena: &self.arena, entries: self.entries.iter() });
         let mut merge = Merge { cursors, heads: BinaryHeap::new() };
         for cursor in 0..merge.cursors.len() {
@@ -122,10 +124,10 @@ impl Sorted {
     }
 }
 
-/// Key, run, value: of equal keys the one of the earlier run comes first.
+/// Key, run, value. Of equal keys, the one of the earlier run comes first.
 type Head = (Vec<u8>, usize, Vec<u8>);
 
-/// Reads runs side by side.
+/// Merges the runs.
 pub(super) struct Merge<'a> {
     cursors: Vec<Cursor<'a>>,
     /// The next pair of each run.
@@ -161,9 +163,9 @@ impl Merge<'_> {
     }
 }
 
-/// What one key has.
+/// The values of one key.
 pub(super) struct Group {
-    /// How often it was added.
+    /// The number of values.
     pub(super) count: u64,
     /// The value that was added last.
     pub(super) last: Vec<u8>,
@@ -244,7 +246,7 @@ mod tests {
                 keys.into_iter().enumerate().map(|(n, key)| (key.into_bytes(), n.to_string().into_bytes())).collect();
             let sorted = sorted(&pairs, memory);
             pairs.sort_by(|a, b| a.0.cmp(&b.0));
-            // Twice: reading takes nothing away.
+            // Read twice, because reading does not consume the keys.
             for _ in 0..2 {
                 let mut merge = sorted.read().unwrap();
                 for pair in &pairs {

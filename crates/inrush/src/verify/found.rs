@@ -1,26 +1,26 @@
-//! What was found out about one record, as it is sorted by id.
+//! The finding for one record, in the form in which it is sorted by id.
 
 use super::read::Place;
 
-/// What the index has under the id of a record.
+/// What the index holds under the id of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// The same document; or a document, where contents are not compared.
+    /// The same document. If contents are not compared, any document.
     Same,
-    /// Nothing.
+    /// No document.
     Missing,
-    /// Another document.
+    /// A different document.
     Different,
 }
 
-/// One record and what the index has.
+/// One record and its verdict.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Finding {
     pub(super) verdict: Verdict,
     pub(super) place: Place,
-    /// Its number in the file of missing documents, where it is kept.
+    /// The record's number in the file of missing documents, if it is kept there.
     pub(super) kept: Option<u64>,
-    /// Names of fields that differ.
+    /// Names of the fields that differ.
     pub(super) fields: String,
 }
 
@@ -38,7 +38,7 @@ impl Finding {
         bytes
     }
 
-    /// `None` for anything but what [`Finding::to_bytes`] makes.
+    /// `None` for bytes that [`Finding::to_bytes`] did not make.
     pub(super) fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let (head, fields) = bytes.split_at_checked(HEAD)?;
         let verdict = match head[0] {
@@ -57,10 +57,10 @@ impl Finding {
     }
 }
 
-/// Between id and routing: no byte of UTF-8.
+/// The separator of id and routing: a byte that UTF-8 does not use.
 const BETWEEN: u8 = 0xff;
 
-/// What a document is sorted by: its id, and its routing where one is meant.
+/// The sort key of a document: its id, and its routing value if there is one.
 pub(super) fn key_of(id: &str, routing: Option<&str>) -> Vec<u8> {
     let mut key = id.as_bytes().to_vec();
     if let Some(routing) = routing {
@@ -70,7 +70,7 @@ pub(super) fn key_of(id: &str, routing: Option<&str>) -> Vec<u8> {
     key
 }
 
-/// Id and routing of a key.
+/// The id and routing value of a key.
 pub(super) fn id_of(key: &[u8]) -> (String, Option<String>) {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     match key.iter().position(|byte| *byte == BETWEEN) {

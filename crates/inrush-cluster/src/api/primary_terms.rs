@@ -22,8 +22,8 @@ const FILTER: &str = "metadata.indices.*.settings.index.uuid,metadata.indices.*.
 /// # Errors
 /// [`ClusterError`] if the request fails. The user needs the privilege to read the cluster state
 /// (`cluster:monitor/state`).
-pub async fn life(transport: &Transport, index: &str) -> Result<PrimaryTerms, ClusterError> {
-    look(transport, index).await.map(|(life, _)| life)
+pub async fn read(transport: &Transport, index: &str) -> Result<PrimaryTerms, ClusterError> {
+    look(transport, index).await.map(|(terms, _)| terms)
 }
 
 /// Flushes `index` and reads its primary terms afterwards.
@@ -36,14 +36,14 @@ pub async fn flush(transport: &Transport, index: &str) -> Flushed {
 
 async fn try_flush(transport: &Transport, index: &str) -> Result<Flushed, ClusterError> {
     let shards = stats::flush(transport, index).await?;
-    let (life, copies) = look(transport, index).await?;
+    let (terms, copies) = look(transport, index).await?;
     Ok(match copies {
         _ if shards.failed > 0 => Flushed::Failed(format!("it failed on {} copies of {index}", shards.failed)),
         None => Flushed::Failed(format!("a primary shard of {index} is not active")),
         Some(copies) if shards.successful < copies => {
             Flushed::Failed(format!("it reached {} of {copies} active copies of {index}", shards.successful))
         }
-        Some(_) => Flushed::Done(life),
+        Some(_) => Flushed::Done(terms),
     })
 }
 
@@ -93,8 +93,8 @@ mod tests {
     #[test]
     fn copies_count_where_every_primary_is_active() {
         let check = |copies: Value, expected: Option<u64>| {
-            let (life, found) = parse("a.b", &state(&copies)).unwrap();
-            assert_eq!((life.uuid.as_str(), life.terms), ("u", vec![3, 4]));
+            let (terms, found) = parse("a.b", &state(&copies)).unwrap();
+            assert_eq!((terms.uuid.as_str(), terms.terms), ("u", vec![3, 4]));
             assert_eq!(found, expected, "{copies}");
         };
         let copy = |state: &str, primary: bool| json!({"state": state, "primary": primary});

@@ -1,4 +1,5 @@
-//! What the name stands for, how its documents are found by id, and whether their contents can be compared.
+//! Resolves the target's name, the way to look documents up by id, and whether their contents can
+//! be compared.
 
 use http::Method;
 use inrush_cluster::api::ClusterError;
@@ -6,15 +7,15 @@ use inrush_cluster::api::lookup::Lookup;
 use inrush_cluster::transport::{Transport, path_segment};
 use serde_json::Value;
 
-/// The index, alias or data stream that is compared.
+/// The index, alias or data stream to compare with.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Target {
     pub(super) lookup: Lookup,
-    /// Why the index does not give back what was sent to it, where that is so.
+    /// The reason that the index does not return documents as they were sent, if there is one.
     pub(super) contents_unlike: Option<String>,
 }
 
-/// Looks the name up.
+/// Resolves the name.
 pub(super) async fn resolve(transport: &Transport, name: &str) -> Result<Target, ClusterError> {
     let path = format!(
         "/{}?filter_path=*.aliases,*.mappings._source,*.settings.index.uuid,*.settings.index.mode,\
@@ -48,7 +49,7 @@ fn is_filtered(alias: &str, index: &Value) -> bool {
     index.get("aliases").and_then(|aliases| aliases.get(alias)).is_some_and(|alias| alias.get("filter").is_some())
 }
 
-/// What makes the `_source` of an index differ from what was sent.
+/// The reason that the `_source` of an index differs from the documents sent, if there is one.
 fn unlike(index: &Value) -> Option<String> {
     let source = index.pointer("/mappings/_source");
     let source = |key: &str| source.and_then(|source| source.get(key));
@@ -64,18 +65,19 @@ fn unlike(index: &Value) -> Option<String> {
     }
     let mode = source("mode").and_then(Value::as_str).or_else(|| setting("mapping/source/mode"));
     match mode {
-        Some("synthetic") => return Some("makes its _source up from other data (synthetic)".to_owned()),
+        Some("synthetic") => return Some("rebuilds its _source from other data (synthetic)".to_owned()),
         Some("disabled") => return Some("keeps no _source (its mode is disabled)".to_owned()),
         Some("stored") => {}
-        // These modes have synthetic source unless something else is said, depending on the version and the licence.
+        // These modes have synthetic source unless the mapping says otherwise, depending on version
+        // and licence.
         _ => {
             if let Some(mode) = setting("mode").filter(|mode| matches!(*mode, "logsdb" | "time_series")) {
-                return Some(format!("may make its _source up from other data (index.mode {mode})"));
+                return Some(format!("may rebuild its _source from other data (index.mode {mode})"));
             }
         }
     }
     if setting("derived_source/enabled") == Some("true") {
-        return Some("makes its _source up from other data (derived source)".to_owned());
+        return Some("rebuilds its _source from other data (derived source)".to_owned());
     }
     let pipeline =
         |name: &str| setting(name).filter(|pipeline| *pipeline != "_none").map(|pipeline| (name.to_owned(), pipeline));

@@ -1,13 +1,13 @@
-//! Adds up what was found, and makes the report.
+//! Adds up the findings, and makes the report.
 
 use std::io;
 
-use super::AuditOptions;
+use super::VerifyOptions;
 use super::extra::Extra;
 use super::found::{Finding, Verdict, id_of};
 use super::missing::number_key;
 use super::read::Place;
-use super::report::{AuditReport, Example, Examples, First, Outcome, has_room};
+use super::report::{Example, Examples, First, Outcome, VerifyReport, has_room};
 use super::sort::{Sorted, Sorter};
 
 fn example(names: &[String], place: Place) -> Example {
@@ -33,7 +33,7 @@ impl Rejected {
     }
 }
 
-/// The findings added up, each id once.
+/// The totals of the findings, each id counted once.
 pub(super) struct Totals {
     records: u64,
     ids: u64,
@@ -41,13 +41,13 @@ pub(super) struct Totals {
     different: u64,
     missing_first: First,
     different_first: First,
-    /// Numbers of the documents for the file of missing ones.
+    /// The numbers of the documents for the file of missing documents.
     pub(super) wanted: Sorter,
 }
 
 impl Totals {
     pub(super) fn of(findings: &Sorted, names: &[String], to_file: bool) -> io::Result<Self> {
-        // Eight bytes a document; 16 MiB hold half a million of them, and the rest goes to disk.
+        // Eight bytes per document: 16 MiB hold two million of them, and the rest goes to disk.
         let mut totals = Totals {
             records: 0,
             ids: 0,
@@ -80,15 +80,15 @@ impl Totals {
         Ok(totals)
     }
 
-    /// Ids that the index has.
+    /// The number of ids that the index has.
     pub(super) fn in_index(&self) -> u64 {
         self.ids - self.missing
     }
 }
 
-/// What is needed for the report.
+/// The data for the report.
 pub(super) struct Draft<'a> {
-    pub(super) options: &'a AuditOptions,
+    pub(super) options: &'a VerifyOptions,
     pub(super) with_ids: bool,
     pub(super) docs_read: u64,
     pub(super) rejected: Rejected,
@@ -97,58 +97,12 @@ pub(super) struct Draft<'a> {
 }
 
 impl Draft<'_> {
-    pub(super) fn finish(self, more: Option<Extra>, contents_unlike: Option<String>) -> AuditReport {
+    pub(super) fn finish(self, more: Option<Extra>, contents_unlike: Option<String>) -> VerifyReport {
+        let Conclusion { equal, docs_extra, not_proven, warnings } =
+            self.judge(more.as_ref(), contents_unlike.as_deref());
+        let all = self.compares_all();
         let Draft { options, with_ids, docs_read, rejected, docs_in_index, found } = self;
-        let sendable = docs_read - rejected.docs;
-        let all = with_ids && options.sample.is_none();
-        let mut not_proven = Vec::new();
-        let mut warnings = Vec::new();
-        if let (true, Some(why)) = (with_ids, &contents_unlike) {
-            not_proven.push(format!("contents: {why}, so only ids were compared"));
-        }
-        let mut equal = rejected.docs == 0 && found.missing == 0 && found.different == 0;
-        let mut docs_extra = None;
-        if !with_ids {
-            not_proven.push(
-                "ids and contents: without option `id` or option `id_from` documents are only counted".to_owned(),
-            );
-            equal &= docs_in_index == sendable;
-        } else if all {
-            let in_index = found.in_index();
-            let docs = more.as_ref().map_or(0, |more| more.docs);
-            let seen = in_index + docs + more.as_ref().map_or(0, |more| more.not_found_by_id);
-            docs_extra = Some(docs);
-            equal &= docs == 0;
-            if docs_in_index != seen {
-                equal = false;
-                warnings.push(format!(
-                    "the index holds {docs_in_index} documents, and {seen} were seen in it: it changed meanwhile; compare again"
-                ));
-            }
-        } else {
-            // More documents than the source has lines are too many whatever their ids are.
-            let least = docs_in_index.saturating_sub(sendable);
-            docs_extra = (least > 0).then_some(least);
-            equal &= least == 0;
-            not_proven.push(format!(
-                "what is not in the sample of {} ids: missing, different and extra documents among the others are not seen",
-                found.ids
-            ));
-            if docs_in_index < sendable {
-                not_proven.push(format!(
-                    "whether all are there: the index holds {} documents fewer than were read, which only repeated ids would explain",
-                    sendable - docs_in_index
-                ));
-            }
-        }
-        if let Some(more) = more.as_ref().filter(|more| more.not_found_by_id > 0) {
-            warnings.push(format!(
-                "{} of the missing documents are in the index all the same: under a routing value, whose field option `routing` names, or \
-                 written since they were looked up",
-                more.not_found_by_id
-            ));
-        }
-        AuditReport {
+        VerifyReport {
             result: if equal { Outcome::Equal } else { Outcome::Different },
             index: options.index.as_str().to_owned(),
             docs_read,
@@ -172,4 +126,72 @@ impl Draft<'_> {
             seconds: 0.0,
         }
     }
+
+    /// Whether all ids of the source are compared.
+    fn compares_all(&self) -> bool {
+        self.with_ids && self.options.sample.is_none()
+    }
+
+    /// Decides whether source and index are equal, as far as compared.
+    fn judge(&self, more: Option<&Extra>, contents_unlike: Option<&str>) -> Conclusion {
+        let Draft { with_ids, docs_read, rejected, docs_in_index, found, .. } = self;
+        let (with_ids, docs_in_index) = (*with_ids, *docs_in_index);
+        let sendable = docs_read - rejected.docs;
+        let mut not_proven = Vec::new();
+        let mut warnings = Vec::new();
+        if let (true, Some(why)) = (with_ids, contents_unlike) {
+            not_proven.push(format!("contents: {why}, so only ids were compared"));
+        }
+        let mut equal = rejected.docs == 0 && found.missing == 0 && found.different == 0;
+        let mut docs_extra = None;
+        if !with_ids {
+            not_proven.push(
+                "ids and contents: without option `id` or option `id_from` documents are only counted".to_owned(),
+            );
+            equal &= docs_in_index == sendable;
+        } else if self.compares_all() {
+            let in_index = found.in_index();
+            let docs = more.map_or(0, |more| more.docs);
+            let seen = in_index + docs + more.map_or(0, |more| more.not_found_by_id);
+            docs_extra = Some(docs);
+            equal &= docs == 0;
+            if docs_in_index != seen {
+                equal = false;
+                warnings.push(format!(
+                    "the index holds {docs_in_index} documents, but the comparison saw {seen}: the index has changed since; compare again"
+                ));
+            }
+        } else {
+            // More documents than the source has lines are extra documents, whatever their ids are.
+            let least = docs_in_index.saturating_sub(sendable);
+            docs_extra = (least > 0).then_some(least);
+            equal &= least == 0;
+            not_proven.push(format!(
+                "ids outside the sample of {} ids: missing, different and extra documents among them are not seen",
+                found.ids
+            ));
+            if docs_in_index < sendable {
+                not_proven.push(format!(
+                    "completeness: the index holds {} documents fewer than were read, which only repeated ids can explain",
+                    sendable - docs_in_index
+                ));
+            }
+        }
+        if let Some(more) = more.filter(|more| more.not_found_by_id > 0) {
+            warnings.push(format!(
+                "{} of the missing documents are in the index: under a routing value, whose field option `routing` names, or \
+                 written since the lookup",
+                more.not_found_by_id
+            ));
+        }
+        Conclusion { equal, docs_extra, not_proven, warnings }
+    }
+}
+
+/// The conclusion of a comparison, for the report.
+struct Conclusion {
+    equal: bool,
+    docs_extra: Option<u64>,
+    not_proven: Vec<String>,
+    warnings: Vec<String>,
 }

@@ -1,4 +1,4 @@
-//! Which mapping a source wants, from its documents.
+//! Infers a mapping from the documents of a source.
 
 use std::collections::HashMap;
 
@@ -8,14 +8,14 @@ use inrush_core::{DocBlock, SourceId};
 use inrush_sources::CHUNK_BYTES;
 use inrush_sources::{Source, SourceError};
 
-/// What was looked at, and what came of it.
+/// The result of an inference.
 #[derive(Clone, Debug)]
 pub struct Inference {
-    /// The mapping, and what there is to know about it.
+    /// The mapping, with notes about its fields.
     pub advice: Advice,
-    /// Records that are no documents.
+    /// The number of records that are not documents.
     pub docs_rejected: u64,
-    /// Where the first of them stands, and what is wrong with it.
+    /// The position of the first of them, and its problem.
     pub first_rejected: Option<String>,
     /// Whether the source was read to its end.
     pub complete: bool,
@@ -24,9 +24,9 @@ pub struct Inference {
 /// Reads `source` to its end, or up to `docs_max` records, in the calling thread.
 ///
 /// # Errors
-/// [`SourceError`] where the source cannot be read any further.
+/// [`SourceError`] if the source cannot be read any further.
 pub fn infer(source: &mut dyn Source, docs_max: Option<u64>, mixed: Mixed) -> Result<Inference, SourceError> {
-    let mut looking = Looking { names: source.describe().names, ..Looking::default() };
+    let mut looking = Examiner { names: source.describe().names, ..Examiner::default() };
     let mut left = docs_max.unwrap_or(u64::MAX);
     let mut complete = true;
     while let Some(chunk) = source.next_chunk(CHUNK_BYTES)? {
@@ -39,22 +39,22 @@ pub fn infer(source: &mut dyn Source, docs_max: Option<u64>, mixed: Mixed) -> Re
         }
         left -= records;
     }
-    let Looking { names, schema, docs_rejected, first_rejected, .. } = looking;
+    let Examiner { names, schema, docs_rejected, first_rejected, .. } = looking;
     Ok(Inference { advice: schema.advise_mixed(&names, mixed), docs_rejected, first_rejected, complete })
 }
 
 #[derive(Default)]
-struct Looking {
+struct Examiner {
     names: Vec<String>,
     schema: Schema,
     docs_rejected: u64,
     first_rejected: Option<String>,
-    /// Lines so far, by source and partition: a block knows only its own.
+    /// Lines so far, by source and partition. A block knows only its own lines.
     lines: HashMap<(SourceId, u32), u64>,
 }
 
-impl Looking {
-    /// Looks at the first `records_max` records of a block.
+impl Examiner {
+    /// Examines the first `records_max` records of a block.
     fn at(&mut self, block: &DocBlock, records_max: u64) {
         let lines_before = self.lines.entry((block.origin.source, block.origin.partition)).or_default();
         let first_line = *lines_before + 1;

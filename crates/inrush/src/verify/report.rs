@@ -1,40 +1,43 @@
-//! What a comparison found.
+//! The report of a comparison.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use serde::Serialize;
 
-/// How many examples of each kind are named.
+/// The most examples of each kind.
 const EXAMPLES: usize = 5;
 
-/// What came out.
+/// The result of the comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
-    /// As far as was looked ([`AuditReport::not_proven`]), the index holds what the source does.
+    /// The index holds the documents of the source, as far as compared
+    /// ([`VerifyReport::not_proven`]).
     Equal,
-    /// It does not.
+    /// The index does not hold the documents of the source.
     Different,
 }
 
-/// What was compared, and what was found. A number that was not looked for is absent.
+/// The numbers of a comparison. A number that was not determined is absent.
 #[derive(Clone, Debug, Serialize)]
-pub struct AuditReport {
-    /// What came out.
+pub struct VerifyReport {
+    /// The result of the comparison.
     pub result: Outcome,
     /// Index, alias or data stream.
     pub index: String,
-    /// Documents in the source, those that cannot be loaded among them.
+    /// Documents in the source, including those that cannot be loaded.
     pub docs_read: u64,
-    /// Records of the source that no load could send (not readable, without an id, too large): they cannot be in the index.
+    /// Records of the source that no load could send (not readable, without an id, too large), so
+    /// they cannot be in the index.
     pub docs_rejected: u64,
     /// Documents in the source that a later one with the same id replaces.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub docs_replaced: Option<u64>,
     /// Documents in the index.
     pub docs_in_index: u64,
-    /// Documents of the source that were looked up: the last one of each id, or those of the sample.
+    /// Documents of the source that were looked up: the last one of each id, or those of the
+    /// sample.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub docs_compared: Option<u64>,
     /// Documents of the source that are not in the index.
@@ -43,27 +46,28 @@ pub struct AuditReport {
     /// Documents with other contents in the index.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub docs_different: Option<u64>,
-    /// Documents of the index that are not in the source; after a sample, the least there can be.
+    /// Documents of the index that are not in the source. With a sample, the least number possible.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub docs_extra: Option<u64>,
-    /// Documents in the sample, where one was asked for.
+    /// Documents in the sample, if one was requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sample: Option<u64>,
-    /// What was not compared, and why.
+    /// The parts that were not compared, with the reasons.
     pub not_proven: Vec<String>,
-    /// What a person should know besides.
+    /// Warnings for the user.
     pub warnings: Vec<String>,
-    /// The first few of each kind.
+    /// The first few documents of each kind.
     pub examples: Examples,
-    /// The file with the documents that are missing or different, where one was asked for.
+    /// The file with the missing or different documents, if one was requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[serde(serialize_with = "inrush_sources::path_json::shown")]
     pub missing_file: Option<PathBuf>,
-    /// How long it took.
+    /// The duration, seconds.
     pub seconds: f64,
 }
 
-/// The first few of each kind, in the order of the source; extra ones in the order of their ids.
+/// The first few documents of each kind, in the order of the source. Extra documents are in the
+/// order of their ids.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Examples {
     /// In the source only.
@@ -79,10 +83,10 @@ pub struct Examples {
 /// One document.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Example {
-    /// Its id, where it has one.
+    /// The id, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
-    /// Its routing value, where it has one.
+    /// The routing value, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub routing: Option<String>,
     /// The source: a path, or `-`.
@@ -91,12 +95,12 @@ pub struct Example {
     /// Line or row in the source, from 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<u64>,
-    /// What differs, or why it was rejected.
+    /// The difference, or the reason of the rejection.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
 }
 
-/// Keeps the first few by their place in the source.
+/// Keeps the first few examples by their position in the source.
 #[derive(Default)]
 pub(super) struct First(BTreeMap<(u32, u64), Example>);
 
@@ -117,7 +121,7 @@ impl First {
     }
 }
 
-/// Whether one more example fits.
+/// Whether there is room for one more example.
 pub(super) fn has_room(examples: &[Example]) -> bool {
     examples.len() < EXAMPLES
 }

@@ -1,4 +1,5 @@
-//! Looks the records of a source up in batches, several at once, and says in the source's order what the index has.
+//! Looks the records of a source up in batches, several at once, and returns the findings in the
+//! source's order.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -13,12 +14,12 @@ use super::found::{Finding, Verdict, key_of};
 use super::missing::MissingFile;
 use super::read::Record;
 use super::sort::{Sorted, Sorter};
-use super::{AuditError, io_error};
+use super::{VerifyError, io_error};
 
-/// Documents in one question, and bytes of them.
+/// The most documents in one lookup request, and the most bytes of them.
 const BATCH_DOCS: usize = 500;
 const BATCH_BYTES: usize = 1 << 20;
-/// Questions under way at once.
+/// Lookup requests in flight.
 const IN_FLIGHT: usize = 4;
 
 pub(super) struct Comparer {
@@ -62,13 +63,13 @@ impl Comparer {
         }
     }
 
-    /// Records whose lookup is over.
+    /// The number of records whose lookup has ended.
     pub(super) fn compared(&self) -> u64 {
         self.compared
     }
 
-    /// Adds the next record of the source, and waits while as much is under way as may be.
-    pub(super) async fn push(&mut self, record: Record) -> Result<(), AuditError> {
+    /// Adds the next record of the source. Waits while [`IN_FLIGHT`] requests are in flight.
+    pub(super) async fn push(&mut self, record: Record) -> Result<(), VerifyError> {
         self.batch_bytes += record.document.len();
         self.batch.push(record);
         if self.batch.len() >= BATCH_DOCS || self.batch_bytes >= BATCH_BYTES {
@@ -77,8 +78,8 @@ impl Comparer {
         Ok(())
     }
 
-    /// All findings, by id, and the file for the documents that are to be written.
-    pub(super) async fn finish(mut self) -> Result<(Sorted, Option<MissingFile>), AuditError> {
+    /// All findings, sorted by id, and the file for missing documents.
+    pub(super) async fn finish(mut self) -> Result<(Sorted, Option<MissingFile>), VerifyError> {
         self.send().await?;
         while !self.under_way.is_empty() {
             self.settle().await?;
@@ -86,7 +87,7 @@ impl Comparer {
         Ok((self.findings.finish(), self.missing))
     }
 
-    async fn send(&mut self) -> Result<(), AuditError> {
+    async fn send(&mut self) -> Result<(), VerifyError> {
         if self.under_way.len() >= IN_FLIGHT {
             self.settle().await?;
         }
@@ -101,12 +102,12 @@ impl Comparer {
         Ok(())
     }
 
-    /// Takes the answer to the oldest question.
-    async fn settle(&mut self) -> Result<(), AuditError> {
+    /// Processes the answer to the oldest request.
+    async fn settle(&mut self) -> Result<(), VerifyError> {
         let Some(oldest) = self.under_way.pop_front() else { return Ok(()) };
         let all = match oldest.await {
             Ok(all) => all?,
-            // Nobody cancels it, so it has panicked.
+            // No code cancels the task, so it has panicked.
             Err(error) => std::panic::resume_unwind(error.into_panic()),
         };
         for Compared { record, verdict, fields } in all {

@@ -1,36 +1,37 @@
-//! Whether two JSON documents say the same: the order of keys, white space and escapes do not matter, and numbers are compared by
-//! value, so that a document that was transcoded (SMILE, CBOR) on its way is still the same.
+//! Compares JSON documents by value: the order of keys, white space and escapes do not matter, and
+//! neither does the notation of numbers. A document that was transcoded on its way (SMILE, CBOR) is
+//! still equal.
 //!
-//! Numbers are compared as decimals of any length: `1`, `1.0` and `10e-1` are the same, `0.1` and
-//! `0.10000000000000000001` are not. One with a fraction or an exponent and no more digits than a
-//! double can have (17) is what a double makes of it, because servers keep it as one in SMILE, and
-//! those on a Java before 19 write it with other digits: `8.41e21` and `8.409999999999999E21` are
-//! the same. A field that is null is not one that is absent.
+//! Numbers are compared as decimals of any length: `1`, `1.0` and `10e-1` are equal, `0.1` and
+//! `0.10000000000000000001` are not. A number with a fraction or an exponent and at most 17 digits,
+//! as many as a double can have, is compared as a double. Servers keep it as a double in SMILE, and
+//! servers on a Java before 19 write it with other digits: `8.41e21` and `8.409999999999999E21` are
+//! equal. A null field differs from an absent field.
 
 use std::collections::BTreeMap;
 
 use serde_json::value::RawValue;
 
-/// Objects and arrays inside of each other that are looked into; servers take fewer.
+/// The most levels of objects and arrays. Servers accept fewer.
 const DEPTH_MAX: u32 = 200;
 
-/// Significant digits that tell every double from its neighbours; a number with more of them is not
-/// one that was kept as a double.
+/// The significant digits that distinguish every double from its neighbours. A number with more
+/// digits was not stored as a double.
 const DOUBLE_DIGITS: usize = 17;
 
-/// How many fields that differ are named.
+/// The most differing fields in a message.
 const NAMED: usize = 3;
 
-/// What a comparison found.
+/// The result of a comparison of two documents.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Comparison {
-    /// They say the same.
+    /// The documents are equal.
     Same,
-    /// They do not; names of the first top-level fields that differ.
+    /// The documents differ, with the names of the first top-level fields that differ.
     Different(Vec<String>),
 }
 
-/// Compares two documents. What cannot be read as JSON is the same only byte by byte.
+/// Compares two documents. Documents that are not JSON are compared byte by byte.
 pub(super) fn compare(ours: &[u8], theirs: &[u8]) -> Comparison {
     if ours == theirs {
         return Comparison::Same;
@@ -39,8 +40,8 @@ pub(super) fn compare(ours: &[u8], theirs: &[u8]) -> Comparison {
     if a == b { Comparison::Same } else { Comparison::Different(differing(ours, theirs)) }
 }
 
-/// The canonical form: keys sorted, no white space, one way to write each string and number. `None`: not JSON, or nested too
-/// deeply.
+/// The canonical form: sorted keys, no white space, one notation for each string and number.
+/// `None`: not JSON, or nested too deeply.
 pub(super) fn form(document: &[u8]) -> Option<Vec<u8>> {
     let raw: &RawValue = serde_json::from_slice(document).ok()?;
     let mut out = Vec::with_capacity(document.len());
@@ -79,11 +80,11 @@ fn write(raw: &RawValue, out: &mut Vec<u8>, depth: u32) -> Option<()> {
 }
 
 fn string(text: &str, out: &mut Vec<u8>) {
-    // A `str` is always a JSON string, and writing to a vector does not fail.
+    // A `str` is always a JSON string, and writing to a vector cannot fail.
     serde_json::to_writer(out, text).expect("a string is written to memory");
 }
 
-/// A number as its digits without zeros at either end, and the power of ten that they are multiplied by.
+/// Writes a number as its digits without zeros at either end, and a power of ten as the factor.
 fn number(text: &str, out: &mut Vec<u8>) {
     if text.contains(['.', 'e', 'E'])
         && significant(text) <= DOUBLE_DIGITS
@@ -96,7 +97,7 @@ fn number(text: &str, out: &mut Vec<u8>) {
     decimal(text, out);
 }
 
-/// How many digits there are between the first and the last one that is not zero.
+/// The number of digits from the first to the last one that is not zero.
 fn significant(text: &str) -> usize {
     let mantissa = text.split(['e', 'E']).next().unwrap_or(text);
     let digits = || mantissa.bytes().filter(u8::is_ascii_digit);
@@ -108,7 +109,7 @@ fn decimal(text: &str, out: &mut Vec<u8>) {
     let (negative, unsigned) = text.strip_prefix('-').map_or((false, text), |rest| (true, rest));
     let (mantissa, exponent) = unsigned.split_once(['e', 'E']).unwrap_or((unsigned, "0"));
     let Ok(exponent) = exponent.parse::<i64>() else {
-        // No float and no exponent that anybody could mean: equal to itself only.
+        // The exponent is out of any reasonable range, so the number equals only itself.
         return out.extend_from_slice(text.as_bytes());
     };
     let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
@@ -123,7 +124,7 @@ fn decimal(text: &str, out: &mut Vec<u8>) {
     out.extend_from_slice(format!("{sign}{significant}e{exponent}").as_bytes());
 }
 
-/// Top-level fields whose values differ; none where one of the two is no object.
+/// The top-level fields whose values differ. Empty if one of the two is not an object.
 fn differing(ours: &[u8], theirs: &[u8]) -> Vec<String> {
     let fields = |document| serde_json::from_slice::<BTreeMap<String, &RawValue>>(document);
     let (Ok(ours), Ok(theirs)) = (fields(ours), fields(theirs)) else { return Vec::new() };
@@ -221,7 +222,8 @@ mod tests {
         })
     }
 
-    /// The same value as another writer would put it: keys the other way round, floats with an exponent, strings with escapes.
+    /// The same value by another writer: keys in reverse order, floats with an exponent, strings
+    /// with escapes.
     fn rewritten(value: &Value) -> String {
         match value {
             Value::Object(map) => {

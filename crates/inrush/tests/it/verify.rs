@@ -1,10 +1,11 @@
-//! A source against an index of the fake cluster: what is missing, different or extra is found, and nothing else.
+//! A source against an index of the fake cluster: missing, different and extra documents are found,
+//! and no others.
 
 use std::sync::Arc;
 
-use inrush::audit::{AuditError, AuditOptions, AuditReport, Example, Outcome, audit};
 use inrush::source::Source;
 use inrush::transport::{Credentials, HttpOptions, Transport};
+use inrush::verify::{Example, Outcome, VerifyError, VerifyOptions, VerifyReport, verify};
 use inrush_fake::{FakeCluster, FakeConfig};
 use inrush_testbed::client::Client;
 use serde_json::{Value, json};
@@ -37,26 +38,26 @@ impl Bench {
         assert!(reply.status < 300, "{method} {path}: {}", reply.json());
     }
 
-    async fn try_audit(
+    async fn try_verify(
         &self,
-        options: &AuditOptions,
+        options: &VerifyOptions,
         source: impl Source + 'static,
-    ) -> Result<AuditReport, AuditError> {
+    ) -> Result<VerifyReport, VerifyError> {
         let transport = Transport::new(&[self.fake.url()], Credentials::None, &HttpOptions::default()).unwrap();
-        audit(Arc::new(transport), Box::new(source), options, |_| {}).await
+        verify(Arc::new(transport), Box::new(source), options, |_| {}).await
     }
 
-    async fn audit(&self, options: &AuditOptions, lines: impl Iterator<Item = String>) -> AuditReport {
-        self.try_audit(options, Lines::new(lines)).await.unwrap()
+    async fn verify(&self, options: &VerifyOptions, lines: impl Iterator<Item = String>) -> VerifyReport {
+        self.try_verify(options, Lines::new(lines)).await.unwrap()
     }
 }
 
-fn options(index: &str) -> AuditOptions {
-    AuditOptions { id: Some("id".parse().unwrap()), ..AuditOptions::new(index.parse().unwrap()) }
+fn options(index: &str) -> VerifyOptions {
+    VerifyOptions { id: Some("id".parse().unwrap()), ..VerifyOptions::new(index.parse().unwrap()) }
 }
 
 /// Missing, different, extra.
-fn counts(report: &AuditReport) -> (Option<u64>, Option<u64>, Option<u64>) {
+fn counts(report: &VerifyReport) -> (Option<u64>, Option<u64>, Option<u64>) {
     (report.docs_missing, report.docs_different, report.docs_extra)
 }
 
@@ -67,7 +68,7 @@ fn ids(examples: &[Example]) -> Vec<&str> {
 #[tokio::test]
 async fn an_index_with_the_same_documents_is_equal() {
     let bench = Bench::with("docs", documents(3_000, 3_000)).await;
-    let report = bench.audit(&options("docs"), documents(3_000, 3_000)).await;
+    let report = bench.verify(&options("docs"), documents(3_000, 3_000)).await;
     assert_eq!(report.result, Outcome::Equal, "{report:?}");
     assert_eq!((report.docs_read, report.docs_in_index, report.docs_compared), (3_000, 3_000, Some(3_000)));
     assert_eq!((counts(&report), report.docs_replaced), ((Some(0), Some(0), Some(0)), Some(0)));
@@ -78,7 +79,7 @@ async fn an_index_with_the_same_documents_is_equal() {
     );
     // Another writer's way to put the same.
     let other = |line: String| line.replace("\"n\":", "\"n\" : ").replace(",\"text\"", ".0, \"t\\u0065xt\"");
-    let report = bench.audit(&options("docs"), documents(3_000, 3_000).map(other)).await;
+    let report = bench.verify(&options("docs"), documents(3_000, 3_000).map(other)).await;
     assert_eq!((report.result, counts(&report)), (Outcome::Equal, (Some(0), Some(0), Some(0))), "{report:?}");
 }
 
@@ -94,8 +95,8 @@ async fn missing_different_and_extra_documents_are_found() {
         bench.send("PUT", &format!("/docs/_doc/{id}"), json!({})).await;
     }
     for sort_memory in [64 << 20, 1_000] {
-        let options = AuditOptions { sort_memory, ..options("docs") };
-        let report = bench.audit(&options, documents(2_000, 2_000)).await;
+        let options = VerifyOptions { sort_memory, ..options("docs") };
+        let report = bench.verify(&options, documents(2_000, 2_000)).await;
         assert_eq!((report.result, counts(&report)), (Outcome::Different, (Some(2), Some(1), Some(3))), "{report:?}");
         assert_eq!(ids(&report.examples.missing), ["i3", "i1999"]);
         assert_eq!(ids(&report.examples.extra), ["x1", "x2", "x3"]);
@@ -112,12 +113,12 @@ async fn missing_different_and_extra_documents_are_found() {
 async fn the_last_document_of_an_id_counts() {
     // 5,000 documents with 1,000 ids: the index has those of the last round.
     let bench = Bench::with("docs", documents(5_000, 1_000)).await;
-    let report = bench.audit(&options("docs"), documents(5_000, 1_000)).await;
+    let report = bench.verify(&options("docs"), documents(5_000, 1_000)).await;
     assert_eq!(report.result, Outcome::Equal, "{report:?}");
     assert_eq!((report.docs_read, report.docs_replaced, report.docs_compared), (5_000, Some(4_000), Some(1_000)));
     // Now the first round is the last one.
     let turned = documents(5_000, 1_000).collect::<Vec<_>>().into_iter().rev();
-    let report = bench.audit(&options("docs"), turned).await;
+    let report = bench.verify(&options("docs"), turned).await;
     assert_eq!((report.result, report.docs_different), (Outcome::Different, Some(1_000)));
 }
 
@@ -131,9 +132,9 @@ async fn what_is_missing_or_different_can_be_loaded() {
     bench.send("PUT", "/docs/_doc/i7", json!({"id": "i7", "n": 7, "text": "some words to fill it"})).await;
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("missing.ndjson");
-    let options = AuditOptions { missing: Some(path.clone()), drop: vec!["text".parse().unwrap()], ..options("docs") };
-    let with_text = AuditOptions { drop: Vec::new(), ..options.clone() };
-    let report = bench.audit(&with_text, documents(900, 300)).await;
+    let options = VerifyOptions { missing: Some(path.clone()), drop: vec!["text".parse().unwrap()], ..options("docs") };
+    let with_text = VerifyOptions { drop: Vec::new(), ..options.clone() };
+    let report = bench.verify(&with_text, documents(900, 300)).await;
     assert_eq!(counts(&report), (Some(2), Some(1), Some(0)));
     let text = std::fs::read_to_string(&path).unwrap();
     let all: Vec<String> = documents(900, 300).collect();
@@ -142,12 +143,13 @@ async fn what_is_missing_or_different_can_be_loaded() {
     let (mut config, _folder) = config(vec![bench.fake.url()], "docs");
     config.id = Some("id".parse().unwrap());
     load(&config, text.lines().map(str::to_owned)).await;
-    let report = bench.audit(&with_text, documents(900, 300)).await;
+    let report = bench.verify(&with_text, documents(900, 300)).await;
     assert_eq!((report.result, counts(&report)), (Outcome::Equal, (Some(0), Some(0), Some(0))));
     assert_eq!(std::fs::read_to_string(&path).unwrap(), "", "the file of last time would be loaded again");
 
-    // With --drop the documents differ from those in the index; they are written with all their fields.
-    let report = bench.audit(&options, documents(900, 300)).await;
+    // With --drop the documents differ from those in the index; they are written with all their
+    // fields.
+    let report = bench.verify(&options, documents(900, 300)).await;
     assert_eq!((report.docs_different, report.examples.different[0].detail.as_deref()), (Some(300), Some("text")));
     assert!(std::fs::read_to_string(&path).unwrap().contains("words"));
 }
@@ -160,11 +162,11 @@ async fn routing_belongs_to_the_document() {
     config.id = Some("id".parse().unwrap());
     config.routing = Some("n".parse().unwrap());
     load(&config, documents(300, 300)).await;
-    let routed = AuditOptions { routing: Some("n".parse().unwrap()), ..options("docs") };
-    let report = bench.audit(&routed, documents(300, 300)).await;
+    let routed = VerifyOptions { routing: Some("n".parse().unwrap()), ..options("docs") };
+    let report = bench.verify(&routed, documents(300, 300)).await;
     assert_eq!((report.result, counts(&report)), (Outcome::Equal, (Some(0), Some(0), Some(0))), "{report:?}");
     // Without it most are looked for on other shards; that they are there is seen all the same.
-    let report = bench.audit(&options("docs"), documents(300, 300)).await;
+    let report = bench.verify(&options("docs"), documents(300, 300)).await;
     assert_eq!((report.result, report.docs_extra), (Outcome::Different, Some(0)), "{report:?}");
     assert!(report.docs_missing > Some(100) && report.warnings[0].contains("option `routing`"), "{report:?}");
 }
@@ -177,11 +179,11 @@ async fn an_alias_of_several_indices_is_searched() {
     load(&second, documents(130, 130).skip(90)).await;
     let actions = json!({"actions": [{"add": {"index": "docs-1", "alias": "docs"}}, {"add": {"index": "docs-2", "alias": "docs"}}]});
     bench.send("POST", "/_aliases", actions).await;
-    let report = bench.audit(&options("docs"), documents(130, 130)).await;
+    let report = bench.verify(&options("docs"), documents(130, 130)).await;
     // i90 to i99 are in both.
     assert_eq!((report.result, counts(&report)), (Outcome::Different, (Some(0), Some(0), Some(10))), "{report:?}");
     assert_eq!(report.examples.extra[0].detail.as_deref(), Some("2 times in the index"));
-    let report = bench.audit(&options("docs"), documents(140, 140)).await;
+    let report = bench.verify(&options("docs"), documents(140, 140)).await;
     assert_eq!(counts(&report), (Some(10), Some(0), Some(10)), "{report:?}");
 }
 
@@ -191,48 +193,48 @@ async fn contents_that_an_index_changes_are_not_compared() {
     let mappings = json!({"_source": {"excludes": ["text"]}});
     bench.send("PUT", "/docs", json!({ "mappings": mappings })).await;
     bench.send("PUT", "/docs/_doc/i0", json!({"id": "i0", "n": 99})).await;
-    let report = bench.audit(&options("docs"), documents(2, 2)).await;
+    let report = bench.verify(&options("docs"), documents(2, 2)).await;
     assert_eq!((report.docs_missing, report.docs_different), (Some(1), None), "{report:?}");
     assert!(report.not_proven[0].contains("docs keeps only some fields in _source"), "{report:?}");
     bench.send("PUT", "/docs/_doc/i1", json!({})).await;
-    assert_eq!(bench.audit(&options("docs"), documents(2, 2)).await.result, Outcome::Equal);
+    assert_eq!(bench.verify(&options("docs"), documents(2, 2)).await.result, Outcome::Equal);
 }
 
 #[tokio::test]
 async fn a_sample_says_what_it_does_not_prove() {
     let bench = Bench::with("docs", documents(3_000, 1_000)).await;
-    let sampled = AuditOptions { sample: Some(50), ..options("docs") };
-    let report = bench.audit(&sampled, documents(3_000, 1_000)).await;
+    let sampled = VerifyOptions { sample: Some(50), ..options("docs") };
+    let report = bench.verify(&sampled, documents(3_000, 1_000)).await;
     assert_eq!(
         (report.result, report.sample, report.docs_compared),
         (Outcome::Equal, Some(50), Some(50)),
         "{report:?}"
     );
     assert_eq!((counts(&report), report.not_proven.len()), ((Some(0), Some(0), None), 2), "{report:?}");
-    let report = bench.audit(&sampled, documents(3_000, 1_000).map(|line| line.replace("words", "others"))).await;
+    let report = bench.verify(&sampled, documents(3_000, 1_000).map(|line| line.replace("words", "others"))).await;
     assert_eq!((report.result, report.docs_different), (Outcome::Different, Some(50)));
     // An index with more documents than the source has lines.
-    let report = bench.audit(&sampled, documents(900, 900)).await;
+    let report = bench.verify(&sampled, documents(900, 900)).await;
     assert_eq!((report.result, report.docs_extra), (Outcome::Different, Some(100)));
 }
 
 #[tokio::test]
 async fn without_ids_documents_are_counted() {
     let bench = Bench::with("docs", documents(50, 50)).await;
-    let counted = AuditOptions::new("docs".parse().unwrap());
-    let report = bench.audit(&counted, documents(50, 50)).await;
+    let counted = VerifyOptions::new("docs".parse().unwrap());
+    let report = bench.verify(&counted, documents(50, 50)).await;
     assert_eq!((report.result, counts(&report)), (Outcome::Equal, (None, None, None)), "{report:?}");
     assert!(report.not_proven[0].contains("only counted"));
-    assert_eq!(bench.audit(&counted, documents(51, 51)).await.result, Outcome::Different);
-    let sampled = AuditOptions { sample: Some(1), ..counted };
-    assert!(matches!(bench.try_audit(&sampled, Lines::new([])).await, Err(AuditError::Usage(_))));
+    assert_eq!(bench.verify(&counted, documents(51, 51)).await.result, Outcome::Different);
+    let sampled = VerifyOptions { sample: Some(1), ..counted };
+    assert!(matches!(bench.try_verify(&sampled, Lines::new([])).await, Err(VerifyError::Usage(_))));
 }
 
 #[tokio::test]
 async fn what_no_load_could_send_cannot_be_in_the_index() {
     let bench = Bench::with("docs", documents(10, 10)).await;
     let lines = documents(10, 10).chain(["{\"n\":1}".to_owned()]);
-    let report = bench.audit(&options("docs"), lines).await;
+    let report = bench.verify(&options("docs"), lines).await;
     assert_eq!((report.result, report.docs_rejected, report.docs_read), (Outcome::Different, 1, 11), "{report:?}");
     let rejected = &report.examples.rejected[0];
     assert_eq!(rejected.line, Some(11));
@@ -242,6 +244,6 @@ async fn what_no_load_could_send_cannot_be_in_the_index() {
 #[tokio::test]
 async fn an_index_that_is_not_there_is_an_error() {
     let bench = Bench::new().await;
-    let error = bench.try_audit(&options("docs"), Lines::new(documents(1, 1))).await.unwrap_err();
+    let error = bench.try_verify(&options("docs"), Lines::new(documents(1, 1))).await.unwrap_err();
     assert!(error.to_string().contains("there is no such index"), "{error}");
 }

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use inrush::audit::{AuditOptions, AuditReport, Outcome, audit};
 use inrush::config::{DeadLetters, LoadConfig};
 use inrush::transport::Transport;
+use inrush::verify::{Outcome, VerifyOptions, VerifyReport, verify};
 use serde_json::{Value, json};
 
 use crate::common::{Lines, documents, load};
@@ -12,16 +12,16 @@ use crate::server::{Server, Version, on_servers};
 
 const DOCS: u64 = 50_000;
 
-fn options(index: &str) -> AuditOptions {
-    AuditOptions { id: Some("id".parse().unwrap()), ..AuditOptions::new(index.parse().unwrap()) }
+fn options(index: &str) -> VerifyOptions {
+    VerifyOptions { id: Some("id".parse().unwrap()), ..VerifyOptions::new(index.parse().unwrap()) }
 }
 
 async fn compare(
     transport: &Arc<Transport>,
-    options: &AuditOptions,
+    options: &VerifyOptions,
     lines: impl Iterator<Item = String>,
-) -> AuditReport {
-    audit(Arc::clone(transport), Box::new(Lines::new(lines)), options, |_| {}).await.unwrap()
+) -> VerifyReport {
+    verify(Arc::clone(transport), Box::new(Lines::new(lines)), options, |_| {}).await.unwrap()
 }
 
 on_servers!(check: on_opensearch = OpenSearch3, on_elasticsearch = Elasticsearch8);
@@ -44,7 +44,8 @@ async fn check(version: Version) {
     assert_eq!((report.result, report.docs_replaced), (Outcome::Equal, Some(DOCS)), "{report:?}");
     println!("{title}: {DOCS} ids compared in {:.1} s", report.seconds);
 
-    // Another order of keys and another way to write a number: the same document. Another number: a different one.
+    // Another order of keys and another way to write a number: the same document. Another number: a
+    // different one.
     let text = "some words to fill it";
     server.send("PUT", "/audit-docs/_doc/i7", json!({"text": text, "n": f64::from(50_007_u32), "id": "i7"})).await;
     server.send("PUT", "/audit-docs/_doc/i8", json!({"text": text, "n": 8, "id": "i8"})).await;
@@ -56,7 +57,7 @@ async fn check(version: Version) {
     }
     let missing = letters.path().join("missing.ndjson");
     // Little memory: ids are sorted on disk.
-    let on_disk = AuditOptions { sort_memory: 100_000, missing: Some(missing.clone()), ..options("audit-docs") };
+    let on_disk = VerifyOptions { sort_memory: 100_000, missing: Some(missing.clone()), ..options("audit-docs") };
     let report = compare(transport, &on_disk, documents(2 * DOCS, DOCS)).await;
     let counts = (report.docs_missing, report.docs_different, report.docs_extra);
     assert_eq!((report.result, counts), (Outcome::Different, (Some(2), Some(1), Some(2))), "{report:?}");
@@ -71,7 +72,7 @@ async fn check(version: Version) {
     let mut routed = config("audit-routed");
     routed.routing = Some("n".parse().unwrap());
     load(&routed, documents(2_000, 2_000)).await;
-    let with_routing = AuditOptions { routing: Some("n".parse().unwrap()), ..options("audit-routed") };
+    let with_routing = VerifyOptions { routing: Some("n".parse().unwrap()), ..options("audit-routed") };
     let report = compare(transport, &with_routing, documents(2_000, 2_000)).await;
     assert_eq!(report.result, Outcome::Equal, "{report:?}");
     let report = compare(transport, &options("audit-routed"), documents(2_000, 2_000)).await;

@@ -8,9 +8,9 @@ use bytes::Bytes;
 use super::found::key_of;
 use super::read::Record;
 
-/// Keeps the documents whose ids have the smallest hashes, so each id of the source has the same chance however often it is there.
-/// An id that has fallen out cannot come back, and one that stays was there from its first document on, so what is kept of it is
-/// its last one.
+/// Keeps the documents whose ids have the smallest hashes, so each id of the source has the same
+/// chance, however often it occurs. A discarded id cannot come back, and an id that stays was kept
+/// from its first document on, so the kept document is its last one.
 pub(super) struct Sample {
     size: usize,
     hasher: RandomState,
@@ -18,7 +18,7 @@ pub(super) struct Sample {
 }
 
 impl Sample {
-    /// Of `size` ids, another one each time.
+    /// A sample of `size` ids, different each time.
     pub(super) fn new(size: usize) -> Self {
         Sample { size, hasher: RandomState::new(), kept: BTreeMap::new() }
     }
@@ -38,7 +38,7 @@ impl Sample {
         }
     }
 
-    /// In the order of the source.
+    /// The records, in the order of the source.
     pub(super) fn into_records(self) -> Vec<Record> {
         let mut records: Vec<Record> = self.kept.into_values().collect();
         records.sort_by_key(|record| record.place);
@@ -51,7 +51,7 @@ mod tests {
     use inrush_cluster::api::lookup::Wanted;
 
     use super::*;
-    use crate::audit::read::Place;
+    use crate::verify::read::Place;
 
     #[test]
     fn each_id_is_there_once_with_its_last_document() {

@@ -1,20 +1,20 @@
-//! Mappings from one product and version to another.
+//! Converts a mapping from one product and version to another.
 
 use inrush_cluster::api::{ClusterInfo, Product, Version};
 use serde_json::{Map, Value, json};
 
-use super::Carried;
+use super::Copied;
 
-/// What becomes of a field type that the other product does not know.
+/// The replacement of a field type that the other product does not have.
 enum Instead {
-    /// It has the same under another name.
+    /// A type with the same function and another name.
     Type(&'static str),
-    /// The field stays in the documents and is not searchable.
+    /// The field stays in the documents, but is not searchable.
     NotIndexed,
 }
 
-/// Types of Elasticsearch without a like in OpenSearch, or with one of another name; the version is the first one of OpenSearch that
-/// knows the name itself.
+/// Types of Elasticsearch that OpenSearch does not have, or has under another name. The version is
+/// the first one of OpenSearch that knows the original name.
 const OF_ELASTICSEARCH: &[(&str, Option<Version>, Instead)] = &[
     ("flattened", None, Instead::Type("flat_object")),
     ("wildcard", Some(Version::new(2, 15, 0)), Instead::Type("keyword")),
@@ -37,7 +37,7 @@ const OF_ELASTICSEARCH: &[(&str, Option<Version>, Instead)] = &[
     ("passthrough", None, Instead::Type("object")),
 ];
 
-/// The same the other way round.
+/// Types of OpenSearch that Elasticsearch does not have, or has under another name.
 const OF_OPENSEARCH: &[(&str, Option<Version>, Instead)] = &[
     ("flat_object", None, Instead::Type("flattened")),
     ("xy_point", None, Instead::Type("point")),
@@ -47,7 +47,7 @@ const OF_OPENSEARCH: &[(&str, Option<Version>, Instead)] = &[
     ("star_tree", None, Instead::NotIndexed),
 ];
 
-/// Types that came with a version of Elasticsearch, for going back to an older one.
+/// Types by the version of Elasticsearch that introduced them, for a copy to an older version.
 const SINCE_ELASTICSEARCH: &[(&str, Version)] = &[
     ("wildcard", Version::new(7, 9, 0)),
     ("version", Version::new(7, 10, 0)),
@@ -62,31 +62,31 @@ const SINCE_ELASTICSEARCH: &[(&str, Version)] = &[
     ("pattern_text", Version::new(9, 2, 0)),
 ];
 
-/// Parameters of fields that only Elasticsearch has.
+/// Parameters of fields that exist only in Elasticsearch.
 const PARAMETERS_OF_ELASTICSEARCH: &[&str] =
     &["time_series_dimension", "time_series_metric", "synthetic_source_keep", "subobjects", "inference_id"];
 
-/// Parameters of fields that a type under another name may not take.
+/// Parameters of fields that stay if the type is replaced.
 const PARAMETERS_KEPT: &[&str] = &["type", "fields", "copy_to", "ignore_above", "null_value", "properties", "dynamic"];
 
-/// The mapping of an index of `from`, as an index of `to` takes it.
-pub fn mapping(mappings: &Value, from: &ClusterInfo, to: &ClusterInfo) -> Carried {
-    let mut carry = Carry { from, to, notes: Vec::new() };
+/// Converts the mapping of an index of `from` for an index of `to`.
+pub fn mapping(mappings: &Value, from: &ClusterInfo, to: &ClusterInfo) -> Copied {
+    let mut carry = Copier { from, to, notes: Vec::new() };
     let mut value = mappings.clone();
     if let Some(top) = value.as_object_mut() {
         carry.top(top);
         carry.fields(top, "");
     }
-    Carried { value, notes: carry.notes }
+    Copied { value, notes: carry.notes }
 }
 
-struct Carry<'a> {
+struct Copier<'a> {
     from: &'a ClusterInfo,
     to: &'a ClusterInfo,
     notes: Vec<String>,
 }
 
-impl Carry<'_> {
+impl Copier<'_> {
     fn to_opensearch(&self) -> bool {
         self.to.product == Product::OpenSearch
     }
@@ -95,7 +95,7 @@ impl Carry<'_> {
         self.from.product != self.to.product && self.to.product != Product::Unknown
     }
 
-    /// What stands beside the fields.
+    /// Converts the top level, beside the fields.
     fn top(&mut self, top: &mut Map<String, Value>) {
         let old = self.to.version.is_some_and(|version| version < Version::new(7, 11, 0)) && !self.to.serverless;
         if (self.to_opensearch() || old)
@@ -114,13 +114,13 @@ impl Carry<'_> {
         if self.other_product() {
             for key in ["_data_stream_timestamp", "_size", "composite", "_ignored_source"] {
                 if top.remove(key).is_some() {
-                    self.note(format!("{key} is left out: {} does not know it", self.to));
+                    self.note(format!("{key} is left out: {} does not support it", self.to));
                 }
             }
             if let Some(Value::Object(source)) = top.get_mut("_source")
                 && source.remove("mode").is_some()
             {
-                self.note("the mode of _source is left out; the target stores it as it is sent".to_owned());
+                self.note("the mode of _source is left out; the target stores each document as it is sent".to_owned());
                 if source.is_empty() {
                     top.remove("_source");
                 }
@@ -128,7 +128,7 @@ impl Carry<'_> {
         }
     }
 
-    /// The fields below an object, or below a field with several forms.
+    /// Converts the fields of an object, or the subfields of a field.
     fn fields(&mut self, object: &mut Map<String, Value>, path: &str) {
         if self.to_opensearch() && object.get("dynamic") == Some(&json!("runtime")) {
             object.insert("dynamic".into(), json!(true));
@@ -150,7 +150,7 @@ impl Carry<'_> {
         if self.to_opensearch() {
             for parameter in PARAMETERS_OF_ELASTICSEARCH {
                 if field.remove(*parameter).is_some() {
-                    self.note(format!("{path}: {parameter} is left out: {} does not know it", self.to));
+                    self.note(format!("{path}: {parameter} is left out: {} does not support it", self.to));
                 }
             }
         }
@@ -169,7 +169,7 @@ impl Carry<'_> {
                 Instead::Type(other) => {
                     field.retain(|parameter, _| PARAMETERS_KEPT.contains(&parameter.as_str()));
                     field.insert("type".into(), json!(other));
-                    self.note(format!("{path}: {kind} becomes {other}, which is what {} has", self.to));
+                    self.note(format!("{path}: {kind} becomes {other}, the type that {} has", self.to));
                 }
                 Instead::NotIndexed => self.not_indexed(field, path, &kind),
             }
@@ -184,7 +184,7 @@ impl Carry<'_> {
         }
     }
 
-    /// The field is in the documents as before, and nothing is made of it.
+    /// Replaces the field by an object that is not indexed. The documents keep it.
     fn not_indexed(&mut self, field: &mut Map<String, Value>, path: &str, kind: &str) {
         field.clear();
         field.insert("type".into(), json!("object"));
@@ -196,7 +196,7 @@ impl Carry<'_> {
             }
             _ => "",
         };
-        self.note(format!("{path}: {} has no {kind}, so the field is kept and not indexed{hint}", self.to));
+        self.note(format!("{path}: {} has no {kind}, so the field is kept but not indexed{hint}", self.to));
     }
 
     fn note(&mut self, note: String) {
@@ -254,7 +254,7 @@ mod tests {
         assert_eq!(found, expected);
         for part in [
             "runtime fields (r) are left out: OpenSearch 2.11.0 has none",
-            "v: OpenSearch 2.11.0 has no dense_vector, so the field is kept and not indexed; to search it, declare it as knn_vector",
+            "v: OpenSearch 2.11.0 has no dense_vector, so the field is kept but not indexed; to search it, declare it as knn_vector",
             "o.f: flattened becomes flat_object",
             "w: wildcard becomes keyword",
             "m: time_series_metric is left out",

@@ -23,7 +23,7 @@ const ITEMS: u64 = 2;
 
 /// The body formats that a cluster accepts besides plain JSON.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Forms {
+pub struct AcceptedFormats {
     /// Whether it accepts SMILE, or why not.
     pub smile: Result<(), String>,
     /// Whether it accepts gzip, or why not.
@@ -32,25 +32,25 @@ pub struct Forms {
 
 /// Sends one request for each wanted format. A format that is not wanted counts as accepted.
 /// `index`: the index of the documents, if they all go to one.
-pub async fn probe(transport: &Transport, index: Option<&str>, smile: bool, gzip: bool) -> Forms {
-    let ask = async |wanted: bool, form: Form| match wanted {
+pub async fn probe(transport: &Transport, index: Option<&str>, smile: bool, gzip: bool) -> AcceptedFormats {
+    let ask = async |wanted: bool, form: BodyForm| match wanted {
         true => form.ask(transport, index).await,
         false => Answer::Accepts,
     };
-    let (smile, gzip) = tokio::join!(ask(smile, Form::Smile), ask(gzip, Form::Gzip));
+    let (smile, gzip) = tokio::join!(ask(smile, BodyForm::Smile), ask(gzip, BodyForm::Gzip));
     let refused = [&smile, &gzip].into_iter().any(|answer| matches!(answer, Answer::Rejects(_)));
     // If the cluster refuses plain JSON as well, the refusal says nothing about the format. The
     // load finds out.
-    let control = if refused { Form::Plain.ask(transport, index).await } else { Answer::Accepts };
+    let control = if refused { BodyForm::Plain.ask(transport, index).await } else { Answer::Accepts };
     let verdict = |answer: Answer| match (answer, &control) {
         (Answer::Rejects(why), Answer::Accepts) => Err(why),
         (Answer::Accepts | Answer::Unknown, _) | (Answer::Rejects(_), _) => Ok(()),
     };
-    Forms { smile: verdict(smile), gzip: verdict(gzip) }
+    AcceptedFormats { smile: verdict(smile), gzip: verdict(gzip) }
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Form {
+enum BodyForm {
     Plain,
     Smile,
     Gzip,
@@ -65,16 +65,16 @@ enum Answer {
     Unknown,
 }
 
-impl Form {
+impl BodyForm {
     async fn ask(self, transport: &Transport, index: Option<&str>) -> Answer {
         let of = index.map_or_else(String::new, |index| format!("/{}", path_segment(index)));
         let mut request = Request::new(Method::POST, format!("{of}/_bulk?filter_path={FILTER_PATH}"));
-        let encoding = if matches!(self, Form::Smile) { Encoding::Smile } else { Encoding::Json };
+        let encoding = if matches!(self, BodyForm::Smile) { Encoding::Smile } else { Encoding::Json };
         request.headers.insert(CONTENT_TYPE, HeaderValue::from_static(encoding.content_type()));
         let body = body(index.is_none(), encoding);
         request.body = match self {
-            Form::Plain | Form::Smile => vec![body],
-            Form::Gzip => {
+            BodyForm::Plain | BodyForm::Smile => vec![body],
+            BodyForm::Gzip => {
                 request.headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
                 request.headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("gzip"));
                 vec![Gzip::new(GzipLevel::default()).compress(&[body])]

@@ -1,12 +1,12 @@
-//! Index settings from one product and version to another.
+//! Converts index settings from one product and version to another.
 
 use inrush_cluster::api::{ClusterInfo, Product};
 use serde_json::{Map, Value};
 
-use super::Carried;
+use super::Copied;
 
-/// What the servers set themselves, and refuse from others: not worth a word. Names without `index.`; one that ends in a dot stands
-/// for all below it.
+/// Settings that only servers set, left out without a note. The names lack `index.`. A name that
+/// ends in a dot covers all settings below it.
 const PRIVATE: &[&str] = &[
     "uuid",
     "creation_date",
@@ -24,19 +24,20 @@ const PRIVATE: &[&str] = &[
     "transport_version.",
 ];
 
-/// What belongs to the cluster, its nodes, policies and pipelines.
+/// Settings that refer to the cluster, its nodes, policies and pipelines, with the reason in the
+/// note.
 const OF_THE_CLUSTER: &[(&str, &str)] = &[
     ("routing.allocation.", "names nodes of that cluster"),
     ("lifecycle.", "names a policy of that cluster"),
-    ("plugins.", "is a plugin's"),
-    ("opendistro.", "is a plugin's"),
-    ("default_pipeline", "names a pipeline, through which the documents went already"),
-    ("final_pipeline", "names a pipeline, through which the documents went already"),
+    ("plugins.", "belongs to a plugin"),
+    ("opendistro.", "belongs to a plugin"),
+    ("default_pipeline", "names a pipeline, which the documents have passed already"),
+    ("final_pipeline", "names a pipeline, which the documents have passed already"),
     ("search.default.pipeline", "names a pipeline of that cluster"),
-    ("xpack.", "is of that cluster"),
+    ("xpack.", "belongs to that cluster"),
 ];
 
-/// What both products know, of the versions since Elasticsearch 7.10.
+/// Settings that both products support since Elasticsearch 7.10.
 const OF_BOTH: &[&str] = &[
     "number_of_shards",
     "number_of_replicas",
@@ -82,8 +83,9 @@ const OF_BOTH: &[&str] = &[
     "load_fixed_bitset_filters_eagerly",
 ];
 
-/// The settings of an index of `from`, as an index of `to` takes them: flat, with their `index.`.
-pub fn settings(settings: &Value, from: &ClusterInfo, to: &ClusterInfo) -> Carried {
+/// Converts the settings of an index of `from` for an index of `to`: flat, with their prefix
+/// `index.`.
+pub fn settings(settings: &Value, from: &ClusterInfo, to: &ClusterInfo) -> Copied {
     let mut flat = Vec::new();
     flatten(settings.get("index").unwrap_or(settings), "", &mut flat);
     let same_product = from.product == to.product;
@@ -95,7 +97,7 @@ pub fn settings(settings: &Value, from: &ClusterInfo, to: &ClusterInfo) -> Carri
             continue;
         }
         if let Some((_, why)) = OF_THE_CLUSTER.iter().find(|(pattern, _)| is(pattern, &name)) {
-            // Elasticsearch sets it on every index.
+            // Elasticsearch sets this on every index.
             if name != "routing.allocation.include._tier_preference" {
                 notes.push(format!("index.{name} is left out: it {why}"));
             }
@@ -106,10 +108,10 @@ pub fn settings(settings: &Value, from: &ClusterInfo, to: &ClusterInfo) -> Carri
         let known = same_product && !older || codec || OF_BOTH.iter().any(|pattern| is(pattern, &name));
         match known && to.product != Product::Unknown {
             true => drop(kept.insert(format!("index.{name}"), value)),
-            false => notes.push(format!("index.{name} is left out: {to} may not know it")),
+            false => notes.push(format!("index.{name} is left out: {to} may not support it")),
         }
     }
-    Carried { value: Value::Object(kept), notes }
+    Copied { value: Value::Object(kept), notes }
 }
 
 fn is(pattern: &str, name: &str) -> bool {
