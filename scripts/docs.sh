@@ -5,17 +5,17 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 target=${CARGO_TARGET_DIR:-target}
-full=(--locked --workspace --features sql,cloud,databases)
 
 RUSTDOC=$PWD/scripts/rustdoc-json.sh RUSTDOCFLAGS="-D warnings -Z unstable-options --output-format json" \
   cargo doc --locked --workspace --all-features --no-deps --quiet
-cargo build "${full[@]}" --quiet --example public_surface
+# Not a crate of the workspace: it would change the features of crates that the product has.
+cargo build --locked --quiet --manifest-path scripts/public-surface/Cargo.toml
 surfaces=$(mktemp -d)
 trap 'rm -rf "$surfaces"' EXIT
 for folder in crates/*/; do
   name=$(basename "$folder")
   case $name in inrush-cli | inrush-testbed) continue ;; esac
-  "$target/debug/examples/public_surface" "$target/doc/${name//-/_}.json" > "$surfaces/$name.txt"
+  "$target/debug/public-surface" "$target/doc/${name//-/_}.json" > "$surfaces/$name.txt"
 done
 if [ "${1:-}" = write ]; then
   mkdir -p api

@@ -1,5 +1,5 @@
-//! The minimum Rust version of the workspace is enough for the crates that it builds on. Lints hold it
-//! for the workspace's own code (clippy's `incompatible_msrv`).
+//! The minimum Rust version of the workspace is enough for the crates that it builds on. Lints hold
+//! it for the workspace's own code (clippy's `incompatible_msrv`).
 
 use std::process::Command;
 
