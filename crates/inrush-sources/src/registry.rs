@@ -20,7 +20,7 @@ use super::{Source, SourceError};
 
 /// The kinds in the order in which they look at the arguments. Everything is a file that is nothing
 /// else.
-static KINDS: [&dyn SourceKind; 3] = [&IndexKind, &DatabaseKind, &FilesKind];
+static KINDS: &[&dyn SourceKind] = &[&IndexKind, &DatabaseKind, &FilesKind];
 
 /// A kind of source, such as files or databases.
 pub trait SourceKind: Send + Sync {
@@ -187,7 +187,7 @@ impl Registry {
 
     /// The kind of the sources, and the argument by which it was found. `None` without arguments.
     pub fn find(&self, request: &Request) -> Option<(&dyn SourceKind, String)> {
-        let kinds = self.added.iter().map(|kind| &**kind).chain(KINDS);
+        let kinds = self.added.iter().map(|kind| &**kind).chain(KINDS.iter().copied());
         kinds.into_iter().find_map(|kind| kind.find(request).map(|argument| (kind, argument)))
     }
 

@@ -174,6 +174,7 @@ mod tests {
     fn loading() -> Progress {
         Progress {
             docs_read: 3_000,
+            memory_bytes: 0,
             docs_settled: 1_500,
             docs_dead_lettered: 0,
             bytes_read: 1 << 20,

@@ -204,7 +204,7 @@ struct Job {
 
 impl Job {
     async fn new(faults: impl IntoIterator<Item = Rule>) -> Job {
-        let fake = FakeCluster::start(FakeConfig { nodes: 2, faults: Faults::new(faults), ..FakeConfig::default() });
+        let fake = FakeCluster::start(FakeConfig::default().nodes(2).faults(Faults::new(faults)));
         let fake = fake.await.unwrap();
         let (mut config, folder) = config(fake.urls(), INDEX);
         config.id = Some("id".parse().unwrap());
@@ -374,7 +374,7 @@ impl Feedback for Heard {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_source_with_checkpoints_hears_what_they_say() {
-    let fake = FakeCluster::start(FakeConfig { faults: Faults::new(faults()), ..FakeConfig::default() }).await.unwrap();
+    let fake = FakeCluster::start(FakeConfig::default().faults(Faults::new(faults()))).await.unwrap();
     let (mut config, folder) = config(fake.urls(), INDEX);
     config.id = Some("id".parse().unwrap());
     config.limits.max_rate = Some(Rate::Docs(6_000));

@@ -76,7 +76,7 @@ impl Observer for Ear {
 }
 
 async fn fake(faults: impl IntoIterator<Item = Rule>) -> FakeCluster {
-    FakeCluster::start(FakeConfig { nodes: 2, faults: Faults::new(faults), ..FakeConfig::default() }).await.unwrap()
+    FakeCluster::start(FakeConfig::default().nodes(2).faults(Faults::new(faults))).await.unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread")]

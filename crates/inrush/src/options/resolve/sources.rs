@@ -103,7 +103,7 @@ pub(super) async fn open_rows(rows: &Rows<'_>) -> Result<(Box<dyn Source>, Optio
             let tables = Tables { options: rows.query, input, format };
             return Ok((tables.source(&query, rows.id.clone()).await?, None));
         }
-        request = request.files(FileOptions { format, stores: rows.reading.stores()? });
+        request = request.files(FileOptions { format, stores: rows.reading.stores(&rows.source.sources)? });
     }
     let source::Opened { source, reopen, .. } = rows.registry.open(&request).await.map_err(not_opened)?;
     Ok((source, reopen))
@@ -139,14 +139,8 @@ impl ReadingOptions {
             let message = format!("{database} is a database, which `inrush load`, `verify` and `mapping` read");
             return Err(OptionError::conflict(message).hint("for the other commands, export it to a file"));
         }
-        let options = self.stores()?;
-        let specs: Vec<SourceSpec> = sources.iter().map(|source| SourceSpec::with_options(source, &options)).collect();
-        if !self.store_option.is_empty() && !specs.iter().any(|spec| matches!(spec, SourceSpec::Url(_))) {
-            return Err(OptionError::conflict("option `store_option` is for object stores, but no source is in one")
-                .of("store_option")
-                .hint("leave it out, or name the source with its address, as in s3://bucket/logs/*.parquet"));
-        }
-        Ok(specs)
+        let options = self.stores(sources)?;
+        Ok(sources.iter().map(|source| SourceSpec::with_options(source, &options)).collect())
     }
 }
 
@@ -198,10 +192,17 @@ pub(super) fn index_address(
 }
 
 impl ReadingOptions {
-    /// Settings of object stores.
-    fn stores(&self) -> Result<Arc<StoreOptions>, OptionError> {
+    /// Settings of object stores, for these sources.
+    fn stores(&self, sources: &[OsString]) -> Result<Arc<StoreOptions>, OptionError> {
         let options = StoreOptions::parse(&self.store_option);
-        options.map(Arc::new).map_err(|problem| OptionError::value("store_option", problem))
+        let options = Arc::new(options.map_err(|problem| OptionError::value("store_option", problem))?);
+        let is_url = |source: &OsString| matches!(SourceSpec::with_options(source, &options), SourceSpec::Url(_));
+        if !self.store_option.is_empty() && !sources.iter().any(is_url) {
+            return Err(OptionError::conflict("option `store_option` is for object stores, but no source is in one")
+                .of("store_option")
+                .hint("leave it out, or name the source with its address, as in s3://bucket/logs/*.parquet"));
+        }
+        Ok(options)
     }
 }
 
