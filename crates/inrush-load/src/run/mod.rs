@@ -10,7 +10,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use inrush_cluster::api::body_formats::probe;
 use inrush_cluster::api::stats::IndexStats;
 use inrush_cluster::transport::Transport;
 use inrush_core::{Encoding, Flow, ItemBlock, PauseTotal, Stop, Time};

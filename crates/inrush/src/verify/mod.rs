@@ -30,7 +30,7 @@ use inrush_core::encode::Encoder;
 use inrush_core::{Action, FieldPath, IndexTemplate, Operations};
 use inrush_load::config::IdFrom;
 use inrush_load::ids::Ids;
-use inrush_sources::{Repeats, Source, SourceError, Warnings};
+use inrush_sources::{Repeats, Source, SourceError, SourceInfo, Warnings};
 use tokio::sync::mpsc;
 
 use self::compare::Comparer;
