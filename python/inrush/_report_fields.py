@@ -160,6 +160,8 @@ class ReportFields:
     sizes: dict[str, dict[str, dict[str, int] | None]]
     """The size of each index before and after the load."""
     pauses: list[Pause]
+    source_idle_seconds: float
+    """The time in which the source had no documents and all that it had were settled."""
     errors: list[ErrorCount]
     """Errors of dead letters by kind, the most frequent first."""
     dead_letters: str | None

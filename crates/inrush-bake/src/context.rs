@@ -106,6 +106,7 @@ impl Context {
             all.requests += other.requests;
             all.in_flight += other.in_flight;
             all.plan_in_flight += other.plan_in_flight;
+            all.memory_bytes += other.memory_bytes;
         }
         self.progress.send_replace(all);
     }

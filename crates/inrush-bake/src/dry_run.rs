@@ -5,7 +5,7 @@ use inrush_load::LoadError;
 use inrush_load::checkpoint::Job;
 use inrush_load::dry_run::{DryRun, dry_run as of_load};
 use inrush_load::loader::http_options;
-use inrush_sources::Repeats;
+use inrush_sources::{Repeats, SourceInfo};
 
 use super::config::{BakeConfig, BakeError};
 use super::prepare::{Prepared, prepare};
@@ -20,7 +20,7 @@ use super::{OpenSource, Place};
 pub async fn dry_run(mut config: BakeConfig, open: OpenSource) -> Result<DryRun, BakeError> {
     config.check().map_err(LoadError::usage)?;
     let source = open()?;
-    let (bytes, repeats) = (source.bytes_total(), source.repeats());
+    let SourceInfo { bytes_total: bytes, repeats, .. } = source.describe();
     let job = Job::new(&config.load, source.as_ref())?;
     let mut found = of_load(config.load.clone(), source).await?;
     if repeats != Repeats::Always {

@@ -101,7 +101,7 @@ pub async fn estimate(
     let load = &config.load;
     let target = connect(&load.to, load.credentials.clone(), &http_options(load)).await?;
     let source = open()?;
-    let total = source.bytes_total();
+    let total = source.describe().bytes_total;
     let (keep, job, earlier) = Keep::open(&config.load, source.as_ref())?;
     drop(source);
     if let Some(earlier) = earlier {

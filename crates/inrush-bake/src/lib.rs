@@ -34,13 +34,11 @@ pub use dry_run::dry_run;
 pub use estimate::{Cost, Estimate, estimate};
 use inrush_load::LoadError;
 use inrush_load::Progress;
-use inrush_sources::{Source, SourceError};
+/// Opens the sources: more than once, where an index has to be built again.
+pub use inrush_sources::Reopen as OpenSource;
 pub use report::{BakeReport, BakeStep, BakeStepName, HandOver};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
-
-/// Opens the sources. It is called more than once if an index has to be built again.
-pub type OpenSource = Arc<dyn Fn() -> Result<Box<dyn Source>, SourceError> + Send + Sync>;
 
 /// A bake that has not begun.
 pub struct Baker {

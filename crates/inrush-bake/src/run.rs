@@ -11,8 +11,8 @@ use inrush_load::config::FinishConfig;
 use inrush_load::cutover::{self, Finishing, Swapping};
 use inrush_load::loader::{http_options, not_in};
 use inrush_load::run_id::run_id;
-use inrush_load::{Phase, Progress, Report, Status, StopSignal};
-use inrush_sources::Repeats;
+use inrush_load::{Phase, Progress, Report, ShowPhase, Status, StopSignal};
+use inrush_sources::{Repeats, SourceInfo};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
@@ -45,8 +45,8 @@ pub(super) async fn bake(
     let load = &config.load;
     let target = connect(&load.to, load.credentials.clone(), &http_options(load)).await?;
     let source = open()?;
-    let bytes = source.bytes_total();
-    if source.repeats() != Repeats::Always {
+    let SourceInfo { bytes_total: bytes, repeats, .. } = source.describe();
+    if repeats != Repeats::Always {
         return Err(LoadError::usage(READ_ONCE.to_owned()).into());
     }
     let (keep, job, earlier) = Keep::open(&config.load, source.as_ref())?;
@@ -57,7 +57,9 @@ pub(super) async fn bake(
         () = stop.stopped() => return Err(BakeError::Interrupted),
     };
     let waiting = FinishConfig { force_merge: None, ..config.load.finish.clone() };
-    let finishing = Finishing::new(Arc::clone(&target), progress.clone(), waiting, swapping);
+    let shown = progress.clone();
+    let show: ShowPhase = Arc::new(move |phase| shown.send_modify(|progress| progress.phase = phase));
+    let finishing = Finishing::new(Arc::clone(&target), show, waiting, swapping);
     let context = Arc::new(Context::new(config, open, target, keep, saved, versions, (progress, stop)));
     let bake = Bake { target: Target::new(Arc::clone(&context)), context, warnings, started };
     let ended = bake.run(finishing).await;

@@ -4,7 +4,7 @@
 use inrush::bake::HandOver;
 use inrush::options::{Confirmation, Environment, LoadOptions, LoadPlan, OptionError, Style, render};
 use inrush::source::SourceError;
-use inrush::source::feed::Feed;
+use inrush::source::push::Sender;
 pub use inrush::transport::Secret;
 use inrush::{Failures, LoadError, Progress, Report, RunningLoad, Settlements};
 use serde_json::{Map, Value};
@@ -151,10 +151,10 @@ impl Load {
         self,
         name: &str,
         bytes: Option<u64>,
-    ) -> Result<(Feed, RunningLoad, Option<Outcomes>), Error> {
-        let (feed, plan) = self.options.resolve_fed(name, bytes, &Environment::of_process()).await?;
+    ) -> Result<(Sender, RunningLoad, Option<Outcomes>), Error> {
+        let (sender, plan) = self.options.resolve_fed(name, bytes, &Environment::of_process()).await?;
         let (load, outcomes) = start(plan, self.keep_outcomes).await?;
-        Ok((feed, load, outcomes))
+        Ok((sender, load, outcomes))
     }
 }
 

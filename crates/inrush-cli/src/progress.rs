@@ -142,7 +142,9 @@ impl Lines {
                 self.told = line(now, &self.rates);
                 Some(self.told.clone())
             }
-            Phase::Starting | Phase::Loading | Phase::PuttingBack | Phase::Verifying | Phase::Done => None,
+            Phase::Starting | Phase::Loading | Phase::Idle | Phase::PuttingBack | Phase::Verifying | Phase::Done => {
+                None
+            }
         }
     }
 }

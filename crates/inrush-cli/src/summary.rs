@@ -221,6 +221,9 @@ fn work(report: &Report, rows: &mut Rows) {
         let times = if pause.times == 1 { String::new() } else { format!(" in {} pauses", pause.times) };
         rows.add("paused", format!("{}{times}: {}", seconds(pause.seconds), pause.why));
     }
+    if report.source_idle_seconds >= 1.0 {
+        rows.add("source idle", format!("{}, with all documents settled", seconds(report.source_idle_seconds)));
+    }
     rows.add("bytes read", bytes(c.bytes_read));
     rows.add("bytes sent", format!("{} in {}", bytes(c.bytes_sent), counted(c.requests, "request")));
     for (name, number) in [("items retried", c.retried_items), ("items rejected", c.rejected_items)] {
@@ -418,6 +421,7 @@ mod tests {
             settings: SettingsReport::new(SettingsRestored::Unchanged, "left as they are".into()),
             sizes: BTreeMap::new(),
             pauses: Vec::new(),
+            source_idle_seconds: 0.0,
             finish: FinishReport::default(),
             swap: None,
             ended_before: None,

@@ -9,6 +9,7 @@ mod answer;
 mod body_format;
 mod command;
 mod durable;
+mod feedback;
 mod give_up;
 mod pair;
 mod pause;
@@ -489,8 +490,12 @@ impl Flow {
     fn settle_batch(&mut self, now: Time, batch: &Batch, settled: Settled, index: Option<&str>, uncertain: bool) {
         self.tally.settle(settled, u64::from(batch.items), index, uncertain);
         for segment in &batch.segments {
-            if settled == Settled::Unknown && self.stop.is_some() {
-                self.ledger.leave_unresolved(&segment.block.items, segment.first..segment.end);
+            if settled == Settled::Unknown {
+                let (items, records) = (&segment.block.items, segment.first..segment.end);
+                self.ledger.note_unknown(items, records.clone());
+                if self.stop.is_some() {
+                    self.ledger.leave_unresolved(items, records);
+                }
             }
             self.release(now, segment, Some(settled));
         }

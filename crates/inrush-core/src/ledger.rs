@@ -1,6 +1,7 @@
 //! The ledger: every record that was read is settled exactly once. Each partition has a watermark
 //! below which all records are settled.
 
+mod feedback;
 mod resume;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -67,6 +68,8 @@ struct Blocks {
     /// Settled at the end of a stopped run with unknown outcome. A later run has to send them
     /// again.
     unresolved: Ranges,
+    /// The lowest number of a record whose end stayed unknown.
+    unknown_from: Option<u64>,
 }
 
 #[derive(Debug)]
@@ -106,13 +109,16 @@ impl Ledger {
     /// As [`Ledger::open`], for a source with numbers of its own ([`Origin::own_numbers`]).
     /// `numbers` are the numbers of the records, counted from the start of the block, ascending.
     /// The block spans `span` numbers. The first block of a partition may start anywhere in the
-    /// range that an earlier run settled without a gap.
+    /// range that an earlier run settled without a gap, and anywhere at all where there is neither
+    /// an earlier run nor a horizon.
     ///
     /// # Errors
     /// The block does not follow the one before it, `numbers` do not ascend or exceed `span`, or
     /// the block lies beyond the horizon.
     pub fn open_numbered(&mut self, origin: &Origin, numbers: Vec<u32>, span: u64) -> Result<BlockId, LedgerError> {
-        let blocks = self.partitions.entry((origin.source, origin.partition)).or_default();
+        let begun = || Blocks { first_doc: origin.first_doc, next_doc: origin.first_doc, ..Blocks::default() };
+        let new = if self.has_horizons { Blocks::default() } else { begun() };
+        let blocks = self.partitions.entry((origin.source, origin.partition)).or_insert(new);
         let settled = blocks.earlier.iter().next().filter(|(first, _)| *first == 0).map_or(0, |(_, end)| end);
         if blocks.next_doc == 0 && origin.first_doc <= settled {
             blocks.next_doc = origin.first_doc;

@@ -133,6 +133,11 @@ impl NodePool {
         node.health = health;
     }
 
+    /// Whether this node is healthy.
+    pub fn is_healthy(&self, node: NodeIndex) -> bool {
+        self.nodes.get(node).is_some_and(|node| node.health == Health::Healthy)
+    }
+
     /// The number of healthy nodes.
     pub fn healthy(&self) -> usize {
         self.nodes.iter().filter(|node| node.health == Health::Healthy).count()

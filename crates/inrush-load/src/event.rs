@@ -15,6 +15,8 @@ use tokio::sync::{mpsc, watch};
 pub(crate) enum Event {
     /// A block was read and encoded.
     Block { number: u64, block: ItemBlock },
+    /// The source has nothing for now, after so many blocks.
+    SourceIdle { blocks: u64 },
     /// The source is at its end, or cannot be read any further.
     SourceEnd { blocks: u64, result: Result<(), SourceError> },
     /// A reader panicked.
@@ -29,10 +31,14 @@ pub(crate) enum Event {
     Flushed { request: u64, flushed: Flushed },
     /// What the cluster takes besides plain JSON.
     AcceptedFormats(AcceptedFormats),
-    /// An index of a placeholder is there, with so many documents in it before where they were counted, or cannot be made.
+    /// An index of a placeholder is there, with so many documents in it before where they were
+    /// counted, or cannot be made.
     Index { name: String, result: Result<Option<u64>, String> },
     /// A checkpoint was written, or could not be.
     Checkpoint(Written),
+    /// The source was told what is settled; or not, because dead letters could not be synced
+    /// before.
+    Told(Result<(), String>),
     /// What an index of a placeholder was like before the load.
     Size { name: String, size: IndexStats },
     /// Another index has the name of one that documents went to.
@@ -43,6 +49,8 @@ pub(crate) enum Event {
     Trouble(Option<Pause>),
     /// Somebody wants nothing to be sent, or that to end.
     Hold(Hold),
+    /// The source is to end, and the load with it.
+    EndSource,
     /// Somebody wants the load to end.
     Stop,
 }

@@ -12,8 +12,12 @@ mod dead_letter;
 pub mod dry_run;
 mod error;
 mod event;
+mod feedback;
+mod idle;
 pub mod ids;
 pub mod loader;
+mod notify;
+pub mod observe;
 mod option_error;
 mod outcomes;
 mod primaries;
@@ -35,7 +39,7 @@ pub use event::StopSignal;
 pub use loader::{Loader, Others, PauseHandle, PushLoad, RunningLoad, StopHandle};
 pub use option_error::{OptionError, OptionErrorKind, Style, render};
 pub use outcomes::{Failure, Failures, Settlements};
-pub use progress::{Phase, Progress, Step};
+pub use progress::{Phase, Progress, ShowPhase, Step};
 pub use report::{
     FinishReport, IndexSizes, OldIndex, OldWritesReport, PlanReport, Report, SettingChange, SettingsReport,
     SettingsRestored, SourceReport, Status, StepReport, SwapReport, ThisRun, Verified, VerifiedState,

@@ -1,7 +1,13 @@
 //! How far a load has come, for whoever watches it.
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use inrush_core::BodyFormat;
 use serde::{Deserialize, Serialize};
+use tokio::sync::watch;
+
+use crate::observe::{LoadEvent, Observer};
 
 /// A snapshot of a running load.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -32,6 +38,8 @@ pub struct Progress {
     pub plan_in_flight: u32,
     /// Bytes of one request's body: the present plan.
     pub plan_batch_bytes: u64,
+    /// Bytes of documents that are in memory and not settled.
+    pub memory_bytes: u64,
     /// How requests are sent: the present encoding and compression.
     pub body_format: BodyFormat,
     /// Seconds since the load began.
@@ -48,6 +56,8 @@ pub enum Phase {
     Starting,
     /// Reading and sending.
     Loading,
+    /// Everything that was read is settled, and the source has nothing for now.
+    Idle,
     /// Nothing is sent, and why.
     Paused(String),
     /// Reading has ended early, and why; what is under way is waited for.
@@ -67,6 +77,24 @@ pub enum Phase {
     Baking(String),
     /// The report is there.
     Done,
+}
+
+/// Shows the phase of a load.
+pub type ShowPhase = Arc<dyn Fn(Phase) + Send + Sync>;
+
+/// Publishes the last progress.
+pub(crate) struct ProgressSender(pub(crate) watch::Sender<Progress>);
+
+impl Observer for ProgressSender {
+    fn on_event(&mut self, _: Duration, event: &LoadEvent<'_>) {
+        match event {
+            LoadEvent::Progress(progress) => {
+                self.0.send_replace((*progress).clone());
+            }
+            LoadEvent::Phase(phase) => self.0.send_modify(|progress| progress.phase = (*phase).clone()),
+            _ => {}
+        }
+    }
 }
 
 /// What can follow the last document.

@@ -1,16 +1,18 @@
-//! The threads that read and encode. Each takes the next chunk of the source under a lock, and decodes and encodes it outside
-//! of it, so that a chunk stays in one core's cache from the read to the woven body. Back-pressure is a closed
-//! `Gate`: nobody pushes, the loop opens it as far as memory allows.
+//! The threads that read and encode. Each takes the next chunk of the source under a lock, and
+//! decodes and encodes it outside of it, so that a chunk stays in one core's cache from the read to
+//! the woven body. Back-pressure is a closed `Gate`: nobody pushes, the loop opens it as far as
+//! memory allows.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use inrush_core::ItemBlock;
 use inrush_core::encode::{Encoder, SmileItemEncoder};
 use inrush_core::ledger::Partition;
 use inrush_formats::buffer::BufferPool;
-use inrush_sources::{CHUNK_BYTES, Source, SourceError};
+use inrush_sources::{CHUNK_BYTES, Chunk, IDLE_MIN, Source, Step};
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::event::Event;
@@ -49,10 +51,22 @@ impl Gate {
         self.opened.notify_all();
     }
 
-    /// A chunk has reached the loop, which counts it from now on, and says with [`Gate::set_room`] what room is left.
+    /// A chunk has reached the loop, which counts it from now on, and says with [`Gate::set_room`]
+    /// what room is left.
     pub(crate) fn arrived(&self) {
         let mut state = self.lock();
         state.under_way = state.under_way.saturating_sub(CHUNK_BYTES as u64);
+    }
+
+    /// Gives the room for a chunk back that did not come, and waits, but no longer once nothing
+    /// more is read.
+    fn leave(&self, wait: Duration) {
+        let mut state = self.lock();
+        state.under_way = state.under_way.saturating_sub(CHUNK_BYTES as u64);
+        if !wait.is_zero() {
+            // How it ended does not matter: the next thing is to enter again.
+            drop(self.opened.wait_timeout_while(state, wait, |state| !state.closed));
+        }
     }
 
     /// Waits for room for a chunk; false when nothing more is read.
@@ -68,7 +82,8 @@ impl Gate {
     }
 
     fn lock(&self) -> MutexGuard<'_, GateState> {
-        // The state is a few numbers, valid at every moment, so a thread that panicked leaves nothing half done.
+        // The state is a few numbers, valid at every moment, so a thread that panicked leaves
+        // nothing half done.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -81,8 +96,8 @@ pub(crate) struct Encode {
     pub(crate) smile: Arc<AtomicBool>,
 }
 
-/// Starts `workers` threads that read `source` to its end and send what they make of it. They end when the gate is
-/// closed, at the latest after the read they are in.
+/// Starts `workers` threads that read `source` to its end and send what they make of it. They end
+/// when the gate is closed, at the latest after the read they are in.
 pub(crate) fn start(
     mut source: Box<dyn Source>,
     encode: Encode,
@@ -92,7 +107,7 @@ pub(crate) fn start(
     events: UnboundedSender<Event>,
 ) -> std::io::Result<()> {
     source.keep_texts(&encode.encoder.fields());
-    let reading = Arc::new(Mutex::new(Reading { source: Some(source), next: 0 }));
+    let reading = Arc::new(Mutex::new(Reading { source: Some(source), next: 0, is_idle: false }));
     let encode = Arc::new(encode);
     let bodies = BufferPool::new();
     for worker in 0..workers {
@@ -112,6 +127,42 @@ struct Reading {
     /// `None` after the end.
     source: Option<Box<dyn Source>>,
     next: u64,
+    /// The loop knows that the source has nothing for now.
+    is_idle: bool,
+}
+
+/// What a reader has taken of the source.
+enum Taken {
+    Chunk(u64, Chunk),
+    /// Nothing; the time that the source waited itself.
+    Idle(Duration),
+    End,
+}
+
+impl Reading {
+    fn take(&mut self, chunk_bytes: usize, events: &UnboundedSender<Event>) -> Taken {
+        let Some(source) = &mut self.source else { return Taken::End };
+        let asked = Instant::now();
+        let end = match source.next(chunk_bytes) {
+            Ok(Step::Chunk(chunk)) => {
+                self.is_idle = false;
+                let number = self.next;
+                self.next += 1;
+                return Taken::Chunk(number, chunk);
+            }
+            Ok(Step::Idle) => {
+                if !std::mem::replace(&mut self.is_idle, true) {
+                    let _ = events.send(Event::SourceIdle { blocks: self.next });
+                }
+                return Taken::Idle(asked.elapsed());
+            }
+            Ok(Step::End) => Ok(()),
+            Err(error) => Err(error),
+        };
+        self.source = None;
+        let _ = events.send(Event::SourceEnd { blocks: self.next, result: end });
+        Taken::End
+    }
 }
 
 /// Tells the loop if a reader panics: then documents are missing that nobody will send.
@@ -142,22 +193,21 @@ fn work(
 ) {
     let mut smile_encoder = SmileItemEncoder::default();
     while gate.enter() {
-        let (number, chunk) = {
-            // A reader that panicked inside the source leaves it in an unknown state; the loop has been told.
+        let taken = {
+            // A reader that panicked inside the source leaves it in an unknown state; the loop has
+            // been told.
             let Ok(mut reading) = reading.lock() else { return };
-            let Some(source) = &mut reading.source else { return };
-            let chunk = match source.next_chunk(chunk_bytes) {
-                Ok(Some(chunk)) => chunk,
-                end => {
-                    let end: Result<(), SourceError> = end.map(|_| ());
-                    reading.source = None;
-                    let _ = events.send(Event::SourceEnd { blocks: reading.next, result: end });
-                    return;
-                }
-            };
-            let number = reading.next;
-            reading.next += 1;
-            (number, chunk)
+            reading.take(chunk_bytes, events)
+        };
+        let (number, chunk) = match taken {
+            Taken::Chunk(number, chunk) => (number, chunk),
+            // A load whose runtime was shut down wants nothing any more.
+            Taken::Idle(_) if events.is_closed() => return,
+            Taken::Idle(waited) => {
+                gate.leave(IDLE_MIN.saturating_sub(waited));
+                continue;
+            }
+            Taken::End => return,
         };
         let block = chunk.into_block();
         let block = match &encode.ids {
@@ -218,7 +268,61 @@ impl Sequencer {
 
 #[cfg(test)]
 mod tests {
+    use inrush_sources::{SourceError, SourceInfo};
+
     use super::*;
+
+    struct Quiet(u32);
+
+    impl Source for Quiet {
+        fn describe(&self) -> SourceInfo {
+            SourceInfo::new(["quiet"])
+        }
+
+        fn next(&mut self, _: usize) -> Result<Step, SourceError> {
+            self.0 += 1;
+            Ok(match self.0 {
+                1 | 2 => Step::Idle,
+                3 => Step::Chunk(Chunk::Docs(inrush_core::DocBlock::default())),
+                4 => Step::Idle,
+                _ => Step::End,
+            })
+        }
+    }
+
+    #[test]
+    fn the_loop_is_told_once_that_the_source_is_idle() {
+        let (events, mut told) = tokio::sync::mpsc::unbounded_channel();
+        let mut reading = Reading { source: Some(Box::new(Quiet(0))), next: 0, is_idle: false };
+        let mut chunks = 0;
+        loop {
+            match reading.take(1000, &events) {
+                Taken::Chunk(number, _) => {
+                    assert_eq!(number, chunks);
+                    chunks += 1;
+                }
+                Taken::Idle(_) => {}
+                Taken::End => break,
+            }
+        }
+        assert!(matches!(told.try_recv(), Ok(Event::SourceIdle { blocks: 0 })));
+        assert!(matches!(told.try_recv(), Ok(Event::SourceIdle { blocks: 1 })));
+        assert!(matches!(told.try_recv(), Ok(Event::SourceEnd { blocks: 1, result: Ok(()) })));
+        assert!(matches!(reading.take(1000, &events), Taken::End) && told.try_recv().is_err());
+    }
+
+    #[test]
+    fn a_chunk_that_did_not_come_takes_no_room() {
+        let gate = Gate::default();
+        gate.set_room(1);
+        for _ in 0..3 {
+            assert!(gate.enter(), "there is room for one chunk");
+            gate.leave(Duration::ZERO);
+        }
+        gate.close();
+        gate.leave(Duration::from_secs(3600));
+        assert!(!gate.enter());
+    }
 
     #[test]
     fn blocks_come_out_in_order_with_their_places() {

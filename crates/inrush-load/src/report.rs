@@ -26,18 +26,20 @@ pub struct Report {
     /// Why it ended early.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
-    /// The sums. `docs_read` is the sum of the buckets. Of a load that was resumed, those of all its runs: each document once.
+    /// The sums. `docs_read` is the sum of the buckets. Of a load that was resumed, those of all
+    /// its runs: each document once.
     #[serde(flatten)]
     pub counts: Counts,
     /// From the first look at the cluster to the end; of earlier runs up to their last checkpoint.
     pub seconds: f64,
-    /// Documents that this run read for each second between its first document and its last reply, pauses left out.
+    /// Documents that this run read for each second between its first document and its last reply,
+    /// pauses left out. Of a source that never ends, `source_idle_seconds` are left out as well.
     pub docs_per_second: f64,
     /// What this run did, where the load was resumed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub this_run: Option<ThisRun>,
-    /// The checkpoint that `--resume` goes on from, where there is something left to do. None where a source was changed
-    /// while it was read: that load begins anew.
+    /// The checkpoint that `--resume` goes on from, where there is something left to do. None where
+    /// a source was changed while it was read: that load begins anew.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[serde(serialize_with = "inrush_sources::path_json::shown")]
     pub checkpoint: Option<PathBuf>,
@@ -57,10 +59,16 @@ pub struct Report {
     pub swap: Option<SwapReport>,
     /// By index that took documents.
     pub indices: BTreeMap<String, IndexCounts>,
-    /// By index that took documents, of earlier runs as well: how large it was, and is. Absent where that may not be asked.
+    /// By index that took documents, of earlier runs as well: how large it was, and is. Absent
+    /// where that may not be asked.
     pub sizes: BTreeMap<String, IndexSizes>,
-    /// When nothing was sent, by reason; part of `seconds`, and not of what `docs_per_second` divides by. Of this run only.
+    /// When nothing was sent, by reason; part of `seconds`, and not of what `docs_per_second`
+    /// divides by. Of this run only.
     pub pauses: Vec<PauseTotal>,
+    /// The time in which the source had no documents and all that it had were settled, seconds.
+    /// Part of `seconds`. Of this run only.
+    #[serde(default)]
+    pub source_idle_seconds: f64,
     /// Errors of dead letters by kind, the most frequent first.
     pub errors: Vec<ErrorCount>,
     /// The dead-letter file, if there were any.
@@ -87,7 +95,8 @@ pub struct ThisRun {
 /// How large an index was and is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IndexSizes {
-    /// Before the first document; null where that was not seen, as of an index that came by a rollover.
+    /// Before the first document; null where that was not seen, as of an index that came by a
+    /// rollover.
     pub before: Option<IndexStats>,
     /// After the verification.
     pub after: Option<IndexStats>,
@@ -159,7 +168,8 @@ pub struct Verified {
     pub state: VerifiedState,
     /// In words, with the numbers.
     pub detail: String,
-    /// Copies too many that the count proves: documents without ids that were sent again after a lost answer.
+    /// Copies too many that the count proves: documents without ids that were sent again after a
+    /// lost answer.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub duplicates: u64,
 }

@@ -3,12 +3,13 @@
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use inrush_core::Time;
 use inrush_core::trace::{Entry, Header};
-use inrush_core::tune::{Decision, Sample};
 
 use crate::error::LoadError;
+use crate::observe::{LoadEvent, Observer};
 use crate::private::private_file;
 
 /// Writes a trace. A trace that cannot be written any further is given up with a warning: it is no reason to end a load.
@@ -25,35 +26,14 @@ impl TraceWriter {
         Ok(TraceWriter { path: path.to_owned(), file: Some(file) })
     }
 
-    /// Writes the header.
-    pub(crate) fn begin(mut self, header: &Header) -> Self {
-        let file = self.file.as_mut();
-        let result =
-            file.map_or(Ok(()), |file| file.write_all(header.to_line().as_bytes()).and_then(|()| file.flush()));
+    fn write(&mut self, line: &str) {
+        let result = self.file.as_mut().map_or(Ok(()), |file| file.write_all(line.as_bytes()));
         self.check(result);
-        self
-    }
-
-    pub(crate) fn sample(&mut self, now: Time, sample: Sample, heard: bool) {
-        self.write(&Entry::Sample { now, sample, heard });
-    }
-
-    pub(crate) fn break_at(&mut self, now: Time) {
-        self.write(&Entry::Break { now });
-    }
-
-    pub(crate) fn decision(&mut self, decision: &Decision) {
-        self.write(&Entry::Decision(decision.clone()));
     }
 
     /// What was written so far reaches the file.
-    pub(crate) fn flush(&mut self) {
+    fn flush(&mut self) {
         let result = self.file.as_mut().map_or(Ok(()), BufWriter::flush);
-        self.check(result);
-    }
-
-    fn write(&mut self, entry: &Entry) {
-        let result = self.file.as_mut().map_or(Ok(()), |file| file.write_all(entry.to_line().as_bytes()));
         self.check(result);
     }
 
@@ -61,6 +41,25 @@ impl TraceWriter {
         if let Err(e) = result {
             tracing::warn!("the trace {} ends here: {e}", self.path.display());
             self.file = None;
+        }
+    }
+}
+
+impl Observer for TraceWriter {
+    fn on_event(&mut self, at: Duration, event: &LoadEvent<'_>) {
+        let now = Time::from_start(at);
+        match event {
+            LoadEvent::Started(beginning) => {
+                self.write(&Header::new(beginning.controller, beginning.bounds, beginning.plan).to_line());
+                self.flush();
+            }
+            LoadEvent::RequestAnswered { sample, heard, .. } => {
+                self.write(&Entry::Sample { now, sample: **sample, heard: *heard }.to_line());
+            }
+            LoadEvent::MeasurementReset => self.write(&Entry::Break { now }.to_line()),
+            LoadEvent::PlanChanged(decision) => self.write(&Entry::Decision((*decision).clone()).to_line()),
+            LoadEvent::Progress(_) => self.flush(),
+            _ => {}
         }
     }
 }

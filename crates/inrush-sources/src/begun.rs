@@ -2,11 +2,13 @@
 //! something first.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
 
 use inrush_core::DocBlock;
 use inrush_core::ledger::Partition;
 
-use super::{Chunk, Fingerprint, Repeats, RowsRead, Source, SourceError, Warnings};
+use super::{Chunk, Feedback, Fingerprint, Source, SourceError, SourceInfo, Step};
+
 /// Bytes that are read while no document comes; behind them the source counts as one that has some.
 const BYTES_MAX: u64 = 64 << 20;
 
@@ -46,74 +48,42 @@ impl Begun {
 }
 
 impl Source for Begun {
-    fn next_chunk(&mut self, bytes: usize) -> Result<Option<Chunk>, SourceError> {
+    fn describe(&self) -> SourceInfo {
+        self.inner.describe()
+    }
+
+    fn next(&mut self, want_bytes: usize) -> Result<Step, SourceError> {
         match self.first.pop_front() {
-            Some(block) => Ok(Some(Chunk::Docs(block))),
-            None if self.ended => Ok(None),
-            None => self.inner.next_chunk(bytes),
+            Some(block) => Ok(Step::Chunk(Chunk::Docs(block))),
+            None if self.ended => Ok(Step::End),
+            None => self.inner.next(want_bytes),
         }
     }
 
-    fn names(&self) -> Vec<String> {
-        self.inner.names()
+    fn feedback(&self) -> Option<Arc<dyn Feedback>> {
+        self.inner.feedback()
     }
 
-    fn bytes_total(&self) -> Option<u64> {
-        self.inner.bytes_total()
-    }
-
-    fn repeats(&self) -> Repeats {
-        self.inner.repeats()
-    }
-
-    fn fingerprints(&self) -> Result<Vec<Fingerprint>, SourceError> {
-        self.inner.fingerprints()
-    }
-
-    fn reading(&self) -> String {
-        self.inner.reading()
-    }
-
-    fn rows_read(&self) -> Option<RowsRead> {
-        self.inner.rows_read()
-    }
-
-    fn has_ids(&self) -> bool {
-        self.inner.has_ids()
-    }
-
-    fn has_versions(&self) -> bool {
-        self.inner.has_versions()
-    }
-
-    fn has_own_numbers(&self) -> bool {
-        self.inner.has_own_numbers()
+    fn resume(&mut self, settled: &BTreeMap<Partition, u64>) {
+        self.inner.resume(settled);
     }
 
     fn keep_texts(&mut self, fields: &[String]) {
         self.inner.keep_texts(fields);
     }
 
-    fn go_on(&mut self, settled: &BTreeMap<Partition, u64>) {
-        self.inner.go_on(settled);
-    }
-
-    fn is_fed(&self) -> bool {
-        self.inner.is_fed()
+    fn fingerprints(&self) -> Result<Vec<Fingerprint>, SourceError> {
+        self.inner.fingerprints()
     }
 
     fn check_all(&self) -> Result<(), SourceError> {
         self.inner.check_all()
     }
-
-    fn warnings(&self) -> Option<Warnings> {
-        self.inner.warnings()
-    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::{FormatOptions, SourceSpec, open};
+    use super::super::{FormatOptions, SourceSpec, Warnings, open};
     use super::*;
 
     fn begun(folder: &tempfile::TempDir, files: &[(&str, &str)]) -> Result<Begun, SourceError> {

@@ -1,26 +1,23 @@
-//! Where documents come from: files and stdin, files on web servers and in object stores, databases, indices of a
-//! cluster, and programs that hand their documents over.
+//! Where documents come from: files and stdin, files on web servers and in object stores,
+//! databases, indices of a cluster, and programs that hand their documents over.
 //!
-//! [`open()`] makes a [`Source`] of files and stdin; [`push::channel`] and [`feed::feed`] make sources that a program
-//! feeds. Nothing here knows bulk requests.
+//! [`open()`] makes a [`Source`] of files and stdin; [`push::channel`] makes one that a program
+//! feeds; a [`Registry`] finds the kind of a source by its arguments. Nothing here knows bulk
+//! requests.
 
 mod ahead;
 mod begun;
 mod database;
-pub mod feed;
-mod file;
+mod files;
 pub mod index;
 mod network;
-mod open;
 mod parted;
-mod partitions;
 pub mod path_json;
-mod paths;
 pub mod push;
+mod registry;
 mod repeat;
 mod sampled;
 mod source;
-mod steady;
 mod store;
 
 pub use begun::Begun;
@@ -29,6 +26,10 @@ pub use database::without_databases;
 #[cfg(feature = "databases")]
 pub use database::{Database, open_database};
 pub use database::{DatabaseAddress, DatabaseOptions, DatabaseRows};
+pub use files::{FileOptions, Files, SourceSpec, open, shown_path};
+pub use inrush_core::block::{Origin, Record};
+pub use inrush_core::ledger::Partition;
+pub use inrush_core::{DocBlock, DocMeta, Reject, SourceId};
 pub use inrush_formats::charset::Charset;
 #[cfg(feature = "columns")]
 pub use inrush_formats::columns::Rows;
@@ -39,14 +40,13 @@ pub use inrush_formats::json_string::push_escaped;
 pub use inrush_formats::parse::{FixedColumn, LogFormat, Parse};
 pub use inrush_formats::{Chunk, Decode, RawChunk, SourceError, Warning, Warnings};
 use inrush_formats::{too_large, too_large_head};
-pub use open::{Files, SourceSpec, open};
 pub use parted::{Parted, Parting};
-pub use paths::shown as shown_path;
+pub use registry::{OpenError, Opened, Opening, Registry, Reopen, Request, SourceKind};
 pub use repeat::{Fingerprint, Repeats};
 pub use sampled::Sampled;
-pub use source::{RowsRead, Source};
+pub use source::{Feedback, IDLE_AFTER, IDLE_MIN, RowsRead, Source, SourceInfo, Step};
 pub use store::{SourceUrl, StoreOptions};
 
-/// How much of a source is read at once, bytes: small enough for the second-level cache, large enough that everything
-/// done once a chunk costs nothing.
+/// How much of a source is read at once, bytes: small enough for the second-level cache, large
+/// enough that everything done once a chunk costs nothing.
 pub const CHUNK_BYTES: usize = 512 << 10;

@@ -4,7 +4,7 @@
 use inrush_core::routing::Routing;
 use inrush_core::{DocBlock, FieldPath, encode};
 
-use super::{Chunk, Fingerprint, Repeats, Source, SourceError, Warnings};
+use super::{Chunk, Fingerprint, Source, SourceError, SourceInfo, Step};
 
 /// Which part a document belongs to.
 #[derive(Clone, Debug)]
@@ -86,39 +86,29 @@ impl Parted {
 }
 
 impl Source for Parted {
-    fn next_chunk(&mut self, bytes: usize) -> Result<Option<Chunk>, SourceError> {
-        let chunk = self.inner.next_chunk(bytes)?;
+    fn describe(&self) -> SourceInfo {
+        let mut info = self.inner.describe();
+        info.reading = format!("{} part {} of {:?}", info.reading, self.parting.part, self.parting.routing);
+        // They are about the whole.
+        info.warnings = info.warnings.filter(|_| self.parting.part == 0);
+        info
+    }
+
+    fn next(&mut self, want_bytes: usize) -> Result<Step, SourceError> {
+        let chunk = match self.inner.next(want_bytes)? {
+            Step::Chunk(chunk) => chunk,
+            step @ (Step::Idle | Step::End) => return Ok(step),
+        };
         let parting = self.parting.clone();
-        Ok(chunk.map(|chunk| Chunk::Deferred(Box::new(move || parting.cut(chunk.into_block())))))
-    }
-
-    fn names(&self) -> Vec<String> {
-        self.inner.names()
-    }
-
-    fn bytes_total(&self) -> Option<u64> {
-        self.inner.bytes_total()
-    }
-
-    fn repeats(&self) -> Repeats {
-        self.inner.repeats()
-    }
-
-    fn fingerprints(&self) -> Result<Vec<Fingerprint>, SourceError> {
-        self.inner.fingerprints()
+        Ok(Step::Chunk(Chunk::Deferred(Box::new(move || parting.cut(chunk.into_block())))))
     }
 
     fn keep_texts(&mut self, fields: &[String]) {
         self.inner.keep_texts(fields);
     }
 
-    fn reading(&self) -> String {
-        format!("{} part {} of {:?}", self.inner.reading(), self.parting.part, self.parting.routing)
-    }
-
-    fn warnings(&self) -> Option<Warnings> {
-        // They are about the whole.
-        self.inner.warnings().filter(|_| self.parting.part == 0)
+    fn fingerprints(&self) -> Result<Vec<Fingerprint>, SourceError> {
+        self.inner.fingerprints()
     }
 }
 

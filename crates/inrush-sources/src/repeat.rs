@@ -8,8 +8,8 @@ use std::time::UNIX_EPOCH;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::paths::shown;
-use super::steady::read_at_most;
+use super::files::paths::shown;
+use super::files::steady::read_at_most;
 use super::store::Object;
 
 /// How much of a file's beginning is looked at, bytes.
@@ -22,7 +22,7 @@ pub enum Repeats {
     Unordered,
     /// The order is the source's own, but it can be read only once, as stdin.
     Once,
-    /// The same, as long as [`super::Source::fingerprints`] are the same.
+    /// The same, as long as [`crate::Source::fingerprints`] are the same.
     Always,
 }
 

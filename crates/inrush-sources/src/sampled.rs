@@ -1,6 +1,6 @@
 //! The beginning of a source.
 
-use super::{Chunk, Fingerprint, Repeats, Source, SourceError, Warnings};
+use super::{Fingerprint, Source, SourceError, SourceInfo, Step};
 
 /// What a source begins with, cut off where about so many bytes were asked of it.
 pub struct Sampled {
@@ -16,46 +16,36 @@ impl Sampled {
 }
 
 impl Source for Sampled {
-    fn next_chunk(&mut self, bytes: usize) -> Result<Option<Chunk>, SourceError> {
+    fn describe(&self) -> SourceInfo {
+        let mut info = self.inner.describe();
+        info.bytes_total = info.bytes_total.map(|total| total.min(self.left as u64));
+        info.reading.push_str(" sampled");
+        info
+    }
+
+    fn next(&mut self, want_bytes: usize) -> Result<Step, SourceError> {
         if self.left == 0 {
-            return Ok(None);
+            return Ok(Step::End);
         }
-        self.left = self.left.saturating_sub(bytes);
-        self.inner.next_chunk(bytes)
-    }
-
-    fn names(&self) -> Vec<String> {
-        self.inner.names()
-    }
-
-    fn bytes_total(&self) -> Option<u64> {
-        self.inner.bytes_total().map(|total| total.min(self.left as u64))
-    }
-
-    fn repeats(&self) -> Repeats {
-        self.inner.repeats()
-    }
-
-    fn fingerprints(&self) -> Result<Vec<Fingerprint>, SourceError> {
-        self.inner.fingerprints()
+        let step = self.inner.next(want_bytes)?;
+        if matches!(step, Step::Chunk(_)) {
+            self.left = self.left.saturating_sub(want_bytes);
+        }
+        Ok(step)
     }
 
     fn keep_texts(&mut self, fields: &[String]) {
         self.inner.keep_texts(fields);
     }
 
-    fn reading(&self) -> String {
-        format!("{} sampled", self.inner.reading())
-    }
-
-    fn warnings(&self) -> Option<Warnings> {
-        self.inner.warnings()
+    fn fingerprints(&self) -> Result<Vec<Fingerprint>, SourceError> {
+        self.inner.fingerprints()
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::{FormatOptions, SourceSpec, open};
+    use super::super::{FormatOptions, SourceSpec, Warnings, open};
     use super::*;
 
     #[test]

@@ -3,7 +3,6 @@
 use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
-use std::time::Duration;
 
 use arrow_array::RecordBatch;
 use datafusion::execution::TaskContext;
@@ -13,7 +12,7 @@ use inrush_core::block::Origin;
 use inrush_core::{DocBlock, SourceId};
 use inrush_formats::buffer::BufferPool;
 use inrush_formats::columns::{Pieces, RowWriter};
-use inrush_sources::{Chunk, Fingerprint, Repeats, Rows, RowsRead, Source, SourceError, Warnings};
+use inrush_sources::{Chunk, Fingerprint, IDLE_AFTER, Repeats, Rows, RowsRead, Source, SourceError, SourceInfo, Step};
 use tokio::runtime::{Handle, Runtime};
 use tokio::sync::oneshot;
 
@@ -24,9 +23,6 @@ use super::wrong::Scene;
 
 /// The name of the result in reports and dead letters.
 const NAME: &str = "query";
-
-/// How often a query without results reports the progress of its tables.
-const TELL_EVERY: Duration = Duration::from_millis(200);
 
 /// Batches of the result that wait to become documents.
 const AHEAD: usize = 2;
@@ -68,8 +64,8 @@ pub(super) struct Query {
     pub(super) workers: Arc<Workers>,
 }
 
-/// The rows of a query. The query runs from the first call of [`Source::next_chunk`], and ends when
-/// this is dropped.
+/// The rows of a query. The query runs from the first call of [`Source::next`], and ends when this
+/// is dropped.
 pub struct SqlSource {
     query: Query,
     tables: Vec<Arc<Table>>,
@@ -119,7 +115,7 @@ impl SqlSource {
         }
     }
 
-    /// The index of the result in [`Source::names`].
+    /// The index of the result in [`SourceInfo::names`].
     fn id(&self) -> SourceId {
         SourceId(self.tables.iter().map(|table| table.names.len() as u32).sum())
     }
@@ -187,18 +183,31 @@ impl SqlSource {
 }
 
 impl Source for SqlSource {
-    fn next_chunk(&mut self, bytes: usize) -> Result<Option<Chunk>, SourceError> {
+    fn describe(&self) -> SourceInfo {
+        let files = self.tables.iter().flat_map(|table| table.names.iter().cloned());
+        let tables: Vec<String> = self.tables.iter().map(|table| table.reading()).collect();
+        let totals = self.reading.totals();
+        let mut info = SourceInfo::new(files.chain([NAME.to_owned()]));
+        info.bytes_total = totals.bytes;
+        info.repeats = self.repeats;
+        info.reading = format!("{} {}", self.query.sql, tables.join(" "));
+        info.rows = Some(RowsRead { read: self.reading.rows(), total: totals.rows });
+        info.warnings = Some(self.reading.warnings.clone());
+        info
+    }
+
+    fn next(&mut self, want_bytes: usize) -> Result<Step, SourceError> {
         loop {
             if let Some(rejects) = self.rejects() {
-                return Ok(Some(rejects));
+                return Ok(Step::Chunk(rejects));
             }
             if let Some(batch) = self.pieces.next_piece() {
                 let origin = Origin { source: self.id(), ..Origin::default() };
                 let (writer, bytes_read) = (Arc::clone(&self.writer), self.bytes_read());
-                return Ok(Some(Chunk::Rows(Rows { batch, writer, origin, bytes_read })));
+                return Ok(Step::Chunk(Chunk::Rows(Rows { batch, writer, origin, bytes_read })));
             }
             if self.ended {
-                return Ok(None);
+                return Ok(Step::End);
             }
             let running = match &self.running {
                 Some(running) => running,
@@ -207,54 +216,24 @@ impl Source for SqlSource {
                     self.running.insert(running)
                 }
             };
-            match running.batches.recv_timeout(TELL_EVERY) {
-                Ok(Ok(batch)) => self.pieces.fill(batch, &self.writer, bytes),
+            match running.batches.recv_timeout(IDLE_AFTER) {
+                Ok(Ok(batch)) => self.pieces.fill(batch, &self.writer, want_bytes),
                 Ok(Err(why)) => return Err(self.failed(why)),
-                Err(RecvTimeoutError::Timeout) => {
-                    if let Some(progress) = self.progress() {
-                        return Ok(Some(progress));
-                    }
-                }
+                Err(RecvTimeoutError::Timeout) => return Ok(self.progress().map_or(Step::Idle, Step::Chunk)),
                 Err(RecvTimeoutError::Disconnected) => {
                     self.ended = true;
                     self.running = None;
                     if let Some(rest) = self.rejects().or_else(|| self.progress()) {
-                        return Ok(Some(rest));
+                        return Ok(Step::Chunk(rest));
                     }
                 }
             }
         }
     }
 
-    fn names(&self) -> Vec<String> {
-        let files = self.tables.iter().flat_map(|table| table.names.iter().cloned());
-        files.chain([NAME.to_owned()]).collect()
-    }
-
-    fn bytes_total(&self) -> Option<u64> {
-        self.reading.totals().bytes
-    }
-
-    fn repeats(&self) -> Repeats {
-        self.repeats
-    }
-
     /// The fingerprints of the files of all tables.
     fn fingerprints(&self) -> Result<Vec<Fingerprint>, SourceError> {
         let files = self.tables.iter().map(|table| table.fingerprints());
         Ok(files.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
-    }
-
-    fn reading(&self) -> String {
-        let tables: Vec<String> = self.tables.iter().map(|table| table.reading()).collect();
-        format!("{} {}", self.query.sql, tables.join(" "))
-    }
-
-    fn warnings(&self) -> Option<Warnings> {
-        Some(self.reading.warnings.clone())
-    }
-
-    fn rows_read(&self) -> Option<RowsRead> {
-        Some(RowsRead { read: self.reading.rows(), total: self.reading.totals().rows })
     }
 }

@@ -10,8 +10,8 @@ use datafusion::common::ScalarValue;
 use inrush_core::SourceId;
 use inrush_formats::format::is_delimited;
 use inrush_sources::{
-    CHUNK_BYTES, Chunk, Files, Fingerprint, Format, FormatOptions, Repeats, Source, SourceError, SourceSpec, Warnings,
-    open,
+    CHUNK_BYTES, Chunk, Files, Fingerprint, Format, FormatOptions, Repeats, Source, SourceError, SourceInfo,
+    SourceSpec, Warnings, open,
 };
 use tempfile::TempPath;
 
@@ -62,8 +62,8 @@ impl Table {
         let (specs, copies) = copied(sources)?;
         // Warnings are reported when the rows are read.
         let mut files = open(&specs, format.clone(), &Warnings::default())?;
-        let (bytes, mut names) = (files.bytes_total(), files.names());
-        let repeats = copies.is_empty() && files.repeats() == Repeats::Always;
+        let SourceInfo { bytes_total: bytes, mut names, repeats, .. } = files.describe();
+        let repeats = copies.is_empty() && repeats == Repeats::Always;
         for name in &mut names {
             let copy = copies.iter().find(|copy| copy.path.display().to_string() == *name);
             *name = copy.map_or_else(|| std::mem::take(name), |copy| copy.of.clone());

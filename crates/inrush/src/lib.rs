@@ -75,7 +75,7 @@ pub use inrush_load::{
     RunningLoad, SettingChange, SettingsReport, SettingsRestored, Settlements, SourceReport, Status, Step, StepReport,
     StopHandle, SwapReport, ThisRun, ToleranceReport, Verified, VerifiedState, recover,
 };
-pub use inrush_load::{config, dry_run};
+pub use inrush_load::{config, dry_run, observe};
 pub use inrush_node as node;
 pub use inrush_sources as source;
 #[cfg(feature = "sql")]

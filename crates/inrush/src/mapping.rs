@@ -26,7 +26,7 @@ pub struct Inference {
 /// # Errors
 /// [`SourceError`] if the source cannot be read any further.
 pub fn infer(source: &mut dyn Source, docs_max: Option<u64>, mixed: Mixed) -> Result<Inference, SourceError> {
-    let mut looking = Examiner { names: source.names(), ..Examiner::default() };
+    let mut looking = Examiner { names: source.describe().names, ..Examiner::default() };
     let mut left = docs_max.unwrap_or(u64::MAX);
     let mut complete = true;
     while let Some(chunk) = source.next_chunk(CHUNK_BYTES)? {

@@ -39,7 +39,7 @@ impl Estimate {
     /// # Errors
     /// [`SourceError`] if the source cannot be read.
     pub fn of(source: &mut dyn Source) -> Result<Option<Self>, SourceError> {
-        let Some(source_bytes) = source.bytes_total() else { return Ok(None) };
+        let Some(source_bytes) = source.describe().bytes_total else { return Ok(None) };
         let (mut read, mut json) = (0, 0);
         let mut complete = false;
         while json < SAMPLE_BYTES {

@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use inrush::source::feed::Feed;
+use inrush::source::push::Sender;
 use inrush::{Others, PauseHandle, Phase, Progress, Report, RunningLoad, StopHandle};
 use inrush_cli::embed::{self, Outcomes, ProgressLine, Secret};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
@@ -20,8 +20,8 @@ use crate::runtime::{LOOK_EVERY, runtime, wait_for};
 /// A running load. It ends when its sources do, or, if the program feeds it, after `end`.
 #[pyclass(frozen, module = "inrush._inrush")]
 pub(crate) struct Load {
-    /// The feed for documents of the program. `None` for files.
-    feed: Option<Feed>,
+    /// The sender of the program's documents. `None` for files.
+    feed: Option<Sender>,
     progress: watch::Receiver<Progress>,
     line: Mutex<ProgressLine>,
     stop: StopHandle,
@@ -252,7 +252,7 @@ impl Load {
 type Letter = (u64, u16, String, String, Option<Vec<u8>>, Vec<u8>);
 
 impl Load {
-    fn watch(feed: Option<Feed>, load: RunningLoad, outcomes: Option<Outcomes>) -> PyResult<Self> {
+    fn watch(feed: Option<Sender>, load: RunningLoad, outcomes: Option<Outcomes>) -> PyResult<Self> {
         let ending = Arc::new(Ending::default());
         let others = load.others();
         let (progress, stop, pause) = (load.progress(), load.stop_handle(), load.pause_handle());
@@ -282,8 +282,8 @@ impl Load {
         })
     }
 
-    /// The feed for documents.
-    pub(crate) fn fed(&self) -> PyResult<&Feed> {
+    /// The sender of the program's documents.
+    pub(crate) fn fed(&self) -> PyResult<&Sender> {
         self.check_process()?;
         self.feed.as_ref().ok_or_else(|| PyRuntimeError::new_err("this load reads files and takes no documents"))
     }
@@ -332,6 +332,7 @@ fn phase(phase: &Phase) -> String {
     match phase {
         Phase::Starting => "starting".to_owned(),
         Phase::Loading => "loading".to_owned(),
+        Phase::Idle => "idle".to_owned(),
         Phase::Paused(why) => format!("paused: {why}"),
         Phase::Draining(why) => format!("draining: {why}"),
         Phase::PuttingBack => "putting back".to_owned(),

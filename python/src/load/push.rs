@@ -5,7 +5,7 @@ use arrow_array::RecordBatch;
 use arrow_array::ffi_stream::ArrowArrayStreamReader;
 use arrow_pyarrow::FromPyArrow;
 use inrush::DocMeta;
-use inrush::source::feed::Feed;
+use inrush::source::push::Sender;
 use pyo3::exceptions::PyTypeError;
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -79,7 +79,7 @@ enum Taken {
     },
 }
 
-fn any(feed: &Feed, writer: &mut Writer, item: &Bound<'_, PyAny>, meta: DocMeta) -> PyResult<Taken> {
+fn any(feed: &Sender, writer: &mut Writer, item: &Bound<'_, PyAny>, meta: DocMeta) -> PyResult<Taken> {
     let added = if item.is_exact_instance_of::<PyDict>() {
         return object(feed, writer, item, meta);
     } else if let Ok(bytes) = item.cast::<PyBytes>() {
@@ -106,7 +106,7 @@ fn any(feed: &Feed, writer: &mut Writer, item: &Bound<'_, PyAny>, meta: DocMeta)
     Ok(if added { Taken::Yes } else { Taken::Ended })
 }
 
-fn object(feed: &Feed, writer: &mut Writer, item: &Bound<'_, PyAny>, meta: DocMeta) -> PyResult<Taken> {
+fn object(feed: &Sender, writer: &mut Writer, item: &Bound<'_, PyAny>, meta: DocMeta) -> PyResult<Taken> {
     match writer.document(item) {
         Ok(()) => {
             if writer.not_finite > 0 {
@@ -120,7 +120,7 @@ fn object(feed: &Feed, writer: &mut Writer, item: &Bound<'_, PyAny>, meta: DocMe
 }
 
 /// Adds a line of NDJSON, unless it is empty.
-fn line(feed: &Feed, text: &[u8], meta: DocMeta) -> bool {
+fn line(feed: &Sender, text: &[u8], meta: DocMeta) -> bool {
     let text = text.trim_ascii();
     text.is_empty() && meta == DocMeta::default() || feed.add(text, meta).is_ok()
 }

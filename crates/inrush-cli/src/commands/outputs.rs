@@ -172,6 +172,7 @@ fn sum(loads: &[Progress]) -> Progress {
         all.requests += load.requests;
         all.in_flight += load.in_flight;
         all.plan_in_flight += load.plan_in_flight;
+        all.memory_bytes += load.memory_bytes;
         all.plan_batch_bytes = all.plan_batch_bytes.max(load.plan_batch_bytes);
         all.rows_read = all.rows_read.max(load.rows_read);
         all.rows_total = all.rows_total.max(load.rows_total);
@@ -183,10 +184,11 @@ fn sum(loads: &[Progress]) -> Progress {
         Phase::Draining(_) => 1,
         Phase::Starting => 2,
         Phase::Loading | Phase::Baking(_) => 3,
-        Phase::PuttingBack => 4,
-        Phase::Verifying => 5,
-        Phase::Finishing { .. } => 6,
-        Phase::Done => 7,
+        Phase::Idle => 4,
+        Phase::PuttingBack => 5,
+        Phase::Verifying => 6,
+        Phase::Finishing { .. } => 7,
+        Phase::Done => 8,
     };
     all.phase = loads.iter().map(|load| &load.phase).min_by_key(|phase| rank(phase)).cloned().unwrap_or_default();
     all

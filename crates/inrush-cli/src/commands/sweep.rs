@@ -120,7 +120,7 @@ async fn prepare(args: &SweepArgs, stderr: &Stderr) -> Result<Prepared> {
     let plan = load::confirm(plan, load::has_terminal())?;
     // Each run opens the sources again.
     let LoadPlan { mut config, source, reopen, local: _, model: _, confirmations: _, notes: _ } = plan;
-    let source_bytes = source.bytes_total();
+    let source_bytes = source.describe().bytes_total;
     drop(source);
     let Some(sources) = reopen else {
         return Err(UsageError::new("the sources can be read only once, but a sweep reads them for each run").into());

@@ -68,7 +68,9 @@ pub(crate) fn line(progress: &Progress, rates: &RateWindow) -> String {
         // No document is in flight. While the builder loads, the phase is that of its load.
         Phase::Baking(step) => return format!("bake: {step}"),
         Phase::Loading | Phase::Done => {}
-        phase @ (Phase::Starting | Phase::PuttingBack | Phase::Verifying) => parts.push(phase_name(phase).to_owned()),
+        phase @ (Phase::Starting | Phase::Idle | Phase::PuttingBack | Phase::Verifying) => {
+            parts.push(phase_name(phase).to_owned())
+        }
         phase @ Phase::Finishing { .. } => parts.push(finishing(phase)),
         phase @ (Phase::Paused(why) | Phase::Draining(why)) => parts.push(format!("{}: {why}", phase_name(phase))),
     }
@@ -103,6 +105,7 @@ pub(super) fn phase_name(phase: &Phase) -> &'static str {
     match phase {
         Phase::Starting => "starting",
         Phase::Loading => "loading",
+        Phase::Idle => "waiting for the source",
         Phase::Paused(_) => "paused",
         Phase::Draining(_) => "stopping",
         Phase::PuttingBack => "putting settings back",
@@ -171,6 +174,7 @@ mod tests {
     fn loading() -> Progress {
         Progress {
             docs_read: 3_000,
+            memory_bytes: 0,
             docs_settled: 1_500,
             docs_dead_lettered: 0,
             bytes_read: 1 << 20,

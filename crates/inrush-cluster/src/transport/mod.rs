@@ -114,6 +114,11 @@ impl Transport {
         self.pool.healthy()
     }
 
+    /// Whether the pool counts this node as healthy.
+    pub fn is_node_healthy(&self, node: NodeIndex) -> bool {
+        self.pool.is_healthy(node)
+    }
+
     /// Sends a request once, signed now, to the node that the pool chooses, and reports the outcome
     /// to the pool. Dropping the future closes the connection.
     pub async fn request(&self, request: &Request) -> Attempt {

@@ -44,6 +44,10 @@ impl SharedPool {
         PickGuard { pool: self, pick: self.lock().pick_preferring(self.now(), preferred), says: NodeSignal::Unclear }
     }
 
+    pub(crate) fn is_healthy(&self, node: NodeIndex) -> bool {
+        self.lock().is_healthy(node)
+    }
+
     pub(crate) fn healthy(&self) -> usize {
         self.lock().healthy()
     }

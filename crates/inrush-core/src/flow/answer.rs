@@ -90,7 +90,7 @@ impl Flow {
         }
         let heard = tells && self.learn(now, &sample, format, set_apart);
         if self.config.samples {
-            self.commands.push_back(Command::Sample { sample, heard, now });
+            self.commands.push_back(Command::Sample { request, sample, heard, now });
         }
         while let Some(decision) = self.tuner.poll_decision() {
             self.commands.push_back(Command::Note(Note::Plan(decision)));

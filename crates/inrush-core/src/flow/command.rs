@@ -50,6 +50,8 @@ pub enum Command {
     Note(Note),
     /// Record a sample; only with [`super::FlowConfig::samples`].
     Sample {
+        /// The request.
+        request: u64,
         /// The sample.
         sample: Sample,
         /// Whether the tuner received the sample. It does not while body formats are compared, and

@@ -27,6 +27,7 @@ pub struct Job {
 impl Job {
     /// The load that `config` describes. Reads the beginnings of the sources.
     pub fn new(config: &LoadConfig, source: &dyn Source) -> Result<Self, SourceError> {
+        let info = source.describe();
         // The address was checked when the transport was made; one that cannot be read stands for itself.
         let mut cluster: Vec<String> = config
             .to
@@ -45,11 +46,11 @@ impl Job {
             ("version".to_owned(), path(&config.version)),
             ("pipeline".to_owned(), config.pipeline.clone().unwrap_or_default()),
             ("drop".to_owned(), config.drop.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")),
-            ("format and its options".to_owned(), source.reading()),
+            ("format and its options".to_owned(), info.reading),
         ]);
         if config.id_from == Some(IdFrom::Position) {
             // The ids hold the names as they were given.
-            options.insert("sources, as they are written".to_owned(), source.names().join("\n"));
+            options.insert("sources, as they are written".to_owned(), info.names.join("\n"));
         }
         Ok(Job {
             cluster,

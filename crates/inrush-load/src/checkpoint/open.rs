@@ -45,14 +45,15 @@ pub(crate) struct Opened {
 /// something that was changed since. [`LoadError::Busy`] where another process loads the same.
 pub(crate) fn open(config: &LoadConfig, source: &dyn Source) -> Result<Option<Opened>, LoadError> {
     let Some(folder) = &config.state else { return Ok(None) };
-    if source.repeats() != Repeats::Always {
+    let info = source.describe();
+    if info.repeats != Repeats::Always {
         if config.once {
             return Err(refuse(
                 "option `once` needs sources that can be read again and told from others, and stdin, a database or a query without ORDER BY its id is none; load files, or leave option `once` out (with option `id` no document is there twice, however often it is loaded)",
             ));
         }
         if config.resume {
-            return Err(refuse(match source.rows_read() {
+            return Err(refuse(match info.rows {
                 None => {
                     "a source that can be read only once, such as stdin, or whose order is not its own, such as a database, has no checkpoint to resume from; load files, or load again without option `resume` (with option `id` no document is there twice)"
                 }

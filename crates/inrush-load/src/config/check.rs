@@ -5,7 +5,7 @@ use inrush_core::rate::Rate;
 
 use super::{BulkRouting, Durability, IdFrom, LoadConfig, Replies};
 use crate::option_error::OptionError;
-use inrush_sources::{Repeats, Source};
+use inrush_sources::{Repeats, SourceInfo};
 
 /// Options that do not fit together, the first of them with its name.
 fn refuse(option: &'static str, message: impl Into<String>) -> Result<(), OptionError> {
@@ -211,19 +211,19 @@ impl LoadConfig {
     ///
     /// # Errors
     /// As [`LoadConfig::check`].
-    pub(crate) fn check_source(&self, source: &dyn Source) -> Result<(), OptionError> {
-        if self.id_from == Some(IdFrom::Position) && source.repeats() == Repeats::Unordered {
+    pub(crate) fn check_source(&self, source: &SourceInfo) -> Result<(), OptionError> {
+        if self.id_from == Some(IdFrom::Position) && source.repeats == Repeats::Unordered {
             return refuse(
                 "id_from",
                 "option `id_from=position` needs documents that come in the same order each time, which these do not; give option `id_from=content`",
             );
         }
-        if self.id_from == Some(IdFrom::Position) && source.names().iter().any(|name| is_stream(name)) {
+        if self.id_from == Some(IdFrom::Position) && source.names.iter().any(|name| is_stream(name)) {
             tracing::warn!(
                 "option `id_from=position` makes ids of the source's name, and every stream has the same one: another stream replaces the documents of this one; give option `id_from=content`, or load files"
             );
         }
-        if let (Some(from), true) = (self.id_from, source.has_own_numbers()) {
+        if let (Some(from), true) = (self.id_from, source.own_numbers) {
             return refuse(
                 "id_from",
                 format!(
@@ -232,13 +232,13 @@ impl LoadConfig {
                 ),
             );
         }
-        if source.has_ids() && self.replies == Replies::Summary && self.action == Action::Index {
+        if source.has_ids && self.replies == Replies::Summary && self.action == Action::Index {
             return refuse(
                 "replies",
                 "documents with ids can replace others, which option `replies=summary` does not tell; use action create, or replies items",
             );
         }
-        if source.has_versions() && self.action != Action::Index {
+        if source.has_versions && self.action != Action::Index {
             return refuse(
                 "keep_versions",
                 "servers take external versions only with the action index; leave option `keep_versions` or option `action` out",

@@ -19,13 +19,12 @@ use inrush_cluster::transport::{Transport, path_segment};
 use old_writes::Arrived;
 use serde_json::Value;
 pub use swapping::{Noted, Swapping, begin};
-use tokio::sync::watch;
 use waiting::Waiting;
 pub use waiting::is_passing;
 
 use crate::config::{FinishConfig, GuardConfig, OldWrites, WaitFor};
 use crate::event::StopSignal;
-use crate::progress::{Progress, Step};
+use crate::progress::{ShowPhase, Step};
 use crate::report::{FinishReport, OldIndex, OldWritesReport, SettingsRestored, Status, StepReport, SwapReport};
 use crate::settings_guard::{self, RecoverOptions};
 
@@ -71,15 +70,10 @@ pub struct Finishing {
 
 impl Finishing {
     /// Nothing was done yet.
-    pub fn new(
-        transport: Arc<Transport>,
-        progress: watch::Sender<Progress>,
-        config: FinishConfig,
-        swapping: Option<Swapping>,
-    ) -> Self {
+    pub fn new(transport: Arc<Transport>, show: ShowPhase, config: FinishConfig, swapping: Option<Swapping>) -> Self {
         let old = swapping.as_ref().and_then(|swapping| swapping.noted.old.as_ref());
         Finishing {
-            waiting: Waiting { transport, progress, timeout: config.wait_timeout },
+            waiting: Waiting { transport, show, timeout: config.wait_timeout },
             config,
             old: old.map_or(OldIndex::None, |_| OldIndex::Untouched),
             swapped: swapping.as_ref().is_some_and(|swapping| swapping.is_done),

@@ -5,10 +5,8 @@ use std::time::{Duration, Instant};
 
 use inrush_cluster::api::ClusterError;
 use inrush_cluster::transport::Transport;
-use tokio::sync::watch;
 
-use crate::progress::Step;
-use crate::progress::{Phase, Progress};
+use crate::progress::{Phase, ShowPhase, Step};
 
 /// Between two questions at first, and at most.
 const PAUSE_MIN: Duration = Duration::from_millis(50);
@@ -18,7 +16,7 @@ const PAUSE_MAX: Duration = Duration::from_secs(1);
 #[derive(Clone)]
 pub(super) struct Waiting {
     pub(super) transport: Arc<Transport>,
-    pub(super) progress: watch::Sender<Progress>,
+    pub(super) show: ShowPhase,
     pub(super) timeout: Duration,
 }
 
@@ -26,7 +24,7 @@ impl Waiting {
     /// What a step is doing, for whoever watches.
     pub(super) fn show(&self, step: Step, detail: impl Into<String>) {
         let phase = Phase::Finishing { step, detail: detail.into() };
-        self.progress.send_modify(|progress| progress.phase = phase);
+        (self.show)(phase);
     }
 
     /// Asks until the answer is what is waited for.

@@ -101,7 +101,8 @@ impl DryRun {
 /// result.
 pub async fn dry_run(mut config: LoadConfig, source: Box<dyn Source>) -> Result<DryRun, LoadError> {
     config.check().map_err(LoadError::usage)?;
-    config.check_source(source.as_ref()).map_err(LoadError::usage)?;
+    let info = source.describe();
+    config.check_source(&info).map_err(LoadError::usage)?;
     let mut run = DryRun {
         cluster: None,
         index: config.index.as_str().to_owned(),
@@ -122,7 +123,7 @@ pub async fn dry_run(mut config: LoadConfig, source: Box<dyn Source>) -> Result<
     let mut target = Target { may_be_made: true, ..Target::default() };
     if !config.to.is_empty() {
         let transport = connect(&config.to, config.credentials.clone(), &http_options(&config)).await?;
-        let coming = Coming { bytes: source.bytes_total(), read_from: index_uuids(source.as_ref())? };
+        let coming = Coming { bytes: info.bytes_total, read_from: index_uuids(source.as_ref())? };
         target = ask(&transport, &mut config, coming, &mut run).await?;
     }
     // All files are looked at where an index is deleted for them.
@@ -138,18 +139,17 @@ pub async fn dry_run(mut config: LoadConfig, source: Box<dyn Source>) -> Result<
         // That of the index that would be made.
         None => run.create.as_ref().map(Mapping::new),
     };
-    let ids = config.id_from.map(|from| Ids::new(from, source.names()));
+    let ids = config.id_from.map(|from| Ids::new(from, info.names.clone()));
     let reading = tokio::task::spawn_blocking(move || {
         let mut source = source;
         source.keep_texts(&encoder.fields());
         let limits = Limits { docs: DOCS, shown: SHOWN };
-        let looked = look(source.as_mut(), &encoder, ids.as_ref(), mapping.as_ref(), &limits);
-        let warnings = source.warnings().map(|warnings| warnings.list()).unwrap_or_default();
-        (source.names(), looked, warnings)
+        look(source.as_mut(), &encoder, ids.as_ref(), mapping.as_ref(), &limits)
     });
-    let (names, looked, warnings) = reading.await.map_err(|e| LoadError::usage(format!("reading panicked: {e}")))?;
+    let looked = reading.await.map_err(|e| LoadError::usage(format!("reading panicked: {e}")))?;
+    let warnings = info.warnings.map(|warnings| warnings.list()).unwrap_or_default();
     let Looked { docs, complete, shown, failures, failing, schema, bytes, broken } = looked;
-    let advice = schema.advise(&names);
+    let advice = schema.advise(&info.names);
     run.notes = advice
         .notes
         .iter()

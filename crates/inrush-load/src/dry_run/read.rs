@@ -1,9 +1,11 @@
 //! The first documents of a source, as they would be sent, and what is wrong with them.
 
+use std::time::{Duration, Instant};
+
 use inrush_core::encode::Encoder;
 use inrush_core::mapping::{RowPosition, Schema};
 use inrush_core::{DocBlock, SourceId};
-use inrush_sources::{CHUNK_BYTES, Source, SourceError};
+use inrush_sources::{CHUNK_BYTES, IDLE_MIN, Source, SourceError, Step};
 
 use super::fit::Mapping;
 use super::{Failure, Shown};
@@ -12,6 +14,8 @@ use crate::reader::Sequencer;
 
 /// Bytes of documents that are looked at.
 const BYTES_MAX: usize = 64 << 20;
+/// How long the next documents of a source that never ends are waited for.
+const IDLE_MAX: Duration = Duration::from_secs(5);
 /// So many failures are shown.
 const FAILURES_MAX: usize = 10;
 /// Characters of a document that are shown.
@@ -41,6 +45,20 @@ pub(super) struct Looked {
     pub(super) broken: Option<SourceError>,
 }
 
+/// The next piece. Of a source that never ends what comes within [`IDLE_MAX`].
+fn next(source: &mut dyn Source, is_endless: bool) -> Result<Step, SourceError> {
+    if !is_endless {
+        return Ok(source.next_chunk(CHUNK_BYTES)?.map_or(Step::End, Step::Chunk));
+    }
+    let asked = Instant::now();
+    loop {
+        match source.next(CHUNK_BYTES)? {
+            Step::Idle if asked.elapsed() < IDLE_MAX => std::thread::sleep(IDLE_MIN),
+            step => return Ok(step),
+        }
+    }
+}
+
 /// Reads in the calling thread.
 pub(super) fn look(
     source: &mut dyn Source,
@@ -49,14 +67,16 @@ pub(super) fn look(
     mapping: Option<&Mapping>,
     limits: &Limits,
 ) -> Looked {
-    let names = source.names();
+    let info = source.describe();
+    let names = info.names;
     let mut looked = Looked::default();
     let mut order = Sequencer::default();
     let mut bytes = 0;
     while looked.docs < limits.docs && bytes < BYTES_MAX {
-        let block = match source.next_chunk(CHUNK_BYTES) {
-            Ok(Some(chunk)) => chunk.into_block(),
-            Ok(None) => {
+        let block = match next(source, info.is_endless) {
+            Ok(Step::Chunk(chunk)) => chunk.into_block(),
+            Ok(Step::Idle) => break,
+            Ok(Step::End) => {
                 looked.complete = true;
                 break;
             }

@@ -10,13 +10,13 @@ use inrush_core::Stop;
 use inrush_core::encode::Dropped;
 use inrush_core::report::{Counts, IndexCounts, Tally};
 use inrush_sources::Warnings;
-use tokio::sync::watch;
 
 use super::group::{Left, Together};
 use super::prepare::Prepared;
 use crate::count_check::{self, Expectation, Fixed, Share};
 use crate::cutover::{Finishing, GoOn};
-use crate::progress::{Phase, Progress};
+use crate::observe::{LoadingTime, Observers};
+use crate::progress::Phase;
 use crate::report::{
     IndexSizes, PlanReport, Report, SettingsReport, SettingsRestored, SourceReport, Status, ThisRun, Verified,
     VerifiedState,
@@ -54,11 +54,15 @@ pub(super) struct End {
     pub(super) tolerate: Option<Tolerance>,
     /// That nothing was read is as it should be.
     pub(super) allow_empty: bool,
+    /// The source ends only when it is told to.
+    pub(super) is_endless: bool,
     /// The load is to be made once.
     pub(super) once: bool,
     /// How long an interrupted load may take to verify.
     pub(super) drain_max: Duration,
-    pub(super) progress: watch::Sender<Progress>,
+    pub(super) observers: Observers,
+    /// The loading time.
+    pub(super) loading: LoadingTime,
     pub(super) settings: SettingsReport,
     /// What other loads of the same job did.
     pub(super) others: Tally,
@@ -75,9 +79,8 @@ impl End {
             checkpointer,
             checkpoint_failure,
             source_changed,
-            first_block,
-            ended,
             pauses,
+            source_not_told,
             sizes_before,
             mut events,
         } = finished;
@@ -126,7 +129,7 @@ impl End {
             None
         };
         let verified = if self.verify {
-            self.progress.send_modify(|p| p.phase = Phase::Verifying);
+            self.observers.phase(&Phase::Verifying);
             let drain_max = self.drain_max;
             let verification = self.verify(&tally, &counts_before, resumed, unproven);
             if status == Status::Interrupted {
@@ -171,12 +174,10 @@ impl End {
         let this_run = flow.counts_of_this_run();
         let seconds_before = checkpointer.as_ref().map_or(0.0, |c| c.seconds_before());
         let checkpoint = checkpointer.as_ref().filter(|_| resumable).map(|checkpointer| checkpointer.path());
-        let paused = Duration::try_from_secs_f64(pauses.iter().map(|pause| pause.seconds).sum()).unwrap_or_default();
-        let first = first_block.unwrap_or(if self.others.counts.docs_read > 0 { self.started } else { ended });
-        let loading = ended.duration_since(first).saturating_sub(paused);
-        let loading = loading.max(Duration::from_millis(1));
+        let loading = self.loading();
         let mut warnings = self.prepared.preflight.warnings;
         warnings.extend(checkpoint_failure.filter(|_| failed));
+        warnings.extend(source_not_told);
         if settled && tally.counts.docs_read == 0 && !self.allow_empty {
             warnings.push(NOTHING_READ.to_owned());
         }
@@ -219,6 +220,7 @@ impl End {
             settings: self.settings,
             sizes,
             pauses,
+            source_idle_seconds: self.loading.idle().as_secs_f64(),
             finish,
             swap,
             errors: tally.errors(),
@@ -232,8 +234,20 @@ impl End {
         if let (Some(checkpointer), false) = (checkpointer, unfinished) {
             checkpointer.end(&report).await;
         }
-        self.progress.send_modify(|p| p.phase = Phase::Done);
+        self.observers.ended(&report);
+        self.observers.phase(&Phase::Done);
         report
+    }
+
+    /// The time that rates are computed with.
+    fn loading(&self) -> Duration {
+        // Other loads of the job read all documents: from the start of this one.
+        let loading = match (self.loading.first(), self.loading.drained()) {
+            (None, Some(drained)) if self.others.counts.docs_read > 0 => drained,
+            _ => self.loading.loading(),
+        };
+        let left_out = if self.is_endless { self.loading.idle() } else { Duration::ZERO };
+        loading.saturating_sub(left_out).max(Duration::from_millis(1))
     }
 
     /// How large the indices are now, beside what they were. A cluster that does not answer is not waited for.

@@ -20,10 +20,9 @@ use inrush_core::encode::Encoder;
 use inrush_core::flow::Pairing;
 use inrush_core::report::Tally;
 use inrush_core::retry::RetryPolicy;
-use inrush_core::trace::Header;
 use inrush_core::{Action, Encoding, Flow, FlowConfig, Stop, Time};
-use inrush_sources::Source;
 use inrush_sources::push::{self, PushOptions};
+use inrush_sources::{Source, SourceInfo};
 use prepare::{Coming, prepare};
 pub(crate) use prepare::{index_uuids, needs, reads_itself};
 pub use running::{Others, PauseHandle, PushLoad, RunningLoad, StopHandle};
@@ -34,9 +33,12 @@ use crate::config::{Durability, LoadConfig, Replies};
 use crate::cutover::{self, Finishing};
 use crate::dead_letter::{self, DeadLetterWriter};
 use crate::error::LoadError;
+use crate::feedback::ToSource;
 use crate::ids::Ids;
+use crate::notify::Notifier;
+use crate::observe::{self, LoadEvent, LoadingTime, Log, Observer, ObserverSet, Observers};
 use crate::outcomes::{self, FailureSender, Failures, SettlementSender, Settlements};
-use crate::progress::{Phase, Progress};
+use crate::progress::{Phase, Progress, ProgressSender, ShowPhase};
 use crate::reader::{self, Encode, Gate};
 use crate::report::{Report, SettingsReport, SettingsRestored};
 use crate::run::Run;
@@ -52,6 +54,7 @@ pub struct Loader {
     config: LoadConfig,
     /// [`Loader::check_recreate`] has begun to read the source.
     has_begun: bool,
+    observers: ObserverSet,
     failures: Option<FailureSender>,
     settlements: Option<SettlementSender>,
 }
@@ -63,7 +66,21 @@ impl Loader {
     /// [`LoadError::Usage`] for options that do not fit together.
     pub fn new(config: LoadConfig) -> Result<Self, LoadError> {
         config.check().map_err(LoadError::usage)?;
-        Ok(Loader { config, has_begun: false, failures: None, settlements: None })
+        Ok(Loader { config, has_begun: false, observers: ObserverSet::default(), failures: None, settlements: None })
+    }
+
+    /// Tells the events of the load to this observer. Can be called several times.
+    #[must_use]
+    pub fn observe(mut self, observer: impl Observer + 'static) -> Self {
+        self.observers.add(observer);
+        self
+    }
+
+    /// Adds these observers.
+    #[must_use]
+    pub fn with_observers(mut self, observers: ObserverSet) -> Self {
+        self.observers.0.extend(observers.0);
+        self
     }
 
     /// The dead letters of the load, as they come. A second call ends the receiver of the first one.
@@ -115,21 +132,23 @@ impl Loader {
     /// `opened`: the state of the job, as long as it has not begun.
     async fn begin(self, mut source: Box<dyn Source>, opened: &mut Option<Opened>) -> Result<RunningLoad, LoadError> {
         let started = Instant::now();
-        let names = source.names();
+        let info = source.describe();
+        let names = info.names.clone();
         let run_id = run_id();
-        let Loader { mut config, has_begun, failures, settlements } = self;
-        config.check_source(source.as_ref()).map_err(LoadError::usage)?;
+        let Loader { mut config, has_begun, observers: given, failures, settlements } = self;
+        config.check_source(&info).map_err(LoadError::usage)?;
         *opened = checkpoint::open(&config, source.as_ref())?;
         let transport = connect(&config.to, config.credentials.clone(), &http_options(&config)).await?;
         if let Some(opened) = opened.as_mut()
-            && let Some(report) = opened.stand(&config, source.has_ids(), &run_id, &transport).await?
+            && let Some(report) = opened.stand(&config, info.has_ids, &run_id, &transport).await?
         {
+            Observers::new(started, given.0, vec![Arc::new(Mutex::new(Log))]).ended(&report);
             return Ok(RunningLoad::over(report));
         }
         let earlier = opened.as_ref().and_then(|opened| opened.saved.clone());
         if let Some(earlier) = &earlier {
             let partitions = earlier.progress.partitions.iter();
-            source.go_on(&partitions.map(|p| (p.partition(), p.settled_up_to())).collect());
+            source.resume(&partitions.map(|p| (p.partition(), p.settled_up_to())).collect());
             // It was done by the run that was cut off.
             config.create.recreate = false;
         }
@@ -147,9 +166,9 @@ impl Loader {
         let mut dead_letters = dead_letters.sent_with(dead_letter::sent_with(&config));
         let swapping =
             cutover::begin(&transport, &mut config, earlier.as_ref().and_then(|earlier| earlier.swap.clone())).await?;
-        let with_ids = config.id.is_some() || config.id_from.is_some() || source.has_ids();
+        let with_ids = config.id.is_some() || config.id_from.is_some() || info.has_ids;
         let coming = Coming {
-            bytes: source.bytes_total(),
+            bytes: info.bytes_total,
             with_ids,
             read_from: index_uuids(source.as_ref())?,
             earlier: earlier.as_ref().map(|earlier| Earlier { docs_before: earlier.before }),
@@ -173,7 +192,7 @@ impl Loader {
             FlowConfig {
                 memory: config.buffered_bytes_max(),
                 rate: config.limits.max_rate,
-                samples: config.trace.is_some(),
+                samples: config.trace.is_some() || !given.0.is_empty(),
                 settlements: settlements.is_some(),
                 linger: config.limits.linger,
                 retry: RetryPolicy {
@@ -185,7 +204,7 @@ impl Loader {
                 pause_max: config.limits.pause_max,
                 drain_max: config.limits.drain_max,
                 on_conflict: config.on_conflict,
-                versioned: config.version.is_some() || source.has_versions(),
+                versioned: config.version.is_some() || info.has_versions,
                 incremental_bulk: prepared.preflight.info.incremental_bulk(),
                 summary_replies: config.replies == Replies::Summary,
                 pairing: match prepared.preflight.pipelines {
@@ -205,8 +224,15 @@ impl Loader {
             flow.wait_for_flushes(life.clone());
         }
         let bounds = config.sending_limits().bounds(prepared.preflight.body_bytes_max);
-        let trace =
-            trace.map(|trace| trace.begin(&Header::new(config.limits.controller(), bounds, flow.steady_plan())));
+        let start = observe::LoadStart {
+            run_id: run_id.clone(),
+            nodes: transport.nodes().iter().map(ToString::to_string).collect(),
+            sources: names.clone(),
+            bytes_total: info.bytes_total,
+            controller: config.limits.controller(),
+            bounds,
+            plan: flow.steady_plan(),
+        };
         let (sender, events) = mpsc::unbounded_channel();
         let mut checkpointer = None;
         if opened.is_some() {
@@ -237,9 +263,20 @@ impl Loader {
         };
         let ids = config.id_from.map(|from| Ids::new(from, names.clone()));
         let (progress, watched) = watch::channel(Progress::default());
+        let loading = LoadingTime::default();
+        let mut all = given.0;
+        if let Some(trace) = trace {
+            all.push(Arc::new(Mutex::new(trace)));
+        }
+        let others: Vec<observe::Shared> = vec![
+            Arc::new(Mutex::new(ProgressSender(progress))),
+            Arc::new(Mutex::new(loading.clone())),
+            Arc::new(Mutex::new(Log)),
+        ];
+        let observers = Observers::new(started, all, others);
         let gate = Arc::new(Gate::default());
-        let bytes_total = source.bytes_total();
-        let (warnings, rows) = (source.warnings(), source.rows_read());
+        let to_source = source.feedback().map(|feedback| ToSource::new(feedback, &info, sender.clone()));
+        let SourceInfo { bytes_total, warnings, rows, is_endless, .. } = info;
         let chunk_bytes = config.limits.chunk_bytes();
         let workers = config.limits.workers;
         let smile = Arc::new(AtomicBool::new(flow.encoding() == Encoding::Smile));
@@ -261,15 +298,12 @@ impl Loader {
             smile,
             events,
             sender: sender.clone(),
-            progress: progress.clone(),
+            notifier: Notifier::new(observers.clone(), bytes_total, rows, transport.nodes().len()),
             dead_letters,
             settlements,
-            bytes_total,
-            rows,
             started,
             create: Arc::new(config.create.clone()),
             request_timeout: config.limits.request_timeout,
-            trace,
             fixed_index: config.index.fixed().map(str::to_owned),
             count_before: config.verify,
             checkpointer,
@@ -279,10 +313,14 @@ impl Loader {
             uuids: prepared.uuids.clone(),
             health_every: config.limits.health_every,
             sizes_before,
+            to_source,
         };
         let (verify, drain_max) = (config.verify, config.limits.drain_max);
-        let (tolerate, allow_empty, once) = (config.tolerate, config.allow_empty, config.once);
-        let mut finishing = Finishing::new(Arc::clone(&transport), progress.clone(), config.finish, swapping);
+        let (tolerate, allow_empty, once) = (config.tolerate, config.allow_empty || is_endless, config.once);
+        let shown = observers.clone();
+        let show: ShowPhase = Arc::new(move |phase| shown.phase(&phase));
+        let mut finishing = Finishing::new(Arc::clone(&transport), show, config.finish, swapping);
+        observers.tell(started.elapsed(), LoadEvent::Started(&start));
         let others = Arc::new(Mutex::new(Tally::default()));
         let absorbed = Arc::clone(&others);
         let task = tokio::spawn(async move {
@@ -306,7 +344,7 @@ impl Loader {
             }
             let settings = match guard {
                 Some(guard) => {
-                    progress.send_modify(|p| p.phase = Phase::PuttingBack);
+                    observers.phase(&Phase::PuttingBack);
                     guard.release().await
                 }
                 None => SettingsReport::new(SettingsRestored::Unchanged, "left as they are".to_owned()),
@@ -322,9 +360,11 @@ impl Loader {
                 verify,
                 tolerate,
                 allow_empty,
+                is_endless,
                 once,
                 drain_max,
-                progress,
+                observers,
+                loading,
                 settings,
                 others,
                 dropped,

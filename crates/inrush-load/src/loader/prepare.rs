@@ -37,7 +37,7 @@ pub(super) struct Coming<'a> {
 /// The UUIDs of the indices that are read; none where the source is something else.
 pub(crate) fn index_uuids(source: &dyn Source) -> Result<Vec<String>, LoadError> {
     // Fingerprints of files cost reading them.
-    if !source.has_own_numbers() {
+    if !source.describe().own_numbers {
         return Ok(Vec::new());
     }
     Ok(source.fingerprints()?.into_iter().filter_map(|fingerprint| fingerprint.index_uuid).collect())

@@ -27,7 +27,7 @@ impl Loader {
         let Some(name) = config.index.fixed().filter(|_| config.create.recreate) else { return Ok((self, source)) };
         let source = begin_reading(source, config).await?;
         let transport = connect(&config.to, config.credentials.clone(), &http_options(config)).await?;
-        let found = preflight(&transport, &needs(config, source.bytes_total())).await?;
+        let found = preflight(&transport, &needs(config, source.describe().bytes_total)).await?;
         reads_itself(found.target.as_ref(), &index_uuids(source.as_ref())?)?;
         if let Some(target) = found.target.filter(|target| !matches!(target.kind, TargetKind::Missing { .. })) {
             nobody_writes(&transport, config, &target).await?;
@@ -37,7 +37,8 @@ impl Loader {
     }
 }
 
-/// Reads the source up to its first document. One that a program feeds has none yet.
+/// Reads the source up to its first document. One that a program feeds has none yet, and one that
+/// never ends may have none for long.
 ///
 /// # Errors
 /// A source that cannot be read, or has no document.
@@ -45,7 +46,8 @@ pub(super) async fn begin_reading(
     mut source: Box<dyn Source>,
     config: &LoadConfig,
 ) -> Result<Box<dyn Source>, LoadError> {
-    if source.is_fed() {
+    let info = source.describe();
+    if info.is_fed || info.is_endless {
         return Ok(source);
     }
     source.keep_texts(&config.operations(config.action).fields());

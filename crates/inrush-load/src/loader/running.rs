@@ -53,8 +53,9 @@ impl RunningLoad {
         PauseHandle { events: self.stop.events.clone() }
     }
 
-    /// What counts what other loads of the same job did: its sums are part of this one's report and verification. For a job that is spread
-    /// over several processes, one of which looks after the index.
+    /// What counts what other loads of the same job did: its sums are part of this one's report and
+    /// verification. For a job that is spread over several processes, one of which looks after the
+    /// index.
     pub fn others(&self) -> Others {
         Others { tally: Arc::clone(&self.others) }
     }
@@ -68,7 +69,8 @@ impl RunningLoad {
             Ok(report) => report,
             Err(e) => match e.try_into_panic() {
                 Ok(panic) => std::panic::resume_unwind(panic),
-                // The task is never cancelled by us, only with the whole runtime, and then nobody waits here.
+                // The task is never cancelled by us, only with the whole runtime, and then nobody
+                // waits here.
                 Err(cancelled) => panic!("the runtime was shut down under a load: {cancelled}"),
             },
         }
@@ -82,14 +84,16 @@ pub struct Others {
 }
 
 impl Others {
-    /// Takes in the numbers of a load's report. They count if they come before this load's own documents are at their end.
+    /// Takes in the numbers of a load's report. They count if they come before this load's own
+    /// documents are at their end.
     pub fn absorb(&self, counts: &Counts, indices: &BTreeMap<String, IndexCounts>, errors: &[ErrorCount]) {
         let mut tally = self.tally.lock().unwrap_or_else(PoisonError::into_inner);
         tally.absorb(counts, indices, errors);
     }
 }
 
-/// Ends a load early: nothing more is read, what is under way is waited for, the report says how far it came.
+/// Ends a load early: nothing more is read, what is under way is waited for, the report says how
+/// far it came.
 #[derive(Clone, Debug)]
 pub struct StopHandle {
     events: mpsc::UnboundedSender<Event>,
@@ -101,10 +105,20 @@ impl StopHandle {
         // A load that has ended needs no stop.
         let _ = self.events.send(Event::Stop);
     }
+
+    /// Ends the source in order: it hands over what it has fetched, and the load ends when that is
+    /// in, as it does at the end of a file. Where the source cannot be told to end
+    /// ([`inrush_sources::Source::feedback`]), this is [`StopHandle::stop`]. Further calls do
+    /// nothing.
+    pub fn end_source(&self) {
+        // A load that has ended has no source any more.
+        let _ = self.events.send(Event::EndSource);
+    }
 }
 
-/// Pauses a load by hand. Meanwhile nothing new is sent; what is under way ends, checkpoints and the lease of the settings go on, a
-/// stop still ends the load. It lasts until somebody ends it, and spends no retries.
+/// Pauses a load by hand. Meanwhile nothing new is sent; what is under way ends, checkpoints and
+/// the lease of the settings go on, a stop still ends the load. It lasts until somebody ends it,
+/// and spends no retries.
 #[derive(Clone, Debug)]
 pub struct PauseHandle {
     events: mpsc::UnboundedSender<Event>,
@@ -171,7 +185,8 @@ impl PushLoad {
         self.load.pause_handle()
     }
 
-    /// Sends what is left and waits for the end. Every clone of the sender has to be gone, or this waits for it.
+    /// Sends what is left and waits for the end. Every clone of the sender has to be gone, or this
+    /// waits for it.
     pub async fn finish(self) -> Report {
         drop(self.sender);
         self.load.finish().await

@@ -11,7 +11,7 @@ impl Report {
     /// | of the result | of the parts |
     /// |---|---|
     /// | counts, `indices`, `errors`, `docs_per_second` | sums |
-    /// | `seconds` | the longest |
+    /// | `seconds`, `source_idle_seconds` | the longest |
     /// | `status` | the worst |
     /// | `failure` | the first |
     /// | `verified`, `settings` | the first one that failed, or that of the first part |
@@ -46,6 +46,7 @@ impl Report {
         }
         self.failure = self.failure.take().or(part.failure);
         self.seconds = self.seconds.max(part.seconds);
+        self.source_idle_seconds = self.source_idle_seconds.max(part.source_idle_seconds);
         self.docs_per_second += part.docs_per_second;
         if self.verified.state != VerifiedState::No && part.verified.state == VerifiedState::No {
             self.verified = part.verified;
@@ -115,6 +116,7 @@ mod tests {
             settings: SettingsReport::new(SettingsRestored::Unchanged, String::new()),
             sizes: BTreeMap::new(),
             pauses: Vec::new(),
+            source_idle_seconds: 0.0,
             finish: FinishReport::default(),
             swap: None,
             ended_before: None,

@@ -9,6 +9,7 @@ mod address;
 mod columns;
 #[cfg(feature = "databases")]
 mod copy;
+mod kind;
 #[cfg(feature = "databases")]
 mod mysql;
 #[cfg(feature = "databases")]
@@ -30,6 +31,7 @@ pub use address::DatabaseAddress;
 use inrush_cluster::transport::Secret;
 #[cfg(feature = "databases")]
 use inrush_formats::Warnings;
+pub(crate) use kind::DatabaseKind;
 #[cfg(feature = "databases")]
 pub use reading::Database;
 

@@ -12,7 +12,7 @@ use super::{DatabaseOptions, mysql, postgres, sqlite};
 use crate::ahead::{Gone, Next, Receiver, Sender, queue};
 use crate::network::Network;
 use crate::repeat::{Fingerprint, Repeats};
-use crate::{Chunk, Decode, RawChunk, Source, SourceError};
+use crate::{Chunk, Decode, IDLE_AFTER, RawChunk, Source, SourceError, SourceInfo, Step};
 
 /// How much is read ahead, bytes.
 const AHEAD_BYTES: usize = 16 << 20;
@@ -126,49 +126,38 @@ impl Database {
 }
 
 impl Source for Database {
-    fn next_chunk(&mut self, _: usize) -> Result<Option<Chunk>, SourceError> {
+    fn describe(&self) -> SourceInfo {
+        let mut info = SourceInfo::new([self.name.clone()]);
+        info.repeats = self.repeats;
+        info.reading.clone_from(&self.reading);
+        info.warnings = Some(self.warnings.clone());
+        info
+    }
+
+    fn next(&mut self, _: usize) -> Result<Step, SourceError> {
         while !self.ended && self.readers > 0 {
             let origin = Origin { first_byte: self.byte, ..Origin::default() };
-            match self.incoming.next(None) {
+            match self.incoming.next(Some(IDLE_AFTER)) {
                 Next::Item(Ok(Rows::Lines(data, decoder))) => {
                     let bytes_read = data.len() as u64;
                     self.byte += bytes_read;
-                    return Ok(Some(Chunk::Raw(RawChunk { origin, data, bytes_read, decoder })));
+                    return Ok(Step::Chunk(Chunk::Raw(RawChunk { origin, data, bytes_read, decoder })));
                 }
                 Next::Item(Ok(Rows::Documents(block))) => {
                     self.byte += block.bytes_read;
-                    return Ok(Some(Chunk::Docs(DocBlock { origin, ..block })));
+                    return Ok(Step::Chunk(Chunk::Docs(DocBlock { origin, ..block })));
                 }
                 Next::Item(Ok(Rows::Done)) => self.readers -= 1,
                 Next::Item(Err(message)) => return Err(self.fail(message)),
-                Next::Silence | Next::End => return Err(self.fail("reading panicked".to_owned())),
+                Next::Silence => return Ok(Step::Idle),
+                Next::End => return Err(self.fail("reading panicked".to_owned())),
             }
         }
-        Ok(None)
-    }
-
-    fn names(&self) -> Vec<String> {
-        vec![self.name.clone()]
-    }
-
-    fn bytes_total(&self) -> Option<u64> {
-        None
-    }
-
-    fn repeats(&self) -> Repeats {
-        self.repeats
+        Ok(Step::End)
     }
 
     fn fingerprints(&self) -> Result<Vec<Fingerprint>, SourceError> {
         Ok(self.fingerprints.clone())
-    }
-
-    fn reading(&self) -> String {
-        self.reading.clone()
-    }
-
-    fn warnings(&self) -> Option<Warnings> {
-        Some(self.warnings.clone())
     }
 }
 

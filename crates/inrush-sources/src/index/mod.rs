@@ -5,6 +5,7 @@
 //! number. Documents are read in a point in time of each shard where the server has them; one that is lost is opened anew.
 
 mod address;
+mod kind;
 mod lookup;
 mod pace;
 mod page;
@@ -15,6 +16,7 @@ mod snapshot;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
 pub use address::IndexAddress;
@@ -24,6 +26,8 @@ use inrush_cluster::api::{ClusterError, ClusterInfo, Product, Version, product, 
 use inrush_cluster::transport::{Credentials, HttpOptions, TlsOptions, Transport, path_segment};
 use inrush_core::SourceId;
 use inrush_core::ledger::Partition;
+pub(crate) use kind::IndexKind;
+pub use kind::IndexModels;
 use lookup::Found;
 use pace::Pace;
 use page::Ask;
@@ -32,9 +36,9 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tokio::runtime::Handle;
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::Semaphore;
 
-use super::{Chunk, Fingerprint, Repeats, Source, SourceError, Warnings};
+use super::{Chunk, Fingerprint, IDLE_AFTER, Repeats, Source, SourceError, SourceInfo, Step, Warnings};
 
 /// Pages that are in memory at once.
 const PAGES: usize = 8;
@@ -115,7 +119,7 @@ pub struct IndexSource {
     runtime: Handle,
     /// What will read, until the first chunk is asked for.
     prepared: Option<(Reading, Vec<Shard>)>,
-    messages: mpsc::UnboundedReceiver<Message>,
+    messages: mpsc::Receiver<Message>,
     pages: Arc<Semaphore>,
     ended: bool,
     docs: u64,
@@ -157,7 +161,7 @@ impl IndexSource {
             tracing::debug!("{error}");
         }
         let sample = sample(&transport, &expression, &ask).await?;
-        let (sender, messages) = mpsc::unbounded_channel();
+        let (sender, messages) = mpsc::channel();
         let pages = Arc::new(Semaphore::new(PAGES));
         let page_bytes = (options.memory / PAGES).clamp(1, PAGE_BYTES_MAX);
         let reading = Reading {
@@ -203,6 +207,11 @@ impl IndexSource {
         &self.info
     }
 
+    /// The URL of each index.
+    fn names(&self) -> Vec<String> {
+        self.indices.iter().map(|index| format!("{}/{}", self.options.address.node, index.name)).collect()
+    }
+
     /// How many documents there were when it was opened.
     pub fn docs(&self) -> u64 {
         self.docs
@@ -220,70 +229,51 @@ impl IndexSource {
 }
 
 impl Source for IndexSource {
-    fn next_chunk(&mut self, _: usize) -> Result<Option<Chunk>, SourceError> {
+    fn describe(&self) -> SourceInfo {
+        let IndexOptions { query, keep_ids, keep_routing, keep_versions, .. } = &self.options;
+        let query = query.as_ref().map(Value::to_string).unwrap_or_default();
+        let mut info = SourceInfo::new(self.names());
+        // An estimate, from the first documents.
+        info.bytes_total = Some(self.bytes_total);
+        info.repeats = Repeats::Always;
+        info.reading = format!("query {query}, ids {keep_ids}, routing {keep_routing}, versions {keep_versions}");
+        info.has_ids = *keep_ids;
+        info.has_versions = *keep_versions;
+        info.own_numbers = true;
+        info.warnings = Some(self.warnings.clone());
+        info
+    }
+
+    fn next(&mut self, _: usize) -> Result<Step, SourceError> {
         if let Some((reading, shards)) = self.prepared.take() {
             self.runtime.spawn(Arc::new(reading).run(shards));
         }
-        match self.messages.blocking_recv() {
+        match self.messages.recv_timeout(IDLE_AFTER) {
             // The permit goes back: what becomes of the documents from here on counts against the load's own memory.
-            Some(Message::Block(block, _permit)) => Ok(Some(Chunk::Docs(block))),
-            Some(Message::End(result)) => {
+            Ok(Message::Block(block, _permit)) => Ok(Step::Chunk(Chunk::Docs(block))),
+            Ok(Message::End(result)) => {
                 self.ended = true;
-                result.map(|()| None)
+                result.map(|()| Step::End)
             }
-            None if self.ended => Ok(None),
-            None => {
+            Err(RecvTimeoutError::Timeout) => Ok(Step::Idle),
+            Err(RecvTimeoutError::Disconnected) if self.ended => Ok(Step::End),
+            Err(RecvTimeoutError::Disconnected) => {
                 let name = &*self.options.address.expression;
                 Err(SourceError::new(name, "a reader stopped in the middle; please report this"))
             }
         }
     }
 
-    fn names(&self) -> Vec<String> {
-        self.indices.iter().map(|index| format!("{}/{}", self.options.address.node, index.name)).collect()
-    }
-
-    /// An estimate, from the first documents.
-    fn bytes_total(&self) -> Option<u64> {
-        Some(self.bytes_total)
-    }
-
-    fn repeats(&self) -> Repeats {
-        Repeats::Always
-    }
-
-    fn fingerprints(&self) -> Result<Vec<Fingerprint>, SourceError> {
-        let of = |(name, index): (String, &Found)| Fingerprint::of_index(&name, &index.uuid);
-        Ok(self.names().into_iter().zip(&self.indices).map(of).collect())
-    }
-
-    fn reading(&self) -> String {
-        let IndexOptions { query, keep_ids, keep_routing, keep_versions, .. } = &self.options;
-        let query = query.as_ref().map(Value::to_string).unwrap_or_default();
-        format!("query {query}, ids {keep_ids}, routing {keep_routing}, versions {keep_versions}")
-    }
-
-    fn has_ids(&self) -> bool {
-        self.options.keep_ids
-    }
-
-    fn has_versions(&self) -> bool {
-        self.options.keep_versions
-    }
-
-    fn has_own_numbers(&self) -> bool {
-        true
-    }
-
-    fn go_on(&mut self, settled: &BTreeMap<Partition, u64>) {
+    fn resume(&mut self, settled: &BTreeMap<Partition, u64>) {
         let Some((_, shards)) = &mut self.prepared else { return };
         for shard in shards {
             shard.next = settled.get(&(shard.source, shard.number)).copied().unwrap_or(0);
         }
     }
 
-    fn warnings(&self) -> Option<Warnings> {
-        Some(self.warnings.clone())
+    fn fingerprints(&self) -> Result<Vec<Fingerprint>, SourceError> {
+        let of = |(name, index): (String, &Found)| Fingerprint::of_index(&name, &index.uuid);
+        Ok(self.names().into_iter().zip(&self.indices).map(of).collect())
     }
 }
 

@@ -1,7 +1,7 @@
 //! Reads shards side by side, in passes.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use http::Method;
@@ -9,7 +9,7 @@ use inrush_cluster::api::{ClusterError, ClusterInfo, Product, changes, index, st
 use inrush_cluster::transport::{HttpErrorKind, Transport, path_segment};
 use inrush_core::{DocBlock, SourceId};
 use serde_json::{Value, json};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 
 use super::super::{SourceError, Warnings};
@@ -76,7 +76,7 @@ pub(super) struct Reading {
     pub(super) warnings: Warnings,
     /// A permit a page.
     pub(super) pages: Arc<Semaphore>,
-    pub(super) messages: mpsc::UnboundedSender<Message>,
+    pub(super) messages: mpsc::Sender<Message>,
 }
 
 /// Nobody takes what is read any more.

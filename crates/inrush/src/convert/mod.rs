@@ -93,6 +93,10 @@ pub fn convert(
     target: &Target,
     out: impl Write + Send,
 ) -> Result<Converted, ConvertError> {
+    let info = source.describe();
+    if info.is_endless {
+        return Err(ConvertError::Impossible(format!("{} never ends, and a file has an end", info.title())));
+    }
     let mut out = Counted { out, bytes: 0 };
     let mut converted = match target {
         Target::Ndjson => documents::ndjson(source, &mut out)?,
@@ -124,7 +128,7 @@ fn for_each_block(
     source: &mut dyn Source,
     mut each: impl FnMut(DocBlock, &Rows<'_>) -> Result<(), ConvertError>,
 ) -> Result<Converted, ConvertError> {
-    let names = source.names();
+    let names = source.describe().names;
     let mut lines: HashMap<(SourceId, u32), u64> = HashMap::new();
     let mut converted = Converted::default();
     while let Some(chunk) = source.next_chunk(CHUNK_BYTES)? {

@@ -5,6 +5,7 @@ use crate::options::{Environment, LoadOptions, LoadPlan, OptionError};
 use crate::transport::{Credentials, TlsOptions};
 use inrush_load::LoadError;
 use inrush_load::Report;
+use inrush_load::observe::{Observer, ObserverSet};
 
 /// Sets the options of a load. There is one setter for each option of the command line. A setter takes
 /// the value, or the text that the command line accepts. Setters of lists can be called several times.
@@ -38,6 +39,7 @@ pub struct LoaderBuilder {
     pub(crate) options: LoadOptions,
     credentials: Option<Credentials>,
     tls: Option<TlsOptions>,
+    observers: ObserverSet,
     /// The first value that could not be parsed.
     problem: Option<OptionError>,
 }
@@ -61,6 +63,14 @@ impl LoaderBuilder {
     #[must_use]
     pub fn tls(mut self, tls: TlsOptions) -> Self {
         self.tls = Some(tls);
+        self
+    }
+
+    /// Tells the events of the load to this observer. Can be called several times. For a load that
+    /// begins with [`LoaderBuilder::plan`], call [`Loader::observe`] on the plan's loader.
+    #[must_use]
+    pub fn observe(mut self, observer: impl Observer + 'static) -> Self {
+        self.observers.add(observer);
         self
     }
 
@@ -88,12 +98,13 @@ impl LoaderBuilder {
     /// sources.
     pub fn build(self) -> Result<Loader, LoadError> {
         let (credentials, tls) = (self.credentials.clone(), self.tls.clone());
+        let observers = self.observers.clone();
         let options = self.options()?;
         options.check_fed()?;
         let mut config = options.config(&Environment::empty())?;
         config.credentials = credentials.unwrap_or(config.credentials);
         config.tls = tls.unwrap_or(config.tls);
-        Loader::new(config)
+        Ok(Loader::new(config)?.with_observers(observers))
     }
 
     /// The plan of a load of the sources that the options name; see [`LoadOptions::resolve`].
@@ -114,6 +125,8 @@ impl LoaderBuilder {
     /// [`LoadError`] if the load cannot begin, or needs a confirmation with the option `yes`. The
     /// report has all later errors.
     pub async fn run(self) -> Result<Report, LoadError> {
-        Ok(self.plan(&Environment::of_process()).await?.start().await?.finish().await)
+        let observers = self.observers.clone();
+        let (loader, source) = self.plan(&Environment::of_process()).await?.loader().await?;
+        Ok(loader.with_observers(observers).start(source).await?.finish().await)
     }
 }

@@ -1,6 +1,7 @@
 //! The start of a load in a program.
 
 use inrush_load::config::LoadConfig;
+use inrush_load::observe::{Observer, ObserverSet};
 use inrush_load::{Failures, LoadError, PushLoad, Report, RunningLoad, Settlements};
 
 use super::builder::LoaderBuilder;
@@ -22,6 +23,16 @@ impl Loader {
     /// [`LoadError::Usage`] for options that contradict each other.
     pub fn new(config: LoadConfig) -> Result<Self, LoadError> {
         inrush_load::Loader::new(config).map(Loader)
+    }
+
+    /// Tells the events of the load to this observer. Can be called several times.
+    #[must_use]
+    pub fn observe(self, observer: impl Observer + 'static) -> Self {
+        Loader(self.0.observe(observer))
+    }
+
+    pub(super) fn with_observers(self, observers: ObserverSet) -> Self {
+        Loader(self.0.with_observers(observers))
     }
 
     /// A receiver of the load's dead letters. A second call ends the receiver of the first one.

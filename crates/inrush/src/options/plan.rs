@@ -168,7 +168,7 @@ impl fmt::Debug for LoadPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("LoadPlan")
             .field("config", &self.config)
-            .field("source", &self.source.names())
+            .field("source", &self.source.describe().names)
             .field("local", &self.local)
             .field("confirmations", &self.confirmations)
             .finish_non_exhaustive()

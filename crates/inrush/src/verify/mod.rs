@@ -30,7 +30,7 @@ use inrush_core::encode::Encoder;
 use inrush_core::{Action, FieldPath, IndexTemplate, Operations};
 use inrush_load::config::IdFrom;
 use inrush_load::ids::Ids;
-use inrush_sources::{Repeats, Source, SourceError, Warnings};
+use inrush_sources::{Repeats, Source, SourceError, SourceInfo, Warnings};
 use tokio::sync::mpsc;
 
 use self::compare::Comparer;
@@ -90,18 +90,24 @@ impl VerifyOptions {
     }
 
     /// Checks the options for this source, and returns the name of the index.
-    fn check(&self, source: &dyn Source) -> Result<&str, VerifyError> {
+    fn check(&self, source: &SourceInfo) -> Result<&str, VerifyError> {
         let refused = |why: &str| Err(VerifyError::Usage(why.to_owned()));
+        if source.is_endless {
+            return Err(VerifyError::Usage(format!(
+                "{} never ends, and only a source that ends can be compared",
+                source.title()
+            )));
+        }
         let Some(index) = self.index.fixed() else { return refused("name one index, without {field}") };
         if self.id.is_some() && self.id_from.is_some() {
             return refused("option `id` and option `id_from` are given; leave one of them out");
         }
-        if self.id_from == Some(IdFrom::Position) && source.repeats() == Repeats::Unordered {
+        if self.id_from == Some(IdFrom::Position) && source.repeats == Repeats::Unordered {
             return refused(
                 "option `id_from=position` needs a source that gives its documents in the same order each time, but this one does not",
             );
         }
-        let with_ids = self.makes_ids() || source.has_ids();
+        let with_ids = self.makes_ids() || source.has_ids;
         if !with_ids && (self.sample.is_some() || self.missing.is_some()) {
             return refused(
                 "a sample and a file of missing documents need the documents' ids; name their field with option `id`, or their origin with option `id_from`",
@@ -161,15 +167,16 @@ pub async fn verify(
     progress: impl Fn(VerifyProgress),
 ) -> Result<VerifyReport, VerifyError> {
     let started = Instant::now();
-    let index = options.check(source.as_ref())?;
+    let info = source.describe();
+    let index = options.check(&info)?;
     let made = options.makes_ids();
-    let with_ids = made || source.has_ids();
+    let with_ids = made || info.has_ids;
     let target = target::resolve(&transport, index).await?;
     let missing = match &options.missing {
         None => None,
         Some(path) => Some(MissingFile::new(path).map_err(io_error(&format!("making {}", path.display())))?),
     };
-    let (names, warnings) = (source.names(), source.warnings());
+    let (names, warnings) = (info.names, info.warnings);
     let contents = target.contents_unlike.is_none();
     let mut comparer =
         Comparer::new(Arc::clone(&transport), target.lookup.clone(), contents, missing, options.sort_memory);

@@ -8,10 +8,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use inrush::config::{DeadLetters, LoadConfig};
-use inrush::source::{Chunk, Fingerprint, Repeats, Source, SourceError};
+use inrush::source::{Chunk, DocBlock, Fingerprint, Origin, Record, Source, SourceError, SourceInfo, Step};
 use inrush::{Loader, Report};
-use inrush_core::DocBlock;
-use inrush_core::block::{Origin, Record};
 use inrush_fake::{FakeCluster, FakeConfig, Faults, Rule};
 
 /// Documents from memory, a few in each block.
@@ -27,7 +25,11 @@ impl Lines {
 }
 
 impl Source for Lines {
-    fn next_chunk(&mut self, _: usize) -> Result<Option<Chunk>, SourceError> {
+    fn describe(&self) -> SourceInfo {
+        SourceInfo::new(["lines"])
+    }
+
+    fn next(&mut self, _: usize) -> Result<Step, SourceError> {
         let mut data = Vec::new();
         let mut records = Vec::new();
         for line in self.lines.by_ref().take(37) {
@@ -35,25 +37,19 @@ impl Source for Lines {
             data.extend_from_slice(line.as_bytes());
             records.push(Record { start, end: data.len() as u32, byte: start, line: records.len() as u32 });
         }
+        if records.is_empty() {
+            return Ok(Step::End);
+        }
         let origin = Origin { first_byte: self.byte, ..Origin::default() };
         self.byte += data.len() as u64;
-        let block = DocBlock {
+        Ok(Step::Chunk(Chunk::Docs(DocBlock {
             origin,
             lines: records.len() as u64,
             bytes_read: data.len() as u64,
             data: data.into(),
             records,
             ..DocBlock::default()
-        };
-        Ok((!block.records.is_empty()).then_some(Chunk::Docs(block)))
-    }
-
-    fn names(&self) -> Vec<String> {
-        vec!["lines".to_owned()]
-    }
-
-    fn bytes_total(&self) -> Option<u64> {
-        None
+        })))
     }
 }
 
@@ -61,28 +57,18 @@ impl Source for Lines {
 pub struct Large<S>(pub S);
 
 impl<S: Source> Source for Large<S> {
-    fn next_chunk(&mut self, bytes: usize) -> Result<Option<Chunk>, SourceError> {
-        self.0.next_chunk(bytes)
+    fn describe(&self) -> SourceInfo {
+        let mut info = self.0.describe();
+        info.bytes_total = Some(2 << 30);
+        info
     }
 
-    fn names(&self) -> Vec<String> {
-        self.0.names()
-    }
-
-    fn bytes_total(&self) -> Option<u64> {
-        Some(2 << 30)
-    }
-
-    fn repeats(&self) -> Repeats {
-        self.0.repeats()
+    fn next(&mut self, want_bytes: usize) -> Result<Step, SourceError> {
+        self.0.next(want_bytes)
     }
 
     fn fingerprints(&self) -> Result<Vec<Fingerprint>, SourceError> {
         self.0.fingerprints()
-    }
-
-    fn reading(&self) -> String {
-        self.0.reading()
     }
 }
 

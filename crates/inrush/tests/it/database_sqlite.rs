@@ -40,7 +40,7 @@ fn values_have_their_own_types() {
          (5, 'inf', 9e999);",
     );
     let mut source = table(&path, "Things").unwrap();
-    assert_eq!(source.names(), [format!("sqlite://{} table Things", path.display())]);
+    assert_eq!(source.describe().names, [format!("sqlite://{} table Things", path.display())]);
     let outcome = drain(&mut source, 1000);
     assert_eq!(
         outcome.texts(),
@@ -52,7 +52,7 @@ fn values_have_their_own_types() {
             r#"{"id":5,"some \"name":"inf"}"#,
         ]
     );
-    let warnings = source.warnings().unwrap().list();
+    let warnings = source.describe().warnings.unwrap().list();
     assert_eq!((warnings[0].kind, warnings[0].column.as_str(), warnings[0].count), ("no_value", "x", 1));
 }
 
@@ -92,7 +92,7 @@ fn fingerprints_change_with_the_file() {
     execute(&path, "CREATE TABLE t (a); INSERT INTO t VALUES (1)");
     let fingerprints = || {
         let source = table(&path, "t").unwrap();
-        assert_eq!(source.repeats(), Repeats::Always);
+        assert_eq!(source.describe().repeats, Repeats::Always);
         source.fingerprints().unwrap()
     };
     let before = fingerprints();

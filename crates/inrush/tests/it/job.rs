@@ -1,8 +1,7 @@
 //! A job of several loads: a load without documents of its own manages the index and adds up the
 //! reports of the others.
 
-use inrush::source::feed::feed;
-use inrush::source::push::PushOptions;
+use inrush::source::push::{PushOptions, channel};
 use inrush::{Loader, Report, SettingsRestored, Status, VerifiedState};
 use inrush_fake::{FakeCluster, FakeConfig};
 
@@ -12,7 +11,7 @@ use crate::common::{self, config, documents, load};
 async fn job(absorb: impl FnOnce(&mut Report)) -> Report {
     let fake = FakeCluster::start(FakeConfig::default()).await.unwrap();
     let (config, _folder) = config(fake.urls(), "docs");
-    let (feed, source) = feed(PushOptions::default());
+    let (sender, source) = channel(PushOptions::default());
     let source = Box::new(source.with_bytes_total(Some(2 << 30)));
     let job = Loader::new(config.clone()).unwrap().start(source).await.unwrap();
 
@@ -21,7 +20,7 @@ async fn job(absorb: impl FnOnce(&mut Report)) -> Report {
     let mut report = load(&part, documents(300, 300)).await;
     absorb(&mut report);
     job.others().absorb(&report.counts, &report.indices, &report.errors);
-    feed.end();
+    sender.end();
     let report = job.finish().await;
     assert_eq!(fake.setting("docs", "refresh_interval"), None, "it is put back");
     report

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use inrush::config::{IndexPattern, MaxErrors, OnConflict, Replies};
 use inrush::source::push::Document;
-use inrush::source::{Chunk, Source, SourceError};
+use inrush::source::{Chunk, Source, SourceError, SourceInfo, Step};
 use inrush::{Action, DocMeta, Loader, Phase, RunningLoad, Status, VerifiedState};
 use inrush_fake::{Auth, FakeCluster, FakeConfig, Fault, Faults, Flavor, Rule};
 use serde_json::json;
@@ -277,20 +277,16 @@ async fn who_may_not_read_can_load_into_indices_that_documents_name() {
 struct Watched(common::Lines, Arc<AtomicU64>);
 
 impl Source for Watched {
-    fn next_chunk(&mut self, bytes: usize) -> Result<Option<Chunk>, SourceError> {
-        let chunk = self.0.next_chunk(bytes)?;
-        if let Some(Chunk::Docs(block)) = &chunk {
+    fn describe(&self) -> SourceInfo {
+        self.0.describe()
+    }
+
+    fn next(&mut self, want_bytes: usize) -> Result<Step, SourceError> {
+        let step = self.0.next(want_bytes)?;
+        if let Step::Chunk(Chunk::Docs(block)) = &step {
             self.1.fetch_add(block.data.len() as u64, Ordering::Relaxed);
         }
-        Ok(chunk)
-    }
-
-    fn names(&self) -> Vec<String> {
-        self.0.names()
-    }
-
-    fn bytes_total(&self) -> Option<u64> {
-        None
+        Ok(step)
     }
 }
 

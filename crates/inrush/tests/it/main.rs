@@ -16,11 +16,13 @@ mod convert;
 #[cfg(feature = "databases")]
 mod database_sqlite;
 mod durability;
+mod endless;
 mod failures;
 mod job;
 mod load;
 #[cfg(all(feature = "parquet", feature = "arrow"))]
 mod load_columns;
+mod observers;
 mod once;
 mod options_used;
 mod pauses;

@@ -6,10 +6,9 @@ use std::time::Duration;
 
 use inrush::config::{IdFrom, LoadConfig, MaxErrors, Rate, StateFolder};
 use inrush::source::{
-    Chunk, Files, Fingerprint, FormatOptions, Repeats, Source, SourceError, SourceSpec, Warnings, open,
+    Files, Fingerprint, FormatOptions, Partition, Source, SourceError, SourceInfo, SourceSpec, Step, Warnings, open,
 };
 use inrush::{LOADS_INDEX, LoadError, Loader, Status};
-use inrush_core::ledger::Partition;
 use inrush_fake::{FakeCluster, Fault, Faults, Rule};
 use inrush_testbed::client::Client;
 use serde_json::{Value, json};
@@ -419,34 +418,22 @@ impl Watched {
 }
 
 impl Source for Watched {
-    fn next_chunk(&mut self, bytes: usize) -> Result<Option<Chunk>, SourceError> {
+    fn describe(&self) -> SourceInfo {
+        self.0.describe()
+    }
+
+    fn next(&mut self, want_bytes: usize) -> Result<Step, SourceError> {
         self.note("chunk");
-        self.0.next_chunk(bytes)
+        self.0.next(want_bytes)
     }
 
-    fn names(&self) -> Vec<String> {
-        self.0.names()
-    }
-
-    fn bytes_total(&self) -> Option<u64> {
-        self.0.bytes_total()
-    }
-
-    fn repeats(&self) -> Repeats {
-        self.0.repeats()
+    fn resume(&mut self, settled: &BTreeMap<Partition, u64>) {
+        self.note("go on");
+        self.0.resume(settled);
     }
 
     fn fingerprints(&self) -> Result<Vec<Fingerprint>, SourceError> {
         self.0.fingerprints()
-    }
-
-    fn reading(&self) -> String {
-        self.0.reading()
-    }
-
-    fn go_on(&mut self, settled: &BTreeMap<Partition, u64>) {
-        self.note("go on");
-        self.0.go_on(settled);
     }
 
     fn check_all(&self) -> Result<(), SourceError> {

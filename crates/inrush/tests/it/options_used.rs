@@ -207,7 +207,7 @@ async fn plan(command: Command, options: &Options) -> Result<String, Problem> {
     let text = |plan: LoadPlan| {
         let LoadPlan { config, source, reopen: _, local, model, confirmations, notes } = plan;
         let reading = reading.format_options(config.limits.document_bytes_max);
-        format!("{config:?} {:?} {reading:?} {local:?} {model:?} {confirmations:?} {notes:?}", source.names())
+        format!("{config:?} {:?} {reading:?} {local:?} {model:?} {confirmations:?} {notes:?}", source.describe().names)
     };
     Ok(match command {
         Command::File | Command::Query => text(load.resolve(&environment).await?),

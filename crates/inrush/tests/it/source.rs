@@ -23,9 +23,9 @@ fn files_are_read_one_after_another_and_globs_in_order() {
     let first = write(&dir, "first.json", b"{}\n");
     let specs = [SourceSpec::new(first), SourceSpec::new(dir.path().join("?.ndjson"))];
     let mut source = open(&specs, FormatOptions::default(), &Warnings::default()).unwrap();
-    let names: Vec<_> = source.names().iter().map(|n| n.rsplit('/').next().unwrap().to_owned()).collect();
+    let names: Vec<_> = source.describe().names.iter().map(|n| n.rsplit('/').next().unwrap().to_owned()).collect();
     assert_eq!(names, ["first.json", "a.ndjson", "b.ndjson", "c.ndjson"]);
-    assert_eq!(source.bytes_total(), Some(3 + 8 + 16));
+    assert_eq!(source.describe().bytes_total, Some(3 + 8 + 16));
     let outcome = drain(&mut source, 1 << 20);
     assert_eq!(outcome.texts(), ["{}", "{\"a\":1}", "{\"b\":1}", "{\"b\":2}"]);
     let at: Vec<_> = outcome.records.iter().map(|r| (r.at.source.0, r.at.doc, r.at.line, r.at.byte)).collect();
@@ -180,7 +180,7 @@ fn files_whose_names_are_no_utf_8_are_read() {
     }
     for spec in [SourceSpec::new(dir.path()), SourceSpec::new(dir.path().join("*.ndjson"))] {
         let mut source = open(&[spec], FormatOptions::default(), &Warnings::default()).unwrap();
-        let names: Vec<_> = source.names().iter().map(|n| n.rsplit('/').next().unwrap().to_owned()).collect();
+        let names: Vec<_> = source.describe().names.iter().map(|n| n.rsplit('/').next().unwrap().to_owned()).collect();
         assert_eq!(names, ["\\xFE.ndjson", "\\xFF.ndjson"]);
         assert_eq!(source.fingerprints().unwrap().len(), 2);
         assert_eq!(drain(&mut source, 1000).texts(), ["{\"a\":254}", "{\"a\":255}"]);
@@ -428,7 +428,7 @@ fn stdin_is_read_like_a_file() {
     for data in [text.clone().into_bytes(), compress("zstd", text.as_bytes())] {
         let Some(mut reading) = own_process::command(module_path!(), "stdin_is_read_like_a_file") else {
             let mut source = open(&[SourceSpec::new("-")], FormatOptions::default(), &Warnings::default()).unwrap();
-            assert_eq!(source.bytes_total(), None);
+            assert_eq!(source.describe().bytes_total, None);
             let outcome = drain(&mut source, 100_000);
             println!("{} records, {} bytes, error {:?}", outcome.records.len(), outcome.bytes_read, outcome.error);
             return;

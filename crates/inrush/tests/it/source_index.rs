@@ -171,7 +171,7 @@ async fn several_indices_are_one_source() {
     let bench = Bench::new(Flavor::opensearch_2(), 300).await;
     bench.client.bulk("/older/_bulk", bulk(5_000..5_100, 0)).await.unwrap();
     let source = bench.open(bench.options("old*")).await.unwrap();
-    assert_eq!(source.names(), [format!("{}/old", bench.from.url()), format!("{}/older", bench.from.url())]);
+    assert_eq!(source.describe().names, [format!("{}/old", bench.from.url()), format!("{}/older", bench.from.url())]);
     assert_eq!(source.models().len(), 2);
     let report = Loader::new(bench.config.clone()).unwrap().run(source).await.unwrap();
     let mut expected = contents(&bench.from, "old");

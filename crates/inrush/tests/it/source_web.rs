@@ -86,10 +86,10 @@ fn a_stream_of_unknown_length_is_read_once() {
     let server = WebServer::start();
     let url = server.put("/a.ndjson", WebFile { length: false, ranges: false, ..WebFile::new(lines(1000)) });
     let mut source = source(&url, None).unwrap();
-    assert_eq!((source.bytes_total(), source.repeats()), (None, Repeats::Once));
+    assert_eq!((source.describe().bytes_total, source.describe().repeats), (None, Repeats::Once));
     assert_eq!(drain(&mut source, 1000).records.len(), 1000);
     let url = server.put("/b.ndjson", WebFile { etag: None, ..WebFile::new("{}") });
-    assert_eq!(self::source(&url, None).unwrap().repeats(), Repeats::Once);
+    assert_eq!(self::source(&url, None).unwrap().describe().repeats, Repeats::Once);
 }
 
 #[test]
@@ -98,7 +98,7 @@ fn fingerprints_tell_one_version_from_another() {
     let url = server.put("/a.ndjson", WebFile::new("{}"));
     let fingerprint = || {
         let source = source(&url, None).unwrap();
-        assert_eq!((source.bytes_total(), source.repeats()), (Some(2), Repeats::Always));
+        assert_eq!((source.describe().bytes_total, source.describe().repeats), (Some(2), Repeats::Always));
         source.fingerprints().unwrap()
     };
     let before = fingerprint();
@@ -133,7 +133,7 @@ fn a_redirect_does_not_tell_where_it_came_from() {
 fn files_that_differ_in_their_query_only_have_different_names() {
     let server = WebServer::start();
     let url = server.put("/d.ndjson", WebFile::new("{}"));
-    let names = |query: &str| source(&format!("{url}?{query}"), None).unwrap().names();
+    let names = |query: &str| source(&format!("{url}?{query}"), None).unwrap().describe().names;
     assert_ne!(names("file=A&sig=S"), names("file=B&sig=S"));
     assert_eq!(names("file=A&sig=S&exp=1"), names("file=A&sig=T&exp=2"));
 }
@@ -144,7 +144,7 @@ fn names_hold_no_secrets_and_addresses_do() {
     let url = server.put("/a.ndjson", WebFile::new("{}"));
     let with_user = url.replace("http://", "http://me:pw@") + "?part=2&token=abc";
     let source = source(&with_user, None).unwrap();
-    assert_eq!(source.names(), [url + "?part=2&token=***"]);
+    assert_eq!(source.describe().names, [url + "?part=2&token=***"]);
     let request = server.requests.lock().unwrap()[0].clone();
     assert_eq!((request.0.as_str(), request.2.as_str()), ("/a.ndjson?part=2&token=abc", "Basic bWU6cHc="));
 }

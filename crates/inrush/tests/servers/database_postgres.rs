@@ -96,8 +96,8 @@ fn types(url: &str) {
         "#,
     );
     let (source, warnings) = table(url, "All Types").unwrap();
-    assert_eq!(source.repeats(), Repeats::Unordered);
-    let name = source.names().remove(0);
+    assert_eq!(source.describe().repeats, Repeats::Unordered);
+    let name = source.describe().names.remove(0);
     assert!(name.starts_with("postgres://tester@127.0.0.1:") && name.ends_with("/postgres table All Types"), "{name}");
     let outcome = read(source);
     let expected = concat!(

@@ -4,13 +4,11 @@ use std::ffi::OsString;
 
 use super::sources::Rows;
 use crate::options::{DatabaseSourceOptions, OptionError, OptionErrorKind, OptionGroup};
-#[cfg(feature = "databases")]
-use crate::source::Warnings;
-use crate::source::{DatabaseAddress, DatabaseOptions, DatabaseRows, Source};
+use crate::source::{DatabaseAddress, DatabaseOptions, DatabaseRows};
 use crate::transport::Secret;
 
-/// Connects to the source database, if there is one, and waits for the connection.
-pub(super) fn open(rows: &Rows<'_>) -> Result<Option<Box<dyn Source>>, OptionError> {
+/// The options of the source database, if there is one.
+pub(super) fn options(rows: &Rows<'_>) -> Result<Option<DatabaseOptions>, OptionError> {
     let database = rows.database;
     let Some(address) = address(&rows.source.sources)? else {
         return match database.given().next() {
@@ -51,18 +49,7 @@ pub(super) fn open(rows: &Rows<'_>) -> Result<Option<Box<dyn Source>>, OptionErr
         .map(Secret::from_file)
         .transpose()
         .map_err(|error| OptionError::unusable(error.to_string()).of("source_password_file"))?;
-    connect(&options).map(Some)
-}
-
-#[cfg(feature = "databases")]
-fn connect(options: &DatabaseOptions) -> Result<Box<dyn Source>, OptionError> {
-    let opened = crate::source::open_database(options, &Warnings::default());
-    Ok(Box::new(opened.map_err(|error| OptionError::unusable(error.to_string()).of("sources"))?))
-}
-
-#[cfg(not(feature = "databases"))]
-fn connect(options: &DatabaseOptions) -> Result<Box<dyn Source>, OptionError> {
-    Err(OptionError::unusable(crate::source::without_databases(options).to_string()).of("sources"))
+    Ok(Some(options))
 }
 
 /// The database among the sources, which has to be the only source.
@@ -93,39 +80,33 @@ fn database_query(given: &str) -> Result<String, OptionError> {
 mod tests {
     use super::*;
     use crate::options::{LoadOptions, SourceOptions};
+    use crate::source::Registry;
 
-    fn options(sources: &[&str]) -> LoadOptions {
+    fn load(sources: &[&str]) -> LoadOptions {
         let sources = sources.iter().map(OsString::from).collect();
         LoadOptions { source: SourceOptions { sources, ..SourceOptions::default() }, ..LoadOptions::default() }
     }
 
     #[track_caller]
     fn refused(options: &LoadOptions, expected: &str) {
-        let error = open(&Rows::of(options, 1000)).err().unwrap().to_string();
+        let error = super::options(&Rows::of(options, 1000, &Registry::default())).err().unwrap().to_string();
         assert!(error.contains(expected), "{error}");
     }
 
     #[test]
     fn missing_options_and_those_for_other_sources_are_refused() {
-        assert!(open(&Rows::of(&options(&["a.csv", "-"]), 1000)).unwrap().is_none());
-        refused(&options(&["postgres://me:pw@h/db"]), "no table or query given for postgres://me@h/db");
-        refused(&options(&["a.csv", "mysql://h/db"]), "the only source");
-        let mut file = options(&["a.csv"]);
+        let registry = Registry::default();
+        assert!(options(&Rows::of(&load(&["a.csv", "-"]), 1000, &registry)).unwrap().is_none());
+        refused(&load(&["postgres://me:pw@h/db"]), "no table or query given for postgres://me@h/db");
+        refused(&load(&["a.csv", "mysql://h/db"]), "the only source");
+        let mut file = load(&["a.csv"]);
         file.give("split_by", "id").unwrap();
         refused(&file, "option `split_by` is for databases");
-        let mut reading = options(&["postgres://h/db"]);
+        let mut reading = load(&["postgres://h/db"]);
         reading.give("records", "a").unwrap();
         refused(&reading, "option `records` does not apply to postgres://h/db");
-        let mut query = options(&["postgres://h/db"]);
+        let mut query = load(&["postgres://h/db"]);
         query.give("db_query", "@/nowhere/at/all").unwrap();
         refused(&query, "cannot read /nowhere/at/all");
-    }
-
-    #[cfg(not(feature = "databases"))]
-    #[test]
-    fn a_build_without_says_so() {
-        let mut table = options(&["postgres://h/db"]);
-        table.give("db_table", "t").unwrap();
-        refused(&table, "features databases");
     }
 }

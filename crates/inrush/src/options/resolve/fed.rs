@@ -3,8 +3,7 @@
 use super::{Environment, LOCAL, confirmations, local};
 use crate::options::{LoadOptions, LoadPlan, OptionError, OptionGroup, OrAuto, SourceOptions};
 use crate::source::Source;
-use crate::source::feed::{Feed, feed};
-use crate::source::push::PushOptions;
+use crate::source::push::{PushOptions, Sender, channel};
 use inrush_load::LoadError;
 
 /// The most bytes of documents that wait for the encoder. A load with less memory uses a quarter of
@@ -23,12 +22,12 @@ impl LoadOptions {
         name: &str,
         bytes: Option<u64>,
         environment: &Environment,
-    ) -> Result<(Feed, LoadPlan), LoadError> {
+    ) -> Result<(Sender, LoadPlan), LoadError> {
         self.check_conflicts()?;
         self.check_fed()?;
         let config = self.config(environment)?;
         let limits = &config.limits;
-        let (feed, source) = feed(PushOptions {
+        let (sender, source) = channel(PushOptions {
             memory: (limits.memory / 4).clamp(1, WAITING_BYTES_MAX),
             linger: limits.linger.min(PushOptions::default().linger),
             document_bytes_max: limits.document_bytes_max,
@@ -39,7 +38,7 @@ impl LoadOptions {
         let local = local(&config).await?;
         let confirmations = confirmations(&self, &config, local.as_ref());
         let notes = Vec::new();
-        Ok((feed, LoadPlan { config, source, reopen: None, local, model: None, confirmations, notes }))
+        Ok((sender, LoadPlan { config, source, reopen: None, local, model: None, confirmations, notes }))
     }
 
     /// Refuses options about sources: documents of a program come from no file, database or index.

@@ -5,6 +5,7 @@ use super::sources::{Rows, index_address, open_rows};
 use crate::config::LoadConfig;
 use crate::mapping::{Inference, Mixed, NoteKind, infer};
 use crate::options::{LoadOptions, OptionError};
+use crate::source::Registry;
 use inrush_load::LoadError;
 
 /// The number of records that are read, which takes about a second.
@@ -14,7 +15,11 @@ const ROWS: u64 = 100_000;
 const NOTES_MAX: usize = 5;
 
 /// Infers the mapping before an index is created.
-pub(super) async fn of_load(options: &LoadOptions, config: &mut LoadConfig) -> Result<(), LoadError> {
+pub(super) async fn of_load(
+    options: &LoadOptions,
+    config: &mut LoadConfig,
+    registry: &Registry,
+) -> Result<(), LoadError> {
     if options.target.map.is_none() {
         return Ok(());
     }
@@ -26,7 +31,7 @@ pub(super) async fn of_load(options: &LoadOptions, config: &mut LoadConfig) -> R
             .hint("write a mapping with `inrush mapping`, and give it with option `mapping`")
             .into());
     }
-    let found = options.infer(config.limits.document_bytes_max, Some(ROWS)).await?;
+    let found = options.infer_with(config.limits.document_bytes_max, Some(ROWS), registry).await?;
     let found = match found {
         Ok(found) => found,
         Err(problem) => return Err(OptionError::unusable(format!("option `map=auto`: {problem}")).of("map").into()),
@@ -50,17 +55,31 @@ impl LoadOptions {
         document_bytes_max: usize,
         rows: Option<u64>,
     ) -> Result<Result<Inference, String>, LoadError> {
+        self.infer_with(document_bytes_max, rows, &Registry::default()).await
+    }
+
+    async fn infer_with(
+        &self,
+        document_bytes_max: usize,
+        rows: Option<u64>,
+        registry: &Registry,
+    ) -> Result<Result<Inference, String>, LoadError> {
         self.check_conflicts()?;
         if index_address(&self.source.sources, &self.reading)?.is_some() {
             return Err(OptionError::conflict("an index has a mapping already")
                 .hint("`inrush load` copies it with option `copy_mapping`, and GET INDEX/_mapping shows it")
                 .into());
         }
-        let mut read = Rows::of(self, document_bytes_max);
+        let mut read = Rows::of(self, document_bytes_max, registry);
         read.id = None;
         // Dates are detected in text. The inferred mapping accepts milliseconds, too.
         read.reading.timestamps = None;
         let (mut source, _) = open_rows(&read).await?;
+        let info = source.describe();
+        if info.is_endless {
+            let message = format!("{} never ends, so no mapping can be made of its documents", info.title());
+            return Err(OptionError::conflict(message).of("map").hint("give a mapping with option `mapping`").into());
+        }
         let mixed: Mixed = self.target.mixed.unwrap_or_default();
         let reading = tokio::task::spawn_blocking(move || infer(source.as_mut(), rows, mixed));
         let found = reading.await.map_err(|_| panicked())??;

@@ -26,7 +26,7 @@ pub use model::Model;
 use super::{Confirmation, LoadOptions, LoadPlan, LocalNode, OptionError, OptionGroup};
 use crate::config::LoadConfig;
 use crate::node::{self, StartOptions, State};
-use crate::source::SourceError;
+use crate::source::{Registry, SourceError, SourceInfo, SourceKind};
 use crate::transport::Secret;
 use inrush_load::LoadError;
 use sources::Opened;
@@ -43,6 +43,7 @@ pub struct Environment {
     variable: Variables,
     password: Option<AskPassword>,
     folder: Option<PathBuf>,
+    registry: Registry,
 }
 
 /// A prompt for a secret. Its argument describes the secret, as in `password of alice`.
@@ -61,7 +62,7 @@ impl Environment {
 
     /// These variables, without a prompt. Secrets are nevertheless read from the process.
     pub fn new(variable: impl Fn(&str) -> Option<OsString> + Send + Sync + 'static) -> Self {
-        Environment { variable: Box::new(variable), password: None, folder: None }
+        Environment { variable: Box::new(variable), password: None, folder: None, registry: Registry::default() }
     }
 
     /// Sets the prompt for passwords.
@@ -75,6 +76,12 @@ impl Environment {
     #[must_use]
     pub fn in_folder(self, folder: impl Into<PathBuf>) -> Self {
         Environment { folder: Some(folder.into()), ..self }
+    }
+
+    /// Finds sources of this kind, too. It is asked before the kinds that inrush has.
+    #[must_use]
+    pub fn with_source_kind(self, kind: impl SourceKind + 'static) -> Self {
+        Environment { registry: self.registry.with(kind), ..self }
     }
 
     fn variable(&self, name: &str) -> Option<OsString> {
@@ -96,9 +103,9 @@ impl LoadOptions {
     pub async fn resolve(self, environment: &Environment) -> Result<LoadPlan, LoadError> {
         let mut config = self.config(environment)?;
         let Opened { source, reopen, model } = sources::open(&self, &mut config, environment).await?;
-        mapping::of_load(&self, &mut config).await?;
-        let size = (source.bytes_total(), source.has_ids());
-        let notes = shards::of_load(&self, size, &mut config).await?;
+        mapping::of_load(&self, &mut config, &environment.registry).await?;
+        let SourceInfo { bytes_total, has_ids, .. } = source.describe();
+        let notes = shards::of_load(&self, (bytes_total, has_ids), &mut config, &environment.registry).await?;
         let local = local(&config).await?;
         let confirmations = confirmations(&self, &config, local.as_ref());
         Ok(LoadPlan { config, source, reopen, local, model, confirmations, notes })

@@ -6,6 +6,7 @@ use super::query::{tables_of_outputs, text};
 use super::{Environment, confirmations, local, mapping, shards};
 use crate::config::LoadConfig;
 use crate::options::{LoadOptions, LoadPlan, OptionError, OptionErrorKind, SourceOptions};
+use crate::source::SourceInfo;
 use inrush_load::LoadError;
 
 /// An output that is checked.
@@ -33,9 +34,9 @@ impl LoadOptions {
         let sources = tables.sources(queries).await?;
         let mut plans = Vec::new();
         for (Output { options, query: _, mut config }, source) in outputs.into_iter().zip(sources) {
-            mapping::of_load(&options, &mut config).await?;
-            let size = (source.bytes_total(), source.has_ids());
-            let notes = shards::of_load(&options, size, &mut config).await?;
+            mapping::of_load(&options, &mut config, &environment.registry).await?;
+            let SourceInfo { bytes_total, has_ids, .. } = source.describe();
+            let notes = shards::of_load(&options, (bytes_total, has_ids), &mut config, &environment.registry).await?;
             let local = local(&config).await?;
             let confirmations = confirmations(&options, &config, local.as_ref());
             plans.push(LoadPlan { config, source, reopen: None, local, model: None, confirmations, notes });

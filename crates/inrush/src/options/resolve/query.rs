@@ -2,7 +2,7 @@
 
 use inrush_core::FieldPath;
 
-use super::sources::{Rows, check_files, check_some, not_an_index};
+use super::sources::{check_files, check_some, not_an_index};
 use crate::config::Limits;
 use crate::options::{LoadOptions, OptionError, OptionGroup, QueryOptions};
 use crate::source::{FormatOptions, Source, SourceSpec};
@@ -41,7 +41,7 @@ pub(super) async fn explain(options: &LoadOptions) -> Result<String, LoadError> 
 
 /// The tables of several queries, all from the same sources.
 pub(super) fn tables_of_outputs(options: &LoadOptions, document_bytes_max: usize) -> Result<Tables<'_>, OptionError> {
-    check_some(&Rows::of(options, document_bytes_max))?;
+    check_some(&options.source, &options.query, &options.reading)?;
     if let Some(info) = options.database.given().next() {
         let message = format!("option `{}` is for databases, but no SOURCE is a database", info.name);
         return Err(OptionError::conflict(message).of(info.name).hint("leave it out"));

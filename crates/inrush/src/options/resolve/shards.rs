@@ -5,6 +5,7 @@ use super::sources::{Rows, open_rows};
 use crate::config::LoadConfig;
 use crate::options::{LoadOptions, OrAuto};
 use crate::shards::Estimate;
+use crate::source::Registry;
 use inrush_load::LoadError;
 
 /// Chooses the number, and returns a note with the reasons, from the size of the source and whether
@@ -13,6 +14,7 @@ pub(super) async fn of_load(
     options: &LoadOptions,
     (bytes_total, has_ids): (Option<u64>, bool),
     config: &mut LoadConfig,
+    registry: &Registry,
 ) -> Result<Vec<String>, LoadError> {
     if options.target.shards != Some(OrAuto::Auto) {
         return Ok(Vec::new());
@@ -21,7 +23,7 @@ pub(super) async fn of_load(
         // A source index, whose documents were sampled already.
         Some(total) if has_ids => Some(Estimate::new(total, 1.0)),
         Some(_) => {
-            let mut rows = Rows::of(options, config.limits.document_bytes_max);
+            let mut rows = Rows::of(options, config.limits.document_bytes_max, registry);
             rows.id = None;
             let (mut again, _) = open_rows(&rows).await?;
             let reading = tokio::task::spawn_blocking(move || Estimate::of(again.as_mut()));

@@ -2,6 +2,7 @@
 //! another cluster.
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use inrush_core::FieldPath;
@@ -14,9 +15,10 @@ use crate::options::{
     DatabaseSourceOptions, IndexSourceOptions, LoadOptions, OpenSource, OptionError, OptionErrorKind, OptionGroup,
     QueryOptions, ReadingOptions, SearchQuery, SourceLoginOptions, SourceOptions,
 };
-use crate::source::index::{IndexAddress, IndexOptions, IndexSource};
+use crate::source::index::{IndexAddress, IndexModels, IndexOptions};
 use crate::source::{
-    DatabaseAddress, Format, FormatOptions, Source, SourceError, SourceSpec, StoreOptions, Warnings, open as open_files,
+    self, DatabaseAddress, FileOptions, Format, FormatOptions, OpenError, Registry, Request, Source, SourceError,
+    SourceSpec, StoreOptions, Warnings, open as open_files,
 };
 use inrush_load::LoadError;
 
@@ -38,10 +40,11 @@ pub(super) struct Rows<'a> {
     pub(super) query: &'a QueryOptions,
     pub(super) id: Option<FieldPath>,
     pub(super) document_bytes_max: usize,
+    pub(super) registry: &'a Registry,
 }
 
 impl<'a> Rows<'a> {
-    pub(super) fn of(options: &'a LoadOptions, document_bytes_max: usize) -> Self {
+    pub(super) fn of(options: &'a LoadOptions, document_bytes_max: usize, registry: &'a Registry) -> Self {
         Rows {
             source: &options.source,
             reading: options.reading.clone(),
@@ -49,6 +52,7 @@ impl<'a> Rows<'a> {
             query: &options.query,
             id: options.target.id.clone(),
             document_bytes_max,
+            registry,
         }
     }
 
@@ -75,46 +79,54 @@ pub(super) async fn open(
         }
         not_an_index(index_source, source_login)?;
     }
-    let rows = Rows::of(options, config.limits.document_bytes_max);
+    let rows = Rows::of(options, config.limits.document_bytes_max, &environment.registry);
     let (source, reopen) = open_rows(&rows).await?;
     Ok(Opened { source, reopen, model: None })
 }
 
-/// Opens sources other than an index: files, a database, or the result of a query over files.
+/// Opens sources other than an index: files, a database, the result of a query over files, or a
+/// source of a kind that the program added.
 pub(super) async fn open_rows(rows: &Rows<'_>) -> Result<(Box<dyn Source>, Option<OpenSource>), LoadError> {
     if rows.has_query() {
         check_files(&rows.source.sources, &rows.reading)?;
     }
-    if let Some(database) = database::open(rows)? {
-        return Ok((database, None));
+    let mut request = Request::new(&rows.source.sources);
+    if let Some(database) = database::options(rows)? {
+        request = request.with(database);
+    } else if let Some(path) = &rows.source.from_dead_letters {
+        return dead_letters(path.clone(), rows.document_bytes_max);
+    } else {
+        check_some(rows.source, rows.query, &rows.reading)?;
+        let format = rows.reading.format_options(rows.document_bytes_max)?;
+        if let Some(query) = query::text(rows.query)? {
+            let input = rows.reading.specs(&rows.source.sources)?;
+            let tables = Tables { options: rows.query, input, format };
+            return Ok((tables.source(&query, rows.id.clone()).await?, None));
+        }
+        request = request.files(FileOptions { format, stores: rows.reading.stores(&rows.source.sources)? });
     }
-    let (specs, format) = specs(rows)?;
-    if let Some(query) = query::text(rows.query)? {
-        let tables = Tables { options: rows.query, input: specs, format };
-        return Ok((tables.source(&query, rows.id.clone()).await?, None));
-    }
-    let again = move || -> Result<Box<dyn Source>, SourceError> {
-        Ok(Box::new(open_files(&specs, format.clone(), &Warnings::default())?))
-    };
-    // A missing file is a usage error, because nothing was done yet.
-    let source = again().map_err(|error| OptionError::unusable(error.to_string()).of("sources"))?;
-    Ok((source, Some(Arc::new(again))))
+    let source::Opened { source, reopen, .. } = rows.registry.open(&request).await.map_err(not_opened)?;
+    Ok((source, reopen))
 }
 
-/// The files, database or query, and their formats.
-fn specs(rows: &Rows<'_>) -> Result<(Vec<SourceSpec>, FormatOptions), OptionError> {
-    let Rows { source, reading, document_bytes_max, .. } = rows;
-    if let Some(path) = &source.from_dead_letters {
-        let format = FormatOptions {
-            format: Some(Format::DeadLetters),
-            document_bytes_max: *document_bytes_max,
-            ..FormatOptions::default()
-        };
-        return Ok((vec![SourceSpec::Path(path.clone())], format));
-    }
-    check_some(rows)?;
-    let format = reading.format_options(*document_bytes_max)?;
-    Ok((reading.specs(&source.sources)?, format))
+/// The documents of a file of dead letters.
+fn dead_letters(path: PathBuf, document_bytes_max: usize) -> Result<(Box<dyn Source>, Option<OpenSource>), LoadError> {
+    let format = FormatOptions { format: Some(Format::DeadLetters), document_bytes_max, ..FormatOptions::default() };
+    let open = move || -> Result<Box<dyn Source>, SourceError> {
+        Ok(Box::new(open_files(&[SourceSpec::Path(path.clone())], format.clone(), &Warnings::default())?))
+    };
+    Ok((open().map_err(|error| not_opened(error.into()))?, Some(Arc::new(open))))
+}
+
+/// The error of a source that was not opened. A missing file is a usage error, because nothing was
+/// done yet.
+fn not_opened(error: OpenError) -> LoadError {
+    let error = match error {
+        OpenError::Arguments { message, hint } => OptionError::conflict(message).hint(hint),
+        OpenError::Cluster(error) => return LoadError::OfSource(Box::new(error.into())),
+        error => OptionError::unusable(error.to_string()),
+    };
+    error.of("sources").into()
 }
 
 impl ReadingOptions {
@@ -127,30 +139,26 @@ impl ReadingOptions {
             let message = format!("{database} is a database, which `inrush load`, `verify` and `mapping` read");
             return Err(OptionError::conflict(message).hint("for the other commands, export it to a file"));
         }
-        let options =
-            StoreOptions::parse(&self.store_option).map_err(|problem| OptionError::value("store_option", problem))?;
-        let options = Arc::new(options);
-        let specs: Vec<SourceSpec> = sources.iter().map(|source| SourceSpec::with_options(source, &options)).collect();
-        if !self.store_option.is_empty() && !specs.iter().any(|spec| matches!(spec, SourceSpec::Url(_))) {
-            return Err(OptionError::conflict("option `store_option` is for object stores, but no source is in one")
-                .of("store_option")
-                .hint("leave it out, or name the source with its address, as in s3://bucket/logs/*.parquet"));
-        }
-        Ok(specs)
+        let options = self.stores(sources)?;
+        Ok(sources.iter().map(|source| SourceSpec::with_options(source, &options)).collect())
     }
 }
 
 /// Checks that there is a source, and that options about formats apply to one of the sources.
-pub(super) fn check_some(rows: &Rows<'_>) -> Result<(), OptionError> {
-    if !rows.source.sources.is_empty() {
+pub(super) fn check_some(
+    source: &SourceOptions,
+    query: &QueryOptions,
+    reading: &ReadingOptions,
+) -> Result<(), OptionError> {
+    if !source.sources.is_empty() {
         return Ok(());
     }
-    if rows.query.table.is_empty() {
+    if query.table.is_empty() {
         return Err(OptionError::new(OptionErrorKind::Missing, "nothing to load")
             .of("sources")
             .hint("name files, globs in quotes, or - for stdin"));
     }
-    match rows.reading.for_files().find(|info| info.name != "workbook_bytes") {
+    match reading.for_files().find(|info| info.name != "workbook_bytes") {
         None => Ok(()),
         Some(info) => {
             let message =
@@ -181,6 +189,21 @@ pub(super) fn index_address(
     }
     let address = IndexAddress::parse(url).map_err(|error| OptionError::unusable(error.to_string()).of("sources"))?;
     Ok(Some(address))
+}
+
+impl ReadingOptions {
+    /// Settings of object stores, for these sources.
+    fn stores(&self, sources: &[OsString]) -> Result<Arc<StoreOptions>, OptionError> {
+        let options = StoreOptions::parse(&self.store_option);
+        let options = Arc::new(options.map_err(|problem| OptionError::value("store_option", problem))?);
+        let is_url = |source: &OsString| matches!(SourceSpec::with_options(source, &options), SourceSpec::Url(_));
+        if !self.store_option.is_empty() && !sources.iter().any(is_url) {
+            return Err(OptionError::conflict("option `store_option` is for object stores, but no source is in one")
+                .of("store_option")
+                .hint("leave it out, or name the source with its address, as in s3://bucket/logs/*.parquet"));
+        }
+        Ok(options)
+    }
 }
 
 impl LoadOptions {
@@ -245,17 +268,15 @@ async fn index_of_load(
     index.memory = index.memory.min(config.limits.memory / MEMORY_PART);
     let batches = config.limits.batch_bytes.unwrap_or(1) * config.limits.in_flight.unwrap_or(1) as usize;
     config.limits.memory = (config.limits.memory - index.memory).max(batches);
-    let source = IndexSource::open(index, &Warnings::default())
-        .await
-        .map_err(|error| LoadError::OfSource(Box::new(error.into())))?;
-    tracing::info!("{} has {} documents", source.names().join(", "), source.docs());
-    let model = (*copy_mapping || *copy_settings).then(|| Model {
-        info: source.info().clone(),
-        models: source.models(),
-        mapping: *copy_mapping,
-        settings: *copy_settings,
+    let request = Request::new(&options.source.sources).with(index);
+    let source::Opened { source, reopen, models, .. } =
+        environment.registry.open(&request).await.map_err(not_opened)?;
+    let model = models.and_then(|IndexModels { info, models, docs, .. }| {
+        tracing::info!("{} has {docs} documents", source.describe().title());
+        let (mapping, settings) = (*copy_mapping, *copy_settings);
+        (mapping || settings).then_some(Model { info, models, mapping, settings })
     });
-    Ok(Opened { source: Box::new(source), reopen: None, model })
+    Ok(Opened { source, reopen, model })
 }
 
 /// The query, given in the syntax of a search or as the part under `query`.

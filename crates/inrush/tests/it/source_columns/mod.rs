@@ -342,7 +342,7 @@ fn files_of_other_formats_may_be_given_together() {
         SourceSpec::new(write(&dir, "b.ndjson", b"{}\n")),
     ];
     let mut source = open(&specs, FormatOptions::default(), &Warnings::default()).unwrap();
-    let total = source.bytes_total().unwrap();
+    let total = source.describe().bytes_total.unwrap();
     let outcome = drain(&mut source, 1 << 20);
     assert_eq!(outcome.records.len(), 3);
     assert_eq!(outcome.bytes_read, total);

@@ -88,7 +88,7 @@ async fn a_column_of_numbers_is_one_whatever_they_look_like() {
     let json = write(&folder, "m.ndjson", b"{\"m\":1e300}\n{\"m\":0.12345678901234567}\n");
     let (outcome, source) = run("SELECT m FROM m", vec![table("m", &[&json])]).await;
     assert_eq!(outcome.texts(), [r#"{"m":1e+300}"#, r#"{"m":0.12345678901234566}"#]);
-    let told = source.warnings().unwrap().list();
+    let told = source.describe().warnings.unwrap().list();
     assert_eq!((told[0].kind, told[0].column.as_str()), ("digits_rounded", "m"));
     let json = write(&folder, "o.ndjson", b"{\"m\":1e400}\n{\"m\":1}\n");
     let (outcome, _) = run("SELECT m FROM o", vec![table("o", &[&json])]).await;
@@ -232,12 +232,14 @@ async fn rows_that_cannot_be_read_are_told_once_with_file_and_line() {
     let (outcome, source) = run(sql, vec![table("input", &[&csv]), table("more", &[&ndjson])]).await;
     let result = outcome.records.iter().find(|record| record.reject.is_none()).unwrap();
     assert_eq!(result.text(), r#"{"c":30001}"#);
-    assert_eq!(source.names()[result.at.source.0 as usize], "query");
+    assert_eq!(source.describe().names[result.at.source.0 as usize], "query");
     let mut rejected: Vec<_> = outcome
         .records
         .iter()
         .filter(|record| record.reject.is_some())
-        .map(|record| (source.names()[record.at.source.0 as usize].clone(), record.at.line, record.text().to_owned()))
+        .map(|record| {
+            (source.describe().names[record.at.source.0 as usize].clone(), record.at.line, record.text().to_owned())
+        })
         .collect();
     rejected.sort();
     let name = |path: &Path| path.display().to_string();
@@ -299,10 +301,10 @@ async fn the_order_of_a_result_decides_whether_a_load_can_go_on() {
         ("SELECT * FROM (SELECT sale AS id FROM input ORDER BY id) UNION ALL SELECT 'x' AS id", Repeats::Unordered),
     ] {
         let options = QueryOptions { id: Some(id.clone()), ..QueryOptions::default() };
-        assert_eq!(session.query(sql, options).await.unwrap().repeats(), expected, "{sql}");
+        assert_eq!(session.query(sql, options).await.unwrap().describe().repeats, expected, "{sql}");
     }
     let without_id = session.query("SELECT sale AS id FROM input ORDER BY id", QueryOptions::default()).await.unwrap();
-    assert_eq!(without_id.repeats(), Repeats::Once);
+    assert_eq!(without_id.describe().repeats, Repeats::Once);
     assert_eq!(without_id.fingerprints().unwrap().len(), 1);
 }
 
@@ -337,14 +339,14 @@ async fn progress_is_that_of_the_tables() {
     write_parquet(&parquet, &batch(&(0..1000).collect::<Vec<_>>()));
     let bytes = parquet.metadata().unwrap().len();
     let mut source = query("SELECT sum(n) AS s FROM input", vec![table("input", &[&parquet])]).await.unwrap();
-    let rows = source.rows_read().unwrap();
-    assert_eq!((source.bytes_total(), rows.total), (Some(bytes), Some(1000)));
+    let rows = source.describe().rows.unwrap();
+    assert_eq!((source.describe().bytes_total, rows.total), (Some(bytes), Some(1000)));
     let outcome = tokio::task::spawn_blocking(move || drain(&mut source, 1000)).await.unwrap();
     assert_eq!((outcome.bytes_read, rows.read.load(Ordering::Relaxed)), (bytes, 1000));
     // A table that is read twice counts twice.
     let twice =
         query("SELECT a.n FROM input a JOIN input b ON a.n = b.n", vec![table("input", &[&parquet])]).await.unwrap();
-    assert_eq!(twice.bytes_total(), Some(2 * bytes));
+    assert_eq!(twice.describe().bytes_total, Some(2 * bytes));
 }
 
 #[tokio::test]
@@ -380,7 +382,7 @@ async fn a_pipe_is_read_once_and_its_table_as_often_as_it_is_wanted() {
     let mut source = query("SELECT a.n, b.t FROM input a JOIN input b ON a.n + 1 = b.n", vec![input]).await.unwrap();
     writer.join().unwrap().unwrap();
     assert_eq!(
-        (source.names(), source.repeats()),
+        (source.describe().names, source.describe().repeats),
         (vec![pipe.display().to_string(), "query".to_owned()], Repeats::Unordered)
     );
     let outcome = tokio::task::spawn_blocking(move || drain(&mut source, 1000)).await.unwrap();

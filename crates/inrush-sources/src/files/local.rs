@@ -56,14 +56,14 @@ impl Bytes for RawFile {
 }
 
 /// A file as a stream of bytes.
-pub(super) struct LocalFile {
-    pub(super) raw: Raw,
+pub(crate) struct LocalFile {
+    pub(crate) raw: Raw,
     /// Where it is a regular file.
-    pub(super) steady: Option<Arc<Steady>>,
+    pub(crate) steady: Option<Arc<Steady>>,
 }
 
 /// A stream of an open file, which was `noted` before if it is a regular one.
-pub(super) fn of_file(
+pub(crate) fn of_file(
     opened: std::io::Result<File>,
     noted: Option<&Noted>,
     name: &str,
@@ -85,13 +85,13 @@ pub(super) fn of_file(
 
 /// Stdin as a file, without the standard library's buffer.
 #[cfg(unix)]
-pub(super) fn stdin() -> std::io::Result<File> {
+pub(crate) fn stdin() -> std::io::Result<File> {
     use std::os::fd::AsFd;
     Ok(File::from(std::io::stdin().as_fd().try_clone_to_owned()?))
 }
 
 /// What is left to read of a regular file on stdin, as in `inrush load - < FILE`; bytes.
-pub(super) fn stdin_len() -> Option<u64> {
+pub(crate) fn stdin_len() -> Option<u64> {
     let mut file = stdin().ok()?;
     let bytes = Noted::of(&file.metadata().ok()?)?.bytes();
     // The copy shares its place in the file with stdin.

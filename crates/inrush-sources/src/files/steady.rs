@@ -13,7 +13,7 @@ const HEAD_BYTES: usize = 4096;
 
 /// What a regular file was like.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Noted {
+pub(crate) struct Noted {
     device: u64,
     inode: u64,
     bytes: u64,
@@ -22,7 +22,7 @@ pub(super) struct Noted {
 
 impl Noted {
     /// `None` where it is no regular file: pipes and devices have nothing that could be compared.
-    pub(super) fn of(meta: &Metadata) -> Option<Self> {
+    pub(crate) fn of(meta: &Metadata) -> Option<Self> {
         meta.is_file().then(|| Noted {
             device: meta.dev(),
             inode: meta.ino(),
@@ -31,7 +31,7 @@ impl Noted {
         })
     }
 
-    pub(super) fn bytes(&self) -> u64 {
+    pub(crate) fn bytes(&self) -> u64 {
         self.bytes
     }
 
@@ -54,7 +54,7 @@ impl Noted {
 
 /// A regular file that has to stay as it is while it is read. It may grow: what is appended is read
 /// as well.
-pub(super) struct Steady {
+pub(crate) struct Steady {
     file: File,
     noted: Noted,
     head: Vec<u8>,
@@ -64,7 +64,7 @@ pub(super) struct Steady {
 
 impl Steady {
     /// Begins to watch an open file, which was `noted` before the load began.
-    pub(super) fn begin(file: &File, noted: &Noted) -> io::Result<Self> {
+    pub(crate) fn begin(file: &File, noted: &Noted) -> io::Result<Self> {
         let file = file.try_clone()?;
         let mut head = vec![0; HEAD_BYTES];
         let len = read_at_most(&file, &mut head, 0)?;
@@ -75,12 +75,12 @@ impl Steady {
     }
 
     /// Fails if the file is not what it was, unless it has been read already.
-    pub(super) fn check(&self) -> io::Result<()> {
+    pub(crate) fn check(&self) -> io::Result<()> {
         if self.read.load(Ordering::Relaxed) { Ok(()) } else { refuse(self.change(None)?) }
     }
 
     /// Reading has found the end of the file at byte `end`. Fails if the file is not what it was.
-    pub(super) fn ended(&self, end: u64) -> io::Result<()> {
+    pub(crate) fn ended(&self, end: u64) -> io::Result<()> {
         refuse(self.change(Some(end))?)?;
         self.read.store(true, Ordering::Relaxed);
         Ok(())
@@ -115,7 +115,7 @@ fn refuse(change: Option<String>) -> io::Result<()> {
 }
 
 /// Fills `buffer` with what begins at byte `start` of the file, as far as there is so much.
-pub(super) fn read_at_most(file: &File, buffer: &mut [u8], start: u64) -> io::Result<usize> {
+pub(crate) fn read_at_most(file: &File, buffer: &mut [u8], start: u64) -> io::Result<usize> {
     let mut filled = 0;
     while filled < buffer.len() {
         match file.read_at(&mut buffer[filled..], start + filled as u64) {

@@ -1,7 +1,14 @@
 //! Files, globs and stdin as one source.
 
+mod kind;
+mod local;
+mod partitions;
+pub(crate) mod paths;
+pub(crate) mod steady;
+
 use std::collections::{HashMap, VecDeque};
 use std::ffi::OsString;
+use std::fmt;
 use std::fs::File;
 use std::io::Seek;
 use std::path::{Path, PathBuf};
@@ -16,14 +23,17 @@ use inrush_formats::raw::{Raw, Seekable};
 use inrush_formats::reading::{CHUNK_BYTES_MAX, Reading, check_format};
 use inrush_formats::{Chunk, ReadFile, SourceError, Warnings};
 
-use super::file::{LocalFile, of_file, stdin, stdin_len};
-use super::network::Network;
-use super::partitions;
-use super::paths::{expand, noted, shown};
-use super::repeat::{Fingerprint, Repeats};
-use super::source::Source;
-use super::steady::{Noted, Steady};
-use super::store::{self, Object, ObjectStream, RemoteObject, SourceUrl, StoreOptions};
+pub use kind::FileOptions;
+pub(crate) use kind::FilesKind;
+use local::{LocalFile, of_file, stdin, stdin_len};
+pub use paths::shown as shown_path;
+use paths::{expand, noted, shown};
+use steady::{Noted, Steady};
+
+use crate::network::Network;
+use crate::repeat::{Fingerprint, Repeats};
+use crate::source::{Source, SourceInfo, Step};
+use crate::store::{self, Object, ObjectStream, RemoteObject, SourceUrl, StoreOptions};
 
 /// Files on servers whose beginnings are fetched while one before them is read.
 const FILES_AHEAD: usize = 8;
@@ -53,6 +63,17 @@ impl SourceSpec {
         }
         let url = argument.to_str().and_then(|text| SourceUrl::new(text, options));
         url.map_or_else(|| SourceSpec::Path(argument.into()), SourceSpec::Url)
+    }
+}
+
+impl fmt::Display for SourceSpec {
+    /// The argument without secrets.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            SourceSpec::Stdin => f.write_str("-"),
+            SourceSpec::Path(path) => f.write_str(&shown(path)),
+            SourceSpec::Url(url) => url.fmt(f),
+        }
     }
 }
 
@@ -158,11 +179,30 @@ pub fn open(specs: &[SourceSpec], options: FormatOptions, warnings: &Warnings) -
 }
 
 impl Source for Files {
-    fn next_chunk(&mut self, bytes: usize) -> Result<Option<Chunk>, SourceError> {
-        let bytes = bytes.clamp(1, CHUNK_BYTES_MAX);
+    fn describe(&self) -> SourceInfo {
+        // Pipes and devices have no size either.
+        let lasts = |location: &Location| match location {
+            Location::Object(object) => object.version.is_some(),
+            Location::Path(..) | Location::Stdin => true,
+        };
+        let repeats = self.bytes_total.is_some() && self.locations.iter().all(lasts);
+        let mut options = self.shared.reading.options.clone();
+        // How much may be read changes no document, and is raised where it was too little.
+        options.sheet.bytes_max = 0;
+        let mut info = SourceInfo::new(self.names.iter().cloned());
+        info.bytes_total = self.bytes_total;
+        info.repeats = if repeats { Repeats::Always } else { Repeats::Once };
+        info.reading = format!("{options:?}");
+        info.has_ids = options.format == Some(Format::Hits);
+        info.warnings = Some(self.shared.reading.warnings.clone());
+        info
+    }
+
+    fn next(&mut self, want_bytes: usize) -> Result<Step, SourceError> {
+        let bytes = want_bytes.clamp(1, CHUNK_BYTES_MAX);
         loop {
             let Some(opened) = &mut self.current else {
-                let Some((id, location)) = self.waiting.pop_front() else { return Ok(None) };
+                let Some((id, location)) = self.waiting.pop_front() else { return Ok(Step::End) };
                 self.shared.begin(&self.waiting);
                 match self.shared.open(id, &self.names[id.0 as usize], &location) {
                     Ok(file) => self.current = Some(file),
@@ -171,28 +211,15 @@ impl Source for Files {
                 continue;
             };
             match opened.next_chunk(bytes) {
-                Ok(Some(chunk)) => return Ok(Some(chunk)),
+                Ok(Some(chunk)) => return Ok(Step::Chunk(chunk)),
                 Ok(None) => self.current = None,
                 Err(error) => return Err(self.end(error)),
             }
         }
     }
 
-    fn names(&self) -> Vec<String> {
-        self.names.clone()
-    }
-
-    fn bytes_total(&self) -> Option<u64> {
-        self.bytes_total
-    }
-
-    fn repeats(&self) -> Repeats {
-        // Pipes and devices have no size either.
-        let lasts = |location: &Location| match location {
-            Location::Object(object) => object.version.is_some(),
-            Location::Path(..) | Location::Stdin => true,
-        };
-        if self.bytes_total.is_some() && self.locations.iter().all(lasts) { Repeats::Always } else { Repeats::Once }
+    fn keep_texts(&mut self, fields: &[String]) {
+        self.shared.reading.keep_texts(fields);
     }
 
     fn fingerprints(&self) -> Result<Vec<Fingerprint>, SourceError> {
@@ -211,17 +238,6 @@ impl Source for Files {
         self.locations.iter().filter_map(fingerprint).collect()
     }
 
-    fn reading(&self) -> String {
-        // How much may be read changes no document, and is raised where it was too little.
-        let mut options = self.shared.reading.options.clone();
-        options.sheet.bytes_max = 0;
-        format!("{options:?}")
-    }
-
-    fn keep_texts(&mut self, fields: &[String]) {
-        self.shared.reading.keep_texts(fields);
-    }
-
     /// Opens each file of this machine; those on servers cost a request each, and are found to
     /// exist by then.
     fn check_all(&self) -> Result<(), SourceError> {
@@ -235,14 +251,6 @@ impl Source for Files {
             }
         }
         Ok(())
-    }
-
-    fn has_ids(&self) -> bool {
-        self.shared.reading.options.format == Some(Format::Hits)
-    }
-
-    fn warnings(&self) -> Option<Warnings> {
-        Some(self.shared.reading.warnings.clone())
     }
 }
 

@@ -1,5 +1,8 @@
-//! The one loop of a load: events in, commands out, until the flow is done. Everything that decides is in
-//! `inrush-core`; everything that waits is a task or a thread that answers with an [`Event`].
+//! The one loop of a load: events in, commands out, until the flow is done. Everything that decides
+//! is in `inrush-core`; everything that waits is a task or a thread that answers with an [`Event`].
+
+mod commands;
+mod settled;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io;
@@ -7,27 +10,23 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use inrush_cluster::api::body_formats::probe;
 use inrush_cluster::api::stats::IndexStats;
-use inrush_cluster::api::{ClusterError, Created, index, primary_terms, stats};
 use inrush_cluster::transport::Transport;
-use inrush_core::body_format::BodyFormatChange;
-use inrush_core::flow::Item;
-use inrush_core::tune::Decision;
-use inrush_core::{Command, Encoding, Flow, ItemBlock, Note, PauseTotal, Stop, Time};
-use inrush_sources::{RowsRead, SourceError};
-use tokio::sync::{mpsc, watch};
+use inrush_core::{Encoding, Flow, ItemBlock, PauseTotal, Stop, Time};
+use inrush_sources::SourceError;
+use tokio::sync::mpsc;
 
 use crate::checkpoint::{self, Checkpointer};
 use crate::config::IndexCreation;
 use crate::dead_letter::DeadLetterWriter;
 use crate::event::{Event, Hold};
+use crate::feedback::ToSource;
+use crate::idle::{Change, Idle};
+use crate::notify::{IDLE_LONG, Notifier};
 use crate::outcomes::SettlementSender;
-use crate::progress::{Phase, Progress};
 use crate::reader::{Gate, Sequencer};
 use crate::send::BulkEndpoint;
 use crate::targets::{self, Targets};
-use crate::trace::TraceWriter;
 
 /// How often the progress is made known.
 const PROGRESS_EVERY: Duration = Duration::from_millis(100);
@@ -42,24 +41,24 @@ pub(crate) struct Run {
     pub(crate) smile: Arc<AtomicBool>,
     pub(crate) events: mpsc::UnboundedReceiver<Event>,
     pub(crate) sender: mpsc::UnboundedSender<Event>,
-    pub(crate) progress: watch::Sender<Progress>,
+    /// Makes events for the observers.
+    pub(crate) notifier: Notifier,
     pub(crate) dead_letters: DeadLetterWriter,
     /// The program that asked for the end of each document.
     pub(crate) settlements: Option<SettlementSender>,
-    pub(crate) bytes_total: Option<u64>,
-    /// Rows behind the documents.
-    pub(crate) rows: Option<RowsRead>,
     pub(crate) started: Instant,
     pub(crate) create: Arc<IndexCreation>,
-    pub(crate) trace: Option<TraceWriter>,
     pub(crate) request_timeout: Duration,
     pub(crate) fixed_index: Option<String>,
-    /// Whether the documents of an index that a placeholder names are counted before the first of ours.
+    /// Whether the documents of an index that a placeholder names are counted before the first of
+    /// ours.
     pub(crate) count_before: bool,
     pub(crate) checkpointer: Option<Checkpointer>,
-    /// What earlier runs of a resumed load counted before the first document of ours, by index that a placeholder named.
+    /// What earlier runs of a resumed load counted before the first document of ours, by index that
+    /// a placeholder named.
     pub(crate) counts_before: BTreeMap<String, Option<u64>>,
-    /// An index to refresh beside the last requests, because it is refreshed rarely during the load.
+    /// An index to refresh beside the last requests, because it is refreshed rarely during the
+    /// load.
     pub(crate) refresh_early: Option<String>,
     pub(crate) targets: Targets,
     /// What tells the indices from others of their names that are made later.
@@ -68,6 +67,8 @@ pub(crate) struct Run {
     pub(crate) health_every: Duration,
     /// What indices were like before the load, by their names.
     pub(crate) sizes_before: BTreeMap<String, IndexStats>,
+    /// Where the source wants to hear what is settled.
+    pub(crate) to_source: Option<ToSource>,
 }
 
 /// What the loop leaves behind.
@@ -81,9 +82,9 @@ pub(crate) struct Finished {
     pub(crate) checkpoint_failure: Option<String>,
     /// A source is not what it was when the load began, so that no checkpoint can be gone on from.
     pub(crate) source_changed: bool,
-    pub(crate) first_block: Option<Instant>,
-    pub(crate) ended: Instant,
     pub(crate) pauses: Vec<PauseTotal>,
+    /// Why the source was not told all that is settled.
+    pub(crate) source_not_told: Option<String>,
     pub(crate) sizes_before: BTreeMap<String, IndexStats>,
     /// Whoever stops the load still does so here.
     pub(crate) events: mpsc::UnboundedReceiver<Event>,
@@ -102,7 +103,7 @@ struct Intake {
     broken: Option<String>,
     /// It is not what it was when the load began.
     changed: bool,
-    first_block: Option<Instant>,
+    idle: Idle,
 }
 
 impl Intake {
@@ -128,6 +129,7 @@ impl Run {
         tokio::spawn(targets::observe(transport, names, uuids, self.health_every, self.sender.clone()));
         loop {
             let now = self.now();
+            self.watch_idle(now, &mut intake);
             while let Some(command) = self.flow.poll(now) {
                 self.obey(command);
             }
@@ -139,7 +141,9 @@ impl Run {
                 }
                 break;
             }
+            self.notifier.round(now, &self.flow);
             self.keep_checkpoint(&intake);
+            self.tell_source();
             let due = self.flow.poll_timeout().map(|t| tokio::time::Instant::from_std(self.started + t.since_start()));
             tokio::select! {
                 event = self.events.recv() => {
@@ -152,22 +156,23 @@ impl Run {
                     }
                 }
                 () = sleep_until(due) => {}
-                _ = tick.tick() => self.show_progress(),
+                _ = tick.tick() => self.show_progress(&intake),
             }
         }
         self.gate.close();
-        self.show_progress();
+        self.show_progress(&intake);
         let pauses = self.flow.pauses(self.now());
         let checkpoint_failure = self.keep_last_checkpoint().await;
+        self.notifier.drained(self.now(), &self.flow);
+        let source_not_told = self.tell_source_last(checkpoint_failure.is_none()).await;
         Finished {
             checkpointer: self.checkpointer,
             checkpoint_failure,
+            source_not_told,
             source_changed: intake.changed,
             flow: self.flow,
             dead_letters: self.dead_letters,
             counts_before: intake.ready,
-            first_block: intake.first_block,
-            ended: Instant::now(),
             pauses,
             sizes_before: self.sizes_before,
             events: self.events,
@@ -182,7 +187,7 @@ impl Run {
         let now = self.now();
         match event {
             Event::Block { number, block } => {
-                intake.first_block.get_or_insert_with(Instant::now);
+                self.notifier.read(now, &block);
                 self.gate.arrived();
                 intake.sequencer.push(number, block);
                 while let Some(block) = intake.sequencer.next_block() {
@@ -190,8 +195,10 @@ impl Run {
                 }
                 self.admit(now, intake);
             }
+            Event::SourceIdle { blocks } => intake.idle.handle_idle(blocks),
             Event::SourceEnd { blocks, result } => {
                 intake.blocks = Some(blocks);
+                self.notifier.source_ended(now, result.as_ref().err());
                 self.refresh_early();
                 intake.changed = result.as_ref().is_err_and(SourceError::is_change);
                 intake.broken = result.err().map(|error| format!("cannot read on: {error}"));
@@ -211,6 +218,9 @@ impl Run {
                 match checkpointer.ended(written) {
                     Ok(checkpoint) => {
                         self.flow.handle_checkpoint(&checkpoint);
+                        if let Some(to_source) = &mut self.to_source {
+                            to_source.checkpoint_written();
+                        }
                         self.admit(now, intake);
                     }
                     Err(why) => self.fail(now, why),
@@ -232,6 +242,14 @@ impl Run {
                 }
                 self.sizes_before.entry(name).or_insert(size);
             }
+            Event::Told(told) => {
+                if let Some(to_source) = &mut self.to_source {
+                    to_source.ended();
+                }
+                if let Err(why) = told {
+                    self.fail(now, format!("dead letters cannot be synced to disk: {why}; documents would be lost"));
+                }
+            }
             Event::Replaced(name) => self.fail(now, targets::replaced(&name)),
             Event::Overtaken => self.fail(now, checkpoint::OVERTAKEN.to_owned()),
             Event::Trouble(trouble) => self.flow.handle_cluster_pause(now, trouble),
@@ -243,12 +261,34 @@ impl Run {
                 };
                 self.flow.handle_pause_request(now, hold);
                 // Whoever asked wants to see it.
-                self.show_progress();
+                self.show_progress(intake);
             }
-            Event::Stop => {
-                self.flow.handle_stop(now, Stop::Interrupted);
-                self.gate.close();
-            }
+            Event::EndSource => match &self.to_source {
+                Some(to_source) => to_source.stop(),
+                None => self.stop(now, Stop::Interrupted),
+            },
+            Event::Stop => self.stop(now, Stop::Interrupted),
+        }
+    }
+
+    /// Ends the load early.
+    fn stop(&mut self, now: Time, why: Stop) {
+        self.flow.handle_stop(now, why);
+        self.gate.close();
+        if let Some(to_source) = &self.to_source {
+            to_source.stop();
+        }
+    }
+
+    /// Keeps the time in which the source has nothing, and all before is settled.
+    fn watch_idle(&mut self, now: Time, intake: &mut Intake) {
+        let waits_for_others = self.flow.stopped().is_some() || self.flow.paused().is_some();
+        let rests = !waits_for_others && intake.waiting.is_empty() && self.flow.is_settled();
+        let change = intake.idle.update(now, intake.sequencer.count(), rests);
+        self.notifier.idle(now, change);
+        // What is measured across a short one is known to be limited by the source.
+        if matches!(change, Change::Ended(lasted) if lasted >= IDLE_LONG) {
+            self.flow.handle_idle_end(now);
         }
     }
 
@@ -284,209 +324,22 @@ impl Run {
         }
     }
 
-    /// Begins to write a checkpoint where one is due. Here all commands were obeyed, so the dead letters that are counted are written.
-    fn keep_checkpoint(&mut self, intake: &Intake) {
-        let read_all = intake.has_read_all();
-        let Some(checkpointer) = &mut self.checkpointer else { return };
-        if !checkpointer.is_due(&self.flow, &intake.waiting, read_all) {
-            return;
-        }
-        match self.dead_letters.sync_point() {
-            Ok(letters) => checkpointer.start(&self.flow, &intake.waiting, read_all, letters),
-            Err(e) => self.dead_letters_failed(&e),
-        }
-    }
-
-    /// When nothing is under way any more. Returns why it could not be written.
-    async fn keep_last_checkpoint(&mut self) -> Option<String> {
-        let checkpointer = self.checkpointer.as_mut()?;
-        while checkpointer.is_writing() {
-            if let Event::Checkpoint(written) = self.events.recv().await? {
-                // Whether it was written matters no more.
-                let _ = checkpointer.ended(written);
-            }
-        }
-        match self.dead_letters.sync_point() {
-            Ok(letters) => checkpointer.finish(self.flow.last_checkpoint(), letters).await.err(),
-            Err(e) => Some(format!("the last checkpoint was not written, because dead letters could not be: {e}")),
-        }
-    }
-
     fn dead_letters_failed(&mut self, e: &io::Error) {
         let path = self.dead_letters.path().display().to_string();
         self.fail(self.now(), format!("cannot write dead letters to {path}: {e}; documents would be lost"));
     }
 
     fn fail(&mut self, now: Time, why: String) {
-        self.flow.handle_stop(now, Stop::Failed(why));
-        self.gate.close();
+        self.stop(now, Stop::Failed(why));
     }
 
-    fn obey(&mut self, command: Command) {
-        match command {
-            Command::Send(request) => {
-                let (transport, endpoint, sender) =
-                    (Arc::clone(&self.transport), Arc::clone(&self.endpoint), self.sender.clone());
-                tokio::spawn(async move {
-                    let id = request.id;
-                    let (wall, node, attempt) = endpoint.send(&transport, request).await;
-                    let _ = sender.send(Event::Attempt { request: id, wall, node, attempt });
-                });
-            }
-            Command::AwaitGone { request } => {
-                let (transport, endpoint, sender) =
-                    (Arc::clone(&self.transport), Arc::clone(&self.endpoint), self.sender.clone());
-                let longest = self.request_timeout;
-                tokio::spawn(async move {
-                    endpoint.await_gone(transport, request, longest).await;
-                    let _ = sender.send(Event::Gone { request });
-                });
-            }
-            Command::Compare { request, items } => self.compare(request, items),
-            Command::Flush { request, index } => {
-                let (transport, sender) = (Arc::clone(&self.transport), self.sender.clone());
-                tokio::spawn(async move {
-                    let flushed = primary_terms::flush(&transport, &index).await;
-                    let _ = sender.send(Event::Flushed { request, flushed });
-                });
-            }
-            Command::Probe(knobs) => {
-                let (transport, sender) = (Arc::clone(&self.transport), self.sender.clone());
-                let index = self.fixed_index.clone();
-                tokio::spawn(async move {
-                    let forms = probe(&transport, index.as_deref(), knobs.smile, knobs.gzip.is_some()).await;
-                    let _ = sender.send(Event::AcceptedFormats(forms));
-                });
-            }
-            Command::DeadLetter(letter) => {
-                if let Err(e) = self.dead_letters.write(&letter) {
-                    self.dead_letters_failed(&e);
-                }
-            }
-            Command::Settled(settlement) => {
-                if let Some(settlements) = &self.settlements {
-                    settlements.send(settlement);
-                }
-            }
-            Command::Note(note) => {
-                if let (Note::Plan(decision), Some(trace)) = (&note, &mut self.trace) {
-                    trace.decision(decision);
-                }
-                tell(&note);
-            }
-            Command::Sample { sample, heard, now } => {
-                if let Some(trace) = &mut self.trace {
-                    trace.sample(now, sample, heard);
-                }
-            }
-            Command::Break { now } => {
-                if let Some(trace) = &mut self.trace {
-                    trace.break_at(now);
-                }
-            }
-        }
-    }
-
-    fn make_index(&self, name: String) {
-        let (transport, create, sender) = (Arc::clone(&self.transport), Arc::clone(&self.create), self.sender.clone());
-        let count = self.count_before;
-        let sized = self.sizes_before.contains_key(&name);
-        tokio::spawn(async move {
-            if !sized {
-                // None yet, if it is missing.
-                let size = stats::stats(&transport, &name).await.unwrap_or_default();
-                let _ = sender.send(Event::Size { name: name.clone(), size });
-            }
-            let result = ensure_index(&transport, &create, &name, count).await.map_err(|e| e.to_string());
-            let _ = sender.send(Event::Index { name, result });
-        });
-    }
-
-    /// What is refreshed while the last requests are under way is not waited for at the end.
-    fn refresh_early(&mut self) {
-        if let Some(index) = self.refresh_early.take() {
-            let transport = Arc::clone(&self.transport);
-            // The one at the end counts; whether this one succeeds does not.
-            tokio::spawn(async move { stats::refresh(&transport, &index).await });
-        }
-    }
-
-    fn compare(&self, request: u64, items: Vec<Item>) {
-        let (transport, sender, index) = (Arc::clone(&self.transport), self.sender.clone(), self.fixed_index.clone());
-        tokio::spawn(async move {
-            let results = crate::compare::compare(&transport, index.as_deref(), &items).await;
-            let _ = sender.send(Event::Compared { request, results });
-        });
-    }
-
-    fn show_progress(&mut self) {
-        let phase = match (self.flow.stopped(), self.flow.paused()) {
-            (Some(stop), _) => {
-                let why = match stop {
-                    Stop::Interrupted => "interrupted",
-                    Stop::Failed(why) => why,
-                };
-                Phase::Draining(match self.flow.in_flight() {
-                    0 => why.to_owned(),
-                    _ => {
-                        let seconds = self.flow.drain_max().as_secs_f64();
-                        format!("{why}; requests that were sent are waited for, at most {seconds} s")
-                    }
-                })
-            }
-            (None, Some(pause)) => Phase::Paused(pause.why.clone()),
-            (None, None) => Phase::Loading,
-        };
-        let counts = self.flow.counts();
-        let plan = self.flow.plan();
-        let progress = Progress {
-            docs_read: self.flow.ledger_opened(),
-            docs_settled: counts.docs_read,
-            docs_dead_lettered: counts.docs_dead_lettered,
-            bytes_read: counts.bytes_read,
-            bytes_total: self.bytes_total,
-            rows_read: self.rows.as_ref().map(|rows| rows.read.load(Ordering::Relaxed)),
-            rows_total: self.rows.as_ref().and_then(|rows| rows.total),
-            bytes_sent: counts.bytes_sent,
-            retried_items: counts.retried_items,
-            requests: counts.requests,
-            in_flight: self.flow.in_flight(),
-            plan_in_flight: plan.in_flight,
-            plan_batch_bytes: plan.batch_bytes,
-            body_format: self.flow.body_format(),
-            seconds: self.started.elapsed().as_secs_f64(),
-            phase,
-        };
-        self.progress.send_replace(progress);
+    fn show_progress(&mut self, intake: &Intake) {
+        let now = self.now();
+        self.notifier.progress(now, &self.flow, intake.idle.lasts(now), &self.transport);
         self.targets.update(&self.flow.tally().indices);
-        if let Some(trace) = &mut self.trace {
-            trace.flush();
-        }
         if let Err(e) = self.dead_letters.flush() {
             self.dead_letters_failed(&e);
         }
-    }
-}
-
-/// Makes an index that a document names, unless it is there. Returns how many documents it holds, if that is to be known (`count`)
-/// and the user may count: whoever may write but not read loads all the same, only the proof is missing.
-async fn ensure_index(
-    transport: &Transport,
-    create: &IndexCreation,
-    name: &str,
-    count: bool,
-) -> Result<Option<u64>, ClusterError> {
-    if !index::exists(transport, name).await?
-        && index::create(transport, name, &create.for_index(name)).await? == Created::New
-    {
-        return Ok(Some(0));
-    }
-    if !count {
-        return Ok(None);
-    }
-    match stats::count_now(transport, name).await {
-        Err(e) if e.status() == Some(403) => Ok(None),
-        counted => counted.map(Some),
     }
 }
 
@@ -500,35 +353,5 @@ async fn sleep_until(due: Option<tokio::time::Instant>) {
     match due {
         Some(due) => tokio::time::sleep_until(due).await,
         None => std::future::pending().await,
-    }
-}
-
-fn tell(note: &Note) {
-    match note {
-        Note::Paused(pause) => tracing::warn!("paused: {}", pause.why),
-        Note::Resumed => tracing::warn!("resumed"),
-        Note::BodyLimit(bytes) => {
-            tracing::warn!("the server refused a request as too large; batches stay below {bytes} bytes from now on");
-        }
-        Note::Lost(why) => tracing::warn!("a request got no answer and will be sent again: {why}"),
-        Note::Plan(Decision { from, to, why, .. }) => tracing::info!(
-            "plan: {} requests of {} bytes instead of {} of {}: {why}",
-            to.in_flight,
-            to.batch_bytes,
-            from.in_flight,
-            from.batch_bytes
-        ),
-        Note::BodyFormat(BodyFormatChange { from, to, why, forced: true }) => {
-            tracing::warn!("requests go as {to} instead of {from} from now on: {why}");
-        }
-        Note::BodyFormat(BodyFormatChange { from, to, why, forced: false }) => {
-            tracing::info!("requests go as {to} instead of {from}: {why}");
-        }
-        Note::SentAgain(docs) => {
-            tracing::warn!(
-                "a shard started again, or another copy took over: {docs} documents that no flush had made durable are sent again"
-            );
-        }
-        Note::WillRetry(why) => tracing::info!("a request will be sent again: {why}"),
     }
 }

@@ -10,7 +10,7 @@ const NULL: &str = "__HIVE_DEFAULT_PARTITION__";
 
 /// The fields that each file gets from its folders, as name and JSON value. A field is a whole number where it is one (from
 /// -2^63 to 2^63 - 1, without leading zeros) in all files of the job, else a string; a null is left out.
-pub(super) fn fields<'a>(paths: impl Iterator<Item = Option<&'a Path>>) -> Vec<Vec<(String, String)>> {
+pub(crate) fn fields<'a>(paths: impl Iterator<Item = Option<&'a Path>>) -> Vec<Vec<(String, String)>> {
     let files: Vec<_> = paths.map(|path| path.map_or_else(Vec::new, pairs)).collect();
     let mut whole: HashMap<&str, bool> = HashMap::new();
     for (name, value) in files.iter().flatten() {

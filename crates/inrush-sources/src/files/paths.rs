@@ -6,8 +6,8 @@ use std::path::{Component, Path, PathBuf};
 use glob::{MatchOptions, Pattern};
 use inrush_formats::Warnings;
 
-use super::SourceError;
 use super::steady::Noted;
+use crate::SourceError;
 
 /// Characters that make a pattern of a path.
 const WILDCARDS: [char; 3] = ['*', '?', '['];
@@ -27,7 +27,7 @@ pub fn shown(path: &Path) -> String {
 
 /// The files a path stands for. Pipes, sockets and devices are meant only where they are named:
 /// others are left out, with a warning.
-pub(super) fn expand(path: &Path, warnings: &Warnings) -> Result<Vec<PathBuf>, SourceError> {
+pub(crate) fn expand(path: &Path, warnings: &Warnings) -> Result<Vec<PathBuf>, SourceError> {
     let pattern = match path.to_str() {
         // What exists under this very name is meant, whatever characters are in it.
         Some(pattern) if pattern.contains(WILDCARDS) && path.symlink_metadata().is_err() => pattern,
@@ -130,7 +130,7 @@ fn folder(path: &Path, warnings: &Warnings) -> Result<Vec<PathBuf>, SourceError>
 }
 
 /// What a regular file is like; `None` for a pipe or a device.
-pub(super) fn noted(path: &Path) -> Result<Option<Noted>, SourceError> {
+pub(crate) fn noted(path: &Path) -> Result<Option<Noted>, SourceError> {
     let meta = path.metadata().map_err(|e| SourceError::io(shown(path), "cannot be opened", e))?;
     Ok(Noted::of(&meta))
 }

@@ -1,0 +1,187 @@
+//! Makes events of the steps of the loop.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use inrush_cluster::transport::Transport;
+use inrush_core::tune::Sample;
+use inrush_core::{DeadLetter, Flow, ItemBlock, Note, Request, Stop, Time};
+use inrush_sources::{RowsRead, SourceError};
+
+use crate::idle::Change;
+use crate::observe::{LoadEvent, Observers};
+use crate::progress::{Phase, Progress};
+
+/// An idle time of the source that is shown in the progress, and across which nothing is measured.
+pub(crate) const IDLE_LONG: Duration = Duration::from_secs(1);
+
+/// Tells the observers, and keeps the last values that it told.
+pub(crate) struct Notifier {
+    observers: Observers,
+    bytes_total: Option<u64>,
+    /// Rows behind the documents.
+    rows: Option<RowsRead>,
+    phase: Phase,
+    is_paused: bool,
+    /// The settled documents that were told last.
+    settled: u64,
+    /// The health of each node that was told last.
+    healthy: Vec<bool>,
+}
+
+impl Notifier {
+    /// A notifier for a source of this size and a cluster with this number of nodes.
+    pub(crate) fn new(observers: Observers, bytes_total: Option<u64>, rows: Option<RowsRead>, nodes: usize) -> Self {
+        Notifier {
+            observers,
+            bytes_total,
+            rows,
+            phase: Phase::Starting,
+            is_paused: false,
+            settled: 0,
+            healthy: vec![true; nodes],
+        }
+    }
+
+    pub(crate) fn read(&self, now: Time, block: &ItemBlock) {
+        let event = LoadEvent::Read { docs: u64::from(block.len()), bytes: block.bytes_read };
+        self.observers.tell(now.since_start(), event);
+    }
+
+    pub(crate) fn idle(&self, now: Time, change: Change) {
+        match change {
+            Change::None => {}
+            Change::Began => self.observers.tell(now.since_start(), LoadEvent::SourceIdle),
+            Change::Ended(_) => self.observers.tell(now.since_start(), LoadEvent::SourceResumed),
+        }
+    }
+
+    pub(crate) fn source_ended(&self, now: Time, error: Option<&SourceError>) {
+        self.observers.tell(now.since_start(), LoadEvent::SourceEnded(error));
+    }
+
+    pub(crate) fn sent(&self, request: &Request) {
+        self.observers.detail_now(|| LoadEvent::RequestSent(request));
+    }
+
+    pub(crate) fn answered(&self, now: Time, request: u64, sample: &Sample, heard: bool) {
+        let event = LoadEvent::RequestAnswered { request, sample, heard };
+        self.observers.detail(now.since_start(), event);
+    }
+
+    pub(crate) fn measurement_reset(&self, now: Time) {
+        self.observers.detail(now.since_start(), LoadEvent::MeasurementReset);
+    }
+
+    pub(crate) fn dead_letter(&self, letter: &DeadLetter) {
+        self.observers.detail_now(|| LoadEvent::DeadLetter(letter));
+    }
+
+    pub(crate) fn note(&mut self, now: Time, note: &Note) {
+        let event = match note {
+            Note::Paused(pause) => {
+                self.is_paused = true;
+                LoadEvent::Paused(pause)
+            }
+            Note::Resumed => {
+                self.is_paused = false;
+                LoadEvent::Resumed { by_stop: false }
+            }
+            Note::BodyLimit(bytes) => LoadEvent::BodyLimited(*bytes),
+            Note::Lost(why) => LoadEvent::RequestLost(why),
+            Note::WillRetry(why) => LoadEvent::RequestRetried(why),
+            Note::SentAgain(docs) => LoadEvent::DocsResent(*docs),
+            Note::Plan(decision) => LoadEvent::PlanChanged(decision),
+            Note::BodyFormat(change) => LoadEvent::BodyFormatChanged(change),
+        };
+        self.observers.tell(now.since_start(), event);
+    }
+
+    /// At the end of each round of the loop.
+    pub(crate) fn round(&mut self, now: Time, flow: &Flow) {
+        if self.is_paused && flow.paused().is_none() {
+            // A stop ends a pause without a note.
+            self.is_paused = false;
+            self.observers.tell(now.since_start(), LoadEvent::Resumed { by_stop: true });
+        }
+        let settled = flow.counts().docs_read;
+        if settled != self.settled && self.observers.want_details() {
+            self.settled = settled;
+            self.observers.detail(now.since_start(), LoadEvent::Settled(flow.counts()));
+        }
+    }
+
+    /// Tells phase, node states and progress. `idle` is the current idle time of the source.
+    pub(crate) fn progress(&mut self, now: Time, flow: &Flow, idle: Duration, transport: &Transport) {
+        let phase = phase(flow, idle);
+        if phase != self.phase {
+            self.phase = phase;
+            self.observers.tell(now.since_start(), LoadEvent::Phase(&self.phase));
+        }
+        if self.observers.want_details() {
+            self.nodes(now, transport);
+        }
+        let progress = self.snapshot(now, flow);
+        self.observers.tell(now.since_start(), LoadEvent::Progress(&progress));
+    }
+
+    /// No request is in flight any more.
+    pub(crate) fn drained(&mut self, now: Time, flow: &Flow) {
+        self.round(now, flow);
+        self.observers.tell(now.since_start(), LoadEvent::Drained);
+    }
+
+    fn nodes(&mut self, now: Time, transport: &Transport) {
+        for (node, was) in self.healthy.iter_mut().enumerate() {
+            let is = transport.is_node_healthy(node);
+            if std::mem::replace(was, is) != is {
+                let event = if is { LoadEvent::NodeHealthy(node) } else { LoadEvent::NodeUnhealthy(node) };
+                self.observers.detail(now.since_start(), event);
+            }
+        }
+    }
+
+    fn snapshot(&self, now: Time, flow: &Flow) -> Progress {
+        let (counts, plan) = (flow.counts(), flow.plan());
+        Progress {
+            docs_read: flow.ledger_opened(),
+            docs_settled: counts.docs_read,
+            docs_dead_lettered: counts.docs_dead_lettered,
+            bytes_read: counts.bytes_read,
+            bytes_total: self.bytes_total,
+            rows_read: self.rows.as_ref().map(|rows| rows.read.load(Ordering::Relaxed)),
+            rows_total: self.rows.as_ref().and_then(|rows| rows.total),
+            bytes_sent: counts.bytes_sent,
+            retried_items: counts.retried_items,
+            requests: counts.requests,
+            in_flight: flow.in_flight(),
+            plan_in_flight: plan.in_flight,
+            plan_batch_bytes: plan.batch_bytes,
+            memory_bytes: flow.held_bytes(),
+            body_format: flow.body_format(),
+            seconds: now.since_start().as_secs_f64(),
+            phase: self.phase.clone(),
+        }
+    }
+}
+
+fn phase(flow: &Flow, idle: Duration) -> Phase {
+    match (flow.stopped(), flow.paused()) {
+        (Some(stop), _) => {
+            let why = match stop {
+                Stop::Interrupted => "interrupted",
+                Stop::Failed(why) => why,
+            };
+            Phase::Draining(match flow.in_flight() {
+                0 => why.to_owned(),
+                _ => {
+                    let seconds = flow.drain_max().as_secs_f64();
+                    format!("{why}; requests that were sent are waited for, at most {seconds} s")
+                }
+            })
+        }
+        (None, Some(pause)) => Phase::Paused(pause.why.clone()),
+        (None, None) if idle >= IDLE_LONG => Phase::Idle,
+        (None, None) => Phase::Loading,
+    }
+}

@@ -1,0 +1,122 @@
+//! Carries out the commands of the flow.
+
+use std::sync::Arc;
+
+use inrush_cluster::api::body_formats::probe;
+use inrush_cluster::api::{ClusterError, Created, index, primary_terms, stats};
+use inrush_cluster::transport::Transport;
+use inrush_core::Command;
+use inrush_core::flow::Item;
+
+use super::Run;
+use crate::config::IndexCreation;
+use crate::event::Event;
+
+impl Run {
+    pub(super) fn obey(&mut self, command: Command) {
+        match command {
+            Command::Send(request) => {
+                self.notifier.sent(&request);
+                let (transport, endpoint, sender) =
+                    (Arc::clone(&self.transport), Arc::clone(&self.endpoint), self.sender.clone());
+                tokio::spawn(async move {
+                    let id = request.id;
+                    let (wall, node, attempt) = endpoint.send(&transport, request).await;
+                    let _ = sender.send(Event::Attempt { request: id, wall, node, attempt });
+                });
+            }
+            Command::AwaitGone { request } => {
+                let (transport, endpoint, sender) =
+                    (Arc::clone(&self.transport), Arc::clone(&self.endpoint), self.sender.clone());
+                let longest = self.request_timeout;
+                tokio::spawn(async move {
+                    endpoint.await_gone(transport, request, longest).await;
+                    let _ = sender.send(Event::Gone { request });
+                });
+            }
+            Command::Compare { request, items } => self.compare(request, items),
+            Command::Flush { request, index } => {
+                let (transport, sender) = (Arc::clone(&self.transport), self.sender.clone());
+                tokio::spawn(async move {
+                    let flushed = primary_terms::flush(&transport, &index).await;
+                    let _ = sender.send(Event::Flushed { request, flushed });
+                });
+            }
+            Command::Probe(knobs) => {
+                let (transport, sender) = (Arc::clone(&self.transport), self.sender.clone());
+                let index = self.fixed_index.clone();
+                tokio::spawn(async move {
+                    let forms = probe(&transport, index.as_deref(), knobs.smile, knobs.gzip.is_some()).await;
+                    let _ = sender.send(Event::AcceptedFormats(forms));
+                });
+            }
+            Command::DeadLetter(letter) => match self.dead_letters.write(&letter) {
+                Ok(()) => self.notifier.dead_letter(&letter),
+                Err(e) => self.dead_letters_failed(&e),
+            },
+            Command::Settled(settlement) => {
+                if let Some(settlements) = &self.settlements {
+                    settlements.send(settlement);
+                }
+            }
+            Command::Note(note) => self.notifier.note(self.now(), &note),
+            Command::Sample { request, sample, heard, now } => self.notifier.answered(now, request, &sample, heard),
+            Command::Break { now } => self.notifier.measurement_reset(now),
+        }
+    }
+
+    pub(super) fn make_index(&self, name: String) {
+        let (transport, create, sender) = (Arc::clone(&self.transport), Arc::clone(&self.create), self.sender.clone());
+        let count = self.count_before;
+        let sized = self.sizes_before.contains_key(&name);
+        tokio::spawn(async move {
+            if !sized {
+                // None yet, if it is missing.
+                let size = stats::stats(&transport, &name).await.unwrap_or_default();
+                let _ = sender.send(Event::Size { name: name.clone(), size });
+            }
+            let result = ensure_index(&transport, &create, &name, count).await.map_err(|e| e.to_string());
+            let _ = sender.send(Event::Index { name, result });
+        });
+    }
+
+    /// What is refreshed while the last requests are under way is not waited for at the end.
+    pub(super) fn refresh_early(&mut self) {
+        if let Some(index) = self.refresh_early.take() {
+            let transport = Arc::clone(&self.transport);
+            // The one at the end counts; whether this one succeeds does not.
+            tokio::spawn(async move { stats::refresh(&transport, &index).await });
+        }
+    }
+
+    fn compare(&self, request: u64, items: Vec<Item>) {
+        let (transport, sender, index) = (Arc::clone(&self.transport), self.sender.clone(), self.fixed_index.clone());
+        tokio::spawn(async move {
+            let results = crate::compare::compare(&transport, index.as_deref(), &items).await;
+            let _ = sender.send(Event::Compared { request, results });
+        });
+    }
+}
+
+/// Makes an index that a document names, unless it is there. Returns how many documents it holds,
+/// if that is to be known (`count`) and the user may count: whoever may write but not read loads
+/// all the same, only the proof is missing.
+async fn ensure_index(
+    transport: &Transport,
+    create: &IndexCreation,
+    name: &str,
+    count: bool,
+) -> Result<Option<u64>, ClusterError> {
+    if !index::exists(transport, name).await?
+        && index::create(transport, name, &create.for_index(name)).await? == Created::New
+    {
+        return Ok(Some(0));
+    }
+    if !count {
+        return Ok(None);
+    }
+    match stats::count_now(transport, name).await {
+        Err(e) if e.status() == Some(403) => Ok(None),
+        counted => counted.map(Some),
+    }
+}

@@ -1,0 +1,331 @@
+//! How a source is found: each kind looks at the arguments, and the first one that knows them opens
+//! the source.
+//!
+//! A kind is a folder with its options, its [`SourceKind`] and what it reads, and a line in
+//! [`KINDS`].
+
+use std::any::{Any, TypeId};
+use std::collections::HashMap;
+use std::ffi::OsString;
+use std::fmt;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use inrush_cluster::api::ConnectError;
+
+use super::database::DatabaseKind;
+use super::files::{FileOptions, FilesKind};
+use super::index::{IndexKind, IndexModels};
+use super::{Source, SourceError};
+
+/// The kinds in the order in which they look at the arguments. Everything is a file that is nothing
+/// else.
+static KINDS: &[&dyn SourceKind] = &[&IndexKind, &DatabaseKind, &FilesKind];
+
+/// A kind of source, such as files or databases.
+pub trait SourceKind: Send + Sync {
+    /// The name of the kind, one or two words: `database`.
+    fn name(&self) -> &'static str;
+
+    /// The argument that is of this kind, without secrets; `None` where there is none.
+    fn find(&self, request: &Request) -> Option<String>;
+
+    /// Opens the sources. Called where [`SourceKind::find`] has found one.
+    fn open<'a>(&'a self, request: &'a Request) -> Opening<'a>;
+}
+
+/// A source that is being opened.
+pub type Opening<'a> = Pin<Box<dyn Future<Output = Result<Opened, OpenError>> + Send + 'a>>;
+
+/// Opens the same sources again, from their beginnings.
+pub type Reopen = Arc<dyn Fn() -> Result<Box<dyn Source>, SourceError> + Send + Sync>;
+
+/// The arguments that name sources, and the options of each kind.
+///
+/// ```
+/// use inrush_sources::index::{IndexAddress, IndexOptions};
+/// use inrush_sources::{Registry, Request};
+///
+/// let url = "https://old:9200/logs";
+/// let address = IndexAddress::parse(url)?;
+/// let options = IndexOptions { keep_versions: true, ..IndexOptions::new(address) };
+/// let request = Request::new([url]).with(options);
+/// let found = Registry::default().find(&request).map(|(kind, argument)| (kind.name(), argument));
+/// assert_eq!(found, Some(("index", "https://old:9200/logs".to_owned())));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Request {
+    /// Paths, URLs, `-`, as a user gives them.
+    pub arguments: Vec<OsString>,
+    /// How files are read.
+    pub files: FileOptions,
+    others: HashMap<TypeId, Box<dyn Any + Send + Sync>>,
+}
+
+impl Request {
+    /// Sources of any kind, with the defaults of each.
+    pub fn new(arguments: impl IntoIterator<Item = impl Into<OsString>>) -> Self {
+        Request {
+            arguments: arguments.into_iter().map(Into::into).collect(),
+            files: FileOptions::default(),
+            others: HashMap::new(),
+        }
+    }
+
+    /// Reads files in this way.
+    #[must_use]
+    pub fn files(self, files: FileOptions) -> Self {
+        Request { files, ..self }
+    }
+
+    /// Adds the options of a kind, such as [`DatabaseOptions`](super::DatabaseOptions). A second
+    /// value of the same type replaces the first.
+    #[must_use]
+    pub fn with<O: Any + Send + Sync>(mut self, options: O) -> Self {
+        self.others.insert(TypeId::of::<O>(), Box::new(options));
+        self
+    }
+
+    /// The options of this type, for the kind that they belong to.
+    pub fn options<O: Any>(&self) -> Option<&O> {
+        self.others.get(&TypeId::of::<O>())?.downcast_ref()
+    }
+
+    /// Refuses further arguments beside `argument`; `what` says its kind, as in `a database`.
+    ///
+    /// # Errors
+    /// [`OpenError::Arguments`], with `hint`.
+    pub fn only_one(&self, argument: &str, what: &str, hint: &str) -> Result<(), OpenError> {
+        match self.arguments.len() {
+            0 | 1 => Ok(()),
+            _ => Err(OpenError::arguments(format!("{argument} is {what}, and is given beside other sources"), hint)),
+        }
+    }
+}
+
+impl fmt::Debug for Request {
+    /// Without the arguments, which may hold secrets.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Request").field("arguments", &self.arguments.len()).finish_non_exhaustive()
+    }
+}
+
+/// A source that is open, with nothing read of it.
+#[non_exhaustive]
+pub struct Opened {
+    /// The source.
+    pub source: Box<dyn Source>,
+    /// Opens it again; `None` where it can be read only once, or only as it is open now.
+    pub reopen: Option<Reopen>,
+    /// How the indices that are read are made, where it reads indices.
+    pub models: Option<IndexModels>,
+}
+
+impl Opened {
+    /// A source that cannot be opened again.
+    pub fn new(source: impl Source + 'static) -> Self {
+        Opened { source: Box::new(source), reopen: None, models: None }
+    }
+}
+
+impl fmt::Debug for Opened {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Opened").field("source", &self.source.describe()).finish_non_exhaustive()
+    }
+}
+
+/// Why a source was not opened. Nothing was read.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// Arguments that are missing or do not go together.
+    #[error("{message}")]
+    Arguments {
+        /// What was found.
+        message: String,
+        /// What to do.
+        hint: String,
+    },
+    /// Files or a database that cannot be read.
+    #[error(transparent)]
+    Source(#[from] SourceError),
+    /// A cluster that cannot be reached or read.
+    #[error(transparent)]
+    Cluster(#[from] ConnectError),
+}
+
+impl OpenError {
+    /// Arguments that cannot be used, and what to do.
+    pub fn arguments(message: impl Into<String>, hint: impl Into<String>) -> Self {
+        OpenError::Arguments { message: message.into(), hint: hint.into() }
+    }
+}
+
+/// The kinds of sources that can be opened.
+///
+/// ```no_run
+/// use inrush_sources::{Registry, Request};
+///
+/// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+/// let opened = Registry::default().open(&Request::new(["logs/*.ndjson.zst"])).await?;
+/// println!("{} bytes", opened.source.describe().bytes_total.unwrap_or_default());
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Default)]
+pub struct Registry {
+    added: Vec<Arc<dyn SourceKind>>,
+}
+
+impl Registry {
+    /// Adds a kind of the program's own, which looks at the arguments before the others.
+    #[must_use]
+    pub fn with(mut self, kind: impl SourceKind + 'static) -> Self {
+        self.added.push(Arc::new(kind));
+        self
+    }
+
+    /// The kind of the sources, and the argument by which it was found. `None` without arguments.
+    pub fn find(&self, request: &Request) -> Option<(&dyn SourceKind, String)> {
+        let kinds = self.added.iter().map(|kind| &**kind).chain(KINDS.iter().copied());
+        kinds.into_iter().find_map(|kind| kind.find(request).map(|argument| (kind, argument)))
+    }
+
+    /// Opens the sources. Has to be called in a tokio runtime; a database is waited for in the
+    /// calling thread.
+    ///
+    /// # Errors
+    /// [`OpenError`].
+    pub async fn open(&self, request: &Request) -> Result<Opened, OpenError> {
+        let Some((kind, _)) = self.find(request) else {
+            return Err(OpenError::arguments("nothing to read", "name files, globs in quotes, or - for stdin"));
+        };
+        kind.open(request).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::database::{DatabaseAddress, DatabaseOptions, DatabaseRows};
+    use super::super::{Chunk, FormatOptions, SourceInfo, Step};
+    use super::*;
+
+    fn found(arguments: &[&str]) -> Option<(&'static str, String)> {
+        let request = Request::new(arguments.iter().copied());
+        Registry::default().find(&request).map(|(kind, argument)| (kind.name(), argument))
+    }
+
+    async fn refused(request: Request) -> (String, String) {
+        match Registry::default().open(&request).await {
+            Err(OpenError::Arguments { message, hint }) => (message, hint),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn the_kind_follows_from_the_arguments() {
+        for (argument, kind) in [
+            ("a.ndjson", "files"),
+            ("-", "files"),
+            ("https://host/a.csv.gz", "files"),
+            ("s3://bucket/logs/*.parquet", "files"),
+            ("https://host:9200/logs", "index"),
+            ("postgres://me:hunter2@host/db", "database"),
+        ] {
+            let (found, shown) = found(&[argument]).unwrap();
+            assert_eq!(found, kind, "{argument}");
+            assert!(!shown.contains("hunter2"), "{shown}");
+        }
+        assert_eq!(found(&["a.csv", "mysql://h/db"]).unwrap(), ("database", "mysql://h/db".to_owned()));
+        assert_eq!(found(&[]), None);
+        let mut told = Request::new(["https://host:9200/logs"]);
+        told.files.format = FormatOptions { format: Some(super::super::Format::Ndjson), ..FormatOptions::default() };
+        assert_eq!(Registry::default().find(&told).unwrap().0.name(), "files");
+    }
+
+    #[tokio::test]
+    async fn arguments_that_do_not_go_together_are_refused() {
+        let (message, _) = refused(Request::new(Vec::<OsString>::new())).await;
+        assert_eq!(message, "nothing to read");
+        let (message, _) = refused(Request::new(["a.csv", "mysql://h/db"])).await;
+        assert!(message.contains("mysql://h/db is a database, and is given beside other sources"), "{message}");
+        let (message, hint) = refused(Request::new(["http://h:9200/a", "http://h:9200/b"])).await;
+        assert!(message.contains("http://h:9200/a is an index") && hint.contains("a,b"), "{message}: {hint}");
+        let (message, hint) = refused(Request::new(["postgres://me:pw@h/db"])).await;
+        assert!(message.contains("postgres://me@h/db") && hint.contains("table"), "{message}: {hint}");
+    }
+
+    #[tokio::test]
+    async fn files_are_opened_and_opened_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.ndjson");
+        std::fs::write(&path, "{}\n{}\n").unwrap();
+        let opened = Registry::default().open(&Request::new([&path])).await.unwrap();
+        let again = opened.reopen.unwrap();
+        for mut source in [opened.source, again().unwrap()] {
+            let block = source.next_chunk(1000).unwrap().map(Chunk::into_block).unwrap();
+            assert_eq!(block.records.len(), 2);
+        }
+        let missing = Request::new([folder.path().join("b.ndjson")]);
+        assert!(matches!(Registry::default().open(&missing).await, Err(OpenError::Source(_))));
+    }
+
+    #[cfg(feature = "databases")]
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_kind_takes_its_options_from_the_request() {
+        let folder = tempfile::tempdir().unwrap();
+        let argument = format!("sqlite://{}", folder.path().join("missing.db").display());
+        let address = DatabaseAddress::new(&argument).unwrap();
+        let options = DatabaseOptions::new(address, DatabaseRows::Table("t".to_owned()));
+        let request = Request::new([&argument]).with(options);
+        let error = Registry::default().open(&request).await.unwrap_err().to_string();
+        assert!(error.starts_with(&argument), "{error}");
+    }
+
+    #[cfg(not(feature = "databases"))]
+    #[tokio::test]
+    async fn a_build_without_databases_says_so() {
+        let address = DatabaseAddress::new("postgres://h/db").unwrap();
+        let options = DatabaseOptions::new(address, DatabaseRows::Table("t".to_owned()));
+        let request = Request::new(["postgres://h/db"]).with(options);
+        let error = Registry::default().open(&request).await.unwrap_err().to_string();
+        assert!(error.contains("without databases"), "{error}");
+    }
+
+    struct Nothing;
+
+    impl Source for Nothing {
+        fn describe(&self) -> SourceInfo {
+            SourceInfo::new(["nothing"])
+        }
+
+        fn next(&mut self, _: usize) -> Result<Step, SourceError> {
+            Ok(Step::End)
+        }
+    }
+
+    struct NothingKind;
+
+    impl SourceKind for NothingKind {
+        fn name(&self) -> &'static str {
+            "nothing"
+        }
+
+        fn find(&self, request: &Request) -> Option<String> {
+            let ours = |argument: &&OsString| argument.to_str().is_some_and(|text| text.starts_with("nothing://"));
+            request.arguments.iter().find(ours).map(|argument| argument.display().to_string())
+        }
+
+        fn open<'a>(&'a self, _: &'a Request) -> Opening<'a> {
+            Box::pin(async { Ok(Opened::new(Nothing)) })
+        }
+    }
+
+    #[tokio::test]
+    async fn a_program_adds_kinds_of_its_own() {
+        let registry = Registry::default().with(NothingKind);
+        let opened = registry.open(&Request::new(["nothing://a"])).await.unwrap();
+        assert_eq!(opened.source.describe().names, ["nothing"]);
+        assert_eq!(registry.find(&Request::new(["a.csv"])).unwrap().0.name(), "files");
+    }
+}
