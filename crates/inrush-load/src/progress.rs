@@ -1,13 +1,9 @@
 //! How far a load has come, for whoever watches it.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use inrush_core::BodyFormat;
 use serde::{Deserialize, Serialize};
-use tokio::sync::watch;
-
-use crate::observe::{LoadEvent, Observer};
 
 /// A snapshot of a running load.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -81,21 +77,6 @@ pub enum Phase {
 
 /// Shows the phase of a load.
 pub type ShowPhase = Arc<dyn Fn(Phase) + Send + Sync>;
-
-/// Publishes the last progress.
-pub(crate) struct ProgressSender(pub(crate) watch::Sender<Progress>);
-
-impl Observer for ProgressSender {
-    fn on_event(&mut self, _: Duration, event: &LoadEvent<'_>) {
-        match event {
-            LoadEvent::Progress(progress) => {
-                self.0.send_replace((*progress).clone());
-            }
-            LoadEvent::Phase(phase) => self.0.send_modify(|progress| progress.phase = (*phase).clone()),
-            _ => {}
-        }
-    }
-}
 
 /// What can follow the last document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

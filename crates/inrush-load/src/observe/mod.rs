@@ -5,6 +5,7 @@
 
 mod loading_time;
 mod log;
+mod progress;
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -19,6 +20,7 @@ pub use inrush_core::{DeadLetter, Pause, PauseKind};
 use inrush_sources::SourceError;
 pub(crate) use loading_time::LoadingTime;
 pub(crate) use log::Log;
+pub(crate) use progress::ProgressSender;
 
 use crate::progress::{Phase, Progress};
 use crate::report::Report;

@@ -213,19 +213,7 @@ impl Run {
             Event::Compared { request, results } => self.flow.handle_compared(now, request, &results),
             Event::Flushed { request, flushed } => self.flow.handle_flushed(now, request, flushed),
             Event::AcceptedFormats(forms) => self.flow.handle_probe(forms.smile, forms.gzip),
-            Event::Checkpoint(written) => {
-                let Some(checkpointer) = &mut self.checkpointer else { return };
-                match checkpointer.ended(written) {
-                    Ok(checkpoint) => {
-                        self.flow.handle_checkpoint(&checkpoint);
-                        if let Some(to_source) = &mut self.to_source {
-                            to_source.checkpoint_written();
-                        }
-                        self.admit(now, intake);
-                    }
-                    Err(why) => self.fail(now, why),
-                }
-            }
+            Event::Checkpoint(written) => self.checkpoint_ended(now, written, intake),
             Event::Index { name, result: Ok(count) } => {
                 if let Some(checkpointer) = &mut self.checkpointer {
                     checkpointer.counted(&name, count);
@@ -242,14 +230,7 @@ impl Run {
                 }
                 self.sizes_before.entry(name).or_insert(size);
             }
-            Event::Told(told) => {
-                if let Some(to_source) = &mut self.to_source {
-                    to_source.ended();
-                }
-                if let Err(why) = told {
-                    self.fail(now, format!("dead letters cannot be synced to disk: {why}; documents would be lost"));
-                }
-            }
+            Event::Told(told) => self.source_told(now, told),
             Event::Replaced(name) => self.fail(now, targets::replaced(&name)),
             Event::Overtaken => self.fail(now, checkpoint::OVERTAKEN.to_owned()),
             Event::Trouble(trouble) => self.flow.handle_cluster_pause(now, trouble),

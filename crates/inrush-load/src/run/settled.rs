@@ -1,9 +1,36 @@
 //! Checkpoints of what is settled, and the way back to the source.
 
+use inrush_core::Time;
+
 use super::{Intake, Run};
-use crate::event::Event;
+use crate::event::{Event, Written};
 
 impl Run {
+    /// A checkpoint was written, or could not be.
+    pub(super) fn checkpoint_ended(&mut self, now: Time, written: Written, intake: &mut Intake) {
+        let Some(checkpointer) = &mut self.checkpointer else { return };
+        match checkpointer.ended(written) {
+            Ok(checkpoint) => {
+                self.flow.handle_checkpoint(&checkpoint);
+                if let Some(to_source) = &mut self.to_source {
+                    to_source.checkpoint_written();
+                }
+                self.admit(now, intake);
+            }
+            Err(why) => self.fail(now, why),
+        }
+    }
+
+    /// The source was told what is settled, or dead letters could not be synced before.
+    pub(super) fn source_told(&mut self, now: Time, told: Result<(), String>) {
+        if let Some(to_source) = &mut self.to_source {
+            to_source.ended();
+        }
+        if let Err(why) = told {
+            self.fail(now, format!("dead letters cannot be synced to disk: {why}; documents would be lost"));
+        }
+    }
+
     /// Begins to write a checkpoint where one is due. Here all commands were obeyed, so the dead
     /// letters that are counted are written.
     pub(super) fn keep_checkpoint(&mut self, intake: &Intake) {
