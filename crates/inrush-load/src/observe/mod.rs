@@ -41,11 +41,13 @@ use crate::report::Report;
 /// use std::time::Duration;
 ///
 /// use inrush_load::Loader;
+/// use inrush_load::config::LoadConfig;
 /// use inrush_load::observe::LoadEvent;
 ///
 /// let rejected = Arc::new(AtomicU64::new(0));
 /// let count = Arc::clone(&rejected);
-/// let loader = Loader::builder().to("http://localhost:9200").index("logs").build()?;
+/// let config = LoadConfig::new(vec!["http://localhost:9200".to_owned()], "logs".parse()?);
+/// let loader = Loader::new(config)?;
 /// let loader = loader.observe(move |at: Duration, event: &LoadEvent<'_>| match event {
 ///     LoadEvent::RequestAnswered { sample, .. } => {
 ///         count.fetch_add(u64::from(sample.rejected), Ordering::Relaxed);
