@@ -127,7 +127,7 @@ impl Source for Consumer {
 
     fn next(&mut self, _: usize) -> Result<Step, SourceError> {
         self.calls += 1;
-        if self.calls % 5 == 0 {
+        if self.calls.is_multiple_of(5) {
             return Ok(Step::Idle);
         }
         let until = self.until.lock().unwrap().clone();
