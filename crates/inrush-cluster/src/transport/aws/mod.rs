@@ -1,10 +1,10 @@
 //! AWS: the signature of requests, its region and its credentials.
 //!
 //! The providers of credentials are those of Amazon's own crate, `aws-config`, over the HTTP client
-//! of [`client`]: environment variables, the shared profile files (keys, `source_profile`,
+//! of `client`: environment variables, the shared profile files (keys, `source_profile`,
 //! `credential_process`, IAM Identity Center), a web identity (IRSA), the role of a container (ECS,
-//! EKS Pod Identity) and the role of an EC2 instance (IMDSv2). [`chain`] puts them in order,
-//! [`credentials`] keeps what they give and renews it.
+//! EKS Pod Identity) and the role of an EC2 instance (IMDSv2). `chain` puts them in order,
+//! `credentials` keeps what they give and renews it.
 
 mod chain;
 mod client;
