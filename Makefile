@@ -26,9 +26,9 @@ demo: ## real flights into a local OpenSearch node, a report and a query
 	$(MAKE) build
 	scripts/demo.sh
 
-CHECK := fmt lint docs deny features purity unit
+CHECK := fmt lint docs deny purity unit
 test: ## everything, and the seconds of each part at the end; INRUSH_SECONDS=FILE also writes CSV
-	scripts/parts.sh tools $(CHECK) instructions servers jackson readme odd-files python python-spark python-hadoop python-ray
+	scripts/parts.sh tools $(CHECK) instructions features servers jackson readme odd-files python python-spark python-hadoop python-ray
 
 check: ## all checks that need no server, and the seconds of each part
 	scripts/parts.sh $(CHECK)
