@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Compiles the command line and all below it with no feature, and with each format by itself. SQL, object
-# stores and databases are left out: they take minutes each, and lints compile them together.
+# Compiles the command line and all below it with no feature, and with each format by itself. SQL,
+# object stores and databases are left out: they take minutes each, and lints compile them together.
 # Usage: scripts/features.sh
 set -euo pipefail
 cd "$(dirname "$0")/.."
