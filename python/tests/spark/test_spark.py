@@ -105,7 +105,7 @@ def test_the_format_alone(spark, opensearch):
     with pytest.raises(Exception, match="documents are not in"):
         wrong.write.format("inrush").option("to", opensearch.url).option("index", "alone").mode("append").save()
     for options, message in [
-        ({"in_flight": "4"}, "how many run at once"),
+        ({"in_flight": "4"}, "the number of tasks that run at once"),
         ({"batch_bytes": "many"}, "batch_bytes"),
         ({"alias": "a"}, "not possible"),
     ]:
