@@ -160,7 +160,7 @@ impl<C: Client> Consumer<C> {
         self.give(false);
         self.assign()?;
         self.leave()?;
-        self.commit()?;
+        self.commit();
         self.room()?;
         self.end()
     }
@@ -308,17 +308,18 @@ impl<C: Client> Consumer<C> {
         self.client.unassign(&partitions)
     }
 
-    fn commit(&mut self) -> Result<(), ClientError> {
+    /// Commits what was settled since the last time.
+    fn commit(&mut self) {
         if self.committed_at.elapsed() < self.options.commit_every && !self.is_ending {
-            return Ok(());
+            return;
         }
-        let offsets = self.shared.state().assignment.to_commit();
-        if offsets.is_empty() {
-            return Ok(());
+        let mut state = self.shared.state();
+        let offsets = state.assignment.to_commit();
+        if !offsets.is_empty() {
+            self.committed_at = Instant::now();
+            state.assignment.requested(&offsets);
+            self.client.commit_later(&offsets);
         }
-        self.committed_at = Instant::now();
-        self.shared.state().assignment.requested(&offsets);
-        self.client.commit_later(&offsets)
     }
 
     fn commit_answered(&mut self, answer: Result<Offsets, String>) {

@@ -6,7 +6,9 @@
 //! silent there after a rebalance (fede1024/rust-rdkafka#638, vectordotdev/vector#26438).
 
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use rdkafka::client::ClientContext;
@@ -27,8 +29,31 @@ const ANSWER: Duration = Duration::from_secs(30);
 
 /// A member of a group.
 pub(crate) struct Librdkafka {
-    consumer: BaseConsumer<Events>,
+    consumer: Arc<BaseConsumer<Events>>,
     subscription: Vec<String>,
+    /// To the thread that commits. None once it is to end.
+    commits: Option<Sender<Commit>>,
+    committer: Option<JoinHandle<()>>,
+}
+
+/// Offsets to be committed, and where to the answer goes; to the next poll, if it is not waited for.
+type Commit = (Offsets, Option<Sender<KafkaResult<()>>>);
+
+/// Commits one after the other. `rd_kafka_commit` tells the outcome only to those who wait for it,
+/// as long as no callback of C is set (`rd_kafka_cgrp_propagate_commit_result`), and the thread
+/// that polls must not wait.
+fn commit_all(consumer: &BaseConsumer<Events>, commits: &Receiver<Commit>) {
+    while let Ok((offsets, answer)) = commits.recv() {
+        let result = consumer.commit(&list(&offsets), CommitMode::Sync);
+        match answer {
+            // One that has stopped waiting needs no answer.
+            Some(answer) => drop(answer.send(result)),
+            None => {
+                let answer = result.map(|()| offsets).map_err(|error| error.to_string());
+                consumer.context().with(|state| state.waiting.push_back(Polled::Committed(answer)));
+            }
+        }
+    }
 }
 
 /// What librdkafka told in its callbacks, which run inside of a poll.
@@ -95,11 +120,6 @@ impl ConsumerContext for Events {
         };
         self.with(|state| state.waiting.push_back(event));
     }
-
-    fn commit_callback(&self, result: KafkaResult<()>, offsets: &TopicPartitionList) {
-        let event = Polled::Committed(result.map(|()| known(offsets)).map_err(|error| error.to_string()));
-        self.with(|state| state.waiting.push_back(event));
-    }
 }
 
 impl Librdkafka {
@@ -117,8 +137,15 @@ impl Librdkafka {
         config.set_log_level(RDKafkaLogLevel::Warning);
         let consumer: BaseConsumer<Events> =
             config.create_with_context(Events::default()).map_err(|error| ClientError(not_created(&error)))?;
-        let client = Librdkafka { consumer, subscription: options.address.subscription() };
+        let consumer = Arc::new(consumer);
+        let mut client =
+            Librdkafka { consumer, subscription: options.address.subscription(), commits: None, committer: None };
         client.check(options)?;
+        let (consumer, (commits, waiting)) = (Arc::clone(&client.consumer), channel());
+        let committer = std::thread::Builder::new().name("kafka-commit".into());
+        let committer = committer.spawn(move || commit_all(&consumer, &waiting));
+        client.committer = Some(committer.map_err(|error| ClientError(format!("starting a thread: {error}")))?);
+        client.commits = Some(commits);
         let topics: Vec<&str> = client.subscription.iter().map(String::as_str).collect();
         client.consumer.subscribe(&topics).map_err(|error| client.error(&error))?;
         Ok(client)
@@ -178,6 +205,14 @@ impl Librdkafka {
             Some(complaint) => format!("{error} ({complaint})"),
             None => error.to_string(),
         })
+    }
+
+    fn send(&self, commit: Commit) {
+        if let Some(commits) = &self.commits
+            && commits.send(commit).is_err()
+        {
+            tracing::warn!("the thread that commits has ended");
+        }
     }
 
     fn waiting(&self) -> Option<Polled> {
@@ -277,11 +312,16 @@ impl Client for Librdkafka {
     }
 
     fn commit(&mut self, offsets: &Offsets) -> Result<(), ClientError> {
-        self.consumer.commit(&list(offsets), CommitMode::Sync).map_err(|error| self.error(&error))
+        let (answer, answered) = channel();
+        self.send((offsets.clone(), Some(answer)));
+        match answered.recv_timeout(ANSWER) {
+            Ok(result) => result.map_err(|error| self.error(&error)),
+            Err(_) => Err(ClientError(format!("no answer to a commit within {} s", ANSWER.as_secs()))),
+        }
     }
 
-    fn commit_later(&mut self, offsets: &Offsets) -> Result<(), ClientError> {
-        self.consumer.commit(&list(offsets), CommitMode::Async).map_err(|error| self.error(&error))
+    fn commit_later(&mut self, offsets: &Offsets) {
+        self.send((offsets.clone(), None));
     }
 
     fn committed(&mut self, partitions: &[TopicPartition]) -> Result<Offsets, ClientError> {
@@ -336,6 +376,12 @@ impl Client for Librdkafka {
 impl Drop for Librdkafka {
     /// Closes the consumer. A partition that the group still wants back is let go.
     fn drop(&mut self) {
+        self.commits = None;
+        if let Some(committer) = self.committer.take()
+            && committer.join().is_err()
+        {
+            tracing::warn!("the thread that commits had panicked");
+        }
         self.consumer.context().with(|state| state.is_closing = true);
         while let Some(event) = self.waiting() {
             if let Polled::Revoked(partitions) | Polled::Lost(partitions) = event

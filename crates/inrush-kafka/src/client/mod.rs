@@ -91,7 +91,7 @@ pub(crate) trait Client: Send {
     fn commit(&mut self, offsets: &Offsets) -> Result<(), ClientError>;
 
     /// Commits. The answer is a [`Polled::Committed`].
-    fn commit_later(&mut self, offsets: &Offsets) -> Result<(), ClientError>;
+    fn commit_later(&mut self, offsets: &Offsets);
 
     /// The offsets that the group has committed of these partitions.
     fn committed(&mut self, partitions: &[TopicPartition]) -> Result<Offsets, ClientError>;
