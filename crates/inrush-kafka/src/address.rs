@@ -106,7 +106,9 @@ fn topic(text: &str) -> Result<String, String> {
         _ if text.len() > 249 => Err(format!("the name of a topic has {} characters, and 249 are allowed", text.len())),
         _ => match text.chars().find(|c| !is_allowed(*c)) {
             None => Ok(text.to_owned()),
-            Some(c) => Err(format!("the topic `{text}` has the character `{c}`, and names have letters, digits, `.`, `_` and `-`")),
+            Some(c) => Err(format!(
+                "the topic `{text}` has the character `{c}`, and names have letters, digits, `.`, `_` and `-`"
+            )),
         },
     }
 }

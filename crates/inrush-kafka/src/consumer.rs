@@ -371,9 +371,8 @@ impl<C: Client> Consumer<C> {
         if has_room(self.shared.state().queued_bytes) {
             return Ok(());
         }
-        let came = self.shared.wait(FULL_FOR, |state| {
-            has_room(state.queued_bytes) || state.is_closed || state.is_stopped
-        });
+        let came =
+            self.shared.wait(FULL_FOR, |state| has_room(state.queued_bytes) || state.is_closed || state.is_stopped);
         if !came {
             self.is_paused = true;
             let partitions = self.shared.state().assignment.partitions();
@@ -425,7 +424,8 @@ impl<C: Client> Consumer<C> {
             };
             let bounds = self.client.bounds(&partitions)?;
             let ends = bounds.into_iter().filter(|(_, (first, last))| first < last);
-            self.ends = Some(ends.map(|(at, (_, last))| (at.clone(), by_time.get(&at).copied().unwrap_or(last))).collect());
+            self.ends =
+                Some(ends.map(|(at, (_, last))| (at.clone(), by_time.get(&at).copied().unwrap_or(last))).collect());
         }
         let committed = self.client.committed(&partitions)?;
         let ends = self.ends.iter().flatten();

@@ -41,7 +41,8 @@ impl KafkaSource {
     pub fn open(options: KafkaOptions) -> Result<KafkaSource, SourceError> {
         let title = options.address.to_string();
         let wrong = |message: String| SourceError::new(title.clone(), message);
-        let member = Member::of(&options).map_err(|error| SourceError::io(title.clone(), "the name of this member", error))?;
+        let member =
+            Member::of(&options).map_err(|error| SourceError::io(title.clone(), "the name of this member", error))?;
         let client = Librdkafka::join(&options, member.name()).map_err(|error| wrong(error.0))?;
         Self::start(options, client, member).map_err(|error| SourceError::io(title.clone(), "starting a thread", error))
     }

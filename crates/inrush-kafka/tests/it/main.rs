@@ -1,5 +1,9 @@
-//! The source against librdkafka's own cluster, which runs in the process of the tests.
+//! The source against librdkafka's own cluster, which runs in the process of the tests. It waits 3 s
+//! for the members of a group, so each test has one.
 
-mod common;
+#[path = "../common/reader.rs"]
+#[allow(dead_code, reason = "the tests with a real broker use the rest")]
+mod reader;
 mod reading;
-mod rebalancing;
+#[path = "../common/topic.rs"]
+mod topic;

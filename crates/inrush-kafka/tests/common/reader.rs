@@ -1,76 +1,17 @@
-//! A cluster with a topic, and a reader in the place of the engine.
+//! A reader in the place of the engine.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use inrush_core::{Action, SourceId};
-use inrush_kafka::{KafkaAddress, KafkaOptions, KafkaSource, Until};
+use inrush_kafka::{KafkaOptions, KafkaSource};
 use inrush_sources::{Feedback, Source, SourceError, Step};
-use rdkafka::ClientConfig;
-use rdkafka::mocking::MockCluster;
-use rdkafka::producer::{BaseProducer, BaseRecord, DefaultProducerContext, Producer};
-
-pub(crate) const TOPIC: &str = "orders";
 
 /// How long a test waits for something that has to come.
-const LONGEST: Duration = Duration::from_secs(60);
-
-pub(crate) struct Cluster {
-    pub(crate) mock: MockCluster<'static, DefaultProducerContext>,
-    producer: BaseProducer,
-}
-
-impl Cluster {
-    pub(crate) fn new(partitions: i32) -> Self {
-        let mock = MockCluster::new(1).unwrap();
-        mock.create_topic(TOPIC, partitions, 1).unwrap();
-        let producer = ClientConfig::new().set("bootstrap.servers", mock.bootstrap_servers()).create().unwrap();
-        Cluster { mock, producer }
-    }
-
-    /// Appends records, each with a key and perhaps a value, to a partition.
-    pub(crate) fn produce<'a>(&self, partition: i32, records: impl IntoIterator<Item = (&'a str, Option<&'a str>)>) {
-        for (key, value) in records {
-            let record = BaseRecord::<str, str>::to(TOPIC).partition(partition).key(key);
-            let record = match value {
-                Some(value) => record.payload(value),
-                None => record,
-            };
-            self.producer.send(record).map_err(|(error, _)| error).unwrap();
-        }
-        self.producer.flush(LONGEST).unwrap();
-    }
-
-    /// Appends records with the numbers `from..to` to each partition, with keys such as `2-17`.
-    pub(crate) fn count(&self, partitions: i32, from: u32, to: u32) {
-        for partition in 0..partitions {
-            let keys: Vec<String> = (from..to).map(|number| format!("{partition}-{number}")).collect();
-            self.produce(partition, keys.iter().map(|key| (key.as_str(), Some("{\"a\":1}"))));
-        }
-    }
-
-    pub(crate) fn options(&self, group: &str) -> KafkaOptions {
-        let address = format!("kafka://{}/{TOPIC}", self.mock.bootstrap_servers());
-        let mut options = KafkaOptions::new(KafkaAddress::parse(&address).unwrap());
-        options.group = group.to_owned();
-        options.member = Some(String::new());
-        options.commit_every = Duration::from_millis(20);
-        options
-    }
-
-    pub(crate) fn bounded(&self, group: &str) -> KafkaOptions {
-        let mut options = self.options(group);
-        options.until = Some(Until::Latest);
-        options
-    }
-}
-
-pub(crate) fn keys(partitions: i32, from: u32, to: u32) -> BTreeSet<String> {
-    (0..partitions).flat_map(|partition| (from..to).map(move |number| format!("{partition}-{number}"))).collect()
-}
+pub(crate) const LONGEST: Duration = Duration::from_secs(60);
 
 /// A document as the engine gets it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -86,41 +27,39 @@ pub(crate) struct Document {
 pub(crate) struct Reader {
     pub(crate) feedback: Arc<dyn Feedback>,
     documents: Receiver<Document>,
-    /// Settles nothing while it is held.
-    pub(crate) settling: Arc<Mutex<()>>,
     thread: JoinHandle<Result<(), SourceError>>,
     seen: Vec<Document>,
 }
 
 impl Reader {
     pub(crate) fn open(options: KafkaOptions) -> Reader {
-        Reader::of(KafkaSource::open(options).unwrap())
+        Reader::of(KafkaSource::open(options).unwrap(), true)
     }
 
-    fn of(mut source: KafkaSource) -> Reader {
+    /// Of what it reads nothing is settled, as if its process were killed.
+    pub(crate) fn killed(options: KafkaOptions) -> Reader {
+        Reader::of(KafkaSource::open(options).unwrap(), false)
+    }
+
+    fn of(mut source: KafkaSource, settles: bool) -> Reader {
         let feedback = source.feedback().unwrap();
         let (sender, documents) = channel();
-        let settling = Arc::new(Mutex::new(()));
-        let (held, told) = (Arc::clone(&settling), Arc::clone(&feedback));
+        let told = Arc::clone(&feedback);
         let thread = std::thread::spawn(move || {
             let mut settled = BTreeMap::new();
             loop {
                 let step = source.next(1 << 20)?;
-                if !matches!(step, Step::Chunk(_)) {
-                    let _free = held.lock().unwrap();
+                if settles && !matches!(step, Step::Chunk(_)) {
                     told.settled(&settled);
                 }
                 match step {
-                    Step::Chunk(chunk) => {
-                        let up_to = give(chunk, &sender);
-                        settled.extend([up_to]);
-                    }
+                    Step::Chunk(chunk) => settled.extend([give(chunk, &sender)]),
                     Step::Idle => {}
                     Step::End => return Ok(()),
                 }
             }
         });
-        Reader { feedback, documents, settling, thread, seen: Vec::new() }
+        Reader { feedback, documents, thread, seen: Vec::new() }
     }
 
     /// Waits until so many documents have come in all.
@@ -177,4 +116,8 @@ fn give(chunk: inrush_sources::Chunk, sender: &Sender<Document>) -> ((SourceId, 
 
 pub(crate) fn ids<'a>(documents: impl IntoIterator<Item = &'a Document>) -> BTreeSet<String> {
     documents.into_iter().filter_map(|document| document.id.clone()).collect()
+}
+
+pub(crate) fn keys(partitions: i32, from: u32, to: u32) -> BTreeSet<String> {
+    (0..partitions).flat_map(|partition| (from..to).map(move |number| format!("{partition}-{number}"))).collect()
 }
