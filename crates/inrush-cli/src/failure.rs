@@ -3,15 +3,15 @@
 use std::fmt;
 use std::io::Write;
 
-use inrush::bake::BakeError;
-use inrush::cluster::ClusterError;
-use inrush::node::NodeError;
-use inrush::options::{OptionError, Style};
-use inrush::source::SourceError;
+use inrush_bake::BakeError;
+use inrush_cluster::api::ClusterError;
+use inrush_commands::options::{OptionError, Style};
+use inrush_node::NodeError;
+use inrush_sources::SourceError;
 
 use crate::plain;
 
-/// The exit statuses of a command that ended without a report. [`inrush::Status::exit_code`] has
+/// The exit statuses of a command that ended without a report. [`inrush_load::Status::exit_code`] has
 /// those of a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ExitStatus {
@@ -211,7 +211,7 @@ fn render(error: &anyhow::Error) -> String {
 #[cfg(test)]
 mod tests {
     use anyhow::Context;
-    use inrush::Status;
+    use inrush_load::Status;
 
     use super::*;
 

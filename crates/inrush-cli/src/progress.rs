@@ -7,7 +7,7 @@ use std::io::{IsTerminal, Write};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
-use inrush::{Phase, Progress};
+use inrush_load::{Phase, Progress};
 use tokio::sync::watch;
 
 use crate::logging::Stderr;
@@ -158,7 +158,7 @@ fn step_of_bake(text: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use inrush::Step;
+    use inrush_load::Step;
 
     use super::*;
     use crate::logging::testing;

@@ -4,10 +4,11 @@
 mod bake;
 mod finish;
 
-use inrush::bake::{BakeReport, HandOver};
-use inrush::cluster::stats::IndexStats;
-use inrush::options::Style;
-use inrush::{ErrorCount, Report, SettingChange, SettingsRestored, Status, ThisRun, ToleranceReport, VerifiedState};
+use inrush_bake::{BakeReport, HandOver};
+use inrush_cluster::api::stats::IndexStats;
+use inrush_commands::options::Style;
+use inrush_core::report::ErrorCount;
+use inrush_load::{Report, SettingChange, SettingsRestored, Status, ThisRun, ToleranceReport, VerifiedState};
 
 use crate::plain::inline_in;
 use crate::units::{bytes, bytes_exact, count, counted, seconds};
@@ -374,10 +375,10 @@ fn what_next(report: &Report, once: bool) -> Vec<String> {
 mod tests {
     use std::collections::BTreeMap;
 
-    use inrush::config::Encoding;
-    use inrush::{
-        Counts, FinishReport, IndexCounts, IndexSizes, PauseKind, PauseTotal, PlanReport, SettingsReport, Verified,
-    };
+    use inrush_core::report::{Counts, IndexCounts};
+    use inrush_core::{PauseKind, PauseTotal};
+    use inrush_load::config::Encoding;
+    use inrush_load::{FinishReport, IndexSizes, PlanReport, SettingsReport, Verified};
 
     use super::*;
 

@@ -4,11 +4,11 @@ use std::io::{BufRead, IsTerminal, Write};
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
-use inrush::bake::BakeReport;
-use inrush::cluster::ClusterError;
-use inrush::options::{Confirmation, Environment, LoadOptions, LoadPlan, OptionError};
-use inrush::transport::{HttpErrorKind, Secret, SetupError};
-use inrush::{LoadError, PauseHandle, Report, RunningLoad, StopHandle};
+use inrush_bake::BakeReport;
+use inrush_cluster::api::ClusterError;
+use inrush_cluster::transport::{HttpErrorKind, Secret, SetupError};
+use inrush_commands::options::{Confirmation, Environment, LoadOptions, LoadPlan, OptionError};
+use inrush_load::{LoadError, PauseHandle, Report, RunningLoad, StopHandle};
 use serde::Serialize;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 

@@ -5,8 +5,8 @@ use std::io::Write as _;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use inrush::options::{Confirmation, LoadPlan};
-use inrush::{Phase, Progress, Report, RunningLoad, StopHandle};
+use inrush_commands::options::{Confirmation, LoadPlan};
+use inrush_load::{Phase, Progress, Report, RunningLoad, StopHandle};
 use serde_json::json;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;

@@ -2,7 +2,8 @@
 
 use std::collections::VecDeque;
 
-use inrush::{BodyFormat, Phase, Progress};
+use inrush_core::BodyFormat;
+use inrush_load::{Phase, Progress};
 
 use crate::units;
 
