@@ -122,7 +122,7 @@ fn is_refused_bake(error: &BakeError) -> bool {
     match error {
         BakeError::Refused(_) => true,
         BakeError::Node(error) => is_refused_node(error),
-        BakeError::Load(_) | BakeError::Interrupted | BakeError::Unfinished { .. } | BakeError::NotLoaded(_) => false,
+        _ => false,
     }
 }
 
@@ -152,11 +152,7 @@ fn is_refusal(error: &ClusterError) -> bool {
         ClusterError::Target { .. } | ClusterError::NoPipeline { .. } | ClusterError::Disk(_) => true,
         // The server does not accept a mapping, settings or a query, or the index does not exist.
         ClusterError::Refused { status, .. } => matches!(status, 400 | 404),
-        ClusterError::Http(_)
-        | ClusterError::LogIn { .. }
-        | ClusterError::Forbidden { .. }
-        | ClusterError::Reply { .. }
-        | ClusterError::Stored { .. } => false,
+        _ => false,
     }
 }
 

@@ -10,6 +10,7 @@ use inrush_sources::{Source, SourceError};
 
 /// The result of an inference.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Inference {
     /// The mapping, with notes about its fields.
     pub advice: Advice,

@@ -169,6 +169,8 @@ pub mod report {
 /// ```
 pub mod observe {
     #[doc(inline)]
+    pub use inrush_core::BodyFormat;
+    #[doc(inline)]
     pub use inrush_load::observe::{
         BodyFormatChange, Bounds, Decision, LoadEvent, LoadStart, Observer, Outcome, Pause, Plan, Request, Sample,
     };
@@ -188,9 +190,8 @@ pub mod source {
     pub use inrush_formats::{Chunk, SourceError, Warning, Warnings};
     #[doc(inline)]
     pub use inrush_sources::{
-        Charset, ColumnType, CsvOptions, Feedback, Files, Fingerprint, FixedColumn, Format, FormatOptions, Header,
-        LogFormat, OpenError, Opened, Opening, Parse, RecordsPath, Repeats, Request, SheetOptions, Source, SourceInfo,
-        SourceKind, SourceSpec, Step, Timestamps, open,
+        Feedback, Files, Fingerprint, Format, FormatOptions, LogFormat, OpenError, Opened, Opening, Reopen, Repeats,
+        Request, Source, SourceInfo, SourceKind, SourceSpec, Step, Timestamps, open,
     };
 
     /// Documents that a program hands over.
@@ -220,6 +221,8 @@ pub mod bake {
     };
     #[doc(inline)]
     pub use inrush_commands::bake::BakeBuilder;
+    #[doc(inline)]
+    pub use inrush_node::NodeError;
 }
 
 /// Infers a mapping from the documents of a source.
@@ -249,18 +252,12 @@ pub mod copy {
     pub use inrush_commands::copy::{Copied, mapping, settings};
 }
 
-/// SQL over files: the rows of a query are a source.
-#[cfg(feature = "sql")]
-pub mod sql {
-    #[doc(inline)]
-    pub use inrush_sql::{QueryError, QueryOptions, Session, SessionOptions, SqlError, SqlSource, TableSpec};
-}
-
 /// Types of other projects in the signatures of this crate.
 pub mod foreign {
     #[cfg(feature = "columns")]
     pub use arrow_array::RecordBatch;
     pub use bytes::Bytes;
+    pub use http::Method;
     pub use serde_json::Value;
     pub use tokio::sync::watch;
 }

@@ -340,5 +340,6 @@ fn phase(phase: &Phase) -> String {
         Phase::Finishing { detail, .. } => format!("finishing: {detail}"),
         Phase::Baking(detail) => format!("baking: {detail}"),
         Phase::Done => "done".to_owned(),
+        other => other.name().to_owned(),
     }
 }

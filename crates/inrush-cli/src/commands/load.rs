@@ -178,6 +178,7 @@ pub(crate) fn usage(error: impl Into<LoadError>) -> anyhow::Error {
         LoadError::Cluster(error) => error.into(),
         LoadError::Source(error) => error.into(),
         LoadError::OfSource(error) => of_source(*error),
+        error => error.into(),
     }
 }
 
@@ -186,12 +187,7 @@ pub(crate) fn usage(error: impl Into<LoadError>) -> anyhow::Error {
 fn setup(error: SetupError) -> anyhow::Error {
     match error {
         SetupError::Client(_) => error.into(),
-        SetupError::NoNodes
-        | SetupError::Url { .. }
-        | SetupError::TwoCredentials(_)
-        | SetupError::File { .. }
-        | SetupError::Credentials(_)
-        | SetupError::Tls(_) => UsageError::new(error.to_string()).into(),
+        _ => UsageError::new(error.to_string()).into(),
     }
 }
 

@@ -117,7 +117,7 @@ fn explain(error: VerifyError) -> anyhow::Error {
     match error {
         VerifyError::Usage(message) => UsageError::new(message).into(),
         VerifyError::Cluster(error) => load::usage(LoadError::Cluster(error)),
-        error @ (VerifyError::Source(_) | VerifyError::File { .. }) => error.into(),
+        error => error.into(),
     }
 }
 

@@ -11,6 +11,7 @@ pub use settings::settings;
 
 /// The converted mapping or settings.
 #[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
 pub struct Copied {
     /// The body of `mappings` or `settings`.
     pub value: Value,

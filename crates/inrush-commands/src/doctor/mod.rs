@@ -28,6 +28,7 @@ pub enum Confidence {
 
 /// A setting or state that slows loading down or endangers it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Finding {
     /// A short name for programs, stable over versions.
     pub id: &'static str,
@@ -45,6 +46,7 @@ pub struct Finding {
 
 /// The cluster or index that was examined, and the findings.
 #[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
 pub struct Diagnosis {
     /// Product and version.
     pub cluster: String,

@@ -119,6 +119,7 @@ impl VerifyOptions {
 
 /// The progress of a comparison.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct VerifyProgress {
     /// Documents read from the source.
     pub docs_read: u64,
@@ -130,6 +131,7 @@ pub struct VerifyProgress {
 
 /// Why a comparison has no result.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum VerifyError {
     /// The options contradict each other.
     #[error("{0}")]
@@ -146,6 +148,7 @@ pub enum VerifyError {
         /// The failed operation.
         what: String,
         /// The cause, which is part of the message.
+        #[source]
         error: io::Error,
     },
 }
