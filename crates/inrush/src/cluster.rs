@@ -4,8 +4,10 @@
 //! use inrush::cluster::{Cluster, Credentials, HttpOptions, Secret};
 //!
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
-//! let credentials = Credentials::Basic { user: "alice".to_owned(), password: Secret::from_env("PASSWORD")? };
-//! let cluster = Cluster::connect(&["https://search:9200"], credentials, &HttpOptions::default()).await?;
+//! let password = Secret::from_env("PASSWORD")?;
+//! let credentials = Credentials::Basic { user: "alice".to_owned(), password };
+//! let http = HttpOptions::default();
+//! let cluster = Cluster::connect(&["https://search:9200"], credentials, &http).await?;
 //! println!("{}", cluster.info().await?);
 //! # Ok(())
 //! # }
@@ -30,8 +32,8 @@ pub use inrush_load::{RecoverOptions, Recovered, RecoveredState};
 pub struct Cluster(Arc<Transport>);
 
 impl Cluster {
-    /// Connects to the nodes at these addresses. If there are several, each is asked for the UUID of
-    /// its cluster. A node that does not answer within 5 s counts as a node of the same cluster.
+    /// Connects to the nodes at these addresses. If there are several, each is asked for the UUID
+    /// of its cluster. A node that does not answer within 5 s counts as a node of the same cluster.
     ///
     /// # Errors
     /// [`ConnectError::Setup`] for an address, a certificate or credentials that cannot be used,
@@ -57,9 +59,9 @@ impl Cluster {
     }
 }
 
-/// Restores the settings that loads changed and did not restore, as after a crash. Loads that still
-/// run are left alone. `watching` is called once, with the names of the indices that are watched for
-/// a sign of life.
+/// Restores the settings that loads changed and did not restore, as after a crash. Loads that
+/// still run are left alone. `watching` is called once, with the names of the indices that are
+/// watched for a sign of life.
 ///
 /// # Errors
 /// [`ClusterError`] if the cluster does not say which settings were changed.

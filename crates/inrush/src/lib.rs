@@ -2,7 +2,7 @@
 //!
 //! | a program that | begins with |
 //! |---|---|
-//! | loads files, a database, an index or the result of a query | [`Loader::builder`], [`LoaderBuilder::run`] |
+//! | loads files, a database, an index, a query | [`Loader::builder`], [`LoaderBuilder::run`] |
 //! | makes documents | [`Loader::sender`], [`source::push::Document`] |
 //! | reads a system of its own | [`source::Source`], [`source::SourceKind`] |
 //! | wants to know what became of each document | [`Loader::failures`], [`Loader::settlements`] |
@@ -17,7 +17,8 @@
 //! use inrush::source::{FormatOptions, SourceSpec, Warnings, open};
 //!
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
-//! let source = open(&[SourceSpec::new("logs/*.ndjson.zst")], FormatOptions::default(), &Warnings::default())?;
+//! let files = [SourceSpec::new("logs/*.ndjson.zst")];
+//! let source = open(&files, FormatOptions::default(), &Warnings::default())?;
 //! let loader = Loader::builder().to("http://localhost:9200").index("logs").id("id").build()?;
 //! let report = loader.run(source).await?;
 //! assert_eq!(report.exit_code(), 0, "{:?}", report.errors);
@@ -44,7 +45,8 @@
 //! task.await??;
 //! let report = load.finish().await;
 //! while let Some(failure) = failures.recv().await {
-//!     eprintln!("{} line {}: {}", failure.source, failure.letter.position.line, failure.letter.reason);
+//!     let (line, reason) = (failure.letter.position.line, &failure.letter.reason);
+//!     eprintln!("{} line {line}: {reason}", failure.source);
 //! }
 //! println!("{} documents are in", report.counts.docs_indexed);
 //! # Ok(())
@@ -53,9 +55,9 @@
 //!
 //! # What is promised
 //!
-//! The names of this crate, and the methods and fields that their pages show. Enums and reports that
-//! will grow are `#[non_exhaustive]`. The crates behind it (`inrush-load` and so on) promise
-//! nothing. Types of other projects in signatures are re-exported in [`foreign`].
+//! The names of this crate, and the methods and fields that their pages show. Errors, phases and
+//! the reports that will grow are `#[non_exhaustive]`. The crates behind it (`inrush-load` and so
+//! on) promise nothing. Types of other projects in signatures are re-exported in [`foreign`].
 
 /// The README's example compiles.
 #[cfg(doctest)]
@@ -183,6 +185,74 @@ pub mod dry_run {
 }
 
 /// Sources of documents: files, programs, and kinds that a program adds.
+///
+/// A source of a program's own, and its kind, which the option `source` then finds:
+///
+/// ```no_run
+/// use inrush::Loader;
+/// use inrush::options::Environment;
+/// use inrush::source::{
+///     Chunk, DocBlock, OpenError, Opened, Opening, Origin, Record, Request, Source, SourceError,
+///     SourceInfo, SourceKind, Step,
+/// };
+///
+/// struct Numbers {
+///     left: u64,
+///     bytes: u64,
+/// }
+///
+/// impl Source for Numbers {
+///     fn describe(&self) -> SourceInfo {
+///         SourceInfo::new(["numbers"])
+///     }
+///
+///     fn next(&mut self, _bytes: usize) -> Result<Step, SourceError> {
+///         if self.left == 0 {
+///             return Ok(Step::End);
+///         }
+///         let text = format!("{{\"n\":{}}}", self.left);
+///         let bytes_read = text.len() as u64;
+///         let block = DocBlock {
+///             origin: Origin { first_byte: self.bytes, ..Origin::default() },
+///             records: vec![Record { start: 0, end: text.len() as u32, byte: 0, line: 0 }],
+///             data: text.into(),
+///             lines: 1,
+///             bytes_read,
+///             ..DocBlock::default()
+///         };
+///         (self.left, self.bytes) = (self.left - 1, self.bytes + bytes_read);
+///         Ok(Step::Chunk(Chunk::Docs(block)))
+///     }
+/// }
+///
+/// struct NumbersKind;
+///
+/// impl SourceKind for NumbersKind {
+///     fn name(&self) -> &'static str {
+///         "numbers"
+///     }
+///
+///     fn find(&self, request: &Request) -> Option<String> {
+///         let first = request.arguments.first()?.to_str()?;
+///         first.starts_with("numbers://").then(|| first.to_owned())
+///     }
+///
+///     fn open<'a>(&'a self, _: &'a Request) -> Opening<'a> {
+///         Box::pin(async { Ok::<_, OpenError>(Opened::new(Numbers { left: 10, bytes: 0 })) })
+///     }
+/// }
+///
+/// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+/// let load = Loader::builder()
+///     .environment(Environment::of_process().with_source_kind(NumbersKind))
+///     .source("numbers://10")
+///     .to("http://localhost:9200")
+///     .index("numbers");
+/// let report = load.run().await?;
+/// assert_eq!(report.counts.docs_indexed, 10);
+/// # Ok(())
+/// # }
+/// ```
 pub mod source {
     #[doc(inline)]
     pub use inrush_core::block::{DocBlock, DocMeta, Origin, Partition, Record, Reject, SourceId};
@@ -235,7 +305,8 @@ pub mod bake {
 /// # let folder = tempfile::tempdir()?;
 /// let path = folder.path().join("towns.csv");
 /// std::fs::write(&path, "town,founded\nHendaye,1618-01-01\n")?;
-/// let mut source = open(&[SourceSpec::new(path)], FormatOptions::default(), &Warnings::default())?;
+/// let files = [SourceSpec::new(path)];
+/// let mut source = open(&files, FormatOptions::default(), &Warnings::default())?;
 /// let found = infer(&mut source, None, Mixed::Widen)?;
 /// assert_eq!(found.advice.mapping["properties"]["founded"]["type"], "date");
 /// # Ok(())

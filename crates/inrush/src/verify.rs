@@ -6,8 +6,10 @@
 //! use inrush::verify::{Outcome, VerifyOptions, verify};
 //!
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
-//! let cluster = Cluster::connect(&["http://localhost:9200"], Credentials::None, &HttpOptions::default()).await?;
-//! let source = open(&[SourceSpec::new("logs/*.ndjson.zst")], FormatOptions::default(), &Warnings::default())?;
+//! let (to, http) = (["http://localhost:9200"], HttpOptions::default());
+//! let cluster = Cluster::connect(&to, Credentials::None, &http).await?;
+//! let files = [SourceSpec::new("logs/*.ndjson.zst")];
+//! let source = open(&files, FormatOptions::default(), &Warnings::default())?;
 //! let options = VerifyOptions { id: Some("id".parse()?), ..VerifyOptions::new("logs".parse()?) };
 //! let report = verify(&cluster, Box::new(source), &options, |_| {}).await?;
 //! assert_eq!(report.result, Outcome::Equal);
