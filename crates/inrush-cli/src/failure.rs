@@ -11,8 +11,8 @@ use inrush_sources::SourceError;
 
 use crate::plain;
 
-/// The exit statuses of a command that ended without a report. [`inrush_load::Status::exit_code`] has
-/// those of a report.
+/// The exit statuses of a command that ended without a report. Those of a report are in
+/// [`inrush_load::Status::exit_code`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ExitStatus {
     /// The command failed.

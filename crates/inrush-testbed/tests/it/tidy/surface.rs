@@ -75,7 +75,8 @@ fn members(lines: &[String], name: &str) -> Vec<String> {
         }
         let head = line.split(['(', ' ']).find(|word| word.starts_with("inrush")).unwrap_or_default();
         let head: Vec<&str> = head.trim_end_matches(':').split("::").collect();
-        let is_member = head.iter().rposition(|part| *part == name).is_some_and(|at| at + 2 >= head.len());
+        // Not a variant of this name, which has the name of its enum before it.
+        let is_member = head.iter().find(|part| is_type(part)).is_some_and(|part| *part == name);
         if is_member && !is_front_end && !line.starts_with("pub use") {
             found.push(line.clone());
         }
@@ -91,6 +92,7 @@ fn is_type_line(line: &str) -> bool {
 fn paths(line: &str) -> Vec<(String, String)> {
     let words = line.split(|c: char| !c.is_alphanumeric() && c != '_' && c != ':');
     words
+        .map(|word| word.trim_end_matches(':'))
         .filter(|word| word.contains("::"))
         .filter_map(|word| {
             let mut parts = word.split("::").filter(|part| !part.is_empty());
