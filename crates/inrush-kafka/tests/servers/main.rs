@@ -1,7 +1,9 @@
 //! The source against a real broker, which the tests start.
+#![allow(missing_docs, unreachable_pub, clippy::unwrap_used)]
 
 mod broker;
 mod group;
+mod load;
 #[path = "../common/reader.rs"]
 mod reader;
 mod reading;
