@@ -4,7 +4,7 @@
 use std::io::Write;
 use std::sync::Arc;
 
-use inrush::source::{Chunk, Format, FormatOptions, Source, SourceSpec, Warnings, open};
+use inrush_sources::{Chunk, Format, FormatOptions, Source, SourceSpec, Warnings, open};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &[u8]| {

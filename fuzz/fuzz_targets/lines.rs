@@ -3,7 +3,7 @@
 
 use std::io::Write;
 
-use inrush::source::{Format, FormatOptions, Source, SourceSpec, Warnings, open};
+use inrush_sources::{Format, FormatOptions, Source, SourceSpec, Warnings, open};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: (u8, &[u8])| {

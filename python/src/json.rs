@@ -4,7 +4,7 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use inrush::source::push_escaped;
+use inrush_sources::push_escaped;
 use pyo3::exceptions::{PyException, PyRecursionError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;

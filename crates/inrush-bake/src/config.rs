@@ -253,6 +253,7 @@ impl BakeConfig {
 /// Why a bake ended without a report. Nothing was loaded, and the target is in its former state, or
 /// the error names the exceptions.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum BakeError {
     /// An error of a load before it begins.
     #[error(transparent)]

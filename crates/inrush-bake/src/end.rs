@@ -88,19 +88,20 @@ impl Bake {
             }
             left.extend(clear(&context.keep, &saved).await.err());
         }
-        if let Some(report) = report {
+        if let Some(mut report) = report {
             // A load whose source was changed while it was read cannot be resumed.
             let resumable = keeps && (error.is_some() || report.checkpoint.is_some());
-            let failure = report.failure.clone().or_else(|| error.map(|error| error.to_string()));
-            let checkpoint = resumable.then(|| context.keep.path());
-            return Ok(self.report(Report { status, failure, checkpoint, ..report }, saved, finishing, left));
+            report.status = status;
+            report.failure = report.failure.or_else(|| error.map(|error| error.to_string()));
+            report.checkpoint = resumable.then(|| context.keep.path());
+            return Ok(self.report(report, saved, finishing, left));
         }
         // Without a report of the load there is an error.
         let error = error.unwrap_or(BakeError::Interrupted);
         Err(BakeError::Unfinished { cause: Box::new(error), left, resumable: keeps })
     }
 
-    fn report(self, report: Report, saved: Saved, finishing: Finishing, left: Vec<String>) -> BakeReport {
+    fn report(self, mut report: Report, saved: Saved, finishing: Finishing, left: Vec<String>) -> BakeReport {
         let published = saved.published;
         let mut warnings = self.warnings;
         warnings.extend(report.warnings.iter().cloned());
@@ -121,8 +122,11 @@ impl Bake {
             n => format!("{n} x {}", notes[0]),
         };
         let hand_over = HandOver { index: saved.index, builder, steps: saved.steps, handed_over: published, left };
-        let seconds = self.started.elapsed().as_secs_f64();
-        BakeReport { load: Report { seconds, finish, swap, warnings, ..report }, hand_over }
+        report.seconds = self.started.elapsed().as_secs_f64();
+        report.finish = finish;
+        report.swap = swap;
+        report.warnings = warnings;
+        BakeReport { load: report, hand_over }
     }
 
     async fn delete_snapshots(&self, parts: usize) -> Result<(), BakeError> {

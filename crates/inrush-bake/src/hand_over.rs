@@ -196,12 +196,13 @@ impl Target {
             words.push(format!("{index} is {green}, with {counted} documents"));
         }
         Ok(match on_builder.state {
-            VerifiedState::Yes => Verified {
-                state: VerifiedState::Yes,
-                detail: format!("{}, on the builder, and on the target {}", on_builder.detail, words.join(", ")),
-                duplicates: on_builder.duplicates,
-            },
-            VerifiedState::No | VerifiedState::NotProvable | VerifiedState::Off => on_builder.clone(),
+            VerifiedState::Yes => {
+                let detail = format!("{}, on the builder, and on the target {}", on_builder.detail, words.join(", "));
+                let mut verified = Verified::new(VerifiedState::Yes, detail);
+                verified.duplicates = on_builder.duplicates;
+                verified
+            }
+            _ => on_builder.clone(),
         })
     }
 

@@ -122,7 +122,7 @@ impl PartRun {
         let (finish, alive) = (running.finish(), builder.keep_alive());
         tokio::pin!(finish, alive);
         let (mut stopping, mut watched, mut dead) = (false, true, None);
-        let report = loop {
+        let mut report = loop {
             tokio::select! {
                 report = &mut finish => break report,
                 changed = loading.changed(), if watched => {
@@ -144,7 +144,9 @@ impl PartRun {
         };
         match (dead, report.status) {
             (Some(error), Status::Failed | Status::Interrupted) => {
-                Ok(Report { status: Status::Failed, failure: Some(error.to_string()), ..report })
+                report.status = Status::Failed;
+                report.failure = Some(error.to_string());
+                Ok(report)
             }
             _ => Ok(report),
         }

@@ -51,6 +51,7 @@ pub struct BakeStep {
 /// The steps, in their order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum BakeStepName {
     /// Checking the target: product, version, templates, whether the name of the index is free.
     Check,

@@ -197,7 +197,7 @@ impl Bake {
         if !was_published {
             context.step(Step::Restore, None, self.target.restore()).await?;
         }
-        let report = self.loaded()?;
+        let mut report = self.loaded()?;
         let mut verified = report.verified.clone();
         let verify = async {
             match self.target.verify(finishing, &report.verified).await {
@@ -242,7 +242,8 @@ impl Bake {
             })
         };
         context.step(Step::Publish, None, publish).await?;
-        let report = Report { status, verified, ..report };
+        report.status = status;
+        report.verified = verified;
         Ok(HandedOver { report, aliases: aliases.err().map(|error| error.to_string()) })
     }
 
@@ -279,14 +280,12 @@ impl Bake {
                 Err(panic) => std::panic::resume_unwind(panic.into_panic()),
             }
         }
-        if let Some(report) = self.merged(unfinished) {
-            let failed = failed.filter(|error| !error.is_interrupted()).map(|error| error.to_string());
-            let status = if failed.is_some() { Status::Failed } else { report.status };
-            return Err(BakeError::NotLoaded(Box::new(Report {
-                status,
-                failure: failed.or(report.failure),
-                ..report
-            })));
+        if let Some(mut report) = self.merged(unfinished) {
+            if let Some(error) = failed.filter(|error| !error.is_interrupted()) {
+                report.status = Status::Failed;
+                report.failure = Some(error.to_string());
+            }
+            return Err(BakeError::NotLoaded(Box::new(report)));
         }
         if let Some(error) = failed {
             return Err(error);
@@ -315,8 +314,9 @@ impl Bake {
         // If one part cannot be resumed, the whole bake cannot.
         let resumable = unfinished.iter().all(|report| report.checkpoint.is_some());
         let loaded = saved.parts.iter().filter_map(|part| Some(part.loaded.as_ref()?.0.as_ref().clone()));
-        let merged = merge(unfinished.into_iter().chain(loaded).collect(), &saved.index)?;
-        Some(Report { checkpoint: merged.checkpoint.filter(|_| resumable), ..merged })
+        let mut merged = merge(unfinished.into_iter().chain(loaded).collect(), &saved.index)?;
+        merged.checkpoint = merged.checkpoint.filter(|_| resumable);
+        Some(merged)
     }
 
     /// The merged report of the loads.

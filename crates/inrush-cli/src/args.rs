@@ -1,5 +1,5 @@
 //! The arguments of the command line, as parsed and before any check of their combination. The
-//! flags of a load come from the definitions of its options ([`inrush::options`]).
+//! flags of a load come from the definitions of its options ([`inrush_commands::options`]).
 
 mod bake;
 mod convert;

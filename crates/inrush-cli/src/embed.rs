@@ -1,12 +1,12 @@
 //! For programs that load as `inrush load` does: the same options with the same checks, without a
 //! terminal.
 
-use inrush::bake::HandOver;
-use inrush::options::{Confirmation, Environment, LoadOptions, LoadPlan, OptionError, Style, render};
-use inrush::source::SourceError;
-use inrush::source::push::Sender;
-pub use inrush::transport::Secret;
-use inrush::{Failures, LoadError, Progress, Report, RunningLoad, Settlements};
+use inrush_bake::HandOver;
+pub use inrush_cluster::transport::Secret;
+use inrush_commands::options::{Confirmation, Environment, LoadOptions, LoadPlan, OptionError, Style, render};
+use inrush_load::{Failures, LoadError, Progress, Report, RunningLoad, Settlements};
+use inrush_sources::SourceError;
+use inrush_sources::push::Sender;
 use serde_json::{Map, Value};
 
 use crate::commands;
@@ -271,7 +271,7 @@ mod tests {
         assert_eq!(options.sizes.batch_bytes.map(|size| size.bytes()), Some(1 << 20));
         assert_eq!(options.sizes.in_flight.map(|n| n.get()), Some(3));
         let mapping = json!({"properties": {"n": {"type": "long"}}});
-        assert_eq!(options.target.mapping, Some(inrush::options::Body::Inline(mapping)));
+        assert_eq!(options.target.mapping, Some(inrush_commands::options::Body::Inline(mapping)));
     }
 
     #[tokio::test]

@@ -3,16 +3,16 @@
 use std::fmt;
 use std::io::Write;
 
-use inrush::bake::BakeError;
-use inrush::cluster::ClusterError;
-use inrush::node::NodeError;
-use inrush::options::{OptionError, Style};
-use inrush::source::SourceError;
+use inrush_bake::BakeError;
+use inrush_cluster::api::ClusterError;
+use inrush_commands::options::{OptionError, Style};
+use inrush_node::NodeError;
+use inrush_sources::SourceError;
 
 use crate::plain;
 
-/// The exit statuses of a command that ended without a report. [`inrush::Status::exit_code`] has
-/// those of a report.
+/// The exit statuses of a command that ended without a report. Those of a report are in
+/// [`inrush_load::Status::exit_code`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ExitStatus {
     /// The command failed.
@@ -122,7 +122,7 @@ fn is_refused_bake(error: &BakeError) -> bool {
     match error {
         BakeError::Refused(_) => true,
         BakeError::Node(error) => is_refused_node(error),
-        BakeError::Load(_) | BakeError::Interrupted | BakeError::Unfinished { .. } | BakeError::NotLoaded(_) => false,
+        _ => false,
     }
 }
 
@@ -152,11 +152,7 @@ fn is_refusal(error: &ClusterError) -> bool {
         ClusterError::Target { .. } | ClusterError::NoPipeline { .. } | ClusterError::Disk(_) => true,
         // The server does not accept a mapping, settings or a query, or the index does not exist.
         ClusterError::Refused { status, .. } => matches!(status, 400 | 404),
-        ClusterError::Http(_)
-        | ClusterError::LogIn { .. }
-        | ClusterError::Forbidden { .. }
-        | ClusterError::Reply { .. }
-        | ClusterError::Stored { .. } => false,
+        _ => false,
     }
 }
 
@@ -211,7 +207,7 @@ fn render(error: &anyhow::Error) -> String {
 #[cfg(test)]
 mod tests {
     use anyhow::Context;
-    use inrush::Status;
+    use inrush_load::Status;
 
     use super::*;
 

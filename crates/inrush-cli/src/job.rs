@@ -7,8 +7,8 @@
 
 use std::path::{Path, PathBuf};
 
-use inrush::bake::BakeOptions;
-use inrush::options::{Given, Inputs, LoadOptions, OptionGroup, OptionInfo, Scope, Style, nearest, render};
+use inrush_commands::bake::BakeOptions;
+use inrush_commands::options::{Given, Inputs, LoadOptions, OptionGroup, OptionInfo, Scope, Style, nearest, render};
 use serde_json::{Map, Value};
 
 use crate::args::{LoadArgs, LogOptions, Options, OutputArgs, OutputOptions, RunOptions};

@@ -7,7 +7,7 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-use inrush::options::{Style, render};
+use inrush_commands::options::{Style, render};
 
 /// Escapes each character that a terminal takes as a command, or that changes the order in which
 /// other characters are shown. Tabs and line ends stay.

@@ -7,13 +7,13 @@ use std::io::{IsTerminal, Write};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
-use inrush::{Phase, Progress};
+use inrush_load::{Phase, Progress};
 use tokio::sync::watch;
 
 use crate::logging::Stderr;
 use crate::plain::inline;
+use format::finishing;
 pub(crate) use format::{RateWindow, line};
-use format::{finishing, phase_name};
 
 /// The interval between redraws of the line on a terminal.
 const REDRAW_EVERY: Duration = Duration::from_millis(200);
@@ -136,15 +136,13 @@ impl Lines {
         }
         self.phase = now.phase.clone();
         match &now.phase {
-            Phase::Paused(why) | Phase::Draining(why) => Some(format!("{}: {why}", phase_name(&now.phase))),
+            Phase::Paused(why) | Phase::Draining(why) => Some(format!("{}: {why}", now.phase.name())),
             Phase::Finishing { .. } => Some(format!("at the end: {}", finishing(&now.phase))),
             Phase::Baking(_) => {
                 self.told = line(now, &self.rates);
                 Some(self.told.clone())
             }
-            Phase::Starting | Phase::Loading | Phase::Idle | Phase::PuttingBack | Phase::Verifying | Phase::Done => {
-                None
-            }
+            _ => None,
         }
     }
 }
@@ -158,15 +156,21 @@ fn step_of_bake(text: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use inrush::Step;
+    use inrush_load::Step;
 
     use super::*;
     use crate::logging::testing;
 
+    fn in_phase(phase: Phase) -> Progress {
+        let mut progress = Progress::default();
+        progress.phase = phase;
+        progress
+    }
+
     #[test]
     fn a_pause_is_told_once_and_at_once() {
         let mut lines = Lines::default();
-        let mut now = Progress { phase: Phase::Loading, ..Progress::default() };
+        let mut now = in_phase(Phase::Loading);
         assert_eq!(lines.on_change(&now), None);
         now.phase = Phase::Paused("index logs is write-blocked".into());
         assert_eq!(lines.on_change(&now).as_deref(), Some("paused: index logs is write-blocked"));
@@ -179,10 +183,7 @@ mod tests {
     #[test]
     fn a_step_of_the_end_is_told_once() {
         let mut lines = Lines::default();
-        let at = |step, detail: &str| Progress {
-            phase: Phase::Finishing { step, detail: detail.into() },
-            ..Progress::default()
-        };
+        let at = |step, detail: &str| in_phase(Phase::Finishing { step, detail: detail.into() });
         assert_eq!(lines.on_change(&at(Step::Green, "")).as_deref(), Some("at the end: green"));
         let waits = at(Step::Green, "1 of 2 shard copies");
         assert_eq!(lines.on_change(&waits), None);
@@ -193,7 +194,7 @@ mod tests {
     #[test]
     fn a_step_of_a_bake_is_told_when_it_changes() {
         let mut lines = Lines::default();
-        let at = |step: &str| Progress { phase: Phase::Baking(step.into()), ..Progress::default() };
+        let at = |step: &str| in_phase(Phase::Baking(step.into()));
         assert_eq!(lines.on_change(&at("builder")).as_deref(), Some("bake: builder"));
         assert_eq!(lines.on_tick(&at("builder")), None);
         assert_eq!(lines.on_change(&at("restore: 1 of 9 files")).as_deref(), Some("bake: restore: 1 of 9 files"));

@@ -5,8 +5,8 @@
 use std::fmt::Write as _;
 
 use clap::{Command, CommandFactory};
-use inrush::bake::BakeOptions;
-use inrush::options::{LoadOptions, OptionGroup, OptionInfo, OptionKind, Scope, Style, render};
+use inrush_commands::bake::BakeOptions;
+use inrush_commands::options::{LoadOptions, OptionGroup, OptionInfo, OptionKind, Scope, Style, render};
 
 use crate::args::{Cli, LogOptions, OutputOptions, RunOptions};
 

@@ -4,10 +4,11 @@
 mod bake;
 mod finish;
 
-use inrush::bake::{BakeReport, HandOver};
-use inrush::cluster::stats::IndexStats;
-use inrush::options::Style;
-use inrush::{ErrorCount, Report, SettingChange, SettingsRestored, Status, ThisRun, ToleranceReport, VerifiedState};
+use inrush_bake::{BakeReport, HandOver};
+use inrush_cluster::api::stats::IndexStats;
+use inrush_commands::options::Style;
+use inrush_core::report::ErrorCount;
+use inrush_load::{Report, SettingChange, SettingsRestored, Status, ThisRun, ToleranceReport, VerifiedState};
 
 use crate::plain::inline_in;
 use crate::units::{bytes, bytes_exact, count, counted, seconds};
@@ -372,12 +373,10 @@ fn what_next(report: &Report, once: bool) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
-    use inrush::config::Encoding;
-    use inrush::{
-        Counts, FinishReport, IndexCounts, IndexSizes, PauseKind, PauseTotal, PlanReport, SettingsReport, Verified,
-    };
+    use inrush_core::report::{Counts, IndexCounts};
+    use inrush_core::{PauseKind, PauseTotal};
+    use inrush_load::config::Encoding;
+    use inrush_load::{IndexSizes, PlanReport, SettingsReport, Verified};
 
     use super::*;
 
@@ -392,46 +391,25 @@ mod tests {
     }
 
     pub(super) fn report(status: Status) -> Report {
-        Report {
-            status,
-            failure: None,
-            counts: Counts::build(|counts| {
-                (counts.docs_read, counts.docs_indexed, counts.docs_created) = (1_500, 1_500, 1_500);
-                (counts.bytes_read, counts.bytes_sent, counts.requests) = (2 << 20, 3 << 20, 2);
-            }),
-            seconds: 2.0,
-            docs_per_second: 750.0,
-            this_run: None,
-            checkpoint: None,
-            plan: PlanReport {
-                batch_bytes: 2 << 20,
-                batch_docs: None,
-                in_flight: 4,
-                why: "fixed values".into(),
-                encoding: Encoding::Json,
-                compression: "none".into(),
-                wire_why: "as given".into(),
-            },
-            verified: Verified {
-                state: VerifiedState::Yes,
-                detail: "0 before + 1500 created = 1500".into(),
-                duplicates: 0,
-            },
-            tolerance: None,
-            settings: SettingsReport::new(SettingsRestored::Unchanged, "left as they are".into()),
-            sizes: BTreeMap::new(),
-            pauses: Vec::new(),
-            source_idle_seconds: 0.0,
-            finish: FinishReport::default(),
-            swap: None,
-            ended_before: None,
-            indices: [("a".to_owned(), index_counts(1_500, 0))].into(),
-            errors: Vec::new(),
-            dead_letters: None,
-            warnings: Vec::new(),
-            sources: Vec::new(),
-            run_id: "r".into(),
-        }
+        let plan = PlanReport {
+            batch_bytes: 2 << 20,
+            batch_docs: None,
+            in_flight: 4,
+            why: "fixed values".into(),
+            encoding: Encoding::Json,
+            compression: "none".into(),
+            wire_why: "as given".into(),
+        };
+        let verified = Verified::new(VerifiedState::Yes, "0 before + 1500 created = 1500".into());
+        let settings = SettingsReport::new(SettingsRestored::Unchanged, "left as they are".into());
+        let mut report = Report::new("r".into(), status, plan, verified, settings);
+        report.counts = Counts::build(|counts| {
+            (counts.docs_read, counts.docs_indexed, counts.docs_created) = (1_500, 1_500, 1_500);
+            (counts.bytes_read, counts.bytes_sent, counts.requests) = (2 << 20, 3 << 20, 2);
+        });
+        (report.seconds, report.docs_per_second) = (2.0, 750.0);
+        report.indices = [("a".to_owned(), index_counts(1_500, 0))].into();
+        report
     }
 
     #[test]

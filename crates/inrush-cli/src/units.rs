@@ -1,6 +1,6 @@
 //! Formats sizes, counts and time spans for people.
 
-use inrush::options::ByteSize;
+use inrush_commands::options::ByteSize;
 
 /// A size for people: `512 B`, `1.5 KiB`, `2.0 MiB`.
 pub(crate) fn bytes(bytes: u64) -> String {

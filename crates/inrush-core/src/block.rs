@@ -87,6 +87,7 @@ pub struct DocMeta {
     pub texts: Vec<(Arc<str>, String)>,
     /// Fields for id, routing and version that the source knows. The job's own fields take
     /// precedence.
+    #[doc(hidden)]
     pub fields: Option<Arc<MetaFields>>,
 }
 
@@ -136,6 +137,7 @@ impl DocMeta {
     /// Sets [`DocMeta::fields`].
     #[inline]
     #[must_use]
+    #[doc(hidden)]
     pub fn with_fields(self, fields: Arc<MetaFields>) -> Self {
         DocMeta { fields: Some(fields), ..self }
     }

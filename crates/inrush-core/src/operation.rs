@@ -139,6 +139,7 @@ impl IndexTemplate {
     }
 
     /// The parts in order.
+    #[doc(hidden)]
     pub fn parts(&self) -> &[IndexPart] {
         &self.parts
     }

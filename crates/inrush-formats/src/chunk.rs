@@ -23,11 +23,14 @@ pub struct RawChunk {
 }
 
 /// The next piece of a source.
+#[non_exhaustive]
 pub enum Chunk {
     /// Bytes that are still to be decoded.
+    #[doc(hidden)]
     Raw(RawChunk),
     /// Rows of columns.
     #[cfg(feature = "columns")]
+    #[doc(hidden)]
     Rows(Rows),
     /// A function that makes documents, for sources of neither bytes nor columns, such as the rows
     /// of a sheet.

@@ -51,8 +51,8 @@ pub struct SourceError {
     pub name: String,
     /// What was found, where, and what to do.
     pub message: String,
-    /// The cause. Its text is part of `message` already, so it is not the error's `source()`, which
-    /// would show it twice.
+    /// The cause. Its text is part of `message`: a program that prints both shows it twice.
+    #[source]
     pub cause: Option<io::Error>,
 }
 

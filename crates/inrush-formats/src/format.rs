@@ -134,21 +134,26 @@ pub struct FormatOptions {
     pub format: Option<Format>,
     /// Where the documents are inside each JSON value. Default: the value itself, or the elements
     /// of an array.
+    #[doc(hidden)]
     pub records: Option<RecordsPath>,
     /// The encoding of text. A byte order mark takes precedence. Default UTF-8, which is not
     /// checked if the format does not need it. In other charsets malformed bytes become replacement
     /// characters, with a warning.
+    #[doc(hidden)]
     pub charset: Option<Charset>,
     /// The field for lines of text. Default `message`.
     pub text_field: String,
     /// How the parts of a text line become fields, instead of one field for the whole line. Without
     /// a `format`, all sources except binary ones are then lines of text. The types of the fields
     /// are in [`CsvOptions::schema`]. Default: none.
+    #[doc(hidden)]
     pub parse: Option<Parse>,
     /// The dialect of CSV and similar formats.
+    #[doc(hidden)]
     pub csv: CsvOptions,
     /// The part of workbooks that is read. [`CsvOptions::header`] says where their column names
     /// come from.
+    #[doc(hidden)]
     pub sheet: SheetOptions,
     /// The largest record, bytes without its line end. A larger one is a reject of kind `too_large`
     /// and is never held in memory as a whole. Default 100 MiB, at most 1 GiB.
@@ -164,6 +169,7 @@ pub struct FormatOptions {
     pub hive_partitions: bool,
     /// The columns to read from Parquet files. Names that do not exist are ignored. Default: all
     /// columns.
+    #[doc(hidden)]
     pub only_columns: Option<Vec<String>>,
     /// How timestamps of Parquet, Arrow and Avro are written. Default: ISO 8601.
     pub timestamps: Timestamps,

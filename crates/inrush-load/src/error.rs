@@ -9,6 +9,7 @@ use inrush_sources::SourceError;
 
 /// Why a load could not begin; nothing was sent.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum LoadError {
     /// Options that cannot be used, or not together.
     #[error(transparent)]
@@ -54,7 +55,7 @@ impl From<ConnectError> for LoadError {
         match error {
             ConnectError::Setup(error) => LoadError::Setup(error),
             ConnectError::Cluster(error) => LoadError::Cluster(error),
-            several @ ConnectError::SeveralClusters(_) => LoadError::usage(several.to_string()),
+            other => LoadError::usage(other.to_string()),
         }
     }
 }

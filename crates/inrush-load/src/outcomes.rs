@@ -13,6 +13,7 @@ use tokio::sync::mpsc;
 
 /// A dead letter as a program receives it ([`Loader::failures`](crate::Loader::failures)).
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Failure {
     /// The name of the source.
     pub source: String,

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 /// A snapshot of a running load.
 #[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
 pub struct Progress {
     /// Documents read so far.
     pub docs_read: u64,
@@ -46,6 +47,7 @@ pub struct Progress {
 
 /// What a load is doing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Phase {
     /// Looking at the cluster.
     #[default]
@@ -75,12 +77,31 @@ pub enum Phase {
     Done,
 }
 
+impl Phase {
+    /// The phase in a few words. The name of a step at the end is that of the step.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Phase::Starting => "starting",
+            Phase::Loading => "loading",
+            Phase::Idle => "waiting for the source",
+            Phase::Paused(_) => "paused",
+            Phase::Draining(_) => "stopping",
+            Phase::PuttingBack => "putting settings back",
+            Phase::Verifying => "verifying",
+            Phase::Finishing { step, .. } => step.name(),
+            Phase::Baking(_) => "baking",
+            Phase::Done => "done",
+        }
+    }
+}
+
 /// Shows the phase of a load.
 pub type ShowPhase = Arc<dyn Fn(Phase) + Send + Sync>;
 
 /// What can follow the last document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Step {
     /// Merging to few segments.
     ForceMerge,

@@ -16,6 +16,7 @@ use crate::tolerance::ToleranceReport;
 
 /// What a load did. As JSON, the counts stand at the top level.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Report {
     /// How it ended.
     pub status: Status,
@@ -80,6 +81,37 @@ pub struct Report {
     pub sources: Vec<SourceReport>,
     /// The name in the cluster's logs: requests carry `X-Opaque-Id: inrush-<run id>-<number>`.
     pub run_id: String,
+}
+
+impl Report {
+    /// The report of a load without documents, for the tests of a program that shows reports.
+    pub fn new(run_id: String, status: Status, plan: PlanReport, verified: Verified, settings: SettingsReport) -> Self {
+        Report {
+            status,
+            ended_before: None,
+            failure: None,
+            counts: Counts::default(),
+            seconds: 0.0,
+            docs_per_second: 0.0,
+            this_run: None,
+            checkpoint: None,
+            plan,
+            verified,
+            tolerance: None,
+            settings,
+            finish: FinishReport::default(),
+            swap: None,
+            indices: BTreeMap::new(),
+            sizes: BTreeMap::new(),
+            pauses: Vec::new(),
+            source_idle_seconds: 0.0,
+            errors: Vec::new(),
+            dead_letters: None,
+            warnings: Vec::new(),
+            sources: Vec::new(),
+            run_id,
+        }
+    }
 }
 
 /// The last run's part of a load that was resumed.
@@ -154,6 +186,7 @@ pub struct PlanReport {
 
 /// How far one source was settled without a gap: where a later run would have to go on.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct SourceReport {
     /// A path, `-` or a URL.
     pub name: String,
@@ -206,6 +239,7 @@ pub enum VerifiedState {
 
 /// What a load changed on its index.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct SettingsReport {
     /// Whether they are as they were.
     pub restored: SettingsRestored,

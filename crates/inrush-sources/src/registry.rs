@@ -58,6 +58,7 @@ pub struct Request {
     /// Paths, URLs, `-`, as a user gives them.
     pub arguments: Vec<OsString>,
     /// How files are read.
+    #[doc(hidden)]
     pub files: FileOptions,
     others: HashMap<TypeId, Box<dyn Any + Send + Sync>>,
 }
@@ -74,6 +75,7 @@ impl Request {
 
     /// Reads files in this way.
     #[must_use]
+    #[doc(hidden)]
     pub fn files(self, files: FileOptions) -> Self {
         Request { files, ..self }
     }
@@ -118,6 +120,7 @@ pub struct Opened {
     /// Opens it again; `None` where it can be read only once, or only as it is open now.
     pub reopen: Option<Reopen>,
     /// How the indices that are read are made, where it reads indices.
+    #[doc(hidden)]
     pub models: Option<IndexModels>,
 }
 

@@ -245,6 +245,7 @@ pub struct SourceInfo {
     /// another. Default: empty.
     pub reading: String,
     /// The rows behind the documents, where those are not the same. Default: none.
+    #[doc(hidden)]
     pub rows: Option<RowsRead>,
     /// Whether all documents bring ids of their own. Default: no.
     pub has_ids: bool,

@@ -6,7 +6,7 @@
 use std::time::Instant;
 
 use bytes::Bytes;
-use inrush::transport::gzip::{Gzip, GzipLevel};
+use inrush_cluster::transport::gzip::{Gzip, GzipLevel};
 use inrush_smile::{Decimals, SEPARATOR, SmileEncoder, SmileOptions};
 
 const BODY: usize = 1 << 20;

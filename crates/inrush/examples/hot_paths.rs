@@ -11,12 +11,12 @@ use std::sync::Arc;
 
 use arrow_array::{Float64Array, Int64Array, RecordBatch, StringArray};
 use bytes::Bytes;
-use inrush::source::{Format, FormatOptions, Source, SourceSpec, Warnings, open};
-use inrush::transport::gzip::{Gzip, GzipLevel};
+use inrush_cluster::transport::gzip::{Gzip, GzipLevel};
 use inrush_core::encode::{Encoder, SmileItemEncoder};
 use inrush_core::reply::BulkReply;
 use inrush_core::{Action, Operations};
 use inrush_smile::{Decimals, SmileOptions};
+use inrush_sources::{Format, FormatOptions, Source, SourceSpec, Warnings, open};
 
 type Error = Box<dyn std::error::Error>;
 

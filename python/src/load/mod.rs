@@ -6,9 +6,9 @@ use std::ffi::OsString;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use inrush::source::push::Sender;
-use inrush::{Others, PauseHandle, Phase, Progress, Report, RunningLoad, StopHandle};
 use inrush_cli::embed::{self, Outcomes, ProgressLine, Secret};
+use inrush_load::{Others, PauseHandle, Phase, Progress, Report, RunningLoad, StopHandle};
+use inrush_sources::push::Sender;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -238,7 +238,7 @@ impl Load {
         version: Option<u64>,
     ) -> PyResult<bool> {
         let action = action.map(str::parse).transpose().map_err(|error: String| PyValueError::new_err(error))?;
-        let meta = inrush::DocMeta::default()
+        let meta = inrush_core::DocMeta::default()
             .with_action(action)
             .with_index(index)
             .with_id(id)
@@ -340,5 +340,6 @@ fn phase(phase: &Phase) -> String {
         Phase::Finishing { detail, .. } => format!("finishing: {detail}"),
         Phase::Baking(detail) => format!("baking: {detail}"),
         Phase::Done => "done".to_owned(),
+        other => other.name().to_owned(),
     }
 }

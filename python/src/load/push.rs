@@ -4,8 +4,8 @@
 use arrow_array::RecordBatch;
 use arrow_array::ffi_stream::ArrowArrayStreamReader;
 use arrow_pyarrow::FromPyArrow;
-use inrush::DocMeta;
-use inrush::source::push::Sender;
+use inrush_core::DocMeta;
+use inrush_sources::push::Sender;
 use pyo3::exceptions::PyTypeError;
 use pyo3::intern;
 use pyo3::prelude::*;

@@ -1,7 +1,7 @@
 //! The flags of `inrush bake`: the flags of a load, and flags of its own.
 
 use clap::Args;
-use inrush::bake::BakeOptions;
+use inrush_commands::bake::BakeOptions;
 
 use super::{LoadArgs, Options};
 

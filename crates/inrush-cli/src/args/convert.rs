@@ -4,8 +4,8 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum, ValueHint};
-use inrush::options::ReadingOptions;
-use inrush::{Action, FieldPath};
+use inrush_commands::options::ReadingOptions;
+use inrush_core::{Action, FieldPath};
 
 use super::{LogArgs, Options, one_of};
 

@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use inrush::options::LoginOptions;
+use inrush_commands::options::LoginOptions;
 
 use super::{LogArgs, Options};
 

@@ -1,11 +1,11 @@
 //! Options of the command line itself: output and log.
 
 use clap::Args;
-use inrush::options::Scope;
+use inrush_commands::options::Scope;
 
 use super::Options;
 
-inrush::options! {
+inrush_commands::options! {
     /// Options that show something instead of loading.
     pub(crate) struct RunOptions, "SQL" {
         /// SQL: print the columns of the tables and the plan of the query, and end
@@ -17,7 +17,7 @@ inrush::options! {
     }
 }
 
-inrush::options! {
+inrush_commands::options! {
     /// Options of the output.
     pub(crate) struct OutputOptions, "Output" {
         /// Print only errors, and the report only with option `json`
@@ -27,7 +27,7 @@ inrush::options! {
     }
 }
 
-inrush::options! {
+inrush_commands::options! {
     /// The options of the log.
     pub(crate) struct LogOptions, "Output" {
         /// The level of inrush's own log messages on stderr. Libraries log only warnings, so that
@@ -51,7 +51,7 @@ pub(crate) enum LogLevel {
     Trace,
 }
 
-inrush::option_choices! { LogLevel {
+inrush_commands::option_choices! { LogLevel {
     "error" => LogLevel::Error, "failures of the command";
     "warn" => LogLevel::Warn, "also problems that a person should check";
     "info" => LogLevel::Info, "also findings and decisions";

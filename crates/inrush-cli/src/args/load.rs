@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
-use inrush::options::LoadOptions;
+use inrush_commands::options::LoadOptions;
 
 use super::{Options, OutputArgs, RunOptions};
 

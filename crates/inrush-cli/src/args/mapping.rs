@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
 
-use inrush::mapping::Mixed;
-use inrush::options::{DatabaseSourceOptions, QueryOptions, ReadingOptions};
+use inrush_commands::mapping::Mixed;
+use inrush_commands::options::{DatabaseSourceOptions, QueryOptions, ReadingOptions};
 
 use super::{LogArgs, Options, one_of};
 

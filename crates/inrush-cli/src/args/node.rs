@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueHint};
-use inrush::options::{HeapSize, OptionValue};
+use inrush_commands::options::{HeapSize, OptionValue};
 
 use super::LogArgs;
 

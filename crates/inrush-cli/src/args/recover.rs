@@ -2,7 +2,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
 
-use inrush::options::LoginOptions;
+use inrush_commands::options::LoginOptions;
 
 use super::{Options, OutputArgs};
 

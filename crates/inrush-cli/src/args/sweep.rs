@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueHint};
-use inrush::config::{Compression, Encoding};
+use inrush_load::config::{Compression, Encoding};
 
-use inrush::options::{ByteSize, LoginOptions, OptionValue, OrAuto, PositiveDuration, ReadingOptions};
+use inrush_commands::options::{ByteSize, LoginOptions, OptionValue, OrAuto, PositiveDuration, ReadingOptions};
 
 use super::{LogArgs, Options, one_of};
 use crate::sweep::Steps;
@@ -126,7 +126,7 @@ pub(crate) struct SweepIndexArgs {
     pub(crate) replicas: Option<u32>,
     /// The field that holds the id. Default: the cluster generates ids
     #[arg(long, value_name = "FIELD")]
-    pub(crate) id: Option<inrush::FieldPath>,
+    pub(crate) id: Option<inrush_core::FieldPath>,
 }
 
 fn parse_counts(text: &str) -> Result<Steps, String> {

@@ -5,7 +5,7 @@ use std::ops::{Deref, DerefMut};
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser, ValueParser};
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, Error, FromArgMatches, ValueHint};
-use inrush::options::{
+use inrush_commands::options::{
     Choice, Given, OptionGroup, OptionInfo, OptionKind, OptionValue, PathKind, Scope, Style, render,
 };
 use serde_json::Value;
@@ -137,7 +137,7 @@ fn parser(info: &'static OptionInfo) -> ValueParser {
 
 #[cfg(test)]
 mod tests {
-    use inrush::options::LoadOptions;
+    use inrush_commands::options::LoadOptions;
 
     use super::*;
 

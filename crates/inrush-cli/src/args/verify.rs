@@ -4,11 +4,11 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{ArgGroup, Args, ValueHint};
-use inrush::config::IdFrom;
-use inrush::options::{
+use inrush_commands::options::{
     DatabaseSourceOptions, LoginOptions, OptionValue, QueryOptions, ReadingOptions, SearchQuery, SourceLoginOptions,
 };
-use inrush::{FieldPath, IndexTemplate};
+use inrush_core::{FieldPath, IndexTemplate};
+use inrush_load::config::IdFrom;
 
 use super::{Options, OutputArgs, one_of};
 

@@ -3,7 +3,8 @@
 use std::io::Write;
 
 use anyhow::{Context, Result};
-use inrush::bake::{BakeConfig, BakeError, BakePlan, Baker, Cost, Estimate, OpenSource};
+use inrush_bake::{BakeConfig, BakeError, Baker, Cost, Estimate, OpenSource};
+use inrush_commands::bake::BakePlan;
 use tokio::sync::oneshot;
 
 use super::load;
@@ -44,7 +45,7 @@ pub(crate) async fn go(job: Job, stderr: Stderr) -> Result<u8> {
                 .hint("leave one of them out")
                 .into());
         }
-        let found = inrush::bake::dry_run(config, sources).await.map_err(explain)?;
+        let found = inrush_bake::dry_run(config, sources).await.map_err(explain)?;
         return super::dry_run::print(&output, &found);
     }
     if let Some(sample) = sample {
@@ -96,7 +97,7 @@ async fn estimate(
     tokio::spawn(stop_on_signals(signals, stderr.clone(), "the index and the files of the estimate are deleted", stop));
     // The sender lives until it has sent.
     let stopped = async { stopped.await.unwrap_or_default() };
-    let found = match inrush::bake::estimate(config, sources, sample, stopped).await {
+    let found = match inrush_bake::estimate(config, sources, sample, stopped).await {
         Ok(found) => found,
         Err(error) => return failed(error, "the index and the files of the estimate are deleted", stderr),
     };

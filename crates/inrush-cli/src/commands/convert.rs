@@ -4,10 +4,10 @@ use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use inrush::config::Limits;
-use inrush::convert::{BulkLines, Converted, Target, convert};
-use inrush::options::{Inputs, LoadOptions, SourceOptions};
-use inrush::source::{FormatOptions, Source, SourceSpec, Warnings, open};
+use inrush_commands::convert::{BulkLines, Converted, Target, convert};
+use inrush_commands::options::{Inputs, LoadOptions, SourceOptions};
+use inrush_load::config::Limits;
+use inrush_sources::{FormatOptions, Source, SourceSpec, Warnings, open};
 use serde_json::json;
 
 use super::load;
@@ -65,7 +65,7 @@ fn opened(
     specs: &[SourceSpec],
     format: &FormatOptions,
     warnings: &Warnings,
-) -> Result<Box<dyn Source>, inrush::source::SourceError> {
+) -> Result<Box<dyn Source>, inrush_sources::SourceError> {
     Ok(Box::new(open(specs, format.clone(), warnings)?))
 }
 
@@ -73,7 +73,7 @@ fn opened(
 /// incomplete. Without a path, writes to stdout.
 fn to_file(
     mut source: Box<dyn Source>,
-    again: impl FnOnce() -> Result<Box<dyn Source>, inrush::source::SourceError>,
+    again: impl FnOnce() -> Result<Box<dyn Source>, inrush_sources::SourceError>,
     target: &Target,
     out: Option<PathBuf>,
 ) -> Result<Converted> {

@@ -3,9 +3,9 @@
 use std::fmt::Write as _;
 
 use anyhow::{Context, Result};
-use inrush::doctor::{Confidence, Diagnosis, examine};
-use inrush::options::{Environment, urls};
-use inrush::transport::{HttpOptions, Transport};
+use inrush_cluster::transport::{HttpOptions, Transport};
+use inrush_commands::doctor::{Confidence, Diagnosis, examine};
+use inrush_commands::options::{Environment, urls};
 
 use super::load;
 use crate::args::DoctorArgs;

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use anyhow::{Context, Result};
-use inrush::dry_run::DryRun;
+use inrush_load::dry_run::DryRun;
 use serde_json::Value;
 
 use crate::args::OutputArgs;

@@ -4,11 +4,11 @@ use std::io::{BufRead, IsTerminal, Write};
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
-use inrush::bake::BakeReport;
-use inrush::cluster::ClusterError;
-use inrush::options::{Confirmation, Environment, LoadOptions, LoadPlan, OptionError};
-use inrush::transport::{HttpErrorKind, Secret, SetupError};
-use inrush::{LoadError, PauseHandle, Report, RunningLoad, StopHandle};
+use inrush_bake::BakeReport;
+use inrush_cluster::api::ClusterError;
+use inrush_cluster::transport::{HttpErrorKind, Secret, SetupError};
+use inrush_commands::options::{Confirmation, Environment, LoadOptions, LoadPlan, OptionError};
+use inrush_load::{LoadError, PauseHandle, Report, RunningLoad, StopHandle};
 use serde::Serialize;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
@@ -178,6 +178,7 @@ pub(crate) fn usage(error: impl Into<LoadError>) -> anyhow::Error {
         LoadError::Cluster(error) => error.into(),
         LoadError::Source(error) => error.into(),
         LoadError::OfSource(error) => of_source(*error),
+        error => error.into(),
     }
 }
 
@@ -186,12 +187,7 @@ pub(crate) fn usage(error: impl Into<LoadError>) -> anyhow::Error {
 fn setup(error: SetupError) -> anyhow::Error {
     match error {
         SetupError::Client(_) => error.into(),
-        SetupError::NoNodes
-        | SetupError::Url { .. }
-        | SetupError::TwoCredentials(_)
-        | SetupError::File { .. }
-        | SetupError::Credentials(_)
-        | SetupError::Tls(_) => UsageError::new(error.to_string()).into(),
+        _ => UsageError::new(error.to_string()).into(),
     }
 }
 

@@ -3,10 +3,10 @@
 use std::io::Write as _;
 
 use anyhow::{Context, Result, anyhow};
-use inrush::LoadError;
-use inrush::config::Limits;
-use inrush::mapping::{Inference, Note, NoteKind};
-use inrush::options::{Inputs, LoadOptions, SourceOptions, TargetOptions};
+use inrush_commands::mapping::{Inference, Note, NoteKind};
+use inrush_commands::options::{Inputs, LoadOptions, SourceOptions, TargetOptions};
+use inrush_load::LoadError;
+use inrush_load::config::Limits;
 use serde_json::{Value, json};
 
 use super::load;

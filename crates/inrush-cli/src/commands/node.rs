@@ -5,8 +5,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use inrush::node::{self, StartOptions, State};
-use inrush::options::HeapSize;
+use inrush_commands::options::HeapSize;
+use inrush_node as node;
+use inrush_node::{StartOptions, State};
 
 use crate::args::{NodeArgs, NodeCommand, NodeLogsArgs, NodeStartArgs, NodeStatusArgs, NodeStopArgs};
 use crate::failure::{ExitStatus, UsageError};

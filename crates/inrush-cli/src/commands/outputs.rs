@@ -5,8 +5,8 @@ use std::io::Write as _;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use inrush::options::{Confirmation, LoadPlan};
-use inrush::{Phase, Progress, Report, RunningLoad, StopHandle};
+use inrush_commands::options::{Confirmation, LoadPlan};
+use inrush_load::{Phase, Progress, Report, RunningLoad, StopHandle};
 use serde_json::json;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
@@ -160,7 +160,8 @@ fn all_progress(loads: &[RunningLoad]) -> watch::Receiver<Progress> {
 }
 
 fn sum(loads: &[Progress]) -> Progress {
-    let mut all = Progress { bytes_total: Some(0), ..Progress::default() };
+    let mut all = Progress::default();
+    all.bytes_total = Some(0);
     for load in loads {
         all.docs_read += load.docs_read;
         all.docs_settled += load.docs_settled;
@@ -183,12 +184,13 @@ fn sum(loads: &[Progress]) -> Progress {
         Phase::Paused(_) => 0,
         Phase::Draining(_) => 1,
         Phase::Starting => 2,
-        Phase::Loading | Phase::Baking(_) => 3,
         Phase::Idle => 4,
         Phase::PuttingBack => 5,
         Phase::Verifying => 6,
         Phase::Finishing { .. } => 7,
         Phase::Done => 8,
+        // Loading, or a bake.
+        _ => 3,
     };
     all.phase = loads.iter().map(|load| &load.phase).min_by_key(|phase| rank(phase)).cloned().unwrap_or_default();
     all
@@ -238,7 +240,11 @@ mod tests {
 
     #[test]
     fn progress_is_that_of_all_and_the_phase_of_the_last() {
-        let load = |docs, bytes_total, phase| Progress { docs_read: docs, bytes_total, phase, ..Progress::default() };
+        let load = |docs, bytes_total, phase| {
+            let mut load = Progress::default();
+            (load.docs_read, load.bytes_total, load.phase) = (docs, bytes_total, phase);
+            load
+        };
         let all = sum(&[load(3, Some(10), Phase::Done), load(4, Some(20), Phase::Loading)]);
         assert_eq!((all.docs_read, all.bytes_total, all.phase), (7, Some(30), Phase::Loading));
         assert_eq!(sum(&[load(0, None, Phase::Done), load(0, Some(1), Phase::Done)]).bytes_total, None);

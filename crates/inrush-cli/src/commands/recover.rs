@@ -4,10 +4,10 @@ use std::io::Write;
 use std::time::Duration;
 
 use anyhow::Result;
-use inrush::cluster::connect;
-use inrush::options::{Environment, urls};
-use inrush::transport::{HttpOptions, NodeUrl};
-use inrush::{RecoverOptions, Recovered, RecoveredState, recover};
+use inrush_cluster::api::connect;
+use inrush_cluster::transport::{HttpOptions, NodeUrl};
+use inrush_commands::options::{Environment, urls};
+use inrush_load::{RecoverOptions, Recovered, RecoveredState, recover};
 use serde_json::json;
 
 use super::load;
@@ -82,7 +82,7 @@ fn text(recovered: &[Recovered]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use inrush::SettingChange;
+    use inrush_load::SettingChange;
 
     use super::*;
 

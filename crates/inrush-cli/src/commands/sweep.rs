@@ -7,15 +7,16 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
-use inrush::cluster::{connect, product};
-use inrush::config::{Compression, DeadLetters, Encoding, LoadConfig};
-use inrush::options::{
+use inrush_cluster::api::{connect, product};
+use inrush_cluster::transport::{HttpOptions, Transport};
+use inrush_commands::options::{
     Body, ByteSize, Count, Environment, Inputs, LoadOptions, LoadPlan, OpenSource, OrAuto, SizeOptions, SourceOptions,
     TargetOptions, Whole, read_body,
 };
-use inrush::source::Source;
-use inrush::transport::{HttpOptions, Transport};
-use inrush::{IndexTemplate, LoadError};
+use inrush_core::IndexTemplate;
+use inrush_load::LoadError;
+use inrush_load::config::{Compression, DeadLetters, Encoding, LoadConfig};
+use inrush_sources::Source;
 use serde_json::{Value, json};
 
 use super::load;

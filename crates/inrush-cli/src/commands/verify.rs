@@ -5,11 +5,13 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use indicatif::{ProgressBar, ProgressStyle};
-use inrush::LoadError;
-use inrush::cluster::connect;
-use inrush::options::{Environment, IndexSourceOptions, Inputs, LoadOptions, LoadPlan, SourceOptions, TargetOptions};
-use inrush::transport::HttpOptions;
-use inrush::verify::{Example, Outcome, VerifyError, VerifyOptions, VerifyProgress, VerifyReport, verify};
+use inrush_cluster::api::connect;
+use inrush_cluster::transport::HttpOptions;
+use inrush_commands::options::{
+    Environment, IndexSourceOptions, Inputs, LoadOptions, LoadPlan, SourceOptions, TargetOptions,
+};
+use inrush_commands::verify::{Example, Outcome, VerifyError, VerifyOptions, VerifyProgress, VerifyReport, verify};
+use inrush_load::LoadError;
 use tokio::sync::watch;
 
 use super::load;
@@ -115,7 +117,7 @@ fn explain(error: VerifyError) -> anyhow::Error {
     match error {
         VerifyError::Usage(message) => UsageError::new(message).into(),
         VerifyError::Cluster(error) => load::usage(LoadError::Cluster(error)),
-        error @ (VerifyError::Source(_) | VerifyError::File { .. }) => error.into(),
+        error => error.into(),
     }
 }
 
@@ -218,7 +220,7 @@ fn told(example: &Example) -> String {
 
 #[cfg(test)]
 mod tests {
-    use inrush::verify::Examples;
+    use inrush_commands::verify::Examples;
 
     use super::*;
 

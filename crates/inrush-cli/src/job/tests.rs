@@ -1,9 +1,9 @@
 use std::time::Duration;
 
 use clap::{Args, Command, FromArgMatches};
-use inrush::config::{IdFrom, Tolerance};
-use inrush::options::{Body, ByteSize, OrAuto};
-use inrush::source::Format;
+use inrush_commands::options::{Body, ByteSize, OrAuto};
+use inrush_load::config::{IdFrom, Tolerance};
+use inrush_sources::Format;
 use serde_json::json;
 
 use super::*;
@@ -202,7 +202,7 @@ fn outputs_have_what_holds_for_all_and_their_own() {
 /// Every option for irregular data and its tolerance, as a key.
 #[test]
 fn options_about_odd_data_are_keys() {
-    use inrush::mapping::Mixed;
+    use inrush_commands::mapping::Mixed;
     type Holds = fn(&LoadOptions) -> bool;
     let keys: [(&str, Holds); 12] = [
         ("format = 'json'", |options| options.reading.format == Some(Format::Json)),

@@ -2,7 +2,8 @@
 
 use std::collections::VecDeque;
 
-use inrush::{BodyFormat, Phase, Progress};
+use inrush_core::BodyFormat;
+use inrush_load::{Phase, Progress};
 
 use crate::units;
 
@@ -68,11 +69,9 @@ pub(crate) fn line(progress: &Progress, rates: &RateWindow) -> String {
         // No document is in flight. While the builder loads, the phase is that of its load.
         Phase::Baking(step) => return format!("bake: {step}"),
         Phase::Loading | Phase::Done => {}
-        phase @ (Phase::Starting | Phase::Idle | Phase::PuttingBack | Phase::Verifying) => {
-            parts.push(phase_name(phase).to_owned())
-        }
         phase @ Phase::Finishing { .. } => parts.push(finishing(phase)),
-        phase @ (Phase::Paused(why) | Phase::Draining(why)) => parts.push(format!("{}: {why}", phase_name(phase))),
+        phase @ (Phase::Paused(why) | Phase::Draining(why)) => parts.push(format!("{}: {why}", phase.name())),
+        phase => parts.push(phase.name().to_owned()),
     }
     parts.push(format!("{} docs", units::count(progress.docs_settled)));
     parts.extend(rows(progress));
@@ -100,27 +99,11 @@ pub(crate) fn line(progress: &Progress, rates: &RateWindow) -> String {
     parts.join("  ")
 }
 
-/// The phase in one word.
-pub(super) fn phase_name(phase: &Phase) -> &'static str {
-    match phase {
-        Phase::Starting => "starting",
-        Phase::Loading => "loading",
-        Phase::Idle => "waiting for the source",
-        Phase::Paused(_) => "paused",
-        Phase::Draining(_) => "stopping",
-        Phase::PuttingBack => "putting settings back",
-        Phase::Verifying => "verifying",
-        Phase::Finishing { step, .. } => step.name(),
-        Phase::Baking(_) => "baking",
-        Phase::Done => "done",
-    }
-}
-
 /// A step at the end, with its progress.
 pub(super) fn finishing(phase: &Phase) -> String {
     match phase {
         Phase::Finishing { step, detail } if !detail.is_empty() => format!("{}: {detail}", step.name()),
-        other => phase_name(other).to_owned(),
+        other => other.name().to_owned(),
     }
 }
 
@@ -172,25 +155,14 @@ mod tests {
     use super::*;
 
     fn loading() -> Progress {
-        Progress {
-            docs_read: 3_000,
-            memory_bytes: 0,
-            docs_settled: 1_500,
-            docs_dead_lettered: 0,
-            bytes_read: 1 << 20,
-            bytes_total: Some(1 << 20),
-            rows_read: None,
-            rows_total: None,
-            bytes_sent: 400 << 10,
-            retried_items: 0,
-            requests: 3,
-            in_flight: 3,
-            plan_in_flight: 4,
-            plan_batch_bytes: 2 << 20,
-            body_format: BodyFormat::PLAIN,
-            seconds: 2.0,
-            phase: Phase::Loading,
-        }
+        let mut progress = Progress::default();
+        (progress.docs_read, progress.docs_settled) = (3_000, 1_500);
+        (progress.bytes_read, progress.bytes_total, progress.bytes_sent) = (1 << 20, Some(1 << 20), 400 << 10);
+        (progress.requests, progress.in_flight) = (3, 3);
+        (progress.plan_in_flight, progress.plan_batch_bytes) = (4, 2 << 20);
+        progress.seconds = 2.0;
+        progress.phase = Phase::Loading;
+        progress
     }
 
     fn rates_of(progress: &Progress) -> RateWindow {

@@ -1,6 +1,6 @@
 //! The rows about an index that was built outside its cluster.
 
-use inrush::bake::HandOver;
+use inrush_bake::HandOver;
 
 use super::Rows;
 use crate::units::seconds;
@@ -23,8 +23,8 @@ pub(super) fn rows(bake: &HandOver, rows: &mut Rows) {
 
 #[cfg(test)]
 mod tests {
-    use inrush::Status;
-    use inrush::bake::{BakeReport, BakeStep, BakeStepName, HandOver};
+    use inrush_bake::{BakeReport, BakeStep, BakeStepName, HandOver};
+    use inrush_load::Status;
 
     use super::super::tests::report;
     use super::super::text_of_bake;

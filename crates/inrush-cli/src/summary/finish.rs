@@ -1,6 +1,6 @@
 //! The rows about the steps after the last document.
 
-use inrush::{OldIndex, Report};
+use inrush_load::{OldIndex, Report};
 
 use super::Rows;
 use crate::units::seconds;
@@ -31,8 +31,8 @@ pub(super) fn rows(report: &Report, rows: &mut Rows) {
 
 #[cfg(test)]
 mod tests {
-    use inrush::config::OldWrites;
-    use inrush::{OldIndex, OldWritesReport, Status, Step, StepReport, SwapReport};
+    use inrush_load::config::OldWrites;
+    use inrush_load::{OldIndex, OldWritesReport, Status, Step, StepReport, SwapReport};
 
     use super::super::tests::report;
     use super::super::{problem, text};

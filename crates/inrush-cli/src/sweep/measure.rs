@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result, bail};
-use inrush::cluster::index;
-use inrush::config::LoadConfig;
-use inrush::source::Source;
-use inrush::transport::Transport;
-use inrush::{Loader, Report, Status};
+use inrush_cluster::api::index;
+use inrush_cluster::transport::Transport;
+use inrush_load::config::LoadConfig;
+use inrush_load::{Loader, Report, Status};
+use inrush_sources::Source;
 use rustix::time::{ClockId, clock_gettime};
 use tokio::time::Instant;
 

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use inrush::transport::{Transport, path_segment};
+use inrush_cluster::transport::{Transport, path_segment};
 use serde_json::Value;
 
 /// The longest wait for merges.

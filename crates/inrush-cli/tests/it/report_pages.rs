@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::{Output, Stdio};
 
-use inrush::bake::BakeReport;
+use inrush_bake::BakeReport;
 use inrush_fake::{FakeCluster, FakeConfig, Fault, Faults, Rule};
 use serde_json::{Map, Value, json};
 use tempfile::TempDir;

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::{Output, Stdio};
 use std::time::Duration;
 
-use inrush::node::make_writable;
+use inrush_node::make_writable;
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use serde_json::{Value, json};
 use tokio::process::{Child, Command};

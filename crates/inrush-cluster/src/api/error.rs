@@ -6,6 +6,7 @@ use crate::transport::HttpError;
 
 /// An API request without a usable reply. Each variant says what was expected and what to do.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum ClusterError {
     /// No complete reply, after the tries that were safe.
     #[error(transparent)]

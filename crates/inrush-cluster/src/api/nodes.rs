@@ -22,6 +22,7 @@ const REPLY_BYTES_MAX: usize = 64 << 10;
 
 /// Why a cluster cannot be used. Nothing was written to it.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum ConnectError {
     /// An address, a certificate or credentials that cannot be used.
     #[error(transparent)]

@@ -73,6 +73,7 @@ impl fmt::Debug for Secret {
 
 /// How requests are authorized. The same credentials are sent to all nodes.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub enum Credentials {
     /// No `Authorization` header.
     #[default]
@@ -90,6 +91,7 @@ pub enum Credentials {
     /// A token (`Authorization: Bearer`).
     Bearer(Secret),
     /// Every request is signed for the OpenSearch services of Amazon.
+    #[doc(hidden)]
     SigV4(Arc<Signer>),
 }
 
@@ -119,6 +121,7 @@ impl Credentials {
     ///
     /// # Errors
     /// [`SetupError::Credentials`] if the secret has characters that a header cannot carry.
+    #[doc(hidden)]
     pub fn static_header(&self) -> Result<Option<HeaderValue>, SetupError> {
         let text = match self {
             Credentials::None | Credentials::SigV4(_) => return Ok(None),

@@ -56,6 +56,7 @@ impl HttpErrorKind {
 /// [`super::Response`].
 #[derive(Debug, thiserror::Error)]
 #[error("{method} {url} {}: {}{}", .kind.words(), innermost(.source.as_ref()), hint(self))]
+#[non_exhaustive]
 pub struct HttpError {
     /// What the failure means for the request.
     pub kind: HttpErrorKind,
@@ -70,6 +71,7 @@ pub struct HttpError {
 /// Why a [`super::Transport`] could not be set up: an option that cannot be used (usage), or a file
 /// that cannot be read.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum SetupError {
     /// No node was given.
     #[error("no node given; expected at least one URL like http://localhost:9200")]

@@ -31,6 +31,7 @@ const SHOWN: usize = 3;
 
 /// What a load would do.
 #[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
 pub struct DryRun {
     /// Product and version; `None` where no cluster was asked.
     pub cluster: Option<String>,
@@ -67,6 +68,7 @@ pub struct DryRun {
 
 /// A document as it would be sent.
 #[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
 pub struct Shown {
     /// The action line.
     pub action: String,
@@ -76,6 +78,7 @@ pub struct Shown {
 
 /// A document that would be a dead letter.
 #[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
 pub struct Failure {
     /// Where it comes from.
     pub source: String,

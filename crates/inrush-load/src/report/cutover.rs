@@ -7,6 +7,7 @@ use crate::progress::Step;
 
 /// What followed the last document.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct FinishReport {
     /// What was done, in order.
     pub steps: Vec<StepReport>,

@@ -46,6 +46,7 @@ pub enum SourceSpec {
     /// A file, a folder with all that is in it, or a glob pattern (`*`, `?`, `[…]`, `**`) if no file has that very name.
     Path(PathBuf),
     /// A file on a web server; a file, folder or glob pattern of an object store.
+    #[doc(hidden)]
     Url(SourceUrl),
 }
 
@@ -56,6 +57,7 @@ impl SourceSpec {
     }
 
     /// The same, with settings for object stores.
+    #[doc(hidden)]
     pub fn with_options(argument: impl Into<OsString>, options: &Arc<StoreOptions>) -> Self {
         let argument = argument.into();
         if argument == "-" {
@@ -258,6 +260,7 @@ impl Source for Files {
 impl Files {
     /// The columns of each file without its rows, where all files are columnar; `None` where the first is not. Nothing can be read
     /// from these files afterwards.
+    #[doc(hidden)]
     pub fn columnar(&mut self) -> Result<Option<Vec<ColumnarFile>>, SourceError> {
         let mut tables = Vec::new();
         while let Some((id, location)) = self.waiting.pop_front() {

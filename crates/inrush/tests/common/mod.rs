@@ -7,10 +7,10 @@ pub mod own_process;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use inrush::config::{DeadLetters, LoadConfig};
-use inrush::source::{Chunk, DocBlock, Fingerprint, Origin, Record, Source, SourceError, SourceInfo, Step};
-use inrush::{Loader, Report};
 use inrush_fake::{FakeCluster, FakeConfig, Faults, Rule};
+use inrush_load::config::{DeadLetters, LoadConfig};
+use inrush_load::{Loader, Report};
+use inrush_sources::{Chunk, DocBlock, Fingerprint, Origin, Record, Source, SourceError, SourceInfo, Step};
 
 /// Documents from memory, a few in each block.
 pub struct Lines {

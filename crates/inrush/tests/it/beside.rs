@@ -1,11 +1,12 @@
 //! Loads that write to one index at the same time, against the fake cluster.
 
-use inrush::config::{LoadConfig, StateFolder};
-use inrush::source::push::Document;
-use inrush::source::{FormatOptions, SourceSpec, Warnings, open};
-use inrush::transport::{Credentials, HttpOptions, Transport};
-use inrush::{Action, LOADS_INDEX, LoadError, Loader, PushLoad, Report, Status, VerifiedState};
+use inrush_cluster::transport::{Credentials, HttpOptions, Transport};
+use inrush_core::Action;
 use inrush_fake::{FakeCluster, FakeConfig, Fault, Faults, Rule};
+use inrush_load::config::{LoadConfig, StateFolder};
+use inrush_load::{LOADS_INDEX, LoadError, Loader, PushLoad, Report, Status, VerifiedState};
+use inrush_sources::push::Document;
+use inrush_sources::{FormatOptions, SourceSpec, Warnings, open};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 

@@ -4,9 +4,9 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use inrush::config::{LoadConfig, Rate, StateFolder};
-use inrush::source::{Files, FormatOptions, SourceSpec, Warnings, open};
-use inrush::{Loader, Report};
+use inrush_load::config::{LoadConfig, Rate, StateFolder};
+use inrush_load::{Loader, Report};
+use inrush_sources::{Files, FormatOptions, SourceSpec, Warnings, open};
 use tempfile::TempDir;
 
 use crate::common::config;

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use inrush::source::{
+use inrush_sources::{
     DatabaseAddress, DatabaseOptions, DatabaseRows, Repeats, Source, SourceError, Warnings, open_database,
 };
 use sqlx::{ConnectOptions, Connection, Executor};
@@ -25,7 +25,7 @@ fn options(path: &Path, rows: DatabaseRows) -> DatabaseOptions {
     DatabaseOptions::new(DatabaseAddress::new(&format!("sqlite://{}", path.display())).unwrap(), rows)
 }
 
-fn table(path: &Path, name: &str) -> Result<inrush::source::Database, SourceError> {
+fn table(path: &Path, name: &str) -> Result<inrush_sources::Database, SourceError> {
     open_database(&options(path, DatabaseRows::Table(name.to_owned())), &Warnings::default())
 }
 

@@ -3,10 +3,10 @@
 
 use std::collections::BTreeSet;
 
-use inrush::config::{Durability, LoadConfig, Replies};
-use inrush::source::push::Document;
-use inrush::{LoadError, Loader, PushLoad, Report, SettingsRestored, Status, VerifiedState};
 use inrush_fake::{FakeCluster, FakeConfig, Fault, Faults, Rule};
+use inrush_load::config::{Durability, LoadConfig, Replies};
+use inrush_load::{LoadError, Loader, PushLoad, Report, SettingsRestored, Status, VerifiedState};
+use inrush_sources::push::Document;
 use serde_json::json;
 
 use crate::common::{config, documents, load};

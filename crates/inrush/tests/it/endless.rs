@@ -7,14 +7,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use inrush::config::{DeadLetters, LoadConfig, Rate, StateFolder};
-use inrush::options::Environment;
-use inrush::source::{
+use inrush_commands::options::{Environment, LoadOptions};
+use inrush_fake::{FakeCluster, FakeConfig, Fault, Faults, Rule};
+use inrush_load::Loader;
+use inrush_load::config::{DeadLetters, LoadConfig, Rate, StateFolder};
+use inrush_load::{Phase, Report, RunningLoad, Status};
+use inrush_sources::{
     Chunk, DocBlock, Feedback, Files, FormatOptions, OpenError, Opened, Opening, Origin, Partition, Record, Request,
     Source, SourceError, SourceId, SourceInfo, SourceKind, SourceSpec, Step, Warnings, open,
 };
-use inrush::{Loader, Phase, Report, RunningLoad, Status};
-use inrush_fake::{FakeCluster, FakeConfig, Fault, Faults, Rule};
 use tokio::sync::watch;
 
 use crate::common::{self, config};
@@ -214,8 +215,11 @@ impl Job {
 
     async fn start(&self) -> RunningLoad {
         let environment = Environment::empty().with_source_kind(TopicKind(Arc::clone(&self.topic)));
-        let options = Loader::builder().source("topic://orders").to(self.config.to[0].clone()).index(INDEX);
-        let plan = options.plan(&environment).await.unwrap();
+        let mut options = LoadOptions::default();
+        for (name, value) in [("sources", "topic://orders"), ("to", &self.config.to[0]), ("index", INDEX)] {
+            options.give(name, value).unwrap();
+        }
+        let plan = options.resolve(&environment).await.unwrap();
         Loader::new(self.config.clone()).unwrap().start(plan.source).await.unwrap()
     }
 
@@ -352,7 +356,7 @@ impl Source for Told {
         Some(Arc::clone(&self.heard) as Arc<dyn Feedback>)
     }
 
-    fn fingerprints(&self) -> Result<Vec<inrush::source::Fingerprint>, SourceError> {
+    fn fingerprints(&self) -> Result<Vec<inrush_sources::Fingerprint>, SourceError> {
         self.files.fingerprints()
     }
 }

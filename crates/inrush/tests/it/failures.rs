@@ -7,10 +7,10 @@ use std::fs::{create_dir, remove_dir};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use inrush::config::{LoadConfig, Rate, StateFolder};
-use inrush::source::{FormatOptions, SourceSpec, Warnings, open};
-use inrush::{Loader, Report, RunningLoad, SettingsRestored, Status, VerifiedState};
 use inrush_fake::{FakeCluster, FakeConfig, Fault, Faults, Rule};
+use inrush_load::config::{LoadConfig, Rate, StateFolder};
+use inrush_load::{Loader, Report, RunningLoad, SettingsRestored, Status, VerifiedState};
+use inrush_sources::{FormatOptions, SourceSpec, Warnings, open};
 use serde_json::json;
 use tempfile::TempDir;
 
@@ -126,7 +126,7 @@ async fn a_flood_stage_that_passes_is_only_a_pause() {
     let load = job.begin().await;
     job.fake.set_setting("docs", BLOCK, Some("true"));
     let mut progress = load.progress();
-    progress.wait_for(|p| matches!(&p.phase, inrush::Phase::Paused(why) if why.contains("flood"))).await.unwrap();
+    progress.wait_for(|p| matches!(&p.phase, inrush_load::Phase::Paused(why) if why.contains("flood"))).await.unwrap();
     job.fake.set_setting("docs", BLOCK, None);
     let report = load.finish().await;
     assert_eq!((report.status, report.counts.docs_created), (Status::Complete, DOCS), "{report:?}");

@@ -1,9 +1,9 @@
 //! A job of several loads: a load without documents of its own manages the index and adds up the
 //! reports of the others.
 
-use inrush::source::push::{PushOptions, channel};
-use inrush::{Loader, Report, SettingsRestored, Status, VerifiedState};
 use inrush_fake::{FakeCluster, FakeConfig};
+use inrush_load::{Loader, Report, SettingsRestored, Status, VerifiedState};
+use inrush_sources::push::{PushOptions, channel};
 
 use crate::common::{self, config, documents, load};
 

@@ -4,11 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use inrush::config::{IndexPattern, MaxErrors, OnConflict, Replies};
-use inrush::source::push::Document;
-use inrush::source::{Chunk, Source, SourceError, SourceInfo, Step};
-use inrush::{Action, DocMeta, Loader, Phase, RunningLoad, Status, VerifiedState};
+use inrush_core::{Action, DocMeta};
 use inrush_fake::{Auth, FakeCluster, FakeConfig, Fault, Faults, Flavor, Rule};
+use inrush_load::config::{IndexPattern, MaxErrors, OnConflict, Replies};
+use inrush_load::{Loader, Phase, RunningLoad, Status, VerifiedState};
+use inrush_sources::push::Document;
+use inrush_sources::{Chunk, Source, SourceError, SourceInfo, Step};
 use serde_json::json;
 
 use crate::common::{self, Lines, config, documents, expected, fake, load, numbers};

@@ -7,10 +7,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arrow_array::{Int64Array, RecordBatch, StringArray};
-use inrush::config::{IdFrom, LoadConfig, Rate, StateFolder};
-use inrush::source::{FormatOptions, SourceSpec, Warnings, open};
-use inrush::{Loader, Report, Status};
 use inrush_fake::{FakeCluster, Fault, Rule};
+use inrush_load::config::{IdFrom, LoadConfig, Rate, StateFolder};
+use inrush_load::{Loader, Report, Status};
+use inrush_sources::{FormatOptions, SourceSpec, Warnings, open};
 use parquet::arrow::ArrowWriter;
 use parquet::file::properties::WriterProperties;
 

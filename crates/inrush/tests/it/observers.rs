@@ -4,10 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use inrush::config::Rate;
-use inrush::observe::{Counts, LoadEvent, LoadStart, Observer, Outcome};
-use inrush::{Loader, PauseKind, Phase, Report, Status};
+use inrush_core::PauseKind;
 use inrush_fake::{FakeCluster, FakeConfig, Fault, Faults, Rule};
+use inrush_load::config::Rate;
+use inrush_load::observe::{Counts, LoadEvent, LoadStart, Observer, Outcome};
+use inrush_load::{Loader, Phase, Report, Status};
 
 use crate::common::{Lines, config, documents};
 

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use inrush::config::{IdFrom, LoadConfig, MaxErrors, Rate, StateFolder};
-use inrush::source::{
+use inrush_fake::{FakeCluster, Fault, Faults, Rule};
+use inrush_load::config::{IdFrom, LoadConfig, MaxErrors, Rate, StateFolder};
+use inrush_load::{LOADS_INDEX, LoadError, Loader, Status};
+use inrush_sources::{
     Files, Fingerprint, FormatOptions, Partition, Source, SourceError, SourceInfo, SourceSpec, Step, Warnings, open,
 };
-use inrush::{LOADS_INDEX, LoadError, Loader, Status};
-use inrush_fake::{FakeCluster, Fault, Faults, Rule};
 use inrush_testbed::client::Client;
 use serde_json::{Value, json};
 
@@ -134,7 +134,7 @@ async fn what_can_be_read_only_once_cannot_be_loaded_once() {
     let job = ndjson(fake.urls(), "stdin", true).await;
     let source = open(
         &[SourceSpec::new("-")],
-        FormatOptions { format: Some(inrush::source::Format::Ndjson), ..FormatOptions::default() },
+        FormatOptions { format: Some(inrush_sources::Format::Ndjson), ..FormatOptions::default() },
         &Warnings::default(),
     )
     .unwrap();

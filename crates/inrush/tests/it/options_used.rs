@@ -4,8 +4,9 @@
 use std::fs;
 use std::path::Path;
 
-use inrush::bake::{BakeError, BakeOptions, BakePlan};
-use inrush::options::{
+use inrush_bake::BakeError;
+use inrush_commands::bake::{BakeOptions, BakePlan};
+use inrush_commands::options::{
     DatabaseSourceOptions, Environment, IndexSourceOptions, LoadOptions, LoadPlan, OptionGroup, OptionInfo, OptionKind,
     QueryOptions, ReadingOptions, SourceLoginOptions,
 };

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use inrush::config::{LoadConfig, Rate};
-use inrush::{Loader, PauseKind, Phase, Report, RunningLoad, Status, VerifiedState};
+use inrush_core::PauseKind;
 use inrush_fake::{FakeCluster, FakeConfig};
+use inrush_load::config::{LoadConfig, Rate};
+use inrush_load::{Loader, Phase, Report, RunningLoad, Status, VerifiedState};
 use serde_json::{Value, json};
 
 use crate::common::{self, Lines, config, documents};

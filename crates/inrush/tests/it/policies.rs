@@ -1,9 +1,9 @@
 //! Indices under a policy (ILM, ISM), against the fake cluster: the reduced distributions have
 //! neither.
 
-use inrush::config::LoadConfig;
-use inrush::{Loader, Report, Status};
 use inrush_fake::{FakeCluster, FakeConfig, Flavor};
+use inrush_load::config::LoadConfig;
+use inrush_load::{Loader, Report, Status};
 use serde_json::{Value, json};
 
 use crate::common::{Lines, config, documents};

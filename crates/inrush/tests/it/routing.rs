@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use inrush::config::{BulkRouting, LoadConfig};
-use inrush::{LoadError, Loader, Status};
 use inrush_core::routing::Routing;
 use inrush_fake::{FakeCluster, FakeConfig, Fault, Faults, RequestLog, Rule};
+use inrush_load::config::{BulkRouting, LoadConfig};
+use inrush_load::{LoadError, Loader, Status};
 
 use crate::common::{Lines, config, documents, load};
 

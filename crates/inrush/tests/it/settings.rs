@@ -4,14 +4,14 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use inrush::config::LoadConfig;
-use inrush::source::push::Document;
-use inrush::transport::{Credentials, HttpOptions, Transport};
-use inrush::{
+use inrush_cluster::transport::{Credentials, HttpOptions, Transport};
+use inrush_fake::{FakeCluster, FakeConfig, Fault, Faults, Rule};
+use inrush_load::config::LoadConfig;
+use inrush_load::{
     GUARD_INDEX, LoadError, Loader, PushLoad, RecoverOptions, Recovered, RecoveredState, SettingsRestored, Status,
     recover,
 };
-use inrush_fake::{FakeCluster, FakeConfig, Fault, Faults, Rule};
+use inrush_sources::push::Document;
 use serde_json::json;
 
 use crate::common::{self, Large, Lines, config, documents};
@@ -327,7 +327,7 @@ async fn the_index_that_a_data_stream_rolls_over_to_is_looked_after_as_well() {
         }
         let (mut config, folder) = config(fake.urls(), "stream");
         config.guard.state = Some(folder.path().join("state"));
-        config.limits.max_rate = Some(inrush::config::Rate::Docs(1000));
+        config.limits.max_rate = Some(inrush_load::config::Rate::Docs(1000));
         let lines = (0..1_000).map(|n| format!("{{\"@timestamp\":\"2026-01-01T00:00:00Z\",\"n\":{n}}}"));
         let load = Loader::new(config).unwrap().start(Box::new(Large(Lines::new(lines)))).await.unwrap();
         let mut progress = load.progress();

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-use inrush::source::{Format, FormatOptions, Source, SourceSpec, Warnings, open};
+use inrush_sources::{Format, FormatOptions, Source, SourceSpec, Warnings, open};
 use proptest::prelude::*;
 
 use crate::common::own_process;
@@ -463,7 +463,7 @@ fn of_a_slow_pipe(first: &'static [u8], rest: &'static [u8], format: Format) -> 
         }
     });
     let mut source = open(&[SourceSpec::new(path)], options(format), &Warnings::default()).unwrap();
-    let Ok(Some(inrush::source::Chunk::Raw(chunk))) = source.next_chunk(1 << 20) else { panic!("no chunk") };
+    let Ok(Some(inrush_sources::Chunk::Raw(chunk))) = source.next_chunk(1 << 20) else { panic!("no chunk") };
     seen.send(()).unwrap();
     let block = std::sync::Arc::clone(&chunk.decoder).decode(chunk);
     let early = (0..block.records.len()).map(|i| String::from_utf8_lossy(block.record(i)).into_owned()).collect();

@@ -1,6 +1,6 @@
 //! CSV and its relatives, as the engine reads them.
 
-use inrush::source::{ColumnType, CsvOptions, Format, FormatOptions, Header, Source, SourceSpec, Warnings, open};
+use inrush_sources::{ColumnType, CsvOptions, Format, FormatOptions, Header, Source, SourceSpec, Warnings, open};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use inrush::cluster::ConnectError;
-use inrush::config::{LoadConfig, Rate, StateFolder};
-use inrush::source::index::{IndexAddress, IndexOptions, IndexSource};
-use inrush::source::{Source, Warnings};
-use inrush::{Loader, Report, Status, VerifiedState};
+use inrush_cluster::api::ConnectError;
 use inrush_fake::{FakeCluster, FakeConfig, Fault, Faults, Flavor, Rule};
+use inrush_load::config::{LoadConfig, Rate, StateFolder};
+use inrush_load::{Loader, Report, Status, VerifiedState};
+use inrush_sources::index::{IndexAddress, IndexOptions, IndexSource};
+use inrush_sources::{Source, Warnings};
 use inrush_testbed::client::Client;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -142,7 +142,7 @@ async fn versions_are_kept_on_request_and_a_second_load_changes_nothing() {
     assert_eq!(report.status, Status::Complete, "{report:?}");
     assert_eq!(documents(&bench.to, "copy"), documents(&bench.from, "old"));
     let mut again = bench.config.clone();
-    again.on_conflict = inrush::config::OnConflict::Skip;
+    again.on_conflict = inrush_load::config::OnConflict::Skip;
     let report = bench.load_with(again, options).await;
     assert_eq!(report.counts.docs_conflicting, report.counts.docs_read, "{report:?}");
     assert_eq!(documents(&bench.to, "copy"), documents(&bench.from, "old"));

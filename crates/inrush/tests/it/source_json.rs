@@ -1,6 +1,6 @@
 //! JSON values and arrays, as the engine reads them.
 
-use inrush::source::{Format, FormatOptions};
+use inrush_sources::{Format, FormatOptions};
 use proptest::prelude::*;
 
 use crate::source_support::{self, CODECS, compress, load, write};

@@ -1,6 +1,6 @@
 //! Lines of text with parts, as the engine reads them.
 
-use inrush::source::{
+use inrush_sources::{
     ColumnType, CsvOptions, FixedColumn, FormatOptions, LogFormat, Parse, Source, SourceSpec, Warnings, open,
 };
 

@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use inrush::source::{Files, Format, FormatOptions, Repeats, Source, SourceError, SourceSpec, Warnings, open};
+use inrush_sources::{Files, Format, FormatOptions, Repeats, Source, SourceError, SourceSpec, Warnings, open};
 
 use crate::source_support::{self, CODECS, Outcome, compress, drain};
 use crate::web_server::{WebFile, WebServer};

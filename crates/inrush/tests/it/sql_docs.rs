@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use inrush::source::{FormatOptions, SourceSpec};
-use inrush::sql::{QueryOptions, Session, SessionOptions, TableSpec};
+use inrush_sources::{FormatOptions, SourceSpec};
+use inrush_sql::{QueryOptions, Session, SessionOptions, TableSpec};
 
 use crate::source_support::drain;
 

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-use inrush::config::{IdFrom, LoadConfig, Rate, StateFolder};
-use inrush::source::{FormatOptions, SourceSpec};
-use inrush::sql::{QueryOptions, Session, SessionOptions, SqlSource, TableSpec};
-use inrush::{LoadError, Loader, Report, Status};
 use inrush_fake::{FakeCluster, Fault, Rule};
+use inrush_load::config::{IdFrom, LoadConfig, Rate, StateFolder};
+use inrush_load::{LoadError, Loader, Report, Status};
+use inrush_sources::{FormatOptions, SourceSpec};
+use inrush_sql::{QueryOptions, Session, SessionOptions, SqlSource, TableSpec};
 
 use crate::common::{config, fake};
 

@@ -4,14 +4,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use inrush::config::{LoadConfig, OldWrites, SwapConfig, WaitFor};
-use inrush::source::push::Document;
-use inrush::transport::{Credentials, HttpOptions, Transport};
-use inrush::{
+use inrush_cluster::transport::{Credentials, HttpOptions, Transport};
+use inrush_fake::{FakeCluster, FakeConfig};
+use inrush_load::config::{LoadConfig, OldWrites, SwapConfig, WaitFor};
+use inrush_load::{
     GUARD_INDEX, LOADS_INDEX, Loader, OldIndex, Phase, PushLoad, RecoverOptions, RecoveredState, Report, Status, Step,
     recover,
 };
-use inrush_fake::{FakeCluster, FakeConfig};
+use inrush_sources::push::Document;
 use inrush_testbed::client::Client;
 use serde_json::{Value, json};
 use tempfile::TempDir;

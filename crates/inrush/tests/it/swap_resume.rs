@@ -4,10 +4,10 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use inrush::config::{LoadConfig, OldWrites, StateFolder, SwapConfig};
-use inrush::source::{Files, FormatOptions, SourceSpec, Warnings, open};
-use inrush::{GUARD_INDEX, LOADS_INDEX, Loader, Report, Status};
 use inrush_fake::{FakeCluster, FakeConfig, Fault, Faults, Rule};
+use inrush_load::config::{LoadConfig, OldWrites, StateFolder, SwapConfig};
+use inrush_load::{GUARD_INDEX, LOADS_INDEX, Loader, Report, Status};
+use inrush_sources::{Files, FormatOptions, SourceSpec, Warnings, open};
 use inrush_testbed::client::Client;
 use serde_json::{Value, json};
 use tempfile::TempDir;

@@ -1,10 +1,10 @@
 //! Loads whose plan is tuned, bounded or recorded, against the fake cluster.
 
-use inrush::Status;
-use inrush::config::{Gentle, Rate};
 use inrush_core::trace::{Entry, Header};
 use inrush_core::tune::{AutoTuner, GentleTuner, Tuner};
 use inrush_fake::{FakeCluster, FakeConfig, Fault, Faults, Rule};
+use inrush_load::Status;
+use inrush_load::config::{Gentle, Rate};
 
 use crate::common::{config, documents, fake, load};
 

@@ -3,10 +3,10 @@
 
 use std::sync::Arc;
 
-use inrush::source::Source;
-use inrush::transport::{Credentials, HttpOptions, Transport};
-use inrush::verify::{Example, Outcome, VerifyError, VerifyOptions, VerifyReport, verify};
+use inrush_cluster::transport::{Credentials, HttpOptions, Transport};
+use inrush_commands::verify::{Example, Outcome, VerifyError, VerifyOptions, VerifyReport, verify};
 use inrush_fake::{FakeCluster, FakeConfig};
+use inrush_sources::Source;
 use inrush_testbed::client::Client;
 use serde_json::{Value, json};
 

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use inrush::config::{Compression, DeadLetters, Encoding, GzipLevel, LoadConfig};
-use inrush::{Action, Status, VerifiedState};
+use inrush_core::Action;
 use inrush_fake::{FakeCluster, FakeConfig, Fault, RequestLog, Rule};
+use inrush_load::config::{Compression, DeadLetters, Encoding, GzipLevel, LoadConfig};
+use inrush_load::{Status, VerifiedState};
 use inrush_testbed::{Proxy, ProxyConfig};
 
 use crate::common::{config, documents, fake, load, numbers};

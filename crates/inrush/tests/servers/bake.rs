@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use inrush::bake::{BakeConfig, BakeError, BakeReport, Baker, BuilderConfig, Layout, OpenSource, Place};
-use inrush::config::{DeadLetters, LoadConfig, StateFolder, SwapConfig, Tolerance};
-use inrush::node::make_writable;
-use inrush::source::{FormatOptions, Source, SourceSpec, Warnings, open};
-use inrush::{Loader, OldIndex, Report, Status, VerifiedState};
+use inrush_bake::{BakeConfig, BakeError, BakeReport, Baker, BuilderConfig, Layout, OpenSource, Place};
+use inrush_load::config::{DeadLetters, LoadConfig, StateFolder, SwapConfig, Tolerance};
+use inrush_load::{Loader, OldIndex, Report, Status, VerifiedState};
+use inrush_node::make_writable;
+use inrush_sources::{FormatOptions, Source, SourceSpec, Warnings, open};
 use serde_json::{Value, json};
 
 use crate::server::{self, Server, Version, on_servers};

@@ -6,9 +6,9 @@ use std::net::TcpListener;
 use std::path::Path;
 use std::time::Duration;
 
-use inrush::config::{DeadLetters, Durability, LoadConfig, Rate};
-use inrush::node::{NodeSpec, OwnedNode};
-use inrush::{Loader, Status, VerifiedState};
+use inrush_load::config::{DeadLetters, Durability, LoadConfig, Rate};
+use inrush_load::{Loader, Status, VerifiedState};
+use inrush_node::{NodeSpec, OwnedNode};
 use inrush_testbed::client::Client;
 use serde_json::{Value, json};
 

@@ -1,6 +1,6 @@
 //! A real MariaDB as a source: types, one state, reading side by side.
 
-use inrush::source::{DatabaseOptions, DatabaseRows};
+use inrush_sources::{DatabaseOptions, DatabaseRows};
 use sqlx::{ConnectOptions, Connection, Executor};
 
 use crate::database_server::{Server, find, folder, opened, options, ordinary, port, query, read, table};
@@ -90,7 +90,7 @@ fn mariadb() {
     assert_eq!(texts.len(), 15_000);
     assert_eq!(warnings.list()[0].kind, "several_snapshots");
 
-    let message = |result: Result<_, inrush::source::SourceError>| result.map(|_| ()).unwrap_err().to_string();
+    let message = |result: Result<_, inrush_sources::SourceError>| result.map(|_| ()).unwrap_err().to_string();
     assert!(message(table(&url, "nowhere")).contains("doesn't exist"));
     assert!(message(query(&url, "SELECT x FROM numbers")).contains("Unknown column"));
     let text = message(table(&reader.replace(":pw@", ":wrong-password@"), "things"));

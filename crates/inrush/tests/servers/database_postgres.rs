@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use inrush::source::{DatabaseOptions, DatabaseRows, Repeats, Source};
-use inrush::transport::Secret;
+use inrush_cluster::transport::Secret;
+use inrush_sources::{DatabaseOptions, DatabaseRows, Repeats, Source};
 use serde_json::Value;
 use sqlx::{ConnectOptions, Connection, Executor};
 
@@ -179,7 +179,7 @@ fn partitions_and_views(url: &str) {
 }
 
 fn what_is_wrong_is_told(url: &str) {
-    let message = |result: Result<_, inrush::source::SourceError>| result.map(|_| ()).unwrap_err().to_string();
+    let message = |result: Result<_, inrush_sources::SourceError>| result.map(|_| ()).unwrap_err().to_string();
     let text = message(table(url, "nowhere"));
     assert!(text.contains("there is no table nowhere; there are") && text.contains("public.accounts"), "{text}");
     assert!(message(table(url, "a; b")).contains("there is no table"));

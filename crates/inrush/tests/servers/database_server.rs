@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use inrush::source::{Database, DatabaseAddress, DatabaseOptions, DatabaseRows, SourceError, Warnings, open_database};
+use inrush_sources::{Database, DatabaseAddress, DatabaseOptions, DatabaseRows, SourceError, Warnings, open_database};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::source_support::{Outcome, drain};

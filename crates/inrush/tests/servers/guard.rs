@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use inrush::config::LoadConfig;
-use inrush::{Loader, PushLoad, RecoverOptions, RecoveredState, SettingsRestored, Status, VerifiedState, recover};
+use inrush_load::config::LoadConfig;
+use inrush_load::{Loader, PushLoad, RecoverOptions, RecoveredState, SettingsRestored, Status, VerifiedState, recover};
 use inrush_testbed::conformance::{Outcome, Target, cases, run};
 use serde_json::{Value, json};
 
@@ -26,7 +26,7 @@ async fn settings(server: &Server, index: &str) -> Value {
 async fn begin(config: LoadConfig) -> PushLoad {
     let load = Loader::new(config).unwrap().sender().await.unwrap();
     let body = "{\"n\":1}".into();
-    load.send(inrush::source::push::Document { body, ..Default::default() }).await.unwrap();
+    load.send(inrush_sources::push::Document { body, ..Default::default() }).await.unwrap();
     load.progress().wait_for(|p| p.docs_settled > 0).await.unwrap();
     load
 }

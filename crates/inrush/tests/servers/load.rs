@@ -5,13 +5,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use inrush::cluster::primary_terms;
-use inrush::config::LoadConfig;
-use inrush::mapping::infer;
-use inrush::source::{Format, FormatOptions, LogFormat, Parse, SourceSpec, Warnings, open};
-use inrush::transport::Request;
-use inrush::{Loader, Report, Status, VerifiedState};
+use inrush_cluster::api::primary_terms;
+use inrush_cluster::transport::Request;
+use inrush_commands::mapping::infer;
 use inrush_core::flow::Flushed;
+use inrush_load::config::LoadConfig;
+use inrush_load::{Loader, Report, Status, VerifiedState};
+use inrush_sources::{Format, FormatOptions, LogFormat, Parse, SourceSpec, Warnings, open};
 use inrush_testbed::conformance::{Outcome, Target, run_all};
 use inrush_testbed::{Proxy, ProxyConfig};
 use serde_json::json;
@@ -113,14 +113,14 @@ async fn diagnose(server: &Server, title: &str) {
     let allocation =
         |to: serde_json::Value| serde_json::json!({"persistent": {"cluster.routing.allocation.enable": to}});
     transport.put_json("/_cluster/settings", &allocation("none".into())).await.unwrap();
-    let found = inrush::doctor::examine(transport, Some("with-ids")).await.unwrap();
+    let found = inrush_commands::doctor::examine(transport, Some("with-ids")).await.unwrap();
     assert_eq!(found.not_checked, Vec::<String>::new(), "{title}");
     let ids: Vec<&str> = found.findings.iter().map(|finding| finding.id).collect();
     transport.put_json("/_cluster/settings", &allocation(serde_json::Value::Null)).await.unwrap();
     assert!(["refresh_off", "translog_async", "allocation_off"].iter().all(|id| ids.contains(id)), "{title}: {ids:?}");
-    let other = inrush::doctor::examine(transport, Some("without-ids")).await.unwrap();
+    let other = inrush_commands::doctor::examine(transport, Some("without-ids")).await.unwrap();
     assert!(other.findings.iter().all(|finding| finding.id != "refresh_off"), "{title}: {:?}", other.findings);
-    let missing = inrush::doctor::examine(transport, Some("nope")).await.unwrap_err();
+    let missing = inrush_commands::doctor::examine(transport, Some("nope")).await.unwrap_err();
     assert_eq!(missing.status(), Some(404), "{title}: {missing}");
 }
 
@@ -294,7 +294,7 @@ async fn numbers(server: &Server, index: &str) -> Vec<u64> {
 }
 
 async fn count(server: &Server, index: &str) -> u64 {
-    inrush::cluster::stats::count(&server.transport, index).await.unwrap()
+    inrush_cluster::api::stats::count(&server.transport, index).await.unwrap()
 }
 
 async fn load_file(server: &Server, index: &str, path: PathBuf, options: FormatOptions, id: Option<&str>) -> Report {
@@ -361,7 +361,7 @@ async fn real_data_fits_the_mapping_that_was_found() {
     ] {
         let Some(path) = shared(file) else { continue };
         let opened = || open(&[SourceSpec::new(&path)], options.clone(), &Warnings::default()).unwrap();
-        let found = infer(&mut opened(), None, inrush::mapping::Mixed::Widen).unwrap();
+        let found = infer(&mut opened(), None, inrush_commands::mapping::Mixed::Widen).unwrap();
         let (mut config, _folder) = config(&server, &format!("load-mapped-{name}"));
         config.create.mapping = Some(found.advice.mapping);
         let report = Loader::new(config).unwrap().run(opened()).await.unwrap();

@@ -7,7 +7,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use inrush::node::{self, Log, NodeError, NodeSpec, OwnedNode, StartOptions, State};
+use inrush_node as node;
+use inrush_node::{Log, NodeError, NodeSpec, OwnedNode, StartOptions, State};
 
 use crate::common::own_process;
 use crate::server::turn::{Needs, Turn};

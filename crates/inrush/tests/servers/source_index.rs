@@ -3,14 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use inrush::cluster::product::detect;
-use inrush::config::{DeadLetters, LoadConfig, Rate, StateFolder};
-use inrush::copy;
-use inrush::source::Warnings;
-use inrush::source::index::{IndexAddress, IndexOptions, IndexSource};
-use inrush::transport::Request;
-use inrush::verify::{Outcome, VerifyOptions, verify};
-use inrush::{Loader, Report, Status, VerifiedState};
+use inrush_cluster::api::product::detect;
+use inrush_cluster::transport::Request;
+use inrush_commands::copy;
+use inrush_commands::verify::{Outcome, VerifyOptions, verify};
+use inrush_load::config::{DeadLetters, LoadConfig, Rate, StateFolder};
+use inrush_load::{Loader, Report, Status, VerifiedState};
+use inrush_sources::Warnings;
+use inrush_sources::index::{IndexAddress, IndexOptions, IndexSource};
 use serde_json::{Value, json};
 
 use crate::common::{Lines, documents, load};

@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
-use inrush::source::{Format, FormatOptions, SourceSpec};
-use inrush::sql::{QueryOptions, Session, SessionOptions, SqlSource, TableSpec};
-use inrush::verify::{Outcome, VerifyOptions, VerifyReport, verify};
-use inrush::{Loader, Report, Status, VerifiedState};
+use inrush_commands::verify::{Outcome, VerifyOptions, VerifyReport, verify};
+use inrush_load::{Loader, Report, Status, VerifiedState};
+use inrush_sources::{Format, FormatOptions, SourceSpec};
+use inrush_sql::{QueryOptions, Session, SessionOptions, SqlSource, TableSpec};
 use serde_json::{Value, json};
 
 use crate::server::{Server, Version, on_servers};

@@ -1,8 +1,8 @@
 //! Loads without downtime on real servers.
 
-use inrush::config::{DeadLetters, LoadConfig, OldWrites, SwapConfig, WaitFor};
-use inrush::source::push::Document;
-use inrush::{Loader, OldIndex, Report, Status, Step, VerifiedState};
+use inrush_load::config::{DeadLetters, LoadConfig, OldWrites, SwapConfig, WaitFor};
+use inrush_load::{Loader, OldIndex, Report, Status, Step, VerifiedState};
+use inrush_sources::push::Document;
 use inrush_testbed::conformance::{Outcome, Target, cases, run};
 use serde_json::{Value, json};
 

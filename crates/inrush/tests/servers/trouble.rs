@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use http::StatusCode;
-use inrush::config::{LoadConfig, Rate, StateFolder};
-use inrush::source::{Files, FormatOptions, Source, SourceSpec, Warnings, open};
-use inrush::{GUARD_INDEX, Loader, PauseKind, Phase, Report, RunningLoad, SettingsRestored, Status, VerifiedState};
+use inrush_core::PauseKind;
+use inrush_load::config::{LoadConfig, Rate, StateFolder};
+use inrush_load::{GUARD_INDEX, Loader, Phase, Report, RunningLoad, SettingsRestored, Status, VerifiedState};
+use inrush_sources::{Files, FormatOptions, Source, SourceSpec, Warnings, open};
 use inrush_testbed::{Proxy, ProxyConfig};
 use serde_json::json;
 use tempfile::TempDir;

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use inrush::config::{DeadLetters, LoadConfig};
-use inrush::transport::Transport;
-use inrush::verify::{Outcome, VerifyOptions, VerifyReport, verify};
+use inrush_cluster::transport::Transport;
+use inrush_commands::verify::{Outcome, VerifyOptions, VerifyReport, verify};
+use inrush_load::config::{DeadLetters, LoadConfig};
 use serde_json::{Value, json};
 
 use crate::common::{Lines, documents, load};

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use inrush::cluster::shards;
-use inrush::config::{BulkRouting, Compression, Encoding, LoadConfig};
-use inrush::{Status, VerifiedState};
+use inrush_cluster::api::shards;
 use inrush_core::routing::Routing;
+use inrush_load::config::{BulkRouting, Compression, Encoding, LoadConfig};
+use inrush_load::{Status, VerifiedState};
 use inrush_testbed::{Proxy, ProxyConfig};
 use serde_json::{Value, json};
 

@@ -5,8 +5,8 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use inrush::source::{Chunk, FormatOptions, Source, SourceError, SourceSpec, Warnings, open};
 use inrush_core::{DocMeta, Position};
+use inrush_sources::{Chunk, FormatOptions, Source, SourceError, SourceSpec, Warnings, open};
 
 /// One record with its place.
 #[derive(Clone, Debug, PartialEq, Eq)]

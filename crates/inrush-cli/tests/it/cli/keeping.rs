@@ -170,7 +170,7 @@ async fn an_index_is_kept_that_could_not_be_made_anew() {
         assert_eq!(fake.documents("shop-1").len(), documents);
     }
     let mut left: Vec<String> = fake.indices();
-    left.retain(|name| name != inrush::LOADS_INDEX);
+    left.retain(|name| name != inrush_load::LOADS_INDEX);
     assert_eq!(left, ["shop-1"], "the index of the trial is gone");
 }
 

@@ -5,9 +5,9 @@ mod types;
 
 use std::path::Path;
 
-use inrush::convert::{BulkLines, ConvertError, Target, convert};
-use inrush::source::{FormatOptions, Source, SourceError, SourceSpec, Warnings, open};
+use inrush_commands::convert::{BulkLines, ConvertError, Target, convert};
 use inrush_smile::{SEPARATOR, SmileDecoder};
+use inrush_sources::{FormatOptions, Source, SourceError, SourceSpec, Warnings, open};
 
 fn source(path: &Path) -> Result<Box<dyn Source>, SourceError> {
     Ok(Box::new(open(&[SourceSpec::new(path)], FormatOptions::default(), &Warnings::default())?))

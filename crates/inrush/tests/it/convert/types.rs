@@ -6,8 +6,8 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use inrush::convert::{Target, convert};
-use inrush::source::{CsvOptions, Format, FormatOptions, Source, SourceError, SourceSpec, Warnings, open};
+use inrush_commands::convert::{Target, convert};
+use inrush_sources::{CsvOptions, Format, FormatOptions, Source, SourceError, SourceSpec, Warnings, open};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -103,9 +103,13 @@ pub fn check(infer_rows: usize, columns: usize, cells: &[(u8, u64, u8)]) {
         let column: Vec<&str> = rows.iter().map(|row| row[at].as_str()).collect();
         check_documents(name, &column, &documents, infer_rows);
     }
-    let advice = inrush::mapping::infer(source().expect("it opens").as_mut(), None, inrush::mapping::Mixed::Widen)
-        .expect("it is read")
-        .advice;
+    let advice = inrush_commands::mapping::infer(
+        source().expect("it opens").as_mut(),
+        None,
+        inrush_commands::mapping::Mixed::Widen,
+    )
+    .expect("it is read")
+    .advice;
     for (at, name) in header.iter().enumerate() {
         let column: Vec<&str> = rows.iter().map(|row| row[at].as_str()).collect();
         check_mapping(&advice.mapping["properties"][name], &column, infer_rows);

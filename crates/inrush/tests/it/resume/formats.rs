@@ -1,8 +1,8 @@
 //! Loads of formats whose records end somewhere else than lines do, or whose ids are not in their
 //! documents, that are cut off and go on.
 
-use inrush::source::{CsvOptions, FixedColumn, Format, FormatOptions, Parse};
 use inrush_fake::FakeCluster;
+use inrush_sources::{CsvOptions, FixedColumn, Format, FormatOptions, Parse};
 
 use super::*;
 

@@ -5,9 +5,10 @@ mod formats;
 
 use std::path::PathBuf;
 
-use inrush::config::{DeadLetters, IdFrom, LoadConfig, StateFolder};
-use inrush::{Action, Loader, Status, VerifiedState};
+use inrush_core::Action;
 use inrush_fake::{Fault, Rule};
+use inrush_load::config::{DeadLetters, IdFrom, LoadConfig, StateFolder};
+use inrush_load::{Loader, Status, VerifiedState};
 use inrush_testbed::client::Client;
 
 use crate::common::{config, expected, fake, numbers};

@@ -23,7 +23,7 @@ use arrow_buffer::i256;
 use arrow_ipc::CompressionType;
 use arrow_ipc::writer::{FileWriter, IpcWriteOptions, StreamWriter};
 use arrow_schema::{DataType, Field, Fields, Schema};
-use inrush::source::{FormatOptions, Source, SourceSpec, Warnings, open};
+use inrush_sources::{FormatOptions, Source, SourceSpec, Warnings, open};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::file::properties::WriterProperties;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Int64Array, StringArray};
 use arrow_ipc::CompressionType;
-use inrush::source::{Format, FormatOptions};
+use inrush_sources::{Format, FormatOptions};
 use parquet::basic::Compression;
 use parquet::data_type::{Int96, Int96Type};
 use parquet::file::metadata::{

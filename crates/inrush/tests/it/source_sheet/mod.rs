@@ -5,7 +5,7 @@ mod xlsb;
 
 use std::io::{Cursor, Read, Write};
 
-use inrush::source::{CsvOptions, FormatOptions, Header, SheetOptions, Source, SourceSpec, Warnings, open};
+use inrush_sources::{CsvOptions, FormatOptions, Header, SheetOptions, Source, SourceSpec, Warnings, open};
 use zip::write::SimpleFileOptions;
 
 use crate::source_support::{Outcome, drain, load, shared, write};

@@ -1,6 +1,6 @@
 //! Workbooks of Excel 5 to 2003, of which each shows what its writer made unlike others.
 
-use inrush::source::FormatOptions;
+use inrush_sources::FormatOptions;
 
 use super::read;
 use crate::common::own_process::has_passed;

@@ -2,7 +2,7 @@
 
 use std::io::{Cursor, Write};
 
-use inrush::source::FormatOptions;
+use inrush_sources::FormatOptions;
 use zip::write::SimpleFileOptions;
 
 use super::read;

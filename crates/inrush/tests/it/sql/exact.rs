@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Decimal128Array, Int8Array, RecordBatch, UInt64Array};
-use inrush::sql::{QueryOptions, Session, SessionOptions, TableSpec};
+use inrush_sql::{QueryOptions, Session, SessionOptions, TableSpec};
 use tempfile::TempDir;
 
 use super::{SMALL, problem, query, run, table, write_parquet};

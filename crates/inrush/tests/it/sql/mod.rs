@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use arrow_array::{ArrayRef, Int32Array, RecordBatch, StringArray, TimestampMillisecondArray};
-use inrush::source::{CsvOptions, FormatOptions, Header, Repeats, Source, SourceSpec};
-use inrush::sql::{QueryOptions, Session, SessionOptions, SqlError, SqlSource, TableSpec};
+use inrush_sources::{CsvOptions, FormatOptions, Header, Repeats, Source, SourceSpec};
+use inrush_sql::{QueryOptions, Session, SessionOptions, SqlError, SqlSource, TableSpec};
 use parquet::arrow::ArrowWriter;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -144,7 +144,7 @@ async fn every_format_is_a_table() {
         let csv =
             write(&folder, &format!("{codec}.csv.packed"), &compress(codec, format!("n,name\n{n},n{n}\n").as_bytes()));
         let mut csv = table(codec, &[&csv]);
-        csv.format.format = Some(inrush::source::Format::Csv);
+        csv.format.format = Some(inrush_sources::Format::Csv);
         tables.push(csv);
         formats.push((*codec).to_owned());
     }
@@ -288,7 +288,7 @@ async fn the_order_of_a_result_decides_whether_a_load_can_go_on() {
     let folder = TempDir::new().unwrap();
     let csv = write(&folder, "sales.csv", SALES.as_bytes());
     let session = Session::open(vec![table("input", &[&csv])], SMALL).await.unwrap();
-    let id: inrush::FieldPath = "id".parse().unwrap();
+    let id: inrush_core::FieldPath = "id".parse().unwrap();
     for (sql, expected) in [
         ("SELECT sale AS id, max(price) FROM input GROUP BY sale ORDER BY id", Repeats::Always),
         ("SELECT commune, sale AS id FROM input ORDER BY commune, sale", Repeats::Always),
@@ -378,7 +378,7 @@ async fn a_pipe_is_read_once_and_its_table_as_often_as_it_is_wanted() {
         ..CsvOptions::default()
     };
     let mut input = table("input", &[&pipe]);
-    input.format = FormatOptions { format: Some(inrush::source::Format::Csv), csv, ..FormatOptions::default() };
+    input.format = FormatOptions { format: Some(inrush_sources::Format::Csv), csv, ..FormatOptions::default() };
     let mut source = query("SELECT a.n, b.t FROM input a JOIN input b ON a.n + 1 = b.n", vec![input]).await.unwrap();
     writer.join().unwrap().unwrap();
     assert_eq!(

@@ -1,6 +1,6 @@
 //! What people get wrong in queries, and what they are told.
 
-use inrush::sql::{QueryOptions, Session, TableSpec};
+use inrush_sql::{QueryOptions, Session, TableSpec};
 use tempfile::TempDir;
 
 use super::{SMALL, batch, problem, query, table, write_parquet};

@@ -3,13 +3,14 @@
 use std::time::Duration;
 
 use http::Method;
-use inrush::Action;
-use inrush::cluster::documents::{DocumentKey, mget};
-use inrush::cluster::index::{self, CreateIndex, Created};
-use inrush::cluster::{
+use inrush_cluster::api::documents::{DocumentKey, mget};
+use inrush_cluster::api::index;
+use inrush_cluster::api::index::{CreateIndex, Created};
+use inrush_cluster::api::{
     ClusterError, Needs, Preflight, Product, Retries, TargetKind, Version, preflight, product, stats, tasks,
 };
-use inrush::transport::{Credentials, HttpErrorKind, HttpOptions, Request, Secret, Transport};
+use inrush_cluster::transport::{Credentials, HttpErrorKind, HttpOptions, Request, Secret, Transport};
+use inrush_core::Action;
 use inrush_fake::{Auth, FakeCluster, FakeConfig, Fault, Flavor, Rule};
 use serde_json::{Value, json};
 

@@ -5,8 +5,10 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::Method;
-use inrush::cluster::{ClusterError, Retries};
-use inrush::transport::{Credentials, HttpError, HttpErrorKind, HttpOptions, Request, Response, Secret, Transport};
+use inrush_cluster::api::{ClusterError, Retries};
+use inrush_cluster::transport::{
+    Credentials, HttpError, HttpErrorKind, HttpOptions, Request, Response, Secret, Transport,
+};
 
 use super::server::{Act, Server, nobody};
 use crate::common::own_process;
@@ -323,7 +325,7 @@ fn a_proxy_from_the_environment_is_used_except_for_this_machine() {
 async fn replies_are_bound_by_what_was_asked() {
     let server = Server::start(|_, _| Act::json(200, &format!("{{\"name\":\"{}\"}}", "x".repeat(1 << 20))));
     let transport = transport(&[&server.url], &HttpOptions::default());
-    let error = inrush::cluster::product::detect(&transport).await.unwrap_err().to_string();
+    let error = inrush_cluster::api::product::detect(&transport).await.unwrap_err().to_string();
     assert!(error.contains("larger than 65536 bytes"), "{error}");
     let mut request = bulk(&[b"{}\n"]);
     assert_eq!(transport.request(&request).await.result.unwrap().status, 200);

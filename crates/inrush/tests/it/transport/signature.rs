@@ -11,9 +11,9 @@ use bytes::Bytes;
 use hmac::{Hmac, KeyInit, Mac};
 use http::Method;
 use http::request::Parts;
-use inrush::cluster::{CreateIndex, Retries, index, stats};
-use inrush::transport::aws::{AwsCredentials, Service, Signer};
-use inrush::transport::{Credentials, HttpOptions, Request, Secret, Transport};
+use inrush_cluster::api::{CreateIndex, Retries, index, stats};
+use inrush_cluster::transport::aws::{AwsCredentials, Service, Signer};
+use inrush_cluster::transport::{Credentials, HttpOptions, Request, Secret, Transport};
 use inrush_fake::{FakeCluster, FakeConfig, Fault, Faults, Rule};
 use sha2::{Digest, Sha256};
 

@@ -7,7 +7,9 @@ use std::sync::Arc;
 
 use base64::Engine as _;
 use http::Method;
-use inrush::transport::{Credentials, HttpError, HttpErrorKind, HttpOptions, Request, Response, TlsOptions, Transport};
+use inrush_cluster::transport::{
+    Credentials, HttpError, HttpErrorKind, HttpOptions, Request, Response, TlsOptions, Transport,
+};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair, PublicKeyData};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::WebPkiClientVerifier;

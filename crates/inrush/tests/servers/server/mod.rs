@@ -21,10 +21,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use guardian::Guardian;
-use inrush::config::{DeadLetters, LoadConfig};
-use inrush::node::{Distribution, NodeError, NodeSpec, OwnedNode};
-use inrush::transport::{Credentials, HttpOptions, Transport};
+use inrush_cluster::transport::{Credentials, HttpOptions, Transport};
 use inrush_fake::Flavor;
+use inrush_load::config::{DeadLetters, LoadConfig};
+use inrush_node::{Distribution, NodeError, NodeSpec, OwnedNode};
 use inrush_testbed::client::Client;
 use serde_json::Value;
 use tempfile::TempDir;
@@ -178,8 +178,8 @@ impl Server {
 
     /// Leases of the settings guard on indices whose names begin like this.
     pub async fn leases(&self, names: &str) -> usize {
-        self.send("POST", &format!("/{}/_refresh", inrush::GUARD_INDEX), Value::Null).await;
-        let path = format!("/{}/_search?size=1000", inrush::GUARD_INDEX);
+        self.send("POST", &format!("/{}/_refresh", inrush_load::GUARD_INDEX), Value::Null).await;
+        let path = format!("/{}/_search?size=1000", inrush_load::GUARD_INDEX);
         let found = self.send("GET", &path, Value::Null).await;
         let leases = found["hits"]["hits"].as_array().unwrap().iter();
         leases.filter(|lease| lease["_source"]["index"].as_str().unwrap().starts_with(names)).count()

@@ -1,7 +1,7 @@
 //! The nodes that tests share: each is started for the first test that uses it, and ends with the
 //! process of the tests.
 
-use inrush::node::{NodeSpec, OwnedNode};
+use inrush_node::{NodeSpec, OwnedNode};
 use tokio::sync::OnceCell;
 
 use super::guardian::Guardian;

@@ -1,0 +1,123 @@
+//! Infers a mapping from the documents of a source.
+
+use std::collections::HashMap;
+
+pub use inrush_core::mapping::{Advice, Mixed, Note, NoteKind};
+use inrush_core::mapping::{RowPosition, Schema};
+use inrush_core::{DocBlock, SourceId};
+use inrush_sources::CHUNK_BYTES;
+use inrush_sources::{Source, SourceError};
+
+/// The result of an inference.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Inference {
+    /// The mapping, with notes about its fields.
+    pub advice: Advice,
+    /// The number of records that are not documents.
+    pub docs_rejected: u64,
+    /// The position of the first of them, and its problem.
+    pub first_rejected: Option<String>,
+    /// Whether the source was read to its end.
+    pub complete: bool,
+}
+
+/// Reads `source` to its end, or up to `docs_max` records, in the calling thread.
+///
+/// # Errors
+/// [`SourceError`] if the source cannot be read any further.
+pub fn infer(source: &mut dyn Source, docs_max: Option<u64>, mixed: Mixed) -> Result<Inference, SourceError> {
+    let mut looking = Examiner { names: source.describe().names, ..Examiner::default() };
+    let mut left = docs_max.unwrap_or(u64::MAX);
+    let mut complete = true;
+    while let Some(chunk) = source.next_chunk(CHUNK_BYTES)? {
+        let block = chunk.into_block();
+        let records = block.records.len() as u64;
+        looking.at(&block, left);
+        if records > left {
+            complete = false;
+            break;
+        }
+        left -= records;
+    }
+    let Examiner { names, schema, docs_rejected, first_rejected, .. } = looking;
+    Ok(Inference { advice: schema.advise_mixed(&names, mixed), docs_rejected, first_rejected, complete })
+}
+
+#[derive(Default)]
+struct Examiner {
+    names: Vec<String>,
+    schema: Schema,
+    docs_rejected: u64,
+    first_rejected: Option<String>,
+    /// Lines so far, by source and partition. A block knows only its own lines.
+    lines: HashMap<(SourceId, u32), u64>,
+}
+
+impl Examiner {
+    /// Examines the first `records_max` records of a block.
+    fn at(&mut self, block: &DocBlock, records_max: u64) {
+        let lines_before = self.lines.entry((block.origin.source, block.origin.partition)).or_default();
+        let first_line = *lines_before + 1;
+        *lines_before += block.lines;
+        let SourceId(source) = block.origin.source;
+        let mut known = block.rejects.iter().peekable();
+        let records_max = usize::try_from(records_max).unwrap_or(usize::MAX);
+        for (at, record) in block.records.iter().enumerate().take(records_max) {
+            let row = first_line + u64::from(record.line);
+            let refused = match known.next_if(|reject| reject.record as usize == at) {
+                Some(reject) => Some(reject.reason.clone()),
+                None => self.schema.add(block.record(at), RowPosition { source, row }).err().map(|e| e.to_string()),
+            };
+            if let Some(why) = refused {
+                self.docs_rejected += 1;
+                let name = self.names.get(source as usize).map_or("-", String::as_str);
+                self.first_rejected.get_or_insert_with(|| format!("{name} row {row}: {why}"));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use inrush_sources::{FormatOptions, SourceSpec, Warnings, open};
+
+    use super::*;
+
+    fn infer_files(files: &[(&str, &str)], docs_max: Option<u64>) -> Inference {
+        let folder = tempfile::tempdir().unwrap();
+        let specs: Vec<SourceSpec> = files
+            .iter()
+            .map(|(name, text)| {
+                let path = folder.path().join(name);
+                std::fs::write(&path, text).unwrap();
+                SourceSpec::new(path)
+            })
+            .collect();
+        let mut source = open(&specs, FormatOptions::default(), &Warnings::default()).unwrap();
+        infer(&mut source, docs_max, Mixed::Widen).unwrap()
+    }
+
+    #[test]
+    fn rows_are_those_of_the_file_and_bad_records_are_counted() {
+        let found = infer_files(&[("a.ndjson", "{\"f\":1}\n\nwhat\n{\"f\":\"x\"}\n")], None);
+        assert_eq!((found.advice.docs, found.docs_rejected, found.complete), (2, 1, true));
+        assert!(found.first_rejected.unwrap().contains("a.ndjson row 3"));
+        assert!(found.advice.notes[0].text.contains("row 1") && found.advice.notes[0].text.contains("row 4"));
+    }
+
+    #[test]
+    fn columns_have_the_types_of_their_cells() {
+        let csv = "when,town,price\n2024-01-31,Hendaye,1.5\n2024-02-01,Hendaye,2\n";
+        let mapping = infer_files(&[("a.csv", csv)], None).advice.mapping;
+        assert_eq!(mapping["properties"]["when"]["type"], "date");
+        assert_eq!(mapping["properties"]["price"]["type"], "double");
+    }
+
+    #[test]
+    fn it_stops_where_it_is_told_to() {
+        let found = infer_files(&[("a.ndjson", "{\"f\":1}\n{\"f\":\"x\"}\n")], Some(1));
+        assert_eq!((found.advice.docs, found.complete), (1, false));
+        assert_eq!(infer_files(&[("a.ndjson", "{\"f\":1}\n")], Some(1)).advice.docs, 1);
+    }
+}

@@ -1,0 +1,91 @@
+//! A load whose documents come from the program.
+
+use super::{Environment, LOCAL, confirmations, local};
+use crate::options::{LoadOptions, LoadPlan, OptionError, OptionGroup, OrAuto, SourceOptions};
+use inrush_load::LoadError;
+use inrush_sources::Source;
+use inrush_sources::push::{PushOptions, Sender, channel};
+
+/// The most bytes of documents that wait for the encoder. A load with less memory uses a quarter of
+/// it.
+const WAITING_BYTES_MAX: usize = 16 << 20;
+
+impl LoadOptions {
+    /// A plan for documents of the program, and the feed that accepts them. `name` is the source's
+    /// name in reports. `bytes` is the approximate total size, if known: settings of the index are
+    /// changed for large loads only.
+    ///
+    /// # Errors
+    /// As [`LoadOptions::resolve`]. Options about sources are refused.
+    pub async fn resolve_fed(
+        self,
+        name: &str,
+        bytes: Option<u64>,
+        environment: &Environment,
+    ) -> Result<(Sender, LoadPlan), LoadError> {
+        self.check_conflicts()?;
+        self.check_fed()?;
+        let config = self.config(environment)?;
+        let limits = &config.limits;
+        let (sender, source) = channel(PushOptions {
+            memory: (limits.memory / 4).clamp(1, WAITING_BYTES_MAX),
+            linger: limits.linger.min(PushOptions::default().linger),
+            document_bytes_max: limits.document_bytes_max,
+            name: name.to_owned(),
+            timestamps: self.reading.timestamps.unwrap_or_default(),
+        });
+        let source: Box<dyn Source> = Box::new(source.with_bytes_total(bytes));
+        let local = local(&config).await?;
+        let confirmations = confirmations(&self, &config, local.as_ref());
+        let notes = Vec::new();
+        Ok((sender, LoadPlan { config, source, reopen: None, local, model: None, confirmations, notes }))
+    }
+
+    /// Refuses options about sources: documents of a program come from no file, database or index.
+    pub(crate) fn check_fed(&self) -> Result<(), OptionError> {
+        let LoadOptions {
+            source: SourceOptions { sources, from_dead_letters },
+            reading,
+            database,
+            query,
+            index_source,
+            source_login,
+            target,
+            // These are about the cluster, the requests and the end, so they apply to every source.
+            login: _,
+            sizes: _,
+            errors: _,
+            end: _,
+            resume: _,
+        } = self;
+        if !sources.is_empty() || from_dead_letters.is_some() {
+            let name = if sources.is_empty() { "from_dead_letters" } else { "sources" };
+            let message = format!("option `{name}` is a source of its own, but the program also gives documents");
+            return Err(OptionError::conflict(message).of(name).hint("load one after the other"));
+        }
+        let of_sources = reading
+            .for_files()
+            .chain(database.given())
+            .chain(query.given())
+            .chain(index_source.given())
+            .chain(source_login.given());
+        if let Some(info) = of_sources.into_iter().next() {
+            let message = format!("option `{}` is for files, but the program gives documents", info.name);
+            return Err(OptionError::conflict(message).of(info.name).hint("leave it out"));
+        }
+        if target.map.is_some() {
+            let message = "option `map=auto` reads the sources twice, but documents of a program come only once";
+            return Err(OptionError::conflict(message).of("map").hint("give a mapping with option `mapping`"));
+        }
+        if target.shards == Some(OrAuto::Auto) {
+            let message = "option `shards=auto` reads the sources twice, but documents of a program come only once";
+            return Err(OptionError::conflict(message).of("shards").hint("give a number of shards"));
+        }
+        Ok(())
+    }
+
+    /// Whether the options name the local node as the target.
+    pub fn names_local_node(&self) -> bool {
+        self.target.to.iter().any(|url| url == LOCAL)
+    }
+}

@@ -1,0 +1,61 @@
+//! Option `shards=auto`: a number of shards from the size of the sources.
+
+use super::panicked;
+use super::sources::{Rows, open_rows};
+use crate::options::{LoadOptions, OrAuto};
+use crate::shards::Estimate;
+use inrush_load::LoadError;
+use inrush_load::config::LoadConfig;
+use inrush_sources::Registry;
+
+/// Chooses the number, and returns a note with the reasons, from the size of the source and whether
+/// its documents have ids. Files are read once more from their beginning.
+pub(super) async fn of_load(
+    options: &LoadOptions,
+    (bytes_total, has_ids): (Option<u64>, bool),
+    config: &mut LoadConfig,
+    registry: &Registry,
+) -> Result<Vec<String>, LoadError> {
+    if options.target.shards != Some(OrAuto::Auto) {
+        return Ok(Vec::new());
+    }
+    let estimate = match bytes_total {
+        // A source index, whose documents were sampled already.
+        Some(total) if has_ids => Some(Estimate::new(total, 1.0)),
+        Some(_) => {
+            let mut rows = Rows::of(options, config.limits.document_bytes_max, registry);
+            rows.id = None;
+            let (mut again, _) = open_rows(&rows).await?;
+            let reading = tokio::task::spawn_blocking(move || Estimate::of(again.as_mut()));
+            reading.await.map_err(|_| panicked())??
+        }
+        None => None,
+    };
+    let Some(estimate) = estimate else {
+        return Ok(vec![
+            "option `shards=auto`: the size of the source is unknown, so the index gets the cluster's default; give a number"
+                .to_owned(),
+        ]);
+    };
+    let shards = estimate.shards();
+    config.create.shards = Some(shards);
+    Ok(vec![format!(
+        "option `shards=auto`: {shards} {} for an index of about {} ({} of sources, {:.1} times that as JSON)",
+        if shards == 1 { "shard" } else { "shards" },
+        size(estimate.index_bytes),
+        size(estimate.source_bytes),
+        estimate.growth,
+    )])
+}
+
+/// A size for people: `512 B`, `1.5 KiB`.
+fn size(bytes: u64) -> String {
+    let names = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
+    let mut value = bytes as f64;
+    let mut name = 0;
+    while value >= 1023.95 && name + 1 < names.len() {
+        value /= 1024.0;
+        name += 1;
+    }
+    if name == 0 { format!("{bytes} B") } else { format!("{value:.1} {}", names[name]) }
+}
