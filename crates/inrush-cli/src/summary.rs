@@ -418,7 +418,7 @@ mod tests {
                 duplicates: 0,
             },
             tolerance: None,
-            settings: SettingsReport::new(SettingsRestored::Unchanged, "left as they are".into()),
+            settings: SettingsReport::new(SettingsRestored::Unchanged, "the settings were not changed".into()),
             sizes: BTreeMap::new(),
             pauses: Vec::new(),
             source_idle_seconds: 0.0,
@@ -479,7 +479,10 @@ verified        yes: 0 before + 1500 created = 1500
         assert_eq!(problem(&report), None);
         report.status = Status::Incomplete;
         report.tolerance = Some(ToleranceReport { limit: "10".into(), holds: false, ..tolerance });
-        assert_eq!(problem(&report).unwrap(), "15 documents are not in, more than the 10 of option `tolerate`");
+        assert_eq!(
+            problem(&report).unwrap(),
+            "15 documents are not in, more than the 10 that option `tolerate` allows"
+        );
         assert!(text(&report).contains("15 documents not in, more than the 10"), "{}", text(&report));
     }
 
