@@ -8,7 +8,8 @@
 //! use inrush::source::{FormatOptions, SourceSpec, Warnings, open};
 //!
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
-//! let source = open(&[SourceSpec::new("logs/*.ndjson.zst")], FormatOptions::default(), &Warnings::default())?;
+//! let specs = [SourceSpec::new("logs/*.ndjson.zst")];
+//! let source = open(&specs, FormatOptions::default(), &Warnings::default())?;
 //! let loader = Loader::builder().to("http://localhost:9200").index("logs").id("id").build()?;
 //! let report = loader.run(source).await?;
 //! assert_eq!(report.exit_code(), 0, "{:?}", report.errors);
@@ -35,7 +36,8 @@
 //! task.await??;
 //! let report = load.finish().await;
 //! while let Some(failure) = failures.recv().await {
-//!     eprintln!("{} line {}: {}", failure.source, failure.letter.position.line, failure.letter.reason);
+//!     let letter = &failure.letter;
+//!     eprintln!("{} line {}: {}", failure.source, letter.position.line, letter.reason);
 //! }
 //! println!("{} documents are in", report.counts.docs_indexed);
 //! # Ok(())

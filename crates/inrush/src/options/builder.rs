@@ -7,8 +7,9 @@ use inrush_load::LoadError;
 use inrush_load::Report;
 use inrush_load::observe::{Observer, ObserverSet};
 
-/// Sets the options of a load. There is one setter for each option of the command line. A setter takes
-/// the value, or the text that the command line accepts. Setters of lists can be called several times.
+/// Sets the options of a load. There is one setter for each option of the command line. A setter
+/// takes the value, or the text that the command line accepts. Setters of lists can be called
+/// several times.
 ///
 /// ```no_run
 /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {

@@ -145,7 +145,7 @@ struct Ceilings {
     cycles: usize,
 }
 
-const CEILINGS: Ceilings = Ceilings { comment_width: 257, function_length: 7, banned_words: 139, flags: 0, cycles: 0 };
+const CEILINGS: Ceilings = Ceilings { comment_width: 0, function_length: 0, banned_words: 0, flags: 0, cycles: 0 };
 
 /// Whether `line` has `word` between characters that are no letters.
 fn has_word(line: &str, word: &str) -> bool {
