@@ -54,7 +54,7 @@ impl SourceFeedback {
         self.feedback.stop();
     }
 
-    /// Handles the begin of a checkpoint with these settled positions.
+    /// Handles the start of a checkpoint with these settled positions.
     pub(crate) fn checkpoint_taken(&mut self, settled: Settled) {
         self.at_checkpoint = settled;
     }

@@ -92,8 +92,8 @@ impl Snapshot {
 }
 
 /// The copy of a shard that is searched. With segment replication only the primary is sure to show
-/// all refreshed documents. Elasticsearch cannot select it, and needs not: none of its copies lags
-/// behind after a refresh.
+/// all refreshed documents. Elasticsearch cannot select it and does not need to, because none of
+/// its copies lags behind after a refresh.
 pub(super) fn preference(product: Product, shard: u32) -> String {
     match product {
         Product::OpenSearch => format!("_shards:{shard}%7C_primary"),
