@@ -79,8 +79,8 @@ says() { # words, arguments of inrush…
   }
 }
 says "built without SQL" load customers.csv --sql "SELECT 1" --index x --to "$url"
-says "built without databases" load postgres://h/db --db-table t --index x --to "$url"
-says "built without" load s3://bucket/a.csv --index x --to "$url"
+says "has no databases" load postgres://h/db --db-table t --index x --to "$url"
+says "has no object stores" load s3://bucket/a.csv --index x --to "$url"
 [ "$ran" -ge 10 ] || {
   echo "README: found only $ran commands" >&2
   exit 1

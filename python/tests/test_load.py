@@ -108,7 +108,7 @@ def test_so_many_documents_may_be_missing(cluster):
     assert report.tolerance == {"limit": "10%", "docs": 1, "docs_unknown": 0, "holds": True}
     assert "1 of 10, which tolerate='10%' allows" in str(report)
     report = inrush.load(documents, "t", cluster.url, id="id", tolerate=0)
-    assert report.status == "incomplete" and "more than the 0 of tolerate" in report.problem
+    assert report.status == "incomplete" and "more than the 0 that tolerate allows" in report.problem
     with pytest.raises(inrush.Incomplete):
         report.raise_for_status()
     assert inrush.load(documents[:9], "t", cluster.url, id="id").tolerance is None

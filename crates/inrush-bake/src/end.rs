@@ -6,7 +6,7 @@ use std::time::Instant;
 use inrush_cluster::api::{index, snapshots};
 use inrush_cluster::transport::{Credentials, HttpOptions, Transport};
 use inrush_load::LoadError;
-use inrush_load::cutover::{Finishing, GoOn};
+use inrush_load::cutover::{Finishing, ResumeCommand};
 use inrush_load::loader::NOTHING_READ;
 use inrush_load::{Report, Status};
 use tokio::sync::watch;
@@ -110,7 +110,8 @@ impl Bake {
         if report.counts.docs_read == 0 && !ended_early && !self.context.config.load.allow_empty {
             warnings.push(NOTHING_READ.to_owned());
         }
-        let (mut finish, mut swap) = finishing.reports(report.status, (!published).then_some(GoOn { once: false }));
+        let (mut finish, mut swap) =
+            finishing.reports(report.status, (!published).then_some(ResumeCommand { once: false }));
         finish.steps.splice(0..0, report.finish.steps.iter().cloned());
         if let Some(swap) = swap.as_mut().filter(|_| !published && !saved.in_doubt) {
             swap.detail = "the index was not handed over, and the alias was not moved".to_owned();

@@ -183,7 +183,7 @@ impl Keep {
             folder.ok_or_else(|| refuse("a bake needs a state folder; name one with option `state`".to_owned()))?;
         let job = Job::new(config, source)?;
         let state = State::open(&folder, &job.key()).map_err(|error| match error {
-            StateError::Io { .. } => refuse(format!("{error}; name another with option `state`")),
+            StateError::Io { .. } => refuse(format!("{error}; name another folder with option `state`")),
             StateError::Locked { .. } => BakeError::Load(LoadError::Busy(error.to_string())),
         })?;
         let saved = match std::fs::read(state.path()) {
@@ -196,7 +196,7 @@ impl Keep {
                     .map_err(|e| cannot(e.to_string()))?;
                 if saved.format != FORMAT {
                     return Err(cannot(format!(
-                        "another version of inrush wrote it (format {}, this one knows {FORMAT})",
+                        "another version of inrush wrote it (format {}, expected format {FORMAT})",
                         saved.format
                     )));
                 }

@@ -401,7 +401,7 @@ mod tests {
             wire_why: "as given".into(),
         };
         let verified = Verified::new(VerifiedState::Yes, "0 before + 1500 created = 1500".into());
-        let settings = SettingsReport::new(SettingsRestored::Unchanged, "left as they are".into());
+        let settings = SettingsReport::new(SettingsRestored::Unchanged, "the settings were not changed".into());
         let mut report = Report::new("r".into(), status, plan, verified, settings);
         report.counts = Counts::build(|counts| {
             (counts.docs_read, counts.docs_indexed, counts.docs_created) = (1_500, 1_500, 1_500);
@@ -457,7 +457,10 @@ verified        yes: 0 before + 1500 created = 1500
         assert_eq!(problem(&report), None);
         report.status = Status::Incomplete;
         report.tolerance = Some(ToleranceReport { limit: "10".into(), holds: false, ..tolerance });
-        assert_eq!(problem(&report).unwrap(), "15 documents are not in, more than the 10 of option `tolerate`");
+        assert_eq!(
+            problem(&report).unwrap(),
+            "15 documents are not in, more than the 10 that option `tolerate` allows"
+        );
         assert!(text(&report).contains("15 documents not in, more than the 10"), "{}", text(&report));
     }
 

@@ -404,4 +404,16 @@ mod tests {
         load.give("sources", "https://h:9200/index").unwrap();
         assert!(options(&[]).check(&load).unwrap_err().to_string().contains("the source is an index"));
     }
+
+    #[tokio::test]
+    async fn an_estimate_is_no_bake() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("a.ndjson");
+        std::fs::write(&file, "{\"a\":1}\n").unwrap();
+        let load =
+            LoaderBuilder::default().source(file).to("http://localhost:1").index("x").state(folder.path().join("s"));
+        let error = BakeBuilder::new(load).repository("r").estimate(true).start().await.unwrap_err();
+        let BakeError::Load(LoadError::Usage(error)) = error else { panic!("{error}") };
+        assert_eq!(error.option(), Some("estimate"));
+    }
 }

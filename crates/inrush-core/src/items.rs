@@ -8,7 +8,7 @@ use crate::block::{Origin, Position, Record};
 /// The documents of a [`crate::DocBlock`] as bytes of a bulk body.
 ///
 /// Request bodies are slices of the block, so neither batching nor a retry copies or encodes a
-/// document again. Sizes and limits refer to the JSON form, whatever form is sent.
+/// document again. Sizes and limits refer to the JSON form, also where another form is sent.
 #[derive(Clone, Debug, Default)]
 pub struct ItemBlock {
     /// The position of the block in its source.

@@ -407,7 +407,7 @@ mod tests {
         let first = pending.take(NOW, &plan(100, 100), Encoding::Json);
         assert_eq!((text(&first).as_str(), first.shard, pending.held()), ("a1b1d1", Some(1), 1));
         first.segments.iter().for_each(|s| pending.settled(NOW, s));
-        // Items that waited for their id go first, with whatever else is waiting.
+        // Items that waited for their id go first, together with the other waiting items.
         let second = pending.take(NOW, &plan(100, 100), Encoding::Json);
         assert_eq!((text(&second).as_str(), second.shard), ("a2c0", None));
         let third = pending.take(NOW, &plan(100, 100), Encoding::Json);

@@ -1,16 +1,17 @@
-//! `--on-conflict compare`: is what the index holds under an id the document that met the 409?
+//! The comparison of `on_conflict=compare`: whether the index holds the same document under the id
+//! of a 409.
 
 use inrush_cluster::api::documents::{DocumentKey, mget};
 use inrush_cluster::transport::Transport;
 use inrush_core::flow::{Comparison, Item};
 use serde::Deserialize;
 
-/// Compares each item with the document of its id, as values: the order of keys does not matter, and `1.50` is `1.5`, but `1.0` is
-/// not `1`. In the order of `items`.
+/// Compares each item with the document of its id, in the order of `items`. Documents are compared
+/// as values: the order of keys does not matter, `1.50` equals `1.5`, and `1.0` differs from `1`.
 pub(crate) async fn compare(transport: &Transport, index: Option<&str>, items: &[Item]) -> Vec<Comparison> {
     let keys: Option<Vec<DocumentKey>> = items.iter().map(|item| key(index, item)).collect();
     let Some(keys) = keys else {
-        return vec![Comparison::Failed("its action line names no id".to_owned()); items.len()];
+        return vec![Comparison::Failed("the action line has no id".to_owned()); items.len()];
     };
     match mget(transport, &keys).await {
         Err(e) => vec![Comparison::Failed(e.to_string()); items.len()],

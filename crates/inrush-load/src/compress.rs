@@ -1,4 +1,4 @@
-//! Bodies are compressed on threads of their own, at most as many at once as there are threads that read.
+//! Compression of bodies on threads of its own, at most as many at once as reading threads.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -8,7 +8,7 @@ use inrush_core::GzipLevel;
 use inrush_core::body_format::Body;
 use tokio::sync::Semaphore;
 
-/// Compressors that wait for work. Memory: that of [`Gzip`] for each that works at once.
+/// Idle compressors. Each compressor takes the memory of a [`Gzip`].
 #[derive(Debug)]
 pub(crate) struct Compressors {
     idle: Mutex<Vec<Gzip>>,
@@ -16,17 +16,18 @@ pub(crate) struct Compressors {
 }
 
 impl Compressors {
-    /// `at_once`: bodies that are compressed side by side, at least one.
+    /// `at_once` is the number of bodies that are compressed at the same time, at least one.
     pub(crate) fn new(at_once: usize) -> Self {
         Compressors { idle: Mutex::default(), permits: Semaphore::new(at_once.max(1)) }
     }
 
-    /// The compressed form of a body, which is made once and kept in it. `None` if the thread died that was to make it.
+    /// The compressed form of a body. It is made once and kept in the body. `None` where the
+    /// compression panicked.
     pub(crate) async fn pack(&self, body: &Body, level: GzipLevel) -> Option<Bytes> {
         if let Some(packed) = body.packed() {
             return Some(packed.clone());
         }
-        // Nobody closes it.
+        // The semaphore is never closed.
         let _permit = self.permits.acquire().await.ok()?;
         let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let mut gzip = idle.filter(|gzip| gzip.level() == level).unwrap_or_else(|| Gzip::new(level));

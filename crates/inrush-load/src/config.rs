@@ -1,5 +1,5 @@
-//! Everything a load can be told, as typed values. The command line, a job file and the Python package all end
-//! here; nothing behind it parses text again.
+//! Typed options of one load. The command line, a job file and the Python package all produce a
+//! [`LoadConfig`]. No code behind it parses text again.
 
 mod check;
 mod cutover;
@@ -19,80 +19,89 @@ use inrush_sources::CHUNK_BYTES;
 pub use self::cutover::{FinishConfig, OldWrites, SwapConfig, WaitFor};
 pub use crate::tolerance::Tolerance;
 
-/// What to load where, and how.
+/// Options of one load: its cluster, index, limits and finish.
 #[derive(Clone, Debug)]
 pub struct LoadConfig {
     /// Nodes of the cluster, at least one.
     pub to: Vec<String>,
-    /// How to prove who we are. Default: not at all.
+    /// Credentials for the cluster. Default: none.
     pub credentials: Credentials,
-    /// Certificates. Default: the system's roots.
+    /// Trusted certificate authorities and the client certificate. Default: the system's roots.
     pub tls: TlsOptions,
-    /// Index, alias or data stream; may hold `{field}` placeholders. With a swap, the new index ([`SwapConfig`]).
+    /// Index, alias or data stream. It may hold `{field}` placeholders. With a swap, it is the new
+    /// index ([`SwapConfig`]).
     pub index: IndexTemplate,
-    /// What happens with each document. Default `index`; a data stream gets `create`.
+    /// Action of each document. Default: `index`, or `create` for a data stream.
     pub action: Action,
-    /// The field that holds the id.
+    /// Field that holds the id. Default: none, and the cluster assigns ids.
     pub id: Option<FieldPath>,
-    /// Make ids of something else than a field; not together with `id`. Default: no.
+    /// Origin of ids other than a field. It excludes `id`. Default: none.
     pub id_from: Option<IdFrom>,
-    /// The field that holds the routing value.
+    /// Field that holds the routing value. Default: none.
     pub routing: Option<FieldPath>,
-    /// The field that holds the external version.
+    /// Field that holds the external version. Default: none.
     pub version: Option<FieldPath>,
-    /// The ingest pipeline.
+    /// Ingest pipeline. Default: none.
     pub pipeline: Option<String>,
-    /// Fields to leave out of what is sent.
+    /// Fields that are removed from each document before it is sent. Default: none.
     pub drop: Vec<FieldPath>,
-    /// How to create the index.
+    /// Mapping and settings of an index that the load creates.
     pub create: IndexCreation,
-    /// What a 409 means that is not from an attempt of ours. Default `fail`.
+    /// Meaning of a 409 that no earlier attempt of this load caused. Default: `fail`.
     pub on_conflict: OnConflict,
-    /// Sizes and limits.
+    /// Sizes, limits and timeouts.
     pub limits: Limits,
-    /// Where dead letters go. Default: `inrush-dead-letters-<run id>.ndjson` in the working directory, made when the first one comes.
+    /// Dead-letter file. Default: `inrush-dead-letters-<run id>.ndjson` in the working directory.
+    /// The first dead letter creates it.
     pub dead_letters: DeadLetters,
-    /// When to give up because of dead letters. Default: when all of the first 10,000 documents are.
+    /// Number or share of dead letters that ends the load. Default: all of the first 10,000
+    /// documents.
     pub max_errors: MaxErrors,
-    /// How many documents may be missing from a load that counts as complete: for its status and
-    /// for the swap of an alias. Default: none.
+    /// Number or share of documents that may be missing from a complete load. It applies to the
+    /// status and to the swap of an alias. Default: none.
     pub tolerate: Option<Tolerance>,
-    /// A source without a document is as it should be: an index may be deleted for it, and an alias
-    /// moved to an index without documents. Default: no.
+    /// Accepts a source without a document: the load may then delete an index, or move an alias to
+    /// an index without documents. Default: false.
     pub allow_empty: bool,
-    /// A file for what the tuner saw and decided, which `inrush-testbed replay` reads. Default: none.
+    /// File for the tuner's measurements and decisions, read by `inrush-testbed replay`. Default:
+    /// none.
     pub trace: Option<PathBuf>,
-    /// Refresh, count and compare at the end. Default on.
+    /// Refreshes the index at the end, counts its documents and compares the count. Default: true.
     pub verify: bool,
-    /// Ask the cluster for one reply entry a document (default), or only for `errors` ([`Replies`]).
+    /// Parts of a bulk reply that the cluster sends ([`Replies`]). Default: one entry for each
+    /// document.
     pub replies: Replies,
-    /// In which form documents are sent. Default: as is found out during the load, beginning with JSON; SMILE has to be clearly faster, because
-    /// servers keep it as it comes and transcode it whenever it is read. A cluster that does not take SMILE gets JSON.
+    /// Encoding of documents. Default: measured during the load, which begins with JSON. SMILE has
+    /// to be clearly faster, because servers store it as it comes and convert it at each read. A
+    /// cluster that does not accept SMILE gets JSON.
     pub encoding: Option<Encoding>,
-    /// How bodies are compressed. Default: as is found out during the load, beginning with not at all. A cluster that does not take
-    /// compressed bodies gets them as they are.
+    /// Compression of request bodies. Default: measured during the load, which begins without
+    /// compression. A cluster that does not accept compressed bodies gets plain ones.
     pub compression: Option<Compression>,
-    /// To which shards a request goes. Default `auto`.
+    /// Shards that one request writes to. Default: `auto`.
     pub bulk_routing: BulkRouting,
-    /// When documents count as in. Default: when the cluster acknowledges them.
+    /// Point at which a document is settled. Default: when the cluster acknowledges it.
     pub durability: Durability,
-    /// What is changed on the index for the time of the load.
+    /// Settings of the index that the load changes while it runs.
     pub guard: GuardConfig,
-    /// What follows the last document.
+    /// Steps after the last document.
     pub finish: FinishConfig,
-    /// Go on although a policy (ILM, ISM) of the index is about to make it read-only, shrink or delete it. Default: refuse.
+    /// Continues although a policy (ILM, ISM) of the index will soon make it read-only, shrink or
+    /// delete it. Default: false, and the load refuses to begin.
     pub under_policy: bool,
-    /// Where checkpoints are kept. Default: nowhere, and a load that was cut off cannot be resumed.
+    /// Folder for checkpoints. Default: none, and an interrupted load cannot be resumed.
     pub state: Option<StateFolder>,
-    /// Go on with the load that was cut off. Needs `state`, a checkpoint there, and the same options and sources. Default: no.
+    /// Resumes the interrupted load. It needs `state`, a checkpoint there, and the same options and
+    /// sources. Default: false.
     pub resume: bool,
-    /// Load these sources once, however often the same load is started: begin, go on with one that
-    /// was cut off, or give the report of the one that came to its end. Needs `state`. Default: no.
+    /// Loads the sources exactly once, however often the same load is started. A start begins the
+    /// load, resumes an interrupted one, or returns the report of the finished one. It needs
+    /// `state`. Default: false.
     pub once: bool,
 }
 
 impl LoadConfig {
-    /// What is done with every document.
+    /// Operation for every document.
     pub(crate) fn operations(&self, action: Action) -> Operations {
         Operations {
             action,
@@ -104,7 +113,7 @@ impl LoadConfig {
         }
     }
 
-    /// The defaults for loading into `index` of the cluster whose nodes are `to`.
+    /// Default options for a load into `index` of the cluster with the nodes `to`.
     pub fn new(to: Vec<String>, index: IndexTemplate) -> Self {
         LoadConfig {
             to,
@@ -141,9 +150,10 @@ impl LoadConfig {
         }
     }
 
-    /// The most bytes of documents that are read and not in yet: those under way, and half as many that are read meanwhile. Without room for these, requests
-    /// would go out before they are full as soon as all of the memory is under way, which tells the tuner nothing of the cluster. Where
-    /// documents wait for a flush they leave that room.
+    /// Largest number of bytes of documents that are read and not settled: those in flight, and
+    /// half as many that are read meanwhile. Without this extra half, requests would leave before
+    /// they are full as soon as all of the memory is in flight, and the tuner would learn nothing
+    /// about the cluster. Documents that wait for a flush already leave that room.
     pub(crate) fn buffered_bytes_max(&self) -> u64 {
         let memory = self.limits.memory as u64;
         match self.durability {
@@ -152,7 +162,7 @@ impl LoadConfig {
         }
     }
 
-    /// The limits of what is sent: documents that wait for a flush get half of the memory.
+    /// Limits of requests. Documents that wait for a flush get half of the memory.
     pub(crate) fn sending_limits(&self) -> Limits {
         let mut limits = self.limits.clone();
         if self.durability == Durability::Async {
@@ -162,23 +172,26 @@ impl LoadConfig {
     }
 }
 
-/// To which shards the documents of one request go.
+/// Shards that the documents of one request go to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum BulkRouting {
-    /// Where documents have ids or routing values, and several nodes with primaries are named: each request to one shard, at its node. Else as with
-    /// `Spread`. Nothing is stored that would not be otherwise.
+    /// Behaves like `OneShard` where documents have ids or routing values and `to` names several
+    /// nodes with primary shards, and sends each request to the shard's node. Otherwise it behaves
+    /// like `Spread`. It stores no routing value of its own.
     #[default]
     Auto,
-    /// As documents come: to all shards.
+    /// Each request goes to all shards, in the order of the documents.
     Spread,
-    /// Each request to one shard: documents with ids or routing values are grouped by where they lead, those without get a routing value for the
-    /// whole request, every shard in turn. **That value stays stored with them**, and whoever gets, updates or deletes one by its id needs it.
-    /// One batch for each shard is filled at a time, so it needs memory. For one index that does not roll over.
+    /// Each request goes to one shard. Documents with ids or routing values are grouped by shard.
+    /// Documents without them get one routing value for the whole request, for each shard in turn.
+    /// **The cluster stores that value**, and a get, update or delete by id needs it. One batch for
+    /// each shard is filled at a time, which costs memory. It needs one index that does not roll
+    /// over.
     OneShard,
 }
 
 impl BulkRouting {
-    /// As it is given to `--bulk-routing`.
+    /// Value of the option `bulk_routing`.
     pub const fn name(self) -> &'static str {
         match self {
             BulkRouting::Auto => "auto",
@@ -188,21 +201,23 @@ impl BulkRouting {
     }
 }
 
-/// When a document counts as in.
+/// Point at which a document is settled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Durability {
-    /// When the cluster acknowledges it: with the servers' default, `index.translog.durability: request`, it is on the disks of all
-    /// copies then. The index's own setting is left as it is.
+    /// The cluster acknowledged the document. With the servers' default,
+    /// `index.translog.durability: request`, it is then on the disks of all copies. The index keeps
+    /// its own setting.
     #[default]
     Request,
-    /// When a flush has made it durable on all copies. The index is set to `async` for the time of the load, so that the cluster
-    /// acknowledges before it syncs. What was acknowledged and not flushed when a shard started again is sent again, so its bytes are
-    /// kept: a flush is sent when they are a quarter of `memory`, and every 5 s. For one index; not for data streams.
+    /// A flush made the document durable on all copies. The load sets the index to `async`, so that
+    /// the cluster acknowledges before it syncs. After the restart of a shard, documents that were
+    /// acknowledged and not flushed are sent again, so their bytes are kept. A flush is sent when
+    /// they fill a quarter of `memory`, and every 5 s. It needs one index, and no data stream.
     Async,
 }
 
 impl Durability {
-    /// As it is given to `--durability`.
+    /// Value of the option `durability`.
     pub const fn name(self) -> &'static str {
         match self {
             Durability::Request => "request",
@@ -211,23 +226,27 @@ impl Durability {
     }
 }
 
-/// What is changed on the index for the time of the load, written down before and put back afterwards. By default that depends
-/// on the size of the job: see `inrush_core::settings_guard::policy::wanted`. Only where all documents go to one index; of a data
-/// stream or an alias that rolls over, each index that is written to.
+/// Changes of the index's settings during a load. The load records them first and restores them at
+/// the end. By default they depend on the size of the job: see
+/// `inrush_core::settings_guard::policy::wanted`. They apply only where all documents go to one
+/// index. For a data stream or an alias that rolls over, they apply to each index that is written
+/// to.
 #[derive(Clone, Debug, Default)]
 pub struct GuardConfig {
-    /// Change nothing, and write nothing but documents to the cluster: such a load and others that
-    /// write to the index at the same time do not know each other.
+    /// Changes no setting, and writes only documents to the cluster. Such a load and other loads
+    /// into the same index do not know of each other. Default: false.
     pub leave_settings: bool,
-    /// No replicas during the load, whatever its size.
+    /// Removes the replicas during a load of any size. Default: false.
     pub replicas_off: bool,
-    /// Somebody has said that `replicas_off` is meant for an index with documents, too. It has to be green then.
+    /// The user confirmed `replicas_off` for an index that holds documents. The index must be
+    /// green.
     pub replicas_off_confirmed: bool,
-    /// Folder for a record of what is changed, besides the one in the cluster. Default: `inrush` in the XDG state folder.
+    /// Folder for a record of the changes, besides the record in the cluster. Default: `inrush` in
+    /// the XDG state folder.
     pub state: Option<PathBuf>,
 }
 
-/// How an index that is missing is made.
+/// Creation of an index that does not exist.
 #[derive(Clone, Debug, Default)]
 pub struct IndexCreation {
     /// The body of `mappings`.
@@ -238,13 +257,14 @@ pub struct IndexCreation {
     pub shards: Option<u32>,
     /// `number_of_replicas`.
     pub replicas: Option<u32>,
-    /// Delete the index first. Whoever sets this has asked the user.
+    /// Deletes the index first. The caller has asked the user before it sets this. Default: false.
     pub recreate: bool,
-    /// Settings and mappings by index pattern (`*` matches anything), the first match wins; for `--index` with placeholders.
+    /// Settings and mappings by index pattern (`*` matches any text); the first match wins. They
+    /// are for an index name with placeholders.
     pub patterns: Vec<IndexPattern>,
 }
 
-/// Settings and mapping for the indices whose name matches.
+/// Settings and mapping of the indices whose names match a pattern.
 #[derive(Clone, Debug, PartialEq)]
 pub struct IndexPattern {
     /// A name in which `*` stands for any text.
@@ -259,41 +279,50 @@ pub struct IndexPattern {
     pub replicas: Option<u32>,
 }
 
-/// Sizes and limits. Memory for documents under way is at most `memory`; `batch_bytes x in_flight` never exceeds it.
+/// Sizes, limits and timeouts. Documents in flight take at most `memory` bytes, and `batch_bytes x
+/// in_flight` never exceeds it.
 #[derive(Clone, Debug)]
 pub struct Limits {
-    /// Bytes of one request's body as JSON, before compression. Default: tuned, 64 KiB to 64 MiB. A larger document travels alone.
+    /// Bytes of one request's body as JSON, before compression. Default: tuned between 64 KiB and
+    /// 64 MiB. A larger document travels alone.
     pub batch_bytes: Option<usize>,
-    /// Documents in one request. Default: no limit but the bytes.
+    /// Documents in one request. Default: limited by bytes only.
     pub batch_docs: Option<u32>,
-    /// Requests under way at once, those that wait for a retry included. Default: tuned, 1 to 256.
+    /// Requests in flight at once, including those that wait for a retry. Default: tuned between 1
+    /// and 256.
     pub in_flight: Option<u32>,
-    /// Consider searches: bounds on the growth of latency and on rejections come before speed. Default: none.
+    /// Bounds on the growth of search latency and on rejections, which take precedence over speed.
+    /// Default: none.
     pub gentle: Option<Gentle>,
-    /// The most that is sent a second. Default: no limit.
+    /// Highest rate of sending. Default: none.
     pub max_rate: Option<Rate>,
-    /// How long documents wait for a batch to fill while the source is slow. Default 1 s.
+    /// Longest time that documents wait for a full batch while the source is slow. Default: 1 s.
     pub linger: Duration,
-    /// Bytes of documents under way; as SMILE they take their place twice, because their JSON is kept. Default 64 MiB.
+    /// Bytes of documents in flight. A document in SMILE takes its space twice, because its JSON is
+    /// kept. Default: 64 MiB.
     pub memory: usize,
-    /// The largest single document, bytes; a larger one is a dead letter. Default 100 MiB, the servers' `http.max_content_length`.
+    /// Bytes of the largest document. A larger one becomes a dead letter. Default: 100 MiB, the
+    /// servers' `http.max_content_length`.
     pub document_bytes_max: usize,
-    /// How long a request may take. Default 120 s.
+    /// Timeout of one request. Default: 120 s.
     pub request_timeout: Duration,
-    /// How long one batch is tried again. Default 10 min.
+    /// Time for which one batch is retried. Default: 10 min.
     pub retry_for: Duration,
-    /// How often in a row one batch is tried again without getting any of its documents in. Default 20.
+    /// Retries of one batch in a row that index none of its documents. Default: 20.
     pub retries: u32,
-    /// How long to wait before a batch is sent again for the first time; doubled each further time, up to 30 s. Default 100 ms.
+    /// Wait before the first retry of a batch. Each further wait is twice as long, up to 30 s.
+    /// Default: 100 ms.
     pub retry_wait: Duration,
-    /// How long to wait for a condition of the indices that are written to to pass: a write block, the flood stage, a primary shard
-    /// that is missing, a disk above its high watermark. Then the load stops and can be resumed. Default 10 min, as long as a
-    /// batch is tried again. A pause by hand has no end of its own.
+    /// Longest pause because of a condition of the written indices: a write block, the flood stage,
+    /// a missing primary shard, or a disk above its high watermark. After it the load stops and can
+    /// be resumed. A pause requested by the caller has no limit. Default: 10 min, the same as
+    /// `retry_for`.
     pub pause_max: Duration,
-    /// How often it is looked whether those indices lack a primary shard or a disk below them is above its high watermark.
-    /// Default 10 s.
+    /// Interval between checks of those indices for missing primary shards and disks above their
+    /// high watermark. Default: 10 s.
     pub health_every: Duration,
-    /// How long to wait for requests under way after an interrupt, and then as long again for the verification. Default 30 s.
+    /// Longest wait for requests in flight after an interrupt, and again for the verification.
+    /// Default: 30 s.
     pub drain_max: Duration,
     /// Threads that read and encode. Default: the number of cores, at most 8.
     pub workers: usize,
@@ -323,17 +352,17 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// Bytes that are read at a time.
+    /// Bytes of one read.
     pub(crate) fn chunk_bytes(&self) -> usize {
         CHUNK_BYTES.min(self.batch_bytes.unwrap_or(CHUNK_BYTES))
     }
 
-    /// Within what the tuner may choose, on a cluster that takes requests up to `body_bytes_max`.
+    /// Bounds of the tuner for a cluster that accepts requests of up to `body_bytes_max` bytes.
     pub(crate) fn bounds(&self, body_bytes_max: Option<u64>) -> Bounds {
         let batch = self.batch_bytes.map(|bytes| bytes as u64);
         let memory = (self.memory as u64).max(1);
         let most = memory.min(body_bytes_max.unwrap_or(u64::MAX));
-        // So many requests that smaller bodies have to do.
+        // More requests in flight leave less memory for each body.
         let least = BATCH_BYTES_MIN.min(memory / u64::from(self.in_flight.unwrap_or(1))).min(most).max(1);
         Bounds {
             batch_bytes: batch.map_or((least, BATCH_BYTES_MAX.min(most)), |b| (b, b)),
@@ -343,7 +372,7 @@ impl Limits {
         }
     }
 
-    /// The name of who decides on the plan.
+    /// Name of the controller that decides on the plan.
     pub(crate) fn controller(&self) -> &'static str {
         match (self.batch_bytes, self.in_flight, self.gentle) {
             (Some(_), Some(_), _) => "fixed",
@@ -352,7 +381,7 @@ impl Limits {
         }
     }
 
-    /// Who decides on the plan: fixed values where both are given, else a tuner.
+    /// Controller of the plan: fixed values where both are given, otherwise a tuner.
     pub(crate) fn tuner(&self, body_bytes_max: Option<u64>) -> Box<dyn Tuner> {
         match (self.batch_bytes, self.in_flight) {
             (Some(bytes), Some(in_flight)) => Box::new(Fixed(Plan {
@@ -371,27 +400,30 @@ impl Limits {
     }
 }
 
-/// The smallest body that the tuner tries, bytes.
+/// Smallest body that the tuner tries, bytes.
 const BATCH_BYTES_MIN: u64 = 64 << 10;
-/// The largest body that the tuner tries, bytes.
+/// Largest body that the tuner tries, bytes.
 const BATCH_BYTES_MAX: u64 = 64 << 20;
-/// The most requests under way that the tuner tries.
+/// Largest number of requests in flight that the tuner tries.
 const IN_FLIGHT_MAX: u32 = 256;
 
-/// What ids are made of where documents have none. Both are the same each time, so that what is sent twice is there once.
+/// Origin of ids for documents without any. Both origins give the same id each time, so a document
+/// that is sent twice is stored once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IdFrom {
-    /// The source's name as it was given, the partition, and the number of the document in it: another name makes other ids.
-    /// Refused where the source's order is not its own.
+    /// The source's name as it was given, the partition, and the document's number in it. Another
+    /// name gives other ids. A source without a fixed order is refused.
     Position,
-    /// The document's bytes: 128 bits of their SHA-256, and how many equal ones came before it, so that equal documents stay as
-    /// many as they are. Two documents that differ share an id with a probability below n^2 / 2^129, for a billion documents 10^-21,
-    /// even if somebody tries to make them. Costs about 20 to 40 bytes of memory for each different document of the job.
+    /// The document's bytes: 128 bits of their SHA-256, and the number of equal documents before
+    /// it, so that each of several equal documents is kept. Two different documents share an id
+    /// with a probability below n^2 / 2^129, even if they were crafted to collide: 10^-21 for a
+    /// billion documents. It costs about 20 to 40 bytes of memory for each different document of
+    /// the job.
     Content,
 }
 
 impl IdFrom {
-    /// As it is given to `--id-from`.
+    /// Value of the option `id_from`.
     pub const fn name(self) -> &'static str {
         match self {
             IdFrom::Position => "position",
@@ -400,53 +432,56 @@ impl IdFrom {
     }
 }
 
-/// Where checkpoints are kept.
+/// Folder for checkpoints.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StateFolder {
-    /// Made where it does not exist, with a folder `checkpoints` in it.
+    /// Path of the folder. A load creates it, with a folder `checkpoints` in it.
     pub path: PathBuf,
-    /// A folder that cannot be used is an error. Otherwise it is a warning, and there are no checkpoints.
+    /// An unusable folder is an error. Otherwise it is a warning, and there are no checkpoints.
     pub required: bool,
-    /// A checkpoint is written at least so often while documents settle; after a crash about as much is sent again. Each costs a few
-    /// milliseconds of the disk, beside the load. Default 1 s.
+    /// Longest interval between checkpoints while documents settle. After a crash about as much is
+    /// sent again. Each checkpoint takes a few milliseconds of the disk, beside the load. Default:
+    /// 1 s.
     pub every: Duration,
-    /// How often a load of `--once` shows in the cluster that it lives. A run that finds one that
-    /// has not ended waits for three of them. Default 10 s.
-    pub sign_of_life: Duration,
+    /// Interval of the heartbeat that a load with `once` writes to the cluster. A run that finds an
+    /// unfinished load waits for three intervals. Default: 10 s.
+    pub heartbeat_every: Duration,
 }
 
 impl StateFolder {
-    /// A folder that has to be usable, with a checkpoint every second.
+    /// A required folder, with a checkpoint every second.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         StateFolder {
             path: path.into(),
             required: true,
             every: Duration::from_secs(1),
-            sign_of_life: Duration::from_secs(10),
+            heartbeat_every: Duration::from_secs(10),
         }
     }
 }
 
-/// Where dead letters go.
+/// Place of the dead-letter file.
 #[derive(Clone, Debug, Default)]
 pub enum DeadLetters {
-    /// `inrush-dead-letters-<run id>.ndjson` in the working directory, made when the first one comes.
+    /// `inrush-dead-letters-<run id>.ndjson` in the working directory. The first dead letter
+    /// creates it.
     #[default]
     DefaultFile,
-    /// A file of that name in this folder.
+    /// A file with the default name in this folder.
     Folder(PathBuf),
-    /// This file; it must not exist, or be empty.
+    /// This file. It must not exist, or must be empty.
     File(PathBuf),
 }
 
-/// How much of a reply is asked for.
+/// Parts of a bulk reply that the cluster sends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Replies {
-    /// One entry a document: everything can be told.
+    /// One entry for each document, with all details.
     #[default]
     Items,
-    /// Only `took` and `errors`. `errors: false` counts as all indexed; a request with errors is sent again with `Items`, so
-    /// that documents without ids may be there twice (counted). Refused where a success can be something else:
-    /// updates, deletes, `index` with ids, pipelines, placeholders.
+    /// Only `took` and `errors`. `errors: false` means that all documents are indexed. A request
+    /// with errors is sent again with `Items`, so documents without ids may be stored twice (they
+    /// are counted). It is refused where a success has several meanings: updates, deletes, `index`
+    /// with ids, pipelines, placeholders.
     Summary,
 }

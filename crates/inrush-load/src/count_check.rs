@@ -1,5 +1,6 @@
-//! Promise 5: at the end the index is counted, and the count has to be the one before plus what was created minus what was
-//! deleted. Where something else can change the count, the report says that it proves nothing, and why.
+//! The verification of a load. At the end the load counts the index. The count must equal the count
+//! before the load plus created documents minus deleted ones. Where another cause can change the
+//! count, the report says that the count proves nothing, and why.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -11,26 +12,26 @@ use serde::{Deserialize, Serialize};
 
 use crate::report::{Verified, VerifiedState};
 
-/// What a load, or several together, did to the number of documents in an index.
+/// Changes of the number of documents in an index by one load, or by several together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Share {
     pub(crate) created: u64,
     pub(crate) deleted: u64,
     pub(crate) possible_duplicates: u64,
-    /// So many more may be there than were acknowledged: possible duplicates, and attempts with
-    /// unknown outcome.
+    /// Largest number of documents that may exist besides the acknowledged ones: possible
+    /// duplicates, and attempts with an unknown outcome.
     pub(crate) more: u64,
-    /// So many fewer may be there.
+    /// Largest number of acknowledged documents that may be missing.
     pub(crate) fewer: u64,
 }
 
 impl Share {
-    /// What a load did to one name. `repeated`: a primary of the index changed: the node that takes
-    /// a request repeats what the old one was working on by itself, and then says `updated` of a
-    /// document that is new, and `not_found` of one that was deleted.
+    /// Changes by one load. `repeated` says that a primary of the index changed during the load.
+    /// The node that takes over a request then repeats the operations of the old primary, and
+    /// answers `updated` for a new document and `not_found` for a deleted one.
     pub(crate) fn of(counts: &Counts, indices: &BTreeMap<String, IndexCounts>, repeated: bool) -> Self {
         let sum = |of: fn(&IndexCounts) -> u64| indices.values().map(of).sum::<u64>();
-        // A summary of replies names no index; then the sums of all count.
+        // A summary of replies names no index, so the total counts are used.
         let (created, deleted) = match indices.is_empty() {
             true => (counts.docs_created, counts.docs_deleted),
             false => (sum(|i| i.created), sum(|i| i.deleted)),
@@ -48,7 +49,7 @@ impl Share {
         Share { created, deleted, possible_duplicates, more, fewer: deletes + counts.docs_unknown }
     }
 
-    /// This and another load's.
+    /// The sum of two shares.
     pub(crate) fn plus(&self, other: &Share) -> Self {
         Share {
             created: self.created + other.created,
@@ -63,31 +64,31 @@ impl Share {
         (before + self.created).saturating_sub(self.deleted)
     }
 
-    /// What the count may be: more than was acknowledged only as far as attempts with unknown
-    /// outcome explain it.
+    /// Range of the count that the acknowledged operations and the attempts with unknown outcome
+    /// allow.
     fn allowed(&self, before: u64) -> RangeInclusive<u64> {
         let exact = self.exact(before);
         exact.saturating_sub(self.fewer)..=exact.saturating_add(self.more)
     }
 }
 
-/// What the name that all documents went to should hold.
+/// The expected content of the fixed target of a load.
 pub(crate) struct Fixed<'a> {
-    /// What it stands for.
+    /// The target.
     pub(crate) target: &'a Target,
-    /// Documents that it had.
+    /// Documents before the load.
     pub(crate) before: u64,
-    /// What this load did, and those that were under way beside it.
+    /// Changes by this load, and by loads that ran at the same time.
     pub(crate) share: Share,
-    /// How many loads these are.
+    /// Number of these loads.
     pub(crate) loads: u64,
 }
 
-/// What has to be counted.
+/// The expected counts.
 pub(crate) struct Expectation<'a> {
     /// `None` where every document names its index.
     pub(crate) fixed: Option<Fixed<'a>>,
-    /// The indices that documents of earlier runs of the same load were to go to.
+    /// Indices of earlier runs of the same load.
     pub(crate) earlier: &'a [String],
     /// Documents before the load where they could be counted, by index that a placeholder named.
     pub(crate) before: &'a BTreeMap<String, Option<u64>>,
@@ -95,12 +96,12 @@ pub(crate) struct Expectation<'a> {
     pub(crate) indices: &'a BTreeMap<String, IndexCounts>,
 }
 
-/// What a person who asked for no verification gets.
+/// The result without a verification.
 pub(crate) fn off() -> Verified {
-    Verified::new(VerifiedState::Off, "not asked for".to_owned())
+    Verified::new(VerifiedState::Off, "off".to_owned())
 }
 
-/// Refreshes, counts and compares.
+/// Refreshes the index, counts its documents and compares the count.
 pub(crate) async fn verify(transport: &Transport, expectation: &Expectation<'_>) -> Verified {
     let Expectation { fixed, earlier, before, counts, indices } = expectation;
     match fixed {
@@ -114,7 +115,7 @@ pub(crate) async fn verify(transport: &Transport, expectation: &Expectation<'_>)
             let counted = count(transport, &target.name).await;
             let mut verified = judge(&target.name, counted, *before, share);
             if *loads > 1 {
-                verified.detail.push_str(&format!("; {loads} loads together, which ran at the same time"));
+                verified.detail.push_str(&format!("; the counts include {loads} loads that ran at the same time"));
             }
             verified
         }
@@ -129,10 +130,10 @@ async fn each(
     counts: &Counts,
     indices: &BTreeMap<String, IndexCounts>,
 ) -> Verified {
-    // Through an alias or a data stream, or by a pipeline: what was counted under one name was written under another.
+    // An alias, a data stream or a pipeline wrote documents to an index of another name.
     let elsewhere = indices.keys().find(|name| !before.contains_key(*name)).map(|other| {
         not_provable(format!(
-            "documents went to {other}, which no document names: by an alias, a data stream or a pipeline"
+            "documents went to {other}, which no document names: an alias, a data stream or a pipeline sent them there"
         ))
     });
     let mut duplicates = 0;
@@ -152,18 +153,18 @@ async fn each(
     }
     elsewhere.unwrap_or_else(|| Verified {
         state: VerifiedState::Yes,
-        detail: format!("{} indices hold what was counted", before.len()),
+        detail: format!("{} indices hold the counted documents", before.len()),
         duplicates,
     })
 }
 
-/// A verification that cannot be made, and why.
+/// The result of a verification that can prove nothing, and why.
 pub(crate) fn not_provable(detail: String) -> Verified {
     Verified::new(VerifiedState::NotProvable, detail)
 }
 
-/// Why documents are not where the alias leads now: it was moved, or taken away, while they were sent,
-/// or between a run that was cut off and this one.
+/// Why documents are outside the indices of the alias: the alias was moved or removed while they
+/// were sent, or between an interrupted run and this one.
 async fn moved(
     transport: &Transport,
     target: &Target,
@@ -175,13 +176,13 @@ async fn moved(
     let now = index::uuids(transport, alias).await.ok()?;
     let elsewhere: Vec<String> = indices
         .iter()
-        // Where a pipeline sent documents is another matter.
+        // Documents that a pipeline sent to another index are handled elsewhere.
         .filter(|(name, _)| first.contains(name) || earlier.contains(name) || *name == alias)
         .filter(|(name, _)| !now.contains_key(*name))
         .map(|(name, counts)| format!("{} in {name}", counts.created + counts.updated + counts.deleted))
         .collect();
     let stands_for = match now.is_empty() {
-        true => "it is gone".to_owned(),
+        true => "it does not exist any more".to_owned(),
         false => format!("it stands for {}", now.into_keys().collect::<Vec<_>>().join(", ")),
     };
     (!elsewhere.is_empty()).then(|| {
@@ -193,7 +194,7 @@ async fn moved(
     })
 }
 
-/// Why a count through the target's name cannot prove anything.
+/// Why a count through the target's name can prove nothing.
 pub(crate) fn unprovable(target: &Target, indices: &BTreeMap<String, IndexCounts>) -> Option<String> {
     let elsewhere = |known: &dyn Fn(&str) -> bool| {
         indices.keys().find(|name| !known(name)).map(|name| {
@@ -205,11 +206,11 @@ pub(crate) fn unprovable(target: &Target, indices: &BTreeMap<String, IndexCounts
     };
     match &target.kind {
         TargetKind::Alias { filtered: true, .. } => {
-            Some(format!("the alias {} has a filter, so a count through it leaves documents out", target.name))
+            Some(format!("the alias {} has a filter, so a count through it misses documents", target.name))
         }
-        TargetKind::Hidden => Some(format!("{} may not be looked at by this user", target.name)),
+        TargetKind::Hidden => Some(format!("this user has no permission to read the metadata of {}", target.name)),
         TargetKind::Alias { indices: known, .. } => elsewhere(&|name| known.iter().any(|k| k == name)),
-        // Backing indices are named by the server; one more may have been rolled over to.
+        // The server names the backing indices. A rollover may have added one.
         TargetKind::DataStream { stream, .. } => elsewhere(&|name| name.starts_with(&format!(".ds-{stream}-"))),
         TargetKind::Missing { .. } | TargetKind::Index(_) => {
             elsewhere(&|name| name == target.name || name.starts_with(&format!(".ds-{}-", target.name)))
@@ -235,23 +236,23 @@ fn judge(name: &str, counted: Result<u64, String>, before: u64, share: &Share) -
     }
     if expected.contains(&counted) {
         let detail = format!(
-            "{name} holds {counted} documents, {} {} than {sum}; attempts without an answer, or documents that another primary had already, explain it",
+            "{name} holds {counted} documents, {} {} than {sum}; requests without an answer, or documents that a new primary already had, explain the difference",
             counted.abs_diff(exact),
             if counted > exact { "more" } else { "fewer" }
         );
-        // What nothing but copies explains.
+        // Only duplicates explain a larger count.
         let explained = expected.end().saturating_sub(*possible_duplicates).max(exact);
         let duplicates = counted.saturating_sub(explained);
         return Verified { state: VerifiedState::Yes, detail, duplicates };
     }
     let detail = if counted < exact {
         format!(
-            "{name} holds {counted} documents, {} fewer than {sum}: something deleted or lost them",
+            "{name} holds {counted} documents, {} fewer than {sum}: another client deleted them, or the cluster lost them",
             exact - counted
         )
     } else {
         format!(
-            "{name} holds {counted} documents, {} more than {sum}: is something else writing to it?",
+            "{name} holds {counted} documents, {} more than {sum}: another client may be writing to it",
             counted - exact
         )
     };
@@ -280,7 +281,7 @@ mod tests {
         check(12, &unsure, VerifiedState::No, "1 fewer");
         let unsure = Counts::build(|c| (c.docs_already_there, c.uncertain_creates) = (2, 2));
         check(15, &unsure, VerifiedState::Yes, "2 more");
-        // What a comparison found was there before.
+        // The comparison found these documents in the index before.
         let compared = Counts::build(|c| c.docs_already_there = 2);
         check(14, &compared, VerifiedState::No, "1 more");
     }

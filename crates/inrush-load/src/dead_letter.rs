@@ -1,11 +1,19 @@
-//! Dead letters: documents that are not in, each with its error and its place in the source, in a file that can be loaded
-//! again (`inrush load --from-dead-letters FILE`, [`inrush_sources::Format::DeadLetters`]).
+//! Dead letters: documents that are not indexed, each with its error and its position in the
+//! source, in a file that can be loaded again (`inrush load --from-dead-letters FILE`,
+//! [`inrush_sources::Format::DeadLetters`]).
 //!
-//! One JSON object a line: `error` (`status`, `type`, `reason`), `position` (`source`, `partition`, `doc`, `line`, `byte`), `action` (the
-//! action line, absent where the record never became an item; then `sent_with` has the fields that
-//! its id, routing value and version were to come from, and the action), and the document as
-//! `document` (JSON), `text` (no JSON) or
-//! `base64` (no UTF-8). An upsert has `doc_as_upsert: true`.
+//! The file has one JSON object in each line:
+//!
+//! | field | content |
+//! |---|---|
+//! | `error` | `status`, `type`, `reason` |
+//! | `position` | `source`, `partition`, `doc`, `line`, `byte` |
+//! | `action` | the action line; absent where the record never became an item |
+//! | `sent_with` | without `action`: the action, and the fields of id, routing value and version |
+//! | `document` | the document as JSON |
+//! | `text` | the document where it is not JSON |
+//! | `base64` | the document where it is not UTF-8 |
+//! | `doc_as_upsert` | `true` for an upsert |
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -23,31 +31,31 @@ use crate::error::LoadError;
 use crate::outcomes::FailureSender;
 use crate::private::private_file;
 
-/// Where dead letters are written.
+/// Writes the dead-letter file.
 pub(crate) struct DeadLetterWriter {
     path: PathBuf,
     file: Option<BufWriter<File>>,
-    /// The program that asked for dead letters.
+    /// Receiver of dead letters, where the program asked for them.
     failures: Option<FailureSender>,
     sources: Vec<String>,
-    /// What a record that never became an item was to be sent with.
+    /// Options for records that never became items.
     sent_with: SentWith,
-    /// A letter could not be written: what was counted is not in the file.
+    /// A letter could not be written, so a counted one is missing in the file.
     broken: bool,
-    /// Letters were written that were not synced.
+    /// Letters were written and not synced.
     unsynced: bool,
 }
 
-/// How far the dead-letter file belongs to the checkpoint.
+/// The part of the dead-letter file that belongs to a checkpoint.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct SavedLetters {
-    /// Absolute.
+    /// Absolute path.
     #[serde(with = "inrush_sources::path_json")]
     pub(crate) path: PathBuf,
     pub(crate) bytes: u64,
 }
 
-/// How a load makes items of its records.
+/// Options that make items of the load's records.
 pub(crate) fn sent_with(config: &LoadConfig) -> SentWith {
     let field = |path: &Option<FieldPath>| path.as_ref().map(ToString::to_string);
     SentWith {
@@ -58,17 +66,18 @@ pub(crate) fn sent_with(config: &LoadConfig) -> SentWith {
     }
 }
 
-/// The dead letters at one moment.
+/// State of the dead letters at one moment.
 #[derive(Debug)]
 pub(crate) struct SyncPoint {
-    /// How far the file goes.
+    /// Position in the file.
     pub(crate) saved: SavedLetters,
-    /// What has to be synced before a checkpoint says so.
+    /// File that has to be synced before a checkpoint contains the position.
     pub(crate) file: Option<File>,
 }
 
 impl DeadLetterWriter {
-    /// Nothing is made before the first dead letter, but what can be told now is checked: a run that cannot write its first one stops.
+    /// Creates no file before the first dead letter. It checks the path at once, so that a load
+    /// with an unusable path does not begin.
     pub(crate) fn new(
         config: &DeadLetters,
         run_id: &str,
@@ -95,9 +104,9 @@ impl DeadLetterWriter {
         }
     }
 
-    /// Goes on with the file of a run that was cut off, unless the user names another one. What that run wrote after its last checkpoint is
-    /// cut off: those documents are sent again.
-    pub(crate) fn go_on(
+    /// Continues the file of an interrupted run, unless the user names another one. It truncates
+    /// letters that were written after the last checkpoint, because their documents are sent again.
+    pub(crate) fn resume(
         config: &DeadLetters,
         run_id: &str,
         sources: Vec<String>,
@@ -117,7 +126,7 @@ impl DeadLetterWriter {
             Err(e) if e.kind() == io::ErrorKind::NotFound && saved.bytes == 0 => None,
             Err(e) => {
                 return Err(refuse(format!(
-                    "it holds the dead letters of the load that was cut off, and cannot be opened ({e}); put it back, or name another file"
+                    "it contains the dead letters of the interrupted load, and cannot be opened ({e}); restore the file, or name another one with option `dead_letters`"
                 )));
             }
             Ok(file) => Some(file),
@@ -126,7 +135,7 @@ impl DeadLetterWriter {
             let meta = file.metadata().map_err(|e| refuse(e.to_string()))?;
             if meta.is_file() && meta.len() < saved.bytes {
                 return Err(refuse(format!(
-                    "the load that was cut off had written {} bytes of dead letters, and it has {}; put it back, or name another file",
+                    "the interrupted load had written {} bytes of dead letters, and the file has only {}; restore the file, or name another one with option `dead_letters`",
                     saved.bytes,
                     meta.len()
                 )));
@@ -147,31 +156,31 @@ impl DeadLetterWriter {
         })
     }
 
-    /// Says what records that never become items were to be sent with.
+    /// Sets the options for records that never become items.
     pub(crate) fn sent_with(mut self, sent_with: SentWith) -> Self {
         self.sent_with = sent_with;
         self
     }
 
-    /// Where the file ends now, with all letters in it.
+    /// Position of the end of the file, with all letters in it.
     pub(crate) fn sync_point(&mut self) -> io::Result<SyncPoint> {
         self.flush()?;
         if self.broken {
-            return Err(io::Error::other("dead letters are missing"));
+            return Err(io::Error::other("an earlier dead letter could not be written"));
         }
         let path = std::path::absolute(&self.path)?;
         let Some(file) = self.file.as_ref().map(BufWriter::get_ref) else {
             return Ok(SyncPoint { saved: SavedLetters { path, bytes: 0 }, file: None });
         };
         let meta = file.metadata()?;
-        // Pipes and devices have neither an end nor anything to sync.
+        // Pipes and devices have no end and need no sync.
         let bytes = if meta.is_file() { meta.len() } else { 0 };
         let file = if meta.is_file() && self.unsynced { Some(file.try_clone()?) } else { None };
         self.unsynced = false;
         Ok(SyncPoint { saved: SavedLetters { path, bytes }, file })
     }
 
-    /// Writes one down.
+    /// Writes a dead letter.
     pub(crate) fn write(&mut self, letter: &DeadLetter) -> io::Result<()> {
         self.unsynced = true;
         let written = self.append(letter);
@@ -192,14 +201,14 @@ impl DeadLetterWriter {
         file.write_all(b"\n")
     }
 
-    /// What was written is in the file.
+    /// Flushes written letters to the file.
     pub(crate) fn flush(&mut self) -> io::Result<()> {
         let flushed = self.file.as_mut().map_or(Ok(()), BufWriter::flush);
         self.broken |= flushed.is_err();
         flushed
     }
 
-    /// The file, if there was a dead letter.
+    /// Ends the file. Returns its path, where the load wrote a dead letter.
     pub(crate) fn finish(mut self) -> io::Result<Option<PathBuf>> {
         self.flush()?;
         match self.file {
@@ -220,20 +229,20 @@ impl DeadLetterWriter {
     }
 }
 
-/// Whether dead letters can be written to a file, as far as can be told without making it.
+/// Checks that dead letters can be written to a file, without creating it.
 fn check(path: &Path) -> Result<(), String> {
     let writable = |what: &Path| access(what, Access::WRITE_OK).map_err(|e| io::Error::from(e).to_string());
     match path.metadata() {
         Ok(found) if found.is_dir() => Err("it is a folder; name a file in it".to_owned()),
         Ok(found) if found.is_file() && found.len() > 0 => {
-            Err("it exists and is not empty; load it again with option `from_dead_letters`, or name another file"
+            Err("it exists and is not empty; load its documents with option `from_dead_letters`, or name another file"
                 .to_owned())
         }
         Ok(_) => writable(path).map_err(|e| format!("it cannot be written to ({e}); name another file")),
         Err(_) => {
             let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
             if !folder.is_dir() {
-                return Err(format!("its folder {} does not exist", folder.display()));
+                return Err(format!("its folder {} does not exist; create it, or name another file", folder.display()));
             }
             let other = "name a file elsewhere with option `dead_letters`";
             writable(folder).map_err(|e| format!("its folder {} cannot be written to ({e}); {other}", folder.display()))
@@ -299,7 +308,7 @@ impl<'a> Line<'a> {
         if letter.action.is_some() && document.is_empty() {
             return line; // a delete has no document
         }
-        // A raw value is written as it stands, so it must not hold a line end of its own.
+        // A raw value is written as it is, so it must not contain a line end.
         let one_line = memchr::memchr2(b'\n', b'\r', document).is_none();
         match serde_json::from_slice::<&RawValue>(document) {
             Ok(json) if one_line && letter.action.is_some() => line.document = Some(json),
@@ -312,7 +321,7 @@ impl<'a> Line<'a> {
     }
 }
 
-/// The document inside of an update's `{"doc":…}`, and whether it was an upsert.
+/// The document inside an update's `{"doc":…}`, and whether it was an upsert.
 fn unwrap_update(letter: &DeadLetter) -> (&[u8], bool) {
     let document = &letter.document[..];
     if !letter.action.as_deref().is_some_and(|line| line.starts_with(b"{\"update\"")) {
@@ -376,7 +385,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         assert!(refusal(folder.path()).unwrap().contains("it is a folder"));
         assert!(refusal(&folder.path().join("none/d")).unwrap().contains("does not exist"));
-        // Not even root can make a file here.
+        // Even root cannot create a file here.
         assert!(refusal(Path::new("/proc/sys/d")).unwrap().contains("cannot be written to"));
     }
 
@@ -391,7 +400,7 @@ mod tests {
     }
 }
 
-/// The file of dead letters is read back as it was written.
+/// A written dead-letter file reads back unchanged.
 #[cfg(test)]
 mod round_trip {
     use std::sync::Arc;
@@ -412,7 +421,7 @@ mod round_trip {
         decoder.decode(RawChunk { origin: Origin::default(), data, bytes_read: 0, decoder: decoder.clone() })
     }
 
-    /// A document as it stands in a source: JSON, nearly JSON, or any bytes, in one line.
+    /// A document of a source: JSON, nearly JSON, or any bytes, in one line.
     fn document() -> impl Strategy<Value = Vec<u8>> {
         prop_oneof![
             any::<(String, i64)>().prop_map(|(text, n)| json!({ "text": text, "n": n }).to_string().into_bytes()),
@@ -434,7 +443,7 @@ mod round_trip {
             routing in proptest::option::of(any::<String>()),
         ) {
             let is_json = serde_json::from_slice::<&RawValue>(&document).is_ok();
-            // What is no JSON never becomes an update: it would spoil the whole request.
+            // Invalid JSON never becomes an update, because it would break the whole request.
             let action = action.filter(|a| is_json || !matches!(a, Action::Update | Action::Upsert));
             let sent = match action {
                 Some(Action::Update) => [b"{\"doc\":", &document[..], b"}"].concat(),
@@ -457,7 +466,8 @@ mod round_trip {
             writer.write(&letter).unwrap();
             let block = decode(&std::fs::read_to_string(writer.finish().unwrap().unwrap()).unwrap());
             prop_assert_eq!(block.records.len(), 1);
-            // White space around JSON is no part of it, and a line end within it, which can only be white space, becomes a space.
+            // White space around JSON is dropped. A line end inside it is white space, too, and
+            // becomes a space.
             let expected: Vec<u8> = match is_json {
                 true => document.iter().map(|&byte| if byte == b'\r' { b' ' } else { byte }).collect(),
                 false => document.clone(),

@@ -1,4 +1,4 @@
-//! Why a load could not begin. What goes wrong once it has begun is in the report.
+//! Errors that prevent a load from beginning. The report holds errors of a load that has begun.
 
 use std::path::PathBuf;
 
@@ -7,45 +7,47 @@ use inrush_cluster::api::{ClusterError, ConnectError};
 use inrush_cluster::transport::SetupError;
 use inrush_sources::SourceError;
 
-/// Why a load could not begin; nothing was sent.
+/// An error before the first request: nothing was sent.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LoadError {
-    /// Options that cannot be used, or not together.
+    /// Options with invalid values, or that exclude each other.
     #[error(transparent)]
     Usage(#[from] OptionError),
-    /// An address, a certificate or credentials that cannot be used.
+    /// An unusable address, certificate or credential.
     #[error(transparent)]
     Setup(#[from] SetupError),
     /// The cluster or the index is not ready.
     #[error(transparent)]
     Cluster(#[from] ClusterError),
-    /// A source that cannot be opened.
+    /// The source cannot be opened.
     #[error(transparent)]
     Source(#[from] SourceError),
-    /// The cluster that is read, or its index, cannot be read.
+    /// The cluster or index that is the source cannot be read.
     #[error(transparent)]
     OfSource(Box<LoadError>),
-    /// No checkpoint can be kept, or none can be gone on from; says why and what to do.
+    /// No checkpoint can be kept, or the load cannot be resumed from one. The text has the cause
+    /// and the remedy.
     #[error("{0}")]
     State(String),
-    /// Another process loads the same now; says which, as far as that is known.
+    /// Another process runs the same load now. The text names it as far as it is known.
     #[error("{0}")]
     Busy(String),
-    /// The system lets this process start no more threads. Fewer of [`workers`](crate::config::Limits::workers) may do.
+    /// The system lets this process start no more threads. A lower value of
+    /// [`workers`](crate::config::Limits::workers) may help.
     #[error("cannot start {workers} reading threads")]
     Threads {
-        /// How many were wanted.
+        /// Number of threads that the load needs.
         workers: usize,
-        /// What the system says.
+        /// The system's error.
         source: std::io::Error,
     },
     /// The dead-letter file cannot be used.
     #[error("dead-letter file {path}: {reason}")]
     DeadLetters {
-        /// Which file.
+        /// Path of the file.
         path: PathBuf,
-        /// Why, and what to do.
+        /// Cause and remedy.
         reason: String,
     },
 }
@@ -61,7 +63,7 @@ impl From<ConnectError> for LoadError {
 }
 
 impl LoadError {
-    /// Options that cannot be used, in words.
+    /// An error of the options, from its message.
     pub fn usage(problem: impl Into<OptionError>) -> Self {
         LoadError::Usage(problem.into())
     }

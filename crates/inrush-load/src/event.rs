@@ -1,4 +1,4 @@
-//! Everything that the loop of a load hears of.
+//! Events of the loop of a load.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -11,59 +11,59 @@ use inrush_core::{Checkpoint, ItemBlock, Pause};
 use inrush_sources::SourceError;
 use tokio::sync::{mpsc, watch};
 
-/// Everything that can happen to a load.
+/// An event of the loop of a load.
 pub(crate) enum Event {
     /// A block was read and encoded.
     Block { number: u64, block: ItemBlock },
-    /// The source has nothing for now, after so many blocks.
+    /// The source has no document for now. `blocks` blocks were read before.
     SourceIdle { blocks: u64 },
-    /// The source is at its end, or cannot be read any further.
+    /// The source has ended, or cannot be read any further.
     SourceEnd { blocks: u64, result: Result<(), SourceError> },
     /// A reader panicked.
     ReaderDied,
-    /// What became of a request.
+    /// The result of a request.
     Attempt { request: u64, wall: Duration, node: u16, attempt: Attempt },
     /// The cluster no longer works on a request.
     Gone { request: u64 },
-    /// Documents were compared.
+    /// Documents of the source and of the index were compared.
     Compared { request: u64, results: Vec<Comparison> },
-    /// What became of a flush.
+    /// The result of a flush.
     Flushed { request: u64, flushed: Flushed },
-    /// What the cluster takes besides plain JSON.
+    /// Encodings and compressions that the cluster accepts.
     AcceptedFormats(AcceptedFormats),
-    /// An index of a placeholder is there, with so many documents in it before where they were
-    /// counted, or cannot be made.
+    /// An index of a placeholder exists, or cannot be created. The number is its documents before
+    /// the load, where they were counted.
     Index { name: String, result: Result<Option<u64>, String> },
-    /// A checkpoint was written, or could not be.
+    /// A checkpoint was written, or the write failed.
     Checkpoint(Written),
-    /// The source was told what is settled; or not, because dead letters could not be synced
+    /// The source got its settled positions. An error means that dead letters could not be synced
     /// before.
-    Told(Result<(), String>),
-    /// What an index of a placeholder was like before the load.
+    FeedbackSent(Result<(), String>),
+    /// Size of an index of a placeholder before the load.
     Size { name: String, size: IndexStats },
-    /// Another index has the name of one that documents went to.
+    /// A new index has the name of one that documents went to.
     Replaced(String),
-    /// Another run of the same load has taken the place of this one.
+    /// Another run of the same load has replaced this one.
     Overtaken,
-    /// Why this is no time to send; nothing any more with `None`.
-    Trouble(Option<Pause>),
-    /// Somebody wants nothing to be sent, or that to end.
-    Hold(Hold),
-    /// The source is to end, and the load with it.
+    /// A condition of the cluster forbids sending, or has passed (`None`).
+    ClusterPause(Option<Pause>),
+    /// The caller requests a pause or its end.
+    PauseRequest(PauseRequest),
+    /// The caller ends the source, and with it the load.
     EndSource,
-    /// Somebody wants the load to end.
+    /// The caller stops the load.
     Stop,
 }
 
-/// What somebody wants who has the load in hand.
+/// A pause or resume requested by the caller.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Hold {
+pub(crate) enum PauseRequest {
     Pause,
     Resume,
     Toggle,
 }
 
-/// A write that has ended.
+/// The result of writing a checkpoint.
 pub(crate) struct Written {
     pub(crate) result: Result<Checkpoint, String>,
     pub(crate) indices: BTreeMap<String, Option<String>>,
@@ -72,7 +72,7 @@ pub(crate) struct Written {
 
 /// A request to end early.
 pub trait StopSignal: Send {
-    /// Waits for the request. Does not return where none can come any more.
+    /// Waits for the request. Never returns where none can come any more.
     fn stopped(&mut self) -> impl Future<Output = ()> + Send;
 }
 
@@ -84,7 +84,7 @@ impl StopSignal for watch::Receiver<bool> {
     }
 }
 
-/// Other events that come meanwhile are dropped.
+/// Drops other events that come meanwhile.
 impl StopSignal for mpsc::UnboundedReceiver<Event> {
     async fn stopped(&mut self) {
         while let Some(event) = self.recv().await {

@@ -1,7 +1,7 @@
-//! Tells the source what is settled, beside the load.
+//! Reports settled positions to the source, beside the load.
 //!
-//! What the source is told was settled before, dead letters of it are synced to disk, and where the
-//! load keeps checkpoints, one that says so was written: a source may forget what it was told of.
+//! A reported document is settled, its dead letter is synced to disk, and where the load keeps
+//! checkpoints, one on disk contains it. So the source may forget the document.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -16,95 +16,94 @@ use tokio::task::JoinHandle;
 
 use crate::event::Event;
 
-/// By partition, the number below which everything is settled.
+/// The number below which all documents are settled, by partition.
 type Settled = BTreeMap<Partition, u64>;
 
-/// The way back to the source.
-pub(crate) struct ToSource {
+/// Reports settled positions to the source.
+pub(crate) struct SourceFeedback {
     feedback: Arc<dyn Feedback>,
     events: UnboundedSender<Event>,
     every: Duration,
     last: Instant,
-    /// What the source knows, or is being told.
-    told: Settled,
-    telling: Option<JoinHandle<Result<(), String>>>,
-    /// What it is told after that.
+    /// Positions that the source got, or is getting.
+    reported: Settled,
+    running: Option<JoinHandle<Result<(), String>>>,
+    /// Positions that follow the running report.
     next: Option<Settled>,
-    /// What was settled when the checkpoint that is being written was taken.
+    /// Settled positions of the checkpoint that is being written.
     at_checkpoint: Settled,
 }
 
-impl ToSource {
-    /// For a source with feedback, which has this description.
+impl SourceFeedback {
+    /// Reports for a source with feedback and this description.
     pub(crate) fn new(feedback: Arc<dyn Feedback>, info: &SourceInfo, events: UnboundedSender<Event>) -> Self {
-        ToSource {
+        SourceFeedback {
             feedback,
             events,
             every: info.settled_every,
             last: Instant::now(),
-            told: Settled::new(),
-            telling: None,
+            reported: Settled::new(),
+            running: None,
             next: None,
             at_checkpoint: Settled::new(),
         }
     }
 
-    /// The source is to end soon.
+    /// Ends the source soon.
     pub(crate) fn stop(&self) {
         self.feedback.stop();
     }
 
-    /// A checkpoint is taken, at which this is `settled`.
+    /// Handles the start of a checkpoint with these settled positions.
     pub(crate) fn checkpoint_taken(&mut self, settled: Settled) {
         self.at_checkpoint = settled;
     }
 
-    /// It is on disk, so the source hears of it.
+    /// Handles a checkpoint on disk: its positions are reported.
     pub(crate) fn checkpoint_written(&mut self) {
         let settled = std::mem::take(&mut self.at_checkpoint);
         self.start(settled, None);
     }
 
-    /// Whether it is time to tell the source again.
+    /// Whether the next report is due.
     pub(crate) fn is_due(&self) -> bool {
-        self.telling.is_none() && self.last.elapsed() >= self.every
+        self.running.is_none() && self.last.elapsed() >= self.every
     }
 
-    /// Whether `settled` has something new for it. If not, it is looked at again at the next time.
+    /// Whether `settled` has new positions. If not, the next check follows after the interval.
     pub(crate) fn has_news(&mut self, settled: &Settled) -> bool {
         self.last = Instant::now();
         settled.iter().any(|news| self.is_new(news))
     }
 
-    /// Begins to tell the source what is `settled`, once `letters` are synced to disk. Afterwards
-    /// [`Event::Told`] says how it went. Where the source is still being told something, this comes
-    /// next.
+    /// Begins to report `settled`, after a sync of `letters` to disk. [`Event::FeedbackSent`] has
+    /// the result. During a running report, the positions wait for its end.
     pub(crate) fn start(&mut self, settled: Settled, letters: Option<File>) {
-        if self.telling.is_some() {
+        if self.running.is_some() {
             self.next = Some(settled);
             return;
         }
         let (feedback, events, news) = (Arc::clone(&self.feedback), self.events.clone(), self.news(settled));
-        self.telling = Some(tokio::task::spawn_blocking(move || {
-            let told = tell(feedback.as_ref(), &news, letters).map_err(|e| e.to_string());
+        self.running = Some(tokio::task::spawn_blocking(move || {
+            let reported = report(feedback.as_ref(), &news, letters).map_err(|e| e.to_string());
             // A load that has ended needs no answer.
-            let _ = events.send(Event::Told(told.clone()));
-            told
+            let _ = events.send(Event::FeedbackSent(reported.clone()));
+            reported
         }));
     }
 
-    /// The source was told.
+    /// Handles the end of a report.
     pub(crate) fn ended(&mut self) {
-        self.telling = None;
+        self.running = None;
         if let Some(next) = self.next.take() {
             self.start(next, None);
         }
     }
 
-    /// Tells it the last news, and waits until it has heard them, `longest` at most.
+    /// Reports the last positions, and waits for the source for at most `longest`.
     ///
     /// # Errors
-    /// Dead letters could not be synced, or the source did not come back in time.
+    /// Dead letters could not be synced, or the source did not return in time.
     pub(crate) async fn finish(
         mut self,
         settled: Settled,
@@ -112,42 +111,42 @@ impl ToSource {
         longest: Duration,
     ) -> Result<(), String> {
         let all = async move {
-            if let Some(telling) = self.telling.take() {
-                join(telling).await?;
+            if let Some(running) = self.running.take() {
+                join(running).await?;
             }
             self.start(settled, letters);
-            match self.telling.take() {
-                Some(telling) => join(telling).await,
+            match self.running.take() {
+                Some(running) => join(running).await,
                 None => Ok(()),
             }
         };
         match tokio::time::timeout(longest, all).await {
-            Ok(told) => told.map_err(|e| format!("the source could not be told what is settled: {e}")),
+            Ok(reported) => reported.map_err(|e| format!("the source did not get its last settled positions: {e}")),
             Err(_) => Err(format!(
-                "the source did not take in what is settled within {} s; it may read some of it again",
+                "the source did not confirm its settled positions within {} s, so it may read some documents again",
                 longest.as_secs_f64()
             )),
         }
     }
 
     fn is_new(&self, (partition, up_to): (&Partition, &u64)) -> bool {
-        self.told.get(partition).unwrap_or(&0) < up_to
+        self.reported.get(partition).unwrap_or(&0) < up_to
     }
 
-    /// What of it is new to the source, and known to it from now on.
+    /// The new positions, which count as reported from now on.
     fn news(&mut self, settled: Settled) -> Settled {
         self.last = Instant::now();
         let news: Settled = settled.into_iter().filter(|(partition, up_to)| self.is_new((partition, up_to))).collect();
-        self.told.extend(news.iter().map(|(partition, up_to)| (*partition, *up_to)));
+        self.reported.extend(news.iter().map(|(partition, up_to)| (*partition, *up_to)));
         news
     }
 }
 
-async fn join(telling: JoinHandle<Result<(), String>>) -> Result<(), String> {
-    telling.await.unwrap_or_else(|e| Err(e.to_string()))
+async fn join(running: JoinHandle<Result<(), String>>) -> Result<(), String> {
+    running.await.unwrap_or_else(|e| Err(e.to_string()))
 }
 
-fn tell(feedback: &dyn Feedback, news: &Settled, letters: Option<File>) -> io::Result<()> {
+fn report(feedback: &dyn Feedback, news: &Settled, letters: Option<File>) -> io::Result<()> {
     if let Some(letters) = letters {
         letters.sync_all()?;
     }
@@ -184,19 +183,22 @@ mod tests {
     #[tokio::test]
     async fn a_source_hears_what_is_new_to_it() {
         let heard = Arc::new(Heard::default());
-        let (events, mut told) = mpsc::unbounded_channel();
+        let (events, mut reported) = mpsc::unbounded_channel();
         let info = SourceInfo::new(["test"]);
-        let mut to_source = ToSource::new(Arc::clone(&heard) as Arc<dyn Feedback>, &info, events);
-        assert!(to_source.has_news(&settled([3, 0])) && !to_source.has_news(&settled([0, 0])));
-        to_source.start(settled([3, 0]), None);
-        assert!(!to_source.is_due());
-        to_source.start(settled([3, 4]), None);
-        assert!(matches!(told.recv().await, Some(Event::Told(Ok(())))));
-        to_source.ended();
-        assert!(matches!(told.recv().await, Some(Event::Told(Ok(())))), "what came meanwhile was told next");
-        to_source.ended();
-        assert!(!to_source.has_news(&settled([3, 4])));
-        to_source.finish(settled([3, 7]), None, Duration::from_secs(60)).await.unwrap();
+        let mut source_feedback = SourceFeedback::new(Arc::clone(&heard) as Arc<dyn Feedback>, &info, events);
+        assert!(source_feedback.has_news(&settled([3, 0])) && !source_feedback.has_news(&settled([0, 0])));
+        source_feedback.start(settled([3, 0]), None);
+        assert!(!source_feedback.is_due());
+        source_feedback.start(settled([3, 4]), None);
+        assert!(matches!(reported.recv().await, Some(Event::FeedbackSent(Ok(())))));
+        source_feedback.ended();
+        assert!(
+            matches!(reported.recv().await, Some(Event::FeedbackSent(Ok(())))),
+            "positions that arrived meanwhile are reported next"
+        );
+        source_feedback.ended();
+        assert!(!source_feedback.has_news(&settled([3, 4])));
+        source_feedback.finish(settled([3, 7]), None, Duration::from_secs(60)).await.unwrap();
         let heard = heard.0.lock().unwrap().clone();
         let of = |partition: u32, up_to: u64| Settled::from([((SourceId(0), partition), up_to)]);
         assert_eq!(heard, [of(0, 3), of(1, 4), of(1, 7)]);

@@ -1,4 +1,4 @@
-//! Idle time: the source has no documents, and all that it had are settled. The cluster is not the
+//! Idle time: the source has no documents, and all earlier ones are settled. The cluster is not the
 //! cause.
 
 use std::time::Duration;
@@ -8,7 +8,7 @@ use inrush_core::Time;
 /// Tracks whether the load is idle.
 #[derive(Debug, Default)]
 pub(crate) struct Idle {
-    /// Blocks that were read when the source said last that it has nothing.
+    /// Blocks that were read when the source last had no documents.
     blocks: Option<u64>,
     since: Option<Time>,
 }
@@ -23,12 +23,12 @@ pub(crate) enum Change {
 }
 
 impl Idle {
-    /// The source has nothing for now, after `blocks` blocks.
+    /// The source has no documents for now, after `blocks` blocks.
     pub(crate) fn handle_idle(&mut self, blocks: u64) {
         self.blocks = Some(blocks);
     }
 
-    /// Takes what is so now: `arrived` blocks have come, and with `rests` everything of them is
+    /// Updates the state: `arrived` blocks have arrived. `rests` says that all their documents are
     /// settled and nothing else keeps the load from sending. Returns the change.
     pub(crate) fn update(&mut self, now: Time, arrived: u64, rests: bool) -> Change {
         let idle = rests && self.blocks == Some(arrived);
@@ -45,7 +45,7 @@ impl Idle {
         }
     }
 
-    /// How long it has been idle without a break.
+    /// Duration of the current idle time.
     pub(crate) fn lasts(&self, now: Time) -> Duration {
         self.since.map_or(Duration::ZERO, |since| now.since(since))
     }

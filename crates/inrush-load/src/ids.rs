@@ -1,6 +1,7 @@
-//! Ids of position or content, in the reading threads. Counting has to follow the order of the source, so a thread waits for its turn
-//! there; hashing before it and writing the ids after it go on side by side. Threads take chunks in the order of the turns, so
-//! the one whose turn it is never waits for another.
+//! Ids of position or content, made in the reading threads. Counting has to follow the order of the
+//! source, so each thread waits for its turn to count. Threads hash before their turn and write ids
+//! after it at the same time. They take chunks in the order of the turns, so the thread whose turn
+//! it is never waits for another.
 
 use std::collections::BTreeMap;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -11,7 +12,7 @@ use inrush_core::ledger::Partition;
 
 use crate::config::IdFrom;
 
-/// Makes ids.
+/// Makes the ids of documents.
 pub struct Ids {
     from: IdFrom,
     names: Vec<String>,
@@ -21,21 +22,22 @@ pub struct Ids {
 
 #[derive(Default)]
 struct Turn {
-    /// The number of the chunk whose turn it is.
+    /// Number of the chunk whose turn it is.
     number: u64,
     docs: BTreeMap<Partition, u64>,
     occurrences: Occurrences,
-    /// A turn will not come.
+    /// A turn is missing and will never come.
     ended: bool,
 }
 
 impl Ids {
-    /// For the sources of these names.
+    /// Ids for sources with these names.
     pub fn new(from: IdFrom, names: Vec<String>) -> Self {
         Ids { from, names, turn: Mutex::default(), next: Condvar::new() }
     }
 
-    /// Gives the documents of chunk `number` their ids. `None` where an earlier chunk was lost, so that nobody knows what comes next.
+    /// Gives the documents of chunk `number` their ids. `None` where an earlier chunk was lost, so
+    /// the numbers are unknown.
     pub fn assign(&self, number: u64, mut block: DocBlock) -> Option<DocBlock> {
         let partition = (block.origin.source, block.origin.partition);
         match self.from {
@@ -57,7 +59,7 @@ impl Ids {
         Some(block)
     }
 
-    /// Some chunk will never have its turn: nobody waits for it any more.
+    /// Ends all waits, because the turn of a chunk will never come.
     pub fn end(&self) {
         self.lock().ended = true;
         self.next.notify_all();
@@ -86,7 +88,7 @@ impl Ids {
     }
 
     fn lock(&self) -> MutexGuard<'_, Turn> {
-        // A thread that panicked ends all turns, whatever it left.
+        // A panic of a thread ends all turns, so its state does not matter.
         self.turn.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,4 +1,4 @@
-//! Makes events of the steps of the loop.
+//! Makes the events of the loop.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -12,20 +12,20 @@ use crate::idle::Change;
 use crate::observe::{LoadEvent, Observers};
 use crate::progress::{Phase, Progress};
 
-/// An idle time of the source that is shown in the progress, and across which nothing is measured.
+/// Shortest idle time of the source that the progress shows. Nothing is measured across it.
 pub(crate) const IDLE_LONG: Duration = Duration::from_secs(1);
 
-/// Tells the observers, and keeps the last values that it told.
+/// Notifies the observers, and keeps the last reported values.
 pub(crate) struct Notifier {
     observers: Observers,
     bytes_total: Option<u64>,
-    /// Rows behind the documents.
+    /// Rows that the documents are made of.
     rows: Option<RowsRead>,
     phase: Phase,
     is_paused: bool,
-    /// The settled documents that were told last.
+    /// Settled documents in the last event.
     settled: u64,
-    /// The health of each node that was told last.
+    /// Health of each node in the last event.
     healthy: Vec<bool>,
 }
 
@@ -45,36 +45,36 @@ impl Notifier {
 
     pub(crate) fn read(&self, now: Time, block: &ItemBlock) {
         let event = LoadEvent::Read { docs: u64::from(block.len()), bytes: block.bytes_read };
-        self.observers.tell(now.since_start(), event);
+        self.observers.notify(now.since_start(), event);
     }
 
     pub(crate) fn idle(&self, now: Time, change: Change) {
         match change {
             Change::None => {}
-            Change::Began => self.observers.tell(now.since_start(), LoadEvent::SourceIdle),
-            Change::Ended(_) => self.observers.tell(now.since_start(), LoadEvent::SourceResumed),
+            Change::Began => self.observers.notify(now.since_start(), LoadEvent::SourceIdle),
+            Change::Ended(_) => self.observers.notify(now.since_start(), LoadEvent::SourceResumed),
         }
     }
 
     pub(crate) fn source_ended(&self, now: Time, error: Option<&SourceError>) {
-        self.observers.tell(now.since_start(), LoadEvent::SourceEnded(error));
+        self.observers.notify(now.since_start(), LoadEvent::SourceEnded(error));
     }
 
     pub(crate) fn sent(&self, request: &Request) {
-        self.observers.detail_now(|| LoadEvent::RequestSent(request));
+        self.observers.notify_detail_now(|| LoadEvent::RequestSent(request));
     }
 
     pub(crate) fn answered(&self, now: Time, request: u64, sample: &Sample, heard: bool) {
         let event = LoadEvent::RequestAnswered { request, sample, heard };
-        self.observers.detail(now.since_start(), event);
+        self.observers.notify_detail(now.since_start(), event);
     }
 
     pub(crate) fn measurement_reset(&self, now: Time) {
-        self.observers.detail(now.since_start(), LoadEvent::MeasurementReset);
+        self.observers.notify_detail(now.since_start(), LoadEvent::MeasurementReset);
     }
 
     pub(crate) fn dead_letter(&self, letter: &DeadLetter) {
-        self.observers.detail_now(|| LoadEvent::DeadLetter(letter));
+        self.observers.notify_detail_now(|| LoadEvent::DeadLetter(letter));
     }
 
     pub(crate) fn note(&mut self, now: Time, note: &Note) {
@@ -94,41 +94,41 @@ impl Notifier {
             Note::Plan(decision) => LoadEvent::PlanChanged(decision),
             Note::BodyFormat(change) => LoadEvent::BodyFormatChanged(change),
         };
-        self.observers.tell(now.since_start(), event);
+        self.observers.notify(now.since_start(), event);
     }
 
-    /// At the end of each round of the loop.
+    /// Handles the end of a round of the loop.
     pub(crate) fn round(&mut self, now: Time, flow: &Flow) {
         if self.is_paused && flow.paused().is_none() {
             // A stop ends a pause without a note.
             self.is_paused = false;
-            self.observers.tell(now.since_start(), LoadEvent::Resumed { by_stop: true });
+            self.observers.notify(now.since_start(), LoadEvent::Resumed { by_stop: true });
         }
         let settled = flow.counts().docs_read;
         if settled != self.settled && self.observers.want_details() {
             self.settled = settled;
-            self.observers.detail(now.since_start(), LoadEvent::Settled(flow.counts()));
+            self.observers.notify_detail(now.since_start(), LoadEvent::Settled(flow.counts()));
         }
     }
 
-    /// Tells phase, node states and progress. `idle` is the current idle time of the source.
+    /// Reports phase, states of nodes and progress. `idle` is the current idle time of the source.
     pub(crate) fn progress(&mut self, now: Time, flow: &Flow, idle: Duration, transport: &Transport) {
         let phase = phase(flow, idle);
         if phase != self.phase {
             self.phase = phase;
-            self.observers.tell(now.since_start(), LoadEvent::Phase(&self.phase));
+            self.observers.notify(now.since_start(), LoadEvent::Phase(&self.phase));
         }
         if self.observers.want_details() {
             self.nodes(now, transport);
         }
         let progress = self.snapshot(now, flow);
-        self.observers.tell(now.since_start(), LoadEvent::Progress(&progress));
+        self.observers.notify(now.since_start(), LoadEvent::Progress(&progress));
     }
 
-    /// No request is in flight any more.
+    /// Handles the moment at which no request is in flight any more.
     pub(crate) fn drained(&mut self, now: Time, flow: &Flow) {
         self.round(now, flow);
-        self.observers.tell(now.since_start(), LoadEvent::Drained);
+        self.observers.notify(now.since_start(), LoadEvent::Drained);
     }
 
     fn nodes(&mut self, now: Time, transport: &Transport) {
@@ -136,7 +136,7 @@ impl Notifier {
             let is = transport.is_node_healthy(node);
             if std::mem::replace(was, is) != is {
                 let event = if is { LoadEvent::NodeHealthy(node) } else { LoadEvent::NodeUnhealthy(node) };
-                self.observers.detail(now.since_start(), event);
+                self.observers.notify_detail(now.since_start(), event);
             }
         }
     }
@@ -176,7 +176,7 @@ fn phase(flow: &Flow, idle: Duration) -> Phase {
                 0 => why.to_owned(),
                 _ => {
                     let seconds = flow.drain_max().as_secs_f64();
-                    format!("{why}; requests that were sent are waited for, at most {seconds} s")
+                    format!("{why}; waiting up to {seconds} s for requests in flight")
                 }
             })
         }

@@ -1,6 +1,6 @@
-//! The ends of single documents, as a program receives them while the load runs.
+//! The results of single documents, which a program receives while the load runs.
 //!
-//! Both channels are bounded in bytes. A full channel drops what comes next and counts it: a load
+//! Both channels are bounded in bytes. A full channel drops messages and counts them, so a load
 //! never waits for its receiver.
 
 use std::fmt;
@@ -11,7 +11,7 @@ use bytes::Bytes;
 use inrush_core::{DeadLetter, Settlement};
 use tokio::sync::mpsc;
 
-/// A dead letter as a program receives it ([`Loader::failures`](crate::Loader::failures)).
+/// A dead letter that a program receives ([`Loader::failures`](crate::Loader::failures)).
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Failure {
@@ -22,8 +22,8 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// Copies the letter's bytes, which are slices of a block: a slice keeps the whole block in
-    /// memory.
+    /// Copies the letter's bytes, which are slices of a block: a slice would keep the whole block
+    /// in memory.
     fn copied(source: &str, letter: &DeadLetter) -> Self {
         let mut letter = letter.clone();
         letter.document = Bytes::copy_from_slice(&letter.document);
@@ -37,7 +37,7 @@ impl Failure {
 pub struct Failures(Receiver<Failure>);
 
 impl Failures {
-    /// Waits for the next dead letter. `None`: the load has ended, and all were received.
+    /// Waits for the next dead letter. `None` after the end of the load, when all were received.
     pub async fn recv(&mut self) -> Option<Failure> {
         self.0.recv().await
     }
@@ -47,32 +47,32 @@ impl Failures {
         self.0.try_recv()
     }
 
-    /// How many dead letters were dropped because the channel was full. The dead-letter file and
-    /// the counts of the report have them.
+    /// Number of dead letters that were dropped because the channel was full. The dead-letter file
+    /// and the report's counts contain them.
     pub fn dropped(&self) -> u64 {
         self.0.dropped()
     }
 }
 
-/// The ends of documents that are no dead letters, from
+/// Documents that settled without a dead letter, from
 /// [`Loader::settlements`](crate::Loader::settlements).
 #[derive(Debug)]
 pub struct Settlements(Receiver<Settlement>);
 
 impl Settlements {
-    /// Waits for the next documents in a row with one end. `None`: the load has ended, and all were
-    /// received.
+    /// Waits for the next run of consecutive documents with one result. `None` after the end of the
+    /// load, when all were received.
     pub async fn recv(&mut self) -> Option<Settlement> {
         self.0.recv().await
     }
 
-    /// The next documents in a row with one end, if a message waits.
+    /// The next run of consecutive documents with one result, if a message waits.
     pub fn try_recv(&mut self) -> Option<Settlement> {
         self.0.try_recv()
     }
 
-    /// How many documents are missing here because the channel was full. The counts of the report
-    /// have them.
+    /// Number of documents that were dropped because the channel was full. The report's counts
+    /// contain them.
     pub fn dropped(&self) -> u64 {
         self.0.dropped()
     }
@@ -112,7 +112,7 @@ impl SettlementSender {
     }
 }
 
-/// What both ends of a channel know.
+/// State that both ends of a channel share.
 #[derive(Debug, Default)]
 struct Shared {
     bytes_waiting: AtomicUsize,
@@ -134,13 +134,13 @@ struct Sender<T> {
 }
 
 impl<T> Sender<T> {
-    /// Sends the message of `docs` documents that `make` builds, which has `bytes` bytes. It is not
-    /// built where the channel is full or has no receiver any more.
+    /// Sends the message of `docs` documents that `make` builds, which has `bytes` bytes. The
+    /// message is not built where the channel is full or its receiver is dropped.
     fn send(&self, bytes: usize, docs: u64, make: impl FnOnce() -> T) {
         if self.sender.is_closed() {
             return;
         }
-        // The receiver only subtracts, so that there is at least this room until the message is in.
+        // The receiver only subtracts, so this room still exists when the message is sent.
         let waiting = self.shared.bytes_waiting.load(Ordering::Relaxed);
         if waiting.saturating_add(bytes) > self.bytes_max {
             self.shared.docs_dropped.fetch_add(docs, Ordering::Relaxed);

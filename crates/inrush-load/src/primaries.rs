@@ -1,4 +1,4 @@
-//! Which node holds the primary of each shard, kept up to date beside a load.
+//! The nodes of the primary shards, updated beside a load.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -7,10 +7,10 @@ use std::time::Duration;
 use inrush_cluster::api::shards::{self, Shards};
 use inrush_cluster::transport::{NodeIndex, Transport};
 
-/// How often it is looked where the primaries are: a request that goes elsewhere costs a hop, and nothing more.
+/// Interval between updates. A request to another node costs a forwarding, and no more.
 const EVERY: Duration = Duration::from_secs(30);
 
-/// The nodes that requests of one shard are best sent to.
+/// The best node for requests of each shard.
 #[derive(Debug)]
 pub(crate) struct Primaries {
     nodes: BTreeMap<String, NodeIndex>,
@@ -18,7 +18,7 @@ pub(crate) struct Primaries {
 }
 
 impl Primaries {
-    /// Looks at the index again and again until the last reference is gone.
+    /// Reads the shards of the index at an interval until the last reference is dropped.
     pub(crate) fn watch(
         transport: Arc<Transport>,
         index: String,
@@ -32,12 +32,12 @@ impl Primaries {
         primaries
     }
 
-    /// The node of a shard's primary, where it is one that requests can be sent to.
+    /// The node of a shard's primary, where requests can be sent to it.
     pub(crate) fn node(&self, shard: u16) -> Option<NodeIndex> {
         self.lock().get(usize::from(shard)).copied().flatten()
     }
 
-    /// Over how many nodes they are spread.
+    /// Number of different nodes.
     pub(crate) fn spread(&self) -> usize {
         let mut nodes: Vec<NodeIndex> = self.lock().iter().flatten().copied().collect();
         nodes.sort_unstable();
@@ -51,7 +51,7 @@ impl Primaries {
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Option<NodeIndex>>> {
-        // A list is replaced as a whole.
+        // The list is replaced as a whole, so it is always valid.
         self.by_shard.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -62,7 +62,7 @@ async fn watch(transport: Arc<Transport>, index: String, watched: Weak<Primaries
         if watched.strong_count() == 0 {
             return;
         }
-        // Where it cannot be asked, what was known is still the best guess.
+        // After an error the last known nodes are still the best guess.
         if let Ok(shards) = shards::shards(&transport, &index).await
             && let Some(primaries) = watched.upgrade()
         {

@@ -1,11 +1,11 @@
-//! Files that hold documents, or parts of them: readable by their owner only.
+//! Files that contain documents or parts of them. Only their owner may read them.
 
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-/// Makes the file, or empties it. A new one is readable by its owner only; an existing one keeps its
+/// Creates the file, or empties it. Only the owner may read a new file. An existing file keeps its
 /// mode.
 pub(crate) fn private_file(path: &Path) -> io::Result<File> {
     File::options().write(true).create(true).truncate(true).mode(0o600).open(path)

@@ -1,4 +1,4 @@
-//! How far a load has come, for whoever watches it.
+//! The progress of a running load.
 
 use std::sync::Arc;
 
@@ -11,69 +11,69 @@ use serde::{Deserialize, Serialize};
 pub struct Progress {
     /// Documents read so far.
     pub docs_read: u64,
-    /// Documents whose end is known.
+    /// Documents that are settled.
     pub docs_settled: u64,
     /// Dead letters among them.
     pub docs_dead_lettered: u64,
     /// Bytes read from the sources, before decompression.
     pub bytes_read: u64,
-    /// Bytes of the sources in all, where that is known.
+    /// Bytes of all sources, where they are known.
     pub bytes_total: Option<u64>,
-    /// Rows read so far, where they are not the documents: those of the tables of a query.
+    /// Rows read so far from the tables of a query. `None` where rows are documents.
     pub rows_read: Option<u64>,
-    /// Those rows in all, where that is known.
+    /// All rows of these tables, where they are known.
     pub rows_total: Option<u64>,
-    /// Bytes of request bodies, repetitions included.
+    /// Bytes of request bodies, including retries.
     pub bytes_sent: u64,
     /// Items that were sent again.
     pub retried_items: u64,
-    /// Requests, repetitions included.
+    /// Requests, including retries.
     pub requests: u64,
-    /// Requests under way or waiting for a repetition.
+    /// Requests in flight, including those that wait for a retry.
     pub in_flight: u32,
-    /// Requests that may be under way at once: the present plan.
+    /// Largest number of requests in flight: the current plan.
     pub plan_in_flight: u32,
-    /// Bytes of one request's body: the present plan.
+    /// Bytes of one request's body: the current plan.
     pub plan_batch_bytes: u64,
     /// Bytes of documents that are in memory and not settled.
     pub memory_bytes: u64,
-    /// How requests are sent: the present encoding and compression.
+    /// Current encoding and compression of requests.
     pub body_format: BodyFormat,
     /// Seconds since the load began.
     pub seconds: f64,
-    /// What it is doing.
+    /// Phase of the load.
     pub phase: Phase,
 }
 
-/// What a load is doing.
+/// A phase of a load.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Phase {
-    /// Looking at the cluster.
+    /// The load checks the cluster.
     #[default]
     Starting,
-    /// Reading and sending.
+    /// The load reads and sends.
     Loading,
-    /// Everything that was read is settled, and the source has nothing for now.
+    /// The source has no documents for now, and all earlier ones are settled.
     Idle,
-    /// Nothing is sent, and why.
+    /// The load sends no new requests, for this reason.
     Paused(String),
-    /// Reading has ended early, and why; what is under way is waited for.
+    /// Reading ended early, for this reason, and the load waits for its requests in flight.
     Draining(String),
-    /// Putting the settings of the index back.
+    /// The load restores the settings of the index.
     PuttingBack,
-    /// Counting what is in the index.
+    /// The load counts the documents of the index.
     Verifying,
-    /// What follows the verification, and how far it is.
+    /// A step after the verification.
     Finishing {
-        /// Which step.
+        /// The step.
         step: Step,
-        /// In words.
+        /// Its progress, as text.
         detail: String,
     },
-    /// Building an index elsewhere and handing it over: which step, and how far it is.
+    /// A bake builds an index elsewhere and hands it over. The text has the step and its progress.
     Baking(String),
-    /// The report is there.
+    /// The report is available.
     Done,
 }
 
@@ -98,31 +98,31 @@ impl Phase {
 /// Shows the phase of a load.
 pub type ShowPhase = Arc<dyn Fn(Phase) + Send + Sync>;
 
-/// What can follow the last document.
+/// A step after the last document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Step {
-    /// Merging to few segments.
+    /// The merge to few segments.
     ForceMerge,
-    /// Waiting until searches find all documents.
+    /// The wait until searches find all documents.
     Searchable,
-    /// Waiting until all copies of the shards are in use.
+    /// The wait until all copies of the shards are in use.
     Green,
-    /// Waiting until all copies have everything.
+    /// The wait until all copies have all operations.
     Replicated,
-    /// Searches before anybody else searches.
+    /// The searches that warm up the new index.
     Warm,
-    /// Copying what was written to the old index meanwhile.
+    /// The copy of documents that were written to the old index during the load.
     CatchUp,
-    /// Moving the alias.
+    /// The move of the alias.
     Swap,
-    /// Deleting the old index.
+    /// The deletion of the old index.
     DeleteOld,
 }
 
 impl Step {
-    /// For people.
+    /// Name of the step for messages.
     pub const fn name(self) -> &'static str {
         match self {
             Step::ForceMerge => "force-merge",

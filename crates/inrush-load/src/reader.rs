@@ -1,7 +1,7 @@
 //! The threads that read and encode. Each takes the next chunk of the source under a lock, and
-//! decodes and encodes it outside of it, so that a chunk stays in one core's cache from the read to
-//! the woven body. Back-pressure is a closed `Gate`: nobody pushes, the loop opens it as far as
-//! memory allows.
+//! decodes and encodes it outside of the lock. So a chunk stays in the cache of one core from the
+//! read to the encoded body. A closed `Gate` is the back-pressure: the loop opens it as far as
+//! the memory allows, and the readers wait for it.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,7 +18,7 @@ use tokio::sync::mpsc::UnboundedSender;
 use crate::event::Event;
 use crate::ids::Ids;
 
-/// How much may be read. The loop sets it, the readers wait for it.
+/// The number of bytes that the readers may take. The loop sets it, and the readers wait for it.
 #[derive(Default)]
 pub(crate) struct Gate {
     state: Mutex<GateState>,
@@ -28,76 +28,76 @@ pub(crate) struct Gate {
 #[derive(Default)]
 struct GateState {
     room: u64,
-    under_way: u64,
+    reserved: u64,
     closed: bool,
-    /// Readers that wait; a notification that nobody waits for is a system call all the same.
+    /// Readers that wait. A notification without a waiting reader would still be a system call.
     waiting: u32,
 }
 
 impl Gate {
-    /// Lets the readers take `room` bytes, counting what they have in hand.
+    /// Lets the readers take `room` bytes, including those that they are reading.
     pub(crate) fn set_room(&self, room: u64) {
         let mut state = self.lock();
         state.room = room;
-        if state.waiting > 0 && state.room > state.under_way {
+        if state.waiting > 0 && state.room > state.reserved {
             drop(state);
             self.opened.notify_all();
         }
     }
 
-    /// Nothing more is read.
+    /// Stops all reading.
     pub(crate) fn close(&self) {
         self.lock().closed = true;
         self.opened.notify_all();
     }
 
-    /// A chunk has reached the loop, which counts it from now on, and says with [`Gate::set_room`]
-    /// what room is left.
+    /// The loop has received a chunk. From now on the loop counts the chunk's bytes, and passes the
+    /// remaining room to [`Gate::set_room`].
     pub(crate) fn arrived(&self) {
         let mut state = self.lock();
-        state.under_way = state.under_way.saturating_sub(CHUNK_BYTES as u64);
+        state.reserved = state.reserved.saturating_sub(CHUNK_BYTES as u64);
     }
 
-    /// Gives the room for a chunk back that did not come, and waits, but no longer once nothing
-    /// more is read.
+    /// Returns the room of a chunk that the source did not have, and waits for `wait`, or until the
+    /// gate closes.
     fn leave(&self, wait: Duration) {
         let mut state = self.lock();
-        state.under_way = state.under_way.saturating_sub(CHUNK_BYTES as u64);
+        state.reserved = state.reserved.saturating_sub(CHUNK_BYTES as u64);
         if !wait.is_zero() {
-            // How it ended does not matter: the next thing is to enter again.
+            // The result of the wait does not matter, because the reader calls `enter` next.
             drop(self.opened.wait_timeout_while(state, wait, |state| !state.closed));
         }
     }
 
-    /// Waits for room for a chunk; false when nothing more is read.
+    /// Waits for the room of a chunk. Returns false when the gate is closed.
     fn enter(&self) -> bool {
         let mut state = self.lock();
-        while !state.closed && state.room <= state.under_way {
+        while !state.closed && state.room <= state.reserved {
             state.waiting += 1;
             state = self.opened.wait(state).unwrap_or_else(PoisonError::into_inner);
             state.waiting -= 1;
         }
-        state.under_way += CHUNK_BYTES as u64;
+        state.reserved += CHUNK_BYTES as u64;
         !state.closed
     }
 
     fn lock(&self) -> MutexGuard<'_, GateState> {
-        // The state is a few numbers, valid at every moment, so a thread that panicked leaves
-        // nothing half done.
+        // The state is a few numbers that are valid at every moment, so a panic of another thread
+        // leaves nothing half done.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// What makes items of documents.
+/// The encoding of documents.
 pub(crate) struct Encode {
     pub(crate) encoder: Encoder,
     pub(crate) ids: Option<Ids>,
-    /// Whether items are wanted as SMILE, too. The loop says so, and may change its mind.
+    /// Whether the readers also encode items as SMILE. The loop sets it, and may change it.
     pub(crate) smile: Arc<AtomicBool>,
 }
 
-/// Starts `workers` threads that read `source` to its end and send what they make of it. They end
-/// when the gate is closed, at the latest after the read they are in.
+/// Starts `workers` threads that read `source` to its end and send encoded blocks. They end after
+/// their current read when the gate closes.
 pub(crate) fn start(
     mut source: Box<dyn Source>,
     encode: Encode,
@@ -127,14 +127,14 @@ struct Reading {
     /// `None` after the end.
     source: Option<Box<dyn Source>>,
     next: u64,
-    /// The loop knows that the source has nothing for now.
+    /// The loop already knows that the source has no documents for now.
     is_idle: bool,
 }
 
-/// What a reader has taken of the source.
+/// The result of a read by one thread.
 enum Taken {
     Chunk(u64, Chunk),
-    /// Nothing; the time that the source waited itself.
+    /// No documents, and the time that the source waited for some.
     Idle(Duration),
     End,
 }
@@ -165,7 +165,7 @@ impl Reading {
     }
 }
 
-/// Tells the loop if a reader panics: then documents are missing that nobody will send.
+/// Reports the panic of a reader to the loop, because its documents are missing then.
 struct Watch<'a> {
     events: &'a UnboundedSender<Event>,
     ids: Option<&'a Ids>,
@@ -194,14 +194,13 @@ fn work(
     let mut smile_encoder = SmileItemEncoder::default();
     while gate.enter() {
         let taken = {
-            // A reader that panicked inside the source leaves it in an unknown state; the loop has
-            // been told.
+            // A panic inside the source leaves it in an unknown state. The loop has got the report.
             let Ok(mut reading) = reading.lock() else { return };
             reading.take(chunk_bytes, events)
         };
         let (number, chunk) = match taken {
             Taken::Chunk(number, chunk) => (number, chunk),
-            // A load whose runtime was shut down wants nothing any more.
+            // The runtime was shut down, so the load needs no more documents.
             Taken::Idle(_) if events.is_closed() => return,
             Taken::Idle(waited) => {
                 gate.leave(IDLE_MIN.saturating_sub(waited));
@@ -231,7 +230,7 @@ fn work(
     }
 }
 
-/// Puts blocks back into the order in which they were read, and fills in what only the order tells.
+/// Restores the order in which blocks were read, and fills in the numbers that depend on the order.
 #[derive(Default)]
 pub struct Sequencer {
     next: u64,
@@ -240,12 +239,12 @@ pub struct Sequencer {
 }
 
 impl Sequencer {
-    /// Takes the block with this number.
+    /// Takes the block `number`.
     pub fn push(&mut self, number: u64, block: ItemBlock) {
         self.early.insert(number, block);
     }
 
-    /// The next block in order, if it is there.
+    /// The next block in order, if it has arrived.
     pub fn next_block(&mut self) -> Option<ItemBlock> {
         let mut block = self.early.remove(&self.next)?;
         self.next += 1;
@@ -260,7 +259,7 @@ impl Sequencer {
         Some(block)
     }
 
-    /// How many blocks have come out.
+    /// Number of blocks that were returned.
     pub fn count(&self) -> u64 {
         self.next
     }
@@ -292,7 +291,7 @@ mod tests {
 
     #[test]
     fn the_loop_is_told_once_that_the_source_is_idle() {
-        let (events, mut told) = tokio::sync::mpsc::unbounded_channel();
+        let (events, mut received) = tokio::sync::mpsc::unbounded_channel();
         let mut reading = Reading { source: Some(Box::new(Quiet(0))), next: 0, is_idle: false };
         let mut chunks = 0;
         loop {
@@ -305,10 +304,10 @@ mod tests {
                 Taken::End => break,
             }
         }
-        assert!(matches!(told.try_recv(), Ok(Event::SourceIdle { blocks: 0 })));
-        assert!(matches!(told.try_recv(), Ok(Event::SourceIdle { blocks: 1 })));
-        assert!(matches!(told.try_recv(), Ok(Event::SourceEnd { blocks: 1, result: Ok(()) })));
-        assert!(matches!(reading.take(1000, &events), Taken::End) && told.try_recv().is_err());
+        assert!(matches!(received.try_recv(), Ok(Event::SourceIdle { blocks: 0 })));
+        assert!(matches!(received.try_recv(), Ok(Event::SourceIdle { blocks: 1 })));
+        assert!(matches!(received.try_recv(), Ok(Event::SourceEnd { blocks: 1, result: Ok(()) })));
+        assert!(matches!(reading.take(1000, &events), Taken::End) && received.try_recv().is_err());
     }
 
     #[test]

@@ -14,72 +14,74 @@ use serde::{Deserialize, Serialize};
 
 use crate::tolerance::ToleranceReport;
 
-/// What a load did. As JSON, the counts stand at the top level.
+/// The result of a load. In JSON the counts are at the top level.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Report {
-    /// How it ended.
+    /// How the load ended.
     pub status: Status,
-    /// With `--once`, where this very load had come to its end before: when, in UTC. The report is
-    /// that run's; nothing was read or sent now.
+    /// Time (UTC) at which an earlier run of the same load with `once` ended. The report is that
+    /// run's. This run read and sent nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_before: Option<String>,
-    /// Why it ended early.
+    /// Why the load ended early.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
-    /// The sums. `docs_read` is the sum of the buckets. Of a load that was resumed, those of all
-    /// its runs: each document once.
+    /// The sums. `docs_read` is the sum of the buckets. For a resumed load they cover all its runs,
+    /// with each document once.
     #[serde(flatten)]
     pub counts: Counts,
-    /// From the first look at the cluster to the end; of earlier runs up to their last checkpoint.
+    /// Seconds from the first request to the cluster to the end. Earlier runs count up to their
+    /// last checkpoint.
     pub seconds: f64,
     /// Documents that this run read for each second between its first document and its last reply,
-    /// pauses left out. Of a source that never ends, `source_idle_seconds` are left out as well.
+    /// without pauses. For a source that never ends, `source_idle_seconds` are left out as well.
     pub docs_per_second: f64,
-    /// What this run did, where the load was resumed.
+    /// The part of this run in a resumed load.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub this_run: Option<ThisRun>,
-    /// The checkpoint that `--resume` goes on from, where there is something left to do. None where
-    /// a source was changed while it was read: that load begins anew.
+    /// The checkpoint for `resume`, where documents are left to load. None where a source changed
+    /// while it was read: that load starts from the beginning.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[serde(serialize_with = "inrush_sources::path_json::shown")]
     pub checkpoint: Option<PathBuf>,
-    /// What the run ended on.
+    /// The plan at the end of the run.
     pub plan: PlanReport,
-    /// Whether the index holds what the counts say.
+    /// Whether the index holds the counted documents.
     pub verified: Verified,
-    /// What became of the tolerance, where there was one.
+    /// The result of the tolerance, where there was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tolerance: Option<ToleranceReport>,
-    /// What was changed on the index for the load, and whether it was put back.
+    /// Settings that the load changed, and whether they are restored.
     pub settings: SettingsReport,
-    /// What followed the last document.
+    /// Steps after the last document.
     pub finish: FinishReport,
-    /// How the alias was moved, where one was to be.
+    /// The swap of the alias, where one was requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub swap: Option<SwapReport>,
-    /// By index that took documents.
+    /// Counts by index that got documents.
     pub indices: BTreeMap<String, IndexCounts>,
-    /// By index that took documents, of earlier runs as well: how large it was, and is. Absent
-    /// where that may not be asked.
+    /// Sizes before and after, by index that got documents in this or an earlier run. Absent where
+    /// the user may not read them.
     pub sizes: BTreeMap<String, IndexSizes>,
-    /// When nothing was sent, by reason; part of `seconds`, and not of what `docs_per_second`
-    /// divides by. Of this run only.
+    /// Pauses of sending by reason. Part of `seconds`, and not of the divisor of `docs_per_second`.
+    /// Of this run only.
     pub pauses: Vec<PauseTotal>,
-    /// The time in which the source had no documents and all that it had were settled, seconds.
-    /// Part of `seconds`. Of this run only.
+    /// Seconds in which the source had no documents and all earlier ones were settled. Part of
+    /// `seconds`. Of this run only.
     #[serde(default)]
     pub source_idle_seconds: f64,
     /// Errors of dead letters by kind, the most frequent first.
     pub errors: Vec<ErrorCount>,
-    /// The dead-letter file, if there were any.
+    /// The dead-letter file, where the load wrote one.
     #[serde(serialize_with = "inrush_sources::path_json::shown")]
     pub dead_letters: Option<PathBuf>,
-    /// What a person should know besides.
+    /// Findings for a person to read.
     pub warnings: Vec<String>,
-    /// What was read.
+    /// The sources.
     pub sources: Vec<SourceReport>,
-    /// The name in the cluster's logs: requests carry `X-Opaque-Id: inrush-<run id>-<number>`.
+    /// Name of the run in the cluster's logs: requests carry `X-Opaque-Id: inrush-<run
+    /// id>-<number>`.
     pub run_id: String,
 }
 
@@ -114,23 +116,23 @@ impl Report {
     }
 }
 
-/// The last run's part of a load that was resumed.
+/// The part of the last run in a resumed load.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ThisRun {
     /// Its counts.
     #[serde(flatten)]
     pub counts: Counts,
-    /// How long it took.
+    /// Duration of the run.
     pub seconds: f64,
 }
 
-/// How large an index was and is.
+/// Size of an index before and after the load.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IndexSizes {
-    /// Before the first document; null where that was not seen, as of an index that came by a
-    /// rollover.
+    /// Size before the first document. Null where it was not read, as for an index that a rollover
+    /// created.
     pub before: Option<IndexStats>,
-    /// After the verification.
+    /// Size after the verification.
     pub after: Option<IndexStats>,
 }
 
@@ -138,16 +140,16 @@ pub struct IndexSizes {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
-    /// All documents are in, left out as configured, or missing in a number that is tolerated. Exit
+    /// All documents are indexed, left out as configured, or missing within the tolerance. Exit
     /// status 0.
     Complete,
-    /// It ended, and some documents are not in. Exit status 3.
+    /// The load ended, and some documents are not indexed. Exit status 3.
     Incomplete,
-    /// All are in, but a check failed. Exit status 4.
+    /// All documents are indexed, but a check failed. Exit status 4.
     CheckFailed,
-    /// It could not go on. Exit status 1.
+    /// The load could not continue. Exit status 1.
     Failed,
-    /// Somebody stopped it. Exit status 130.
+    /// The caller stopped the load. Exit status 130.
     Interrupted,
 }
 
@@ -164,51 +166,51 @@ impl Status {
     }
 }
 
-/// The plan and what it is based on.
+/// The plan at the end, and its reasons.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct PlanReport {
     /// Bytes of one request's body.
     pub batch_bytes: u64,
-    /// Documents in one request; absent where only the bytes count.
+    /// Documents in one request. Absent where only bytes limit a request.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub batch_docs: Option<u32>,
-    /// Requests under way at once.
+    /// Requests in flight at once.
     pub in_flight: u32,
-    /// In words.
+    /// The reason for the plan, as text.
     pub why: String,
-    /// In which form documents were sent at the end, `json` or `smile`.
+    /// Encoding of documents at the end, `json` or `smile`.
     pub encoding: Encoding,
-    /// How bodies were compressed at the end, `none` or `gzip:` and the level.
+    /// Compression of bodies at the end, `none`, or `gzip:` and the level.
     pub compression: String,
-    /// Why encoding and compression, in words.
+    /// The reason for the encoding and compression, as text.
     pub wire_why: String,
 }
 
-/// How far one source was settled without a gap: where a later run would have to go on.
+/// Position up to which all documents of one source are settled. A later run continues there.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct SourceReport {
     /// A path, `-` or a URL.
     pub name: String,
-    /// Documents from its beginning that are settled without a gap.
+    /// Documents from the beginning of the source that are settled without a gap.
     pub docs_settled: u64,
 }
 
 /// The result of the verification.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Verified {
-    /// Whether it holds.
+    /// Whether the index holds the counted documents.
     pub state: VerifiedState,
-    /// In words, with the numbers.
+    /// The numbers, as text.
     pub detail: String,
-    /// Copies too many that the count proves: documents without ids that were sent again after a
-    /// lost answer.
+    /// Duplicates that the count proves: documents without ids that were sent again after a lost
+    /// answer.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub duplicates: u64,
 }
 
 impl Verified {
-    /// Without copies.
+    /// A result without duplicates.
     pub fn new(state: VerifiedState, detail: String) -> Self {
         Verified { state, detail, duplicates: 0 }
     }
@@ -220,64 +222,64 @@ fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
-/// Whether the index holds what the counts say.
+/// Whether the index holds the counted documents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum VerifiedState {
-    /// It does.
+    /// The index holds them.
     #[serde(rename = "yes")]
     Yes,
-    /// It does not.
+    /// The index does not hold them.
     #[serde(rename = "no")]
     No,
-    /// That cannot be told, and why.
+    /// The count can prove neither. The detail says why.
     #[serde(rename = "not provable")]
     NotProvable,
-    /// Nobody asked.
+    /// The verification was off.
     #[serde(rename = "off")]
     Off,
 }
 
-/// What a load changed on its index.
+/// Settings that a load changed on its index.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct SettingsReport {
-    /// Whether they are as they were.
+    /// Whether the settings are restored.
     pub restored: SettingsRestored,
-    /// By the setting's name.
+    /// The changes, by setting.
     pub changed: BTreeMap<String, SettingChange>,
-    /// In words.
+    /// The changes and the restore, as text.
     pub detail: String,
 }
 
 impl SettingsReport {
-    /// Without changes.
+    /// A report without changes.
     pub fn new(restored: SettingsRestored, detail: String) -> Self {
         SettingsReport { restored, changed: BTreeMap::new(), detail }
     }
 }
 
-/// One setting that was changed.
+/// The change of one setting.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SettingChange {
-    /// What it was; null: not set.
+    /// Value before the load. Null where it was not set.
     pub from: Option<String>,
-    /// What it was for the time of the load.
+    /// Value during the load.
     pub to: String,
 }
 
-/// Whether the settings of the index are as they were.
+/// Whether the settings of the index are restored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum SettingsRestored {
-    /// They were changed and put back.
+    /// The load changed them and restored them.
     #[serde(rename = "yes")]
     Yes,
-    /// They were not changed.
+    /// The load changed none.
     #[serde(rename = "unchanged")]
     Unchanged,
-    /// Other loads into the index hold them; the last one puts them back.
+    /// Other loads into the index need them. The last one restores them.
     #[serde(rename = "passed on")]
     PassedOn,
-    /// They could not be put back. Exit status 4 if nothing worse happened.
+    /// The restore failed. Exit status 4, where nothing worse happened.
     #[serde(rename = "no")]
     No,
 }

@@ -1,13 +1,13 @@
-//! The name of a run, and the seed of its jitter.
+//! The id of a run, and the seed of its jitter.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Twelve hexadecimal digits that no other run of this machine has.
+/// Twelve hexadecimal digits that are unique among the runs of this machine.
 pub fn run_id() -> String {
     format!("{:012x}", seed() & 0xffff_ffff_ffff)
 }
 
-/// A number that differs from run to run.
+/// A number that differs between runs.
 pub fn seed() -> u64 {
     let clock = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos() as u64;
     (clock ^ u64::from(std::process::id()).rotate_left(32)).wrapping_mul(0x9e37_79b9_7f4a_7c15)

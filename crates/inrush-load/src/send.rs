@@ -1,4 +1,4 @@
-//! One bulk request on its way: from the flow's request to what became of it.
+//! One bulk request: from the flow's request to its result.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -14,10 +14,10 @@ use inrush_core::reply::{BulkReply, FILTER_PATH, FILTER_PATH_IDS, FILTER_PATH_SU
 use crate::compress::Compressors;
 use crate::primaries::Primaries;
 
-/// How often a cluster is asked whether it still works on a request.
+/// Interval between requests that ask whether the cluster still works on a bulk request.
 const TASKS_EVERY: Duration = Duration::from_secs(1);
 
-/// Where bulk requests go, and under which name.
+/// Path, name and compression of the bulk requests.
 #[derive(Debug)]
 pub(crate) struct BulkEndpoint {
     path_items: String,
@@ -29,8 +29,8 @@ pub(crate) struct BulkEndpoint {
 }
 
 impl BulkEndpoint {
-    /// `index`: the index of all documents, or `None` where every action line names its own. `compress_at_once`: bodies that are compressed
-    /// side by side.
+    /// `index` is the index of all documents, or `None` where every action line names its own.
+    /// `compress_at_once` is the number of bodies that are compressed at the same time.
     pub(crate) fn new(index: Option<&str>, pipeline: Option<&str>, run_id: &str, compress_at_once: usize) -> Self {
         let mut path = index.map_or_else(|| "/_bulk?".to_owned(), |index| format!("/{}/_bulk?", path_segment(index)));
         if let Some(pipeline) = pipeline {
@@ -48,7 +48,8 @@ impl BulkEndpoint {
         }
     }
 
-    /// The name has to be an alias in every request: without that the server makes an index of its name once it is none any more.
+    /// Requires in every request that the name is an alias. Otherwise the server would create an
+    /// index of that name after the alias was removed.
     pub(crate) fn with_alias_only(mut self, alias_only: bool) -> Self {
         if alias_only {
             for path in [&mut self.path_items, &mut self.path_ids, &mut self.path_summary] {
@@ -64,12 +65,13 @@ impl BulkEndpoint {
         self
     }
 
-    /// The `X-Opaque-Id` of a request, by which `_tasks` and the server's logs name it.
+    /// The `X-Opaque-Id` of a request. `_tasks` and the server's logs show it.
     pub(crate) fn opaque_id(&self, request: u64) -> String {
         format!("inrush-{}-{request}", self.run_id)
     }
 
-    /// Sends it once, compressed first if it has to be. Returns how long that took, the place of the node it went to, and what became of it.
+    /// Sends the request once, compressed where its format says so. Returns the duration, the
+    /// position of the node in the list, and the result.
     pub(crate) async fn send(&self, transport: &Transport, request: inrush_core::Request) -> (Duration, u16, Attempt) {
         let started = Instant::now();
         let path = match (request.item_replies, request.item_ids) {
@@ -86,11 +88,18 @@ impl BulkEndpoint {
             Compression::None => request.body.slices.clone(),
             Compression::Gzip(level) => {
                 headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
-                // Small documents are hardly longer than what is said of each, 60 bytes, which would fill a slow way back.
+                // The reply holds 60 bytes for each item, about as much as a small document, and
+                // would fill a slow connection.
                 headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("gzip"));
                 match self.compressors.pack(&request.body, level).await {
                     Some(packed) => vec![packed],
-                    None => return (started.elapsed(), 0, Attempt::NotSent { reason: "a compressor died".to_owned() }),
+                    None => {
+                        return (
+                            started.elapsed(),
+                            0,
+                            Attempt::NotSent { reason: "the compression of the body panicked".to_owned() },
+                        );
+                    }
                 }
             }
         };
@@ -117,21 +126,23 @@ impl BulkEndpoint {
         (wall, node, attempt)
     }
 
-    /// Waits until the cluster no longer works on a request, as far as it can be asked, at most `longest`.
+    /// Waits until the cluster no longer works on a request, for at most `longest`. Returns at once
+    /// where the cluster cannot tell.
     pub(crate) async fn await_gone(&self, transport: Arc<Transport>, request: u64, longest: Duration) {
         let opaque_id = self.opaque_id(request);
         let until = Instant::now() + longest;
         while Instant::now() < until {
             match tasks::bulk_tasks_with_opaque_id(&transport, &opaque_id).await {
                 Ok(Some(true)) => tokio::time::sleep(TASKS_EVERY).await,
-                // Gone, or the cluster does not say: the wait before the repetition has to do.
+                // The request has ended. Or the cluster does not tell, and only the wait before the
+                // retry helps.
                 Ok(Some(false) | None) | Err(_) => return,
             }
         }
     }
 }
 
-/// What became of a request, for the log: nothing of a document, nothing secret.
+/// The result of a request for the log, without content of documents and without secrets.
 fn outcome(attempt: &Attempt) -> String {
     match attempt {
         Attempt::Replied(reply) => {
@@ -141,12 +152,12 @@ fn outcome(attempt: &Attempt) -> String {
         Attempt::Refused { status, error, .. } => format!("{status} {}", error.kind),
         Attempt::NotSent { .. } => "not sent".to_owned(),
         Attempt::Lost { .. } => "no answer".to_owned(),
-        Attempt::Garbled { .. } => "no reply to it".to_owned(),
+        Attempt::Garbled { .. } => "unexpected reply".to_owned(),
     }
 }
 
-/// The largest reply to so many items in a body of so many bytes. An error names fields and values of its document, and its causes do so,
-/// too.
+/// Largest size of the reply to `items` items in a body of `body_bytes` bytes. An error names
+/// fields and values of its document, and each of its causes may repeat them.
 fn reply_bytes_max(items: u32, body_bytes: u64) -> usize {
     let bytes = body_bytes.saturating_mul(4).saturating_add((64 << 10) + u64::from(items) * (4 << 10));
     usize::try_from(bytes).unwrap_or(usize::MAX)
@@ -165,7 +176,8 @@ fn attempt(result: Result<transport::Response, transport::HttpError>, request: &
     };
     if !(200..300).contains(&response.status) {
         let error = ItemError::from_body(&response.body);
-        // RFC 9110 defines it for these two, and for redirects, which are not followed.
+        // RFC 9110 defines the header for these two statuses, and for redirects, which are not
+        // followed.
         let retry_after = response.retry_after.filter(|_| matches!(response.status, 429 | 503));
         return Attempt::Refused { status: response.status, error, retry_after };
     }
@@ -192,7 +204,7 @@ mod tests {
     #[test]
     fn a_reply_has_room_for_an_error_of_each_item() {
         assert_eq!(reply_bytes_max(1, 100), (64 << 10) + (4 << 10) + 400);
-        // Four times as much as a usual request, and less than what any reply may have.
+        // The limit is four times the size of a usual request, and below the limit of any reply.
         let most = reply_bytes_max(5000, 15 << 20);
         assert!((60 << 20..HttpOptions::default().reply_bytes_max).contains(&most), "{most}");
         assert_eq!(reply_bytes_max(u32::MAX, u64::MAX), usize::MAX);

@@ -1,4 +1,4 @@
-//! Which indices take the documents while a load goes on, and whether this is a time to write to them.
+//! The indices that get documents during a load, and the conditions that forbid writing to them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -12,16 +12,17 @@ use tokio::sync::{mpsc, watch};
 
 use crate::event::Event;
 
-/// The indices that are written to, for whoever looks after them.
+/// The indices that the load writes to, for the tasks that watch them.
 pub(crate) struct Targets {
     names: watch::Sender<Vec<String>>,
-    /// One index takes the place of another, as those of a data stream do: only the newest one counts.
+    /// Only the newest index is written to, because a rollover replaces one by the next.
     newest_only: bool,
     seen: BTreeSet<String>,
 }
 
 impl Targets {
-    /// `first`: what is written to as far as that is known before the first document. `earlier`: what earlier runs wrote to.
+    /// `first` is the index that is known before the first document. `earlier` has the indices of
+    /// earlier runs.
     pub(crate) fn new<'a>(
         first: Option<&str>,
         newest_only: bool,
@@ -33,14 +34,14 @@ impl Targets {
         Targets { names: watch::Sender::new(first), newest_only, seen }
     }
 
-    /// The names, the newest last, whenever there is another one. The channel ends with the load.
+    /// Reports the names at each new one, the newest last. The channel closes with the load.
     pub(crate) fn subscribe(&self) -> watch::Receiver<Vec<String>> {
         self.names.subscribe()
     }
 
-    /// Takes the indices that have taken documents.
+    /// Handles the indices that have got documents.
     pub(crate) fn update(&mut self, indices: &BTreeMap<String, IndexCounts>) {
-        // None is ever forgotten, so nothing else can be new.
+        // `indices` never shrinks, so an equal length means no new name.
         if indices.len() <= self.seen.len() && indices.keys().all(|name| self.seen.contains(name)) {
             return;
         }
@@ -57,15 +58,16 @@ impl Targets {
     }
 }
 
-/// What a load is told whose index was deleted and made anew.
+/// Message for a load whose index was deleted and created again.
 pub(crate) fn replaced(name: &str) -> String {
     format!(
-        "the index {name} was deleted during the load, and there is another one of its name now, which the server makes \
-         without the mapping and the settings that {name} had; make it as it has to be, and load from the beginning"
+        "the index {name} was deleted during the load, and the server created another one of its name without its \
+         mapping and settings; create the index as it should be, and load from the beginning"
     )
 }
 
-/// Whether another index has the name of one of these by now. What cannot be asked is no other one.
+/// The first index whose name now belongs to another index. An index that cannot be read counts as
+/// unchanged.
 pub(crate) async fn another_index(transport: &Transport, uuids: &BTreeMap<String, String>) -> Option<String> {
     for (name, uuid) in uuids {
         let now = index::uuids(transport, name).await.unwrap_or_default();
@@ -76,7 +78,8 @@ pub(crate) async fn another_index(transport: &Transport, uuids: &BTreeMap<String
     None
 }
 
-/// Looks every `every`, and tells the load of trouble and of an index that takes the place of one in `uuids`, until nobody listens.
+/// Checks the indices at the interval `every` until the load ends. It reports conditions that
+/// forbid writing, and an index that replaces one in `uuids`.
 pub(crate) async fn observe(
     transport: Arc<Transport>,
     names: watch::Receiver<Vec<String>>,
@@ -85,27 +88,27 @@ pub(crate) async fn observe(
     events: mpsc::UnboundedSender<Event>,
 ) {
     let mut observer = Observer::new(Arc::clone(&transport));
-    let mut told = None;
+    let mut last = None;
     loop {
         let now = names.borrow().clone();
-        let looked = tokio::select! {
+        let health = tokio::select! {
             () = events.closed() => return,
             health = observer.look(&now) => health,
         };
         if let Some(name) = another_index(&transport, &uuids).await {
-            // Whether anybody listens does not matter.
+            // The load may have ended.
             let _ = events.send(Event::Replaced(name));
             return;
         }
-        let trouble = match looked {
+        let pause = match health {
             Health::Fine => None,
             Health::Trouble(pause) => Some(pause),
-            Health::Unknown => told.clone(),
+            Health::Unknown => last.clone(),
         };
-        if trouble != told {
-            told.clone_from(&trouble);
-            // Whether anybody listens is looked at below.
-            let _ = events.send(Event::Trouble(trouble));
+        if pause != last {
+            last.clone_from(&pause);
+            // The next wait returns where the load has ended.
+            let _ = events.send(Event::ClusterPause(pause));
         }
         tokio::select! {
             () = events.closed() => return,

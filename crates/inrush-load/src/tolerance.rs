@@ -1,16 +1,16 @@
-//! How many documents may be missing from a load that counts as complete.
+//! Number of documents that may be missing from a complete load.
 
 use std::fmt;
 
 use inrush_core::report::Counts;
 use serde::{Deserialize, Serialize};
 
-/// A number of documents.
+/// A number or share of documents.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Tolerance {
-    /// At most this many.
+    /// At most this number.
     Count(u64),
-    /// At most this part of the documents that were read, in percent.
+    /// At most this percentage of the documents that were read.
     Percent(f64),
 }
 
@@ -23,22 +23,22 @@ impl fmt::Display for Tolerance {
     }
 }
 
-/// What became of a tolerance.
+/// The result of a tolerance.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToleranceReport {
-    /// As it was given: a number of documents, or a percentage of those that were read.
+    /// The limit as it was given: a number of documents, or a percentage of those that were read.
     pub limit: String,
-    /// Documents that are not in: dead letters, and what a failure store has.
+    /// Documents that are not indexed: dead letters, and documents in a failure store.
     pub docs: u64,
-    /// Documents that were never answered. They are not tolerated: whether they are in is not
-    /// known.
+    /// Documents without an answer. The tolerance does not cover them, because the cluster may or
+    /// may not hold them.
     pub docs_unknown: u64,
-    /// Whether the load counts as complete although documents are not in.
+    /// Whether the load is complete although documents are missing.
     pub holds: bool,
 }
 
 impl Tolerance {
-    /// Compares it with what a load did.
+    /// Compares the tolerance with the counts of a load.
     pub fn judge(self, counts: &Counts) -> ToleranceReport {
         let docs = counts.docs_dead_lettered + counts.docs_redirected;
         let enough = match self {
@@ -51,9 +51,9 @@ impl Tolerance {
 }
 
 impl ToleranceReport {
-    /// Compares the same limit with the counts of several loads together.
+    /// Compares the same limit with the sum of several loads.
     pub(crate) fn judge_again(&self, counts: &Counts) -> ToleranceReport {
-        // The text is that of `Tolerance`.
+        // The text was written by the `Display` of `Tolerance`.
         let limit = match self.limit.strip_suffix('%') {
             Some(percent) => percent.parse().ok().map(Tolerance::Percent),
             None => self.limit.parse().ok().map(Tolerance::Count),
@@ -61,13 +61,13 @@ impl ToleranceReport {
         limit.unwrap_or(Tolerance::Count(0)).judge(counts)
     }
 
-    /// Why the load does not count as complete, after the number of documents that are not in.
+    /// Why the load is not complete, to follow the number of missing documents.
     pub fn problem(&self) -> String {
         match (self.holds, self.docs_unknown) {
             (true, _) => String::new(),
-            (false, 0) => format!(", more than the {} of option `tolerate`", self.limit),
+            (false, 0) => format!(", more than the {} that option `tolerate` allows", self.limit),
             (false, unknown) => {
-                format!(", {unknown} of them without an answer, which option `tolerate` does not cover")
+                format!(", {unknown} of them without an answer, and option `tolerate` does not cover those")
             }
         }
     }
@@ -103,6 +103,6 @@ mod tests {
         let report = Tolerance::Percent(100.0).judge(&counts(100, 1, 1));
         assert!(!report.holds && report.problem().contains("1 of them without an answer"), "{report:?}");
         let report = Tolerance::Count(1).judge(&Counts::build(|c| (c.docs_read, c.docs_redirected) = (100, 2)));
-        assert_eq!(report.problem(), ", more than the 1 of option `tolerate`");
+        assert_eq!(report.problem(), ", more than the 1 that option `tolerate` allows");
     }
 }

@@ -1,4 +1,5 @@
-//! The record of a run: samples and decisions of the tuner, one JSON object a line (`inrush_core::trace`).
+//! The trace of a run: samples and decisions of the tuner, one JSON object in each line
+//! (`inrush_core::trace`).
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -12,14 +13,14 @@ use crate::error::LoadError;
 use crate::observe::{LoadEvent, Observer};
 use crate::private::private_file;
 
-/// Writes a trace. A trace that cannot be written any further is given up with a warning: it is no reason to end a load.
+/// Writes a trace. A write error ends the trace with a warning, and the load continues.
 pub(crate) struct TraceWriter {
     path: PathBuf,
     file: Option<BufWriter<File>>,
 }
 
 impl TraceWriter {
-    /// Makes the file, or empties it.
+    /// Creates the file, or empties it.
     pub(crate) fn create(path: &Path) -> Result<Self, LoadError> {
         let cannot = |e: std::io::Error| LoadError::usage(format!("cannot write the trace to {}: {e}", path.display()));
         let file = BufWriter::new(private_file(path).map_err(cannot)?);
@@ -31,7 +32,7 @@ impl TraceWriter {
         self.check(result);
     }
 
-    /// What was written so far reaches the file.
+    /// Flushes the written lines to the file.
     fn flush(&mut self) {
         let result = self.file.as_mut().map_or(Ok(()), BufWriter::flush);
         self.check(result);
@@ -39,7 +40,7 @@ impl TraceWriter {
 
     fn check(&mut self, result: std::io::Result<()>) {
         if let Err(e) = result {
-            tracing::warn!("the trace {} ends here: {e}", self.path.display());
+            tracing::warn!("cannot write to the trace {}, which ends here: {e}", self.path.display());
             self.file = None;
         }
     }

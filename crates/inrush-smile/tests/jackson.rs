@@ -65,7 +65,7 @@ fn check(what: &str, documents: &[Vec<u8>]) -> usize {
         done = 0;
         for (document, theirs) in documents.iter().zip(theirs) {
             let text = || String::from_utf8_lossy(&document[..document.len().min(2000)]);
-            // The decoder reads whatever Jackson wrote, as Jackson does.
+            // The decoder reads everything that Jackson wrote, as Jackson does.
             if let Some(theirs) = &theirs {
                 let json = back.next().unwrap().unwrap();
                 assert_eq!(String::from_utf8_lossy(&decode(theirs)), String::from_utf8_lossy(&json), "{what}, {mode}");

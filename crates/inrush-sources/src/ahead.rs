@@ -1,5 +1,5 @@
-//! A queue between tasks that read over a network and a thread that uses what they read. It holds so many bytes and no
-//! more.
+//! A queue between tasks that read over a network and a thread that uses the items. The queue is
+//! bounded in bytes.
 
 use std::sync::Arc;
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -7,33 +7,33 @@ use std::time::Duration;
 
 use tokio::sync::Semaphore;
 
-/// The end of the tasks.
+/// The end for the tasks.
 pub(super) struct Sender<T> {
     queue: mpsc::Sender<(T, usize)>,
     room: Arc<Semaphore>,
     bytes_max: usize,
 }
 
-/// The end of the thread.
+/// The end for the thread.
 pub(super) struct Receiver<T> {
     queue: mpsc::Receiver<(T, usize)>,
     room: Arc<Semaphore>,
 }
 
-/// What a thread gets that waits.
+/// The result of a wait.
 pub(super) enum Next<T> {
     Item(T),
-    /// Nothing came in time.
+    /// No item arrived in time.
     Silence,
-    /// All senders are gone.
+    /// All senders are dropped.
     End,
 }
 
-/// Nobody uses what is read any more.
+/// The receiver is closed.
 #[derive(Debug)]
 pub(super) struct Gone;
 
-/// A queue for `bytes_max`.
+/// A queue that holds at most `bytes_max` bytes.
 pub(super) fn queue<T>(bytes_max: usize) -> (Sender<T>, Receiver<T>) {
     let (sender, receiver) = mpsc::channel();
     let room = Arc::new(Semaphore::new(bytes_max));
@@ -47,12 +47,13 @@ impl<T> Clone for Sender<T> {
 }
 
 impl<T> Sender<T> {
-    /// Whether nothing is wanted any more.
+    /// Whether the receiver is closed.
     pub(super) fn is_closed(&self) -> bool {
         self.room.is_closed()
     }
 
-    /// Waits for room. What is larger than the whole queue has it for itself.
+    /// Waits for room and sends the item. An item that is larger than the whole queue travels
+    /// alone.
     pub(super) async fn send(&self, item: T, bytes: usize) -> Result<(), Gone> {
         let bytes = bytes.min(self.bytes_max);
         let wanted = u32::try_from(bytes).unwrap_or(u32::MAX);
@@ -62,12 +63,12 @@ impl<T> Sender<T> {
 }
 
 impl<T> Receiver<T> {
-    /// Nothing is wanted any more.
+    /// Closes the queue, because no more items are needed.
     pub(super) fn close(&self) {
         self.room.close();
     }
 
-    /// Waits, for `timeout` if there is one.
+    /// Waits for the next item, for at most `timeout` where one is given.
     pub(super) fn next(&self, timeout: Option<Duration>) -> Next<T> {
         let next = match timeout {
             Some(timeout) => self.queue.recv_timeout(timeout),

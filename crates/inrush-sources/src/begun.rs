@@ -1,5 +1,5 @@
-//! A source whose first documents are read before the load begins, for a load that deletes
-//! something first.
+//! A source whose first documents are read before the load begins, for a load that deletes an index
+//! first.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -9,10 +9,10 @@ use inrush_core::ledger::Partition;
 
 use super::{Chunk, Feedback, Fingerprint, Source, SourceError, SourceInfo, Step};
 
-/// Bytes that are read while no document comes; behind them the source counts as one that has some.
+/// Bytes that are read without a document. A source with more bytes counts as one with documents.
 const BYTES_MAX: u64 = 64 << 20;
 
-/// A source, and what was read of it.
+/// A source with its first blocks.
 pub struct Begun {
     inner: Box<dyn Source>,
     first: VecDeque<DocBlock>,
@@ -21,10 +21,10 @@ pub struct Begun {
 }
 
 impl Begun {
-    /// Reads pieces of about `bytes` until the first document. Blocks, as reading does.
+    /// Reads chunks of about `bytes` up to the first document. Blocks the calling thread.
     ///
     /// # Errors
-    /// A source that cannot be read, any of several files included.
+    /// The source, or one of its files, cannot be read.
     pub fn new(mut inner: Box<dyn Source>, bytes: usize) -> Result<Self, SourceError> {
         inner.check_all()?;
         let (mut first, mut read) = (VecDeque::new(), 0);
@@ -41,7 +41,7 @@ impl Begun {
         Ok(Begun { inner, first, ended, has_documents })
     }
 
-    /// Whether there is a document that can be read.
+    /// Whether the source has a readable document.
     pub fn has_documents(&self) -> bool {
         self.has_documents
     }

@@ -1,8 +1,8 @@
-//! Where documents come from: files and stdin, files on web servers and in object stores,
-//! databases, indices of a cluster, and programs that hand their documents over.
+//! Sources of documents: files and stdin, files on web servers and in object stores, databases,
+//! indices of a cluster, and documents that a program sends.
 //!
-//! [`open()`] makes a [`Source`] of files and stdin; [`push::channel`] makes one that a program
-//! feeds; a [`Registry`] finds the kind of a source by its arguments. Nothing here knows bulk
+//! [`open()`] makes a [`Source`] of files and stdin. [`push::channel`] makes one that a program
+//! feeds. A [`Registry`] finds the kind of a source by its arguments. This crate knows no bulk
 //! requests.
 
 mod ahead;
@@ -47,6 +47,6 @@ pub use sampled::Sampled;
 pub use source::{Feedback, IDLE_AFTER, IDLE_MIN, RowsRead, Source, SourceInfo, Step};
 pub use store::{SourceUrl, StoreOptions};
 
-/// How much of a source is read at once, bytes: small enough for the second-level cache, large
-/// enough that everything done once a chunk costs nothing.
+/// Bytes of one read. A chunk fits into the second-level cache, and is large enough that work for
+/// each chunk costs nothing.
 pub const CHUNK_BYTES: usize = 512 << 10;

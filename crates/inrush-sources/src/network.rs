@@ -1,5 +1,5 @@
-//! The thread that waits for the network, for all sources of a job: sources are read by threads that may wait, and what
-//! they wait for runs on a runtime of its own.
+//! The thread of all network reads of a job. Threads that may wait read the sources, and this
+//! runtime executes the requests that they wait for.
 
 use std::io;
 use std::sync::Arc;
@@ -7,9 +7,9 @@ use std::sync::mpsc::{Receiver, sync_channel};
 
 use tokio::runtime::{Builder, Handle, Runtime};
 
-/// A runtime with one thread. It ends when the last of its owners is dropped.
+/// A runtime with one thread. It ends when its last owner is dropped.
 pub(super) struct Network {
-    /// Only left out while it is dropped.
+    /// `None` only while it is dropped.
     runtime: Option<Runtime>,
     handle: Handle,
 }
@@ -26,11 +26,12 @@ impl Network {
         self.handle.spawn(task);
     }
 
-    /// Runs `task`; what it gives can be waited for. Nothing comes where it panics.
+    /// Runs `task`, and returns a receiver of its result. The receiver gets nothing where the task
+    /// panics.
     pub(super) fn begin<T: Send + 'static>(&self, task: impl Future<Output = T> + Send + 'static) -> Receiver<T> {
         let (sender, receiver) = sync_channel(1);
         self.handle.spawn(async move {
-            // Nobody may want it any more.
+            // The receiver may be dropped.
             let _ = sender.send(task.await);
         });
         receiver
@@ -39,7 +40,8 @@ impl Network {
 
 impl Drop for Network {
     fn drop(&mut self) {
-        // Where a task of another runtime drops it, that may not wait for the end of ours.
+        // A task of another runtime may drop this value, and must not wait for the end of this
+        // runtime.
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_background();
         }

@@ -1,27 +1,28 @@
-//! A part of a source: those of its documents that belong to one of several builders. Each builder reads the whole, so that each has a numbering and
-//! checkpoints of its own.
+//! A part of a source: the documents for one of several builders. Each builder reads the whole
+//! source, so each has its own numbers and checkpoints.
 
 use inrush_core::routing::Routing;
 use inrush_core::{DocBlock, FieldPath, encode};
 
 use super::{Chunk, Fingerprint, Source, SourceError, SourceInfo, Step};
 
-/// Which part a document belongs to.
+/// The assignment of documents to parts.
 #[derive(Clone, Debug)]
 pub struct Parting {
-    /// The shards that stand for the parts.
+    /// Shards, one for each part.
     pub routing: Routing,
-    /// The part that is taken.
+    /// The part that is kept.
     pub part: u32,
-    /// The field with the id.
+    /// Field with the id.
     pub id: Option<FieldPath>,
-    /// The field with the routing value, which wins over the id.
+    /// Field with the routing value, which takes precedence over the id.
     pub routed_by: Option<FieldPath>,
 }
 
 impl Parting {
-    /// The part of a document: that of its routing value, else of its id, else of its whole text, where neither was named. What cannot be told, a
-    /// document without an id say, is the first part's, which then says so.
+    /// The part of a document: the shard of its routing value, else of its id, else of its whole
+    /// text where no field is named. A document whose value cannot be read belongs to the first
+    /// part, whose load reports the error.
     fn of(&self, block: &DocBlock, at: usize) -> u32 {
         let meta = block.meta.get(at);
         let document = block.record(at);
@@ -38,7 +39,7 @@ impl Parting {
         }
     }
 
-    /// Leaves the other parts' documents out.
+    /// Removes the documents of other parts.
     fn cut(&self, mut block: DocBlock) -> DocBlock {
         let rejected: Vec<u32> = block.rejects.iter().map(|reject| reject.record).collect();
         let is_ours = |at: usize| match rejected.binary_search(&(at as u32)) {
@@ -46,7 +47,7 @@ impl Parting {
             Err(_) => self.of(&block, at) == self.part,
         };
         let ours: Vec<bool> = (0..block.records.len()).map(is_ours).collect();
-        // Where each of ours comes to stand.
+        // New position of each document that is kept.
         let mut places = Vec::with_capacity(ours.len());
         let mut count = 0;
         for is_ours in &ours {
@@ -79,7 +80,7 @@ pub struct Parted {
 }
 
 impl Parted {
-    /// Only documents of this part are kept.
+    /// Keeps the documents of this part only.
     pub fn new(inner: Box<dyn Source>, parting: Parting) -> Self {
         Parted { inner, parting }
     }
@@ -89,7 +90,7 @@ impl Source for Parted {
     fn describe(&self) -> SourceInfo {
         let mut info = self.inner.describe();
         info.reading = format!("{} part {} of {:?}", info.reading, self.parting.part, self.parting.routing);
-        // They are about the whole.
+        // The warnings are about the whole source.
         info.warnings = info.warnings.filter(|_| self.parting.part == 0);
         info
     }

@@ -1,4 +1,4 @@
-//! Paths in JSON, also those whose names are no UTF-8: as text, else as `{"bytes": [255, 46, …]}`.
+//! Paths in JSON: as text, or as `{"bytes": [255, 46, …]}` where the path is not UTF-8.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -13,7 +13,7 @@ enum Form<T, B> {
     Bytes { bytes: B },
 }
 
-/// For `#[serde(with)]`.
+/// Serializes a path. For `#[serde(with)]`.
 pub fn serialize<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
     match path.to_str() {
         Some(text) => Form::Text(text),
@@ -22,7 +22,7 @@ pub fn serialize<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::
     .serialize(serializer)
 }
 
-/// For `#[serde(with)]`.
+/// Deserializes a path. For `#[serde(with)]`.
 pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<PathBuf, D::Error> {
     Ok(match Form::<String, Vec<u8>>::deserialize(deserializer)? {
         Form::Text(text) => PathBuf::from(text),
@@ -30,7 +30,7 @@ pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<PathBuf
     })
 }
 
-/// For people and reports: as text, whatever the path is.
+/// Serializes a path as text for people and reports, also where it is not UTF-8.
 pub fn shown<S: Serializer>(path: &Option<PathBuf>, serializer: S) -> Result<S::Ok, S::Error> {
     path.as_deref().map(crate::shown_path).serialize(serializer)
 }

@@ -1,7 +1,7 @@
-//! How a source is found: each kind looks at the arguments, and the first one that knows them opens
-//! the source.
+//! The registry of sources: each kind checks the arguments, and the first one that recognises them
+//! opens the source.
 //!
-//! A kind is a folder with its options, its [`SourceKind`] and what it reads, and a line in
+//! A kind is a folder with its options, its [`SourceKind`] and its readers, and a line in
 //! [`KINDS`].
 
 use std::any::{Any, TypeId};
@@ -18,8 +18,8 @@ use super::files::{FileOptions, FilesKind};
 use super::index::{IndexKind, IndexModels};
 use super::{Source, SourceError};
 
-/// The kinds in the order in which they look at the arguments. Everything is a file that is nothing
-/// else.
+/// The kinds, in the order in which they check the arguments. Arguments that no other kind
+/// recognises are files.
 static KINDS: &[&dyn SourceKind] = &[&IndexKind, &DatabaseKind, &FilesKind];
 
 /// A kind of source, such as files or databases.
@@ -27,14 +27,14 @@ pub trait SourceKind: Send + Sync {
     /// The name of the kind, one or two words: `database`.
     fn name(&self) -> &'static str;
 
-    /// The argument that is of this kind, without secrets; `None` where there is none.
+    /// The argument that belongs to this kind, without secrets. `None` where there is none.
     fn find(&self, request: &Request) -> Option<String>;
 
-    /// Opens the sources. Called where [`SourceKind::find`] has found one.
+    /// Opens the sources. Called only where [`SourceKind::find`] returned an argument.
     fn open<'a>(&'a self, request: &'a Request) -> Opening<'a>;
 }
 
-/// A source that is being opened.
+/// The future of opening a source.
 pub type Opening<'a> = Pin<Box<dyn Future<Output = Result<Opened, OpenError>> + Send + 'a>>;
 
 /// Opens the same sources again, from their beginnings.
@@ -55,16 +55,16 @@ pub type Reopen = Arc<dyn Fn() -> Result<Box<dyn Source>, SourceError> + Send + 
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Request {
-    /// Paths, URLs, `-`, as a user gives them.
+    /// Paths, URLs or `-`, as the user gives them.
     pub arguments: Vec<OsString>,
-    /// How files are read.
+    /// Options of files.
     #[doc(hidden)]
     pub files: FileOptions,
     others: HashMap<TypeId, Box<dyn Any + Send + Sync>>,
 }
 
 impl Request {
-    /// Sources of any kind, with the defaults of each.
+    /// Sources of any kind, with default options.
     pub fn new(arguments: impl IntoIterator<Item = impl Into<OsString>>) -> Self {
         Request {
             arguments: arguments.into_iter().map(Into::into).collect(),
@@ -73,7 +73,7 @@ impl Request {
         }
     }
 
-    /// Reads files in this way.
+    /// Sets the options of files.
     #[must_use]
     #[doc(hidden)]
     pub fn files(self, files: FileOptions) -> Self {
@@ -88,19 +88,22 @@ impl Request {
         self
     }
 
-    /// The options of this type, for the kind that they belong to.
+    /// The options of this type, which belong to one kind.
     pub fn options<O: Any>(&self) -> Option<&O> {
         self.others.get(&TypeId::of::<O>())?.downcast_ref()
     }
 
-    /// Refuses further arguments beside `argument`; `what` says its kind, as in `a database`.
+    /// Refuses further arguments beside `argument`. `what` names its kind, as in `a database`.
     ///
     /// # Errors
     /// [`OpenError::Arguments`], with `hint`.
     pub fn only_one(&self, argument: &str, what: &str, hint: &str) -> Result<(), OpenError> {
         match self.arguments.len() {
             0 | 1 => Ok(()),
-            _ => Err(OpenError::arguments(format!("{argument} is {what}, and is given beside other sources"), hint)),
+            _ => Err(OpenError::arguments(
+                format!("{argument} is {what}, and cannot be loaded together with other sources"),
+                hint,
+            )),
         }
     }
 }
@@ -112,14 +115,15 @@ impl fmt::Debug for Request {
     }
 }
 
-/// A source that is open, with nothing read of it.
+/// An open source that was not read yet.
 #[non_exhaustive]
 pub struct Opened {
     /// The source.
     pub source: Box<dyn Source>,
-    /// Opens it again; `None` where it can be read only once, or only as it is open now.
+    /// Opens the source again. `None` where it can be read only once, or cannot be opened in the
+    /// same state again.
     pub reopen: Option<Reopen>,
-    /// How the indices that are read are made, where it reads indices.
+    /// Mappings and settings of the source indices, where the source reads indices.
     #[doc(hidden)]
     pub models: Option<IndexModels>,
 }
@@ -137,28 +141,28 @@ impl fmt::Debug for Opened {
     }
 }
 
-/// Why a source was not opened. Nothing was read.
+/// An error of opening a source. Nothing was read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpenError {
-    /// Arguments that are missing or do not go together.
+    /// Missing arguments, or arguments that exclude each other.
     #[error("{message}")]
     Arguments {
-        /// What was found.
+        /// The problem.
         message: String,
-        /// What to do.
+        /// The remedy.
         hint: String,
     },
-    /// Files or a database that cannot be read.
+    /// Unreadable files, or an unreadable database.
     #[error(transparent)]
     Source(#[from] SourceError),
-    /// A cluster that cannot be reached or read.
+    /// The cluster cannot be reached or read.
     #[error(transparent)]
     Cluster(#[from] ConnectError),
 }
 
 impl OpenError {
-    /// Arguments that cannot be used, and what to do.
+    /// An error of arguments, with its remedy.
     pub fn arguments(message: impl Into<String>, hint: impl Into<String>) -> Self {
         OpenError::Arguments { message: message.into(), hint: hint.into() }
     }
@@ -181,27 +185,26 @@ pub struct Registry {
 }
 
 impl Registry {
-    /// Adds a kind of the program's own, which looks at the arguments before the others.
+    /// Adds a kind of the program, which checks the arguments before the other kinds.
     #[must_use]
     pub fn with(mut self, kind: impl SourceKind + 'static) -> Self {
         self.added.push(Arc::new(kind));
         self
     }
 
-    /// The kind of the sources, and the argument by which it was found. `None` without arguments.
+    /// The kind of the sources, and the argument that it recognised. `None` without arguments.
     pub fn find(&self, request: &Request) -> Option<(&dyn SourceKind, String)> {
         let kinds = self.added.iter().map(|kind| &**kind).chain(KINDS.iter().copied());
         kinds.into_iter().find_map(|kind| kind.find(request).map(|argument| (kind, argument)))
     }
 
-    /// Opens the sources. Has to be called in a tokio runtime; a database is waited for in the
-    /// calling thread.
+    /// Opens the sources. It needs a tokio runtime. The calling thread waits for a database.
     ///
     /// # Errors
     /// [`OpenError`].
     pub async fn open(&self, request: &Request) -> Result<Opened, OpenError> {
         let Some((kind, _)) = self.find(request) else {
-            return Err(OpenError::arguments("nothing to read", "name files, globs in quotes, or - for stdin"));
+            return Err(OpenError::arguments("no source is given", "name files, globs in quotes, or - for stdin"));
         };
         kind.open(request).await
     }
@@ -241,17 +244,21 @@ mod tests {
         }
         assert_eq!(found(&["a.csv", "mysql://h/db"]).unwrap(), ("database", "mysql://h/db".to_owned()));
         assert_eq!(found(&[]), None);
-        let mut told = Request::new(["https://host:9200/logs"]);
-        told.files.format = FormatOptions { format: Some(super::super::Format::Ndjson), ..FormatOptions::default() };
-        assert_eq!(Registry::default().find(&told).unwrap().0.name(), "files");
+        let mut with_format = Request::new(["https://host:9200/logs"]);
+        with_format.files.format =
+            FormatOptions { format: Some(super::super::Format::Ndjson), ..FormatOptions::default() };
+        assert_eq!(Registry::default().find(&with_format).unwrap().0.name(), "files");
     }
 
     #[tokio::test]
     async fn arguments_that_do_not_go_together_are_refused() {
         let (message, _) = refused(Request::new(Vec::<OsString>::new())).await;
-        assert_eq!(message, "nothing to read");
+        assert_eq!(message, "no source is given");
         let (message, _) = refused(Request::new(["a.csv", "mysql://h/db"])).await;
-        assert!(message.contains("mysql://h/db is a database, and is given beside other sources"), "{message}");
+        assert!(
+            message.contains("mysql://h/db is a database, and cannot be loaded together with other sources"),
+            "{message}"
+        );
         let (message, hint) = refused(Request::new(["http://h:9200/a", "http://h:9200/b"])).await;
         assert!(message.contains("http://h:9200/a is an index") && hint.contains("a,b"), "{message}: {hint}");
         let (message, hint) = refused(Request::new(["postgres://me:pw@h/db"])).await;
@@ -292,7 +299,7 @@ mod tests {
         let options = DatabaseOptions::new(address, DatabaseRows::Table("t".to_owned()));
         let request = Request::new(["postgres://h/db"]).with(options);
         let error = Registry::default().open(&request).await.unwrap_err().to_string();
-        assert!(error.contains("without databases"), "{error}");
+        assert!(error.contains("has no databases"), "{error}");
     }
 
     struct Nothing;

@@ -1,4 +1,4 @@
-//! Whether a source can be read once more, and how to tell that it is still the same.
+//! Repeated reads of a source, and the detection of changes in between.
 
 use std::fs::File;
 use std::io;
@@ -12,52 +12,53 @@ use super::files::paths::shown;
 use super::files::steady::read_at_most;
 use super::store::Object;
 
-/// How much of a file's beginning is looked at, bytes.
+/// Bytes of a file's beginning that a fingerprint contains.
 const HEAD_BYTES: usize = 64 << 10;
 
-/// What reading a source once more would give.
+/// Result of reading a source again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Repeats {
-    /// Other documents, or the same in another order: a document's position says nothing.
+    /// Other documents, or another order. A document's position has no meaning.
     Unordered,
-    /// The order is the source's own, but it can be read only once, as stdin.
+    /// The source has an order of its own, but can be read only once, such as stdin.
     Once,
-    /// The same, as long as [`crate::Source::fingerprints`] are the same.
+    /// The same documents, as long as [`crate::Source::fingerprints`] are the same.
     Always,
 }
 
-/// What tells a file from one that was changed since.
+/// Properties of a file that reveal a later change.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fingerprint {
-    /// The path, absolute; `-` for a file on stdin.
+    /// Absolute path. `-` for a file on stdin.
     #[serde(with = "crate::path_json")]
     pub path: PathBuf,
-    /// Its size, bytes.
+    /// Size, bytes.
     pub bytes: u64,
-    /// When it was changed last, nanoseconds since 1970.
+    /// Time of the last change, nanoseconds since 1970.
     pub modified_ns: u64,
     /// SHA-256 of its first 64 KiB, hexadecimal.
     pub head_sha256: String,
-    /// Of a file on a server instead of both: its ETag, or when it was changed last, in the server's words.
+    /// For a file on a server, instead of time and hash: its ETag, or the time of its last change
+    /// as the server sends it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
-    /// Of an index, whose path is its URL, the UUID that the cluster gave it; nothing else of it stays the same.
+    /// For an index: its UUID in the cluster. The path is its URL, and the other fields are unused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub index_uuid: Option<String>,
 }
 
 impl Fingerprint {
-    /// Reads the file's beginning.
+    /// The fingerprint of a file. Reads its beginning.
     pub(super) fn of(path: &Path) -> io::Result<Self> {
         let mut fingerprint = Self::of_file(&File::open(path)?, 0)?;
         fingerprint.path = path.canonicalize()?;
         Ok(fingerprint)
     }
 
-    /// Reads the beginning of what is on stdin from byte `start` on, without moving anything.
+    /// The fingerprint of a file on stdin from byte `start` on. Does not move its position.
     pub(super) fn of_file(file: &File, start: u64) -> io::Result<Self> {
         let meta = file.metadata()?;
-        // A file system without times has one that never changes.
+        // A file system without times counts as one whose files never change.
         let modified = meta.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok()).unwrap_or_default();
         let mut head = vec![0; HEAD_BYTES];
         let len = read_at_most(file, &mut head, start)?;
@@ -72,7 +73,7 @@ impl Fingerprint {
         })
     }
 
-    /// Of a file on a server, by what is known of it.
+    /// The fingerprint of a file on a server.
     pub(super) fn of_object(object: &Object) -> Self {
         Fingerprint {
             path: PathBuf::from(&object.name),
@@ -84,7 +85,7 @@ impl Fingerprint {
         }
     }
 
-    /// That of an index.
+    /// The fingerprint of an index.
     pub(super) fn of_index(url: &str, uuid: &str) -> Self {
         let index_uuid = Some(uuid.to_owned());
         Fingerprint {
@@ -97,17 +98,17 @@ impl Fingerprint {
         }
     }
 
-    /// What is different now, in words.
+    /// The first difference, as text.
     pub fn difference(&self, now: &Fingerprint) -> Option<String> {
         let name = shown(&self.path);
         if self.path != now.path {
-            Some(format!("{name} was read, and now {} is given in its place", shown(&now.path)))
+            Some(format!("{name} was read before, and {} is given now", shown(&now.path)))
         } else if self.index_uuid != now.index_uuid {
-            Some(format!("{name} was deleted and made anew"))
+            Some(format!("{name} was deleted and created again"))
         } else if self.bytes != now.bytes {
             Some(format!("{name} had {} bytes and has {} now", self.bytes, now.bytes))
         } else if self.head_sha256 != now.head_sha256 {
-            Some(format!("the beginning of {name} is another one"))
+            Some(format!("the beginning of {name} has changed"))
         } else if self.version != now.version {
             Some(format!("{name} was replaced since"))
         } else if self.modified_ns != now.modified_ns {
@@ -134,7 +135,7 @@ mod tests {
         };
         let before = of("abcd", 0);
         assert_eq!(before.difference(&of("abcd", 0)), None);
-        assert!(before.difference(&of("abXd", 0)).unwrap().contains("another one"));
+        assert!(before.difference(&of("abXd", 0)).unwrap().contains("has changed"));
         assert!(before.difference(&of("abcd", 2)).unwrap().contains("has 2 now"));
     }
 
@@ -151,7 +152,7 @@ mod tests {
         let before = write("abc", 0);
         assert_eq!(before.difference(&write("abc", 0)), None);
         for (now, expected) in
-            [(write("abcd", 0), "has 4 now"), (write("abd", 0), "another one"), (write("abc", 1), "written to since")]
+            [(write("abcd", 0), "has 4 now"), (write("abd", 0), "has changed"), (write("abc", 1), "written to since")]
         {
             assert!(before.difference(&now).unwrap().contains(expected));
         }

@@ -2,7 +2,7 @@
 
 use super::{Fingerprint, Source, SourceError, SourceInfo, Step};
 
-/// What a source begins with, cut off where about so many bytes were asked of it.
+/// The beginning of a source, of about a given number of bytes.
 pub struct Sampled {
     inner: Box<dyn Source>,
     left: usize,

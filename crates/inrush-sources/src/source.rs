@@ -1,4 +1,4 @@
-//! The trait of everything that documents are read from, its description, and the way back to it.
+//! The trait of a source, the description of a source, and the feedback to it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,13 +17,13 @@ pub const IDLE_AFTER: Duration = Duration::from_millis(100);
 /// does not wait itself is asked no more often.
 pub const IDLE_MIN: Duration = Duration::from_millis(10);
 
-/// How often a source hears what is settled, unless it says otherwise.
+/// Default interval of [`Feedback::settled`].
 const SETTLED_EVERY: Duration = Duration::from_secs(1);
 
-/// A source of documents. It is read from its beginning to its end, by one thread at a time.
+/// A source of documents. One thread at a time reads it from its beginning to its end.
 ///
-/// Only [`Source::describe`] and [`Source::next`] have to be written. A source that never ends also
-/// has [`Source::feedback`], which hears what is settled and can be told to end.
+/// Only [`Source::describe`] and [`Source::next`] are required. A source that never ends also
+/// implements [`Source::feedback`], which receives settled positions and the request to stop.
 ///
 /// # Example
 ///
@@ -107,38 +107,37 @@ const SETTLED_EVERY: Duration = Duration::from_secs(1);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub trait Source: Send {
-    /// The description of the source, as it is before the first chunk. Called a few times; does not
-    /// wait.
+    /// The description of the source before its first chunk. Called a few times. Does not wait.
     fn describe(&self) -> SourceInfo;
 
-    /// The next piece, of about `want_bytes` or of one record if that is larger. Waits for
-    /// documents for [`IDLE_AFTER`] at most, and returns [`Step::Idle`] then. Only a read of the
-    /// operating system, as of a pipe that is silent, may take longer. After [`Step::End`] and
+    /// The next chunk, of about `want_bytes`, or of one record if that is larger. Waits for
+    /// documents for at most [`IDLE_AFTER`], and then returns [`Step::Idle`]. Only a read of the
+    /// operating system, such as a read of a silent pipe, may take longer. After [`Step::End`] and
     /// after an error every call returns [`Step::End`].
     ///
     /// # Errors
-    /// The source cannot be read any further. What it returned before is valid.
+    /// The source cannot be read any further. Chunks that it returned before are valid.
     fn next(&mut self, want_bytes: usize) -> Result<Step, SourceError>;
 
-    /// The way back to the source, which is used while another thread may be inside of
-    /// [`Source::next`]. Called once, before the first chunk. Default: the source hears nothing.
+    /// The feedback to the source. It is used while another thread may be inside [`Source::next`].
+    /// Called once, before the first chunk. Default: no feedback.
     fn feedback(&self) -> Option<Arc<dyn Feedback>> {
         None
     }
 
-    /// Starts where an earlier run ended: by partition, the number below which everything is
-    /// settled. Called before the first chunk. Sources without numbers of their own
-    /// ([`SourceInfo::own_numbers`]) are read from their beginnings, and the engine passes over
-    /// what is settled. Default: nothing.
+    /// Starts where an earlier run ended. `settled` has the number below which all documents are
+    /// settled, by partition. Called before the first chunk. A source without numbers of its own
+    /// ([`SourceInfo::own_numbers`]) is read from its beginning, and the engine skips settled
+    /// documents. Default: does nothing.
     fn resume(&mut self, _settled: &BTreeMap<Partition, u64>) {}
 
-    /// Fields that ids, routing values and the like are made of. From now on their text as the
-    /// source has it stands in [`inrush_core::DocMeta::texts`], where the document may write
-    /// another one. Called before the first chunk. Default: nothing.
+    /// Fields that ids, routing values and the like are made of. From now on
+    /// [`inrush_core::DocMeta::texts`] holds their text as it is in the source, where the document
+    /// may have another form of it. Called before the first chunk. Default: does nothing.
     fn keep_texts(&mut self, _fields: &[String]) {}
 
-    /// A fingerprint of each part of the source, one for each of [`SourceInfo::names`]. Only of
-    /// [`Repeats::Always`]. Reads the beginnings of files. Default: none.
+    /// Fingerprints of the parts of the source, one for each of [`SourceInfo::names`]. Only for a
+    /// source with [`Repeats::Always`]. It reads the beginnings of files. Default: none.
     ///
     /// # Errors
     /// A part that cannot be read.
@@ -146,17 +145,17 @@ pub trait Source: Send {
         Ok(Vec::new())
     }
 
-    /// Opens all parts that can be read more than once, so that one that cannot be read is known
-    /// before anything is deleted for the load. Default: nothing is opened.
+    /// Opens all parts that can be read more than once, so that an unreadable one is known before
+    /// the load deletes anything. Default: opens nothing.
     ///
     /// # Errors
-    /// The first part that cannot be read, and why.
+    /// The first unreadable part, and why.
     fn check_all(&self) -> Result<(), SourceError> {
         Ok(())
     }
 
-    /// The next chunk, however long the source is idle before; `None` at the end. For readers that
-    /// have nothing else to do meanwhile.
+    /// The next chunk, after any idle time. `None` at the end. For a reader that has nothing else
+    /// to do.
     ///
     /// # Errors
     /// As [`Source::next`].
@@ -172,14 +171,13 @@ pub trait Source: Send {
     }
 }
 
-/// What [`Source::next`] returns.
+/// A result of [`Source::next`].
 pub enum Step {
-    /// Documents, or what they are made of.
+    /// Documents, or data that documents are made of.
     Chunk(Chunk),
-    /// Nothing for now. Documents that were returned before are sent without waiting for more once
-    /// the linger time is over.
+    /// No documents for now. Documents that were returned before are sent after the linger time.
     Idle,
-    /// Nothing any more.
+    /// The end of the source.
     End,
 }
 
@@ -190,34 +188,34 @@ impl Step {
     }
 }
 
-/// The way back to a source: what became of its documents, and that it is to end.
+/// The feedback to a source: its settled documents, and the request to stop.
 ///
-/// Both methods are called while another thread may be inside of [`Source::next`], so they must not
-/// wait for that.
+/// Both methods are called while another thread may be inside [`Source::next`], so they must not
+/// wait for that call.
 ///
 /// # Partitions that are taken away
 ///
 /// A consumer group may take a partition from a source in the middle of a load, and give it back
-/// later. That needs no other methods. The source stops returning documents of the partition, waits
-/// until [`Feedback::settled`] has reached the last one that it returned, for as long as the group
-/// allows, commits, and lets the partition go. It commits nothing beyond what was settled by then:
-/// another consumer reads the rest. A partition that comes back begins where that consumer ended,
-/// and the numbers of one [`Partition`] have no gaps; so the source gives it a [`Partition`] of its
-/// own for each time that it gets it, and ignores what is settled of one that it has lost.
+/// later. That needs no other methods. The source stops returning documents of the partition. It
+/// waits until [`Feedback::settled`] has reached the last document that it returned, for as long as
+/// the group allows. Then it commits and releases the partition. It commits nothing beyond the
+/// settled position: another consumer reads the rest. A partition that comes back begins where that
+/// consumer ended, and the numbers of one [`Partition`] have no gaps. So the source uses a new
+/// [`Partition`] each time, and ignores settled positions of a partition that it has lost.
 pub trait Feedback: Send + Sync {
-    /// Everything below `up_to` is settled: indexed, left out as configured, or a dead letter that
-    /// is synced to disk. By partition, and only those that have moved since the last call; the
-    /// numbers are those of [`Source::resume`]. Where the load keeps checkpoints, one that says so
-    /// is on disk.
+    /// Documents below `up_to` are settled: indexed, left out as configured, or a dead letter that
+    /// is synced to disk. The map has the partitions that changed since the last call, with the
+    /// numbers of [`Source::resume`]. Where the load keeps checkpoints, one on disk contains these
+    /// positions.
     ///
-    /// A document whose end stayed unknown, because no request got an answer, is not settled, and
-    /// nothing beyond it in its partition is.
+    /// A document with an unknown result, because no request got an answer, is not settled. Nor are
+    /// the documents behind it in its partition.
     ///
     /// Called every [`SourceInfo::settled_every`] and after the last document, on a thread that may
-    /// wait, one call at a time. The load does not end before the last call has returned.
+    /// wait, one call at a time. The load does not end before the last call returns.
     fn settled(&self, up_to: &BTreeMap<Partition, u64>);
 
-    /// The source is to end soon: [`Source::next`] returns what was fetched already, and then
+    /// Ends the source soon: [`Source::next`] returns documents that are fetched already, and then
     /// [`Step::End`]. May be called more than once, and after the end. Must not wait.
     fn stop(&self);
 }
@@ -234,39 +232,39 @@ pub trait Feedback: Send + Sync {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct SourceInfo {
-    /// The name of each part, indexed by [`inrush_core::SourceId`]: a path, `-`, a URL.
+    /// Name of each part, indexed by [`inrush_core::SourceId`]: a path, `-`, or a URL.
     pub names: Vec<String>,
-    /// Bytes to read in all, before decompression. Default: not known.
+    /// Bytes of the whole source, before decompression. Default: unknown.
     pub bytes_total: Option<u64>,
-    /// What another reading would give. Default: [`Repeats::Unordered`], so that there are neither
-    /// checkpoints nor ids from positions.
+    /// Result of reading the source again. Default: [`Repeats::Unordered`], without checkpoints and
+    /// without ids from positions.
     pub repeats: Repeats,
-    /// All options on which the documents and their order depend, in any form that tells one from
-    /// another. Default: empty.
+    /// All options that change the documents or their order, in any form that differs where they
+    /// differ. Default: empty.
     pub reading: String,
-    /// The rows behind the documents, where those are not the same. Default: none.
+    /// Rows that the documents are made of, where they are not the documents. Default: none.
     #[doc(hidden)]
     pub rows: Option<RowsRead>,
-    /// Whether all documents bring ids of their own. Default: no.
+    /// Whether all documents have ids of their own. Default: false.
     pub has_ids: bool,
-    /// Whether they bring versions, too, to be written as external ones. Default: no.
+    /// Whether all documents have versions, to be written as external versions. Default: false.
     pub has_versions: bool,
     /// Whether the source numbers its documents itself
-    /// ([`inrush_core::block::Origin::own_numbers`]) and can start in the middle. Default: no.
+    /// ([`inrush_core::block::Origin::own_numbers`]) and can start in the middle. Default: false.
     pub own_numbers: bool,
-    /// Whether a program hands the documents over while the load runs, so that none can be read
-    /// before it begins. Default: no.
+    /// Whether a program sends the documents while the load runs, so that none can be read before
+    /// the load begins. Default: false.
     pub is_fed: bool,
-    /// Whether the source ends only when it is told to ([`Feedback::stop`]). Default: no.
+    /// Whether the source ends only after [`Feedback::stop`]. Default: false.
     pub is_endless: bool,
-    /// How often [`Feedback::settled`] is called, at most. Default: 1 s.
+    /// Shortest interval of [`Feedback::settled`]. Default: 1 s.
     pub settled_every: Duration,
-    /// Where the source counts what its reader should know although nothing failed. Default: none.
+    /// Counts of warnings about the source's content. Default: none.
     pub warnings: Option<Warnings>,
 }
 
 impl SourceInfo {
-    /// A source with these names, and the defaults for everything else.
+    /// A source with these names, and defaults for the other fields.
     pub fn new(names: impl IntoIterator<Item = impl Into<String>>) -> Self {
         SourceInfo {
             names: names.into_iter().map(Into::into).collect(),
@@ -290,12 +288,11 @@ impl SourceInfo {
     }
 }
 
-/// How many rows a source has read, where they are not its documents: those of the tables of a
-/// query.
+/// Rows that a source has read, where they are not its documents: the rows of a query's tables.
 #[derive(Clone, Debug)]
 pub struct RowsRead {
-    /// So far; it goes on.
+    /// Rows read so far. The number grows while the source is read.
     pub read: Arc<AtomicU64>,
-    /// In all, where that is known.
+    /// All rows, where their number is known.
     pub total: Option<u64>,
 }

@@ -95,11 +95,11 @@ mod tests {
             uuid: "u".into(),
             state: RecoveredState::Restored,
             changed: [("index.refresh_interval".to_owned(), change)].into(),
-            detail: "the settings are as they were".into(),
+            detail: "the index has its original settings".into(),
         };
         assert_eq!(
             text(&[one]),
-            "docs: put back: the settings are as they were\n  index.refresh_interval: 60s for the load, not set before it\n"
+            "docs: put back: the index has its original settings\n  index.refresh_interval: 60s for the load, not set before it\n"
         );
     }
 }

@@ -200,5 +200,5 @@ fn what_is_wrong_is_told(s3: &S3) {
         message(s3.inrush(&["mapping", "s3://data/logs/b.ndjson", "--store-option", "aws_secret_access_key=abc"]));
     assert!(text.contains("environment") && !text.contains("abc"), "{text}");
     let text = message(s3.inrush(&["mapping", "s3://data/logs/b.ndjson", "--store-option", "colour=blue"]));
-    assert!(text.contains("colour is none of S3"), "{text}");
+    assert!(text.contains("unknown store option colour for S3"), "{text}");
 }

@@ -40,8 +40,9 @@ pub enum ConnectError {
 /// as a node of the same cluster.
 ///
 /// # Errors
-/// [`ConnectError::Setup`] as [`Transport::new`] and [`Transport::ready`]. [`ConnectError::SeveralClusters`] if the nodes
-/// belong to several clusters; it says which node belongs to which.
+/// [`ConnectError::Setup`] as [`Transport::new`] and [`Transport::ready`].
+/// [`ConnectError::SeveralClusters`] if the nodes belong to several clusters; it says which node
+/// belongs to which.
 pub async fn connect(
     urls: &[impl AsRef<str>],
     credentials: Credentials,

@@ -97,8 +97,8 @@ impl Transport {
         &self.nodes
     }
 
-    /// Finds the credentials that are looked for outside of the program, so that an error in them is
-    /// known before the first request. Has to be called in a tokio runtime.
+    /// Finds the credentials that are looked for outside of the program, so that an error in them
+    /// is known before the first request. Has to be called in a tokio runtime.
     ///
     /// # Errors
     /// [`SetupError::Credentials`] where there are none.

@@ -10,8 +10,9 @@ use inrush_load::dry_run::DryRun;
 use inrush_load::observe::{Observer, ObserverSet};
 use inrush_load::{Report, RunningLoad};
 
-/// Sets the options of a load. There is one setter for each option of the command line. A setter takes
-/// the value, or the text that the command line accepts. Setters of lists can be called several times.
+/// Sets the options of a load. There is one setter for each option of the command line. A setter
+/// takes the value, or the text that the command line accepts. Setters of lists can be called
+/// several times.
 ///
 /// A program that has its own [`Source`](inrush_sources::Source), or pushes documents, calls
 /// [`LoaderBuilder::build`] instead of [`LoaderBuilder::run`].

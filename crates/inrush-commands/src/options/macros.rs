@@ -2,12 +2,12 @@
 //! documentation.
 
 /// Declares a group of options. From one declaration come the struct, its table of
-/// [`OptionInfo`](crate::options::OptionInfo), [`OptionGroup`](crate::options::OptionGroup), and one
-/// setter per option on a builder, if one is named.
+/// [`OptionInfo`](crate::options::OptionInfo), [`OptionGroup`](crate::options::OptionGroup), and
+/// one setter per option on a builder, if one is named.
 ///
 /// The type of a field is the kind of the option: `bool` a flag, `u8` a flag that counts,
-/// `Option<T>` one value, `Vec<T>` a list; see [`OptionValue`](crate::options::OptionValue) for `T`.
-/// Behind the type stand the name of the value in a usage text, and calls of
+/// `Option<T>` one value, `Vec<T>` a list; see [`OptionValue`](crate::options::OptionValue) for
+/// `T`. Behind the type stand the name of the value in a usage text, and calls of
 /// [`OptionInfo`](crate::options::OptionInfo)'s methods. The doc comment is the help text.
 ///
 /// ```

@@ -2,8 +2,8 @@
 //!
 //! Each option of a load is defined once, in [`groups`](self): its name, its type, its default, its
 //! limits, the servers' name for it, and its documentation. The command line, the job file, the
-//! Python package, the builder of a Rust program and the reference page (`docs/options.md`) are made
-//! of these definitions. [`LoadOptions::resolve`] is the only way from options to a load.
+//! Python package, the builder of a Rust program and the reference page (`docs/options.md`) are
+//! made of these definitions. [`LoadOptions::resolve`] is the only way from options to a load.
 //!
 //! ```
 //! use inrush_commands::options::{ByteSize, LoadOptions, OptionGroup};

@@ -1,3 +1,6 @@
+use std::time::Duration;
+
+use inrush_core::Encoding;
 use serde_json::json;
 
 use super::*;
@@ -99,3 +102,48 @@ fn defaults_are_those_of_the_engine() {
 
 use inrush_core::IndexTemplate;
 use inrush_core::mapping::Mixed;
+
+#[test]
+fn setters_take_values_and_their_texts() {
+    let options = |builder: LoaderBuilder| builder.into_parts().unwrap().0;
+    let values = LoaderBuilder::default()
+        .in_flight(8)
+        .batch_bytes(4 << 20)
+        .shards(3)
+        .request_timeout(Duration::from_secs(90))
+        .encoding(Encoding::Json)
+        .state(Path::new("s").to_owned())
+        .mapping(json!({"dynamic": false}))
+        .query(json!({"match_all": {}}))
+        .separator(";".to_owned());
+    let mut texts = LoadOptions::default();
+    for (name, value) in [
+        ("in_flight", json!("8")),
+        ("batch_bytes", json!("4MiB")),
+        ("shards", json!("3")),
+        ("request_timeout", json!("90s")),
+        ("encoding", json!("json")),
+        ("state", json!("s")),
+        ("mapping", json!({"dynamic": false})),
+        ("query", json!({"match_all": {}})),
+        ("separator", json!(";")),
+    ] {
+        texts.give(name, value).unwrap();
+    }
+    assert_eq!(options(values), texts);
+}
+
+#[test]
+fn a_setter_refuses_what_its_text_would_be_refused_for() {
+    let refused = |builder: LoaderBuilder| {
+        let error = builder.into_parts().map(|_| ()).unwrap_err();
+        (error.option().unwrap(), error.to_string())
+    };
+    let builder = LoaderBuilder::default;
+    assert_eq!(refused(builder().in_flight(0)).0, "in_flight");
+    assert!(refused(builder().request_timeout(Duration::ZERO)).1.contains("longer than 0"));
+    assert!(refused(builder().mapping(json!(1))).1.contains("a table or the name of a file"));
+    assert!(refused(builder().batch_bytes(0)).1.contains("at least 1 byte"));
+    // The first problem counts.
+    assert_eq!(refused(builder().separator("xx").in_flight(0)).0, "separator");
+}

@@ -124,7 +124,7 @@ fn resolve(path: OsString, folder: &Path) -> OsString {
     if text == "-" || text.contains("://") || Path::new(&path).is_absolute() {
         return path;
     }
-    // The folder's own name is not a pattern, whatever characters it has.
+    // The folder's own name is not a pattern, also where it has characters of one.
     if text.contains(['*', '?', '[']) {
         let mut escaped = String::new();
         for c in folder.to_string_lossy().chars() {

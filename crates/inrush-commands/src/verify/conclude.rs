@@ -162,7 +162,7 @@ impl Draft<'_> {
                 ));
             }
         } else {
-            // More documents than the source has lines are extra documents, whatever their ids are.
+            // More documents than the source has lines are extra documents, with any ids.
             let least = docs_in_index.saturating_sub(sendable);
             docs_extra = (least > 0).then_some(least);
             equal &= least == 0;

@@ -217,7 +217,7 @@ fn object_without(object: &[u8], left: &[Left<'_>], out: &mut Vec<u8>) -> Result
         value_without(raw, &below, out)?;
     }
     out.push(b'}');
-    // The iterator stops at the end of the object, whatever follows.
+    // The iterator stops at the end of the object and ignores the text behind it.
     let end = last.unwrap_or_else(|| memchr::memchr(b'{', object).map_or(0, |at| at + 1));
     match object[end..].trim_ascii_start() {
         [b'}', rest @ ..] if rest.trim_ascii().is_empty() => Ok(()),

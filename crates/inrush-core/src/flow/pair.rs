@@ -18,7 +18,7 @@ use crate::reply::{BulkReply, ItemAction, ItemReply, ItemResult};
 /// How entries of replies are matched to items.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pairing {
-    /// By position: the server keeps the order of items, whatever a pipeline does.
+    /// By position: the server keeps the order of items, also with a pipeline.
     Places,
     /// By position, until a reply looks as if a pipeline is active; then by id.
     PlacesAtFirst,

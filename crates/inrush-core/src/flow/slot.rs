@@ -66,7 +66,7 @@ pub(super) struct Part {
     pub(super) routing: Option<Arc<str>>,
 }
 
-/// Whether a part has to be sent as uncompressed JSON, whatever the format of others is.
+/// Whether a part has to be sent as uncompressed JSON, independent of the format of others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Plain {
     /// It may be sent like others.

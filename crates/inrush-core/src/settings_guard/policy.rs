@@ -69,7 +69,7 @@ impl LoadProfile {
         self.bytes_total.is_some_and(|total| total >= bytes)
     }
 
-    /// Whether this load changes no setting, whatever the current values are.
+    /// Whether this load changes no setting, for any current values.
     pub fn changes_nothing(&self) -> bool {
         let asked = self.replicas_off || self.async_translog || self.block_writes;
         !asked && !self.at_least(REPLICAS_BYTES_MIN.min(LARGE_BYTES_MIN))

@@ -231,7 +231,7 @@ impl BodyFormatTuner {
     }
 
     /// The server does not accept this format, with the reason. It is not used any more. The
-    /// encoding is given up first: an unreadable compressed body is refused by whatever reads it.
+    /// encoding is given up first: every reader refuses a compressed body that it cannot read.
     pub fn forbid(&mut self, now: Time, format: BodyFormat, why: &str) {
         let from = self.format;
         match (format.encoding, format.compression) {

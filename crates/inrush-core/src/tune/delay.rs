@@ -33,8 +33,8 @@ impl Delay {
     }
 
     /// The growth for a body at the geometric mean of this size and [`REFERENCE_BYTES`] that waits
-    /// equally long. Loaders that share a cluster wait in the same queues, whatever their request
-    /// sizes. This makes their observations more alike.
+    /// equally long. Loaders that share a cluster wait in the same queues, although their request
+    /// sizes differ. This makes their observations more alike.
     pub(super) fn comparable_growth(&self, wall: f64, body: f64) -> f64 {
         1.0 + (wall - self.unloaded(body)) / self.unloaded((REFERENCE_BYTES * body).sqrt())
     }

@@ -43,8 +43,8 @@ const RETRY_REJECTED: Duration = Duration::from_secs(60);
 /// by this load. For this time single rejections change nothing, but the plan does not grow in a
 /// window that has some.
 const AMBIENT: Duration = Duration::from_secs(60);
-/// More rejected documents than this part are too many, whoever caused them: full queues delay
-/// others.
+/// Largest part of rejected documents. Full queues delay other clients, also where this load did
+/// not fill them.
 const REJECTED_MOST: f64 = 0.01;
 
 /// Keeps the mean wall time below a limit. It measures a single request, adds requests step by step

@@ -58,7 +58,7 @@ pub struct Sample {
     /// The part of `wall` that the server reports. The clock of Elasticsearch 8 advances in steps
     /// of 200 ms, and 0 is common: only means over many attempts are meaningful.
     pub took: Option<Duration>,
-    /// Bytes of the body as JSON, whatever its format was.
+    /// Bytes of the body as JSON, also where its format was another one.
     pub bytes: u64,
     /// Documents of the request.
     pub docs: u32,

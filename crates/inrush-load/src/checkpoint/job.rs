@@ -1,4 +1,4 @@
-//! Which load a checkpoint belongs to, and what has to be the same for going on with it.
+//! The identity of a load in a checkpoint, and the options that must not change between its runs.
 
 use std::collections::BTreeMap;
 
@@ -10,25 +10,26 @@ use sha2::{Digest, Sha256};
 
 use crate::config::{IdFrom, LoadConfig};
 
-/// What a load is about.
+/// The identity of a load.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Job {
     /// Nodes of the cluster, sorted, without credentials.
     cluster: Vec<String>,
     index: String,
     action: Action,
-    /// Where ids come from.
+    /// Origin of the ids.
     id: String,
     pub(crate) sources: Vec<Fingerprint>,
-    /// What must not change besides, by the name of its option.
+    /// Further options that must not change, by name.
     options: BTreeMap<String, String>,
 }
 
 impl Job {
-    /// The load that `config` describes. Reads the beginnings of the sources.
+    /// The load that `config` describes. It reads the beginnings of the sources.
     pub fn new(config: &LoadConfig, source: &dyn Source) -> Result<Self, SourceError> {
         let info = source.describe();
-        // The address was checked when the transport was made; one that cannot be read stands for itself.
+        // The transport has checked the addresses. An address that cannot be parsed is kept as
+        // text.
         let mut cluster: Vec<String> = config
             .to
             .iter()
@@ -49,13 +50,13 @@ impl Job {
             ("format and its options".to_owned(), info.reading),
         ]);
         if config.id_from == Some(IdFrom::Position) {
-            // The ids hold the names as they were given.
-            options.insert("sources, as they are written".to_owned(), info.names.join("\n"));
+            // The ids contain the names as they were given.
+            options.insert("sources, as they are given".to_owned(), info.names.join("\n"));
         }
         Ok(Job {
             cluster,
             index: match &config.finish.swap {
-                // Not the name of the new index where that is made of the time.
+                // The index option, and not the name of the new index, which contains the time.
                 Some(swap) => format!("{} for the alias {}", config.index.as_str(), swap.alias),
                 None => config.index.as_str().to_owned(),
             },
@@ -66,27 +67,28 @@ impl Job {
         })
     }
 
-    /// The same with one option more: nothing that lacks it goes on with what this one leaves.
+    /// Adds an option. A job without it cannot resume this one.
     pub fn with(mut self, option: &str) -> Self {
         self.options.insert(option.to_owned(), String::new());
         self
     }
 
-    /// Whether it has an option that was given by [`Job::with`].
+    /// Whether the job has an option that was added by [`Job::with`].
     pub fn has(&self, option: &str) -> bool {
         self.options.contains_key(option)
     }
 
-    /// Names the checkpoint: the same for every start of the same load.
+    /// Name of the checkpoint. It is the same for every start of the same load.
     pub fn key(&self) -> String {
         let paths: Vec<_> = self.sources.iter().map(|source| &source.path).collect();
         let identity = (&self.cluster, &self.index, self.action, &self.id, paths);
-        // A path that is no UTF-8 has no JSON; its debug form is as good, because nobody reads it back.
+        // A path that is not UTF-8 has no JSON form. Its debug form is enough, because no code
+        // parses it.
         let digest = Sha256::digest(format!("{identity:?}"));
         digest.iter().take(12).map(|byte| format!("{byte:02x}")).collect()
     }
 
-    /// What keeps a load from going on, in words.
+    /// Differences that prevent a resume, as text.
     pub fn differences(&self, now: &Job) -> Vec<String> {
         let mut differences: Vec<String> =
             self.sources.iter().zip(&now.sources).filter_map(|(before, now)| before.difference(now)).collect();
@@ -101,7 +103,7 @@ impl Job {
         differences
     }
 
-    /// For a list of what can be resumed.
+    /// A short description for a list of resumable loads.
     pub fn title(&self) -> String {
         let first = self.sources.first().map(|source| source.path.display().to_string()).unwrap_or_default();
         let more = match self.sources.len() {

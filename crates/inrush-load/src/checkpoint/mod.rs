@@ -1,10 +1,13 @@
-//! Checkpoints: when they are written, and what is checked before a load goes on from one. What they hold is decided in
-//! `inrush-core` ([`inrush_core::Checkpoint`]).
+//! Checkpoints: when they are written, and the checks before a load resumes from one. `inrush-core`
+//! decides their content ([`inrush_core::Checkpoint`]).
 //!
-//! A block of documents may be sent only when a checkpoint on disk says so (its horizon), so the horizon is moved ahead early, by about
-//! what is sent between two checkpoints, in a task of its own. A write that fails ends the run: nothing beyond the last horizon was sent, so the
-//! checkpoint on disk stays true.
+//! A block of documents may be sent only when a checkpoint on disk allows it (the horizon). So the
+//! horizon is moved ahead early, by about the documents that are sent between two checkpoints, in a
+//! task of its own. A failed write ends the run. Nothing beyond the last horizon was sent, so the
+//! checkpoint on disk stays correct.
 
+mod claim;
+mod index_change;
 mod job;
 mod open;
 mod record;
@@ -16,14 +19,15 @@ use std::sync::Arc;
 use inrush_cluster::api::{ClusterError, index};
 use inrush_cluster::transport::Transport;
 pub use job::Job;
-pub(crate) use open::{Beginning, Opened, open};
+pub(crate) use open::{FirstCheckpoint, Opened, open};
 pub use record::LOADS_INDEX;
 pub(crate) use record::OVERTAKEN;
-use state::Saved;
+pub(crate) use state::Saved;
 pub use state::{State, StateError};
 pub(crate) use writer::Checkpointer;
 
-/// What tells the index from a later one of the same name; `None` where it does not exist or may not be looked at.
+/// UUID of the index, which tells it from a later one of the same name. `None` where the index does
+/// not exist or the user may not read its metadata.
 async fn uuid(transport: &Transport, name: &str) -> Result<Option<String>, ClusterError> {
     match index::uuids(transport, name).await {
         Ok(mut uuids) => Ok(uuids.remove(name)),
@@ -32,7 +36,7 @@ async fn uuid(transport: &Transport, name: &str) -> Result<Option<String>, Clust
     }
 }
 
-/// Writes a checkpoint, dead letters first.
+/// Writes a checkpoint, after a sync of the dead letters.
 async fn write(state: Arc<State>, saved: Saved, letters: Option<std::fs::File>) -> std::io::Result<()> {
     let written = tokio::task::spawn_blocking(move || {
         if let Some(letters) = letters {
@@ -40,6 +44,6 @@ async fn write(state: Arc<State>, saved: Saved, letters: Option<std::fs::File>) 
         }
         state.write(&saved)
     });
-    // Cancelled only with the whole runtime.
+    // Only a shutdown of the whole runtime cancels the task.
     written.await.unwrap_or_else(|e| Err(std::io::Error::other(e)))
 }

@@ -1,6 +1,6 @@
-//! What is known of a load that is to be made once (`--once`): that it began, and how it ended. The
-//! record lies in the cluster, where every machine finds it. How it ended lies beside the
-//! checkpoints, too, for users who may not write such an index.
+//! The record of a load with option `once`: that it began, and its report. It is a document in the
+//! cluster, where every machine finds it. The report is also beside the checkpoints, for users who
+//! may not write to such an index.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -21,47 +21,48 @@ use super::job::Job;
 use super::state::Saved;
 use crate::report::Report;
 
-/// The index with one document for each load of `--once`, and one for each index that is written to
-/// now.
+/// The index with one document for each load with option `once`, and one for each index that loads
+/// write to now.
 pub const LOADS_INDEX: &str = "inrush-loads";
 
-/// Records of loads that ended longer ago are removed.
+/// Age after which the record of a finished load is removed.
 const KEPT_FOR: Duration = Duration::from_secs(90 * 24 * 3600);
 
-/// Records that are looked through for old ones each time: as many as a search returns.
+/// Largest number of records that are searched for old ones, as many as one search returns.
 const LOOKED_THROUGH: u64 = 10_000;
 
-/// So many signs of life are waited for before a run counts as dead.
-const SIGNS_MISSED: u32 = 3;
+/// Missed heartbeats after which a run counts as dead.
+const HEARTBEATS_MISSED: u32 = 3;
 
-/// So often the record is written where it is not what it was when it was read.
+/// Largest number of tries to write the record where another version is found.
 const TRIES: u32 = 5;
 
-/// Why a load ends that was made once, and is being made elsewhere.
-pub(crate) const OVERTAKEN: &str = "another run of this load has begun elsewhere, because this one showed no sign of life for too long; the other one goes on alone";
+/// Message of a load with option `once` that another run has replaced.
+pub(crate) const OVERTAKEN: &str =
+    "another run of this load has replaced this one, because this one missed its heartbeats; the other run continues";
 
-/// What is written down about a load.
+/// The record of a load.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Record {
     pub(super) job: Job,
     pub(super) run: String,
-    /// The runs before it, where it goes on from a checkpoint of theirs.
+    /// The earlier runs that it resumes.
     #[serde(default)]
     pub(super) after: Vec<String>,
-    /// When it was written, in UTC.
+    /// Time of writing, UTC.
     pub(super) at: String,
     /// The checkpoint of the run.
     pub(super) checkpoint: PathBuf,
-    /// Documents may have been sent.
+    /// Whether documents may have been sent.
     pub(super) sent: bool,
-    /// The indices that took documents, as a checkpoint has them.
+    /// The indices that got documents, as in a checkpoint.
     pub(super) indices: BTreeMap<String, Option<String>>,
-    /// How it ended, a [`Report`] of the version of inrush that wrote it; none: it has not.
+    /// The [`Report`], in the form of the version of inrush that wrote it. `None` before the end.
     pub(super) report: Option<Value>,
 }
 
 impl Record {
-    /// `after`: the checkpoint that the run goes on from.
+    /// A record before the end. `after` is the checkpoint that the run resumes.
     pub(super) fn new(job: Job, run: &str, checkpoint: PathBuf, after: Option<&Saved>) -> Self {
         Record {
             job,
@@ -75,36 +76,36 @@ impl Record {
         }
     }
 
-    /// Whether the checkpoint is of this run, or of one that it goes on with or that has gone on
-    /// with it.
+    /// Whether the checkpoint belongs to this run, to one that it resumed, or to one that resumed
+    /// it.
     pub(super) fn is_of(&self, saved: &Saved) -> bool {
         saved.runs.iter().any(|run| *run == self.run || self.after.contains(run))
     }
 }
 
-/// A record that was found, and its version in the cluster.
+/// A record with its version in the cluster.
 pub(super) struct Found {
     pub(super) record: Record,
     version: Option<Version>,
 }
 
-/// The record of one load.
+/// Access to the record of one load.
 pub(super) struct Records {
     document: OwnDocument,
-    /// Where the end is written down as well.
+    /// File of the report on this machine.
     ended: PathBuf,
-    sign_of_life: Duration,
-    /// The cluster does not let this user keep records.
+    heartbeat_every: Duration,
+    /// The user may not keep records in the cluster.
     forbidden: bool,
 }
 
 impl Records {
-    pub(super) fn new(transport: Arc<Transport>, key: String, ended: PathBuf, sign_of_life: Duration) -> Self {
+    pub(super) fn new(transport: Arc<Transport>, key: String, ended: PathBuf, heartbeat_every: Duration) -> Self {
         let document = OwnDocument { transport, index: LOADS_INDEX, id: key };
-        Records { document, ended, sign_of_life, forbidden: false }
+        Records { document, ended, heartbeat_every, forbidden: false }
     }
 
-    /// What an earlier run has written down.
+    /// The record of an earlier run.
     pub(super) async fn find(&mut self) -> Result<Option<Found>, ClusterError> {
         match self.read().await {
             Err(error) if error.status() == Some(403) => self.forbid(&error),
@@ -114,21 +115,21 @@ impl Records {
                 }
             }
         }
-        self.find_here()
+        self.find_local()
     }
 
     fn forbid(&mut self, error: &ClusterError) {
         tracing::warn!(
-            "{error}; the state folder alone knows now what this load has done: keep it, or let this user read and write {LOADS_INDEX}"
+            "{error}; the record of this load is in the state folder only: keep that folder, or let this user read and write {LOADS_INDEX}"
         );
         self.forbidden = true;
     }
 
-    /// What is written down in the state folder.
-    fn find_here(&self) -> Result<Option<Found>, ClusterError> {
+    /// The record in the state folder.
+    fn find_local(&self) -> Result<Option<Found>, ClusterError> {
         let text = match std::fs::read(&self.ended) {
             Ok(text) => text,
-            // Nothing has ended here.
+            // No load has ended with this folder.
             Err(_) => return Ok(None),
         };
         let record = serde_json::from_slice(&text).map_err(|error| self.damaged(&error))?;
@@ -145,21 +146,21 @@ impl Records {
     fn damaged(&self, error: &serde_json::Error) -> ClusterError {
         ClusterError::Reply {
             what: format!("the record {LOADS_INDEX}/{}, or {}", self.document.id, self.ended.display()),
-            problem: format!("no record of this version of inrush, delete it to load again: {error}"),
+            problem: format!("it was written by another version of inrush; delete it to load again: {error}"),
         }
     }
 
-    /// Whether the run of this record, which has not ended, still lives: whether it writes the
-    /// record anew. Takes as long as some signs of life.
-    pub(super) async fn lives(&mut self, found: &Found) -> Result<bool, ClusterError> {
-        let wait = self.sign_of_life * SIGNS_MISSED;
+    /// Whether the run of this record, which has no report, is alive: it then writes its heartbeat.
+    /// The check takes [`HEARTBEATS_MISSED`] intervals.
+    pub(super) async fn is_alive(&mut self, found: &Found) -> Result<bool, ClusterError> {
+        let wait = self.heartbeat_every * HEARTBEATS_MISSED;
         tracing::warn!(
-            "a run of this load began at {} and has not told its end; waiting up to {} s for a sign of life",
+            "a run of this load began at {}, and its end is not recorded; waiting up to {} s for its heartbeat",
             found.record.at,
             wait.as_secs_f64().ceil()
         );
-        for _ in 0..SIGNS_MISSED {
-            tokio::time::sleep(self.sign_of_life).await;
+        for _ in 0..HEARTBEATS_MISSED {
+            tokio::time::sleep(self.heartbeat_every).await;
             if self.read().await?.is_some_and(|now| now.version != found.version) {
                 return Ok(true);
             }
@@ -167,29 +168,29 @@ impl Records {
         Ok(false)
     }
 
-    /// Writes the record of a run that begins over the one that was found, and shows signs of life
-    /// from now on.
+    /// Replaces the record that was found by the record of this run, and begins its heartbeat.
     pub(super) async fn claim(self, record: Record, found: Option<Found>) -> Result<Claim, ClusterError> {
         let (before, version) = found.map_or((None, None), |found| (Some(found.record), found.version));
-        let mut place = Place { before: before.filter(|_| version.is_some()), records: self, record, version };
-        match place.write().await {
+        let mut owned = OwnedRecord { before: before.filter(|_| version.is_some()), records: self, record, version };
+        match owned.write().await {
             Err(error) if error.status() == Some(403) => {
-                place.records.forbid(&error);
-                Ok(Claim::Forbidden(place.records.find_here()?.map(Box::new), place.keep(|| {})))
+                owned.records.forbid(&error);
+                Ok(Claim::Forbidden(owned.records.find_local()?.map(Box::new), owned.keep(|| {})))
             }
             Ok(false) => Ok(Claim::Taken),
             written => {
                 written?;
-                if let Err(error) = place.records.remove_old().await {
-                    tracing::debug!("old records stay: {error}");
+                if let Err(error) = owned.records.remove_old().await {
+                    tracing::debug!("cannot remove old records: {error}");
                 }
-                Ok(Claim::Ours(place.keep(|| {})))
+                Ok(Claim::Ours(owned.keep(|| {})))
             }
         }
     }
 
-    /// Removes records of loads that ended, or were last heard of, long ago; each only as it was
-    /// found, so that one that begins anew meanwhile keeps its record.
+    /// Removes records of loads that ended, or had their last heartbeat, before [`KEPT_FOR`]. Each
+    /// is deleted only in the version that was found, so a load that begins meanwhile keeps its
+    /// record.
     async fn remove_old(&self) -> Result<(), ClusterError> {
         let what = format!("removing old records from {LOADS_INDEX}");
         let fields = ["at", "report.status", "running"];
@@ -200,7 +201,7 @@ impl Records {
         let oldest_s = oldest.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
         let oldest = utc(oldest);
         for hit in found.pointer("/hits/hits").and_then(Value::as_array).into_iter().flatten() {
-            // Such times are in the order of their text.
+            // Times in this form sort as text.
             let at = hit.pointer("/_source/at").and_then(Value::as_str);
             let has_ended = hit.pointer("/_source/report/status").is_some_and(Value::is_string)
                 && at.is_some_and(|at| at < oldest.as_str());
@@ -220,51 +221,55 @@ impl Records {
         Ok(())
     }
 
-    /// What ended before is not the end of the load that begins.
+    /// Deletes the report of an earlier load.
     fn forget(&self) -> Result<(), ClusterError> {
         match std::fs::remove_file(&self.ended) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(ClusterError::Reply {
-                what: format!("deleting {}, the end of an earlier load", self.ended.display()),
+                what: format!("deleting {}, the report of an earlier load", self.ended.display()),
                 problem: error.to_string(),
             }),
             _ => Ok(()),
         }
     }
 
-    /// Writes the record over this version, or where there is none. None: another one is there.
-    async fn put(&self, record: &Record, over: Option<Version>) -> Result<Option<Version>, ClusterError> {
+    /// Writes the record over this version, or a new one. `None` where another version exists.
+    async fn put(&self, record: &Record, replaced_version: Option<Version>) -> Result<Option<Version>, ClusterError> {
         let what = format!("writing the record of this load to {LOADS_INDEX}");
         let record = serde_json::to_value(record)
             .map_err(|error| ClusterError::Reply { what: what.clone(), problem: error.to_string() })?;
-        self.document.write(&what, &record, over.map_or(Precondition::Absent, Precondition::Version)).await
+        self.document.write(&what, &record, replaced_version.map_or(Precondition::Absent, Precondition::Version)).await
     }
 
-    /// Deletes the record, if it has this version.
-    async fn delete(&self, over: Version) -> Result<(), ClusterError> {
-        self.document.delete(&format!("deleting the record of this load from {LOADS_INDEX}"), over).await.map(|_| ())
+    /// Deletes the record in this version.
+    async fn delete(&self, replaced_version: Version) -> Result<(), ClusterError> {
+        self.document
+            .delete(&format!("deleting the record of this load from {LOADS_INDEX}"), replaced_version)
+            .await
+            .map(|_| ())
     }
 }
 
-/// What became of a claim.
+/// The result of a claim.
 pub(super) enum Claim {
     Ours(Kept),
     /// Another run was faster.
     Taken,
-    /// The cluster keeps no records of this user; what is written down in the state folder.
+    /// The user may not keep records in the cluster. The first value is the record in the state
+    /// folder.
     Forbidden(Option<Box<Found>>, Kept),
 }
 
-/// The record of a run that goes on. No other run has changed it.
-struct Place {
+/// The record of a running load. No other run has changed it.
+struct OwnedRecord {
     records: Records,
     record: Record,
     version: Option<Version>,
-    /// What it was written over.
+    /// The record that it replaced.
     before: Option<Record>,
 }
 
-impl Place {
-    /// Writes the record. False: another run has taken its place.
+impl OwnedRecord {
+    /// Writes the record. Returns false where another run has replaced it.
     async fn write(&mut self) -> Result<bool, ClusterError> {
         if self.records.forbidden {
             return Ok(true);
@@ -275,27 +280,28 @@ impl Place {
                 return Ok(true);
             }
             self.version = match self.records.read().await? {
-                // Somebody has deleted it.
+                // Another client has deleted it.
                 None => None,
-                // It was carried out, and the answer was lost.
+                // The write was executed, and its answer was lost.
                 Some(found) if found.record.run == self.record.run => found.version,
                 Some(_) => return Ok(false),
             };
         }
         Err(ClusterError::Reply {
             what: format!("writing the record of this load to {LOADS_INDEX}"),
-            problem: format!("it is another one after each of {TRIES} tries"),
+            problem: format!("another process changed it before each of {TRIES} tries"),
         })
     }
 
-    /// Shows signs of life until that is ended; where another run takes its place, tells it.
+    /// Writes heartbeats until [`Kept::stop`]. Calls `overtaken` where another run replaces this
+    /// one.
     fn keep(mut self, overtaken: impl FnOnce() + Send + 'static) -> Kept {
         let (end, mut ended) = oneshot::channel();
         let task = tokio::spawn(async move {
             loop {
                 tokio::select! {
                     _ = &mut ended => return self,
-                    () = tokio::time::sleep(self.records.sign_of_life) => {}
+                    () = tokio::time::sleep(self.records.heartbeat_every) => {}
                 }
                 match self.write().await {
                     Ok(true) => {}
@@ -303,14 +309,14 @@ impl Place {
                         overtaken();
                         return self;
                     }
-                    Err(error) => tracing::debug!("no sign of life: {error}"),
+                    Err(error) => tracing::debug!("the heartbeat of this load was not written: {error}"),
                 }
             }
         });
         Kept { end, task }
     }
 
-    /// Puts back what was there before.
+    /// Restores the earlier record.
     async fn withdraw(mut self) -> Result<(), ClusterError> {
         match (self.before.take(), self.version.filter(|_| !self.records.forbidden)) {
             (_, None) => Ok(()),
@@ -320,72 +326,72 @@ impl Place {
     }
 }
 
-/// The record of a run that goes on, and its signs of life.
+/// The record of a running load, and its heartbeat.
 pub(crate) struct Kept {
     end: oneshot::Sender<()>,
-    task: tokio::task::JoinHandle<Place>,
+    task: tokio::task::JoinHandle<OwnedRecord>,
 }
 
 impl Kept {
-    /// Ends the signs of life. None: the whole runtime ends.
-    async fn stop(self) -> Option<Place> {
-        // One that was overtaken does not listen.
+    /// Ends the heartbeat. `None` where the whole runtime ends.
+    async fn stop(self) -> Option<OwnedRecord> {
+        // A task that was overtaken receives nothing.
         let _ = self.end.send(());
         self.task.await.ok()
     }
 
-    /// Writes down that documents are sent from now on. None: another run has taken its place.
-    /// `overtaken` is told when that happens later.
+    /// Records that the load sends documents from now on. `None` where another run has replaced
+    /// this one. `overtaken` is called when that happens later.
     pub(super) async fn sends(
         self,
         indices: BTreeMap<String, Option<String>>,
         overtaken: impl FnOnce() + Send + 'static,
     ) -> Result<Option<Kept>, ClusterError> {
-        let Some(mut place) = self.stop().await else { return Ok(None) };
-        (place.record.sent, place.record.indices) = (true, indices);
-        if !place.write().await? {
+        let Some(mut owned) = self.stop().await else { return Ok(None) };
+        (owned.record.sent, owned.record.indices) = (true, indices);
+        if !owned.write().await? {
             return Ok(None);
         }
-        place.records.forget()?;
-        Ok(Some(place.keep(overtaken)))
+        owned.records.forget()?;
+        Ok(Some(owned.keep(overtaken)))
     }
 
-    /// The load does not begin: the record is what it was before.
+    /// Restores the earlier record where the load does not begin.
     pub(super) async fn withdraw(self) {
-        let Some(place) = self.stop().await else { return };
-        if let Err(error) = place.withdraw().await {
-            tracing::warn!("{error}; the next start waits for a sign of life of this one");
+        let Some(owned) = self.stop().await else { return };
+        if let Err(error) = owned.withdraw().await {
+            tracing::warn!("{error}; the next start of this load waits for a heartbeat of this run");
         }
     }
 
-    /// Writes down how the load ended, in the cluster and beside the checkpoints.
+    /// Records the report in the cluster and beside the checkpoints.
     pub(super) async fn end(
         self,
         indices: BTreeMap<String, Option<String>>,
         report: &Report,
         write: impl FnOnce(&std::path::Path, &[u8]) -> io::Result<()>,
     ) {
-        let Some(mut place) = self.stop().await else { return };
-        let record = &mut place.record;
+        let Some(mut owned) = self.stop().await else { return };
+        let record = &mut owned.record;
         (record.indices, record.at) = (indices, utc(SystemTime::now()));
-        // One that cannot be written cannot be read either, and is told then.
+        // A report that cannot be written cannot be read either, and the next run reports that.
         record.report = Some(serde_json::to_value(report).unwrap_or_else(|_| json!({})));
         let written = match serde_json::to_vec(record) {
-            Ok(text) => write(&place.records.ended, &text),
+            Ok(text) => write(&owned.records.ended, &text),
             Err(error) => Err(error.into()),
         };
         if let Err(error) = written {
-            tracing::warn!("cannot write down the end of this load in {}: {error}", place.records.ended.display());
+            tracing::warn!("cannot write the report of this load to {}: {error}", owned.records.ended.display());
         }
-        match place.write().await {
+        match owned.write().await {
             Ok(true) => {}
-            Ok(false) => tracing::warn!("another run of this load has begun before this one came to its end"),
-            Err(error) => tracing::warn!("{error}; the end of this load is known in the state folder only"),
+            Ok(false) => tracing::warn!("another run of this load began before this one ended"),
+            Err(error) => tracing::warn!("{error}; the report of this load is in the state folder only"),
         }
     }
 }
 
-/// A time of the calendar, in UTC, to the second.
+/// A time in UTC, to the second.
 fn utc(time: SystemTime) -> String {
     let t = time::OffsetDateTime::from(time);
     let (date, h, m, s) = (t.date(), t.hour(), t.minute(), t.second());

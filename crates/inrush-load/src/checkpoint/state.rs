@@ -1,4 +1,5 @@
-//! Checkpoints on disk: one file a job, replaced as a whole, and a lock that keeps a second loader of the job out.
+//! Checkpoints on disk: one file for each job, which is replaced as a whole, and a lock that keeps
+//! a second load of the job out.
 
 use std::collections::BTreeMap;
 use std::fs::{File, TryLockError};
@@ -15,28 +16,29 @@ use super::job::Job;
 use crate::cutover::Noted;
 use crate::dead_letter::SavedLetters;
 
-/// The form of the file. Another number: another version of this program, which may count documents otherwise.
+/// Format of the file. Another number means another version of inrush, which may count documents in
+/// another way.
 const FORMAT: u32 = 1;
 
-/// All that is known about a load that was cut off.
+/// State of an interrupted load.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Saved {
     pub(crate) job: Job,
-    /// The runs so far, the first one first.
+    /// Ids of the runs, in their order.
     pub(crate) runs: Vec<String>,
-    /// How long they took until the checkpoint, s.
+    /// Duration of the runs up to the checkpoint, seconds.
     pub(crate) seconds: f64,
-    /// Documents that a fixed index held before the first run, where that could be counted.
+    /// Documents of a fixed index before the first run, where they could be counted.
     pub(crate) before: Option<u64>,
-    /// The same for each index that a placeholder named.
+    /// The same count for each index that a placeholder named.
     pub(crate) before_each: BTreeMap<String, Option<u64>>,
-    /// What indices were like before the first run, where that could be seen.
+    /// Sizes of the indices before the first run, where the user may read them.
     #[serde(default)]
     pub(crate) sizes_before: BTreeMap<String, IndexStats>,
-    /// The indices that took documents, with what tells them from later ones of the same name, where that may be seen.
+    /// The indices that got documents, with their UUIDs where the user may read them.
     pub(crate) indices: BTreeMap<String, Option<String>>,
     pub(crate) dead_letters: SavedLetters,
-    /// Of a load that swaps an alias.
+    /// State of the swap, for a load that swaps an alias.
     #[serde(default)]
     pub(crate) swap: Option<Noted>,
     pub(crate) progress: Checkpoint,
@@ -54,7 +56,7 @@ struct Form {
     format: u32,
 }
 
-/// Why a state folder cannot be used.
+/// An error of the state folder.
 #[derive(Debug, thiserror::Error)]
 pub enum StateError {
     /// The folder cannot be read or written.
@@ -62,17 +64,17 @@ pub enum StateError {
     Io {
         /// The folder.
         folder: PathBuf,
-        /// What was tried.
+        /// The action that failed.
         what: &'static str,
-        /// What the system says.
+        /// The system's error.
         cause: io::Error,
     },
-    /// Another process works with it.
+    /// Another process runs the same load.
     #[error(
         "another load of the same sources into the same index is running{process}; start this one again after its end"
     )]
     Locked {
-        /// Which process holds it, as the end of a sentence.
+        /// The process that holds the lock, as the end of a sentence.
         process: String,
     },
 }
@@ -87,10 +89,10 @@ pub struct State {
 }
 
 impl State {
-    /// Makes the folder if it has to, and takes the job's lock.
+    /// Creates the folder if it does not exist, and takes the job's lock.
     pub fn open(folder: &Path, key: &str) -> Result<Self, StateError> {
         let io = |what| move |cause| StateError::Io { folder: folder.to_owned(), what, cause };
-        std::fs::create_dir_all(folder).map_err(io("cannot be made"))?;
+        std::fs::create_dir_all(folder).map_err(io("cannot be created"))?;
         let lock_path = folder.join(format!("{key}.lock"));
         loop {
             let mut lock = lock_file::open(&lock_path).map_err(io("cannot be written to"))?;
@@ -98,7 +100,7 @@ impl State {
                 Ok(()) => {}
                 Err(TryLockError::WouldBlock) => {
                     let mut process = String::new();
-                    // Only for the message.
+                    // The process id is only for the message.
                     let _ = lock.read_to_string(&mut process);
                     let process = process.trim();
                     let process = if process.is_empty() { String::new() } else { format!(" (process {process})") };
@@ -106,9 +108,10 @@ impl State {
                 }
                 Err(TryLockError::Error(cause)) => return Err(io("cannot be locked")(cause)),
             }
-            // Whoever had it before may have removed the file between our opening and our locking.
+            // The last holder may have removed the file after this process opened it and before it
+            // got the lock.
             let ours = lock.metadata().map_err(io("cannot be read"))?.ino();
-            if std::fs::metadata(&lock_path).is_ok_and(|there| there.ino() == ours) {
+            if std::fs::metadata(&lock_path).is_ok_and(|now| now.ino() == ours) {
                 let _ = lock.set_len(0).and_then(|()| writeln!(lock, "{}", std::process::id()));
                 let path = folder.join(format!("{key}.json"));
                 return Ok(State { folder: folder.to_owned(), path, lock_path, _lock: lock });
@@ -116,20 +119,20 @@ impl State {
         }
     }
 
-    /// The checkpoint's file.
+    /// Path of the checkpoint's file.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The checkpoint that an earlier run left, if there is one.
+    /// The checkpoint of an earlier run, where one exists.
     ///
     /// # Errors
-    /// It is there and cannot be used, and why.
+    /// The checkpoint exists and cannot be used, and why.
     pub(crate) fn read(&self) -> Result<Option<Saved>, String> {
         read(&self.path)
     }
 
-    /// What else could be resumed from this folder.
+    /// Other loads of this folder that can be resumed.
     pub fn others(&self) -> Vec<String> {
         let Ok(entries) = std::fs::read_dir(&self.folder) else { return Vec::new() };
         let paths = entries.filter_map(Result::ok).map(|entry| entry.path());
@@ -141,45 +144,45 @@ impl State {
         titles
     }
 
-    /// Puts a new checkpoint in the place of the last one. After this it survives whatever happens.
+    /// Replaces the last checkpoint. The new one is durable when this returns.
     pub(crate) fn write(&self, saved: &Saved) -> io::Result<()> {
         self.replace(&serde_json::to_vec(&FileOut { format: FORMAT, saved })?)
     }
 
-    /// Puts this text in the place of what the file held. After this it survives whatever happens.
+    /// Replaces the content of the file. The new content is durable when this returns.
     pub fn replace(&self, text: &[u8]) -> io::Result<()> {
         self.replace_file(&self.path, text)
     }
 
-    /// The same for another file of this job.
+    /// Replaces another file of this job in the same way.
     pub fn replace_file(&self, path: &Path, text: &[u8]) -> io::Result<()> {
         let tmp = self.path.with_extension("tmp");
-        // What a run that was killed has left. Nothing that stands there is written to: it may be a
-        // link to another file.
+        // A killed run may have left the file. It is deleted and not written to, because it may be
+        // a link to another file.
         match std::fs::remove_file(&tmp) {
             Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
             _ => {}
         }
-        // Reasons of errors quote documents, so it is nobody else's.
+        // Error reasons quote documents, so only the owner may read the file.
         let file = File::options().write(true).create_new(true).mode(0o600).open(&tmp);
         let written = file.and_then(|mut file| {
             file.write_all(text)?;
             file.sync_all()
         });
         if let Err(e) = written.and_then(|()| std::fs::rename(&tmp, path)) {
-            // Half a file is of no use, and its room may be what is missing.
+            // A partial file is useless, and takes disk space that may be missing.
             let _ = std::fs::remove_file(&tmp);
             return Err(e);
         }
         File::open(&self.folder)?.sync_all()
     }
 
-    /// Where it is written down that the load ended.
+    /// Path of the file that records the end of the load.
     pub fn ended_path(&self) -> PathBuf {
         self.path.with_extension("ended")
     }
 
-    /// There is nothing to resume any more.
+    /// Deletes the checkpoint, because nothing is left to resume.
     pub fn remove(&self) -> io::Result<()> {
         match std::fs::remove_file(&self.path) {
             Err(e) if e.kind() != io::ErrorKind::NotFound => Err(e),
@@ -189,7 +192,8 @@ impl State {
 }
 
 impl Drop for State {
-    /// Only tidies up: a lock file that is left behind keeps nobody out.
+    /// Removes the lock file of a job without a checkpoint. A lock file that is left behind blocks
+    /// no load.
     fn drop(&mut self) {
         if !self.path.exists() {
             let _ = std::fs::remove_file(&self.lock_path);
@@ -207,7 +211,7 @@ fn read(path: &Path) -> Result<Option<Saved>, String> {
     let form: Form = serde_json::from_slice(&text).map_err(|e| damaged(e.to_string()))?;
     if form.format != FORMAT {
         return Err(damaged(format!(
-            "another version of inrush wrote it (format {}, this one knows {FORMAT})",
+            "another version of inrush wrote it (format {}, expected format {FORMAT})",
             form.format
         )));
     }

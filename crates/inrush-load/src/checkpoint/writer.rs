@@ -1,4 +1,4 @@
-//! While a load goes on: when a checkpoint is due, how far ahead it allows to send, and writing it beside the load.
+//! The checkpoints of a running load: when one is due, its horizons, and its write beside the load.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::path::PathBuf;
@@ -15,23 +15,25 @@ use super::record::Kept;
 use super::state::{Saved, State};
 use super::{uuid, write};
 use crate::config::LoadConfig;
-use crate::cutover::GoOn;
+use crate::cutover::ResumeCommand;
 use crate::dead_letter::SyncPoint;
 use crate::event::{Event, Written};
 use crate::report::Report;
 
-/// The horizon is so far ahead at least, bytes of documents.
+/// Smallest distance of the horizon, bytes of documents.
 const STEP_BYTES_MIN: u64 = 256 << 10;
-/// The horizon is no further ahead, bytes of documents: after a crash all of it is sent again.
+/// Largest distance of the horizon, bytes of documents. After a crash all of them are sent again.
 const STEP_BYTES_MAX: u64 = 64 << 20;
 
-/// So many partitions are read side by side at most, as far as horizons are concerned; more of them cost checkpoints.
+/// Largest number of partitions with horizons. More partitions at the same time cost more
+/// checkpoints.
 const PARTITIONS_AT_ONCE: usize = 16;
 
-/// A rate is judged over so long a time at least: at the beginning blocks come as fast as they are read, not as they are sent.
+/// Shortest time that a rate is measured over. At the start, blocks come as fast as they are read,
+/// and not as they are sent.
 const RATE_WINDOW_MIN: Duration = Duration::from_millis(250);
 
-/// Writes checkpoints while a load goes on.
+/// Writes the checkpoints of a running load.
 pub(crate) struct Checkpointer {
     state: Arc<State>,
     transport: Arc<Transport>,
@@ -45,17 +47,16 @@ pub(crate) struct Checkpointer {
     settled: u64,
     /// Bytes that were admitted since the last write.
     admitted: u64,
-    /// Where the last blocks that were admitted end, of each partition that is being read, the last one last; and how far ahead the
-    /// horizon was set.
+    /// End of the last admitted block of each partition that is being read, the most recent last.
     at: Vec<(Partition, u64)>,
     step_docs: u64,
     every: Duration,
-    /// Of a load that is to be made once.
+    /// With option `once`: the record of the load.
     kept: Option<Kept>,
 }
 
 impl Checkpointer {
-    /// The first checkpoint, `saved`, is on disk.
+    /// A checkpointer whose first checkpoint, `saved`, is on disk.
     pub(super) fn new(
         state: Arc<State>,
         transport: Arc<Transport>,
@@ -84,24 +85,24 @@ impl Checkpointer {
         }
     }
 
-    /// A block was admitted.
+    /// Handles an admitted block.
     pub(crate) fn admitted(&mut self, block: &ItemBlock) {
         self.admitted += block.body.len() as u64;
         note(&mut self.at, block);
     }
 
-    /// An index that a placeholder named was counted.
+    /// Handles the count of an index that a placeholder named.
     pub(crate) fn counted(&mut self, index: &str, before: Option<u64>) {
         self.saved.before_each.insert(index.to_owned(), before);
     }
 
-    /// What an index of a placeholder was like before the load.
+    /// Handles the size of an index of a placeholder before the load.
     pub(crate) fn sized(&mut self, index: &str, size: IndexStats) {
         self.saved.sizes_before.entry(index.to_owned()).or_insert(size);
     }
 
-    /// Whether one is to be written now. `waiting`: blocks that are to be admitted next.
-    /// `read_all`: no others will come.
+    /// Whether a checkpoint is due. `waiting` has the blocks that are admitted next, and `read_all`
+    /// says that no others will come.
     pub(crate) fn is_due(&self, flow: &Flow, waiting: &VecDeque<ItemBlock>, read_all: bool) -> bool {
         if self.writing || flow.stopped().is_some() {
             return false;
@@ -113,21 +114,23 @@ impl Checkpointer {
         blocked || flow.has_waiting_repeats() || half_used || progress
     }
 
-    /// Begins to write one; [`Event::Checkpoint`] tells how it went. `letters`: the dead letters so far, none of which is only counted.
+    /// Begins to write a checkpoint. [`Event::Checkpoint`] reports the result. `letters` contains
+    /// all dead letters so far.
     pub(crate) fn start(&mut self, flow: &Flow, waiting: &VecDeque<ItemBlock>, read_all: bool, letters: SyncPoint) {
         let mut saved = self.snapshot(&letters);
         saved.progress = flow.checkpoint(&self.horizons(waiting, read_all));
         self.settled = saved.progress.counts.docs_read;
         self.last_write = Instant::now();
         self.writing = true;
-        let command = self.go_on();
+        let command = self.resume_command();
         let (state, transport, events) = (Arc::clone(&self.state), Arc::clone(&self.transport), self.events.clone());
         tokio::spawn(async move {
             let begun = Instant::now();
-            // What settles in an index is worth nothing if that is another one later, so its identity comes along.
+            // A checkpoint is valid for an index only as long as that index exists, so it contains
+            // its UUID.
             for name in saved.progress.indices.keys() {
                 if !saved.indices.contains_key(name) {
-                    // Whatever keeps us from looking it up keeps nobody from loading.
+                    // The load continues without the UUID where the user may not read it.
                     let uuid = uuid(&transport, name).await.unwrap_or_default();
                     saved.indices.insert(name.clone(), uuid);
                 }
@@ -138,7 +141,7 @@ impl Checkpointer {
             let result = match write(state, saved, letters.file).await {
                 Ok(()) => Ok(progress),
                 Err(e) => Err(format!(
-                    "cannot write the checkpoint {}: {e}; nothing was sent that the last one does not allow: make room, then give {command}",
+                    "cannot write the checkpoint {}: {e}; the last checkpoint is still valid: free disk space, then run {command}",
                     path.display()
                 )),
             };
@@ -146,7 +149,7 @@ impl Checkpointer {
         });
     }
 
-    /// A write has ended: the checkpoint, or why there is none.
+    /// Handles the end of a write. Returns the checkpoint, or the error.
     pub(crate) fn ended(&mut self, written: Written) -> Result<Checkpoint, String> {
         self.writing = false;
         self.saved.indices = written.indices;
@@ -154,51 +157,54 @@ impl Checkpointer {
         written.result
     }
 
-    /// Whether a write is under way.
+    /// Whether a write is running.
     pub(crate) fn is_writing(&self) -> bool {
         self.writing
     }
 
-    /// Writes the last one, when nothing is under way any more.
+    /// Writes the last checkpoint, when no request is in flight any more.
     pub(crate) async fn finish(&self, last: Checkpoint, letters: SyncPoint) -> Result<(), String> {
         let mut saved = self.snapshot(&letters);
         saved.progress = last;
         write(Arc::clone(&self.state), saved, letters.file).await.map_err(|e| {
             format!(
-                "the last checkpoint could not be written to {}: {e}; {} goes on from the one before",
+                "the last checkpoint could not be written to {}: {e}; {} resumes from the one before it",
                 self.state.path().display(),
-                self.go_on()
+                self.resume_command()
             )
         })
     }
 
-    /// There is nothing to resume any more. Of a load that is to be made once, how it ended is
-    /// written down before.
+    /// Deletes the checkpoint, because nothing is left to resume. With option `once` it records the
+    /// report before.
     pub(crate) async fn end(self, report: &Report) {
         if let Some(kept) = self.kept {
             kept.end(self.saved.indices.clone(), report, |path, text| self.state.replace_file(path, text)).await;
         }
         if let Err(e) = self.state.remove() {
-            tracing::warn!("cannot remove the checkpoint {}, which has had its day: {e}", self.state.path().display());
+            tracing::warn!(
+                "cannot remove the checkpoint {}, which is not needed any more: {e}",
+                self.state.path().display()
+            );
         }
     }
 
-    /// What goes on from a checkpoint.
-    fn go_on(&self) -> &'static str {
-        GoOn { once: self.kept.is_some() }.command()
+    /// The command that resumes the load.
+    fn resume_command(&self) -> &'static str {
+        ResumeCommand { once: self.kept.is_some() }.text()
     }
 
-    /// The checkpoint's file.
+    /// Path of the checkpoint's file.
     pub(crate) fn path(&self) -> PathBuf {
         self.state.path().to_owned()
     }
 
-    /// How long earlier runs took, s.
+    /// Duration of earlier runs, seconds.
     pub(crate) fn seconds_before(&self) -> f64 {
         self.seconds_before
     }
 
-    /// Whether this run goes on from an earlier one.
+    /// Whether this run resumes an earlier one.
     pub(crate) fn is_resumed(&self) -> bool {
         self.saved.runs.len() > 1
     }
@@ -211,8 +217,8 @@ impl Checkpointer {
         }
     }
 
-    /// How far documents may be sent after the next checkpoint: all that waits, and in the partition that is being read about as much as
-    /// is sent until the one after that.
+    /// Horizons of the next checkpoint: the end of all waiting blocks, and in the partitions that
+    /// are being read, about the documents that are sent until the checkpoint after it.
     fn horizons(&mut self, waiting: &VecDeque<ItemBlock>, read_all: bool) -> BTreeMap<Partition, u64> {
         let mut horizons: BTreeMap<Partition, u64> = BTreeMap::new();
         for block in waiting {
@@ -237,8 +243,8 @@ impl Checkpointer {
     }
 }
 
-/// Notes where the block ends. Files are read one after another, so that only the last one goes on; the shards of an index are read
-/// side by side.
+/// Records the end of the block. Files are read one after another, so only the last one continues.
+/// The shards of an index are read at the same time.
 fn note(at: &mut Vec<(Partition, u64)>, block: &ItemBlock) {
     if !block.origin.own_numbers {
         at.clear();

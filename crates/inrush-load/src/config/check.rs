@@ -1,4 +1,4 @@
-//! Checks of a configuration: what one value alone cannot tell.
+//! Checks of a configuration that concern several options, or an option and the source.
 
 use inrush_core::Action;
 use inrush_core::rate::Rate;
@@ -7,16 +7,16 @@ use super::{BulkRouting, Durability, IdFrom, LoadConfig, Replies};
 use crate::option_error::OptionError;
 use inrush_sources::{Repeats, SourceInfo};
 
-/// Options that do not fit together, the first of them with its name.
+/// An error for options that exclude each other, under the name of the first.
 fn refuse(option: &'static str, message: impl Into<String>) -> Result<(), OptionError> {
     Err(OptionError::conflict(message).of(option))
 }
 
 impl LoadConfig {
-    /// Checks what one value alone cannot tell.
+    /// Checks options against each other.
     ///
     /// # Errors
-    /// Options that do not fit together, and what to do.
+    /// Options that exclude each other, and the remedy.
     pub fn check(&self) -> Result<(), OptionError> {
         self.check_limits()?;
         self.check_ids()?;
@@ -35,13 +35,13 @@ impl LoadConfig {
             || matches!(limits.max_rate, Some(Rate::Bytes(0) | Rate::Docs(0)))
         {
             return Err(OptionError::conflict(
-                "batch bytes, batch documents, requests in flight, the rate and workers must be at least 1",
+                "batch bytes, batch documents, requests in flight, the rate and workers must each be at least 1",
             ));
         }
         if limits.gentle.is_some() && limits.in_flight.is_some() {
             return refuse(
                 "gentle",
-                "option `gentle` chooses how many requests are in flight, and option `in_flight` fixes it; leave one out",
+                "option `gentle` tunes the number of requests in flight, and option `in_flight` fixes it; leave one out",
             );
         }
         let (batch, in_flight) = (limits.batch_bytes.unwrap_or(1), limits.in_flight.unwrap_or(1));
@@ -49,18 +49,18 @@ impl LoadConfig {
         let memory = self.sending_limits().memory;
         if needed > memory as u64 {
             let half = match memory < limits.memory {
-                true => " (half of option `memory`, the other half is for documents that wait for a flush)",
+                true => " (half of option `memory`; documents that wait for a flush take the other half)",
                 false => "",
             };
             return refuse(
                 "memory",
                 format!(
-                    "{in_flight} requests of {batch} bytes in flight need {needed} bytes of memory, more than the {memory} allowed{half}; raise option `memory`, or lower option `batch_bytes` or option `in_flight`"
+                    "{in_flight} requests in flight of {batch} bytes each need {needed} bytes of memory, and {memory} bytes are allowed{half}; raise option `memory`, or lower option `batch_bytes` or option `in_flight`"
                 ),
             );
         }
         if limits.document_bytes_max > 1 << 30 {
-            return refuse("max_document_bytes", "the largest document may be 1 GiB at most");
+            return refuse("max_document_bytes", "option `max_document_bytes` is at most 1 GiB");
         }
         Ok(())
     }
@@ -70,7 +70,7 @@ impl LoadConfig {
         if self.action.needs_id() && self.id.is_none() {
             return refuse(
                 "id",
-                format!("action {action} needs the documents' ids; name their field with option `id`"),
+                format!("action {action} needs the ids of the documents; name their field with option `id`"),
             );
         }
         if let Some(from) = self.id_from {
@@ -78,14 +78,14 @@ impl LoadConfig {
             if self.id.is_some() {
                 return refuse(
                     "id_from",
-                    format!("option `id` and option `id_from={name}` are given; an id has one origin"),
+                    format!("option `id` and option `id_from={name}` each give the documents' ids; leave one out"),
                 );
             }
             if !matches!(self.action, Action::Index | Action::Create) {
                 return refuse(
                     "id_from",
                     format!(
-                        "option `id_from={name}` is for the actions index and create; {action} needs the ids that documents have, name their field with option `id`"
+                        "option `id_from={name}` works with the actions index and create only; action {action} needs ids that the documents hold, so name their field with option `id`"
                     ),
                 );
             }
@@ -94,7 +94,10 @@ impl LoadConfig {
             return refuse("version", "an external version needs an id; name its field with option `id`");
         }
         if self.version.is_some() && matches!(self.action, Action::Update | Action::Upsert | Action::Create) {
-            return refuse("version", "servers take an external version only with actions index and delete");
+            return refuse(
+                "version",
+                "servers accept an external version only with the actions index and delete; leave option `version` out or change option `action`",
+            );
         }
         Ok(())
     }
@@ -103,23 +106,20 @@ impl LoadConfig {
         if self.resume && self.create.recreate {
             return refuse(
                 "resume",
-                "option `resume` goes on with what the index holds, and option `recreate` deletes it; give one of them",
+                "option `resume` keeps the documents of the index, and option `recreate` deletes them; leave one out",
             );
         }
         if self.resume && self.state.is_none() {
-            return refuse(
-                "resume",
-                "option `resume` needs the folder that holds the checkpoint; name it with option `state`",
-            );
+            return refuse("resume", "option `resume` needs the folder of the checkpoint; name it with option `state`");
         }
         if self.once && self.resume {
             return refuse(
                 "once",
-                "option `once` goes on where that is possible, and option `resume` insists on it; give one of them",
+                "option `once` resumes a load where one was interrupted, and option `resume` always resumes one; leave one out",
             );
         }
         if self.once && self.state.is_none() {
-            return refuse("once", "option `once` needs a folder for what it has done; name it with option `state`");
+            return refuse("once", "option `once` needs a folder for its checkpoint; name it with option `state`");
         }
         Ok(())
     }
@@ -128,7 +128,7 @@ impl LoadConfig {
         if self.guard.leave_settings && self.guard.replicas_off {
             return refuse(
                 "replicas_off",
-                "option `replicas_off` changes a setting, and option `leave_settings` leaves them all; choose one",
+                "option `replicas_off` changes a setting, and option `leave_settings` forbids changes; leave one out",
             );
         }
         if self.guard.replicas_off && self.index.fixed().is_none() {
@@ -147,13 +147,13 @@ impl LoadConfig {
             if self.guard.leave_settings {
                 return refuse(
                     "durability",
-                    "option `durability=async` changes a setting, and option `leave_settings` leaves them all; choose one",
+                    "option `durability=async` changes a setting, and option `leave_settings` forbids changes; leave one out",
                 );
             }
             if self.replies == Replies::Summary {
                 return refuse(
                     "durability",
-                    "option `durability=async` has to see in which index each document is; leave option `replies=summary` out",
+                    "option `durability=async` needs the index of each document, which option `replies=summary` omits; leave option `replies=summary` out",
                 );
             }
         }
@@ -170,12 +170,12 @@ impl LoadConfig {
         if let Some(swap) = &self.finish.swap {
             swap.check()?;
             if self.index.fixed().is_none() {
-                return refuse("alias", "option `alias` stands for one index, and option `index` has placeholders");
+                return refuse("alias", "option `alias` needs one index, and option `index` has placeholders");
             }
             if self.create.recreate {
                 return refuse(
                     "alias",
-                    "option `alias` loads into a new index, so option `recreate` has nothing to delete",
+                    "option `alias` loads into a new index, so option `recreate` has nothing to delete; leave option `recreate` out",
                 );
             }
         }
@@ -195,19 +195,19 @@ impl LoadConfig {
         {
             return refuse(
                 "replies",
-                "option `replies=summary` is possible only for index and create, one index, and no pipeline",
+                "option `replies=summary` needs action index or create, one index, and no pipeline",
             );
         }
         if self.action == Action::Index && self.id.is_some() {
             return refuse(
                 "replies",
-                "with option `id` a document can replace another one, which option `replies=summary` does not tell; use action create, or replies items",
+                "with option `id` a document can replace another one, which option `replies=summary` does not report; use action create, or replies items",
             );
         }
         Ok(())
     }
 
-    /// Checks what depends on where the documents come from.
+    /// Checks options against the source.
     ///
     /// # Errors
     /// As [`LoadConfig::check`].
@@ -215,19 +215,19 @@ impl LoadConfig {
         if self.id_from == Some(IdFrom::Position) && source.repeats == Repeats::Unordered {
             return refuse(
                 "id_from",
-                "option `id_from=position` needs documents that come in the same order each time, which these do not; give option `id_from=content`",
+                "option `id_from=position` needs a source with a fixed order, and this source has none; give option `id_from=content`",
             );
         }
         if self.id_from == Some(IdFrom::Position) && source.names.iter().any(|name| is_stream(name)) {
             tracing::warn!(
-                "option `id_from=position` makes ids of the source's name, and every stream has the same one: another stream replaces the documents of this one; give option `id_from=content`, or load files"
+                "option `id_from=position` derives ids from the name of the source, and all streams have the same name, so another stream would replace the documents of this one; give option `id_from=content`, or load files"
             );
         }
         if let (Some(from), true) = (self.id_from, source.own_numbers) {
             return refuse(
                 "id_from",
                 format!(
-                    "option `id_from={}` needs a source that is read from its beginning each time; the documents of an index have ids, or name a field with option `id`",
+                    "option `id_from={}` needs a source that is read from its beginning each time; leave it out to keep the ids of the index, or name a field with option `id`",
                     from.name()
                 ),
             );
@@ -235,21 +235,21 @@ impl LoadConfig {
         if source.has_ids && self.replies == Replies::Summary && self.action == Action::Index {
             return refuse(
                 "replies",
-                "documents with ids can replace others, which option `replies=summary` does not tell; use action create, or replies items",
+                "documents with ids can replace others, which option `replies=summary` does not report; use action create, or replies items",
             );
         }
         if source.has_versions && self.action != Action::Index {
             return refuse(
                 "keep_versions",
-                "servers take external versions only with the action index; leave option `keep_versions` or option `action` out",
+                "option `keep_versions` works with the action index only; leave option `keep_versions` or option `action` out",
             );
         }
         Ok(())
     }
 }
 
-/// Whether a source of this name may be another one each time: stdin, or the file that a shell puts in
-/// its place.
+/// Whether the name stands for a stream: stdin, or the file that a shell puts in its place. A
+/// stream may have other content each time.
 fn is_stream(name: &str) -> bool {
     name == "-" || name == "/dev/stdin" || name.starts_with("/dev/fd/") || name.starts_with("/proc/self/fd/")
 }

@@ -1,4 +1,4 @@
-//! What a load can be told about its end.
+//! Options for the steps after the last document.
 
 use std::time::Duration;
 
@@ -8,19 +8,22 @@ use serde_json::Value;
 
 use crate::option_error::OptionError;
 
-/// What follows the last document, before the load counts as done. The order: refresh and verification, force-merge, settings put
-/// back, waiting, warming, catching up, swap.
+/// Steps after the last document. They run in this order: refresh and verification, force-merge,
+/// restore of the settings, wait, warm-up, catch-up, swap.
 #[derive(Clone, Debug)]
 pub struct FinishConfig {
-    /// The state of the index that is waited for. Default: [`WaitFor::Searchable`] by the verification; with a swap, green, or as
-    /// close to it as the number of nodes allows.
+    /// State of the index that the load waits for. Default: [`WaitFor::Searchable`], which the
+    /// verification ensures. With a swap it is green, or as close to it as the number of nodes
+    /// allows.
     pub wait_for: Option<WaitFor>,
-    /// How long each wait may take, a force-merge too. Then the report's status is `check_failed`. Default 1 h.
+    /// Timeout of each wait, and of the force-merge. After it the report's status is
+    /// `check_failed`. Default: 1 h.
     pub wait_timeout: Duration,
-    /// Merge each shard copy to at most so many segments. It runs before replicas that were switched off come back, so that they copy
-    /// what is merged. Default: no.
+    /// Largest number of segments in each shard copy after a force-merge. The merge runs before
+    /// removed replicas are added again, so that they copy merged segments. Default: no
+    /// force-merge.
     pub force_merge: Option<u32>,
-    /// Load into a new index, and move an alias to it. Default: no.
+    /// Loads into a new index and moves an alias to it. Default: none.
     pub swap: Option<SwapConfig>,
 }
 
@@ -30,25 +33,29 @@ impl Default for FinishConfig {
     }
 }
 
-/// A load without downtime: into a new index, which takes the place of another behind an alias in one step when it is complete. On any
-/// failure the other index and the alias are untouched, and the new index is kept.
+/// A load without downtime. It writes into a new index, which replaces the index behind an alias in
+/// one request when the load is complete. On any failure the old index and the alias are unchanged,
+/// and the new index is kept.
 ///
-/// The new index is [`crate::config::LoadConfig::index`], which must not exist; where that is the name of the alias, it is made of the alias and the
-/// time, as in `trips-20260131-235959-123` (UTC).
+/// The new index is [`crate::config::LoadConfig::index`], and must not exist. Where that option
+/// holds the name of the alias, the index gets the name of the alias and the time, as in
+/// `trips-20260131-235959-123` (UTC).
 #[derive(Clone, Debug)]
 pub struct SwapConfig {
-    /// The alias. It may stand for one index, with filter, routing and write-index flag, which are kept; it may not exist yet; or it is the name of
-    /// an index, which is then deleted in the same step (`delete_old` must be set).
+    /// The alias. It may stand for one index; its filter, routing and write-index flag are kept. It
+    /// may not exist yet. It may be the name of an index; the swap then deletes that index, and
+    /// `delete_old` must be set.
     pub alias: String,
-    /// Delete the index that the alias stood for, once it stands for the new one. Default: it is kept.
+    /// Deletes the old index after the swap. Default: false.
     pub delete_old: bool,
-    /// What happens with writes that reach the old index during the load. Default: they are reported.
+    /// Handling of writes that reach the old index during the load. Default: they are reported.
     pub old_writes: OldWrites,
-    /// Bodies of searches that are each run once on the new index before the swap. One that fails stops the swap.
+    /// Bodies of searches that run once each on the new index before the swap. A failed search
+    /// stops the swap. Default: none.
     pub warm: Vec<Value>,
-    /// How many documents fewer than the old index the new one may hold, in percent of those of the
-    /// old one. Fewer stop the swap. Default 50. An index without documents needs
-    /// [`crate::config::LoadConfig::allow_empty`] besides.
+    /// Largest loss of documents from the old index to the new one, in percent of the old one. A
+    /// larger loss stops the swap. An index without documents needs
+    /// [`crate::config::LoadConfig::allow_empty`] as well. Default: 50.
     pub shrink_max: f64,
 }
 
@@ -69,28 +76,30 @@ impl SwapConfig {
     }
 }
 
-/// A state of an index.
+/// State of an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WaitFor {
-    /// All documents are found by searches.
+    /// Searches find all documents.
     Searchable,
-    /// Besides, all copies of its shards are in use: its health is green.
+    /// Searchable, and all copies of its shards are in use: its health is green.
     Green,
-    /// Besides, all copies have everything that their primaries had when it was green.
+    /// Green, and all copies have every operation that their primaries had when it became green.
     Replicated,
 }
 
-/// What happens with writes that reach the index that is to be replaced while the load runs.
+/// Handling of writes that reach the old index while the load runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OldWrites {
-    /// They are counted and reported, with the first ids. They are not in the new index.
+    /// They are counted and reported with the first ids. The new index does not get them.
     #[default]
     Report,
-    /// The old index is blocked for writes from the beginning of the load until the swap: writers get errors (403). The block is written down
-    /// like any setting that a load changes, and put back at the end whatever happens, by `inrush recover` after a crash.
+    /// The old index gets a write block from the beginning of the load to the swap, and writers get
+    /// errors (403). The block is recorded like every changed setting. It is removed at the end of
+    /// the load in any case, and by `inrush recover` after a crash.
     Block,
-    /// After the load the documents that were written meanwhile are copied to the new index, by id and routing, without ingest pipeline. That is only right
-    /// where both indices hold the same documents under the same ids. Deletions cannot be seen.
+    /// After the load, documents that were written meanwhile are copied to the new index, by id and
+    /// routing, without an ingest pipeline. This is correct only where both indices hold the same
+    /// documents under the same ids. Deletions cannot be detected.
     CatchUp,
 }

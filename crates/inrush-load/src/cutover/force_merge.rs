@@ -1,4 +1,4 @@
-//! Force-merging the index that was loaded.
+//! Force-merge of the loaded indices.
 
 use inrush_cluster::api::merge::{self, Segments};
 use inrush_cluster::api::stats;
@@ -6,21 +6,21 @@ use inrush_cluster::api::stats;
 use super::waiting::{Waiting, is_passing};
 use crate::progress::Step;
 
-/// Merges each of the indices, one after the other.
+/// Merges the indices, one after another.
 pub(super) async fn force_merge(waiting: &Waiting, names: &[String], segments: u32) -> Result<String, String> {
     let transport = &waiting.transport;
     let mut sum = 0;
     for name in names {
-        waiting.show(Step::ForceMerge, format!("{name}: to {segments} a shard"));
+        waiting.show(Step::ForceMerge, format!("{name}: to {segments} segments in each shard"));
         let merge = merge::start(transport, name, segments).await.map_err(|e| e.to_string())?;
         let mut poll = waiting.poll();
         loop {
             let state = match merge::is_done(transport, name, &merge).await {
                 Ok(true) => break,
-                // Only for whoever watches.
+                // Only the progress shows this state.
                 Ok(false) => match merge::segments(transport, name).await {
                     Ok(Segments { count, merging_bytes }) => {
-                        format!("{name}: {count} segments, {} MiB are being merged", merging_bytes >> 20)
+                        format!("{name}: {count} segments; {} MiB are being merged", merging_bytes >> 20)
                     }
                     Err(_) => format!("{name} is being merged"),
                 },
@@ -28,9 +28,9 @@ pub(super) async fn force_merge(waiting: &Waiting, names: &[String], segments: u
                 Err(error) => return Err(error.to_string()),
             };
             waiting.show(Step::ForceMerge, &state);
-            poll.pause(&state).await.map_err(|why| format!("{why}; the cluster goes on with it"))?;
+            poll.pause(&state).await.map_err(|why| format!("{why}; the cluster continues the merge"))?;
         }
-        // The segments that were merged are let go by the next refresh.
+        // The next refresh releases the merged segments.
         stats::refresh(transport, name).await.map_err(|e| e.to_string())?;
         sum += merge::segments(transport, name).await.map_err(|e| e.to_string())?.count;
     }

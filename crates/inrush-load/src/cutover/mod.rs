@@ -1,4 +1,4 @@
-//! What follows the last document: waiting until the index is as it is to be, and putting it in the place of another.
+//! The steps after the last document: wait for the state of the index, and swap an alias.
 
 mod force_merge;
 mod old_writes;
@@ -28,48 +28,48 @@ use crate::progress::{ShowPhase, Step};
 use crate::report::{FinishReport, OldIndex, OldWritesReport, SettingsRestored, Status, StepReport, SwapReport};
 use crate::settings_guard::{self, RecoverOptions};
 
-/// How a load goes on that was cut off.
+/// How the user resumes an interrupted load.
 #[derive(Clone, Copy)]
-pub struct GoOn {
-    /// Without `--resume`.
+pub struct ResumeCommand {
+    /// The load has option `once`, which resumes without option `resume`.
     pub once: bool,
 }
 
-impl GoOn {
-    /// The command that goes on.
-    pub fn command(self) -> &'static str {
+impl ResumeCommand {
+    /// The command, without its verb.
+    pub fn text(self) -> &'static str {
         if self.once { "the same command" } else { "the same command with option `resume`" }
     }
 
-    fn with(self, flag: &str) -> String {
-        format!("{} {}{flag}", self.command(), if self.once { "with " } else { "" })
+    fn with(self, option: &str) -> String {
+        format!("{} {}{option}", self.text(), if self.once { "with " } else { "" })
     }
 }
 
-/// The end of one load.
+/// The finish of one load.
 pub struct Finishing {
     waiting: Waiting,
     config: FinishConfig,
     swapping: Option<Swapping>,
-    /// Keeps writes from the old index.
+    /// Guard of the write block on the old index.
     block: Option<settings_guard::Running>,
     report: FinishReport,
     interrupted: bool,
     swapped: bool,
-    /// A request to move the alias got no answer, and whether it is carried out is not known.
+    /// A request to move the alias got no answer, so the alias may or may not have been moved.
     in_doubt: bool,
     old: OldIndex,
-    /// Where the old index was when its documents were last copied.
+    /// State of the old index when its documents were last copied.
     caught_up: Option<old_writes::CaughtUp>,
     old_writes: Option<OldWritesReport>,
     /// Why the alias was not moved.
     why_not: String,
-    /// The flag that lets an index with so few documents take the place of the old one.
+    /// Option that allows a new index with fewer documents than the old one.
     would_allow: Option<&'static str>,
 }
 
 impl Finishing {
-    /// Nothing was done yet.
+    /// The finish before its first step.
     pub fn new(transport: Arc<Transport>, show: ShowPhase, config: FinishConfig, swapping: Option<Swapping>) -> Self {
         let old = swapping.as_ref().and_then(|swapping| swapping.noted.old.as_ref());
         Finishing {
@@ -89,26 +89,26 @@ impl Finishing {
         }
     }
 
-    /// Whether an alias is to be moved.
+    /// Whether the load swaps an alias.
     pub fn swaps(&self) -> bool {
         self.swapping.is_some()
     }
 
-    /// Whether an earlier run has moved the alias, so that others may write to the index.
+    /// Whether an earlier run moved the alias, so that other clients may write to the index.
     pub fn was_swapped(&self) -> bool {
         self.swapping.as_ref().is_some_and(|swapping| swapping.is_done)
     }
 
-    /// Keeps writes from the old index, if that is asked for.
+    /// Blocks writes to the old index, where the configuration asks for it.
     ///
     /// # Errors
-    /// They still reach it, and why.
+    /// The old index still accepts writes, or may do so.
     pub async fn block_old(&mut self, config: &GuardConfig, run_id: &str) -> Result<(), String> {
         let Some(swapping) = &self.swapping else { return Ok(()) };
         let Some(old) = &swapping.noted.old else { return Ok(()) };
         if swapping.is_done || swapping.options.old_writes != OldWrites::Block {
             if swapping.resumed {
-                // The run that was cut off may have left a block.
+                // The interrupted run may have left a write block.
                 let indices = vec![old.name.clone()];
                 let options = RecoverOptions { indices, state: config.state.clone(), ..RecoverOptions::default() };
                 let recovered = settings_guard::recover(Arc::clone(&self.waiting.transport), &options, |_| {}).await;
@@ -121,12 +121,13 @@ impl Finishing {
         self.block = Some(settings_guard::Running::start(Arc::clone(&transport), plan, &format!("{run_id}-old")).await);
         match is_blocked(&transport, &old.name).await {
             Ok(true) => Ok(()),
-            Ok(false) => Err(format!("writes to {} could not be blocked; the log says why", old.name)),
-            Err(why) => Err(format!("whether writes to {} are blocked is not known: {why}", old.name)),
+            Ok(false) => Err(format!("writes to {} could not be blocked; see the log for the cause", old.name)),
+            Err(why) => Err(format!("cannot read whether writes to {} are blocked: {why}", old.name)),
         }
     }
 
-    /// While the settings are still those of the load, so that replicas that come back copy what is merged.
+    /// Merges segments. It runs before the settings are restored, so that new replicas copy merged
+    /// segments.
     pub async fn force_merge(&mut self, names: &[String], stop: &mut impl StopSignal) {
         if let Some(segments) = self.config.force_merge {
             let (waiting, names) = (self.waiting.clone(), names.to_vec());
@@ -138,7 +139,7 @@ impl Finishing {
         }
     }
 
-    /// Makes the documents visible where that is waited for.
+    /// Makes the documents visible to searches where a later step needs that.
     pub async fn searchable(&mut self, names: &[String]) {
         if self.config.wait_for.is_some() || self.swapping.is_some() {
             let (waiting, names) = (self.waiting.clone(), names.to_vec());
@@ -146,30 +147,32 @@ impl Finishing {
         }
     }
 
-    /// Whether nothing is left that could be broken off: the alias was moved, or there was none to move and nothing to wait for failed.
+    /// Whether the alias stands for the new index.
     pub fn was_published(&self) -> bool {
         self.swapped
     }
 
-    /// Whether the alias may have been moved, or may yet be, although that was not seen.
+    /// Whether the alias may have been moved, or may yet be moved, without an answer of the
+    /// cluster.
     pub fn is_in_doubt(&self) -> bool {
         self.in_doubt && !self.swapped
     }
 
-    /// Why the rest was not done.
+    /// Why the remaining steps did not run.
     pub fn failure(&self) -> Option<String> {
         self.report.failure.clone()
     }
 
-    /// Waits until all copies of the shards are in use for which the nodes have a place, whatever else is waited for.
+    /// Waits until all shard copies that the nodes can hold are in use, for any `wait_for`.
     ///
     /// # Errors
-    /// It did not come to that in time.
+    /// The timeout passed before.
     pub async fn green(&self, name: &str) -> Result<String, String> {
         wait_for::green(&self.waiting, &[name.to_owned()], true).await
     }
 
-    /// All the rest. `status`: how the load has ended up to here, and `why` in words where that is not complete. Returns how it ends.
+    /// Runs the remaining steps. `status` is the status of the load before them, and `why` the
+    /// reason where it is not complete. Returns the final status.
     pub async fn run(&mut self, names: &[String], status: Status, why: String, stop: &mut impl StopSignal) -> Status {
         let ready = status == Status::Complete && !self.interrupted && self.report.failure.is_none();
         let waits = matches!(status, Status::Complete | Status::Incomplete | Status::CheckFailed);
@@ -179,9 +182,9 @@ impl Finishing {
                 () = stop.stopped() => self.interrupted = true,
             }
         }
-        let go_on = ready && !self.interrupted && self.report.failure.is_none();
-        if go_on && self.swapping.is_some() {
-            // From here on nothing is broken off: the alias is either moved or not.
+        let may_swap = ready && !self.interrupted && self.report.failure.is_none();
+        if may_swap && self.swapping.is_some() {
+            // A stop has no effect from here on: the alias either moves or it does not.
             self.swap().await;
         }
         self.why_not = match &self.report.failure {
@@ -190,7 +193,7 @@ impl Finishing {
             None => why,
         };
         self.lift_block().await;
-        if self.swapped && go_on {
+        if self.swapped && may_swap {
             self.after_swap().await;
         }
         match status {
@@ -200,13 +203,13 @@ impl Finishing {
         }
     }
 
-    /// Whether `--resume` has something to do although all documents are settled.
+    /// Whether a resumed load has steps to run although all documents are settled.
     pub fn is_resumable(&self, status: Status) -> bool {
         let unfinished = matches!(status, Status::CheckFailed | Status::Interrupted);
         unfinished && (self.report.failure.is_some() || self.interrupted || self.swapping.is_some())
     }
 
-    /// What a person should know besides.
+    /// Warnings for the report.
     pub fn warnings(&self) -> Vec<String> {
         let mut warnings = self.swapping.as_ref().map(|swapping| swapping.warnings.clone()).unwrap_or_default();
         let not_in = self.old_writes.iter().filter(|writes| writes.operations_not_in.is_none_or(|n| n > 0));
@@ -214,44 +217,49 @@ impl Finishing {
         warnings
     }
 
-    /// The reports. `go_on`: there is a checkpoint to go on from.
-    pub fn reports(self, status: Status, go_on: Option<GoOn>) -> (FinishReport, Option<SwapReport>) {
+    /// The reports. `resume` says how the load can be resumed, where it can be.
+    pub fn reports(self, status: Status, resume: Option<ResumeCommand>) -> (FinishReport, Option<SwapReport>) {
         let Some(swapping) = &self.swapping else { return (self.report, None) };
         let (alias, index) = (&swapping.options.alias, &swapping.noted.index);
         let old_index = swapping.noted.old.as_ref().map(|old| old.name.clone());
         let step = |step| self.report.steps.iter().find(|done| done.step == step).map(|done| done.detail.clone());
         let detail = match (self.swapped, &old_index) {
             (true, _) => {
-                step(Step::Swap).unwrap_or_else(|| format!("an earlier run has put the alias {alias} on {index}"))
+                step(Step::Swap).unwrap_or_else(|| format!("an earlier run moved the alias {alias} to {index}"))
             }
             (false, _) if self.in_doubt => {
-                format!("{}; whether {alias} stands for {index} is not known: see GET /_alias/{alias}", self.why_not)
+                format!(
+                    "{}; the alias {alias} may or may not stand for {index}: check it with GET /_alias/{alias}",
+                    self.why_not
+                )
             }
-            (false, Some(old)) => format!("{}; {alias} stands for {old} as before, and {index} is kept", self.why_not),
-            (false, None) => format!("{}; there is no {alias} yet, and {index} is kept", self.why_not),
+            (false, Some(old)) => {
+                format!("{}; the alias {alias} still stands for {old}, and {index} is kept", self.why_not)
+            }
+            (false, None) => format!("{}; the alias {alias} does not exist yet, and {index} is kept", self.why_not),
         };
         let delete = format!("DELETE /{index}");
         let by_hand = format!("POST /_aliases {}", swap::actions(swapping, &swapping.carried));
-        let if_meant = self.would_allow.map(|flag| match go_on {
-            Some(go_on) => {
-                let command = go_on.with(flag);
-                format!("if that is meant: {command} moves the alias and loads nothing again, or {by_hand}")
+        let to_allow = self.would_allow.map(|option| match resume {
+            Some(resume) => {
+                let command = resume.with(option);
+                format!("if this is correct, run {command} to move the alias without loading again, or send {by_hand}")
             }
-            None => format!("if that is meant: {by_hand}"),
+            None => format!("if this is correct, send {by_hand}"),
         });
-        let command = go_on.map(GoOn::command);
+        let command = resume.map(ResumeCommand::text);
         let what_next = match status {
             _ if self.swapped => None,
             _ if self.in_doubt => Some(match command {
-                Some(command) => format!("{command} looks what was done, and goes on"),
-                None => format!("look at GET /_alias/{alias} before anything is deleted"),
+                Some(command) => format!("run {command} to check what was done and continue"),
+                None => format!("check GET /_alias/{alias} before you delete an index"),
             }),
             Status::Incomplete => Some(format!(
-                "load what is missing with option `index={index}`, then {by_hand}; or delete the new index: {delete}"
+                "load the missing documents with option `index={index}`, then send {by_hand}; or delete the new index: {delete}"
             )),
-            _ if if_meant.is_some() => if_meant.map(|how| format!("{how}; else delete the new index: {delete}")),
+            _ if to_allow.is_some() => to_allow.map(|how| format!("{how}; otherwise delete the new index: {delete}")),
             _ => Some(match command {
-                Some(command) => format!("{command} goes on with {index}; or delete it: {delete}"),
+                Some(command) => format!("run {command} to continue with {index}, or delete it: {delete}"),
                 None => format!("delete the new index before you load again: {delete}"),
             }),
         };
@@ -268,11 +276,11 @@ impl Finishing {
         (self.report, Some(swap))
     }
 
-    /// What can be broken off.
+    /// Runs the steps that a stop can interrupt.
     async fn steps(&mut self, names: &[String]) {
         let (waiting, names) = (self.waiting.clone(), names.to_vec());
         let green = matches!(self.config.wait_for, Some(WaitFor::Green | WaitFor::Replicated));
-        // What nobody asked for by name ends at what the nodes can hold.
+        // Without option `wait_for`, the wait ends at the best state that the nodes allow.
         let or_best = self.config.wait_for.is_none() && self.swapping.is_some();
         if green || or_best {
             self.step(Step::Green, wait_for::green(&waiting, &names, or_best)).await;
@@ -303,13 +311,13 @@ impl Finishing {
     async fn swap(&mut self) {
         let Some(swapping) = self.swapping.clone().filter(|swapping| !swapping.is_done) else { return };
         if let Err(refused) = size::check(&self.waiting.transport, &swapping).await {
-            self.would_allow = refused.flag;
+            self.would_allow = refused.option;
             self.report.failure = Some(format!("{}: {}", Step::Swap.name(), refused.why));
             return;
         }
         let is_index = swapping.noted.old.as_ref().is_some_and(|old| old.name == swapping.options.alias);
         if is_index {
-            // It will be gone.
+            // The swap deletes the index.
             self.count_old_writes(&swapping).await;
         }
         let (waiting, mut in_doubt) = (self.waiting.clone(), false);
@@ -323,7 +331,7 @@ impl Finishing {
             self.old = if is_index { OldIndex::Deleted } else { OldIndex::Kept };
         }
         if !is_index {
-            // Only now nobody reaches it through the alias any more.
+            // From here on no client reaches the old index through the alias.
             self.count_old_writes(&swapping).await;
         }
     }
@@ -344,22 +352,22 @@ impl Finishing {
         }
     }
 
-    /// Puts the write block back.
+    /// Removes the write block.
     async fn lift_block(&mut self) {
         let Some(block) = self.block.take() else { return };
         let report = block.release().await;
         if report.restored == SettingsRestored::No {
-            let failure = format!("the write block of the old index: {}", report.detail);
+            let failure = format!("the write block of the old index was not removed: {}", report.detail);
             self.report.failure.get_or_insert(failure);
         }
     }
 
-    /// What was written to the old index and is not in the new one.
+    /// Counts the writes to the old index that the new one lacks.
     async fn count_old_writes(&mut self, swapping: &Swapping) {
         let Some(old) = &swapping.noted.old else { return };
         let transport = &self.waiting.transport;
         let counted = match &old.marks {
-            None => Err("it could not be asked before the load".to_owned()),
+            None => Err("its state could not be read before the load".to_owned()),
             Some(since) => {
                 let late = async |since: &Marks| old_writes::arrived(transport, old, since).await;
                 match late(since).await {
@@ -375,7 +383,7 @@ impl Finishing {
         self.old_writes = Some(old_writes_report(&old.name, swapping.options.old_writes, docs_copied, counted));
     }
 
-    /// Does one thing, unless one before has failed.
+    /// Runs one step, unless an earlier one has failed.
     async fn step(&mut self, step: Step, work: impl Future<Output = Result<String, String>>) {
         if self.report.failure.is_some() {
             return;
@@ -402,7 +410,7 @@ fn old_writes_report(
     let (arrived, not_in) = match counted {
         Ok(counted) => counted,
         Err(why) => {
-            let detail = format!("whether {old} was written to during the load is not known: {why}");
+            let detail = format!("cannot tell whether {old} was written to during the load: {why}");
             return OldWritesReport {
                 policy,
                 operations: None,
@@ -423,10 +431,10 @@ fn old_writes_report(
         match policy {
             OldWrites::CatchUp => {
                 detail.push_str(&format!(
-                    ", {docs_copied} documents were copied; documents that were deleted are still in the new index"
+                    ", {docs_copied} documents were copied; documents that were deleted from it are still in the new index"
                 ));
                 if not_in > 0 {
-                    detail.push_str(&format!("; {not_in} came in the last moment and are not in it"));
+                    detail.push_str(&format!("; {not_in} operations came too late and are not in the new index"));
                 }
             }
             OldWrites::Report | OldWrites::Block => detail.push_str(" and are not in the new index"),
@@ -438,7 +446,7 @@ fn old_writes_report(
     OldWritesReport { policy, operations: Some(operations), operations_not_in: Some(not_in), docs_copied, ids, detail }
 }
 
-/// Whether the index takes no writes.
+/// Whether the index blocks writes.
 async fn is_blocked(transport: &Transport, index: &str) -> Result<bool, String> {
     let path = format!("/{}/_settings/index.blocks.write?flat_settings=true", path_segment(index));
     let body = transport.demand("asking for the write block", Method::GET, &path, None).await;

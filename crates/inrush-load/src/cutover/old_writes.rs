@@ -1,4 +1,4 @@
-//! What reached the old index while the load ran, and copying it.
+//! Writes that reach the old index while the load runs, and their copy.
 
 use std::time::Duration;
 
@@ -14,13 +14,14 @@ use super::swapping::Old;
 use super::waiting::Waiting;
 use crate::progress::Step;
 
-/// So many ids are named.
+/// Largest number of ids in the report.
 const IDS_MAX: usize = 10;
 /// Documents of one page, and of one request.
 const PAGE: usize = 200;
-/// After so many passes, whoever writes all the time is reported instead of waited for.
+/// Largest number of passes. Writers that still write after them are reported, and not waited for.
 const PASSES_MAX: u32 = 10;
-/// How often documents are sent again that the cluster rejects because of load, with pauses that double from [`PAUSE`].
+/// Largest number of tries for documents that the cluster rejects because of load. The pauses
+/// between them double from [`PAUSE`].
 const TRIES_MAX: u32 = 8;
 const PAUSE: Duration = Duration::from_millis(100);
 
@@ -32,15 +33,15 @@ pub(super) struct Arrived {
     pub(super) ids: Vec<String>,
 }
 
-/// What was copied to the new index.
+/// Documents that were copied to the new index.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct CaughtUp {
     pub(super) copied: u64,
-    /// Where the old index was at the last pass.
+    /// State of the old index at the last pass.
     pub(super) marks: Marks,
 }
 
-/// What was written to the old index since `since`.
+/// Operations on the old index since `since`.
 pub(super) async fn arrived(transport: &Transport, old: &Old, since: &Marks) -> Result<Arrived, String> {
     check_same(transport, old).await?;
     let now = changes::marks(transport, &old.name).await.map_err(|e| e.to_string())?;
@@ -59,14 +60,14 @@ pub(super) async fn arrived(transport: &Transport, old: &Old, since: &Marks) -> 
     Ok(arrived)
 }
 
-/// Copies what was written to the old index since `since` to `index`, until nothing more comes.
+/// Copies documents that were written to the old index since `since`, until no more arrive.
 pub(super) async fn catch_up(waiting: &Waiting, old: &Old, since: &Marks, index: &str) -> Result<CaughtUp, String> {
     let transport = &waiting.transport;
     check_same(transport, old).await?;
     let mut done = CaughtUp { copied: 0, marks: since.clone() };
     for pass in 1..=PASSES_MAX {
         let now = changes::marks(transport, &old.name).await.map_err(|e| e.to_string())?;
-        // What was under way at a mark may not have been seen then.
+        // A mark may miss operations that were in flight when it was read.
         let behind = |shard: &u32, from: i64| now.get(shard).is_some_and(|now| now.max > from);
         let shards: Vec<(u32, i64)> = done
             .marks
@@ -95,32 +96,33 @@ pub(super) async fn catch_up(waiting: &Waiting, old: &Old, since: &Marks, index:
     Ok(done)
 }
 
-/// Operations between two moments.
+/// Number of operations between two marks.
 fn operations(since: &Marks, now: &Marks) -> u64 {
     let of = |(shard, mark): (&u32, &changes::Mark)| now.get(shard).map_or(0, |now| now.max - mark.max);
     since.iter().map(of).map(|operations| u64::try_from(operations).unwrap_or(0)).sum()
 }
 
-/// Sequence numbers of another index mean nothing.
+/// Refuses another index of the same name, whose sequence numbers cannot be compared.
 async fn check_same(transport: &Transport, old: &Old) -> Result<(), String> {
     let now = index::uuids(transport, &old.name).await.map_err(|e| e.to_string())?;
     match now.get(&old.name) {
         Some(uuid) if *uuid == old.uuid => Ok(()),
-        Some(_) => Err(format!("{} was deleted and made anew during the load", old.name)),
+        Some(_) => Err(format!("{} was deleted and created again during the load", old.name)),
         None => Err(format!("{} was deleted during the load", old.name)),
     }
 }
 
-/// Writes documents under their ids. What the cluster rejects because of load is sent again.
+/// Writes documents under their ids. Documents that the cluster rejects because of load are sent
+/// again.
 async fn copy(transport: &Transport, index: &str, mut documents: Vec<Changed>) -> Result<(), String> {
-    // What they are now is what a pipeline made of them.
+    // Pipelines have already processed the documents.
     let path = format!("/{}/_bulk?pipeline=_none", path_segment(index));
     let mut pause = PAUSE;
     for _ in 0..TRIES_MAX {
         let mut request = Request::new(Method::POST, &path);
         request.headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/x-ndjson"));
         request.body = vec![body(&documents)?];
-        // Writing a document again under its id changes nothing, so an answer that is lost does no harm.
+        // A second write of a document under its id changes nothing, so a lost answer does no harm.
         match transport.request(&request).await.result {
             Ok(response) if (200..=299).contains(&response.status) => {
                 let reply: Value = serde_json::from_slice(&response.body).map_err(|e| e.to_string())?;
@@ -134,12 +136,12 @@ async fn copy(transport: &Transport, index: &str, mut documents: Vec<Changed>) -
                 let body = serde_json::from_slice(&response.body).unwrap_or_default();
                 return Err(ClusterError::from_status("copying documents", response.status, &body).to_string());
             }
-            Err(error) => tracing::warn!("copying documents again: {error}"),
+            Err(error) => tracing::warn!("copying documents failed and is tried again: {error}"),
         }
         tokio::time::sleep(pause).await;
         pause *= 2;
     }
-    Err(format!("{} documents were rejected {TRIES_MAX} times; the cluster is overloaded", documents.len()))
+    Err(format!("the cluster rejected {} documents {TRIES_MAX} times because it is overloaded", documents.len()))
 }
 
 fn body(documents: &[Changed]) -> Result<Bytes, String> {
@@ -152,7 +154,8 @@ fn body(documents: &[Changed]) -> Result<Bytes, String> {
         };
         body.extend_from_slice(action.to_string().as_bytes());
         body.push(b'\n');
-        // A source is as it was sent; outside of strings, where they are escaped, line ends mean nothing.
+        // A source keeps its line ends. JSON escapes them in strings, and outside of strings they
+        // can be spaces.
         body.extend(source.get().bytes().map(|byte| if matches!(byte, b'\n' | b'\r') { b' ' } else { byte }));
         body.push(b'\n');
     }
@@ -162,11 +165,11 @@ fn body(documents: &[Changed]) -> Result<Bytes, String> {
 /// The documents that have to be sent again.
 ///
 /// # Errors
-/// Where one cannot be written at all.
+/// The cluster refuses a document.
 fn rejected(documents: Vec<Changed>, reply: &Value) -> Result<Vec<Changed>, String> {
     let items = reply.get("items").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     if items.len() != documents.len() {
-        return Err(format!("{} entries for {} documents in the reply", items.len(), documents.len()));
+        return Err(format!("the reply has {} entries for {} documents", items.len(), documents.len()));
     }
     let mut again = Vec::new();
     for (document, item) in documents.into_iter().zip(items) {
@@ -177,7 +180,7 @@ fn rejected(documents: Vec<Changed>, reply: &Value) -> Result<Vec<Changed>, Stri
             status => {
                 let error = item.pointer("/index/error").cloned().unwrap_or_default();
                 let why = error.get("reason").and_then(Value::as_str).unwrap_or("no reason given");
-                return Err(format!("the document {:?} was refused with {status}: {why}", document.id));
+                return Err(format!("the cluster refused the document {:?} with status {status}: {why}", document.id));
             }
         }
     }
@@ -210,7 +213,9 @@ mod tests {
         let again: Vec<String> = rejected(documents(), &reply(429)).unwrap().into_iter().map(|d| d.id).collect();
         assert_eq!(again, ["b"]);
         assert!(rejected(documents(), &reply(200)).unwrap().is_empty());
-        assert!(rejected(documents(), &reply(400)).unwrap_err().contains("\"b\" was refused with 400: why"));
+        assert!(
+            rejected(documents(), &reply(400)).unwrap_err().contains("refused the document \"b\" with status 400: why")
+        );
         assert!(rejected(documents(), &json!({"items": []})).unwrap_err().contains("0 entries for 2"));
     }
 
@@ -220,7 +225,7 @@ mod tests {
             (0..2).zip(of).map(|(shard, max)| (shard, Mark { max, all_up_to: max })).collect()
         };
         assert_eq!(operations(&marks([-1, 4]), &marks([1, 4])), 2);
-        // Copies that were promoted may know of fewer.
+        // A promoted copy may know of fewer operations.
         assert_eq!(operations(&marks([5, 4]), &marks([1, 5])), 1);
     }
 }

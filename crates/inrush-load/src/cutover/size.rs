@@ -1,31 +1,30 @@
-//! Whether the new index holds enough documents to take the place of the old one.
+//! The check that the new index holds enough documents to replace the old one.
 
 use inrush_cluster::api::stats;
 use inrush_cluster::transport::Transport;
 
 use super::swapping::Swapping;
 
-/// Counts both.
+/// Counts the documents of both indices and compares the counts.
 ///
 /// # Errors
-/// The new index is empty, or holds clearly fewer documents than the old one, in words with both
-/// numbers and what to do.
+/// The new index is empty, or holds too few documents. The message has both counts and the remedy.
 pub(super) async fn check(transport: &Transport, swapping: &Swapping) -> Result<(), Refused> {
     let new = &swapping.noted.index;
     let docs = match stats::count_now(transport, new).await {
         Ok(docs) => docs,
         Err(error) if error.status() == Some(403) => {
-            tracing::warn!("whether {new} holds as many documents as it should was not compared: {error}");
+            tracing::warn!("the number of documents in {new} was not checked: {error}");
             return Ok(());
         }
-        Err(error) => return Err(Refused { why: error.to_string(), flag: None }),
+        Err(error) => return Err(Refused { why: error.to_string(), option: None }),
     };
     let before = match &swapping.noted.old {
         None => None,
         Some(old) => match stats::count(transport, &old.name).await {
             Ok(before) => Some((old.name.as_str(), before)),
             Err(error) => {
-                tracing::warn!("{new} is not compared with {}: {error}", old.name);
+                tracing::warn!("the number of documents in {new} was not compared with {}: {error}", old.name);
                 None
             }
         },
@@ -37,8 +36,8 @@ pub(super) async fn check(transport: &Transport, swapping: &Swapping) -> Result<
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Refused {
     pub(super) why: String,
-    /// What would allow it.
-    pub(super) flag: Option<&'static str>,
+    /// Option that allows the swap.
+    pub(super) option: Option<&'static str>,
 }
 
 fn compare(
@@ -51,17 +50,17 @@ fn compare(
     let old = before.map(|(old, before)| format!(", and {old}, which it would replace, holds {before}"));
     let holds = format!("{new} holds {docs} documents{}", old.unwrap_or_default());
     if docs == 0 && !allow_empty {
-        let why = format!("{holds}; give option `allow_empty` if that is meant");
-        return Err(Refused { why, flag: Some("option `allow_empty`") });
+        let why = format!("{holds}; give option `allow_empty` to allow that");
+        return Err(Refused { why, option: Some("option `allow_empty`") });
     }
     let before = before.map_or(0, |(_, before)| before);
     let lost = before.saturating_sub(docs);
     if docs > 0 && lost as f64 * 100.0 > shrink_max * before as f64 {
         let lost = lost as f64 * 100.0 / before as f64;
         let why = format!(
-            "{holds}: {lost:.1}% fewer, and option `allow_shrink` allows {shrink_max}% fewer; give option `allow_shrink=any` if that is meant"
+            "{holds}: {lost:.1}% fewer, and option `allow_shrink` allows {shrink_max}% fewer; give option `allow_shrink=any` to allow that"
         );
-        return Err(Refused { why, flag: Some("option `allow_shrink=any`") });
+        return Err(Refused { why, option: Some("option `allow_shrink=any`") });
     }
     Ok(())
 }
@@ -78,7 +77,7 @@ mod tests {
         assert_eq!(check(50, Some(100), 50.0, false), Ok(()));
         assert_eq!(
             check(49, Some(100), 50.0, false),
-            Err("n holds 49 documents, and o, which it would replace, holds 100: 51.0% fewer, and option `allow_shrink` allows 50% fewer; give option `allow_shrink=any` if that is meant".to_owned())
+            Err("n holds 49 documents, and o, which it would replace, holds 100: 51.0% fewer, and option `allow_shrink` allows 50% fewer; give option `allow_shrink=any` to allow that".to_owned())
         );
         assert_eq!(check(49, Some(100), 100.0, false), Ok(()));
         assert!(check(99, Some(100), 0.0, false).is_err());

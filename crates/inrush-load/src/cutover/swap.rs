@@ -1,4 +1,4 @@
-//! Moving the alias, and deleting the index that it stood for.
+//! The swap of the alias, and the deletion of the old index.
 
 use std::time::Duration;
 
@@ -11,15 +11,17 @@ use super::swapping::{Swapping, carried, difference, standing};
 use super::waiting::{Waiting, is_passing};
 use crate::progress::Step;
 
-/// How often the alias is moved where the cluster gives no answer. It can only be moved once: see [`aliases::actions`].
+/// Largest number of requests to move the alias where the cluster gives no answer. The alias moves
+/// at most once: see [`aliases::actions`].
 const TRIES_MAX: u32 = 5;
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// Moves the alias in one request. Whether it was moved is then asked, because an answer can be lost. `in_doubt`: a request without an answer may be
-/// carried out even later than that was asked.
+/// Moves the alias in one request. It then reads the alias, because the answer may be lost. It sets
+/// `in_doubt` after a request without an answer, because the cluster may execute that request even
+/// after the alias was read.
 ///
 /// # Errors
-/// It was not moved, or that is in doubt, and why.
+/// The alias was not moved, or may or may not have been moved, and why.
 pub(super) async fn swap(waiting: &Waiting, swapping: &Swapping, in_doubt: &mut bool) -> Result<String, String> {
     let (alias, new) = (&swapping.options.alias, &swapping.noted.index);
     let transport = &waiting.transport;
@@ -32,7 +34,7 @@ pub(super) async fn swap(waiting: &Waiting, swapping: &Swapping, in_doubt: &mut 
                 if let Some(difference) = difference(alias, &swapping.noted, &now) {
                     return Err(format!("{difference} during the load"));
                 }
-                // What it carries may have been changed since the load began.
+                // Its filter or routing may have changed since the load began.
                 match aliases::update(transport, &actions(swapping, &carried(alias, &now))).await {
                     Ok(()) => return Ok(moved(swapping)),
                     Err(error) if is_passing(&error) => {
@@ -45,17 +47,17 @@ pub(super) async fn swap(waiting: &Waiting, swapping: &Swapping, in_doubt: &mut 
             Err(error) if is_passing(&error) => problem = error.to_string(),
             Err(error) => return Err(error.to_string()),
         }
-        tracing::warn!("moving the alias {alias}: {problem}");
+        tracing::warn!("moving the alias {alias} failed and is tried again: {problem}");
         tokio::time::sleep(PAUSE).await;
     }
     match standing(transport, alias).await {
         Ok(Some((name, _))) if name == *new => Ok(moved(swapping)),
         Ok(_) => Err(problem),
-        Err(error) => Err(format!("{problem}; whether the alias was moved after all is not known: {error}")),
+        Err(error) => Err(format!("{problem}; the alias may or may not have been moved: {error}")),
     }
 }
 
-/// The request that moves the alias.
+/// Body of the request that moves the alias.
 pub(super) fn actions(swapping: &Swapping, carried: &Map<String, Value>) -> Value {
     let alias = &swapping.options.alias;
     let place = match &swapping.noted.old {
@@ -69,7 +71,7 @@ pub(super) fn actions(swapping: &Swapping, carried: &Map<String, Value>) -> Valu
 fn moved(swapping: &Swapping) -> String {
     let (alias, new) = (&swapping.options.alias, &swapping.noted.index);
     match &swapping.noted.old {
-        None => format!("the alias {alias} was made and stands for {new}"),
+        None => format!("the alias {alias} was created and stands for {new}"),
         Some(old) if old.name == *alias => format!("the index {alias} was deleted, and its name is an alias of {new}"),
         Some(old) => format!("the alias {alias} was moved from {} to {new}", old.name),
     }
@@ -78,19 +80,19 @@ fn moved(swapping: &Swapping) -> String {
 /// Deletes the index that the alias stood for.
 ///
 /// # Errors
-/// It could not be deleted, or is in use otherwise.
+/// The deletion failed, or the index has other uses.
 pub(super) async fn delete_old(transport: &Transport, swapping: &Swapping) -> Result<String, String> {
-    let Some(old) = &swapping.noted.old else { return Ok("there was none".to_owned()) };
+    let Some(old) = &swapping.noted.old else { return Ok("there was no old index".to_owned()) };
     let name = &old.name;
     let found = aliases::behind(transport, name).await.map_err(|e| e.to_string())?;
     match found.get(name) {
-        None => return Ok(format!("{name} is gone")),
+        None => return Ok(format!("{name} does not exist any more")),
         Some(carrier) if carrier.uuid != old.uuid => {
-            return Err(format!("{name} was made anew by somebody else, and is kept"));
+            return Err(format!("another client deleted and created {name} again, so it is kept"));
         }
         Some(carrier) if !carrier.aliases.is_empty() => {
             let aliases: Vec<&str> = carrier.aliases.keys().map(String::as_str).collect();
-            return Err(format!("{name} was given other aliases ({}), and is kept", aliases.join(", ")));
+            return Err(format!("{name} has got other aliases ({}), so it is kept", aliases.join(", ")));
         }
         Some(_) => {}
     }

@@ -1,4 +1,4 @@
-//! The beginning of a load that swaps: the new index's name, and what its alias stands for.
+//! The beginning of a swap: the name of the new index, and the index behind the alias.
 
 use std::time::SystemTime;
 
@@ -13,21 +13,21 @@ use crate::config::LoadConfig;
 use crate::config::{OldWrites, SwapConfig};
 use crate::error::LoadError;
 
-/// What is known from before the first document; kept in the checkpoint.
+/// State of the swap before the first document. The checkpoint keeps it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Noted {
     /// The new index.
     pub(super) index: String,
-    /// The index that it takes the place of.
+    /// The index that it replaces.
     pub(super) old: Option<Old>,
 }
 
-/// The index that is to be replaced.
+/// The index that the swap replaces.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Old {
     pub(super) name: String,
     pub(super) uuid: String,
-    /// Where its shards were before the load; `None`: that could not be asked.
+    /// Sequence numbers of its shards before the load. `None` where they could not be read.
     pub(super) marks: Option<Marks>,
 }
 
@@ -38,31 +38,31 @@ impl Noted {
     }
 }
 
-/// A swap that is to come.
+/// A swap that the load makes at its end.
 #[derive(Clone, Debug)]
 pub struct Swapping {
     pub(super) options: SwapConfig,
-    /// What the checkpoint says of the swap.
+    /// State of the swap in the checkpoint.
     pub noted: Noted,
-    /// The alias stands for the new index already: an earlier run was cut off after the swap.
+    /// The alias already stands for the new index: an earlier run was interrupted after the swap.
     pub is_done: bool,
-    /// This run goes on with the index of an earlier one.
+    /// This run resumes a load into the index of an earlier run.
     pub(super) resumed: bool,
     /// The new index may be empty.
     pub(super) allow_empty: bool,
-    /// What the alias carries where it stands before the load.
+    /// Filter, routing and write-index flag of the alias before the load.
     pub(super) carried: Map<String, Value>,
     pub(super) warnings: Vec<String>,
 }
 
-/// What the alias stands for.
+/// The index behind the alias.
 pub(super) type Standing = Option<(String, Carrier)>;
 
-/// Decides before the first document which index is made, and puts it in the place of the alias in `config`. `earlier`: what a run that was
-/// cut off has noted.
+/// Decides the name of the new index before the first document, and sets it as the index of
+/// `config`. `earlier` is the state of an interrupted run.
 ///
 /// # Errors
-/// An alias that cannot be moved, or an index that is in the way.
+/// The alias cannot be moved, or an index has the name of the new one.
 pub async fn begin(
     transport: &Transport,
     config: &mut LoadConfig,
@@ -81,9 +81,9 @@ pub async fn begin(
     let noted = match earlier {
         Some(noted) => {
             if !is_done && let Some(problem) = difference(alias, &noted, &now) {
-                let flag = if config.once { "option `once`" } else { "option `resume`" };
+                let option = if config.once { "option `once`" } else { "option `resume`" };
                 return Err(LoadError::State(format!(
-                    "{problem} since the load was cut off; leave {flag} out to load from the beginning"
+                    "{problem} since the load was interrupted; leave {option} out to load from the beginning"
                 )));
             }
             noted
@@ -110,17 +110,17 @@ pub async fn begin(
 }
 
 impl Swapping {
-    /// Whether the new index can be made. Asked before it is.
+    /// Checks that the new index can be created. Called before its creation.
     ///
     /// # Errors
-    /// A template that makes data streams, or an index that has come meanwhile.
+    /// A template that creates data streams, or an index that was created meanwhile.
     pub fn check_new(&self, target: Option<&Target>) -> Result<(), LoadError> {
         let Some(Target { name, kind }) = target.filter(|_| !self.resumed) else { return Ok(()) };
         match kind {
             TargetKind::Missing { template: Some(template) } if template.data_stream => Err(refuse(
                 name,
                 format!(
-                    "the index template {} makes data streams of this name, which an alias cannot be moved to; name another with option `index`",
+                    "the index template {} creates data streams for this name, and option `alias` needs an index; name another with option `index`",
                     template.name
                 ),
             )),
@@ -131,10 +131,11 @@ impl Swapping {
         }
     }
 
-    /// Whether the alias is still where it was, now that the new index is made.
+    /// Checks that the new index has not got the alias by its creation.
     ///
     /// # Errors
-    /// A template that gives new indices the alias: it would show a half-loaded index. That is deleted.
+    /// A template gives new indices the alias, which would show an incomplete index. The new index
+    /// is deleted.
     pub async fn check_made(&self, transport: &Transport) -> Result<(), LoadError> {
         let (alias, index) = (&self.options.alias, &self.noted.index);
         if self.resumed || !aliases::behind(transport, alias).await?.contains_key(index) {
@@ -144,7 +145,7 @@ impl Swapping {
         Err(refuse(
             index,
             format!(
-                "an index template gives it the alias {alias}, which would stand for an index that is not complete; take the alias out of the template"
+                "an index template gives the alias {alias} to new indices, so it would stand for an incomplete index; remove the alias from the template"
             ),
         ))
     }
@@ -153,7 +154,7 @@ impl Swapping {
 /// The index that has the alias, or its name.
 ///
 /// # Errors
-/// Where it is several, or a data stream.
+/// The alias stands for several indices, or for a data stream.
 pub(super) async fn standing(transport: &Transport, alias: &str) -> Result<Standing, ClusterError> {
     let found = aliases::behind(transport, alias).await?;
     let refuse = |problem: String| Err(ClusterError::Target { name: alias.to_owned(), problem });
@@ -161,14 +162,14 @@ pub(super) async fn standing(transport: &Transport, alias: &str) -> Result<Stand
         found.values().find_map(|carrier| carrier.data_stream.as_ref()).filter(|_| !found.contains_key(alias))
     {
         return refuse(format!(
-            "it is the data stream {stream} or an alias of it, whose indices are not replaced; load into it with option `index`"
+            "it is the data stream {stream} or an alias of it, and option `alias` cannot replace its indices; load into it with option `index`"
         ));
     }
     if found.len() > 1 {
         let names: Vec<&str> = found.keys().map(String::as_str).take(5).collect();
         let more = if found.len() > names.len() { ", …" } else { "" };
         return refuse(format!(
-            "it is an alias of {} indices ({}{more}), and option `alias` puts one index in the place of one; take it off the others, or load into one of them with option `index`",
+            "it is an alias of {} indices ({}{more}), and option `alias` replaces exactly one index; remove the alias from the others, or load into one of them with option `index`",
             found.len(),
             names.join(", ")
         ));
@@ -182,60 +183,60 @@ pub(super) fn carried(alias: &str, now: &Standing) -> Map<String, Value> {
     carried.unwrap_or_default()
 }
 
-/// What keeps the old index from being treated as is asked for.
+/// Refuses an old index that the swap cannot handle as configured.
 fn check_old(options: &SwapConfig, now: &Standing) -> Result<(), LoadError> {
     let (alias, Some((name, carrier))) = (&options.alias, now) else { return Ok(()) };
     if name == alias && !options.delete_old {
         return Err(LoadError::usage(format!(
-            "{alias} is an index, and gives way to the alias of its name: it is deleted with all its documents in the moment in which the alias is made; add option `delete_old` if that is meant"
+            "{alias} is an index, and an alias cannot have the name of an index: the swap would delete the index with all its documents and create the alias in one step; give option `delete_old` to allow that"
         )));
     }
     let others: Vec<&str> = carrier.aliases.keys().filter(|other| *other != alias).map(String::as_str).collect();
     if options.delete_old && !others.is_empty() {
         return Err(LoadError::usage(format!(
-            "option `delete_old` deletes {name}, which has other aliases too ({}); move them first, or leave option `delete_old` out",
+            "option `delete_old` deletes {name}, which has other aliases ({}); move them first, or leave option `delete_old` out",
             others.join(", ")
         )));
     }
     Ok(())
 }
 
-/// Where the old index is before the load.
+/// Reads the state of the old index before the load.
 async fn note(transport: &Transport, options: &SwapConfig, name: String, uuid: String) -> Result<Old, ClusterError> {
     let marks = match changes::marks(transport, &name).await {
         Ok(marks) => Some(marks),
         Err(error) if options.old_writes == OldWrites::CatchUp => return Err(error),
         Err(error) => {
-            tracing::warn!("writes to {name} during the load will not be noticed: {error}");
+            tracing::warn!("writes to {name} during the load will not be detected: {error}");
             None
         }
     };
     Ok(Old { name, uuid, marks })
 }
 
-/// In what way the alias does not stand for what it stood for.
+/// Change of the index behind the alias since the load began, as text.
 pub(super) fn difference(alias: &str, noted: &Noted, now: &Standing) -> Option<String> {
     match (&noted.old, now) {
         (None, None) => None,
         (Some(old), Some((name, carrier))) if old.name == *name && old.uuid == carrier.uuid => None,
-        (Some(old), Some((name, _))) if old.name == *name => Some(format!("{name} was deleted and made anew")),
-        (None, Some((name, _))) if name == alias => Some(format!("an index {alias} was made")),
-        (None, Some((name, _))) => Some(format!("the alias {alias} was put on {name}")),
+        (Some(old), Some((name, _))) if old.name == *name => Some(format!("{name} was deleted and created again")),
+        (None, Some((name, _))) if name == alias => Some(format!("an index {alias} was created")),
+        (None, Some((name, _))) => Some(format!("the alias {alias} was added to {name}")),
         (Some(old), None) => Some(format!("the alias {alias}, which stood for {}, was removed", old.name)),
         (Some(old), Some((name, _))) => Some(format!("the alias {alias} was moved from {} to {name}", old.name)),
     }
 }
 
-/// Searches through an alias with routing look at some shards only.
+/// A warning where the alias has a search routing: its searches read only some of the shards.
 fn routing_warning(config: &LoadConfig, alias: &str, now: &Standing) -> Option<String> {
     let carried = now.as_ref()?.1.aliases.get(alias)?;
     let routing = carried.get("search_routing")?.as_str().filter(|_| config.routing.is_none())?;
     Some(format!(
-        "searches through {alias} look only at the shards of its search_routing {routing}, and the documents are loaded without routing: in an index of several shards they may not be found; give option `routing`"
+        "searches through {alias} read only the shards of its search_routing {routing}, and the documents are loaded without routing, so searches may miss them in an index of several shards; give option `routing`"
     ))
 }
 
-/// `trips-20260131-235959-123`, UTC: in the order of time.
+/// A name such as `trips-20260131-235959-123` (UTC), so that names sort by time.
 fn name_at(alias: &str, now: SystemTime) -> String {
     let t = time::OffsetDateTime::from(now);
     format!(
@@ -253,7 +254,7 @@ fn name_at(alias: &str, now: SystemTime) -> String {
 fn exists(index: &str) -> LoadError {
     refuse(
         index,
-        "it exists already, and option `alias` loads into a new index; name another, delete it, or leave option `index` out"
+        "it exists already, and option `alias` loads into a new index; name another index, delete this one, or leave option `index` out"
             .to_owned(),
     )
 }
@@ -276,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn a_move_by_somebody_else_is_noticed() {
+    fn a_move_by_another_client_is_noticed() {
         let carrier = |uuid: &str| Carrier { uuid: uuid.into(), aliases: serde_json::Map::new(), data_stream: None };
         let old = Old { name: "a".into(), uuid: "u".into(), marks: None };
         let with = Noted { index: "n".into(), old: Some(old) };
@@ -286,9 +287,9 @@ mod tests {
         };
         assert_eq!(check(&with, Some(("a", "u"))), "");
         assert_eq!(check(&without, None), "");
-        assert!(check(&with, Some(("a", "other"))).contains("made anew"));
+        assert!(check(&with, Some(("a", "other"))).contains("created again"));
         assert!(check(&with, Some(("b", "u"))).contains("moved from a to b"));
         assert!(check(&with, None).contains("was removed"));
-        assert!(check(&without, Some(("b", "u"))).contains("put on b"));
+        assert!(check(&without, Some(("b", "u"))).contains("added to b"));
     }
 }

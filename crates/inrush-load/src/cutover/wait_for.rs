@@ -1,4 +1,4 @@
-//! When is it complete: refreshed, green, replicated.
+//! Waits for a state of the index: refreshed, green, replicated.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use inrush_cluster::api::stats;
 use super::waiting::{Waiting, is_passing};
 use crate::progress::Step;
 
-/// Makes all documents visible to searches.
+/// Refreshes the indices, so that searches find all documents.
 pub(super) async fn searchable(waiting: &Waiting, names: &[String]) -> Result<String, String> {
     waiting.show(Step::Searchable, "refreshing");
     for name in names {
@@ -21,7 +21,8 @@ pub(super) async fn searchable(waiting: &Waiting, names: &[String]) -> Result<St
     Ok("refreshed".to_owned())
 }
 
-/// Waits until all shard copies are in use. `or_best`: all for which the nodes have a place.
+/// Waits until all shard copies are in use. With `or_best` it waits only for the copies that the
+/// nodes can hold.
 pub(super) async fn green(waiting: &Waiting, names: &[String], or_best: bool) -> Result<String, String> {
     let mut detail = "green".to_owned();
     for name in names {
@@ -30,7 +31,7 @@ pub(super) async fn green(waiting: &Waiting, names: &[String], or_best: bool) ->
             let state = match copies::health(&waiting.transport, name).await {
                 Ok(health) if health.is_green() => break,
                 Ok(health) if or_best && health.is_as_good_as_it_gets() => {
-                    detail = format!("{}: that is as good as it gets", of(name, &health));
+                    detail = format!("{}, the best state that the nodes allow", of(name, &health));
                     break;
                 }
                 Ok(health) => of(name, &health),
@@ -48,8 +49,8 @@ fn of(name: &str, health: &Health) -> String {
     format!("{name} is {}", health.words())
 }
 
-/// Waits until every copy has what its primary had at the beginning of the wait. A copy that is in use has been brought up to its primary before
-/// (it is "in sync"); with segment replication it can still lack segments.
+/// Waits until every copy has all operations that its primary had at the beginning of the wait. A
+/// copy in use is "in sync", so it has them; with segment replication it can still lack segments.
 pub(super) async fn replicated(waiting: &Waiting, names: &[String]) -> Result<String, String> {
     let mut copies = 0;
     for name in names {
@@ -78,7 +79,7 @@ pub(super) async fn replicated(waiting: &Waiting, names: &[String]) -> Result<St
             poll.pause(&state).await?;
         }
     }
-    Ok(format!("{copies} shard copies have everything"))
+    Ok(format!("{copies} shard copies have all operations"))
 }
 
 fn primaries(copies: &Copies) -> BTreeMap<(String, u32), i64> {
@@ -86,14 +87,14 @@ fn primaries(copies: &Copies) -> BTreeMap<(String, u32), i64> {
     copies.shards.iter().map(|(shard, copies)| (shard.clone(), primary(copies))).collect()
 }
 
-/// What is missing; nothing where every copy is there and has what is wanted.
+/// The missing copies or operations, as text. `None` where nothing is missing.
 fn lacking(health: &Health, copies: &Copies, wanted: &BTreeMap<(String, u32), i64>) -> Option<String> {
     if !health.is_green() {
         return Some(health.words());
     }
-    let there: usize = copies.shards.values().map(Vec::len).sum();
-    if (there as u64) < health.copies {
-        return Some(format!("{there} of {} shard copies answer", health.copies));
+    let present: usize = copies.shards.values().map(Vec::len).sum();
+    if (present as u64) < health.copies {
+        return Some(format!("{present} of {} shard copies answer", health.copies));
     }
     let has_all = |(shard, copies): (&(String, u32), &Vec<ShardCopy>)| {
         let wanted = wanted.get(shard).copied().unwrap_or(-1);

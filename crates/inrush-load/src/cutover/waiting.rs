@@ -1,4 +1,4 @@
-//! What the steps that wait have in common.
+//! The parts that all waiting steps share.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -8,11 +8,11 @@ use inrush_cluster::transport::Transport;
 
 use crate::progress::{Phase, ShowPhase, Step};
 
-/// Between two questions at first, and at most.
+/// First and longest pause between two requests.
 const PAUSE_MIN: Duration = Duration::from_millis(50);
 const PAUSE_MAX: Duration = Duration::from_secs(1);
 
-/// The cluster, who watches, and how long a step may take.
+/// The cluster, the display of the progress, and the timeout of a step.
 #[derive(Clone)]
 pub(super) struct Waiting {
     pub(super) transport: Arc<Transport>,
@@ -21,19 +21,19 @@ pub(super) struct Waiting {
 }
 
 impl Waiting {
-    /// What a step is doing, for whoever watches.
+    /// Shows the state of a step.
     pub(super) fn show(&self, step: Step, detail: impl Into<String>) {
         let phase = Phase::Finishing { step, detail: detail.into() };
         (self.show)(phase);
     }
 
-    /// Asks until the answer is what is waited for.
+    /// Starts a wait with the timeout of a step.
     pub(super) fn poll(&self) -> Poll {
         Poll { timeout: self.timeout, deadline: Instant::now() + self.timeout, pause: PAUSE_MIN }
     }
 }
 
-/// The pauses between questions, and their end.
+/// The pauses between two requests, and the timeout of the wait.
 pub(super) struct Poll {
     timeout: Duration,
     deadline: Instant,
@@ -41,14 +41,14 @@ pub(super) struct Poll {
 }
 
 impl Poll {
-    /// Waits before the next question.
+    /// Waits before the next request.
     ///
     /// # Errors
-    /// The time is over; `state` says how it is.
+    /// The timeout has passed. `state` is the state of the index, for the message.
     pub(super) async fn pause(&mut self, state: &str) -> Result<(), String> {
         let left = self.deadline.saturating_duration_since(Instant::now());
         if left.is_zero() {
-            return Err(format!("{state}, after {} s (option `wait_timeout`)", self.timeout.as_secs_f64()));
+            return Err(format!("{state}, still after {} s (option `wait_timeout`)", self.timeout.as_secs_f64()));
         }
         tokio::time::sleep(self.pause.min(left)).await;
         self.pause = (self.pause * 2).min(PAUSE_MAX);
@@ -56,7 +56,7 @@ impl Poll {
     }
 }
 
-/// Whether the same question may be answered a little later: a node restarts, or is overloaded.
+/// Whether the same request may succeed a little later: a node restarts, or is overloaded.
 pub fn is_passing(error: &ClusterError) -> bool {
     matches!(error, ClusterError::Http(_)) || matches!(error.status(), Some(429 | 502..=504))
 }

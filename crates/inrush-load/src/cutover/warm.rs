@@ -1,4 +1,4 @@
-//! Searches on the new index before anybody else searches it.
+//! Searches that warm up the new index before its first users.
 
 use http::Method;
 use inrush_cluster::transport::path_segment;
@@ -21,8 +21,8 @@ pub(super) async fn warm(waiting: &Waiting, index: &str, queries: &[Value]) -> R
             return Err(format!("{what}: {failed} shards failed: {why}"));
         }
         if reply.get("timed_out") == Some(&Value::Bool(true)) {
-            return Err(format!("{what}: it timed out"));
+            return Err(format!("{what}: the search timed out"));
         }
     }
-    Ok(format!("{} searches", queries.len()))
+    Ok(format!("{} searches ran", queries.len()))
 }

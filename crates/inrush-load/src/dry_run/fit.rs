@@ -1,4 +1,4 @@
-//! Whether a document fits a mapping that is there already, as far as that can be told without the server.
+//! The check of documents against an existing mapping, as far as it is possible without the server.
 
 use serde_json::{Map, Value};
 
@@ -10,7 +10,7 @@ pub(super) struct Mapping {
     ignore_malformed: bool,
 }
 
-/// What a field's value is, in the words of an error.
+/// A short text of a field's value for a message.
 fn what(value: &Value) -> String {
     let shown = |text: String| text.chars().take(60).collect::<String>();
     match value {
@@ -24,7 +24,7 @@ fn what(value: &Value) -> String {
 }
 
 impl Mapping {
-    /// From the index's part of the answer to `GET /index`.
+    /// Reads the mapping from the index's part of the answer to `GET /index`.
     pub(super) fn new(index: &Value) -> Self {
         let root = index.get("mappings").and_then(Value::as_object).cloned().unwrap_or_default();
         let setting = index.pointer("/settings/index/mapping/ignore_malformed");
@@ -32,9 +32,10 @@ impl Mapping {
         Mapping { root, ignore_malformed }
     }
 
-    /// Why the server would refuse the document. What is not known here (formats of dates, shapes, plugins' types) is left to it.
+    /// Why the server would refuse the document. Formats of dates, shapes and types of plugins are
+    /// not checked here, and only the server knows them.
     pub(super) fn misfit(&self, document: &[u8]) -> Option<String> {
-        // What is no JSON is told elsewhere.
+        // Another check reports invalid JSON.
         let Ok(Value::Object(document)) = serde_json::from_slice(document) else { return None };
         self.object(&document, &self.root, "", self.root.get("dynamic"))
     }
@@ -49,7 +50,7 @@ impl Mapping {
         let dynamic = mapping.get("dynamic").or(dynamic);
         for (name, value) in document {
             let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
-            // A name with dots stands for objects in each other.
+            // A name with dots stands for nested objects.
             let field =
                 name.split('.').try_fold(mapping, |mapping, part| mapping.get("properties")?.get(part)?.as_object());
             match field {
@@ -60,7 +61,7 @@ impl Mapping {
                     }
                 }
                 None if dynamic == Some(&Value::from("strict")) && !value.is_null() && !name.contains('.') => {
-                    return Some(format!("field {path} is not in the mapping, and its dynamic is strict"));
+                    return Some(format!("field {path} is not in the mapping, whose `dynamic` is strict"));
                 }
                 None => {}
             }
@@ -81,8 +82,9 @@ impl Mapping {
             return None;
         }
         let kind = field.get("type").and_then(Value::as_str).unwrap_or("object");
-        let refuse =
-            |expected: &str| Some(format!("field {path} is {}; its mapping, {kind}, takes {expected}", what(value)));
+        let refuse = |expected: &str| {
+            Some(format!("field {path} is {}; its mapping type, {kind}, accepts {expected}", what(value)))
+        };
         let ignored = field.get("ignore_malformed").map_or(self.ignore_malformed, |on| on == true);
         match (kind, value) {
             ("object" | "nested", Value::Object(below)) => self.object(below, field, path, dynamic),
@@ -120,7 +122,7 @@ impl Mapping {
     }
 }
 
-/// The number that a value is, also as a string, which the servers take unless `coerce` is off.
+/// The number in a value. A string may hold one, which the servers accept unless `coerce` is off.
 fn number(value: &Value) -> Option<f64> {
     match value {
         Value::Number(number) => number.as_f64(),
@@ -137,11 +139,12 @@ fn in_range(kind: &str, number: f64) -> bool {
         "unsigned_long" => (0.0, 18_446_744_073_709_551_616.0),
         _ => (-9_223_372_036_854_775_808.0, 9_223_372_036_854_775_808.0),
     };
-    // Fractions are cut off by `coerce`.
+    // `coerce` cuts off fractions.
     number >= least && number.trunc() < most
 }
 
-/// Whether a text may be a date in the servers' default format: a year, with more behind a `-`, or milliseconds since 1970.
+/// Whether a text may be a date in the servers' default format: a year with further parts behind a
+/// `-`, or milliseconds since 1970.
 fn looks_like_a_date(text: &str) -> bool {
     let digits = text.trim_start_matches('-');
     if !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -178,28 +181,28 @@ mod tests {
             ("long", "1", ""),
             ("long", "\"12\"", ""),
             ("long", "1.5", ""),
-            ("long", "\"x\"", "field f is \"x\"; its mapping, long, takes numbers"),
+            ("long", "\"x\"", "field f is \"x\"; its mapping type, long, accepts numbers"),
             ("long", "[1, \"x\"]", "is \"x\""),
             ("long", "{}", "is an object"),
             ("byte", "128", "of its range"),
             ("integer", "2147483648", "of its range"),
             ("unsigned_long", "-1", "of its range"),
-            ("float", "true", "takes numbers"),
+            ("float", "true", "accepts numbers"),
             ("boolean", "\"true\"", ""),
-            ("boolean", "1", "takes true and false"),
+            ("boolean", "1", "accepts true and false"),
             ("date", "\"2026-01-31\"", ""),
             ("date", "\"2026-01-31T10:00:00Z\"", ""),
             ("date", "1700000000000", ""),
-            ("date", "\"31.01.2026\"", "takes dates"),
-            ("date", "\"2026-01-31 10:00\"", "takes dates"),
+            ("date", "\"31.01.2026\"", "accepts dates"),
+            ("date", "\"2026-01-31 10:00\"", "accepts dates"),
             ("ip", "\"::1\"", ""),
-            ("ip", "\"localhost\"", "takes IP addresses"),
+            ("ip", "\"localhost\"", "accepts IP addresses"),
             ("keyword", "1", ""),
-            ("text", "{\"a\":1}", "takes text"),
+            ("text", "{\"a\":1}", "accepts text"),
             ("geo_point", "[1, 2]", ""),
             ("dense_vector", "[1, 2]", ""),
             ("nested", "[{\"a\":1}]", ""),
-            ("nested", "1", "takes objects"),
+            ("nested", "1", "accepts objects"),
             ("long", "null", ""),
         ] {
             check(one(kind), &format!("{{\"f\":{value}}}"), expected);
@@ -222,7 +225,7 @@ mod tests {
         check(mapping.clone(), r#"{"a.b":"x"}"#, "field a.b is \"x\"");
         check(mapping.clone(), r#"{"a":{"b":"x"}}"#, "field a.b is \"x\"");
         check(mapping.clone(), r#"{"a":{"c":1}}"#, "field a.c is not in the mapping");
-        check(mapping.clone(), r#"{"a":1}"#, "takes objects");
+        check(mapping.clone(), r#"{"a":1}"#, "accepts objects");
         check(mapping.clone(), r#"{"free":{"x":1},"off":7}"#, "");
         check(mapping, r#"{"new":null}"#, "");
     }

@@ -1,5 +1,5 @@
-//! What a load would do, without doing it: the first documents as they would be sent, the index that would be made, and what would
-//! fail. Nothing is written, to the cluster or to this machine.
+//! A dry run: the first documents as the load would send them, the index that it would create, and
+//! its errors. A dry run writes nothing, neither to the cluster nor to this machine.
 
 mod fit;
 mod read;
@@ -12,9 +12,9 @@ use inrush_cluster::api::{ClusterError, TargetKind, connect, index};
 use inrush_cluster::transport::{Transport, path_segment};
 use inrush_core::Action;
 use inrush_core::encode::Encoder;
-use inrush_core::mapping::NoteKind;
-use inrush_sources::Source;
-use read::{Limits, Looked, look};
+use inrush_core::mapping::{Note, NoteKind};
+use inrush_sources::{Source, SourceError};
+use read::{Limits, ReadDocuments, read_documents};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -24,112 +24,136 @@ use crate::error::LoadError;
 use crate::ids::Ids;
 use crate::loader::{NOTHING_READ, http_options, index_uuids, needs, reads_itself};
 
-/// Records that are looked at.
+/// Largest number of records that a dry run reads.
 const DOCS: u64 = 10_000;
-/// Documents that are shown.
+/// Documents that a dry run shows.
 const SHOWN: usize = 3;
 
-/// What a load would do.
+/// The result of a dry run.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct DryRun {
-    /// Product and version; `None` where no cluster was asked.
+    /// Product and version of the cluster. `None` where no cluster was given.
     pub cluster: Option<String>,
-    /// The name that documents would go to.
+    /// Index, alias or data stream that would get the documents.
     pub index: String,
-    /// What it stands for: `missing`, `index`, `alias`, `data_stream`, `hidden`; `None` where nobody was asked, or each document names its own.
+    /// Kind of the target: `missing`, `index`, `alias`, `data_stream`, `hidden`. `None` where no
+    /// cluster was given, or each document names its index.
     pub stands_for: Option<&'static str>,
-    /// The body of the request that would make the index; `None` where none would be made.
+    /// Body of the request that would create the index. `None` where the load would create none.
     pub create: Option<Value>,
-    /// The mapping that the documents want, whether or not one was given.
+    /// Mapping inferred from the documents, also where the user gave one.
     pub inferred_mapping: Value,
-    /// What there is to know about it, by field.
+    /// Findings about the inferred mapping, by field.
     pub notes: Vec<String>,
-    /// Records that were looked at.
+    /// Records that were read.
     pub docs_looked_at: u64,
-    /// Whether these are all.
+    /// Whether these are all records of the source.
     pub complete: bool,
-    /// Bytes of documents as they would be sent for each byte of the source.
+    /// Ratio of the bytes that would be sent to the bytes of the source.
     pub growth: Option<f64>,
     /// The first documents that would be sent.
     pub documents: Vec<Shown>,
-    /// Of the records that were looked at, how many would be dead letters.
+    /// Number of the records read that would become dead letters.
     pub docs_failing: u64,
-    /// The first of them.
+    /// The first of these records.
     pub failures: Vec<Failure>,
-    /// How a bake would build the index and hand it over; `None` where it would be loaded.
+    /// How a bake would build the index and hand it over. `None` for a load without a bake.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bake: Option<String>,
-    /// What would keep the load from beginning, or from coming to its end.
+    /// Problems that would prevent the load or stop it.
     pub problems: Vec<String>,
-    /// What a person should know besides.
+    /// Other findings.
     pub warnings: Vec<String>,
 }
 
-/// A document as it would be sent.
+/// A document as the load would send it.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct Shown {
     /// The action line.
     pub action: String,
-    /// The document; only its beginning where it is long.
+    /// The document. A long one is cut.
     pub document: String,
 }
 
-/// A document that would be a dead letter.
+/// A document that would become a dead letter.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct Failure {
-    /// Where it comes from.
+    /// The name of its source.
     pub source: String,
     /// Its line or row.
     pub line: u64,
-    /// A short machine-readable name, such as `missing_field` or `mapping`.
+    /// Short machine-readable name, such as `missing_field` or `mapping`.
     pub kind: String,
-    /// What was found, and what was expected.
+    /// The value found and the value expected.
     pub reason: String,
 }
 
 impl DryRun {
-    /// Whether all is well, as far as it was looked at.
+    /// The result before the source and the cluster are read.
+    fn new(config: &LoadConfig) -> Self {
+        DryRun {
+            cluster: None,
+            index: config.index.as_str().to_owned(),
+            stands_for: None,
+            create: None,
+            inferred_mapping: Value::Null,
+            notes: Vec::new(),
+            docs_looked_at: 0,
+            complete: false,
+            growth: None,
+            documents: Vec::new(),
+            docs_failing: 0,
+            failures: Vec::new(),
+            bake: None,
+            problems: Vec::new(),
+            warnings: Vec::new(),
+        }
+    }
+
+    /// Adds the documents that were read. `unreadable` is the first file that cannot be opened.
+    fn add(&mut self, read: ReadDocuments, unreadable: Option<SourceError>, names: &[String]) {
+        let ReadDocuments { docs, complete, shown, failures, failing, schema, bytes, error } = read;
+        let advice = schema.advise(names);
+        let note = |note: &Note| {
+            let kind = if note.kind == NoteKind::Conflict { "conflict" } else { "note" };
+            let field = if note.field.is_empty() { String::new() } else { format!("{} ", note.field) };
+            format!("{kind}: {field}{}", note.text)
+        };
+        self.notes = advice.notes.iter().map(note).collect();
+        self.inferred_mapping = advice.mapping;
+        self.growth = (bytes.1 > 0).then(|| bytes.0 as f64 / bytes.1 as f64);
+        (self.docs_looked_at, self.complete, self.documents) = (docs, complete, shown);
+        (self.docs_failing, self.failures) = (failing, failures);
+        let error = error.map(|error| format!("cannot read the source any further: {error}"));
+        self.problems.extend(error.or_else(|| unreadable.map(|error| error.to_string())));
+    }
+
+    /// Whether the dry run found no error.
     pub fn is_fine(&self) -> bool {
         self.docs_failing == 0 && self.problems.is_empty()
     }
 }
 
-/// Looks at the source and, where `config` names one, at the cluster.
+/// Reads the beginning of the source, and checks the cluster where `config` names one.
 ///
 /// # Errors
-/// [`LoadError`] for options that do not fit together, and where the cluster cannot be reached. What would stop a load is in the
-/// result.
+/// [`LoadError`] for options that exclude each other, and where the cluster cannot be reached.
+/// Problems that would stop a load are in the result.
 pub async fn dry_run(mut config: LoadConfig, source: Box<dyn Source>) -> Result<DryRun, LoadError> {
     config.check().map_err(LoadError::usage)?;
     let info = source.describe();
     config.check_source(&info).map_err(LoadError::usage)?;
-    let mut run = DryRun {
-        cluster: None,
-        index: config.index.as_str().to_owned(),
-        stands_for: None,
-        create: None,
-        inferred_mapping: Value::Null,
-        notes: Vec::new(),
-        docs_looked_at: 0,
-        complete: false,
-        growth: None,
-        documents: Vec::new(),
-        docs_failing: 0,
-        failures: Vec::new(),
-        bake: None,
-        problems: Vec::new(),
-        warnings: Vec::new(),
-    };
+    let mut run = DryRun::new(&config);
     let mut target = Target { may_be_made: true, ..Target::default() };
     if !config.to.is_empty() {
         let transport = connect(&config.to, config.credentials.clone(), &http_options(&config)).await?;
-        let coming = Coming { bytes: info.bytes_total, read_from: index_uuids(source.as_ref())? };
-        target = ask(&transport, &mut config, coming, &mut run).await?;
+        let input = Input { bytes: info.bytes_total, read_from: index_uuids(source.as_ref())? };
+        target = check_target(&transport, &mut config, input, &mut run).await?;
     }
-    // All files are looked at where an index is deleted for them.
+    // A load with `recreate` deletes an index, so all files are checked before.
     let unreadable = if config.create.recreate { source.check_all().err() } else { None };
     if target.may_be_made && config.index.fixed().is_some() {
         run.create = Some(index::creation_body(&config.create.for_index(config.index.as_str())));
@@ -139,7 +163,7 @@ pub async fn dry_run(mut config: LoadConfig, source: Box<dyn Source>) -> Result<
     let dropped = encoder.dropped();
     let mapping = match target.mapping {
         Some(mapping) => Some(mapping),
-        // That of the index that would be made.
+        // Mapping of the index that the load would create.
         None => run.create.as_ref().map(Mapping::new),
     };
     let ids = config.id_from.map(|from| Ids::new(from, info.names.clone()));
@@ -147,27 +171,12 @@ pub async fn dry_run(mut config: LoadConfig, source: Box<dyn Source>) -> Result<
         let mut source = source;
         source.keep_texts(&encoder.fields());
         let limits = Limits { docs: DOCS, shown: SHOWN };
-        look(source.as_mut(), &encoder, ids.as_ref(), mapping.as_ref(), &limits)
+        read_documents(source.as_mut(), &encoder, ids.as_ref(), mapping.as_ref(), &limits)
     });
-    let looked = reading.await.map_err(|e| LoadError::usage(format!("reading panicked: {e}")))?;
+    let read = reading.await.map_err(|e| LoadError::usage(format!("the reading thread panicked: {e}")))?;
     let warnings = info.warnings.map(|warnings| warnings.list()).unwrap_or_default();
-    let Looked { docs, complete, shown, failures, failing, schema, bytes, broken } = looked;
-    let advice = schema.advise(&info.names);
-    run.notes = advice
-        .notes
-        .iter()
-        .map(|note| {
-            let kind = if note.kind == NoteKind::Conflict { "conflict" } else { "note" };
-            let field = if note.field.is_empty() { String::new() } else { format!("{} ", note.field) };
-            format!("{kind}: {field}{}", note.text)
-        })
-        .collect();
-    run.inferred_mapping = advice.mapping;
-    run.growth = (bytes.1 > 0).then(|| bytes.0 as f64 / bytes.1 as f64);
-    (run.docs_looked_at, run.complete, run.documents) = (docs, complete, shown);
-    (run.docs_failing, run.failures) = (failing, failures);
-    let broken = broken.map(|error| format!("cannot read on: {error}"));
-    run.problems.extend(broken.or_else(|| unreadable.map(|error| error.to_string())));
+    let (docs, complete) = (read.docs, read.complete);
+    run.add(read, unreadable, &info.names);
     if docs == 0 && complete && !config.allow_empty {
         let refused = config.create.recreate || config.finish.swap.is_some();
         if refused { &mut run.problems } else { &mut run.warnings }.push(NOTHING_READ.to_owned());
@@ -179,26 +188,27 @@ pub async fn dry_run(mut config: LoadConfig, source: Box<dyn Source>) -> Result<
     Ok(run)
 }
 
-/// What the cluster says about the index.
+/// The target in the cluster.
 #[derive(Default)]
 struct Target {
-    /// The mapping that it has.
+    /// Mapping of the existing index.
     mapping: Option<Mapping>,
     is_data_stream: bool,
     may_be_made: bool,
 }
 
-/// What is known about the documents.
-struct Coming {
+/// Properties of the documents.
+struct Input {
     bytes: Option<u64>,
-    /// The UUIDs of the indices that they are read from.
+    /// UUIDs of the indices that the documents are read from.
     read_from: Vec<String>,
 }
 
-async fn ask(
+/// Checks the target in the cluster, and adds its problems to `run`.
+async fn check_target(
     transport: &Transport,
     config: &mut LoadConfig,
-    Coming { bytes, read_from }: Coming,
+    Input { bytes, read_from }: Input,
     run: &mut DryRun,
 ) -> Result<Target, LoadError> {
     match cutover::begin(transport, config, None).await {
@@ -215,7 +225,7 @@ async fn ask(
         Err(error @ (ClusterError::Http(_) | ClusterError::LogIn { .. })) => return Err(error.into()),
         Err(error) => {
             run.problems.push(error.to_string());
-            // It may be known all the same.
+            // The target may still be readable.
             match config.index.fixed() {
                 Some(name) => index::resolve(transport, name).await.ok(),
                 None => None,
@@ -240,12 +250,12 @@ async fn ask(
     if target.may_be_made {
         match trial::simulate(transport, &found.name, &config.create.for_index(&found.name)).await {
             Verdict::Taken if config.create.is_given() => run.warnings.push(
-                "not checked, because it takes making the index: the cluster's limit of shards, and what depends on mapping and settings together, such as sort fields".to_owned(),
+                "not checked, because only the creation of the index would check it: the cluster's limit of shards, and combinations of mapping and settings, such as sort fields".to_owned(),
             ),
             Verdict::Taken => {}
-            Verdict::Refused(why) => run.problems.push(format!("the index {} could not be made: {why}", found.name)),
+            Verdict::Refused(why) => run.problems.push(format!("the index {} could not be created: {why}", found.name)),
             Verdict::NotAsked(why) => run.warnings.push(format!(
-                "whether the cluster takes mapping, settings and shards was not checked: it does not answer without making the index ({why})"
+                "mapping, settings and shards were not checked, because this cluster checks them only at the creation of the index ({why})"
             )),
         }
     }
@@ -258,7 +268,7 @@ async fn ask(
         }
         if config.create.is_given() {
             run.warnings.push(format!(
-                "{} exists: option `mapping`, option `settings`, option `shards` and option `replicas` are left out; option `recreate` makes it anew",
+                "index {} exists, so option `mapping`, option `settings`, option `shards` and option `replicas` have no effect; give option `recreate` to delete the index and create it again",
                 found.name
             ));
         }

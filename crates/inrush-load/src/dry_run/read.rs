@@ -1,4 +1,4 @@
-//! The first documents of a source, as they would be sent, and what is wrong with them.
+//! The first documents of a source as a load would send them, and their errors.
 
 use std::time::{Duration, Instant};
 
@@ -12,26 +12,26 @@ use super::{Failure, Shown};
 use crate::ids::Ids;
 use crate::reader::Sequencer;
 
-/// Bytes of documents that are looked at.
+/// Largest size of the documents that are read, bytes.
 const BYTES_MAX: usize = 64 << 20;
-/// How long the next documents of a source that never ends are waited for.
+/// Longest wait for the next documents of a source that never ends.
 const IDLE_MAX: Duration = Duration::from_secs(5);
-/// So many failures are shown.
+/// Largest number of errors in the result.
 const FAILURES_MAX: usize = 10;
-/// Characters of a document that are shown.
+/// Characters of a shown document.
 const SHOWN_CHARS: usize = 2000;
 
-/// How much is looked at.
+/// Limits of a dry run.
 pub(super) struct Limits {
-    /// Records that are looked at.
+    /// Records that are read.
     pub(super) docs: u64,
     /// Documents that are shown.
     pub(super) shown: usize,
 }
 
-/// What was found.
+/// The documents and their errors.
 #[derive(Default)]
-pub(super) struct Looked {
+pub(super) struct ReadDocuments {
     pub(super) docs: u64,
     /// Whether the source was read to its end.
     pub(super) complete: bool,
@@ -39,13 +39,13 @@ pub(super) struct Looked {
     pub(super) failures: Vec<Failure>,
     pub(super) failing: u64,
     pub(super) schema: Schema,
-    /// Bytes of documents as they are sent, and of the source that they were made of.
+    /// Bytes of documents as they would be sent, and bytes of the source that they come from.
     pub(super) bytes: (u64, u64),
-    /// Why it cannot be read any further.
-    pub(super) broken: Option<SourceError>,
+    /// Why the source cannot be read any further.
+    pub(super) error: Option<SourceError>,
 }
 
-/// The next piece. Of a source that never ends what comes within [`IDLE_MAX`].
+/// The next step of the source. A source that never ends gets [`IDLE_MAX`] for its next documents.
 fn next(source: &mut dyn Source, is_endless: bool) -> Result<Step, SourceError> {
     if !is_endless {
         return Ok(source.next_chunk(CHUNK_BYTES)?.map_or(Step::End, Step::Chunk));
@@ -59,29 +59,29 @@ fn next(source: &mut dyn Source, is_endless: bool) -> Result<Step, SourceError> 
     }
 }
 
-/// Reads in the calling thread.
-pub(super) fn look(
+/// Reads the source in the calling thread.
+pub(super) fn read_documents(
     source: &mut dyn Source,
     encoder: &Encoder,
     ids: Option<&Ids>,
     mapping: Option<&Mapping>,
     limits: &Limits,
-) -> Looked {
+) -> ReadDocuments {
     let info = source.describe();
     let names = info.names;
-    let mut looked = Looked::default();
+    let mut read = ReadDocuments::default();
     let mut order = Sequencer::default();
     let mut bytes = 0;
-    while looked.docs < limits.docs && bytes < BYTES_MAX {
+    while read.docs < limits.docs && bytes < BYTES_MAX {
         let block = match next(source, info.is_endless) {
             Ok(Step::Chunk(chunk)) => chunk.into_block(),
             Ok(Step::Idle) => break,
             Ok(Step::End) => {
-                looked.complete = true;
+                read.complete = true;
                 break;
             }
             Err(error) => {
-                looked.broken = Some(error);
+                read.error = Some(error);
                 break;
             }
         };
@@ -93,37 +93,37 @@ pub(super) fn look(
             break;
         };
         bytes += block.data.len();
-        looked.bytes.1 += block.bytes_read;
+        read.bytes.1 += block.bytes_read;
         let documents = block.clone();
         order.push(number, encoder.encode(block));
         let Some(items) = order.next_block() else { break };
         let mut rejects = items.rejects.iter().peekable();
         for at in 0..items.len() {
-            if looked.docs == limits.docs {
+            if read.docs == limits.docs {
                 break;
             }
-            looked.docs += 1;
+            read.docs += 1;
             let position = items.position(at);
             let SourceId(source) = position.source;
             let rejected = rejects.next_if(|reject| reject.record == at);
             let why = match rejected {
                 Some(reject) => Some((reject.kind.to_owned(), reject.reason.clone())),
-                None => judge(&mut looked.schema, mapping, &documents, at, RowPosition { source, row: position.line }),
+                None => judge(&mut read.schema, mapping, &documents, at, RowPosition { source, row: position.line }),
             };
             let (action, document) = items.action_and_document(at);
-            looked.bytes.0 += document.len() as u64;
+            read.bytes.0 += document.len() as u64;
             if let Some((kind, reason)) = why {
-                looked.failing += 1;
-                if looked.failures.len() < FAILURES_MAX {
+                read.failing += 1;
+                if read.failures.len() < FAILURES_MAX {
                     let source = names.get(source as usize).cloned().unwrap_or_default();
-                    looked.failures.push(Failure { source, line: position.line, kind, reason });
+                    read.failures.push(Failure { source, line: position.line, kind, reason });
                 }
-            } else if looked.shown.len() < limits.shown {
-                looked.shown.push(Shown { action: text(&action), document: text(&document) });
+            } else if read.shown.len() < limits.shown {
+                read.shown.push(Shown { action: text(&action), document: text(&document) });
             }
         }
     }
-    looked
+    read
 }
 
 /// Why the server would refuse a document.
@@ -135,12 +135,12 @@ fn judge(
     place: RowPosition,
 ) -> Option<(String, String)> {
     let document = documents.record(at as usize);
-    // One that is deleted has no content.
+    // A deletion has no document.
     if document.is_empty() {
         return None;
     }
     if let Err(error) = schema.add(document, place) {
-        return Some(("invalid_json".to_owned(), format!("the document is no JSON object: {error}")));
+        return Some(("invalid_json".to_owned(), format!("the document is not a JSON object: {error}")));
     }
     Some(("mapping".to_owned(), mapping?.misfit(document)?))
 }

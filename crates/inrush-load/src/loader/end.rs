@@ -1,4 +1,4 @@
-//! What follows the last document: the check and the report.
+//! The end of a load after its last document: the verification and the report.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -6,33 +6,33 @@ use std::time::{Duration, Instant};
 
 use inrush_cluster::api::stats::{self, IndexStats};
 use inrush_cluster::transport::Transport;
-use inrush_core::Stop;
+use inrush_core::Flow;
 use inrush_core::encode::Dropped;
 use inrush_core::report::{Counts, IndexCounts, Tally};
 use inrush_sources::Warnings;
 
 use super::group::{Left, Together};
+use super::outcome::Outcome;
 use super::prepare::Prepared;
 use crate::count_check::{self, Expectation, Fixed, Share};
-use crate::cutover::{Finishing, GoOn};
+use crate::cutover::{Finishing, ResumeCommand};
 use crate::observe::{LoadingTime, Observers};
 use crate::progress::Phase;
 use crate::report::{
-    IndexSizes, PlanReport, Report, SettingsReport, SettingsRestored, SourceReport, Status, ThisRun, Verified,
-    VerifiedState,
+    IndexSizes, PlanReport, Report, SettingsReport, SourceReport, Status, ThisRun, Verified, VerifiedState,
 };
 use crate::run::Finished;
 use crate::targets;
 use crate::tolerance::{Tolerance, ToleranceReport};
 
-/// How long the sizes of the indices are waited for.
+/// Longest wait for the sizes of the indices.
 const SIZES_MAX: Duration = Duration::from_secs(10);
 
-/// What is said of a load that had nothing to load.
+/// Message for a source without documents.
 pub const NOTHING_READ: &str =
-    "no document was read: the source is empty; option `allow_empty` says that this is meant";
+    "no document was read: the source is empty; give option `allow_empty` if an empty source is correct";
 
-/// That documents are not in, in words, unless so many are tolerated.
+/// A message with the number of documents that are not indexed. `None` within the tolerance.
 pub fn not_in(counts: &Counts, tolerance: Option<&ToleranceReport>) -> Option<String> {
     let docs = counts.docs_not_in();
     if docs == 0 || tolerance.is_some_and(|tolerance| tolerance.holds) {
@@ -42,7 +42,7 @@ pub fn not_in(counts: &Counts, tolerance: Option<&ToleranceReport>) -> Option<St
     Some(format!("{documents} not in{}", tolerance.map(ToleranceReport::problem).unwrap_or_default()))
 }
 
-/// What is needed after the loop.
+/// State of a load for the steps after its loop.
 pub(super) struct End {
     pub(super) transport: Arc<Transport>,
     pub(super) prepared: Prepared,
@@ -52,174 +52,108 @@ pub(super) struct End {
     pub(super) started: Instant,
     pub(super) verify: bool,
     pub(super) tolerate: Option<Tolerance>,
-    /// That nothing was read is as it should be.
+    /// A source without a document is correct.
     pub(super) allow_empty: bool,
-    /// The source ends only when it is told to.
+    /// The source never ends by itself.
     pub(super) is_endless: bool,
-    /// The load is to be made once.
+    /// The load has option `once`.
     pub(super) once: bool,
-    /// How long an interrupted load may take to verify.
+    /// Timeout of the verification of an interrupted load.
     pub(super) drain_max: Duration,
     pub(super) observers: Observers,
-    /// The loading time.
     pub(super) loading: LoadingTime,
     pub(super) settings: SettingsReport,
-    /// What other loads of the same job did.
+    /// Counts of other loads of the same job.
     pub(super) others: Tally,
-    /// Fields that were left out.
+    /// Counts of fields that option `drop` removed.
     pub(super) dropped: Dropped,
 }
 
+/// Why the count of the index proves nothing, where the earlier runs are the reason.
+fn unproven(was_swapped: bool, has_unsettled_runs: bool) -> Option<&'static str> {
+    if was_swapped {
+        Some("an earlier run moved the alias, so other clients may have written to the index since")
+    } else if has_unsettled_runs {
+        Some("documents that an earlier run may have sent were not sent again yet")
+    } else {
+        None
+    }
+}
+
+fn plan(flow: &Flow) -> PlanReport {
+    let (plan, format) = (flow.steady_plan(), flow.steady_body_format());
+    PlanReport {
+        batch_bytes: plan.batch_bytes,
+        batch_docs: (plan.batch_docs != u32::MAX).then_some(plan.batch_docs),
+        in_flight: plan.in_flight,
+        why: flow.plan_why(),
+        encoding: format.encoding,
+        compression: format.compression.to_string(),
+        wire_why: flow.body_format_why(),
+    }
+}
+
+/// The settled documents of each source.
+fn sources(flow: &Flow, names: Vec<String>) -> Vec<SourceReport> {
+    let mut settled: BTreeMap<u32, u64> = BTreeMap::new();
+    for ((source, _), watermark) in flow.watermarks() {
+        *settled.entry(source.0).or_default() += watermark.docs;
+    }
+    let report = |(at, name)| {
+        let docs_settled = settled.get(&(at as u32)).copied().unwrap_or(0);
+        SourceReport { name, docs_settled }
+    };
+    names.into_iter().enumerate().map(report).collect()
+}
+
 impl End {
+    /// Verifies the index, runs the steps after the last document and makes the report.
     pub(super) async fn report(mut self, finished: Finished, mut finishing: Finishing) -> Report {
-        let Finished {
-            mut flow,
-            dead_letters,
-            counts_before,
-            checkpointer,
-            checkpoint_failure,
-            source_changed,
-            pauses,
-            source_not_told,
-            sizes_before,
-            mut events,
-        } = finished;
-        let mut failure = None;
-        let mut status = match flow.stopped() {
-            None => Status::Complete,
-            Some(Stop::Interrupted) => Status::Interrupted,
-            Some(Stop::Failed(why)) => {
-                // Of documents that were under way then, more may be dead letters now.
-                failure = Some(if flow.stopped_by_errors() { flow.max_errors_message() } else { why.clone() });
-                Status::Failed
-            }
-        };
-        let mut fail = |why: String| {
-            failure.get_or_insert(why);
-            Status::Failed
-        };
-        // Everything came to its end: nothing is left to resume.
-        let settled = status == Status::Complete;
-        if let Err(e) = flow.close() {
-            status = fail(e.to_string());
-        }
-        let path = dead_letters.path().display().to_string();
-        let dead_letters = match dead_letters.finish() {
-            Ok(path) => path,
-            Err(e) => {
-                status = fail(format!("cannot write dead letters to {path}: {e}"));
-                None
-            }
-        };
+        let Finished { mut flow, dead_letters, checkpointer, mut events, .. } = finished;
+        let mut outcome = Outcome::of_loop(&flow);
+        outcome.close(&mut flow);
+        let dead_letters = outcome.finish_dead_letters(dead_letters);
         let mut tally = flow.tally().clone();
         tally.absorb(&self.others.counts, &self.others.indices, &self.others.errors());
-        if status == Status::Complete && flow.too_many_errors() {
-            status = fail(flow.max_errors_message());
-        }
+        outcome.check_errors(&flow);
         let resumed = checkpointer.as_ref().is_some_and(|c| c.is_resumed());
         let names = self.prepared.names(&tally);
-        if settled {
+        if outcome.settled {
             finishing.searchable(&names).await;
         }
-        let unproven = if finishing.was_swapped() {
-            Some("an earlier run has moved the alias, so that others may have written since")
-        } else if resumed && !settled {
-            Some("documents that an earlier run may have sent were not sent again yet")
-        } else {
-            None
-        };
-        let verified = if self.verify {
-            self.observers.phase(&Phase::Verifying);
-            let drain_max = self.drain_max;
-            let verification = self.verify(&tally, &counts_before, resumed, unproven);
-            if status == Status::Interrupted {
-                // Whoever has stopped it waits for its end.
-                let why = "the cluster did not count within the time for an interrupted load";
-                let in_time = tokio::time::timeout(drain_max, verification).await;
-                in_time.unwrap_or_else(|_| count_check::not_provable(why.to_owned()))
-            } else {
-                verification.await
-            }
-        } else {
-            count_check::off()
-        };
-        let sizes = self.sizes(sizes_before, &tally.indices).await;
+        let unproven = unproven(finishing.was_swapped(), resumed && !outcome.settled);
+        let verified = self.verify_in_time(outcome.status, &tally, &finished.counts_before, resumed, unproven).await;
+        let sizes = self.sizes(finished.sizes_before, &tally.indices).await;
         let tolerance = self.tolerate.map(|tolerance| tolerance.judge(&tally.counts));
         let not_in = not_in(&tally.counts, tolerance.as_ref());
-        if status == Status::Complete {
-            status = if not_in.is_some() {
-                Status::Incomplete
-            } else if verified.state == VerifiedState::No || self.settings.restored == SettingsRestored::No {
-                Status::CheckFailed
-            } else {
-                Status::Complete
-            };
-        }
-        let mut why_not = match status {
-            Status::Complete => String::new(),
-            Status::CheckFailed if verified.state == VerifiedState::No => verified.detail.clone(),
-            Status::CheckFailed => self.settings.detail.clone(),
-            Status::Incomplete => not_in.unwrap_or_default(),
-            Status::Failed | Status::Interrupted => "the load did not come to its end".to_owned(),
-        };
-        if status == Status::Complete && self.settings.restored == SettingsRestored::PassedOn && finishing.swaps() {
-            (status, why_not) = (Status::CheckFailed, self.settings.detail.clone());
-        }
-        let status = finishing.run(&names, status, why_not, &mut events).await;
-        // What failed at its end is judged anew, as with another --max-errors.
-        let failed = !settled || status == Status::Failed;
+        let why_not = outcome.judge(not_in, &verified, &self.settings, finishing.swaps());
+        let status = finishing.run(&names, outcome.status, why_not, &mut events).await;
+        // A resumed load judges a failure at the end again, for example with another `max_errors`.
+        let failed = !outcome.settled || status == Status::Failed;
         let unfinished = checkpointer.is_some() && (failed || finishing.is_resumable(status));
-        let resumable = unfinished && !source_changed;
+        let resumable = unfinished && !finished.source_changed;
         let seconds = self.started.elapsed().as_secs_f64();
         let this_run = flow.counts_of_this_run();
         let seconds_before = checkpointer.as_ref().map_or(0.0, |c| c.seconds_before());
-        let checkpoint = checkpointer.as_ref().filter(|_| resumable).map(|checkpointer| checkpointer.path());
         let loading = self.loading();
-        let mut warnings = self.prepared.preflight.warnings;
-        warnings.extend(checkpoint_failure.filter(|_| failed));
-        warnings.extend(source_not_told);
-        if settled && tally.counts.docs_read == 0 && !self.allow_empty {
-            warnings.push(NOTHING_READ.to_owned());
-        }
-        warnings.extend(self.warnings.iter().flat_map(Warnings::list).map(|w| w.to_string()));
-        // An earlier run may have met them.
-        if settled && !resumed && tally.counts.docs_read > 0 {
-            warnings.extend(self.dropped.warnings());
-        }
-        let plan = flow.steady_plan();
-        let mut settled: BTreeMap<u32, u64> = BTreeMap::new();
-        for ((source, _), watermark) in flow.watermarks() {
-            *settled.entry(source.0).or_default() += watermark.docs;
-        }
-        let sources = self.names.into_iter().enumerate().map(|(at, name)| {
-            let docs_settled = settled.get(&(at as u32)).copied().unwrap_or(0);
-            SourceReport { name, docs_settled }
-        });
+        let mut warnings = self.warnings(finished.checkpoint_failure.filter(|_| failed), finished.feedback_failure);
+        warnings.extend(self.source_warnings(outcome.settled, resumed, tally.counts.docs_read));
         warnings.extend(finishing.warnings());
-        let go_on = resumable.then_some(GoOn { once: self.once });
-        let (finish, swap) = finishing.reports(status, go_on);
+        let (finish, swap) = finishing.reports(status, resumable.then_some(ResumeCommand { once: self.once }));
         let report = Report {
             status,
             ended_before: None,
-            failure,
+            failure: outcome.failure,
             seconds: seconds_before + seconds,
             docs_per_second: (this_run.docs_read + self.others.counts.docs_read) as f64 / loading.as_secs_f64(),
             this_run: resumed.then_some(ThisRun { counts: this_run, seconds }),
-            checkpoint,
-            plan: PlanReport {
-                batch_bytes: plan.batch_bytes,
-                batch_docs: (plan.batch_docs != u32::MAX).then_some(plan.batch_docs),
-                in_flight: plan.in_flight,
-                why: flow.plan_why(),
-                encoding: flow.steady_body_format().encoding,
-                compression: flow.steady_body_format().compression.to_string(),
-                wire_why: flow.body_format_why(),
-            },
+            checkpoint: checkpointer.as_ref().filter(|_| resumable).map(|checkpointer| checkpointer.path()),
+            plan: plan(&flow),
             verified,
             tolerance,
             settings: self.settings,
             sizes,
-            pauses,
+            pauses: finished.pauses,
             source_idle_seconds: self.loading.idle().as_secs_f64(),
             finish,
             swap,
@@ -228,7 +162,7 @@ impl End {
             counts: tally.counts,
             dead_letters,
             warnings,
-            sources: sources.collect(),
+            sources: sources(&flow, self.names),
             run_id: self.run_id,
         };
         if let (Some(checkpointer), false) = (checkpointer, unfinished) {
@@ -239,9 +173,57 @@ impl End {
         report
     }
 
-    /// The time that rates are computed with.
+    /// Verifies the index. An interrupted load gets `drain_max` for it, because its caller waits.
+    async fn verify_in_time(
+        &mut self,
+        status: Status,
+        tally: &Tally,
+        counts_before: &BTreeMap<String, Option<u64>>,
+        resumed: bool,
+        unproven: Option<&str>,
+    ) -> Verified {
+        if !self.verify {
+            return count_check::off();
+        }
+        self.observers.phase(&Phase::Verifying);
+        let drain_max = self.drain_max;
+        let verification = self.verify(tally, counts_before, resumed, unproven);
+        if status != Status::Interrupted {
+            return verification.await;
+        }
+        let in_time = tokio::time::timeout(drain_max, verification).await;
+        in_time.unwrap_or_else(|_| {
+            let why = "the cluster did not return a count within the time limit of an interrupted load";
+            count_check::not_provable(why.to_owned())
+        })
+    }
+
+    /// Warnings of the preflight, the last checkpoint and the last report to the source.
+    fn warnings(&mut self, checkpoint_failure: Option<String>, feedback_failure: Option<String>) -> Vec<String> {
+        let mut warnings = std::mem::take(&mut self.prepared.preflight.warnings);
+        warnings.extend(checkpoint_failure);
+        warnings.extend(feedback_failure);
+        warnings
+    }
+
+    /// Warnings about the source and its documents.
+    fn source_warnings(&self, settled: bool, resumed: bool, docs_read: u64) -> Vec<String> {
+        let mut warnings = Vec::new();
+        if settled && docs_read == 0 && !self.allow_empty {
+            warnings.push(NOTHING_READ.to_owned());
+        }
+        warnings.extend(self.warnings.iter().flat_map(Warnings::list).map(|w| w.to_string()));
+        // An earlier run may have found the fields of option `drop`.
+        if settled && !resumed && docs_read > 0 {
+            warnings.extend(self.dropped.warnings());
+        }
+        warnings
+    }
+
+    /// Divisor of `docs_per_second`.
     fn loading(&self) -> Duration {
-        // Other loads of the job read all documents: from the start of this one.
+        // Other loads of the job read all documents, so the time begins with the start of this
+        // load.
         let loading = match (self.loading.first(), self.loading.drained()) {
             (None, Some(drained)) if self.others.counts.docs_read > 0 => drained,
             _ => self.loading.loading(),
@@ -250,7 +232,8 @@ impl End {
         loading.saturating_sub(left_out).max(Duration::from_millis(1))
     }
 
-    /// How large the indices are now, beside what they were. A cluster that does not answer is not waited for.
+    /// Sizes of the indices before and after the load. A cluster that does not answer within
+    /// [`SIZES_MAX`] gives none.
     async fn sizes(
         &self,
         before: BTreeMap<String, IndexStats>,
@@ -267,8 +250,8 @@ impl End {
         names.iter().filter_map(both).collect()
     }
 
-    /// Counts, and judges the count; where other loads write to the index, the last one of them
-    /// does so for all.
+    /// Counts the documents of the index and judges the count. Where other loads write to the
+    /// index, the last one of them does that for all.
     async fn verify(
         &mut self,
         tally: &Tally,

@@ -1,6 +1,6 @@
-//! Loads that write to one index at the same time. No count of one of them alone proves anything,
-//! so they know each other by one document in the cluster: each enters it before it sends anything
-//! and leaves its numbers there at its end, and the last one to end counts for all of them.
+//! Loads that write to one index at the same time form a group. The count of a single load proves
+//! nothing then. A document in the cluster lists the loads of the group: each load enters before it
+//! sends anything, and adds its counts at its end. The last load to end verifies the sum.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -19,32 +19,33 @@ use crate::config::GuardConfig;
 use crate::count_check::{self, Share};
 use crate::error::LoadError;
 use crate::report::Verified;
-use crate::settings_guard::{Earlier, LocalState, default_folder, forget_holder, holder_lives};
+use crate::settings_guard::{Earlier, LocalState, default_folder, forget_holder, holder_is_alive};
 
-/// A load on another machine that showed no sign of life for so long, by the clocks of both, is
-/// dead: 5 min. Clocks that differ more cost a verdict, never a document.
+/// Time without a heartbeat after which a load on another machine counts as dead, seconds, by the
+/// clocks of both machines. A larger difference of the clocks can cost the verdict of the
+/// verification, and no document.
 const DEAD_AFTER_S: u64 = 300;
 
-/// So many signs of life are waited for before a load counts as dead.
-const SIGNS_MISSED: u32 = 3;
+/// Missed heartbeats after which a load counts as dead.
+const HEARTBEATS_MISSED: u32 = 3;
 
-/// How often the document is changed anew where somebody else was faster. Each time another load
-/// has made its change.
+/// Retries of an update of the group's document. Each conflict means that another load changed the
+/// document.
 const TRIES: u32 = 50;
 
-/// The document: the loads that write to an index now, and those that have ended beside one of
-/// these.
+/// The document of a group: the loads that write to the index now, and the counts of loads that
+/// ended while others of the group were running.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Group {
-    /// The name that the first one was given.
+    /// Name of the index, as the first load of the group used it.
     name: String,
-    /// Documents before the first one. None: not counted yet, so nobody has sent anything.
+    /// Documents before the first load. `None`: not counted yet, so no load has sent anything.
     before: Option<u64>,
-    /// By their runs.
+    /// The running loads, by run id.
     running: BTreeMap<String, Running>,
-    /// How many have ended.
+    /// Number of loads that have ended.
     ended: u64,
-    /// What those did.
+    /// Sum of their counts.
     sum: Share,
     /// Why the sum proves nothing.
     unprovable: Option<String>,
@@ -55,7 +56,7 @@ struct Group {
 struct Running {
     host: String,
     process: u32,
-    /// Its last sign of life, by its own clock, s since 1970.
+    /// Time of its last heartbeat by its own clock, seconds since 1970.
     seen_s: u64,
 }
 
@@ -65,7 +66,7 @@ impl Running {
         Running { host: host.trim().to_owned(), process: std::process::id(), seen_s: now_s() }
     }
 
-    fn told(&self, run: &str) -> String {
+    fn description(&self, run: &str) -> String {
         let host = if self.host.is_empty() { "another machine" } else { &self.host };
         format!("run {run}, process {} on {host}", self.process)
     }
@@ -77,27 +78,27 @@ impl Group {
         Group { name, before: None, running, ended: 0, sum: Share::default(), unprovable: None }
     }
 
-    /// Takes a load in, or the one that goes on with `earlier` runs in their place. What only the
-    /// dead have left is forgotten.
-    fn enter(&mut self, run: &str, earlier: &[String], me: Running, lives: impl Fn(&str, &Running) -> bool) {
+    /// Adds a load. A load that resumes one of the `earlier` runs replaces them. Where every load
+    /// of the group is dead, a new group begins.
+    fn enter(&mut self, run: &str, earlier: &[String], me: Running, is_alive: impl Fn(&str, &Running) -> bool) {
         let mut in_place = self.running.contains_key(run);
         for run in earlier {
             in_place |= self.running.remove(run).is_some();
         }
         if !in_place {
-            if !self.running.iter().any(|(run, one)| lives(run, one)) {
+            if !self.running.iter().any(|(run, one)| is_alive(run, one)) {
                 *self = Group::new(&self.name);
             } else if !earlier.is_empty() {
-                // What it did before it was cut off is in their count of the index, or in their
-                // sum.
-                let why = format!("run {run} goes on with one that was cut off before the other loads began");
+                // Documents from before the interruption are in the group's first count of the
+                // index, or in its sum.
+                let why = format!("run {run} resumes a load that was interrupted before the other loads began");
                 self.unprovable.get_or_insert(why);
             }
         }
         self.running.insert(run.to_owned(), me);
     }
 
-    /// Takes a load out, with what it did, or why that is not known.
+    /// Removes a load and adds its counts, or the reason why they are unknown.
     fn leave(&mut self, run: &str, share: &Result<Share, String>) {
         self.running.remove(run);
         self.ended += 1;
@@ -108,140 +109,143 @@ impl Group {
     }
 }
 
-/// What the loads into an index did together.
+/// The sum of all loads of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Together {
-    /// How many they were.
+    /// Number of loads.
     pub(super) loads: u64,
-    /// Documents before the first one.
+    /// Documents before the first load.
     pub(super) before: u64,
     pub(super) share: Share,
 }
 
-/// What a load finds when it leaves.
+/// The result of leaving a group.
 pub(super) enum Left {
-    /// It is the last one, and judges the count.
+    /// This load is the last one, and judges the count.
     Last(Together),
-    /// It has nothing to judge.
+    /// Other loads are still running, or the count can prove nothing.
     Over(Verified),
 }
 
-/// The place of one load in the group.
+/// The membership of one load in a group.
 pub(super) struct Member {
     document: OwnDocument,
     name: String,
     run: String,
     folder: Option<PathBuf>,
     lock: Option<LocalState>,
-    /// The version that was found when it was the last one.
+    /// The document's version when this load was found to be the last one.
     last: Option<Version>,
-    /// Signs of life end with this.
-    _beat: oneshot::Sender<()>,
+    /// Stops the heartbeat when it is dropped.
+    _stop_heartbeats: oneshot::Sender<()>,
 }
 
-/// A load that is about to begin.
+/// A load that enters a group.
 pub(super) struct Entering<'a> {
     pub(super) target: &'a Target,
-    /// The UUID of the index that was made for it.
-    pub(super) made: Option<&'a str>,
+    /// UUID of the index, where this load created it.
+    pub(super) created: Option<&'a str>,
     pub(super) guard: &'a GuardConfig,
     pub(super) run: &'a str,
-    /// The run that it goes on with.
+    /// The interrupted run that the load resumes.
     pub(super) earlier: Option<Earlier>,
-    /// That one, and those before it.
+    /// Ids of the interrupted run and of the runs before it.
     pub(super) runs: &'a [String],
 }
 
-/// Enters the group, and counts the index where this load is the first one of it.
+/// Enters the group of the index. The first load of a group counts the index.
 ///
-/// Where the group cannot be read or written, the load is alone. Returns the documents before this
-/// load, or why that is not known.
+/// Returns the documents before the load, or why their number is unknown. Where the group's
+/// document cannot be read or written, the load belongs to no group.
 ///
 /// # Errors
-/// The index cannot be counted, though this user may.
+/// The index cannot be counted although the user has the permission.
 pub(super) async fn enter(
     transport: &Arc<Transport>,
-    Entering { target, made, guard, run, earlier, runs }: Entering<'_>,
+    Entering { target, created, guard, run, earlier, runs }: Entering<'_>,
 ) -> Result<(Result<u64, String>, Option<Member>), LoadError> {
     let known_before = earlier.and_then(|earlier| earlier.docs_before);
-    let count = async || -> Result<Result<u64, String>, LoadError> {
-        // It was made for this load, or its first document makes it.
-        if target.write_index().is_none() {
-            return Ok(Ok(0));
-        }
-        match stats::count_now(transport, &target.name).await {
-            // Whoever may write but not read loads all the same; only the proof is missing.
-            Err(error) if error.status() == Some(403) => Ok(Err(error.to_string())),
-            counted => Ok(Ok(counted?)),
-        }
-    };
-    // What an earlier run has not counted is not counted now; the group may know it.
-    let unknown = earlier.is_some() && known_before.is_none();
-    let document = document(transport, target, made).filter(|_| !guard.leave_settings);
-    let Some(document) = document else { return Ok((count().await?, None)) };
+    // The index already holds documents of the earlier run, so a count now is too late. The group
+    // may know the count.
+    let not_countable = earlier.is_some() && known_before.is_none();
+    let document = document(transport, target, created).filter(|_| !guard.leave_settings);
+    let Some(document) = document else { return Ok((count_before(transport, target).await?, None)) };
     let folder = guard.state.clone().or_else(default_folder);
-    // Without it, signs of life say that this load lives.
+    // Without a lock, only heartbeats show that this load is alive.
     let lock = folder.as_ref().and_then(|folder| LocalState::new(folder, &holder(run)).ok());
-    let lives = |run: &str, one: &Running| lives(folder.as_deref(), run, one);
+    let is_alive = |run: &str, one: &Running| is_alive(folder.as_deref(), run, one);
     let mut counted = None;
     for _ in 0..TRIES {
-        let (mut group, over) = match read(&document, &target.name).await {
+        let (mut group, precondition) = match read(&document, &target.name).await {
             Ok(Some((group, version))) => (group, Precondition::Version(version)),
             Ok(None) => (Group::new(&target.name), Precondition::Absent),
-            Err(error) => return alone(&target.name, &error, count().await?, lock),
+            Err(error) => return without_group(&target.name, &error, count_before(transport, target).await?, lock),
         };
         let found = group.clone();
         let was_in = found.running.contains_key(run);
-        if unknown && !was_in && !runs.iter().any(|run| found.running.contains_key(run)) {
+        if not_countable && !was_in && !runs.iter().any(|run| found.running.contains_key(run)) {
             remove(lock);
-            return Ok((Err("an earlier run did not count it".to_owned()), None));
+            return Ok((Err("an earlier run did not count the index".to_owned()), None));
         }
-        group.enter(run, runs, Running::here(), lives);
+        group.enter(run, runs, Running::here(), is_alive);
         if group.running.len() == 1 {
             group.before = group.before.or(known_before);
         }
-        // Only in the group, where whoever comes sees this load, is the count that of nobody's
-        // documents.
+        // A load counts only as a member of the group. Loads that enter later then know that it may
+        // send documents, so no load has sent any before the count.
         if was_in && group.before.is_none() {
-            let before = count().await?;
+            let before = count_before(transport, target).await?;
             if before.is_err() {
                 group.running.remove(run);
-                // Others find out that it does not live.
-                let _ = write(&document, &target.name, &group, over).await;
+                // If this write fails, other loads find out that this one is dead.
+                let _ = write(&document, &target.name, &group, precondition).await;
                 remove(lock);
                 return Ok((before, None));
             }
             group.before = before.clone().ok();
             counted = Some(before);
         }
-        match write(&document, &target.name, &group, over).await {
-            Ok(Some(_)) => forget_those_gone(folder.as_deref(), &found, &group),
-            // Somebody else was faster.
+        match write(&document, &target.name, &group, precondition).await {
+            Ok(Some(_)) => remove_locks_of_gone(folder.as_deref(), &found, &group),
+            // Another load changed the document first.
             Ok(None) => continue,
-            Err(error) => return alone(&target.name, &error, count().await?, lock),
+            Err(error) => return without_group(&target.name, &error, count_before(transport, target).await?, lock),
         }
         if group.before.is_some() {
-            let others = "other loads were writing to it when this one began";
-            let mine = counted.filter(|before| before.as_ref().ok() == group.before.as_ref());
-            let before = known_before.map(Ok).or(mine).unwrap_or_else(|| Err(others.to_owned()));
-            let (stop, stopped) = oneshot::channel();
-            tokio::spawn(show_life(document.clone(), target.name.clone(), run.to_owned(), stopped));
-            let (name, run) = (target.name.clone(), run.to_owned());
-            return Ok((before, Some(Member { document, name, run, folder, lock, last: None, _beat: stop })));
+            let own = counted.filter(|before| before.as_ref().ok() == group.before.as_ref());
+            let others = || Err("other loads were writing to the index when this one began".to_owned());
+            let before = known_before.map(Ok).or(own).unwrap_or_else(others);
+            return Ok((before, Some(Member::new(document, &target.name, run, folder, lock))));
         }
     }
-    tracing::debug!("{} is changed by too many loads at once to count it together", target.name);
+    tracing::debug!(
+        "too many loads into {} changed their record at the same time, so their documents are not counted together",
+        target.name
+    );
     remove(lock);
-    Ok((count().await?, None))
+    Ok((count_before(transport, target).await?, None))
 }
 
-fn alone(
+/// Documents of the index before the load, or why the user may not count them.
+async fn count_before(transport: &Transport, target: &Target) -> Result<Result<u64, String>, LoadError> {
+    // The load created the index, or its first document will.
+    if target.write_index().is_none() {
+        return Ok(Ok(0));
+    }
+    match stats::count_now(transport, &target.name).await {
+        // A user who may write but not read can load all the same, without the verification.
+        Err(error) if error.status() == Some(403) => Ok(Err(error.to_string())),
+        counted => Ok(Ok(counted?)),
+    }
+}
+
+fn without_group(
     name: &str,
     error: &ClusterError,
     before: Result<u64, String>,
     lock: Option<LocalState>,
 ) -> Result<(Result<u64, String>, Option<Member>), LoadError> {
-    tracing::debug!("other loads into {name} are not known: {error}");
+    tracing::debug!("cannot read or write the record of other loads into {name}: {error}");
     remove(lock);
     Ok((before, None))
 }
@@ -253,31 +257,40 @@ fn remove(lock: Option<LocalState>) {
 }
 
 impl Member {
-    /// Leaves its numbers for those that still run. The last one stays until it has judged the
-    /// count ([`Member::end`]).
+    /// A member that sends heartbeats from now on.
+    fn new(document: OwnDocument, name: &str, run: &str, folder: Option<PathBuf>, lock: Option<LocalState>) -> Self {
+        let (stop, stopped) = oneshot::channel();
+        tokio::spawn(send_heartbeats(document.clone(), name.to_owned(), run.to_owned(), stopped));
+        let (name, run) = (name.to_owned(), run.to_owned());
+        Member { document, name, run, folder, lock, last: None, _stop_heartbeats: stop }
+    }
+
+    /// Adds the counts of this load for the loads that still run. The last load stays a member
+    /// until it has judged the count ([`Member::end`]).
     pub(super) async fn leave(&mut self, share: &Result<Share, String>) -> Left {
         for _ in 0..TRIES {
             match self.try_leave(share).await {
                 Ok(Some(left)) => return left,
                 Ok(None) => {}
                 Err(error) => {
-                    return self.over(format!("what other loads into {} did is not known: {error}", self.name));
+                    return self
+                        .leave_unproven(format!("the counts of other loads into {} are unknown: {error}", self.name));
                 }
             }
         }
-        self.over(format!("other loads into {} begin and end all the time", self.name))
+        self.leave_unproven(format!("too many other loads into {} began and ended at the same time", self.name))
     }
 
-    /// None: somebody else was faster.
+    /// `None`: another load changed the document first.
     async fn try_leave(&mut self, share: &Result<Share, String>) -> Result<Option<Left>, ClusterError> {
         let name = self.name.clone();
         let found = read(&self.document, &name).await?.filter(|(group, _)| group.running.contains_key(&self.run));
         let Some((mut group, version)) = found else {
             let why = format!(
-                "the record of the loads into {name} ({LOADS_INDEX}/{}) was deleted, or another load took this one for dead",
+                "the record of the loads into {name} ({LOADS_INDEX}/{}) was deleted, or another load removed this one from it because it missed its heartbeats",
                 self.document.id
             );
-            return Ok(Some(self.over(why)));
+            return Ok(Some(self.leave_unproven(why)));
         };
         let others: Vec<(String, Running)> = group
             .running
@@ -286,9 +299,9 @@ impl Member {
             .map(|(r, one)| (r.clone(), one.clone()))
             .collect();
         let (living, dead): (Vec<_>, Vec<_>) =
-            others.into_iter().partition(|(run, one)| lives(self.folder.as_deref(), run, one));
-        let told = |loads: &[(String, Running)]| -> String {
-            loads.iter().map(|(run, one)| one.told(run)).collect::<Vec<_>>().join("; ")
+            others.into_iter().partition(|(run, one)| is_alive(self.folder.as_deref(), run, one));
+        let description = |loads: &[(String, Running)]| -> String {
+            loads.iter().map(|(run, one)| one.description(run)).collect::<Vec<_>>().join("; ")
         };
         group.leave(&self.run, share);
         if !living.is_empty() {
@@ -299,73 +312,73 @@ impl Member {
                 1 => ("another load".to_owned(), "is"),
                 n => (format!("{n} other loads"), "are"),
             };
-            return Ok(Some(self.over(format!(
-                "{who} {is} writing to {name} ({}); the last one to end counts for all of them",
-                told(&living)
+            return Ok(Some(self.leave_unproven(format!(
+                "{who} {is} writing to {name} ({}); the last load to end verifies all of them",
+                description(&living)
             ))));
         }
         let died = (!dead.is_empty())
-            .then(|| format!("another load wrote to {name}, and died without leaving its numbers ({})", told(&dead)));
+            .then(|| format!("another load into {name} died without recording its counts ({})", description(&dead)));
         if let Some(why) = group.unprovable.filter(|_| group.ended > 1).or(died) {
-            let deleted = self.document.delete(&what(&name), version).await?;
-            return Ok(deleted.then(|| self.over(why)));
+            let deleted = self.document.delete(&purpose(&name), version).await?;
+            return Ok(deleted.then(|| self.leave_unproven(why)));
         }
         self.last = Some(version);
         let before = group.before.unwrap_or_default();
         Ok(Some(Left::Last(Together { loads: group.ended, before, share: group.sum })))
     }
 
-    fn over(&mut self, why: String) -> Left {
+    fn leave_unproven(&mut self, why: String) -> Left {
         remove(self.lock.take());
         Left::Over(count_check::not_provable(why))
     }
 
-    /// Ends the group after the last one has judged. False: another load has entered it meanwhile,
-    /// so the count was not that of this group.
+    /// Ends the group after its last load has judged the count. Returns false where another load
+    /// has entered meanwhile, so that the count was not that of this group.
     pub(super) async fn end(&mut self) -> bool {
         let Some(version) = self.last.take() else { return true };
-        match self.document.delete(&what(&self.name), version).await {
+        match self.document.delete(&purpose(&self.name), version).await {
             Ok(false) => return false,
             Ok(true) => {}
-            // The judgement stands; the next load finds that this one does not live.
-            Err(error) => tracing::debug!("the record of the loads into {} stays: {error}", self.name),
+            // The verdict stands. The next load finds that this one is dead.
+            Err(error) => tracing::debug!("cannot delete the record of the loads into {}: {error}", self.name),
         }
         remove(self.lock.take());
         true
     }
 }
 
-/// A load that writes to `target` now, in words; none where that is not known. Where only signs of
-/// life can tell, some of them are waited for.
+/// A load that writes to `target` now, as text. `None` where there is none, or none is known. Where
+/// only heartbeats can tell whether a load is alive, it waits for some of them.
 pub(super) async fn writing(transport: &Arc<Transport>, target: &Target, config: &GuardConfig) -> Option<String> {
     let document = document(transport, target, None)?;
     let folder = config.state.clone().or_else(default_folder);
     let mut first: Option<Group> = None;
-    for _ in 0..=SIGNS_MISSED {
+    for _ in 0..=HEARTBEATS_MISSED {
         let group = match read(&document, &target.name).await {
             Ok(found) => found?.0,
             Err(error) => {
-                tracing::debug!("whether other loads write to {} is not known: {error}", target.name);
+                tracing::debug!("cannot read whether other loads write to {}: {error}", target.name);
                 return None;
             }
         };
-        // No clock is asked: it would cost an index.
+        // The clocks of two machines may differ, and a wrong answer would delete an index.
         let running = group.running.iter();
-        let living: Vec<_> = running.filter(|(run, _)| is_here(folder.as_deref(), run) != Some(false)).collect();
+        let living: Vec<_> = running.filter(|(run, _)| is_alive_here(folder.as_deref(), run) != Some(false)).collect();
         let is_sure = |run: &str, one: &Running| {
             let before = first.as_ref().map(|first| first.running.get(run));
-            is_here(folder.as_deref(), run) == Some(true) || before.is_some_and(|before| before != Some(one))
+            is_alive_here(folder.as_deref(), run) == Some(true) || before.is_some_and(|before| before != Some(one))
         };
         if let Some((run, one)) = living.iter().find(|(run, one)| is_sure(run, one)) {
-            return Some(format!("{}; record {LOADS_INDEX}/{}", one.told(run), document.id));
+            return Some(format!("{}; record {LOADS_INDEX}/{}", one.description(run), document.id));
         }
         let (run, one) = living.first()?;
         if first.is_none() {
             tracing::warn!(
-                "a load into {} began and has not told its end ({}); waiting up to {} s for a sign of life",
+                "a load into {} has begun, and its end is not recorded ({}); waiting up to {} s for its heartbeat",
                 target.name,
-                one.told(run),
-                (HEARTBEAT * SIGNS_MISSED).as_secs()
+                one.description(run),
+                (HEARTBEAT * HEARTBEATS_MISSED).as_secs()
             );
             first = Some(group.clone());
         }
@@ -374,15 +387,15 @@ pub(super) async fn writing(transport: &Arc<Transport>, target: &Target, config:
     None
 }
 
-/// Where the loads into `target` know each other; `made`: the UUID of an index that was made for
-/// this load. None where the target may not be looked at.
-fn document(transport: &Arc<Transport>, target: &Target, made: Option<&str>) -> Option<OwnDocument> {
+/// The document of the group that writes to `target`. `created` is the UUID of an index that this
+/// load created. `None` where the user may not read the target's metadata.
+fn document(transport: &Arc<Transport>, target: &Target, created: Option<&str>) -> Option<OwnDocument> {
     let of = |index: &IndexInfo| index.uuid.clone();
     let key = match &target.kind {
         TargetKind::Index(index) => of(index),
-        // By its alias or by its own name, the count is the same.
+        // A count through the alias and one through the index's name are the same.
         TargetKind::Alias { write, indices, filtered: false } if indices.len() == 1 => of(write),
-        TargetKind::Missing { .. } if !target.is_data_stream() => made?.to_owned(),
+        TargetKind::Missing { .. } if !target.is_data_stream() => created?.to_owned(),
         TargetKind::Alias { .. } | TargetKind::DataStream { .. } | TargetKind::Missing { .. } => {
             format!("name-{}", target.name)
         }
@@ -391,8 +404,8 @@ fn document(transport: &Arc<Transport>, target: &Target, made: Option<&str>) -> 
     Some(OwnDocument { transport: Arc::clone(transport), index: LOADS_INDEX, id: format!("writes-{key}") })
 }
 
-/// Signs of life, until the load ends or is gone.
-async fn show_life(document: OwnDocument, name: String, run: String, mut stopped: oneshot::Receiver<()>) {
+/// Writes a heartbeat until the load ends or has been removed from the group.
+async fn send_heartbeats(document: OwnDocument, name: String, run: String, mut stopped: oneshot::Receiver<()>) {
     loop {
         tokio::select! {
             _ = &mut stopped => return,
@@ -401,50 +414,51 @@ async fn show_life(document: OwnDocument, name: String, run: String, mut stopped
         match read(&document, &name).await {
             Ok(Some((mut group, version))) if group.running.contains_key(&run) => {
                 group.running.insert(run.clone(), Running::here());
-                // Another load's change is one, too; the next sign may come through.
+                // A conflict means that another load changed the document. The next heartbeat tries
+                // again.
                 if let Err(error) = write(&document, &name, &group, Precondition::Version(version)).await {
-                    tracing::debug!("no sign of life: {error}");
+                    tracing::debug!("the heartbeat of this load was not written: {error}");
                 }
             }
             Ok(_) => return,
-            Err(error) => tracing::debug!("no sign of life: {error}"),
+            Err(error) => tracing::debug!("the heartbeat of this load was not written: {error}"),
         }
     }
 }
 
-fn lives(folder: Option<&Path>, run: &str, one: &Running) -> bool {
-    is_here(folder, run).unwrap_or_else(|| now_s().abs_diff(one.seen_s) < DEAD_AFTER_S)
+fn is_alive(folder: Option<&Path>, run: &str, one: &Running) -> bool {
+    is_alive_here(folder, run).unwrap_or_else(|| now_s().abs_diff(one.seen_s) < DEAD_AFTER_S)
 }
 
-/// Whether a load lives on this machine; none: it is not one of this machine's.
-fn is_here(folder: Option<&Path>, run: &str) -> Option<bool> {
-    holder_lives(folder?, &holder(run))
+/// Whether a load on this machine is alive. `None` where it did not run on this machine.
+fn is_alive_here(folder: Option<&Path>, run: &str) -> Option<bool> {
+    holder_is_alive(folder?, &holder(run))
 }
 
-/// Removes the locks of the dead that nobody will ask for any more.
-fn forget_those_gone(folder: Option<&Path>, before: &Group, after: &Group) {
+/// Removes the locks of dead loads that left the group.
+fn remove_locks_of_gone(folder: Option<&Path>, before: &Group, after: &Group) {
     let gone = before.running.keys().filter(|run| !after.running.contains_key(*run));
     for (folder, run) in folder.into_iter().flat_map(|folder| gone.clone().map(move |run| (folder, run))) {
-        if is_here(Some(folder), run) == Some(false) {
+        if is_alive_here(Some(folder), run) == Some(false) {
             forget_holder(folder, &holder(run));
         }
     }
 }
 
-/// The name of the lock that a load holds on its machine while it lives.
+/// Name of the lock that a load holds on its machine while it is alive.
 fn holder(run: &str) -> String {
     format!("{run}-writes")
 }
 
-fn what(name: &str) -> String {
+fn purpose(name: &str) -> String {
     format!("keeping the record of the loads into {name} in {LOADS_INDEX}")
 }
 
 async fn read(document: &OwnDocument, name: &str) -> Result<Option<(Group, Version)>, ClusterError> {
-    let Some((source, version)) = document.read(&what(name)).await? else { return Ok(None) };
+    let Some((source, version)) = document.read(&purpose(name)).await? else { return Ok(None) };
     let group = serde_json::from_value(source).map_err(|error| ClusterError::Reply {
         what: format!("the record {LOADS_INDEX}/{}", document.id),
-        problem: format!("no record of this version of inrush: {error}"),
+        problem: format!("it was written by another version of inrush: {error}"),
     })?;
     Ok(Some((group, version)))
 }
@@ -453,11 +467,11 @@ async fn write(
     document: &OwnDocument,
     name: &str,
     group: &Group,
-    over: Precondition,
+    precondition: Precondition,
 ) -> Result<Option<Version>, ClusterError> {
     let value = serde_json::to_value(group)
-        .map_err(|error| ClusterError::Reply { what: what(name), problem: error.to_string() })?;
-    document.write(&what(name), &value, over).await
+        .map_err(|error| ClusterError::Reply { what: purpose(name), problem: error.to_string() })?;
+    document.write(&purpose(name), &value, precondition).await
 }
 
 fn now_s() -> u64 {
@@ -500,8 +514,8 @@ mod tests {
 
     #[test]
     fn a_load_that_goes_on_takes_its_own_place_or_makes_the_sum_worthless() {
-        // Whether others live does not matter: the count before all of them is that before its
-        // first run, too.
+        // Whether other loads are alive does not matter: the count before all of them includes the
+        // time before its first run.
         for living in [&[][..], &["b"]] {
             let mut now = group(&["a", "b"]);
             enter(&mut now, "c", &["z", "a"], living);
@@ -510,7 +524,7 @@ mod tests {
         let mut now = group(&["b"]);
         enter(&mut now, "c", &["a"], &["b"]);
         assert_eq!((now.running.len(), now.before), (2, Some(7)));
-        assert!(now.unprovable.unwrap().contains("run c goes on with one that was cut off"));
+        assert!(now.unprovable.unwrap().contains("run c resumes a load that was interrupted"));
         let mut now = group(&["b"]);
         enter(&mut now, "c", &["a"], &[]);
         assert_eq!(now, Group { running: group(&["c"]).running, ..Group::new("x") });

@@ -1,4 +1,4 @@
-//! What is found out and made before the first document.
+//! Preparation of the index before the first document.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,95 +19,95 @@ use crate::error::LoadError;
 use crate::settings_guard::{self, Earlier};
 use crate::targets;
 
-/// What is known about the documents that are coming.
-pub(super) struct Coming<'a> {
-    /// Their bytes, as far as that is known.
+/// Properties of the documents and of the run before the first document.
+pub(super) struct LoadInput<'a> {
+    /// Bytes of the documents, as far as they are known.
     pub(super) bytes: Option<u64>,
-    /// Whether all have ids.
+    /// Whether all documents have ids.
     pub(super) with_ids: bool,
-    /// The UUIDs of the indices that they are read from.
+    /// UUIDs of the indices that the documents are read from.
     pub(super) read_from: Vec<String>,
-    /// The run of the same load that was cut off, where this one goes on with it.
+    /// The interrupted run that this one resumes.
     pub(super) earlier: Option<Earlier>,
-    /// That one, and those before it.
+    /// Ids of the interrupted run and of the runs before it.
     pub(super) runs: &'a [String],
     pub(super) run_id: &'a str,
 }
 
-/// The UUIDs of the indices that are read; none where the source is something else.
+/// UUIDs of the indices that the source reads. Empty where it reads something else.
 pub(crate) fn index_uuids(source: &dyn Source) -> Result<Vec<String>, LoadError> {
-    // Fingerprints of files cost reading them.
+    // Other sources need no UUIDs, and the fingerprint of a file costs a read.
     if !source.describe().own_numbers {
         return Ok(Vec::new());
     }
     Ok(source.fingerprints()?.into_iter().filter_map(|fingerprint| fingerprint.index_uuid).collect())
 }
 
-/// Refuses to write to an index that is read: documents would be written over themselves, or
-/// deleted before they are read. UUIDs are random, so two indices of one UUID are the same one,
-/// whatever addresses and names lead to them.
+/// Refuses an index that is its own source: its documents would be overwritten, or deleted before
+/// they are read. UUIDs are random, so two addresses and names with one UUID are the same index.
 pub(crate) fn reads_itself(target: Option<&Target>, read_from: &[String]) -> Result<(), ClusterError> {
     let Some(index) = target.and_then(Target::write_index).filter(|index| read_from.contains(&index.uuid)) else {
         return Ok(());
     };
     let problem = format!(
-        "the documents are read from this index ({}), so it cannot be loaded into; name another with option `index`, or change the documents in place with POST /{}/_update_by_query",
+        "this index ({}) is the source of the documents, so it cannot be their target; name another index with option `index`, or change the documents in place with POST /{}/_update_by_query",
         index.uuid, index.name
     );
     Err(ClusterError::Target { name: index.name.clone(), problem })
 }
 
-/// What was found out before the first document.
+/// The index and the cluster before the first document.
 pub(super) struct Prepared {
     pub(super) preflight: Preflight,
-    /// What a fixed index name stands for.
+    /// Target of a fixed index name.
     pub(super) target: Option<Target>,
-    /// Documents that the index held, or why they could not be counted.
+    /// Documents of the index before the load, or why they could not be counted.
     pub(super) before: Result<u64, String>,
-    /// The place among the loads that write to the index at the same time.
+    /// Membership in the group of loads that write to the index at the same time.
     pub(super) member: Option<Member>,
-    /// What the settings guard looks after, if anything.
+    /// Plans of the settings guard, where it changes settings.
     pub(super) guard: Option<settings_guard::Plans>,
-    /// What the index was before the first document, where that matters and can be seen.
-    pub(super) life: Option<PrimaryTerms>,
-    /// How large the index was, by its own name, where that may be asked.
+    /// Primary terms before the first document, where the load needs them and may read them.
+    pub(super) primary_terms: Option<PrimaryTerms>,
+    /// Sizes of the indices, by name, where the user may read them.
     pub(super) sizes_before: BTreeMap<String, IndexStats>,
-    /// The indices that the documents of earlier runs of the same load were to go to.
+    /// Indices of earlier runs of the same load.
     pub(super) earlier_indices: Vec<String>,
-    /// What tells the index that takes the documents first from another one of its name.
+    /// UUIDs by index, which tell an index from a later one of the same name.
     pub(super) uuids: BTreeMap<String, String>,
 }
 
 impl Prepared {
-    /// Whether a shard of the index has another primary than at the beginning, or its primary has started again.
+    /// Whether a shard of the index has another primary than at the beginning, or its primary
+    /// restarted.
     pub(super) async fn has_another_primary(&self, transport: &Transport) -> bool {
-        let Some(first) = &self.life else { return false };
+        let Some(first) = &self.primary_terms else { return false };
         primary_terms::read(transport, &first.index).await.is_ok_and(|now| now.terms != first.terms)
     }
 
-    /// Whether one index takes the place of another during the load: a data stream, or an alias as those of policies.
+    /// Whether the target may switch to another index during the load: a data stream, or an alias.
     pub(super) fn rolls_over(&self) -> bool {
         let alias = |target: &Target| matches!(target.kind, TargetKind::Alias { .. });
         self.target.as_ref().is_some_and(|target| target.is_data_stream() || alias(target))
     }
 
-    /// Says in the log what was found and decided.
-    pub(super) fn tell(&self, config: &LoadConfig) {
+    /// Logs the target and the decisions.
+    pub(super) fn log(&self, config: &LoadConfig) {
         let stands_for = match self.target.as_ref().map(|target| &target.kind) {
             None => "named by each document".to_owned(),
-            Some(TargetKind::Missing { .. }) => "made for this load".to_owned(),
+            Some(TargetKind::Missing { .. }) => "a new index".to_owned(),
             Some(TargetKind::Index(index)) => format!("an index of {} shards", index.shards),
             Some(TargetKind::Alias { write, .. }) => format!("an alias that writes to {}", write.name),
             Some(TargetKind::DataStream { write, .. }) => format!("a data stream that writes to {}", write.name),
-            Some(TargetKind::Hidden) => "not to be looked at".to_owned(),
+            Some(TargetKind::Hidden) => "not readable by this user".to_owned(),
         };
-        let pipelines = if self.preflight.pipelines { "; a pipeline is in force, or may be" } else { "" };
+        let pipelines = if self.preflight.pipelines { "; an ingest pipeline may change the documents" } else { "" };
         tracing::info!("{}; target {}: {stands_for}{pipelines}", self.preflight.info, config.index);
     }
 
-    /// Whether requests can insist on it that the target is an alias. The servers know that since
-    /// Elasticsearch 7.10. They look at the name that a pipeline has left, which may be that of an
-    /// index.
+    /// Whether a request can require that the target is an alias. Elasticsearch has that parameter
+    /// since 7.10. The server checks the name after pipelines have run, and a pipeline may set the
+    /// name of an index.
     pub(super) fn must_stay_an_alias(&self) -> bool {
         let info = &self.preflight.info;
         let known = match info.product {
@@ -121,24 +121,52 @@ impl Prepared {
             && self.target.as_ref().is_some_and(|target| matches!(target.kind, TargetKind::Alias { .. }))
     }
 
-    /// The first index that is not any more what it was: another one has its name.
+    /// The first index that was replaced by another one of its name.
     pub(super) async fn replaced(&self, transport: &Transport) -> Option<String> {
         targets::another_index(transport, &self.uuids).await
     }
 
-    /// The index that takes the documents, where one name stands for all of them.
+    /// The index of all documents, where a fixed name stands for one.
     pub(super) fn index<'a>(&'a self, config: &'a LoadConfig) -> Option<&'a str> {
         let target = self.target.as_ref()?;
         match target.write_index() {
             Some(index) => Some(&index.name),
-            // It was made just now; a data stream names its indices with the first document.
+            // The load created it. A data stream names its indices with the first document.
             None => config.index.fixed().filter(|_| !target.is_data_stream()),
         }
     }
 }
 
 impl Prepared {
-    /// The names that stand for everything that was loaded.
+    /// Reads primary terms, UUID and size of the index before the first document.
+    async fn read_index(
+        &mut self,
+        transport: &Transport,
+        config: &LoadConfig,
+        with_ids: bool,
+    ) -> Result<(), LoadError> {
+        if config.durability == Durability::Async {
+            self.primary_terms = Some(first_primary_terms(transport, config, self).await?);
+        } else if let (true, Some(index)) = (with_ids, self.index(config)) {
+            self.primary_terms = primary_terms::read(transport, index).await.ok();
+        }
+        self.uuids = match self.target.as_ref().and_then(Target::write_index) {
+            Some(index) => [(index.name.clone(), index.uuid.clone())].into(),
+            None => match self.index(config) {
+                Some(index) => index::uuids(transport, index).await.unwrap_or_default(),
+                None => BTreeMap::new(),
+            },
+        };
+        if let Some(index) = self.index(config) {
+            let index = index.to_owned();
+            if let Ok(size) = stats::stats(transport, &index).await {
+                self.sizes_before.insert(index, size);
+            }
+        }
+        Ok(())
+    }
+
+    /// Names that cover everything that was loaded.
     pub(super) fn names(&self, tally: &Tally) -> Vec<String> {
         match &self.target {
             Some(target) => vec![target.name.clone()],
@@ -147,7 +175,7 @@ impl Prepared {
     }
 }
 
-/// What a load of so many bytes needs of the cluster.
+/// Requirements on the cluster for a load of `bytes` bytes.
 pub(crate) fn needs(config: &LoadConfig, bytes: Option<u64>) -> Needs {
     let fixed = config.index.fixed();
     Needs {
@@ -162,123 +190,121 @@ pub(crate) fn needs(config: &LoadConfig, bytes: Option<u64>) -> Needs {
     }
 }
 
+/// Checks the cluster and the target, creates the index where it does not exist, and enters the
+/// group of loads into it.
+///
+/// # Errors
+/// An error that stops the load before its first document.
 pub(super) async fn prepare(
     transport: &Arc<Transport>,
     config: &LoadConfig,
-    Coming { bytes, with_ids, read_from, earlier, runs, run_id }: Coming<'_>,
+    LoadInput { bytes, with_ids, read_from, earlier, runs, run_id }: LoadInput<'_>,
     swapping: Option<&Swapping>,
 ) -> Result<Prepared, LoadError> {
-    let fixed = config.index.fixed();
     let preflight = preflight(transport, &needs(config, bytes)).await?;
     let mut target = preflight.target.clone();
     if let Some(swapping) = swapping {
         swapping.check_new(target.as_ref())?;
     }
     reads_itself(target.as_ref(), &read_from)?;
-    // Only now, when nothing stands in the way of a load.
+    // The index is deleted only after all checks.
     if config.create.recreate
         && let Some(found) = target
     {
         target = Some(recreate::delete(transport, config, found, run_id).await?);
     }
-    let mut made = false;
-    if let (Some(name), Some(found)) = (fixed, &target) {
-        match &found.kind {
-            TargetKind::Missing { .. } if !found.is_data_stream() => {
-                let created = index::create(transport, name, &config.create.for_index(name)).await?;
-                made = created == Created::New;
-                if created == Created::Existing {
-                    target = Some(index::resolve(transport, name).await?);
-                }
-                if let Some(swapping) = swapping {
-                    swapping.check_new(target.as_ref())?;
-                    swapping.check_made(transport).await?;
-                }
-            }
-            TargetKind::Missing { .. } => {}
-            TargetKind::Index(_) | TargetKind::Alias { .. } | TargetKind::DataStream { .. } => {
-                if config.create.is_given() {
-                    tracing::warn!(
-                        "{name} exists: option `mapping`, option `settings`, option `shards` and option `replicas` are left out; option `recreate` makes it anew"
-                    );
-                }
-            }
-            TargetKind::Hidden => {}
-        }
-    }
-    let coming = settings_guard::Coming { bytes, created: made, earlier };
-    let guard = settings_guard::plan(transport, config, target.as_ref(), coming).await?;
+    let created = create_index(transport, config, swapping, &mut target).await?;
+    let input = settings_guard::GuardInput { bytes, created, earlier };
+    let guard = settings_guard::plan(transport, config, target.as_ref(), input).await?;
     let mut prepared = Prepared {
         preflight,
         target,
         before: Ok(0),
         member: None,
         guard,
-        life: None,
+        primary_terms: None,
         sizes_before: BTreeMap::new(),
         earlier_indices: Vec::new(),
         uuids: BTreeMap::new(),
     };
-    if config.durability == Durability::Async {
-        prepared.life = Some(first_life(transport, config, &prepared).await?);
-    } else if let (true, Some(index)) = (with_ids, prepared.index(config)) {
-        prepared.life = primary_terms::read(transport, index).await.ok();
-    }
-    prepared.uuids = match prepared.target.as_ref().and_then(Target::write_index) {
-        Some(index) => [(index.name.clone(), index.uuid.clone())].into(),
-        None => match prepared.index(config) {
-            Some(index) => index::uuids(transport, index).await.unwrap_or_default(),
-            None => BTreeMap::new(),
-        },
-    };
-    if let Some(index) = prepared.index(config) {
-        let index = index.to_owned();
-        if let Ok(size) = stats::stats(transport, &index).await {
-            prepared.sizes_before.insert(index, size);
-        }
-    }
+    prepared.read_index(transport, config, with_ids).await?;
     if let (true, Some(target)) = (config.verify, &prepared.target) {
-        let made = prepared.uuids.get(&target.name).map(String::as_str);
-        let entering = Entering { target, made, guard: &config.guard, run: run_id, earlier, runs };
+        let created = prepared.uuids.get(&target.name).map(String::as_str);
+        let entering = Entering { target, created, guard: &config.guard, run: run_id, earlier, runs };
         (prepared.before, prepared.member) = group::enter(transport, entering).await?;
     }
     Ok(prepared)
 }
 
-/// What the index is before the first document, for a load that waits for flushes.
-async fn first_life(
+/// Creates the index of a fixed name where it does not exist. Returns whether this load created it.
+async fn create_index(
+    transport: &Transport,
+    config: &LoadConfig,
+    swapping: Option<&Swapping>,
+    target: &mut Option<Target>,
+) -> Result<bool, LoadError> {
+    let (Some(name), Some(found)) = (config.index.fixed(), &*target) else { return Ok(false) };
+    match &found.kind {
+        TargetKind::Missing { .. } if !found.is_data_stream() => {
+            let created = index::create(transport, name, &config.create.for_index(name)).await?;
+            if created == Created::Existing {
+                *target = Some(index::resolve(transport, name).await?);
+            }
+            if let Some(swapping) = swapping {
+                swapping.check_new(target.as_ref())?;
+                swapping.check_made(transport).await?;
+            }
+            return Ok(created == Created::New);
+        }
+        TargetKind::Index(_) | TargetKind::Alias { .. } | TargetKind::DataStream { .. } if config.create.is_given() => {
+            tracing::warn!(
+                "index {name} exists, so option `mapping`, option `settings`, option `shards` and option `replicas` have no effect; give option `recreate` to delete the index and create it again"
+            );
+        }
+        TargetKind::Index(_)
+        | TargetKind::Alias { .. }
+        | TargetKind::DataStream { .. }
+        | TargetKind::Missing { .. }
+        | TargetKind::Hidden => {}
+    }
+    Ok(false)
+}
+
+/// Primary terms before the first document, for a load that waits for flushes.
+async fn first_primary_terms(
     transport: &Transport,
     config: &LoadConfig,
     prepared: &Prepared,
 ) -> Result<PrimaryTerms, LoadError> {
     if prepared.target.as_ref().is_some_and(Target::is_data_stream) {
-        let why = "option `durability=async` is for one index, and a data stream goes on to another one at any time; leave it out";
+        let why = "option `durability=async` needs one index, and a data stream can switch to another one at any time; leave option `durability` out";
         return Err(LoadError::usage(why.to_owned()));
     }
     let Some(index) = prepared.index(config) else {
-        let why = "option `durability=async` needs to see the index, and this user may not look at it; leave it out";
+        let why = "option `durability=async` needs to read the metadata of the index, and this user has no permission for it; leave option `durability` out";
         return Err(LoadError::usage(why.to_owned()));
     };
-    life_of(transport, index).await
+    read_primary_terms(transport, index).await
 }
 
-/// What tells whether a shard of the index starts again.
-pub(super) async fn life_of(transport: &Transport, index: &str) -> Result<PrimaryTerms, LoadError> {
+/// Primary terms of the index, which reveal the restart of a shard.
+pub(super) async fn read_primary_terms(transport: &Transport, index: &str) -> Result<PrimaryTerms, LoadError> {
     match primary_terms::read(transport, index).await {
         Err(error) if error.status() == Some(403) => Err(LoadError::usage(format!(
-            "option `durability=async` needs to read the cluster state, which tells whether a shard has started again: {error}; grant it (cluster:monitor/state), or leave it out"
+            "option `durability=async` needs to read the cluster state to detect the restart of a shard: {error}; grant the permission cluster:monitor/state, or leave option `durability` out"
         ))),
-        life => Ok(life?),
+        terms => Ok(terms?),
     }
 }
 
 impl IndexCreation {
-    /// Whether anything was said about how to make an index.
+    /// Whether the user gave a mapping or settings for a new index.
     pub(crate) fn is_given(&self) -> bool {
         self.mapping.is_some() || self.settings.is_some() || self.shards.is_some() || self.replicas.is_some()
     }
 
-    /// How to make the index `name`: the first pattern that matches, or what holds for all.
+    /// Mapping and settings of the new index `name`: those of the first pattern that matches, or
+    /// the general ones.
     pub fn for_index(&self, name: &str) -> index::CreateIndex {
         match self.patterns.iter().find(|p| index::matches_pattern(&p.pattern, name)) {
             Some(p) => index::CreateIndex {

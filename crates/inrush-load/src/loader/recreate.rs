@@ -1,4 +1,4 @@
-//! What has to be known before an index is deleted to be made anew.
+//! Checks before an index is deleted to be created again.
 
 use std::sync::Arc;
 
@@ -8,20 +8,22 @@ use inrush_cluster::transport::Transport;
 use inrush_sources::{Begun, Source};
 
 use super::group;
-use super::prepare::{index_uuids, life_of, needs, reads_itself};
-use super::{Loader, http_options, run_id};
+use super::prepare::{index_uuids, needs, read_primary_terms, reads_itself};
+use super::{Loader, http_options};
 use crate::config::{Durability, LoadConfig};
 use crate::error::LoadError;
+use crate::run_id::run_id;
 
 impl Loader {
-    /// Looks whether a load that deletes its index first could make it anew and fill it, for
-    /// several loads that begin one after the other. Returns the loader with the source, of which
-    /// the beginning may have been read, for [`Loader::start`]. That looks at the cluster once more
-    /// before it deletes the index, because other loads begin meanwhile; the source is begun once.
-    /// Loads that delete nothing are not looked at.
+    /// Checks that a load with `recreate` can create its index again and fill it. It is for several
+    /// loads that begin one after another. It returns the loader and the source for
+    /// [`Loader::start`]; the beginning of the source may have been read. `start` checks the
+    /// cluster once more before it deletes the index, because other loads may have begun meanwhile.
+    /// It does not read the beginning of the source again. A load without `recreate` is not
+    /// checked.
     ///
     /// # Errors
-    /// What would keep the load from going on; nothing was deleted.
+    /// An error that would stop the load. Nothing was deleted.
     pub async fn check_recreate(self, source: Box<dyn Source>) -> Result<(Loader, Box<dyn Source>), LoadError> {
         let config = &self.config;
         let Some(name) = config.index.fixed().filter(|_| config.create.recreate) else { return Ok((self, source)) };
@@ -30,18 +32,18 @@ impl Loader {
         let found = preflight(&transport, &needs(config, source.describe().bytes_total)).await?;
         reads_itself(found.target.as_ref(), &index_uuids(source.as_ref())?)?;
         if let Some(target) = found.target.filter(|target| !matches!(target.kind, TargetKind::Missing { .. })) {
-            nobody_writes(&transport, config, &target).await?;
-            could_be_made(&transport, config, name, &run_id()).await?;
+            check_no_writers(&transport, config, &target).await?;
+            check_creation(&transport, config, name, &run_id()).await?;
         }
         Ok((Loader { has_begun: true, ..self }, source))
     }
 }
 
-/// Reads the source up to its first document. One that a program feeds has none yet, and one that
-/// never ends may have none for long.
+/// Reads the source up to its first document. A source that a program feeds has no document yet,
+/// and a source that never ends may have none for a long time, so neither is read.
 ///
 /// # Errors
-/// A source that cannot be read, or has no document.
+/// The source cannot be read, or has no document.
 pub(super) async fn begin_reading(
     mut source: Box<dyn Source>,
     config: &LoadConfig,
@@ -53,21 +55,21 @@ pub(super) async fn begin_reading(
     source.keep_texts(&config.operations(config.action).fields());
     let bytes = config.limits.chunk_bytes();
     let reading = tokio::task::spawn_blocking(move || Begun::new(source, bytes));
-    let begun = reading.await.map_err(|e| LoadError::usage(format!("reading panicked: {e}")))??;
+    let begun = reading.await.map_err(|e| LoadError::usage(format!("the reading thread panicked: {e}")))??;
     if !begun.has_documents() && !config.allow_empty {
         return Err(LoadError::usage(format!(
-            "{} is kept: the source has no document that can be read, and option `recreate` would leave the index empty; give option `allow_empty` if that is meant",
+            "index {} was not deleted: the source has no readable document, and option `recreate` would leave the index empty; give option `allow_empty` to allow an empty index",
             config.index.as_str()
         )));
     }
     Ok(Box::new(begun))
 }
 
-/// Deletes the index, once it is known that the load can make it anew. Returns what the name stands
-/// for then.
+/// Deletes the index after checks that the load can create it again. Returns the new target of the
+/// name.
 ///
 /// # Errors
-/// What keeps the load from going on; the index is as it was.
+/// An error that stops the load. The index is unchanged.
 pub(super) async fn delete(
     transport: &Arc<Transport>,
     config: &LoadConfig,
@@ -78,8 +80,8 @@ pub(super) async fn delete(
     if matches!(target.kind, TargetKind::Missing { .. }) {
         return Ok(target);
     }
-    nobody_writes(transport, config, &target).await?;
-    could_be_made(transport, config, &name, run_id).await?;
+    check_no_writers(transport, config, &target).await?;
+    check_creation(transport, config, &name, run_id).await?;
     if !index::delete(transport, &name).await? {
         return Ok(target);
     }
@@ -87,27 +89,27 @@ pub(super) async fn delete(
 }
 
 /// Refuses an index that another load writes to, before it is deleted.
-async fn nobody_writes(transport: &Arc<Transport>, config: &LoadConfig, target: &Target) -> Result<(), LoadError> {
+async fn check_no_writers(transport: &Arc<Transport>, config: &LoadConfig, target: &Target) -> Result<(), LoadError> {
     match group::writing(transport, target, &config.guard).await {
         None => Ok(()),
-        Some(who) => Err(LoadError::usage(format!(
-            "{} is kept: another load is writing to it ({who}); wait for its end, or end it, before option `recreate` deletes the index",
+        Some(load) => Err(LoadError::usage(format!(
+            "index {} was not deleted: another load is writing to it ({load}); wait for the end of that load, or stop it, before you load with option `recreate`",
             target.name
         ))),
     }
 }
 
-/// Refuses an index that the load could not make anew, before it is deleted.
-async fn could_be_made(transport: &Transport, config: &LoadConfig, name: &str, run_id: &str) -> Result<(), LoadError> {
+/// Refuses an index that the load could not create again, before it is deleted.
+async fn check_creation(transport: &Transport, config: &LoadConfig, name: &str, run_id: &str) -> Result<(), LoadError> {
     if let Some(template) = index::template_for(transport, name).await?.filter(|template| template.data_stream) {
         let problem = format!(
-            "it is kept: the index template {} makes data streams of this name now, so the index could not be made anew",
+            "it was not deleted: the index template {} now creates data streams for this name, so the index could not be created again",
             template.name
         );
         return Err(ClusterError::Target { name: name.to_owned(), problem }.into());
     }
     if config.durability == Durability::Async {
-        life_of(transport, name).await?;
+        read_primary_terms(transport, name).await?;
     }
     Ok(trial::make(transport, name, &config.create.for_index(name), run_id).await?)
 }

@@ -1,4 +1,4 @@
-//! Whether requests are made for one shard each.
+//! The choice of requests for one shard each.
 
 use std::sync::Arc;
 
@@ -11,18 +11,18 @@ use crate::config::{BulkRouting, LoadConfig};
 use crate::error::LoadError;
 use crate::primaries::Primaries;
 
-/// What was found out and decided.
+/// The chosen routing of requests.
 #[derive(Default)]
 pub(super) struct Routed {
-    /// Documents are grouped by the shard they lead to.
+    /// Routing that groups documents by shard.
     pub(super) groups: Option<Routing>,
-    /// Batches without ids go to one shard each, by these values in turn.
+    /// Routing values of requests without ids. The requests use them in turn, one shard each.
     pub(super) values: Vec<String>,
-    /// Where the shards are.
+    /// Nodes of the primary shards.
     pub(super) primaries: Option<Arc<Primaries>>,
 }
 
-/// Decides it, as was asked for. `with_ids`: all documents have one.
+/// Chooses the routing by the configuration. `with_ids` says that all documents have ids.
 pub(super) async fn choose(
     transport: &Arc<Transport>,
     config: &LoadConfig,
@@ -32,7 +32,7 @@ pub(super) async fn choose(
     let has_keys = with_ids || config.routing.is_some();
     let wanted = match config.bulk_routing {
         BulkRouting::Spread => false,
-        // Several nodes are what a grouped request saves the way between.
+        // A grouped request saves the forwarding between nodes, so it needs several nodes.
         BulkRouting::Auto => has_keys && transport.nodes().len() > 1,
         BulkRouting::OneShard => true,
     };
@@ -43,14 +43,14 @@ pub(super) async fn choose(
     let refuse = |why: &str| Err(LoadError::usage(format!("option `bulk_routing=one-shard` {why}")));
     if must && prepared.rolls_over() {
         return refuse(
-            "is for one index, and this name goes on to another one at any time; use option `bulk_routing=spread`",
+            "needs one index, and this name can switch to another one at any time; use option `bulk_routing=spread`",
         );
     }
     let Some(index) = prepared.index(config).filter(|_| !prepared.rolls_over()) else {
         return match must {
-            true => {
-                refuse("needs to see the index, and this user may not look at it; use option `bulk_routing=spread`")
-            }
+            true => refuse(
+                "needs to read the metadata of the index, and this user has no permission for it; use option `bulk_routing=spread`",
+            ),
             false => Ok(Routed::default()),
         };
     };
@@ -58,11 +58,11 @@ pub(super) async fn choose(
         Ok(found) => found,
         Err(error) if must => {
             return refuse(&format!(
-                "needs to read the cluster state, which tells the shards: {error}; grant it (cluster:monitor/state), or use option `bulk_routing=spread`"
+                "needs to read the shards from the cluster state: {error}; grant the permission cluster:monitor/state, or use option `bulk_routing=spread`"
             ));
         }
         Err(error) => {
-            tracing::debug!("documents are not grouped by shard: {error}");
+            tracing::debug!("documents are not grouped by shard, because the cluster state cannot be read: {error}");
             return Ok(Routed::default());
         }
     };
@@ -72,11 +72,11 @@ pub(super) async fn choose(
     if !has_keys {
         if found.routing.is_partitioned() {
             return refuse(
-                "is not possible here: a routing value of this index stands for several shards (index.routing_partition_size)",
+                "does not work with this index, where one routing value leads to several shards (index.routing_partition_size); use option `bulk_routing=spread`",
             );
         }
         tracing::info!(
-            "each request goes to one of {} shards, with a routing value that stays stored",
+            "each request goes to one of {} shards, with a routing value that the index stores",
             found.routing.shards()
         );
         return Ok(Routed { values: found.routing.values(), ..Routed::default() });
@@ -87,8 +87,6 @@ pub(super) async fn choose(
         return Ok(Routed::default());
     }
     let (shards, nodes) = (found.routing.shards(), primaries.spread());
-    tracing::info!(
-        "documents are grouped by shard: {shards} shards, with primaries on {nodes} of the nodes that are named"
-    );
+    tracing::info!("documents are grouped by shard: {shards} shards, with primaries on {nodes} of the given nodes");
     Ok(Routed { groups: Some(found.routing), values: Vec::new(), primaries: Some(primaries) })
 }

@@ -1,4 +1,4 @@
-//! A load under way: watch it, feed it, stop it, wait for its end.
+//! A running load: watch it, feed it, stop it, wait for its end.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,11 +8,11 @@ use inrush_sources::push::{self, Closed, Document};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 
-use crate::event::{Event, Hold};
+use crate::event::{Event, PauseRequest};
 use crate::progress::{Phase, Progress};
 use crate::report::Report;
 
-/// A load under way.
+/// A running load.
 #[derive(Debug)]
 pub struct RunningLoad {
     stop: StopHandle,
@@ -31,31 +31,31 @@ impl RunningLoad {
         RunningLoad { stop: StopHandle { events }, progress, others, task }
     }
 
-    /// One that had come to its end before it began.
+    /// A load whose report is known before it begins.
     pub(super) fn over(report: Report) -> Self {
         let (events, _) = mpsc::unbounded_channel();
         let (_, progress) = watch::channel(Progress { phase: Phase::Done, ..Progress::default() });
         RunningLoad::new(events, progress, Arc::default(), tokio::spawn(async { report }))
     }
 
-    /// The progress, renewed ten times a second.
+    /// Progress of the load, updated ten times a second.
     pub fn progress(&self) -> watch::Receiver<Progress> {
         self.progress.clone()
     }
 
-    /// What ends the load early.
+    /// A handle that ends the load early.
     pub fn stop_handle(&self) -> StopHandle {
         self.stop.clone()
     }
 
-    /// What pauses the load by hand.
+    /// A handle that pauses the load.
     pub fn pause_handle(&self) -> PauseHandle {
         PauseHandle { events: self.stop.events.clone() }
     }
 
-    /// What counts what other loads of the same job did: its sums are part of this one's report and
-    /// verification. For a job that is spread over several processes, one of which looks after the
-    /// index.
+    /// A handle that adds the counts of other loads of the same job to this load's report and
+    /// verification. It is for a job that is spread over several processes, one of which manages
+    /// the index.
     pub fn others(&self) -> Others {
         Others { tally: Arc::clone(&self.others) }
     }
@@ -69,84 +69,84 @@ impl RunningLoad {
             Ok(report) => report,
             Err(e) => match e.try_into_panic() {
                 Ok(panic) => std::panic::resume_unwind(panic),
-                // The task is never cancelled by us, only with the whole runtime, and then nobody
-                // waits here.
+                // Only a shutdown of the whole runtime cancels the task, and no caller waits here
+                // then.
                 Err(cancelled) => panic!("the runtime was shut down under a load: {cancelled}"),
             },
         }
     }
 }
 
-/// Counts what other loads of the same job did.
+/// Adds the counts of other loads of the same job.
 #[derive(Clone, Debug)]
 pub struct Others {
     tally: Arc<Mutex<Tally>>,
 }
 
 impl Others {
-    /// Takes in the numbers of a load's report. They count if they come before this load's own
-    /// documents are at their end.
+    /// Adds the counts of a load's report. They count if they arrive before this load's last
+    /// document settles.
     pub fn absorb(&self, counts: &Counts, indices: &BTreeMap<String, IndexCounts>, errors: &[ErrorCount]) {
         let mut tally = self.tally.lock().unwrap_or_else(PoisonError::into_inner);
         tally.absorb(counts, indices, errors);
     }
 }
 
-/// Ends a load early: nothing more is read, what is under way is waited for, the report says how
-/// far it came.
+/// Ends a load early. The load reads nothing more and waits for its requests in flight. The report
+/// contains how far it came.
 #[derive(Clone, Debug)]
 pub struct StopHandle {
     events: mpsc::UnboundedSender<Event>,
 }
 
 impl StopHandle {
-    /// Ends it. Further calls do nothing.
+    /// Ends the load. Further calls do nothing.
     pub fn stop(&self) {
         // A load that has ended needs no stop.
         let _ = self.events.send(Event::Stop);
     }
 
-    /// Ends the source in order: it hands over what it has fetched, and the load ends when that is
-    /// in, as it does at the end of a file. Where the source cannot be told to end
-    /// ([`inrush_sources::Source::feedback`]), this is [`StopHandle::stop`]. Further calls do
-    /// nothing.
+    /// Ends the source in order: the source hands over the documents that it has fetched, and the
+    /// load ends when they are settled, as at the end of a file. Where the source has no
+    /// [`inrush_sources::Source::feedback`], this call is the same as [`StopHandle::stop`]. Further
+    /// calls do nothing.
     pub fn end_source(&self) {
         // A load that has ended has no source any more.
         let _ = self.events.send(Event::EndSource);
     }
 }
 
-/// Pauses a load by hand. Meanwhile nothing new is sent; what is under way ends, checkpoints and
-/// the lease of the settings go on, a stop still ends the load. It lasts until somebody ends it,
-/// and spends no retries.
+/// Pauses a load. During a pause the load sends no new request. Requests in flight finish,
+/// checkpoints and the lease of the settings continue, and a stop still ends the load. A pause
+/// lasts until the caller ends it, and uses up no retries.
 #[derive(Clone, Debug)]
 pub struct PauseHandle {
     events: mpsc::UnboundedSender<Event>,
 }
 
 impl PauseHandle {
-    /// Pauses it. Further calls do nothing.
+    /// Pauses the load. Further calls do nothing.
     pub fn pause(&self) {
-        self.hold(Hold::Pause);
+        self.request(PauseRequest::Pause);
     }
 
-    /// Goes on. Does nothing where it is not paused by hand.
+    /// Ends the pause. Does nothing where the caller has not paused the load.
     pub fn resume(&self) {
-        self.hold(Hold::Resume);
+        self.request(PauseRequest::Resume);
     }
 
-    /// The one or the other.
+    /// Pauses the load, or ends the pause.
     pub fn toggle(&self) {
-        self.hold(Hold::Toggle);
+        self.request(PauseRequest::Toggle);
     }
 
-    fn hold(&self, hold: Hold) {
+    fn request(&self, request: PauseRequest) {
         // A load that has ended needs no pause.
-        let _ = self.events.send(Event::Hold(hold));
+        let _ = self.events.send(Event::PauseRequest(request));
     }
 }
 
-/// A load that a program feeds.
+/// A load of documents that a program sends.
 pub struct PushLoad {
     sender: push::Sender,
     load: RunningLoad,
@@ -157,36 +157,37 @@ impl PushLoad {
         PushLoad { sender, load }
     }
 
-    /// What sends documents; clone it for each task.
+    /// A sender of documents. Clone it for each task.
     pub fn sender(&self) -> push::Sender {
         self.sender.clone()
     }
 
-    /// Sends one document, and waits while memory is full.
+    /// Sends one document. Waits while the memory is full.
     ///
     /// # Errors
-    /// [`Closed`] when the load has ended; the report says why.
+    /// [`Closed`] after the end of the load. The report has the reason.
     pub async fn send(&self, document: Document) -> Result<(), Closed> {
         self.sender.send(document).await
     }
 
-    /// The progress, renewed ten times a second.
+    /// Progress of the load, updated ten times a second.
     pub fn progress(&self) -> watch::Receiver<Progress> {
         self.load.progress()
     }
 
-    /// What ends the load early.
+    /// A handle that ends the load early.
     pub fn stop_handle(&self) -> StopHandle {
         self.load.stop_handle()
     }
 
-    /// What pauses the load by hand; then [`PushLoad::send`] waits once memory is full.
+    /// A handle that pauses the load. During a pause [`PushLoad::send`] waits as soon as the memory
+    /// is full.
     pub fn pause_handle(&self) -> PauseHandle {
         self.load.pause_handle()
     }
 
-    /// Sends what is left and waits for the end. Every clone of the sender has to be gone, or this
-    /// waits for it.
+    /// Sends the remaining documents and waits for the end. It waits until every clone of the
+    /// sender is dropped.
     pub async fn finish(self) -> Report {
         drop(self.sender);
         self.load.finish().await

@@ -62,7 +62,7 @@ impl LoadingTime {
     }
 
     fn times(&self) -> MutexGuard<'_, Times> {
-        // A few numbers, valid at every moment.
+        // The state is a few numbers that are valid at every moment.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -17,7 +17,7 @@ impl Observer for Log {
             LoadEvent::Resumed { by_stop: false } => tracing::warn!("resumed"),
             LoadEvent::BodyLimited(bytes) => {
                 tracing::warn!(
-                    "the server refused a request as too large; batches stay below {bytes} bytes from now on"
+                    "the server refused a request as too large; batches have at most {bytes} bytes from now on"
                 );
             }
             LoadEvent::RequestLost(why) => tracing::warn!("a request got no answer and will be sent again: {why}"),
@@ -29,14 +29,14 @@ impl Observer for Log {
                 from.batch_bytes
             ),
             LoadEvent::BodyFormatChanged(BodyFormatChange { from, to, why, forced: true }) => {
-                tracing::warn!("requests go as {to} instead of {from} from now on: {why}");
+                tracing::warn!("requests are sent as {to} instead of {from} from now on: {why}");
             }
             LoadEvent::BodyFormatChanged(BodyFormatChange { from, to, why, forced: false }) => {
-                tracing::info!("requests go as {to} instead of {from}: {why}");
+                tracing::info!("requests are sent as {to} instead of {from}: {why}");
             }
             LoadEvent::DocsResent(docs) => {
                 tracing::warn!(
-                    "a shard started again, or another copy took over: {docs} documents that no flush had made durable are sent again"
+                    "a shard restarted, or another copy became its primary: {docs} documents that were not flushed are sent again"
                 );
             }
             LoadEvent::RequestRetried(why) => tracing::info!("a request will be sent again: {why}"),

@@ -28,7 +28,7 @@ use crate::report::Report;
 /// Receives the events of a load. A closure with the same arguments is an observer, too.
 ///
 /// The loop of the load calls it, so it must not wait: its time is added to each request. An
-/// observer that panics gets no more events; the load goes on.
+/// observer that panics gets no more events, and the load continues.
 ///
 /// # Example
 ///
@@ -188,41 +188,42 @@ impl Observers {
         !self.all.is_empty()
     }
 
-    /// Tells a detail.
-    pub(crate) fn detail(&self, at: Duration, event: LoadEvent<'_>) {
-        tell(&self.all, at, &event);
+    /// Reports a detail.
+    pub(crate) fn notify_detail(&self, at: Duration, event: LoadEvent<'_>) {
+        notify(&self.all, at, &event);
     }
 
-    /// Tells a detail of now. Without observers of details no event is made and no clock is read.
-    pub(crate) fn detail_now<'a>(&self, event: impl FnOnce() -> LoadEvent<'a>) {
+    /// Reports a detail with the current time. Without observers of details it makes no event and
+    /// reads no clock.
+    pub(crate) fn notify_detail_now<'a>(&self, event: impl FnOnce() -> LoadEvent<'a>) {
         if self.want_details() {
-            tell(&self.all, self.started.elapsed(), &event());
+            notify(&self.all, self.started.elapsed(), &event());
         }
     }
 
-    /// Tells all observers.
-    pub(crate) fn tell(&self, at: Duration, event: LoadEvent<'_>) {
-        tell(&self.others, at, &event);
-        tell(&self.all, at, &event);
+    /// Reports an event to all observers.
+    pub(crate) fn notify(&self, at: Duration, event: LoadEvent<'_>) {
+        notify(&self.others, at, &event);
+        notify(&self.all, at, &event);
     }
 
-    /// Tells all observers that the load enters a phase.
+    /// Reports a phase to all observers.
     pub(crate) fn phase(&self, phase: &Phase) {
-        self.tell(self.started.elapsed(), LoadEvent::Phase(phase));
+        self.notify(self.started.elapsed(), LoadEvent::Phase(phase));
     }
 
-    /// Tells all observers that the load ended.
+    /// Reports the end of the load to all observers.
     pub(crate) fn ended(&self, report: &Report) {
-        self.tell(self.started.elapsed(), LoadEvent::Ended(report));
+        self.notify(self.started.elapsed(), LoadEvent::Ended(report));
     }
 }
 
-fn tell(observers: &[Shared], at: Duration, event: &LoadEvent<'_>) {
+fn notify(observers: &[Shared], at: Duration, event: &LoadEvent<'_>) {
     for observer in observers {
         // The lock of an observer that panicked is poisoned.
-        let told =
+        let notified =
             catch_unwind(AssertUnwindSafe(|| observer.lock().map(|mut observer| observer.on_event(at, event)).is_ok()));
-        if told.is_err() {
+        if notified.is_err() {
             tracing::warn!("an observer of the load panicked and gets no more events");
         }
     }
@@ -260,9 +261,9 @@ mod tests {
         let counts: Shared = Arc::new(Mutex::new(move |_: Duration, _: &LoadEvent<'_>| others.lock().unwrap().1 += 1));
         let observers = Observers::new(Instant::now(), vec![panics], vec![counts]);
         for _ in 0..3 {
-            observers.tell(Duration::ZERO, LoadEvent::SourceIdle);
+            observers.notify(Duration::ZERO, LoadEvent::SourceIdle);
         }
-        observers.detail(Duration::ZERO, LoadEvent::MeasurementReset);
+        observers.notify_detail(Duration::ZERO, LoadEvent::MeasurementReset);
         assert_eq!(*heard.lock().unwrap(), (1, 3));
     }
 }

@@ -1,4 +1,4 @@
-//! Options that cannot be used.
+//! Errors of options.
 
 mod style;
 
@@ -7,8 +7,8 @@ use std::fmt;
 
 pub use style::{Style, render};
 
-/// An option, or several together, that cannot be used; nothing was done. Options are named as
-/// [`render`] wants them.
+/// An error of one option, or of several together. Nothing was changed. The text names options in
+/// the form of [`render`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OptionError {
     option: Option<&'static str>,
@@ -17,80 +17,80 @@ pub struct OptionError {
     hint: Option<String>,
 }
 
-/// What is wrong with an option.
+/// Kind of an option's error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum OptionErrorKind {
     /// There is no such option.
     Unknown,
-    /// Its value cannot be read.
+    /// The value cannot be parsed.
     Value,
-    /// It has to be given, and is not.
+    /// A required option is missing.
     Missing,
-    /// It does not fit another option, the source or the command.
+    /// The option excludes another option, the source or the command.
     Conflict,
-    /// What it names cannot be used, as a file that cannot be read.
+    /// The value names something unusable, such as a file that cannot be read.
     Unusable,
-    /// It was asked whether it is meant, and it is not.
+    /// The user did not confirm the option.
     Declined,
 }
 
 impl OptionError {
-    /// Says what was found.
+    /// An error of this kind.
     pub fn new(kind: OptionErrorKind, message: impl Into<String>) -> Self {
         OptionError { option: None, kind, message: message.into(), hint: None }
     }
 
-    /// Options that do not fit together, or something else.
+    /// An error for options that exclude each other.
     pub fn conflict(message: impl Into<String>) -> Self {
         OptionError::new(OptionErrorKind::Conflict, message)
     }
 
-    /// Something that an option names cannot be used.
+    /// An error for a value that names something unusable.
     pub fn unusable(message: impl Into<String>) -> Self {
         OptionError::new(OptionErrorKind::Unusable, message)
     }
 
-    /// The value of an option cannot be read.
+    /// An error for a value that cannot be parsed.
     pub fn value(option: &'static str, problem: impl Into<String>) -> Self {
         OptionError::new(OptionErrorKind::Value, problem).of(option)
     }
 
-    /// Names the option.
+    /// Sets the name of the option.
     #[must_use]
     pub fn of(mut self, option: &'static str) -> Self {
         self.option = Some(option);
         self
     }
 
-    /// Says what to do instead.
+    /// Sets the remedy.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
     }
 
-    /// The option that it is about, where it is about one.
+    /// The option of the error, where it is a single one.
     pub fn option(&self) -> Option<&'static str> {
         self.option
     }
 
-    /// What is wrong.
+    /// Kind of the error.
     pub fn kind(&self) -> OptionErrorKind {
         self.kind
     }
 
-    /// What was found, without the name of the option before it.
+    /// The message without the name of the option before it.
     pub fn problem(&self, style: Style) -> Cow<'_, str> {
         render(&self.message, style)
     }
 
-    /// What was found, in the style of a front end.
+    /// The message, in the style of a front end.
     pub fn message(&self, style: Style) -> String {
         render(&self.to_string(), style).into_owned()
     }
 
-    /// What to do, in the style of a front end.
+    /// The remedy, in the style of a front end.
     pub fn hint_in(&self, style: Style) -> Option<Cow<'_, str>> {
         self.hint.as_deref().map(|hint| render(hint, style))
     }

@@ -1,13 +1,12 @@
-//! How messages name options.
+//! Names of options in messages.
 //!
-//! The engine knows its options by name, and its messages are read on a terminal, in Python, in a
-//! program and beside a job file. So a message names an option as ``option `memory` ``, or with a
-//! value as ``option `action=create` ``, which reads well as it is, and the front end has it written
-//! in its own way by [`render`].
+//! A message may be read on a terminal, in Python, in a program or beside a job file. So the engine
+//! names an option as ``option `memory` ``, or with a value as ``option `action=create` ``.
+//! [`render`] writes the option in the style of a front end.
 
 use std::borrow::Cow;
 
-/// How a front end writes options.
+/// The way in which a front end writes options.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Style {
     /// `--batch-bytes`, `--action create`: the command line.
@@ -18,10 +17,10 @@ pub enum Style {
     Key,
 }
 
-/// What stands before the name.
+/// Text before the name of an option.
 const BEFORE: &str = "option `";
 
-/// A message, its options written in this style.
+/// The message with its options in this style.
 pub fn render(text: &str, style: Style) -> Cow<'_, str> {
     if !text.contains(BEFORE) {
         return Cow::Borrowed(text);
@@ -46,7 +45,7 @@ pub fn render(text: &str, style: Style) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Whether it is the name of an option, with or without a value.
+/// Whether the text is the name of an option, with or without a value.
 fn is_named(named: &str) -> bool {
     let name = named.split_once('=').map_or(named, |(name, _)| name);
     !name.is_empty() && name.bytes().all(|b| b.is_ascii_lowercase() || b == b'_')
@@ -69,7 +68,7 @@ fn one(named: &str, style: Style) -> String {
     }
 }
 
-/// A value as a shell wants it.
+/// A value, quoted for a shell where necessary.
 fn quoted(value: &str) -> String {
     let is_plain = |c: char| !c.is_whitespace() && !"\\*?$&;<>()\"'!#~[]{}".contains(c);
     if value.chars().all(is_plain) || value.contains('\'') { value.to_owned() } else { format!("'{value}'") }

@@ -1,82 +1,83 @@
-//! What a report says about the end of a load.
+//! The finish of a load in its report.
 
 use serde::{Deserialize, Serialize};
 
 use crate::config::OldWrites;
 use crate::progress::Step;
 
-/// What followed the last document.
+/// Steps after the last document.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct FinishReport {
-    /// What was done, in order.
+    /// The steps, in order.
     pub steps: Vec<StepReport>,
-    /// What could not be done, and why. Then nothing that would have followed was done.
+    /// The step that failed, and why. The steps behind it did not run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
 }
 
-/// One of the things that follow the last document.
+/// One step after the last document.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StepReport {
-    /// Which.
+    /// The step.
     pub step: Step,
-    /// How long it took.
+    /// Duration of the step.
     pub seconds: f64,
-    /// In words.
+    /// The result, as text.
     pub detail: String,
 }
 
-/// How the swap of an alias ended.
+/// The result of the swap of an alias.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SwapReport {
     /// The alias.
     pub alias: String,
     /// The new index.
     pub index: String,
-    /// The index that the alias stood for, or had its name.
+    /// The index that the alias stood for, or that had its name.
     pub old_index: Option<String>,
     /// Whether the alias stands for the new index.
     pub swapped: bool,
-    /// What became of the old index.
+    /// State of the old index.
     pub old: OldIndex,
-    /// In words; of a swap that was not made, why.
+    /// The result, as text. Where the swap was not made, the reason.
     pub detail: String,
-    /// What to do about a swap that was not made.
+    /// The remedy, where the swap was not made.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub what_next: Option<String>,
-    /// What was written to the old index during the load, where there was one.
+    /// Writes to the old index during the load, where there was an old index.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub old_writes: Option<OldWritesReport>,
 }
 
-/// What became of the index that was to be replaced.
+/// State of the old index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OldIndex {
-    /// There was none.
+    /// There was no old index.
     None,
-    /// It has what it had, and the alias.
+    /// It is unchanged, and the alias stands for it.
     Untouched,
-    /// It is there, without the alias.
+    /// It is kept, and the alias does not stand for it.
     Kept,
-    /// It is deleted.
+    /// The swap deleted it.
     Deleted,
 }
 
-/// What was written to the old index during the load.
+/// Writes to the old index during the load.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OldWritesReport {
-    /// What was to happen with it.
+    /// The configured handling.
     pub policy: OldWrites,
-    /// Operations that arrived, deletions included; null where they could not be counted.
+    /// Operations that arrived, including deletions. Null where they could not be counted.
     pub operations: Option<u64>,
-    /// Those among them that came too late to be copied, or were not to be.
+    /// Operations that the new index lacks: they came too late for the copy, or no copy was
+    /// requested.
     pub operations_not_in: Option<u64>,
     /// Documents that were copied to the new index.
     pub docs_copied: u64,
-    /// The first ids of documents that were written.
+    /// The first ids of written documents.
     pub ids: Vec<String>,
-    /// In words.
+    /// The result, as text.
     pub detail: String,
 }

@@ -1,12 +1,12 @@
-//! One report of several loads of the same job.
+//! The merge of the reports of one job's loads.
 
 use inrush_core::report::Tally;
 
 use super::{Report, SettingsRestored, Status, VerifiedState};
 
 impl Report {
-    /// One report of loads of different documents that ran side by side, as the parts of a job do.
-    /// `None` without reports.
+    /// One report for loads of different documents that ran side by side, such as the parts of a
+    /// job. `None` without reports.
     ///
     /// | of the result | of the parts |
     /// |---|---|
@@ -39,7 +39,7 @@ impl Report {
         Some(total)
     }
 
-    /// Adds the values of a part that a tally does not have.
+    /// Adds the values of a part that are not in the tally.
     fn add(&mut self, part: Report) {
         if rank(part.status) > rank(self.status) {
             self.status = part.status;

@@ -1,4 +1,4 @@
-//! Carries out the commands of the flow.
+//! Execution of the flow's commands.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::config::IndexCreation;
 use crate::event::Event;
 
 impl Run {
-    pub(super) fn obey(&mut self, command: Command) {
+    pub(super) fn execute(&mut self, command: Command) {
         match command {
             Command::Send(request) => {
                 self.notifier.sent(&request);
@@ -42,11 +42,11 @@ impl Run {
                     let _ = sender.send(Event::Flushed { request, flushed });
                 });
             }
-            Command::Probe(knobs) => {
+            Command::Probe(choices) => {
                 let (transport, sender) = (Arc::clone(&self.transport), self.sender.clone());
                 let index = self.fixed_index.clone();
                 tokio::spawn(async move {
-                    let forms = probe(&transport, index.as_deref(), knobs.smile, knobs.gzip.is_some()).await;
+                    let forms = probe(&transport, index.as_deref(), choices.smile, choices.gzip.is_some()).await;
                     let _ = sender.send(Event::AcceptedFormats(forms));
                 });
             }
@@ -65,13 +65,13 @@ impl Run {
         }
     }
 
-    pub(super) fn make_index(&self, name: String) {
+    pub(super) fn create_index(&self, name: String) {
         let (transport, create, sender) = (Arc::clone(&self.transport), Arc::clone(&self.create), self.sender.clone());
         let count = self.count_before;
         let sized = self.sizes_before.contains_key(&name);
         tokio::spawn(async move {
             if !sized {
-                // None yet, if it is missing.
+                // Zero documents and bytes where the index does not exist yet.
                 let size = stats::stats(&transport, &name).await.unwrap_or_default();
                 let _ = sender.send(Event::Size { name: name.clone(), size });
             }
@@ -80,11 +80,12 @@ impl Run {
         });
     }
 
-    /// What is refreshed while the last requests are under way is not waited for at the end.
+    /// Refreshes the index while the last requests are in flight, which shortens the refresh at the
+    /// end.
     pub(super) fn refresh_early(&mut self) {
         if let Some(index) = self.refresh_early.take() {
             let transport = Arc::clone(&self.transport);
-            // The one at the end counts; whether this one succeeds does not.
+            // The refresh at the end is the one that counts, so an error here does not matter.
             tokio::spawn(async move { stats::refresh(&transport, &index).await });
         }
     }
@@ -98,9 +99,9 @@ impl Run {
     }
 }
 
-/// Makes an index that a document names, unless it is there. Returns how many documents it holds,
-/// if that is to be known (`count`) and the user may count: whoever may write but not read loads
-/// all the same, only the proof is missing.
+/// Creates an index that a document names, where it does not exist. Returns its documents where the
+/// load verifies them (`count`) and the user may count. A user who may write but not read can load
+/// all the same; only the verification is missing then.
 async fn ensure_index(
     transport: &Transport,
     create: &IndexCreation,

@@ -1,5 +1,6 @@
-//! The one loop of a load: events in, commands out, until the flow is done. Everything that decides
-//! is in `inrush-core`; everything that waits is a task or a thread that answers with an [`Event`].
+//! The loop of a load: it passes events to the flow and executes the flow's commands until the flow
+//! is done. `inrush-core` makes all decisions. Tasks and threads do all waiting, and answer with an
+//! [`Event`].
 
 mod commands;
 mod settled;
@@ -19,8 +20,8 @@ use tokio::sync::mpsc;
 use crate::checkpoint::{self, Checkpointer};
 use crate::config::IndexCreation;
 use crate::dead_letter::DeadLetterWriter;
-use crate::event::{Event, Hold};
-use crate::feedback::ToSource;
+use crate::event::{Event, PauseRequest};
+use crate::feedback::SourceFeedback;
 use crate::idle::{Change, Idle};
 use crate::notify::{IDLE_LONG, Notifier};
 use crate::outcomes::SettlementSender;
@@ -28,50 +29,49 @@ use crate::reader::{Gate, Sequencer};
 use crate::send::BulkEndpoint;
 use crate::targets::{self, Targets};
 
-/// How often the progress is made known.
+/// Interval between updates of the progress.
 const PROGRESS_EVERY: Duration = Duration::from_millis(100);
 
-/// What the loop works with.
+/// State of the loop.
 pub(crate) struct Run {
     pub(crate) flow: Flow,
     pub(crate) transport: Arc<Transport>,
     pub(crate) endpoint: Arc<BulkEndpoint>,
     pub(crate) gate: Arc<Gate>,
-    /// Tells the readers whether items are wanted as SMILE.
+    /// Tells the readers whether to encode items as SMILE.
     pub(crate) smile: Arc<AtomicBool>,
     pub(crate) events: mpsc::UnboundedReceiver<Event>,
     pub(crate) sender: mpsc::UnboundedSender<Event>,
-    /// Makes events for the observers.
+    /// Makes the events for the observers.
     pub(crate) notifier: Notifier,
     pub(crate) dead_letters: DeadLetterWriter,
-    /// The program that asked for the end of each document.
+    /// Receiver of the end of each document, where the program asked for it.
     pub(crate) settlements: Option<SettlementSender>,
     pub(crate) started: Instant,
     pub(crate) create: Arc<IndexCreation>,
     pub(crate) request_timeout: Duration,
     pub(crate) fixed_index: Option<String>,
-    /// Whether the documents of an index that a placeholder names are counted before the first of
-    /// ours.
+    /// Whether the load counts an index that a placeholder names before it sends to it.
     pub(crate) count_before: bool,
     pub(crate) checkpointer: Option<Checkpointer>,
-    /// What earlier runs of a resumed load counted before the first document of ours, by index that
-    /// a placeholder named.
+    /// Documents of earlier runs' indices before their first document, by index that a placeholder
+    /// named.
     pub(crate) counts_before: BTreeMap<String, Option<u64>>,
-    /// An index to refresh beside the last requests, because it is refreshed rarely during the
-    /// load.
+    /// Index that is refreshed while the last requests are in flight, because the load made its
+    /// refreshes rare.
     pub(crate) refresh_early: Option<String>,
     pub(crate) targets: Targets,
-    /// What tells the indices from others of their names that are made later.
+    /// UUIDs by index, which tell an index from a later one of the same name.
     pub(crate) uuids: BTreeMap<String, String>,
-    /// How often the health of the indices is looked at.
+    /// Interval between checks of the indices' health.
     pub(crate) health_every: Duration,
-    /// What indices were like before the load, by their names.
+    /// Sizes of the indices before the load, by name.
     pub(crate) sizes_before: BTreeMap<String, IndexStats>,
-    /// Where the source wants to hear what is settled.
-    pub(crate) to_source: Option<ToSource>,
+    /// Reports settled positions to the source, where the source asks for them.
+    pub(crate) source_feedback: Option<SourceFeedback>,
 }
 
-/// What the loop leaves behind.
+/// The result of the loop.
 pub(crate) struct Finished {
     pub(crate) flow: Flow,
     pub(crate) dead_letters: DeadLetterWriter,
@@ -80,46 +80,46 @@ pub(crate) struct Finished {
     pub(crate) checkpointer: Option<Checkpointer>,
     /// Why the last checkpoint could not be written.
     pub(crate) checkpoint_failure: Option<String>,
-    /// A source is not what it was when the load began, so that no checkpoint can be gone on from.
+    /// The source changed while it was read, so no run can resume the load.
     pub(crate) source_changed: bool,
     pub(crate) pauses: Vec<PauseTotal>,
-    /// Why the source was not told all that is settled.
-    pub(crate) source_not_told: Option<String>,
+    /// Why the source did not get all settled positions.
+    pub(crate) feedback_failure: Option<String>,
     pub(crate) sizes_before: BTreeMap<String, IndexStats>,
-    /// Whoever stops the load still does so here.
+    /// Receives a stop of the caller during the steps after the loop.
     pub(crate) events: mpsc::UnboundedReceiver<Event>,
 }
 
-/// Blocks on their way into the flow: put in order, and held until their indices are there.
+/// Blocks before the flow: sorted into the source's order, and held until their indices exist.
 #[derive(Default)]
 struct Intake {
     sequencer: Sequencer,
     waiting: VecDeque<ItemBlock>,
     asked: BTreeSet<String>,
     ready: BTreeMap<String, Option<u64>>,
-    /// How many blocks there are in all, once that is known.
+    /// Number of all blocks of the source, once it is known.
     blocks: Option<u64>,
-    /// Why the source ended before its end. What was read is loaded first.
-    broken: Option<String>,
-    /// It is not what it was when the load began.
+    /// Why the source ended early. Documents read before are loaded first.
+    source_error: Option<String>,
+    /// The source changed since the load began.
     changed: bool,
     idle: Idle,
 }
 
 impl Intake {
-    /// Whether every block of the source has come.
+    /// Whether every block of the source has arrived.
     fn has_read_all(&self) -> bool {
         self.blocks == Some(self.sequencer.count())
     }
 
-    /// Bytes of blocks whose indices are not there yet, which the flow does not know of.
+    /// Bytes of waiting blocks, which the flow does not count.
     fn waiting_bytes(&self) -> u64 {
         self.waiting.iter().map(|block| block.body.len() as u64 + block.smile_bytes()).sum()
     }
 }
 
 impl Run {
-    /// Runs until all is done.
+    /// Runs until the flow is done.
     pub(crate) async fn run(mut self) -> Finished {
         let mut intake = Intake { ready: std::mem::take(&mut self.counts_before), ..Intake::default() };
         let mut tick = tokio::time::interval(PROGRESS_EVERY);
@@ -131,25 +131,25 @@ impl Run {
             let now = self.now();
             self.watch_idle(now, &mut intake);
             while let Some(command) = self.flow.poll(now) {
-                self.obey(command);
+                self.execute(command);
             }
             self.smile.store(self.flow.encoding() == Encoding::Smile, Ordering::Relaxed);
             self.gate.set_room(self.flow.input_room().saturating_sub(intake.waiting_bytes()));
             if self.flow.is_done() {
-                if let Some(why) = intake.broken.take() {
+                if let Some(why) = intake.source_error.take() {
                     self.fail(now, why);
                 }
                 break;
             }
             self.notifier.round(now, &self.flow);
             self.keep_checkpoint(&intake);
-            self.tell_source();
+            self.report_settled();
             let due = self.flow.poll_timeout().map(|t| tokio::time::Instant::from_std(self.started + t.since_start()));
             tokio::select! {
                 event = self.events.recv() => {
                     let Some(event) = event else { break };
                     self.handle(event, &mut intake);
-                    // What has come meanwhile is taken along before anything new is sent.
+                    // Handles the events that have arrived meanwhile before it sends anything new.
                     for _ in 0..64 {
                         let Ok(event) = self.events.try_recv() else { break };
                         self.handle(event, &mut intake);
@@ -164,11 +164,11 @@ impl Run {
         let pauses = self.flow.pauses(self.now());
         let checkpoint_failure = self.keep_last_checkpoint().await;
         self.notifier.drained(self.now(), &self.flow);
-        let source_not_told = self.tell_source_last(checkpoint_failure.is_none()).await;
+        let feedback_failure = self.report_last_settled(checkpoint_failure.is_none()).await;
         Finished {
             checkpointer: self.checkpointer,
             checkpoint_failure,
-            source_not_told,
+            feedback_failure,
             source_changed: intake.changed,
             flow: self.flow,
             dead_letters: self.dead_letters,
@@ -201,10 +201,12 @@ impl Run {
                 self.notifier.source_ended(now, result.as_ref().err());
                 self.refresh_early();
                 intake.changed = result.as_ref().is_err_and(SourceError::is_change);
-                intake.broken = result.err().map(|error| format!("cannot read on: {error}"));
+                intake.source_error = result.err().map(|error| format!("cannot read the source any further: {error}"));
                 self.admit(now, intake);
             }
-            Event::ReaderDied => self.fail(now, "a reader stopped in the middle; please report this".to_owned()),
+            Event::ReaderDied => {
+                self.fail(now, "a reading thread panicked, which is a defect of inrush; please report it".to_owned())
+            }
             Event::Attempt { request, wall, node, attempt } => {
                 self.flow.handle_cpu(cpu_time());
                 self.flow.handle_attempt(now, request, wall, node, attempt);
@@ -230,22 +232,22 @@ impl Run {
                 }
                 self.sizes_before.entry(name).or_insert(size);
             }
-            Event::Told(told) => self.source_told(now, told),
+            Event::FeedbackSent(result) => self.feedback_sent(now, result),
             Event::Replaced(name) => self.fail(now, targets::replaced(&name)),
             Event::Overtaken => self.fail(now, checkpoint::OVERTAKEN.to_owned()),
-            Event::Trouble(trouble) => self.flow.handle_cluster_pause(now, trouble),
-            Event::Hold(hold) => {
-                let hold = match hold {
-                    Hold::Pause => true,
-                    Hold::Resume => false,
-                    Hold::Toggle => !self.flow.is_pause_requested(),
+            Event::ClusterPause(pause) => self.flow.handle_cluster_pause(now, pause),
+            Event::PauseRequest(pause) => {
+                let pause = match pause {
+                    PauseRequest::Pause => true,
+                    PauseRequest::Resume => false,
+                    PauseRequest::Toggle => !self.flow.is_pause_requested(),
                 };
-                self.flow.handle_pause_request(now, hold);
-                // Whoever asked wants to see it.
+                self.flow.handle_pause_request(now, pause);
+                // The caller sees the effect at once.
                 self.show_progress(intake);
             }
-            Event::EndSource => match &self.to_source {
-                Some(to_source) => to_source.stop(),
+            Event::EndSource => match &self.source_feedback {
+                Some(source_feedback) => source_feedback.stop(),
                 None => self.stop(now, Stop::Interrupted),
             },
             Event::Stop => self.stop(now, Stop::Interrupted),
@@ -256,37 +258,37 @@ impl Run {
     fn stop(&mut self, now: Time, why: Stop) {
         self.flow.handle_stop(now, why);
         self.gate.close();
-        if let Some(to_source) = &self.to_source {
-            to_source.stop();
+        if let Some(source_feedback) = &self.source_feedback {
+            source_feedback.stop();
         }
     }
 
-    /// Keeps the time in which the source has nothing, and all before is settled.
+    /// Measures the time in which the source has no documents and all earlier ones are settled.
     fn watch_idle(&mut self, now: Time, intake: &mut Intake) {
         let waits_for_others = self.flow.stopped().is_some() || self.flow.paused().is_some();
         let rests = !waits_for_others && intake.waiting.is_empty() && self.flow.is_settled();
         let change = intake.idle.update(now, intake.sequencer.count(), rests);
         self.notifier.idle(now, change);
-        // What is measured across a short one is known to be limited by the source.
+        // The tuner already knows that a sample across a short idle time was limited by the source.
         if matches!(change, Change::Ended(lasted) if lasted >= IDLE_LONG) {
             self.flow.handle_idle_end(now);
         }
     }
 
-    /// Hands blocks to the flow, in order, as far as their indices are there.
+    /// Passes blocks to the flow, in order, up to the first one whose index does not exist yet.
     fn admit(&mut self, now: Time, intake: &mut Intake) {
         while let Some(block) = intake.waiting.front() {
             let missing: Vec<&String> = block.indices.iter().filter(|i| !intake.ready.contains_key(*i)).collect();
             if !missing.is_empty() {
                 for name in missing {
                     if intake.asked.insert(name.clone()) {
-                        self.make_index(name.clone());
+                        self.create_index(name.clone());
                     }
                 }
                 return;
             }
             if self.flow.stopped().is_none() && !self.flow.may_take(block) {
-                // The next checkpoint allows it.
+                // The next checkpoint makes room for it.
                 return;
             }
             let Some(block) = intake.waiting.pop_front() else { return };
@@ -307,7 +309,10 @@ impl Run {
 
     fn dead_letters_failed(&mut self, e: &io::Error) {
         let path = self.dead_letters.path().display().to_string();
-        self.fail(self.now(), format!("cannot write dead letters to {path}: {e}; documents would be lost"));
+        self.fail(
+            self.now(),
+            format!("cannot write dead letters to {path}: {e}; the load stops so that no document is lost"),
+        );
     }
 
     fn fail(&mut self, now: Time, why: String) {
@@ -324,7 +329,7 @@ impl Run {
     }
 }
 
-/// What this process has taken of all cores.
+/// CPU time of this process on all cores.
 fn cpu_time() -> Duration {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
     Duration::new(u64::try_from(time.tv_sec).unwrap_or(0), u32::try_from(time.tv_nsec).unwrap_or(0))

@@ -1,4 +1,4 @@
-//! Checkpoints of what is settled, and the way back to the source.
+//! Checkpoints of settled documents, and the report of settled positions to the source.
 
 use inrush_core::Time;
 
@@ -6,14 +6,14 @@ use super::{Intake, Run};
 use crate::event::{Event, Written};
 
 impl Run {
-    /// A checkpoint was written, or could not be.
+    /// Handles the end of writing a checkpoint.
     pub(super) fn checkpoint_ended(&mut self, now: Time, written: Written, intake: &mut Intake) {
         let Some(checkpointer) = &mut self.checkpointer else { return };
         match checkpointer.ended(written) {
             Ok(checkpoint) => {
                 self.flow.handle_checkpoint(&checkpoint);
-                if let Some(to_source) = &mut self.to_source {
-                    to_source.checkpoint_written();
+                if let Some(source_feedback) = &mut self.source_feedback {
+                    source_feedback.checkpoint_written();
                 }
                 self.admit(now, intake);
             }
@@ -21,18 +21,22 @@ impl Run {
         }
     }
 
-    /// The source was told what is settled, or dead letters could not be synced before.
-    pub(super) fn source_told(&mut self, now: Time, told: Result<(), String>) {
-        if let Some(to_source) = &mut self.to_source {
-            to_source.ended();
+    /// Handles the end of a report to the source. An error means that dead letters could not be
+    /// synced before.
+    pub(super) fn feedback_sent(&mut self, now: Time, result: Result<(), String>) {
+        if let Some(source_feedback) = &mut self.source_feedback {
+            source_feedback.ended();
         }
-        if let Err(why) = told {
-            self.fail(now, format!("dead letters cannot be synced to disk: {why}; documents would be lost"));
+        if let Err(why) = result {
+            self.fail(
+                now,
+                format!("cannot sync the dead letters to disk: {why}; the load stops so that no document is lost"),
+            );
         }
     }
 
-    /// Begins to write a checkpoint where one is due. Here all commands were obeyed, so the dead
-    /// letters that are counted are written.
+    /// Begins to write a checkpoint where one is due. All commands were executed before, so the
+    /// counted dead letters are in the file.
     pub(super) fn keep_checkpoint(&mut self, intake: &Intake) {
         let read_all = intake.has_read_all();
         let Some(checkpointer) = &mut self.checkpointer else { return };
@@ -41,8 +45,8 @@ impl Run {
         }
         match self.dead_letters.sync_point() {
             Ok(letters) => {
-                if let Some(to_source) = &mut self.to_source {
-                    to_source.checkpoint_taken(self.flow.settled_below());
+                if let Some(source_feedback) = &mut self.source_feedback {
+                    source_feedback.checkpoint_taken(self.flow.settled_below());
                 }
                 checkpointer.start(&self.flow, &intake.waiting, read_all, letters);
             }
@@ -50,50 +54,52 @@ impl Run {
         }
     }
 
-    /// Tells the source what is settled, where it is time to and there are no checkpoints to wait
-    /// for. As in [`Run::keep_checkpoint`], dead letters that are counted are written.
-    pub(super) fn tell_source(&mut self) {
-        let Some(to_source) = self.to_source.as_mut().filter(|to_source| to_source.is_due()) else { return };
+    /// Reports settled positions to the source where a report is due and there are no checkpoints.
+    /// As in [`Run::keep_checkpoint`], the counted dead letters are in the file.
+    pub(super) fn report_settled(&mut self) {
+        let Some(source_feedback) = self.source_feedback.as_mut().filter(|feedback| feedback.is_due()) else { return };
         if self.checkpointer.is_some() {
             return;
         }
         let settled = self.flow.settled_below();
-        if !to_source.has_news(&settled) {
+        if !source_feedback.has_news(&settled) {
             return;
         }
         match self.dead_letters.sync_point() {
-            Ok(letters) => to_source.start(settled, letters.file),
+            Ok(letters) => source_feedback.start(settled, letters.file),
             Err(e) => self.dead_letters_failed(&e),
         }
     }
 
-    /// Tells the source what is settled at the end, unless a checkpoint was to say so (`written`:
-    /// it does). Returns why it was not told.
-    pub(super) async fn tell_source_last(&mut self, written: bool) -> Option<String> {
-        let to_source = self.to_source.take().filter(|_| written)?;
+    /// Reports the last settled positions to the source. `written` says that the last checkpoint
+    /// contains them, where there are checkpoints. Returns why the source did not get them.
+    pub(super) async fn report_last_settled(&mut self, written: bool) -> Option<String> {
+        let source_feedback = self.source_feedback.take().filter(|_| written)?;
         match self.dead_letters.sync_point() {
             Ok(letters) => {
                 let longest = self.flow.drain_max();
-                to_source.finish(self.flow.settled_below(), letters.file, longest).await.err()
+                source_feedback.finish(self.flow.settled_below(), letters.file, longest).await.err()
             }
-            Err(e) => {
-                Some(format!("the source was not told what is settled, because dead letters could not be written: {e}"))
-            }
+            Err(e) => Some(format!(
+                "the source did not get its last settled positions, because the dead letters could not be synced to disk: {e}"
+            )),
         }
     }
 
-    /// When nothing is under way any more. Returns why it could not be written.
+    /// Writes the last checkpoint, after the last request. Returns why it could not be written.
     pub(super) async fn keep_last_checkpoint(&mut self) -> Option<String> {
         let checkpointer = self.checkpointer.as_mut()?;
         while checkpointer.is_writing() {
             if let Event::Checkpoint(written) = self.events.recv().await? {
-                // Whether it was written matters no more.
+                // The last checkpoint replaces this one, so its error does not matter.
                 let _ = checkpointer.ended(written);
             }
         }
         match self.dead_letters.sync_point() {
             Ok(letters) => checkpointer.finish(self.flow.last_checkpoint(), letters).await.err(),
-            Err(e) => Some(format!("the last checkpoint was not written, because dead letters could not be: {e}")),
+            Err(e) => Some(format!(
+                "the last checkpoint was not written, because the dead letters could not be synced to disk: {e}"
+            )),
         }
     }
 }

@@ -1,5 +1,5 @@
-//! The guards of a load: one for the index that it writes to, and one for each that takes its place by a rollover. Every index
-//! has a lease of its own, and all of them are put back at the end.
+//! The settings guards of a load: one for the index that it writes to, and one for each index that
+//! replaces it by a rollover. Every index has its own lease. All settings are restored at the end.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -13,16 +13,16 @@ use tokio::task::{JoinHandle, JoinSet};
 use super::{Plan, Running};
 use crate::report::{SettingsReport, SettingsRestored};
 
-/// What is to be guarded.
+/// The indices to guard.
 #[derive(Clone, Debug)]
 pub(crate) struct Plans {
-    /// The index that is written to now; none where the data stream is yet to be made.
+    /// The index that is written to now. `None` where the data stream does not exist yet.
     pub(crate) first: Option<Plan>,
-    /// The data stream or alias whose later indices are guarded, too, and how.
+    /// The data stream or alias whose later indices are guarded as well.
     pub(crate) next: Option<Next>,
 }
 
-/// How the indices that come after a rollover are guarded.
+/// The guard of indices that a rollover creates.
 #[derive(Clone, Debug)]
 pub(crate) struct Next {
     pub(crate) name: String,
@@ -30,16 +30,18 @@ pub(crate) struct Next {
     pub(crate) folder: Option<PathBuf>,
 }
 
-/// The guards of a load that runs.
+/// The guards of a running load.
 pub(crate) struct Guards {
     stop: oneshot::Sender<()>,
     task: JoinHandle<Vec<Running>>,
-    /// Refreshes were made rare: one beside the last requests saves a long one after them.
+    /// Index whose refreshes were made rare. A refresh beside the last requests shortens the one
+    /// after them.
     pub(crate) refresh_early: Option<String>,
 }
 
 impl Guards {
-    /// Guards the first index, and returns when that is done or cannot be done. `written`: the indices that take documents.
+    /// Guards the first index. Returns when its settings are changed or cannot be changed.
+    /// `written` reports the indices that get documents.
     pub(crate) async fn start(
         transport: Arc<Transport>,
         plans: Plans,
@@ -59,14 +61,17 @@ impl Guards {
         Guards { stop, task, refresh_early }
     }
 
-    /// Puts the settings back, unless other loads still need them.
+    /// Restores the settings, unless other loads still need them.
     pub(crate) async fn release(self) -> SettingsReport {
-        // A follower that has ended does not listen any more.
+        // A follower that has ended receives nothing.
         let _ = self.stop.send(());
         let running = match self.task.await {
             Ok(running) => running,
             Err(error) => {
-                return SettingsReport::new(SettingsRestored::No, format!("the settings guard stopped: {error}"));
+                return SettingsReport::new(
+                    SettingsRestored::No,
+                    format!("the task of the settings guard panicked: {error}"),
+                );
             }
         };
         let mut releases = JoinSet::new();
@@ -75,14 +80,14 @@ impl Guards {
         }
         let mut reports = releases.join_all().await;
         reports.sort_by_key(|(at, _)| *at);
-        together(reports.into_iter().map(|(_, report)| report).collect())
+        merge(reports.into_iter().map(|(_, report)| report).collect())
     }
 }
 
 struct Follower {
     transport: Arc<Transport>,
     holder: String,
-    /// UUIDs of the indices that are guarded.
+    /// UUIDs of the guarded indices.
     known: Vec<String>,
     running: Vec<Running>,
 }
@@ -109,28 +114,32 @@ impl Follower {
         }
     }
 
-    /// Guards what takes documents now, unless that is done.
+    /// Guards the index that gets the documents now, unless it is guarded already.
     async fn guard_write_index(&mut self, next: &Next) {
         let target = match index::resolve(&self.transport, &next.name).await {
             Ok(target) => target,
             Err(error) => {
-                tracing::warn!("the settings of the new index of {} are left as they are: {error}", next.name);
+                tracing::warn!(
+                    "the settings of the new index of {} are not changed, because it cannot be read: {error}",
+                    next.name
+                );
                 return;
             }
         };
         let Some(write) = target.write_index().filter(|write| !self.known.contains(&write.uuid)) else { return };
         self.known.push(write.uuid.clone());
-        tracing::info!("{} writes to {} now, whose settings are looked after, too", next.name, write.name);
+        tracing::info!("{} writes to {} now; the settings guard covers this index as well", next.name, write.name);
         let plan =
             Plan { index: write.name.clone(), uuid: write.uuid.clone(), job: next.job, folder: next.folder.clone() };
-        // Each guard has a lock and a record of its own on this machine.
+        // Each guard has its own lock and record on this machine.
         let holder = format!("{}-{}", self.holder, self.known.len());
         self.running.push(Running::start(Arc::clone(&self.transport), plan, &holder).await);
     }
 }
 
-/// The worst of them counts. Of settings that several indices had changed, the first one's values are told.
-fn together(reports: Vec<SettingsReport>) -> SettingsReport {
+/// The report of all indices. The worst result counts. Of a setting that was changed on several
+/// indices, it has the values of the first.
+fn merge(reports: Vec<SettingsReport>) -> SettingsReport {
     let weight = |restored: SettingsRestored| match restored {
         SettingsRestored::No => 3,
         SettingsRestored::PassedOn => 2,
@@ -147,6 +156,6 @@ fn together(reports: Vec<SettingsReport>) -> SettingsReport {
         all.detail = format!("{}; {}", all.detail, one.detail);
         all
     };
-    let nothing = || SettingsReport::new(SettingsRestored::Unchanged, "no index was written to".to_owned());
+    let nothing = || SettingsReport::new(SettingsRestored::Unchanged, "the load wrote to no index".to_owned());
     reports.into_iter().reduce(join).unwrap_or_else(nothing)
 }

@@ -1,5 +1,6 @@
-//! The settings guard of a load: the task that asks the cluster what [`inrush_core::settings_guard::Guard`] decides, and shows a sign
-//! of life while the load runs.
+//! The settings guard of a load: the task that executes the commands of
+//! [`inrush_core::settings_guard::Guard`] on the cluster, and sends a heartbeat while the load
+//! runs.
 
 mod follow;
 mod plan;
@@ -15,10 +16,10 @@ pub(crate) use follow::{Guards, Next, Plans};
 use inrush_cluster::transport::Transport;
 use inrush_core::Time;
 use inrush_core::settings_guard::{Command, Guard, HEARTBEAT, Outcome, Phase, Reply, policy};
-pub(crate) use plan::{Coming, Earlier, Plan, plan, plan_write_block};
+pub(crate) use plan::{Earlier, GuardInput, Plan, plan, plan_write_block};
 pub use recover::{RecoverOptions, Recovered, RecoveredState, recover};
 use state::Record;
-pub(crate) use state::{LocalState, default_folder, lives as holder_lives, remove as forget_holder};
+pub(crate) use state::{LocalState, default_folder, is_alive as holder_is_alive, remove as forget_holder};
 pub use store::GUARD_INDEX;
 use store::Store;
 use tokio::sync::oneshot;
@@ -27,17 +28,19 @@ use tokio::time::MissedTickBehavior;
 
 use crate::report::{SettingChange, SettingsReport, SettingsRestored};
 
-/// How long a cluster that cannot answer now is asked again, at the beginning and for a heartbeat.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// Time for which a request is repeated while the cluster cannot answer, at the start and for a
+/// heartbeat.
+const RETRY_FOR: Duration = Duration::from_secs(10);
 
-/// As [`PATIENCE`], for putting back.
-const PATIENCE_AT_THE_END: Duration = Duration::from_secs(60);
+/// As [`RETRY_FOR`], for the restore.
+const RESTORE_RETRY_FOR: Duration = Duration::from_secs(60);
 
-/// The guard of one index of a load that runs.
+/// The guard of one index of a running load.
 pub(crate) struct Running {
     stop: oneshot::Sender<()>,
     task: JoinHandle<Driver>,
-    /// Refreshes were made rare: one beside the last requests saves a long one after them.
+    /// Index whose refreshes were made rare. A refresh beside the last requests shortens the one
+    /// after them.
     refresh_early: Option<String>,
 }
 
@@ -47,18 +50,18 @@ struct Driver {
     state: Option<LocalState>,
     folder: Option<PathBuf>,
     started: Instant,
-    patience: Duration,
+    retry_for: Duration,
 }
 
 impl Running {
-    /// Writes down and changes the settings, and returns when that is done or cannot be done.
+    /// Records and changes the settings. Returns when they are changed or cannot be changed.
     pub(crate) async fn start(transport: Arc<Transport>, plan: Plan, holder: &str) -> Running {
         let Plan { index, uuid, job, folder } = plan;
         let state = folder.as_ref().and_then(|folder| {
             LocalState::new(folder, holder)
                 .inspect_err(|error| {
                     tracing::warn!(
-                        "the settings of {index} are written down in the cluster only: {}: {error}",
+                        "the original settings of {index} are recorded in the cluster only, because the state folder cannot be used: {}: {error}",
                         folder.display()
                     );
                 })
@@ -70,23 +73,25 @@ impl Running {
             state,
             folder,
             started: Instant::now(),
-            patience: PATIENCE,
+            retry_for: RETRY_FOR,
         };
         let (stop, stopped) = oneshot::channel();
         let (active, is_active) = oneshot::channel();
         let task = tokio::spawn(driver.run(active, stopped));
-        // Whether refreshes were made rare; nothing is said where the lease cannot be held.
+        // Whether refreshes were made rare. Without a lease there is no answer.
         let refresh_early = is_active.await.unwrap_or(false).then_some(index);
         Running { stop, task, refresh_early }
     }
 
-    /// Puts the settings back, unless other loads still need them.
+    /// Restores the settings, unless other loads still need them.
     pub(crate) async fn release(self) -> SettingsReport {
-        // A guard that has ended does not listen any more.
+        // A guard that has ended receives nothing.
         let _ = self.stop.send(());
         match self.task.await {
             Ok(driver) => driver.report(),
-            Err(error) => SettingsReport::new(SettingsRestored::No, format!("the settings guard stopped: {error}")),
+            Err(error) => {
+                SettingsReport::new(SettingsRestored::No, format!("the task of the settings guard panicked: {error}"))
+            }
         }
     }
 }
@@ -97,25 +102,25 @@ impl Driver {
         let mut heartbeat = tokio::time::interval_at(tokio::time::Instant::now() + HEARTBEAT, HEARTBEAT);
         heartbeat.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
-            self.obey().await;
+            self.execute().await;
             if self.guard.outcome().is_some() {
                 break;
             }
             if let Some(active) = active.take() {
-                // Nobody waits any more if the load was dropped.
+                // A load that was dropped receives nothing.
                 let _ = active.send(self.guard.changes().any(|(name, _)| name == policy::REFRESH));
             }
             tokio::select! {
                 biased;
                 _ = &mut stopped => {
-                    self.patience = PATIENCE_AT_THE_END;
+                    self.retry_for = RESTORE_RETRY_FOR;
                     self.guard.handle_stop();
                 }
                 _ = heartbeat.tick() => self.guard.handle_heartbeat(),
             }
         }
         if let Some(problem) = self.guard.problem() {
-            tracing::warn!("the settings of {} are left as they are during the load: {problem}", self.store.index);
+            tracing::warn!("the settings of {} are not changed for the load: {problem}", self.store.index);
         }
         let left = matches!(self.guard.outcome(), Some(Outcome::NotRestored { .. } | Outcome::Unknown(_)));
         if let (false, Some(state)) = (left, self.state.take()) {
@@ -124,19 +129,20 @@ impl Driver {
         self
     }
 
-    /// Does what the guard says until it has nothing to say.
-    async fn obey(&mut self) {
+    /// Executes the guard's commands until it has none.
+    async fn execute(&mut self) {
         while let Some(command) = self.guard.poll() {
             let reply = match self.write_down(&command) {
-                Ok(()) => self.store.obey(&command, self.patience).await,
-                Err(error) => Reply::Refused(format!("what is to be changed cannot be written down: {error}")),
+                Ok(()) => self.store.execute(&command, self.retry_for).await,
+                Err(error) => Reply::Refused(format!("cannot record the original settings: {error}")),
             };
             know_holders(&mut self.guard, &reply, self.folder.as_deref());
             self.guard.handle(Time::from_start(self.started.elapsed()), reply);
         }
     }
 
-    /// Before settings are changed for the load they are in the local state, too. Nothing keeps them from being put back.
+    /// Writes the changes to the local state before settings are changed for the load. A restore
+    /// needs no record.
     fn write_down(&self, command: &Command) -> std::io::Result<()> {
         let (Command::Put { values, changes }, Some(state)) = (command, &self.state) else { return Ok(()) };
         let for_the_load = |(name, value): (&String, &Option<String>)| {
@@ -158,34 +164,42 @@ impl Driver {
                 (SettingsRestored::Unchanged, format!("the settings of {index} were not changed"))
             }
             Some(Outcome::Nothing) => {
-                (SettingsRestored::Yes, format!("somebody else has put back the settings of {index}"))
+                (SettingsRestored::Yes, format!("another process restored the settings of {index}"))
             }
             Some(Outcome::Restored { foreign }) if foreign.is_empty() => {
-                (SettingsRestored::Yes, format!("{index} has the settings that it had"))
+                (SettingsRestored::Yes, format!("{index} has its original settings"))
             }
             Some(Outcome::Restored { foreign }) => (
                 SettingsRestored::Yes,
                 format!(
-                    "{index} has the settings that it had; somebody else has set {}, which was left",
+                    "{index} has its original settings, except {}, which another client has set since",
                     foreign.join(", ")
                 ),
             ),
             Some(Outcome::PassedOn { holders }) => (
                 SettingsRestored::PassedOn,
-                format!("{}; if none of them runs any more: inrush recover {index}", passed_on(index, *holders)),
+                format!("{}; if none of them is running, run: inrush recover {index}", passed_on(index, *holders)),
             ),
             Some(Outcome::NotRestored { refused }) => {
                 let refused: Vec<String> = refused.iter().map(|(name, why)| format!("{name}: {why}")).collect();
                 let refused = refused.join("; ");
-                (SettingsRestored::No, format!("not put back: {refused}; mend the cause, then: inrush recover {index}"))
+                (
+                    SettingsRestored::No,
+                    format!(
+                        "these settings could not be restored: {refused}; fix the cause, then run: inrush recover {index}"
+                    ),
+                )
             }
             Some(Outcome::Unknown(why)) => (
                 SettingsRestored::No,
                 format!(
-                    "the cluster gave no answer, so the settings of {index} may be changed: {why}; then: inrush recover {index}"
+                    "the cluster gave no answer, so the settings of {index} may not be restored: {why}; when it answers again, run: inrush recover {index}"
                 ),
             ),
-            None => (SettingsRestored::No, format!("the guard did not end; inrush recover {index}")),
+            None => (
+                SettingsRestored::No,
+                format!("the settings guard of {index} did not end; run: inrush recover {index}"),
+            ),
         };
         if let Some(problem) = self.guard.problem() {
             detail = format!("{detail}; {problem}");
@@ -197,7 +211,7 @@ impl Driver {
     }
 }
 
-/// Tells the guard who of those that a lease names lives, where this machine can tell.
+/// Tells the guard which holders of a lease are alive, where this machine can tell.
 fn know_holders(guard: &mut Guard, reply: &Reply, folder: Option<&Path>) {
     let (Reply::Lease(Some((lease, _))), Some(folder)) = (reply, folder) else { return };
     let restorer = match &lease.phase {
@@ -205,7 +219,7 @@ fn know_holders(guard: &mut Guard, reply: &Reply, folder: Option<&Path>) {
         Phase::Held => None,
     };
     for holder in lease.holders.keys().chain(restorer) {
-        if let Some(alive) = state::lives(folder, holder) {
+        if let Some(alive) = state::is_alive(folder, holder) {
             guard.know_holder(holder, alive);
         }
     }
@@ -213,8 +227,8 @@ fn know_holders(guard: &mut Guard, reply: &Reply, folder: Option<&Path>) {
 
 fn passed_on(index: &str, holders: usize) -> String {
     match holders {
-        0 => format!("another process is putting back the settings of {index}"),
-        1 => format!("another load holds the settings of {index}, and puts them back at its end"),
-        n => format!("{n} other loads hold the settings of {index}, and the last one puts them back"),
+        0 => format!("another process is restoring the settings of {index}"),
+        1 => format!("another load still needs the settings of {index}, and restores them at its end"),
+        n => format!("{n} other loads still need the settings of {index}, and the last of them restores them"),
     }
 }

@@ -1,4 +1,4 @@
-//! Whether the settings of an index are looked after during a load, and what has to be known for that.
+//! The plan of the settings guard: the indices to guard, and the profile of the load.
 
 use std::path::PathBuf;
 
@@ -12,43 +12,43 @@ use super::{Next, Plans, state};
 use crate::config::{Durability, GuardConfig, LoadConfig};
 use crate::error::LoadError;
 
-/// What the guard is to look after.
+/// The guard's plan for one index.
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
     pub(crate) index: String,
     pub(crate) uuid: String,
     pub(crate) job: LoadProfile,
-    /// Where this machine keeps its records.
+    /// Folder of this machine's records.
     pub(crate) folder: Option<PathBuf>,
 }
 
-/// What is known about the load besides its configuration.
+/// Properties of the load besides its configuration.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Coming {
+pub(crate) struct GuardInput {
     /// Bytes of the sources, as far as they are known.
     pub(crate) bytes: Option<u64>,
-    /// The index was made just now.
+    /// The load created the index.
     pub(crate) created: bool,
-    /// The run that this one goes on with.
+    /// The interrupted run that this one resumes.
     pub(crate) earlier: Option<Earlier>,
 }
 
-/// A run of the same load that was cut off.
+/// An interrupted run of the same load.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Earlier {
-    /// Documents that the index held before it, where they were counted.
+    /// Documents of the index before that run, where they were counted.
     pub(crate) docs_before: Option<u64>,
 }
 
-/// Decides before the first document.
+/// Makes the plan before the first document.
 ///
 /// # Errors
-/// [`LoadError::Usage`] and [`ClusterError`] where replicas are to be off on an index that should keep them.
+/// [`LoadError::Usage`] and [`ClusterError`] where option `replicas_off` is unsafe for the index.
 pub(crate) async fn plan(
     transport: &Transport,
     config: &LoadConfig,
     target: Option<&Target>,
-    Coming { bytes: bytes_total, created, earlier }: Coming,
+    GuardInput { bytes: bytes_total, created, earlier }: GuardInput,
 ) -> Result<Option<Plans>, LoadError> {
     let guard = &config.guard;
     let async_translog = config.durability == Durability::Async;
@@ -67,29 +67,30 @@ pub(crate) async fn plan(
             let Some(write) = made.write_index() else { return Ok(None) };
             write
         }
-        // Its first document makes it, and then it is as empty as can be.
+        // The first document creates the index, which is empty then.
         None if target.is_data_stream() => {
             job.empty = true;
             job.data_nodes = data_nodes(transport).await;
             return Ok(Some(Plans { first: None, next: Some(Next { name: name.to_owned(), job, folder }) }));
         }
         None => {
-            tracing::warn!("{name} cannot be looked at yet, so its settings are left as they are during the load");
+            tracing::warn!("the metadata of {name} cannot be read, so its settings are not changed for the load");
             return Ok(None);
         }
     };
     job.data_nodes = data_nodes(transport).await;
-    // What is in an index that no alias shows yet, or that was empty before, is ours, from a run
-    // that was cut off.
+    // Documents belong to an interrupted run of this load where the index is not public yet, or was
+    // empty before.
     let was_empty = earlier.is_some_and(|earlier| earlier.docs_before == Some(0));
     let ours = created || config.finish.swap.is_some() || was_empty;
     let documents = if ours { 0 } else { documents(transport, write).await? };
     job.empty = documents == 0;
     if guard.replicas_off && documents > 0 && write.replicas > 0 {
         match check_replicas_off(transport, write, documents, guard.replicas_off_confirmed).await {
-            // The earlier run was allowed to; the rest of the load does as well with them.
+            // The earlier run was allowed to remove the replicas. The rest of the load can run with
+            // them.
             Err(error) if earlier.is_some() => {
-                tracing::warn!("replicas stay on for the rest of the load: {error}");
+                tracing::warn!("the replicas are kept for the rest of the load: {error}");
                 job.replicas_off = false;
             }
             checked => checked?,
@@ -101,7 +102,7 @@ pub(crate) async fn plan(
     Ok(Some(Plans { first: Some(first), next }))
 }
 
-/// Keeps writes from an index that is being replaced.
+/// The plan of a write block on an index that a swap replaces.
 pub(crate) fn plan_write_block(config: &GuardConfig, index: &str, uuid: &str) -> Plan {
     let job = LoadProfile { block_writes: true, ..LoadProfile::default() };
     let folder = config.state.clone().or_else(state::default_folder);
@@ -114,13 +115,14 @@ async fn documents(transport: &Transport, index: &IndexInfo) -> Result<u64, Clus
         Err(error) => Err(error),
     };
     match counted {
-        // Whoever may not count has to take it for full.
+        // A user who may not count has to treat the index as full.
         Err(error) if error.status() == Some(403) => Ok(u64::MAX),
         counted => counted,
     }
 }
 
-/// Without replicas, a node that is lost takes its documents along.
+/// Checks that the replicas of an index with documents may be removed: without them, the loss of a
+/// node loses documents.
 async fn check_replicas_off(
     transport: &Transport,
     index: &IndexInfo,
@@ -130,7 +132,7 @@ async fn check_replicas_off(
     let name = &index.name;
     if !confirmed {
         return Err(LoadError::usage(format!(
-            "{name} holds {documents} documents, and without replicas a node that is lost takes some of them along; add option `yes` if option `replicas_off` is meant"
+            "{name} holds {documents} documents, and without replicas the loss of a node loses some of them; give option `yes` to confirm option `replicas_off`"
         )));
     }
     let path = format!("/_cluster/health/{}?filter_path=status", path_segment(name));
@@ -140,7 +142,7 @@ async fn check_replicas_off(
         return Ok(());
     }
     let problem = format!(
-        "its health is {status}, and option `replicas_off` on an index with documents wants green: a copy that is dropped could be the good one"
+        "its health is {status}, and option `replicas_off` needs health green on an index with documents: a removed copy could be the only good one"
     );
     Err(ClusterError::Target { name: name.clone(), problem }.into())
 }

@@ -1,4 +1,5 @@
-//! Putting back what loads left that have crashed, from any machine, beside any load.
+//! Recovery: restores settings that crashed loads changed. It runs on any machine, and beside any
+//! load.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -13,19 +14,20 @@ use serde::Serialize;
 use tokio::task::JoinSet;
 
 use super::store::{self, Store};
-use super::{PATIENCE_AT_THE_END, know_holders, passed_on, state};
+use super::{RESTORE_RETRY_FOR, know_holders, passed_on, state};
 use crate::report::SettingChange;
 
-/// What is to be recovered, and how.
+/// Options of a recovery.
 #[derive(Clone, Debug)]
 pub struct RecoverOptions {
-    /// Only these indices. Default: all that loads have left.
+    /// Indices to recover. Default: all that crashed loads changed.
     pub indices: Vec<String>,
-    /// How long a load is watched for a sign of life before it is taken for dead. Default 60 s. Zero takes everyone for dead
-    /// of whom this machine does not know better: what a load that lives after all has changed is then put back in the middle
-    /// of it, and changed again by its next heartbeat.
+    /// Longest wait for the heartbeat of a load before it counts as dead. Default: 60 s. With zero,
+    /// every load counts as dead that this machine does not know to be alive. The settings of a
+    /// load that is alive after all are then restored while it runs, and changed again by its next
+    /// heartbeat.
     pub watch: Duration,
-    /// Where loads of this machine left their records. Default: `inrush` in the XDG state folder.
+    /// Folder of the records of loads on this machine. Default: `inrush` in the XDG state folder.
     pub state: Option<PathBuf>,
 }
 
@@ -35,38 +37,39 @@ impl Default for RecoverOptions {
     }
 }
 
-/// What became of the settings of one index.
+/// The result of the recovery of one index.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Recovered {
     /// The index.
     pub index: String,
-    /// Its UUID.
+    /// UUID of the index.
     pub uuid: String,
-    /// How it ended.
+    /// The result.
     pub state: RecoveredState,
-    /// What a load had written down: value before, value for the load.
+    /// The changes that a load recorded.
     pub changed: BTreeMap<String, SettingChange>,
-    /// In words.
+    /// The result, as text.
     pub detail: String,
 }
 
-/// How the recovery of one index ended.
+/// The result of the recovery of one index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RecoveredState {
-    /// The settings are as they were.
+    /// The settings are restored.
     Restored,
-    /// A load that lives holds them, or somebody else is putting them back: left alone.
+    /// A running load needs them, or another process is restoring them. They were not changed.
     InUse,
-    /// Some could not be put back; they stay written down.
+    /// Some could not be restored. Their record is kept.
     NotRestored,
 }
 
-/// Lists what loads have left on a cluster and puts it back. Loads that live are left alone. `watching` is told once, with the
-/// names of the indices for which a sign of life is waited for.
+/// Finds the settings that crashed loads changed, and restores them. Settings of running loads are
+/// not changed. `watching` is called once, with the names of the indices for which it waits for a
+/// heartbeat.
 ///
 /// # Errors
-/// Where it cannot be found out what was left.
+/// The changed settings cannot be found.
 pub async fn recover(
     transport: Arc<Transport>,
     options: &RecoverOptions,
@@ -113,12 +116,12 @@ pub async fn recover(
     Ok(done)
 }
 
-/// What is known of one index.
+/// The changed settings of one index.
 struct Left {
     index: String,
     lease: Option<Lease>,
     known: Changes,
-    /// Loads of this machine whose records go when all is put back.
+    /// Loads of this machine. Their records are removed after the restore.
     records: Vec<String>,
 }
 
@@ -132,9 +135,9 @@ impl Left {
     }
 }
 
-/// Whether it has to be watched who lives.
+/// Whether only a heartbeat can tell that a holder is alive.
 fn is_unsure(lease: &Lease, folder: Option<&Path>) -> bool {
-    let lives = |holder: &String| folder.and_then(|folder| state::lives(folder, holder));
+    let lives = |holder: &String| folder.and_then(|folder| state::is_alive(folder, holder));
     match &lease.phase {
         Phase::Restoring { by } => lives(by).is_none(),
         Phase::Held => {
@@ -144,13 +147,15 @@ fn is_unsure(lease: &Lease, folder: Option<&Path>) -> bool {
     }
 }
 
-/// A record of this machine without a lease: most often somebody elsewhere has put the settings back, and whoever set the
-/// same values later meant them. So they are put back only where the index is named.
+/// Handles a record of this machine without a lease in the cluster. Most often another machine
+/// restored the settings, and equal values that were set later are intended. So the settings are
+/// restored only where the user names the index.
 async fn doubtful(store: Store, left: Left, folder: Option<PathBuf>) -> Option<Recovered> {
     let Left { index, known, records, .. } = left;
-    let settings = match store.obey(&Command::ReadSettings, PATIENCE_AT_THE_END).await {
+    let settings = match store.execute(&Command::ReadSettings, RESTORE_RETRY_FOR).await {
         Reply::Settings(settings) => settings,
-        // Of another cluster, or deleted; or nobody answers, and the record stays.
+        // The index belongs to another cluster, or was deleted. Or the cluster does not answer, and
+        // the record is kept.
         _ => return None,
     };
     let applied = |name: &String, change: &Change| settings.set.get(name) == Some(&change.applied);
@@ -162,7 +167,7 @@ async fn doubtful(store: Store, left: Left, folder: Option<PathBuf>) -> Option<R
         return None;
     }
     let detail = format!(
-        "the lease in the cluster is gone, and by the record of this machine these are from a load that crashed: if they are not meant, inrush recover {index}"
+        "a record on this machine says that a crashed load set these values, and the cluster has no lease for them any more; if they are not intended, run: inrush recover {index}"
     );
     Some(Recovered { index, uuid: store.uuid, state: RecoveredState::NotRestored, changed, detail })
 }
@@ -171,7 +176,8 @@ fn shown((name, change): (String, Change)) -> (String, SettingChange) {
     (name, SettingChange { from: change.original, to: change.applied })
 }
 
-/// Nothing for an index of which there is nothing to say: of another cluster, or as it was.
+/// Recovers one index. `None` where there is nothing to report: the index belongs to another
+/// cluster, or its settings are the original ones.
 async fn one(me: String, store: Store, left: Left, watch: Duration, folder: Option<PathBuf>) -> Option<Recovered> {
     let Left { index, lease, known, records } = left;
     let changes = lease.as_ref().map_or_else(|| known.clone(), |lease| lease.changes.clone());
@@ -184,22 +190,27 @@ async fn one(me: String, store: Store, left: Left, watch: Duration, folder: Opti
             let until = started + until.since_start();
             tokio::time::sleep_until(until.into()).await;
         }
-        let reply = store.obey(&command, PATIENCE_AT_THE_END).await;
+        let reply = store.execute(&command, RESTORE_RETRY_FOR).await;
         gone |= reply == Reply::Gone;
         know_holders(&mut guard, &reply, folder.as_deref());
         guard.handle(Time::from_start(started.elapsed()), reply);
     }
     let (state, detail) = match guard.outcome() {
-        // The index of a local record is of another cluster, or was deleted.
+        // The index of a local record belongs to another cluster, or was deleted.
         _ if gone && !leased => return None,
-        Some(Outcome::Restored { .. }) if gone => (RecoveredState::Restored, "the index is gone".to_owned()),
-        Some(Outcome::Nothing) => (RecoveredState::Restored, "somebody else has put them back".to_owned()),
+        Some(Outcome::Restored { .. }) if gone => {
+            (RecoveredState::Restored, "the index does not exist any more".to_owned())
+        }
+        Some(Outcome::Nothing) => (RecoveredState::Restored, "another process restored the settings".to_owned()),
         Some(Outcome::Restored { foreign }) if foreign.is_empty() => {
-            (RecoveredState::Restored, "the settings are as they were".to_owned())
+            (RecoveredState::Restored, "the index has its original settings".to_owned())
         }
         Some(Outcome::Restored { foreign }) => (
             RecoveredState::Restored,
-            format!("the settings are as they were; somebody else has set {}, which was left", foreign.join(", ")),
+            format!(
+                "the index has its original settings, except {}, which another client has set since",
+                foreign.join(", ")
+            ),
         ),
         Some(Outcome::PassedOn { holders }) => (RecoveredState::InUse, passed_on(&index, *holders)),
         Some(Outcome::NotRestored { refused }) => {

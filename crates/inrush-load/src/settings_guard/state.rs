@@ -1,5 +1,5 @@
-//! What this machine knows of the loads that ran on it: for each a lock, held as long as its process lives, and a record of
-//! what it changed, which is used where the lease in the cluster was lost.
+//! The state of this machine's loads: for each load a lock, which it holds while its process lives,
+//! and a record of its changes, which replaces a lost lease in the cluster.
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Write};
@@ -9,7 +9,8 @@ use inrush_core::settings_guard::Changes;
 use inrush_node::lock_file;
 use serde::{Deserialize, Serialize};
 
-/// What a load changed on an index. Written with fsync and rename before it is changed.
+/// The changes of a load on one index. It is written with fsync and rename before the settings
+/// change.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Record {
     pub(super) index: String,
@@ -17,16 +18,16 @@ pub(super) struct Record {
     pub(super) changes: Changes,
 }
 
-/// The record of a load that runs here.
+/// The lock and record of a load in this process.
 #[derive(Debug)]
 pub(crate) struct LocalState {
     folder: PathBuf,
     holder: String,
-    /// The system gives the lock back when the process ends, however it ends.
+    /// The system releases the lock when the process ends, however it ends.
     _lock: File,
 }
 
-/// Where records are kept unless something else was said: `inrush` in the XDG state folder.
+/// Default folder of the records: `inrush` in the XDG state folder.
 pub(crate) fn default_folder() -> Option<PathBuf> {
     let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let base = set("XDG_STATE_HOME").or_else(|| set("HOME").map(|home| home.join(".local/state")))?;
@@ -52,20 +53,20 @@ impl LocalState {
         File::open(&self.folder)?.sync_all()
     }
 
-    /// Nothing is left to be put back.
+    /// Removes the lock and the record, because no setting has to be restored.
     pub(crate) fn remove(self) {
         remove(&self.folder, &self.holder);
     }
 }
 
-/// Whether the load `holder` lives, where this machine can tell: it ran here, since the machine was started, with this
-/// state folder.
-pub(crate) fn lives(folder: &Path, holder: &str) -> Option<bool> {
+/// Whether the load `holder` is alive. `None` where this machine cannot tell: the load ran
+/// elsewhere, before the last restart of the machine, or with another state folder.
+pub(crate) fn is_alive(folder: &Path, holder: &str) -> Option<bool> {
     if holder.is_empty() || !holder.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-') {
         return None;
     }
     let path = lock_path(folder, holder);
-    // On a folder that machines share, a lock of another one may not be seen.
+    // The locks of other machines may be invisible on a shared folder.
     if fs::read_to_string(&path).ok()? != boot_id()? {
         return None;
     }
@@ -76,13 +77,14 @@ pub(crate) fn lives(folder: &Path, holder: &str) -> Option<bool> {
     }
 }
 
-/// Records of loads that are surely dead, with their ids. Locks of loads that left no record are removed.
+/// Records of loads that are certainly dead, with their ids. It removes locks of dead loads without
+/// a record.
 pub(super) fn left_behind(folder: &Path) -> Vec<(String, Record)> {
     let names: Vec<_> = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.file_name()).collect();
     for name in &names {
         let holder = name.to_str().and_then(|name| name.strip_prefix("guard-")?.strip_suffix(".lock"));
         if let Some(holder) = holder
-            && lives(folder, holder) == Some(false)
+            && is_alive(folder, holder) == Some(false)
             && !record_path(folder, holder).exists()
         {
             remove(folder, holder);
@@ -93,9 +95,9 @@ pub(super) fn left_behind(folder: &Path) -> Vec<(String, Record)> {
         .filter_map(|name| Some(name.to_str()?.strip_prefix("guard-")?.strip_suffix(".json")?.to_owned()));
     let record = |holder: String| {
         let text = fs::read_to_string(record_path(folder, &holder)).ok()?;
-        // After a restart of the machine the lock is from before it, and whoever held it is gone.
+        // A lock from before a restart of the machine belongs to a dead process.
         let restarted = fs::read_to_string(lock_path(folder, &holder)).ok() != boot_id();
-        let dead = restarted || lives(folder, &holder) == Some(false);
+        let dead = restarted || is_alive(folder, &holder) == Some(false);
         Some((holder, serde_json::from_str(&text).ok()?)).filter(|_| dead)
     };
     holders.filter_map(record).collect()
@@ -103,7 +105,7 @@ pub(super) fn left_behind(folder: &Path) -> Vec<(String, Record)> {
 
 pub(crate) fn remove(folder: &Path, holder: &str) {
     for path in [record_path(folder, holder), lock_path(folder, holder)] {
-        // What stays is found and removed by the next recovery.
+        // The next recovery finds and removes files that are left.
         let _ = fs::remove_file(path);
     }
 }
@@ -116,7 +118,7 @@ fn lock_path(folder: &Path, holder: &str) -> PathBuf {
     folder.join(format!("guard-{holder}.lock"))
 }
 
-/// Another one after each start of the machine, and on each machine. Linux only.
+/// An id that changes at each start of the machine, and differs between machines. Linux only.
 fn boot_id() -> Option<String> {
     Some(fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?.trim().to_owned())
 }
@@ -132,23 +134,23 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("made/too");
         let state = LocalState::new(&path, "a-1").unwrap();
-        assert_eq!(lives(&path, "a-1"), Some(true));
-        assert_eq!(lives(&path, "b"), None);
-        assert_eq!(lives(&path, "../a-1"), None);
+        assert_eq!(is_alive(&path, "a-1"), Some(true));
+        assert_eq!(is_alive(&path, "b"), None);
+        assert_eq!(is_alive(&path, "../a-1"), None);
         let change = Change { original: None, applied: "60s".into() };
         let record = Record { index: "x".into(), uuid: "u".into(), changes: [("s".to_owned(), change)].into() };
         state.save(&record).unwrap();
         assert_eq!(left_behind(&path), []);
         drop(state);
-        assert_eq!(lives(&path, "a-1"), Some(false));
+        assert_eq!(is_alive(&path, "a-1"), Some(false));
         assert_eq!(left_behind(&path), [("a-1".to_owned(), record.clone())]);
-        // One that crashed before it changed anything.
+        // This load crashed before it changed a setting.
         drop(LocalState::new(&path, "b").unwrap());
         assert_eq!(left_behind(&path).len(), 1);
         assert!(!lock_path(&path, "b").exists());
-        // As after a restart of the machine, or from another one.
+        // This lock is from before a restart of the machine, or from another machine.
         fs::write(lock_path(&path, "a-1"), "another boot").unwrap();
-        assert_eq!(lives(&path, "a-1"), None);
+        assert_eq!(is_alive(&path, "a-1"), None);
         remove(&path, "a-1");
         assert_eq!(fs::read_dir(&path).unwrap().count(), 0);
     }

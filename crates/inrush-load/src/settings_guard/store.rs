@@ -1,4 +1,4 @@
-//! What a guard asks of the cluster: its lease, and the settings of its index.
+//! The guard's requests to the cluster: its lease, and the settings of its index.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,13 +11,13 @@ use inrush_cluster::transport::{Transport, path_segment};
 use inrush_core::settings_guard::{Command, Lease, Precondition, Reply, Settings, Version, policy};
 use serde_json::{Map, Value, json};
 
-/// The index with one document for each index that is looked after.
+/// The index with one document for each guarded index.
 pub const GUARD_INDEX: &str = "inrush-guard";
 
-/// How long to wait before a question that the cluster could not answer now is asked again.
+/// Pause before a request is repeated that the cluster could not answer.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// The lease and the settings of one index.
+/// Access to the lease and the settings of one index.
 #[derive(Clone)]
 pub(super) struct Store {
     pub(super) transport: Arc<Transport>,
@@ -26,15 +26,16 @@ pub(super) struct Store {
 }
 
 impl Store {
-    /// Does what the guard says. Where the cluster cannot answer now, it is asked again for as long as `patience`: every
-    /// command may be repeated, because the lease is compared and set.
-    pub(super) async fn obey(&self, command: &Command, patience: Duration) -> Reply {
+    /// Executes a command of the guard. It is repeated for up to `retry_for` while the cluster
+    /// cannot answer. Every command may be repeated, because the lease is written by
+    /// compare-and-set.
+    pub(super) async fn execute(&self, command: &Command, retry_for: Duration) -> Reply {
         let asked_at = Instant::now();
         loop {
             match self.try_once(command).await {
                 Ok(reply) => return reply,
-                Err(error) if is_passing(&error) && asked_at.elapsed() < patience => {
-                    tracing::debug!("the settings guard asks again: {error}");
+                Err(error) if is_passing(&error) && asked_at.elapsed() < retry_for => {
+                    tracing::debug!("the settings guard repeats a request: {error}");
                     tokio::time::sleep(PAUSE).await;
                 }
                 Err(error) => return Reply::Failed(error.to_string()),
@@ -49,7 +50,7 @@ impl Store {
             Command::WriteLease { lease, over } => self.write_lease(lease, *over).await,
             Command::DeleteLease { version } => self.delete_lease(*version).await,
             Command::Put { values, .. } => self.put(values).await,
-            // Whoever has a clock waits.
+            // The caller has a clock and waits.
             Command::Wait { .. } => Ok(Reply::Due),
         }
     }
@@ -90,7 +91,7 @@ impl Store {
         }
         let Some(index) = body.get(&self.index) else { return Ok(Reply::Gone) };
         let set = flat(index.get("settings"));
-        // Made anew: its settings are nobody's but its owner's.
+        // The index was created again, and its settings belong to its owner.
         if set.get("index.uuid") != Some(&self.uuid) {
             return Ok(Reply::Gone);
         }
@@ -101,9 +102,10 @@ impl Store {
         if policy::brings_replicas(values)
             && let Err(error) = stats::flush(&self.transport, &self.index).await
         {
-            // A new copy gets the files of the last commit, and indexes all that came later: without a commit now, a good part of the load.
+            // A new replica copies the files of the last commit and indexes all later operations.
+            // Without a commit now, those would be a large part of the load.
             tracing::warn!(
-                "{} could not be flushed before its replicas come, which may make them index a part of the load again: {error}",
+                "{} could not be flushed before its replicas are added, so they may index a part of the load again: {error}",
                 self.index
             );
         }
@@ -123,7 +125,7 @@ impl Store {
     }
 }
 
-/// All leases of the cluster, by the UUIDs of their indices. None where nothing was ever looked after.
+/// All leases of the cluster, by the UUIDs of their indices. Empty where no index was ever guarded.
 pub(super) async fn leases(transport: &Transport) -> Result<Vec<(String, Lease)>, ClusterError> {
     let what = format!("looking for leases in {GUARD_INDEX}");
     let refreshed = transport.ask(Method::POST, &format!("/{GUARD_INDEX}/_refresh"), None).await?;
@@ -146,7 +148,7 @@ pub(super) async fn leases(transport: &Transport) -> Result<Vec<(String, Lease)>
 fn lease(what: &str, source: Value) -> Result<Lease, ClusterError> {
     serde_json::from_value(source).map_err(|error| ClusterError::Reply {
         what: what.to_owned(),
-        problem: format!("no lease of this version of inrush: {error}"),
+        problem: format!("it was written by another version of inrush: {error}"),
     })
 }
 
@@ -156,7 +158,8 @@ fn flat(settings: Option<&Value>) -> BTreeMap<String, String> {
     settings.into_iter().flatten().filter_map(text).collect()
 }
 
-/// Whether the same question may be answered a little later. A block is none of these, whatever its status.
+/// Whether the same request may succeed a little later. A block does not count, with
+/// any status.
 fn is_passing(error: &ClusterError) -> bool {
     match error {
         ClusterError::Http(_) => true,

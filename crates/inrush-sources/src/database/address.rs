@@ -4,7 +4,7 @@ use std::fmt;
 
 use url::Url;
 
-/// What speaks which protocol.
+/// The protocol of a database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Product {
     Postgres,
@@ -20,8 +20,8 @@ const SCHEMES: [(&str, Product); 5] = [
     ("sqlite", Product::Sqlite),
 ];
 
-/// Where a database is: `postgres://user@host/database`, `mysql://user@host/database`, `sqlite:///path/to/file`. A
-/// password in it is neither shown by `Debug` nor by `Display`.
+/// Address of a database: `postgres://user@host/database`, `mysql://user@host/database`,
+/// `sqlite:///path/to/file`. `Debug` and `Display` hide its password.
 #[derive(Clone, PartialEq, Eq)]
 pub struct DatabaseAddress {
     text: String,
@@ -29,7 +29,7 @@ pub struct DatabaseAddress {
 }
 
 impl DatabaseAddress {
-    /// The address, if `text` begins like one.
+    /// The address, if `text` has the scheme of a database.
     pub fn new(text: &str) -> Option<Self> {
         let (scheme, _) = text.split_once("://")?;
         let (_, product) = SCHEMES.iter().find(|(name, _)| scheme.eq_ignore_ascii_case(name))?;
@@ -41,13 +41,13 @@ impl DatabaseAddress {
         self.product
     }
 
-    /// All of it, with what is secret.
+    /// The whole address, including its password.
     #[cfg(feature = "databases")]
     pub(super) fn expose(&self) -> &str {
         &self.text
     }
 
-    /// The file of SQLite.
+    /// Path of the SQLite file.
     pub(super) fn path(&self) -> &str {
         let path = self.text.split_once("://").map_or(self.text.as_str(), |(_, path)| path);
         path.split('?').next().unwrap_or(path)
@@ -63,11 +63,11 @@ impl fmt::Display for DatabaseAddress {
             Ok(mut url) => {
                 url.set_query(None);
                 url.set_fragment(None);
-                // Fails only where there is no host, and then there is no password.
+                // This fails only for an address without a host, which has no password.
                 let _ = url.set_password(None);
                 f.write_str(url.as_str())
             }
-            // Nothing of what cannot be read is known to be no secret.
+            // An address that cannot be parsed may contain secrets anywhere.
             Err(_) => write!(f, "{}://…", self.text.split("://").next().unwrap_or_default()),
         }
     }

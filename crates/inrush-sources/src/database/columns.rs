@@ -1,4 +1,4 @@
-//! The columns of a result, ready to be written as members of documents.
+//! The columns of a result, prepared for writing documents.
 
 use inrush_formats::Warnings;
 use inrush_formats::csv::column_names;
@@ -20,13 +20,13 @@ struct Column {
 }
 
 impl Columns {
-    /// A name that is there more than once gets a number, and a warning.
+    /// Columns with these names. A repeated name gets a number, with a warning.
     pub(super) fn new(columns: Vec<(String, Kind)>, source: &str, warnings: &Warnings) -> Self {
         let (given, kinds): (Vec<String>, Vec<Kind>) = columns.into_iter().unzip();
         let (names, duplicates) = column_names(&given);
         for name in duplicates {
             warnings.add(source, "duplicate_column", &name, 1, || {
-                format!("column {name:?} is there more than once; the later ones got a number, AS gives them a name")
+                format!("the column name {name:?} is repeated, so later columns got a number; use AS to name them")
             });
         }
         let column = |(name, kind): (String, Kind)| {
@@ -39,7 +39,7 @@ impl Columns {
         Columns { columns, source: source.to_owned(), warnings: warnings.clone() }
     }
 
-    /// A counter for each column, of values that have none in JSON.
+    /// Counters, one for each column, of values that JSON cannot represent.
     pub(super) fn counts(&self) -> Vec<u64> {
         vec![0; self.columns.len()]
     }
@@ -50,18 +50,18 @@ impl Columns {
         Document { columns: &self.columns, out, no_values, empty: true }
     }
 
-    /// Tells of values that were left out.
+    /// Reports values that were left out.
     pub(super) fn warn(&self, no_values: &[u64]) {
         for (column, &count) in self.columns.iter().zip(no_values).filter(|(_, count)| **count > 0) {
             self.warnings.add(&self.source, "no_value", &column.name, count, || {
-                "NaN, infinity, or a date that an index has none for: it counts as null, and the field is left out"
+                "NaN, infinity, or a date that an index cannot store: the value counts as null, and the field is left out"
                     .to_owned()
             });
         }
     }
 }
 
-/// A document that is being written. A column without a value is left out.
+/// A document that is being written. Columns without a value are left out.
 pub(super) struct Document<'a> {
     columns: &'a [Column],
     out: &'a mut Vec<u8>,
@@ -70,13 +70,14 @@ pub(super) struct Document<'a> {
 }
 
 impl Document<'_> {
-    /// The value of the column at `place`, in the text of its type.
+    /// Writes the value of the column at `place`, from the text of its type.
     pub(super) fn push(&mut self, place: usize, text: &[u8]) {
         let Some(column) = self.columns.get(place) else { return };
         self.push_with(place, |out, no_value| push_value(&column.kind, text, out, no_value));
     }
 
-    /// The value of the column at `place`, which `write` appends unless it returns false.
+    /// Writes the value of the column at `place`. `write` appends it, or returns false for no
+    /// value.
     pub(super) fn push_with(&mut self, place: usize, write: impl FnOnce(&mut Vec<u8>, &mut u64) -> bool) {
         let Some(column) = self.columns.get(place) else { return };
         let start = self.out.len();

@@ -1,4 +1,5 @@
-//! Rows of `COPY … TO STDOUT` become documents: a line for each row, tabs between values, `\N` for a null.
+//! Documents from the rows of `COPY … TO STDOUT`: a line for each row, tabs between values, `\N`
+//! for a null.
 
 use std::sync::Arc;
 
@@ -10,7 +11,7 @@ use inrush_formats::lines::invalid_utf8;
 use super::columns::Columns;
 use crate::{Decode, RawChunk, too_large, too_large_head};
 
-/// Decodes chunks of whole lines; in several threads at once.
+/// Decodes chunks of whole lines, in several threads at once.
 pub(super) struct CopyDecode {
     pub(super) columns: Columns,
     pub(super) document_bytes_max: usize,
@@ -67,7 +68,7 @@ impl Decode for CopyDecode {
 impl CopyDecode {
     fn push(&self, row: &[u8], out: &mut Vec<u8>, value: &mut Vec<u8>, no_values: &mut [u64]) {
         let mut document = self.columns.document(out, no_values);
-        // A table may be without columns, and its rows without values.
+        // A table may have no columns, so its rows are empty.
         for (place, field) in row.split(|byte| *byte == b'\t').enumerate() {
             match field {
                 b"\\N" => {}
@@ -82,7 +83,7 @@ impl CopyDecode {
     }
 }
 
-/// What a value is without the backslashes that hide tabs, line ends and backslashes.
+/// Decodes the escapes of tabs, line ends and backslashes.
 fn unescape(field: &[u8], value: &mut Vec<u8>) {
     value.clear();
     let mut bytes = field.iter();

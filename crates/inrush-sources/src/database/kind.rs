@@ -25,9 +25,9 @@ impl SourceKind for DatabaseKind {
     fn open<'a>(&'a self, request: &'a Request) -> Opening<'a> {
         Box::pin(async move {
             let nothing =
-                || OpenError::arguments("no database is given", "name it as in postgres://user@host/database");
+                || OpenError::arguments("no database is given", "name one, such as postgres://user@host/database");
             let address = address(request).ok_or_else(nothing)?;
-            request.only_one(&address.to_string(), "a database", "load one after the other")?;
+            request.only_one(&address.to_string(), "a database", "load one source after another")?;
             let Some(options) = request.options::<DatabaseOptions>() else {
                 let message = format!("no table or query given for {address}");
                 return Err(OpenError::arguments(message, "name a table, or give a query"));

@@ -1,8 +1,10 @@
-//! Tables and queries of databases: Postgres, MySQL and MariaDB, SQLite (cargo feature `databases`).
+//! Tables and queries of databases: Postgres, MySQL and MariaDB, SQLite (cargo feature
+//! `databases`).
 //!
-//! What is read is one state of the database. Postgres is read by several connections side by side that share a
-//! snapshot ([`postgres`]); rows come as the text of `COPY` and become documents in the threads that read. The others
-//! are read by one connection ([`rows`]), MySQL by more where somebody asks for it.
+//! All rows belong to one state of the database. Several connections read Postgres at once and
+//! share a snapshot ([`postgres`]). Their rows arrive as the text of `COPY`, and the reading
+//! threads make documents of it. One connection reads the other databases ([`rows`]); MySQL is read
+//! by more where the user asks for it.
 
 mod address;
 #[cfg(feature = "databases")]
@@ -37,40 +39,42 @@ pub use reading::Database;
 
 use crate::SourceError;
 
-/// What is read of a database, and how.
+/// Options of a database source.
 #[derive(Clone, Debug)]
 pub struct DatabaseOptions {
-    /// Where it is.
+    /// Address of the database.
     pub address: DatabaseAddress,
-    /// What is read.
+    /// The rows to read.
     pub rows: DatabaseRows,
-    /// The column whose ranges are read side by side. It should have an index, and be spread evenly where it is a
-    /// number. Default: tables of Postgres are read in ranges of their pages, everything else by one connection.
+    /// Column whose ranges are read at the same time. It should have an index, and whole numbers
+    /// should be spread evenly. Default: tables of Postgres are read in ranges of their pages, and
+    /// everything else by one connection.
     pub split_by: Option<String>,
-    /// Connections that read side by side. Default 4.
+    /// Largest number of connections. Default: 4.
     pub readers: usize,
-    /// The password. Default: that of the address, then `PGPASSWORD` and `.pgpass`, or `MYSQL_PWD`.
+    /// Password. Default: the password of the address, then `PGPASSWORD` and `.pgpass`, or
+    /// `MYSQL_PWD`.
     pub password: Option<Secret>,
-    /// The largest document, bytes; a larger row is a reject of kind `too_large`.
+    /// Largest document, bytes. A larger row is a reject of kind `too_large`.
     pub document_bytes_max: usize,
 }
 
-/// What is read.
+/// The rows to read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DatabaseRows {
-    /// All rows of a table or view, which may be written with its schema.
+    /// All rows of a table or view, with or without its schema in the name.
     Table(String),
-    /// What a `SELECT` gives.
+    /// The result of a `SELECT`.
     Query(String),
 }
 
 impl DatabaseOptions {
-    /// All rows of `rows`, by four connections where that is possible.
+    /// Options to read `rows` with up to four connections.
     pub fn new(address: DatabaseAddress, rows: DatabaseRows) -> Self {
         DatabaseOptions { address, rows, split_by: None, readers: 4, password: None, document_bytes_max: 100 << 20 }
     }
 
-    /// What people call it.
+    /// Name of the source for messages.
     #[cfg(feature = "databases")]
     fn name(&self) -> String {
         match &self.rows {
@@ -80,10 +84,11 @@ impl DatabaseOptions {
     }
 }
 
-/// Connects, and looks at what is to be read, without reading it yet. Waits for the database.
+/// Connects to the database and checks the table or query, without reading rows. Waits for the
+/// database.
 ///
 /// # Errors
-/// Where the database cannot be reached, or has no such table, column or query; and in a build without the feature `databases`.
+/// The database cannot be reached, or has no such table, column or query.
 #[cfg(feature = "databases")]
 pub fn open_database(options: &DatabaseOptions, warnings: &Warnings) -> Result<Database, SourceError> {
     Database::open(options, warnings)
@@ -92,6 +97,6 @@ pub fn open_database(options: &DatabaseOptions, warnings: &Warnings) -> Result<D
 /// The error of a build without the feature `databases`.
 #[cfg(not(feature = "databases"))]
 pub fn without_databases(options: &DatabaseOptions) -> SourceError {
-    let message = "this inrush was built without databases; build it with the cargo feature databases";
+    let message = "this build of inrush has no databases; build it with the cargo feature databases";
     SourceError::new(options.address.to_string(), message)
 }

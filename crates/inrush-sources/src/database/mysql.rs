@@ -1,6 +1,6 @@
-//! MySQL and MariaDB: one connection reads one state of the database. Where a column to split by is named, several do,
-//! whose states may lie milliseconds apart: a snapshot cannot be shared there, and stopping all writers for it is not
-//! for a loader to do.
+//! MySQL and MariaDB. One connection reads one state of the database. With option `split_by`
+//! several connections read, and their states may differ by milliseconds: the connections cannot
+//! share a snapshot, and a loader must not stop all writers.
 
 use std::collections::VecDeque;
 use std::str::FromStr;
@@ -23,7 +23,7 @@ use super::values::{Kind, push_base64, push_value};
 use super::{DatabaseOptions, DatabaseRows as Wanted};
 use crate::repeat::Repeats;
 
-/// Connects, and finds out what there is to read.
+/// Connects, and finds the columns and ranges.
 pub(super) async fn open(options: DatabaseOptions, name: String, warnings: Warnings) -> Result<Opened, String> {
     let connect = connect_options(&options)?;
     let mut first = begin(&connect).await?;
@@ -55,7 +55,7 @@ pub(super) async fn open(options: DatabaseOptions, name: String, warnings: Warni
     if connections.len() > 1 {
         let readers = connections.len();
         warnings.add(&name, "several_snapshots", "", 1, || {
-            format!("{readers} connections read, which do not see the same state if somebody wrote while they began; leave option `split_by` out where that matters")
+            format!("{readers} connections read, and may see different states of the database if rows were written while they began; leave option `split_by` out to read a single state")
         });
     }
     let statements: VecDeque<String> = ranges.iter().map(|condition| format!("{select} WHERE {condition}")).collect();
@@ -76,7 +76,7 @@ pub(super) async fn open(options: DatabaseOptions, name: String, warnings: Warni
                             break Err(stopped);
                         }
                     };
-                    // Nothing was written.
+                    // The transaction wrote nothing, so its end does not matter.
                     let _ = connection.close().await;
                     end(result, &outgoing).await;
                 });
@@ -87,9 +87,9 @@ pub(super) async fn open(options: DatabaseOptions, name: String, warnings: Warni
 
 fn connect_options(options: &DatabaseOptions) -> Result<MySqlConnectOptions, String> {
     let text = options.address.expose();
-    // The library knows the protocol by its other name only.
+    // The library knows the protocol only as `mysql`.
     let text = text.strip_prefix("mariadb://").map_or_else(|| text.to_owned(), |rest| format!("mysql://{rest}"));
-    let connect = MySqlConnectOptions::from_str(&text).map_err(|e| format!("is no address: {e}"))?;
+    let connect = MySqlConnectOptions::from_str(&text).map_err(|e| format!("is not a valid address: {e}"))?;
     let of_environment = std::env::var("MYSQL_PWD").ok().filter(|_| !has_password(&text));
     let password = options.password.as_ref().map(|password| password.expose().to_owned()).or(of_environment);
     let connect = match password {
@@ -103,7 +103,7 @@ fn has_password(address: &str) -> bool {
     url::Url::parse(address).is_ok_and(|url| url.password().is_some())
 }
 
-/// Connects, and begins a transaction that only reads and sees one state of the database.
+/// Connects, and begins a read-only transaction that sees one state of the database.
 async fn begin(connect: &MySqlConnectOptions) -> Result<MySqlConnection, String> {
     let mut connection = connect.connect().await.map_err(|e| explain(&e))?;
     let statements = [
@@ -119,7 +119,7 @@ async fn begin(connect: &MySqlConnectOptions) -> Result<MySqlConnection, String>
     Ok(connection)
 }
 
-/// What is put together here has no values of strangers in it: names and queries are those of the user, who may run any
+/// Statements that are built here contain only names and queries of the user, who may run any
 /// query.
 fn safe(statement: &str) -> SqlStr {
     AssertSqlSafe(statement).into_sql_str()
@@ -129,7 +129,7 @@ fn quote(name: &str) -> String {
     format!("`{}`", name.replace('`', "``"))
 }
 
-/// Ranges of equal width of a column of whole numbers.
+/// Ranges of equal width of a column with whole numbers.
 async fn by_column(
     connection: &mut MySqlConnection,
     select: &str,
@@ -146,7 +146,7 @@ async fn by_column(
     let (Some(least), Some(most)) = (value(0)?, value(1)?) else { return Ok(vec!["TRUE".to_owned()]) };
     let (Ok(least), Ok(most)) = (least.parse(), most.parse()) else {
         return Err(format!(
-            "rows cannot be divided by the column {column}, which has no whole numbers; name another one with option `split_by`"
+            "rows cannot be split by the column {column}, which has no whole numbers; name another one with option `split_by`"
         ));
     };
     Ok(conditions(&quoted, &whole_numbers(least, most, options.readers * RANGES_PER_READER), true))
@@ -158,7 +158,7 @@ async fn read(
     kinds: &[MySqlKind],
     blocks: &mut RowBlocks,
 ) -> Result<(), Stopped> {
-    // Not prepared: then the server writes values as text, with all their digits.
+    // The statement is not prepared, so the server writes values as text with all digits.
     let mut rows = sqlx::raw_sql(safe(statement)).fetch(connection);
     while let Some(row) = rows.try_next().await? {
         if blocks.push(|document| push(&row, kinds, document)) {
@@ -168,12 +168,12 @@ async fn read(
     Ok(blocks.flush().await?)
 }
 
-/// What the values of a column are.
+/// Form of a column's values.
 #[derive(Clone, Debug, PartialEq)]
 enum MySqlKind {
-    /// Text of a kind.
+    /// Text of this kind.
     Text(Kind),
-    /// `BIT(n)`: bytes of a number.
+    /// `BIT(n)`: the bytes of a number.
     Bits,
     Bytes,
 }

@@ -1,10 +1,11 @@
-//! Arrays and composite values as Postgres writes them: `{1,NULL,"a b"}`, `(1,,"a ""b""")`.
+//! Arrays and composite values in the text form of Postgres: `{1,NULL,"a b"}`, `(1,,"a ""b""")`.
 
 use super::values::{Kind, push_string, push_value};
 
-/// Appends an array as JSON. `None` where it is not written like one; then something may have been appended.
+/// Appends an array as JSON. `None` where the text is not an array; part of it may be appended
+/// then.
 pub(super) fn array(text: &[u8], item: &Kind, out: &mut Vec<u8>, no_value: &mut u64) -> Option<()> {
-    // `[0:2]={…}`: where it does not begin at 1.
+    // `[0:2]={…}` is an array that does not begin at 1.
     let text = match text.first() {
         Some(b'[') => &text[text.iter().position(|byte| *byte == b'=')? + 1..],
         _ => text,
@@ -13,7 +14,7 @@ pub(super) fn array(text: &[u8], item: &Kind, out: &mut Vec<u8>, no_value: &mut 
     rest.is_empty().then_some(())
 }
 
-/// Appends what is between the first brackets, and returns what is behind them.
+/// Appends the items of the first pair of brackets. Returns the text behind them.
 fn items<'a>(text: &'a [u8], item: &Kind, out: &mut Vec<u8>, no_value: &mut u64) -> Option<&'a [u8]> {
     let mut rest = text.strip_prefix(b"{")?;
     out.push(b'[');
@@ -52,14 +53,14 @@ fn items<'a>(text: &'a [u8], item: &Kind, out: &mut Vec<u8>, no_value: &mut u64)
     }
 }
 
-/// Values of an array have places, so one that JSON does not have is a null.
+/// A null keeps the place of a value in an array that JSON cannot represent.
 fn push_or_null(kind: &Kind, value: &[u8], out: &mut Vec<u8>, no_value: &mut u64) {
     if !push_value(kind, value, out, no_value) {
         out.extend_from_slice(b"null");
     }
 }
 
-/// Appends a composite value as an object without its nulls. `None` where it is not written like one.
+/// Appends a composite value as an object without its nulls. `None` where the text is not one.
 pub(super) fn composite(text: &[u8], fields: &[(String, Kind)], out: &mut Vec<u8>, no_value: &mut u64) -> Option<()> {
     let mut rest = text.strip_prefix(b"(")?;
     out.push(b'{');
@@ -68,7 +69,7 @@ pub(super) fn composite(text: &[u8], fields: &[(String, Kind)], out: &mut Vec<u8
         (value, rest) = field(rest)?;
         if let Some(value) = value {
             let start = out.len();
-            // No value ends with this.
+            // No value ends with a brace that opens an object.
             if out.last() != Some(&b'{') {
                 out.push(b',');
             }
@@ -85,7 +86,7 @@ pub(super) fn composite(text: &[u8], fields: &[(String, Kind)], out: &mut Vec<u8
     rest.is_empty().then_some(())
 }
 
-/// The next field, and what is behind it: nothing at all is a null.
+/// The next field, and the text behind it. An empty field is a null.
 fn field(text: &[u8]) -> Option<(Option<Vec<u8>>, &[u8])> {
     if matches!(text.first()?, b',' | b')') {
         return Some((None, text));
@@ -99,8 +100,8 @@ fn field(text: &[u8]) -> Option<(Option<Vec<u8>>, &[u8])> {
     Some((Some(value.to_vec()), rest))
 }
 
-/// What is before the quote that closes it, and what is behind. A backslash stands for the character after it, two
-/// quotes for one.
+/// The text before the closing quote, and the text behind it. A backslash escapes the character
+/// after it, and two quotes stand for one.
 fn quoted(text: &[u8]) -> Option<(Vec<u8>, &[u8])> {
     let mut value = Vec::new();
     let mut at = 0;
@@ -144,7 +145,7 @@ mod tests {
         check(&of(Kind::Integer), "{{1,2},{3,4}}", "[[1,2],[3,4]]");
         check(&of(Kind::Text), r#"{a,"b c","NULL","q\"\\,{}",""}"#, r#"["a","b c","NULL","q\"\\,{}",""]"#);
         check(&of(Kind::Json), r#"{"{\"a\": [1]}"}"#, r#"[{"a": [1]}]"#);
-        // What is something else stays text.
+        // Text of another form stays a string.
         check(&of(Kind::Integer), "{1,2", "\"{1,2\"");
         check(&of(Kind::Integer), "{1}x", "\"{1}x\"");
     }

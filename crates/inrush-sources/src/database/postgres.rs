@@ -20,25 +20,25 @@ use super::{DatabaseOptions, DatabaseRows as Wanted};
 use crate::Decode;
 use crate::repeat::Repeats;
 
-/// Rows are handed on in pieces of at least so many bytes.
+/// Smallest size of the pieces of rows, bytes.
 const PIECE_BYTES: usize = 256 << 10;
 
-/// The first version that finds pages of a table without reading those before them.
+/// The first version that finds pages of a table without reading the pages before them.
 const PAGES_SINCE: u32 = 140_000;
 
-/// How values are written, whatever the server's or the user's defaults are.
+/// Settings of the form of values, which replace the defaults of server and user.
 const SETTINGS: [&str; 7] = [
     "SET LOCAL TIME ZONE 'UTC'",
     "SET LOCAL DateStyle = 'ISO, YMD'",
     "SET LOCAL IntervalStyle = 'iso_8601'",
     "SET LOCAL bytea_output = 'hex'",
     "SET LOCAL extra_float_digits = 1",
-    // A reader waits while the cluster is busy, for as long as it takes.
+    // A reader waits while the cluster is busy, for any time.
     "SET LOCAL statement_timeout = 0",
     "SET LOCAL idle_in_transaction_session_timeout = 0",
 ];
 
-/// Connects, and finds out what there is to read.
+/// Connects, and finds the columns and ranges.
 pub(super) async fn open(options: DatabaseOptions, name: String, warnings: Warnings) -> Result<Opened, String> {
     let connect = connect_options(&options)?;
     let mut first = begin(&connect, None).await?;
@@ -60,7 +60,7 @@ pub(super) async fn open(options: DatabaseOptions, name: String, warnings: Warni
     let mut connections = vec![first];
     let wanted = options.readers.max(1).min(ranges.len());
     if wanted > 1 {
-        // The first connection's transaction has to last until the others have its snapshot.
+        // The first transaction must last until the others have its snapshot.
         let snapshot = text(&mut connections[0], "SELECT pg_export_snapshot()").await?;
         while connections.len() < wanted {
             match begin(&connect, Some(&snapshot)).await {
@@ -68,7 +68,7 @@ pub(super) async fn open(options: DatabaseOptions, name: String, warnings: Warni
                 Err(problem) => {
                     let readers = connections.len();
                     warnings.add(&name, "fewer_readers", "", 1, || {
-                        format!("{readers} of {wanted} connections read, because the next one was refused: {problem}")
+                        format!("only {readers} of {wanted} connections read, because the database refused the next one: {problem}")
                     });
                     break;
                 }
@@ -101,7 +101,8 @@ pub(super) async fn open(options: DatabaseOptions, name: String, warnings: Warni
 }
 
 fn connect_options(options: &DatabaseOptions) -> Result<PgConnectOptions, String> {
-    let connect = PgConnectOptions::from_str(options.address.expose()).map_err(|e| format!("is no address: {e}"))?;
+    let connect =
+        PgConnectOptions::from_str(options.address.expose()).map_err(|e| format!("is not a valid address: {e}"))?;
     let connect = connect.application_name("inrush").disable_statement_logging();
     Ok(match &options.password {
         Some(password) => connect.password(password.expose()),
@@ -109,8 +110,8 @@ fn connect_options(options: &DatabaseOptions) -> Result<PgConnectOptions, String
     })
 }
 
-/// Connects, and begins a transaction that only reads and sees one state of the database: that of `snapshot`, if there
-/// is one.
+/// Connects, and begins a read-only transaction that sees one state of the database: that of
+/// `snapshot`, where one is given.
 async fn begin(connect: &PgConnectOptions, snapshot: Option<&str>) -> Result<PgConnection, String> {
     let mut connection = PgConnection::connect_with(connect).await.map_err(|e| explain(&e))?;
     let mut statements = vec!["BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY".to_owned()];
@@ -122,13 +123,13 @@ async fn begin(connect: &PgConnectOptions, snapshot: Option<&str>) -> Result<PgC
     Ok(connection)
 }
 
-/// What is put together here has no values of strangers in it: names and queries are those of the user, who may run any
+/// Statements that are built here contain only names and queries of the user, who may run any
 /// query.
 fn safe(statement: &str) -> SqlStr {
     AssertSqlSafe(statement).into_sql_str()
 }
 
-/// The one value of a query.
+/// The single value of a query.
 async fn text(connection: &mut PgConnection, query: &str) -> Result<String, String> {
     let row = connection.fetch_one(safe(query)).await.map_err(|e| explain(&e))?;
     row.try_get(0).map_err(|e| explain(&e))
@@ -141,18 +142,18 @@ fn copy_statement(select: &str, condition: &str) -> String {
     }
 }
 
-/// A table as the catalogue has it.
+/// A table in the catalogue.
 struct Table {
-    /// With its schema, quoted.
+    /// Name with its schema, quoted.
     name: String,
-    /// It has rows of its own in pages, and is no view or the head of partitions.
+    /// Whether it has rows of its own in pages. A view or a partitioned table has none.
     plain: bool,
     pages: i64,
 }
 
 impl Table {
     async fn find(connection: &mut PgConnection, name: &str) -> Result<Table, String> {
-        // As SQL reads the name, or else as it is written, for names with capitals.
+        // The name as SQL reads it, or else as it is written, for names with capitals.
         let quoted: Vec<String> = name.split('.').map(|part| format!("\"{}\"", part.replace('"', "\"\""))).collect();
         let candidates = [name.to_owned(), quoted.join(".")];
         for candidate in candidates {
@@ -162,7 +163,7 @@ impl Table {
                  FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = to_regclass({})",
                 literal(&candidate)
             );
-            // A name that cannot be one is an error of the query, and the transaction would be over.
+            // An invalid name is an error of the query, which would end the transaction.
             connection.execute("SAVEPOINT look").await.map_err(|e| explain(&e))?;
             let found = match connection.fetch_optional(safe(&query)).await {
                 Err(sqlx::Error::Database(_)) => {
@@ -187,10 +188,10 @@ impl Table {
              FROM pg_tables WHERE schemaname NOT IN ('pg_catalog', 'information_schema') ORDER BY 1 LIMIT 20) AS tables",
         )
         .await?;
-        Err(format!("there is no table {name}; there are {others}"))
+        Err(format!("there is no table {name}; the database has {others}"))
     }
 
-    /// Ranges of pages, or else of a primary key that is one whole number.
+    /// Ranges of pages, or of a primary key that is one whole number.
     async fn ranges(
         &self,
         connection: &mut PgConnection,
@@ -202,7 +203,7 @@ impl Table {
         }
         let version: u32 = text(connection, "SELECT current_setting('server_version_num')").await?.parse().unwrap_or(0);
         if self.plain && version >= PAGES_SINCE {
-            // What is written to the table meanwhile is behind its end, and no part of the snapshot.
+            // Rows that are written meanwhile are behind the table's end, and not in the snapshot.
             let bounds = whole_numbers(0, i128::from(self.pages.max(1)) - 1, options.readers * RANGES_PER_READER);
             let bounds: Vec<String> = bounds.iter().map(|page| format!("'({page},0)'::tid")).collect();
             return Ok(conditions("ctid", &bounds, false));
@@ -222,8 +223,8 @@ impl Table {
     }
 }
 
-/// Ranges of a column: of equal width where it has whole numbers, of equally many rows otherwise, which costs a look at
-/// all of them.
+/// Ranges of a column: of equal width for whole numbers, and of equal numbers of rows otherwise,
+/// which costs a scan of the column.
 async fn by_column(
     connection: &mut PgConnection,
     select: &str,
@@ -234,10 +235,7 @@ async fn by_column(
     let ranges = options.readers * RANGES_PER_READER;
     let of_column = format!("SELECT {quoted} AS key FROM {} AS rows_to_split", subquery(select));
     let described = connection.prepare(safe(&of_column)).await.map_err(|e| {
-        format!(
-            "rows cannot be divided by the column {column}: {}; name another one with option `split_by`",
-            explain(&e)
-        )
+        format!("rows cannot be split by the column {column}: {}; name another one with option `split_by`", explain(&e))
     })?;
     let is_whole = described.columns().first().is_some_and(|column| kind(column.type_info()) == Kind::Integer);
     let bounds = if is_whole {
@@ -258,7 +256,7 @@ async fn by_column(
         );
         let rows = connection.fetch_all(safe(&query)).await.map_err(|e| {
             format!(
-                "rows cannot be divided by the column {column}: {}; name another one with option `split_by`",
+                "rows cannot be split by the column {column}: {}; name another one with option `split_by`",
                 explain(&e)
             )
         })?;
@@ -268,11 +266,11 @@ async fn by_column(
     Ok(conditions(&quoted, &bounds, true))
 }
 
-/// What the values of a type become.
+/// Kind of a type's values.
 fn kind(info: &PgTypeInfo) -> Kind {
     match info.kind() {
         PgTypeKind::Domain(base) => kind(base),
-        // Boxes are the one type whose arrays have another separator.
+        // Boxes are the only type whose arrays have another separator.
         PgTypeKind::Array(item) if item.oid().is_none_or(|oid| oid.0 != 603) => Kind::Array(Box::new(kind(item))),
         PgTypeKind::Composite(fields) => {
             Kind::Composite(fields.iter().map(|(name, info)| (name.clone(), kind(info))).collect())
@@ -315,7 +313,7 @@ impl Reader {
             }
         };
         let outgoing = self.outgoing.clone();
-        // In order, where that is possible; nothing was written.
+        // Closes the connection in order where that is possible. The transaction wrote nothing.
         let _ = self.connection.close().await;
         outgoing.end(result).await;
     }
@@ -328,7 +326,8 @@ impl Reader {
             if piece.len() < PIECE_BYTES {
                 continue;
             }
-            // A message has whole rows as a rule, which nobody promises. Values have no line ends in this format.
+            // A message usually has whole rows, but the protocol does not guarantee it. Values have
+            // no line ends in this format.
             if let Some(end) = memchr::memrchr(b'\n', &piece) {
                 let rows = piece.split_to(end + 1).freeze();
                 send(&self.outgoing, &self.decoder, rows).await?;

@@ -1,9 +1,9 @@
-//! How a table is divided between readers.
+//! The division of a table between readers.
 
-/// Ranges for each reader, so that one with many rows does not keep the others waiting.
+/// Ranges for each reader, so that one large range does not keep the other readers waiting.
 pub(super) const RANGES_PER_READER: usize = 4;
 
-/// The bounds between `ranges` ranges of whole numbers from `least` to `most`: at most one fewer, ascending.
+/// The bounds between at most `ranges` ranges of whole numbers from `least` to `most`, ascending.
 pub(super) fn whole_numbers(least: i128, most: i128, ranges: usize) -> Vec<String> {
     let ranges = ranges as i128;
     let mut bounds: Vec<i128> = (1..ranges).map(|n| least + (most - least + 1) * n / ranges).collect();
@@ -12,8 +12,9 @@ pub(super) fn whole_numbers(least: i128, most: i128, ranges: usize) -> Vec<Strin
     bounds.iter().map(i128::to_string).collect()
 }
 
-/// The conditions of ranges of `column`, which is written as SQL wants it, between `bounds`, which are literals. Every
-/// row is in exactly one of them. `nulls`: the column may be null, for which there is one more.
+/// The conditions of the ranges of `column` between `bounds`. Every row is in exactly one range.
+/// `column` is quoted, and `bounds` are literals. With `nulls`, the column may be null, and one
+/// more range has these rows.
 pub(super) fn conditions(column: &str, bounds: &[String], nulls: bool) -> Vec<String> {
     let Some((first, last)) = bounds.first().zip(bounds.last()) else { return vec!["TRUE".to_owned()] };
     let between = bounds.windows(2).map(|two| format!("{column} >= {} AND {column} < {}", two[0], two[1]));
@@ -24,12 +25,13 @@ pub(super) fn conditions(column: &str, bounds: &[String], nulls: bool) -> Vec<St
         .collect()
 }
 
-/// A literal of text.
+/// A text literal.
 pub(super) fn literal(text: &str) -> String {
     format!("'{}'", text.replace('\'', "''"))
 }
 
-/// A query as a part of another one: without a semicolon, and with a line end, in case it ends with a comment.
+/// A query as a part of another one: without its semicolon, and with a line end, because it may end
+/// with a comment.
 pub(super) fn subquery(query: &str) -> String {
     format!("({}\n)", query.trim_end().trim_end_matches(';').trim_end())
 }

@@ -1,4 +1,4 @@
-//! A database as a source: tasks read rows ahead, threads make documents of them.
+//! A database as a source: tasks read rows ahead, and threads make documents of them.
 
 use std::sync::Arc;
 
@@ -14,19 +14,19 @@ use crate::network::Network;
 use crate::repeat::{Fingerprint, Repeats};
 use crate::{Chunk, Decode, IDLE_AFTER, RawChunk, Source, SourceError, SourceInfo, Step};
 
-/// How much is read ahead, bytes.
+/// Bytes that are read ahead.
 const AHEAD_BYTES: usize = 16 << 20;
 
-/// What comes of a database.
+/// A message of a reader.
 pub(super) enum Rows {
-    /// Lines, whole ones, and what decodes them.
+    /// Whole lines, and their decoder.
     Lines(Bytes, Arc<dyn Decode>),
     Documents(DocBlock),
-    /// A reader has come to its end.
+    /// The reader has ended.
     Done,
 }
 
-/// Where readers put rows.
+/// The sender of a reader's messages.
 #[derive(Clone)]
 pub(super) struct Outgoing(Sender<Result<Rows, String>>);
 
@@ -35,14 +35,14 @@ impl Outgoing {
         self.0.send(Ok(rows), bytes).await
     }
 
-    /// The last thing that a reader says: all is read, or why not.
+    /// The last message of a reader: the end, or its error.
     pub(super) async fn end(&self, result: Result<(), String>) {
-        // Who has left does not want to know.
+        // The source may be dropped.
         let _ = self.0.send(result.map(|()| Rows::Done), 0).await;
     }
 }
 
-/// What ends a reader before its end.
+/// Why a reader stopped early.
 pub(super) enum Stopped {
     Gone,
     Failed(String),
@@ -60,13 +60,13 @@ impl From<sqlx::Error> for Stopped {
     }
 }
 
-/// What was found before the first row.
+/// State of a database source before its first row.
 pub(super) struct Opened {
-    /// How many readers will say that they are done.
+    /// Number of readers.
     pub(super) readers: usize,
     pub(super) repeats: Repeats,
     pub(super) fingerprints: Vec<Fingerprint>,
-    /// Begins to read.
+    /// Starts the readers.
     pub(super) begin: Begin,
 }
 
@@ -78,7 +78,7 @@ pub struct Database {
     name: String,
     reading: String,
     incoming: Receiver<Result<Rows, String>>,
-    /// Readers that have not come to their end.
+    /// Readers that have not ended.
     readers: usize,
     ended: bool,
     repeats: Repeats,
@@ -102,7 +102,10 @@ impl Database {
                 Product::Sqlite => sqlite::open(wanted, title, of_rows).await,
             }
         });
-        let opened = opened.recv().unwrap_or_else(|_| Err("reading panicked".to_owned())).map_err(failed)?;
+        let opened = opened
+            .recv()
+            .unwrap_or_else(|_| Err("the task that opens the database panicked".to_owned()))
+            .map_err(failed)?;
         let (outgoing, incoming) = queue(AHEAD_BYTES);
         (opened.begin)(&network, Outgoing(outgoing));
         Ok(Database {
@@ -150,7 +153,7 @@ impl Source for Database {
                 Next::Item(Ok(Rows::Done)) => self.readers -= 1,
                 Next::Item(Err(message)) => return Err(self.fail(message)),
                 Next::Silence => return Ok(Step::Idle),
-                Next::End => return Err(self.fail("reading panicked".to_owned())),
+                Next::End => return Err(self.fail("the task that reads the database panicked".to_owned())),
             }
         }
         Ok(Step::End)
@@ -161,7 +164,7 @@ impl Source for Database {
     }
 }
 
-/// An error of a database in its own words, without those of the library around them.
+/// The message of a database's error, without the library's text around it.
 pub(super) fn explain(error: &sqlx::Error) -> String {
     match error {
         sqlx::Error::Database(error) => {

@@ -1,4 +1,4 @@
-//! Rows that come one by one become documents where they are received.
+//! Documents from rows that arrive one by one.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use super::reading::{Outgoing, Rows};
 use crate::ahead::Gone;
 use crate::{too_large, too_large_head};
 
-/// Documents are handed on in blocks of at least so many bytes.
+/// Smallest size of the blocks of documents, bytes.
 const BLOCK_BYTES: usize = 256 << 10;
 
 /// Puts documents into blocks.
@@ -31,7 +31,7 @@ impl RowBlocks {
         RowBlocks { columns, document_bytes_max, outgoing, out, records, rejects, no_values }
     }
 
-    /// Adds the document that `write` fills. Returns whether it is time to flush.
+    /// Adds the document that `write` fills. Returns whether the block is full.
     pub(super) fn push(&mut self, write: impl FnOnce(&mut Document<'_>)) -> bool {
         let (number, start) = (self.records.len() as u32, self.out.len());
         let mut document = self.columns.document(&mut self.out, &mut self.no_values);
@@ -47,7 +47,7 @@ impl RowBlocks {
         self.out.len() >= BLOCK_BYTES
     }
 
-    /// Hands over what there is.
+    /// Sends the documents as a block.
     pub(super) async fn flush(&mut self) -> Result<(), Gone> {
         if self.records.is_empty() {
             return Ok(());

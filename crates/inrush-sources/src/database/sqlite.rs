@@ -1,4 +1,5 @@
-//! SQLite: one connection reads, in the order in which SQLite gives the rows, which is the same as long as the file is.
+//! SQLite: one connection reads the rows in SQLite's order, which is the same while the file is
+//! unchanged.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -19,24 +20,24 @@ use super::values::{Kind, push_base64, push_string, push_value};
 use super::{DatabaseOptions, DatabaseRows as Wanted};
 use crate::repeat::{Fingerprint, Repeats};
 
-/// Opens the file, and finds out what there is to read.
+/// Opens the file, and finds the columns.
 pub(super) async fn open(options: DatabaseOptions, name: String, warnings: Warnings) -> Result<Opened, String> {
     if options.split_by.is_some() {
-        return Err("SQLite is read by one connection; leave option `split_by` out".to_owned());
+        return Err("one connection reads SQLite, so it cannot be split; leave option `split_by` out".to_owned());
     }
     let path = PathBuf::from(options.address.path());
-    // SQLite would say only that it cannot open it.
+    // SQLite's own error would not have the cause.
     let fingerprints = fingerprints(&path).map_err(|e| format!("cannot be opened: {e}"))?;
     let connect = SqliteConnectOptions::new().filename(&path).read_only(true).disable_statement_logging();
     let mut connection = connect.connect().await.map_err(|e| explain(&e))?;
-    // One state of the database, whatever others write meanwhile.
+    // The transaction sees one state of the database while other processes write.
     connection.execute("BEGIN").await.map_err(|e| explain(&e))?;
     let select = match &options.rows {
         Wanted::Table(table) => table_query(&mut connection, table).await?,
         Wanted::Query(query) => format!("SELECT * FROM {}", subquery(query)),
     };
     let described = connection.prepare(AssertSqlSafe(select.as_str()).into_sql_str()).await.map_err(|e| explain(&e))?;
-    // Values have types in SQLite, and columns only have habits.
+    // In SQLite a value has a type, and a column only prefers one.
     let columns = described.columns().iter().map(|column| (column.name().to_owned(), Kind::Text));
     let columns = Arc::new(Columns::new(columns.collect(), &name, &warnings));
     Ok(Opened {
@@ -47,14 +48,14 @@ pub(super) async fn open(options: DatabaseOptions, name: String, warnings: Warni
             network.spawn(async move {
                 let blocks = RowBlocks::new(columns, options.document_bytes_max, outgoing.clone());
                 end(read(&mut connection, &select, blocks).await, &outgoing).await;
-                // Nothing was written.
+                // The transaction wrote nothing, so its end does not matter.
                 let _ = connection.close().await;
             });
         }),
     })
 }
 
-/// Says how it ended.
+/// Sends the result of a reader.
 pub(super) async fn end(result: Result<(), Stopped>, outgoing: &Outgoing) {
     match result {
         Ok(()) => outgoing.end(Ok(())).await,
@@ -63,7 +64,7 @@ pub(super) async fn end(result: Result<(), Stopped>, outgoing: &Outgoing) {
     }
 }
 
-/// Of the file, and of what was written beside it and is not in it yet.
+/// Fingerprints of the file, and of the write-ahead log beside it.
 fn fingerprints(path: &Path) -> std::io::Result<Vec<Fingerprint>> {
     let mut fingerprints = vec![Fingerprint::of(path)?];
     let mut log = path.as_os_str().to_owned();
@@ -80,7 +81,7 @@ async fn table_query(connection: &mut SqliteConnection, table: &str) -> Result<S
     let names: Vec<String> = rows.iter().filter_map(|row| row.try_get(0).ok()).collect();
     match names.iter().find(|name| name.eq_ignore_ascii_case(table)) {
         Some(name) => Ok(format!("SELECT * FROM \"{}\"", name.replace('"', "\"\""))),
-        None => Err(format!("there is no table {table}; there are {}", names.join(", "))),
+        None => Err(format!("there is no table {table}; the database has {}", names.join(", "))),
     }
 }
 
@@ -94,7 +95,7 @@ async fn read(connection: &mut SqliteConnection, select: &str, mut blocks: RowBl
     Ok(blocks.flush().await?)
 }
 
-/// Each value by its own type.
+/// Writes each value by its own type.
 fn push(row: &SqliteRow, document: &mut Document<'_>) {
     for place in 0..row.len() {
         let Ok(value) = row.try_get_raw(place) else { continue };
@@ -123,7 +124,7 @@ fn push(row: &SqliteRow, document: &mut Document<'_>) {
                     });
                 }
             }
-            // Text that is no UTF-8 is possible in SQLite, and none in JSON.
+            // SQLite allows text that is not UTF-8, and JSON does not.
             _ => {
                 if let Ok(bytes) = row.try_get_unchecked::<&[u8], _>(place) {
                     document.push_with(place, |out, _| {
@@ -136,7 +137,7 @@ fn push(row: &SqliteRow, document: &mut Document<'_>) {
     }
 }
 
-/// The shortest digits that read back as the same number; JSON has no `inf`.
+/// The shortest digits that read back as the same number. JSON has no `inf`.
 fn shortest(number: f64) -> String {
     format!("{number:?}")
 }

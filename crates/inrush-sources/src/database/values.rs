@@ -1,4 +1,4 @@
-//! What databases send as text becomes JSON, by the type of its column.
+//! JSON from the text of databases, by the type of the column.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -6,35 +6,36 @@ use inrush_formats::json_string::push_escaped;
 
 use super::nested::{array, composite};
 
-/// What a column's values are, as far as JSON makes a difference.
+/// Kind of a column's values, as far as JSON needs it.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Kind {
     /// `t` and `f`, or 1 and 0.
     Bool,
     /// A number with all its digits.
     Integer,
-    /// A number that gets a `.0` where it is whole, as the mapping of a new index is made from the first one.
+    /// A number that gets a `.0` where it is whole, because the first value decides the mapping of
+    /// a new index.
     Float,
     /// A number with all its digits.
     Decimal,
     /// JSON as it is.
     Json,
-    /// Hexadecimal digits after `\x`; base64 in JSON.
+    /// Hexadecimal digits after `\x`. Base64 in JSON.
     Hex,
-    /// A date, or a date and a time of no zone.
+    /// A date, or a date and a time without a zone.
     DateTime,
-    /// A date and a time with its distance from UTC, or in UTC without it.
+    /// A date and a time with its offset from UTC, or in UTC without an offset.
     Moment,
     /// A string.
     Text,
     /// `{1,2}`
     Array(Box<Kind>),
-    /// `(1,a)`; an object.
+    /// `(1,a)`, an object in JSON.
     Composite(Vec<(String, Kind)>),
 }
 
-/// Appends `text` as JSON. Returns false, and appends nothing, for what JSON or a date in an index has no value for:
-/// NaN, infinity, years before 1, days that do not exist. Those are counted in `no_value`.
+/// Appends `text` as JSON. It returns false, appends nothing and adds to `no_value` where JSON or a
+/// date in an index has no such value: NaN, infinity, years before 1, days that do not exist.
 pub(super) fn push_value(kind: &Kind, text: &[u8], out: &mut Vec<u8>, no_value: &mut u64) -> bool {
     let fits = match kind {
         Kind::Bool => {
@@ -98,7 +99,7 @@ pub(super) fn push_base64(bytes: &[u8], out: &mut Vec<u8>) {
     out.push(b'"');
 }
 
-/// Numbers of databases are numbers of JSON, but for NaN and infinity.
+/// Numbers of databases are valid in JSON, except NaN and infinity.
 fn push_number(text: &[u8], out: &mut Vec<u8>) -> bool {
     let digits = text.strip_prefix(b"-").unwrap_or(text);
     let fits = digits.first().is_some_and(u8::is_ascii_digit);
@@ -113,7 +114,7 @@ fn from_hex(text: &[u8]) -> Vec<u8> {
     text.chunks_exact(2).map(|pair| digit(pair[0]) << 4 | digit(pair[1])).collect()
 }
 
-/// `2024-01-31 10:00:00.5+00` as ISO 8601 writes it. `moment`: it is a moment, in UTC where nothing else is said.
+/// `2024-01-31 10:00:00.5+00` in ISO 8601. With `moment`, a time without an offset is in UTC.
 fn push_time(text: &[u8], moment: bool, out: &mut Vec<u8>) -> bool {
     // `infinity`, `0044-03-15 BC`, `0000-00-00`.
     if !text.first().is_some_and(u8::is_ascii_digit) || text.ends_with(b" BC") || text.starts_with(b"0000-00-00") {

@@ -8,23 +8,23 @@ use super::{SourceSpec, open};
 use crate::registry::{Opened, Opening, Reopen, Request, SourceKind};
 use crate::{FormatOptions, Source, SourceError, StoreOptions};
 
-/// How files are read.
+/// Options of files.
 #[derive(Clone, Debug, Default)]
 pub struct FileOptions {
-    /// How they are written. Default: recognised from name and content.
+    /// Format of the files. Default: detected by name and content.
     pub format: FormatOptions,
-    /// Settings of object stores. Default: none besides the environment's.
+    /// Options of object stores. Default: only those of the environment.
     pub stores: Arc<StoreOptions>,
 }
 
 impl FileOptions {
-    /// Whether the format is said, so that a web address without a file's ending is a file, too.
-    pub(crate) fn is_format_told(&self) -> bool {
+    /// Whether the user gave the format. A web address without a file extension is a file then.
+    pub(crate) fn is_format_given(&self) -> bool {
         self.format.format.is_some() || self.format.parse.is_some()
     }
 }
 
-/// Everything that is nothing else.
+/// Files. This kind takes all arguments that no other kind recognises.
 pub(crate) struct FilesKind;
 
 impl SourceKind for FilesKind {

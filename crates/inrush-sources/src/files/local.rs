@@ -12,18 +12,18 @@ use inrush_formats::raw::{Raw, Seekable};
 
 use super::steady::{Noted, Steady};
 
-/// An open file, pipe or terminal, with a count of the bytes that were read from it.
+/// An open file, pipe or terminal that counts the bytes read.
 struct RawFile {
     file: File,
-    /// Where the next byte is.
+    /// Position of the next byte.
     at: u64,
-    /// Of a regular file, which always has its next bytes.
+    /// Watches a regular file, which always has its next bytes ready.
     steady: Option<Arc<Steady>>,
     consumed: Arc<AtomicU64>,
 }
 
 impl RawFile {
-    /// `at` is the place of the file's next byte. A regular file has to be `steady` up to its end.
+    /// `at` is the position of the next byte. A regular file is watched by `steady` up to its end.
     fn new(file: File, at: u64, steady: Option<Arc<Steady>>, consumed: Arc<AtomicU64>) -> Self {
         RawFile { file, at, steady, consumed }
     }
@@ -50,7 +50,7 @@ impl Bytes for RawFile {
         }
         let mut fds = [PollFd::new(&self.file, PollFlags::IN)];
         let timeout = Timespec::try_from(timeout).ok();
-        // An error is left for the read to report.
+        // The next read reports the error.
         !matches!(poll(&mut fds, timeout.as_ref()), Ok(0))
     }
 }
@@ -58,11 +58,11 @@ impl Bytes for RawFile {
 /// A file as a stream of bytes.
 pub(crate) struct LocalFile {
     pub(crate) raw: Raw,
-    /// Where it is a regular file.
+    /// Watches a regular file.
     pub(crate) steady: Option<Arc<Steady>>,
 }
 
-/// A stream of an open file, which was `noted` before if it is a regular one.
+/// The stream of an open file. `noted` is the earlier state of a regular file.
 pub(crate) fn of_file(
     opened: std::io::Result<File>,
     noted: Option<&Noted>,
@@ -90,10 +90,10 @@ pub(crate) fn stdin() -> std::io::Result<File> {
     Ok(File::from(std::io::stdin().as_fd().try_clone_to_owned()?))
 }
 
-/// What is left to read of a regular file on stdin, as in `inrush load - < FILE`; bytes.
+/// Bytes that are left to read from a regular file on stdin, as in `inrush load - < FILE`.
 pub(crate) fn stdin_len() -> Option<u64> {
     let mut file = stdin().ok()?;
     let bytes = Noted::of(&file.metadata().ok()?)?.bytes();
-    // The copy shares its place in the file with stdin.
+    // The copy shares its position in the file with stdin.
     Some(bytes.saturating_sub(file.stream_position().ok()?))
 }

@@ -35,28 +35,30 @@ use crate::repeat::{Fingerprint, Repeats};
 use crate::source::{Source, SourceInfo, Step};
 use crate::store::{self, Object, ObjectStream, RemoteObject, SourceUrl, StoreOptions};
 
-/// Files on servers whose beginnings are fetched while one before them is read.
+/// Largest number of server files whose beginnings are fetched while an earlier one is read.
 const FILES_AHEAD: usize = 8;
 
-/// Where to read, as a user says it.
+/// A source argument, as the user gives it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SourceSpec {
     /// `-`
     Stdin,
-    /// A file, a folder with all that is in it, or a glob pattern (`*`, `?`, `[…]`, `**`) if no file has that very name.
+    /// A file, a folder with all its files, or a glob pattern (`*`, `?`, `[…]`, `**`) if no file
+    /// has this exact name.
     Path(PathBuf),
-    /// A file on a web server; a file, folder or glob pattern of an object store.
+    /// A file on a web server, or a file, folder or glob pattern of an object store.
     #[doc(hidden)]
     Url(SourceUrl),
 }
 
 impl SourceSpec {
-    /// `-` is stdin, what begins with `s3://`, `https://` and the like a file on a server, anything else a path or a glob.
+    /// Parses an argument: `-` is stdin, a text that begins with `s3://`, `https://` and the like
+    /// is a file on a server, and anything else is a path or a glob.
     pub fn new(argument: impl Into<OsString>) -> Self {
         Self::with_options(argument, &Arc::default())
     }
 
-    /// The same, with settings for object stores.
+    /// Parses an argument, with options for object stores.
     #[doc(hidden)]
     pub fn with_options(argument: impl Into<OsString>, options: &Arc<StoreOptions>) -> Self {
         let argument = argument.into();
@@ -80,8 +82,7 @@ impl fmt::Display for SourceSpec {
 }
 
 impl SourceSpec {
-    /// The files on this machine that it stands for; none where there are none, or where they
-    /// cannot be found.
+    /// The local files of the argument. Empty where there are none, or they cannot be listed.
     pub fn files(&self) -> Vec<PathBuf> {
         match self {
             SourceSpec::Path(path) => expand(path, &Warnings::default()).unwrap_or_default(),
@@ -90,7 +91,8 @@ impl SourceSpec {
     }
 }
 
-/// Files and stdin, read one after another. Each file is a source of its own ([`SourceId`]) with one partition.
+/// Files and stdin, read one after another. Each file is a source of its own ([`SourceId`]) with
+/// one partition.
 pub struct Files {
     names: Vec<String>,
     locations: Vec<Location>,
@@ -103,24 +105,25 @@ pub struct Files {
 #[derive(Clone, Debug)]
 enum Location {
     Stdin,
-    /// What it was like when the load began, where it is a regular file.
+    /// A path, with the state of a regular file when the load began.
     Path(PathBuf, Option<Noted>),
     Object(Arc<Object>),
 }
 
-/// What all files of a job have in common.
+/// State that all files of a job share.
 struct Shared {
     reading: Reading,
-    /// For each file, the fields that its folders stand for.
+    /// Fields that each file gets from the names of its folders.
     partitions: Vec<Vec<(String, String)>>,
-    /// Files on servers whose beginning is being fetched.
+    /// Server files whose beginnings are being fetched.
     begun: HashMap<SourceId, ObjectStream>,
 }
 
-/// Finds the files of `specs` (a glob's in the order of their names) without reading them yet.
+/// Finds the files of `specs` without reading them. The files of a glob are sorted by name.
 ///
-/// Fails if a file does not exist, a folder is empty, a glob matches nothing, a server does not answer, or options
-/// contradict each other.
+/// # Errors
+/// A file does not exist, a folder is empty, a glob matches no file, a server does not answer, or
+/// options contradict each other.
 pub fn open(specs: &[SourceSpec], options: FormatOptions, warnings: &Warnings) -> Result<Files, SourceError> {
     options.check().map_err(|message| SourceError::new("options", message))?;
     let mut names = Vec::new();
@@ -140,7 +143,7 @@ pub fn open(specs: &[SourceSpec], options: FormatOptions, warnings: &Warnings) -
     for spec in specs {
         match spec {
             SourceSpec::Stdin if std::mem::replace(&mut stdin_seen, true) => {
-                return Err(SourceError::new("-", "stdin is given twice, and can be read only once"));
+                return Err(SourceError::new("-", "stdin is given twice and can be read only once; leave one `-` out"));
             }
             SourceSpec::Stdin => add(Location::Stdin, stdin_len()),
             SourceSpec::Path(path) => {
@@ -182,14 +185,14 @@ pub fn open(specs: &[SourceSpec], options: FormatOptions, warnings: &Warnings) -
 
 impl Source for Files {
     fn describe(&self) -> SourceInfo {
-        // Pipes and devices have no size either.
+        // Pipes and devices have no size, so `bytes_total` is `None` with them.
         let lasts = |location: &Location| match location {
             Location::Object(object) => object.version.is_some(),
             Location::Path(..) | Location::Stdin => true,
         };
         let repeats = self.bytes_total.is_some() && self.locations.iter().all(lasts);
         let mut options = self.shared.reading.options.clone();
-        // How much may be read changes no document, and is raised where it was too little.
+        // The limit changes no document, and a later run may raise it.
         options.sheet.bytes_max = 0;
         let mut info = SourceInfo::new(self.names.iter().cloned());
         info.bytes_total = self.bytes_total;
@@ -240,13 +243,13 @@ impl Source for Files {
         self.locations.iter().filter_map(fingerprint).collect()
     }
 
-    /// Opens each file of this machine; those on servers cost a request each, and are found to
-    /// exist by then.
+    /// Opens each local file. Files on servers would cost a request each, and their existence was
+    /// checked before.
     fn check_all(&self) -> Result<(), SourceError> {
-        let mut shared = self.shared.anew();
+        let mut shared = self.shared.reset();
         for (at, location) in self.locations.iter().enumerate() {
             let Location::Path(path, _) = location else { continue };
-            // What is no file can be read only once.
+            // A pipe or device can be read only once.
             if path.is_file() {
                 let id = SourceId(at as u32);
                 shared.open(id, &self.names[at], location).map_err(|error| error.of(id))?;
@@ -258,8 +261,8 @@ impl Source for Files {
 
 #[cfg(feature = "sql")]
 impl Files {
-    /// The columns of each file without its rows, where all files are columnar; `None` where the first is not. Nothing can be read
-    /// from these files afterwards.
+    /// The columns of each file without its rows, where all files are columnar. `None` where the
+    /// first is not. The files cannot be read afterwards.
     #[doc(hidden)]
     pub fn columnar(&mut self) -> Result<Option<Vec<ColumnarFile>>, SourceError> {
         let mut tables = Vec::new();
@@ -272,7 +275,7 @@ impl Files {
                 None => {
                     return Err(SourceError::new(
                         name,
-                        "has no columns of its own, as the files before it have; make it a table by itself",
+                        "has no schema, and the files before it have one; make it a table of its own",
                     ));
                 }
             }
@@ -280,14 +283,15 @@ impl Files {
         Ok(Some(tables))
     }
 
-    /// For each file, the fields that its folders stand for, as name and JSON value; or nothing.
+    /// Fields that each file gets from the names of its folders, as name and JSON value. Empty
+    /// without option `hive_partitions`.
     pub fn partitions(&self) -> &[Vec<(String, String)>] {
         &self.shared.partitions
     }
 }
 
 impl Files {
-    /// Nothing is read after an error.
+    /// Ends the source after an error.
     fn end(&mut self, error: SourceError) -> SourceError {
         self.current = None;
         self.waiting.clear();
@@ -297,12 +301,13 @@ impl Files {
 }
 
 impl Shared {
-    /// The same before anything was read.
-    fn anew(&self) -> Shared {
+    /// The state before anything was read.
+    fn reset(&self) -> Shared {
         Shared { reading: self.reading.anew(), partitions: self.partitions.clone(), begun: HashMap::new() }
     }
 
-    /// Asks for the beginnings of the next files on servers, so that many small ones are not read one round trip after another.
+    /// Requests the beginnings of the next files on servers, so that many small files do not cost a
+    /// round trip each.
     fn begin(&mut self, waiting: &VecDeque<(SourceId, Location)>) {
         for (id, location) in waiting.iter().take(FILES_AHEAD) {
             if let Location::Object(object) = location {
@@ -333,13 +338,12 @@ struct Opened {
     id: SourceId,
     name: String,
     file: Box<dyn ReadFile>,
-    /// Where it is a regular file.
+    /// Watches a regular file.
     steady: Option<Arc<Steady>>,
 }
 
 impl Opened {
-    /// The next piece. What is wrong with a file that was changed is that it was changed, whatever
-    /// else is found.
+    /// The next chunk. A change of the file is reported in place of any other error.
     fn next_chunk(&mut self, bytes: usize) -> Result<Option<Chunk>, SourceError> {
         let result = self.file.next_chunk(bytes);
         if let (Some(steady), Ok(None) | Err(_)) = (&self.steady, &result)
@@ -348,10 +352,10 @@ impl Opened {
             return Err(match result {
                 Err(error) if error.is_change() => error,
                 Err(error) => {
-                    let what = format!("reading ended ({})", error.message);
+                    let what = format!("reading failed ({})", error.message);
                     SourceError::io(&self.name, &what, change).of(self.id)
                 }
-                Ok(_) => SourceError::io(&self.name, "reading has come to the end", change).of(self.id),
+                Ok(_) => SourceError::io(&self.name, "the file was read to its end", change).of(self.id),
             });
         }
         result

@@ -1,15 +1,17 @@
-//! Columns that stand in the names of folders: `year=2024/country=FR/part-0.parquet`, as Hive and Spark write them.
+//! Columns in the names of folders: `year=2024/country=FR/part-0.parquet`, as Hive and Spark write
+//! them.
 
 use std::collections::HashMap;
 use std::path::Path;
 
 use inrush_formats::json_string::push_escaped;
 
-/// What Hive writes for a null.
+/// Hive's name for a null.
 const NULL: &str = "__HIVE_DEFAULT_PARTITION__";
 
-/// The fields that each file gets from its folders, as name and JSON value. A field is a whole number where it is one (from
-/// -2^63 to 2^63 - 1, without leading zeros) in all files of the job, else a string; a null is left out.
+/// The fields that each file gets from its folders, as name and JSON value. A field is a whole
+/// number (from -2^63 to 2^63 - 1, without leading zeros) if it is one in all files of the job, and
+/// a string otherwise. A null is left out.
 pub(crate) fn fields<'a>(paths: impl Iterator<Item = Option<&'a Path>>) -> Vec<Vec<(String, String)>> {
     let files: Vec<_> = paths.map(|path| path.map_or_else(Vec::new, pairs)).collect();
     let mut whole: HashMap<&str, bool> = HashMap::new();
@@ -25,7 +27,7 @@ pub(crate) fn fields<'a>(paths: impl Iterator<Item = Option<&'a Path>>) -> Vec<V
         let mut text = vec![b'"'];
         push_escaped(&mut text, value.as_bytes());
         text.push(b'"');
-        // Escapes are ASCII.
+        // Escapes are ASCII, so the text stays valid UTF-8.
         String::from_utf8_lossy(&text).into_owned()
     };
     let file = |pairs: &Vec<(String, Option<String>)>| {
@@ -35,7 +37,7 @@ pub(crate) fn fields<'a>(paths: impl Iterator<Item = Option<&'a Path>>) -> Vec<V
     files.iter().map(file).collect()
 }
 
-/// Names and values of the folders of `path`; of a name that is there twice, the last one.
+/// Names and values of the folders of `path`. The last value of a name counts.
 fn pairs(path: &Path) -> Vec<(String, Option<String>)> {
     let mut pairs: Vec<(String, Option<String>)> = Vec::new();
     for folder in path.parent().into_iter().flat_map(Path::components) {
@@ -56,7 +58,7 @@ fn is_whole(value: &str) -> bool {
     canonical && value.parse::<i64>().is_ok()
 }
 
-/// Replaces `%2F` and the like.
+/// Decodes `%2F` and the like.
 fn unescape(text: &str) -> String {
     let mut out = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();

@@ -1,4 +1,4 @@
-//! What paths stand for: files, folders, glob patterns.
+//! The files of a path: a file, a folder, or a glob pattern.
 
 use std::fmt::Write as _;
 use std::path::{Component, Path, PathBuf};
@@ -9,41 +9,41 @@ use inrush_formats::Warnings;
 use super::steady::Noted;
 use crate::SourceError;
 
-/// Characters that make a pattern of a path.
+/// Characters of a glob pattern.
 const WILDCARDS: [char; 3] = ['*', '?', '['];
 
-/// A path as it is shown and written down: bytes that are no UTF-8 as `\xFF`, so that two names
+/// A path for messages and records. Bytes that are not UTF-8 appear as `\xFF`, so that two names
 /// never look the same.
 pub fn shown(path: &Path) -> String {
     path.as_os_str().as_encoded_bytes().utf8_chunks().fold(String::new(), |mut name, chunk| {
         name.push_str(chunk.valid());
         for byte in chunk.invalid() {
-            // Text takes all that is written to it.
+            // A write to a text never fails.
             let _ = write!(name, "\\x{byte:02X}");
         }
         name
     })
 }
 
-/// The files a path stands for. Pipes, sockets and devices are meant only where they are named:
-/// others are left out, with a warning.
+/// The files of a path. Pipes, sockets and devices are read only where the user names them. A
+/// folder or pattern skips them with a warning.
 pub(crate) fn expand(path: &Path, warnings: &Warnings) -> Result<Vec<PathBuf>, SourceError> {
     let pattern = match path.to_str() {
-        // What exists under this very name is meant, whatever characters are in it.
+        // A file with this exact name takes precedence over the pattern.
         Some(pattern) if pattern.contains(WILDCARDS) && path.symlink_metadata().is_err() => pattern,
         _ if path.is_dir() => return folder(path, warnings),
         _ => return Ok(vec![path.to_owned()]),
     };
     let matches = glob::glob(pattern).map_err(|e| {
-        SourceError::new(pattern, format!("is no valid glob pattern: {} at character {}", e.msg, e.pos))
+        SourceError::new(pattern, format!("is not a valid glob pattern: {} at character {}", e.msg, e.pos))
     })?;
     let mut paths = Vec::new();
     for found in matches {
         let found = found.map_err(|e| {
             let name = e.path().display().to_string();
-            SourceError::io(name, "cannot be looked into", e.into())
+            SourceError::io(name, "cannot be listed", e.into())
         })?;
-        // Directories are not meant by `dir/*`.
+        // A pattern such as `dir/*` does not match directories.
         if !found.is_dir() && is_file(&found, warnings) {
             paths.push(found);
         }
@@ -57,7 +57,7 @@ pub(crate) fn expand(path: &Path, warnings: &Warnings) -> Result<Vec<PathBuf>, S
     Ok(paths)
 }
 
-/// Files that match the pattern and have paths that are no UTF-8, which `glob` passes over, or not.
+/// Files that match the pattern and whose paths are not UTF-8. `glob` skips them.
 fn not_utf8(pattern: &str) -> Vec<PathBuf> {
     let options = MatchOptions { require_literal_separator: true, ..MatchOptions::new() };
     let Ok(matcher) = Pattern::new(pattern) else { return Vec::new() };
@@ -71,7 +71,7 @@ fn not_utf8(pattern: &str) -> Vec<PathBuf> {
     let mut folders = vec![(base, 1)];
     while let Some((folder, level)) = folders.pop() {
         let place = if folder.as_os_str().is_empty() { Path::new(".") } else { &folder };
-        // What cannot be looked into is reported by `glob`.
+        // `glob` reports folders that cannot be listed.
         for entry in place.read_dir().into_iter().flatten().flatten() {
             let path = folder.join(entry.file_name());
             if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
@@ -86,32 +86,32 @@ fn not_utf8(pattern: &str) -> Vec<PathBuf> {
     found
 }
 
-/// Whether there is a regular file, or nothing that can be looked at: that is for its opening to
-/// report.
+/// Whether the path is a regular file, or cannot be examined. Opening the file reports the error
+/// then.
 fn is_file(path: &Path, warnings: &Warnings) -> bool {
     let file = path.metadata().map_or(true, |meta| meta.is_file());
     if !file {
         warnings.add(&shown(path), "no_file", "", 1, || {
-            "is a pipe, socket or device, and was left out; name it by itself if it is meant".to_owned()
+            "is a pipe, socket or device, and was skipped; name it in an argument of its own to load it".to_owned()
         });
     }
     file
 }
 
-/// The files of a folder and of those in it, in the order of their paths. Names that begin with `.` or `_` are left
-/// out: those of what is not data, such as `_SUCCESS`.
+/// The files of a folder and its subfolders, sorted by path. Names that begin with `.` or `_` are
+/// skipped, because they are not data, such as `_SUCCESS`.
 fn folder(path: &Path, warnings: &Warnings) -> Result<Vec<PathBuf>, SourceError> {
     let name = || shown(path);
     let mut paths = Vec::new();
     let mut folders = vec![path.to_owned()];
     while let Some(folder) = folders.pop() {
-        let failed = |e| SourceError::io(folder.display().to_string(), "cannot be looked into", e);
+        let failed = |e| SourceError::io(folder.display().to_string(), "cannot be listed", e);
         for entry in folder.read_dir().map_err(failed)? {
             let path = entry.map_err(failed)?.path();
             let hidden = path.file_name().is_some_and(|name| {
                 name.as_encoded_bytes().starts_with(b".") || name.as_encoded_bytes().starts_with(b"_")
             });
-            // A link to a folder is not followed: it may lead around in a circle.
+            // A link to a folder is not followed, because it may form a cycle.
             if hidden || path.is_dir() && path.is_symlink() {
                 continue;
             }
@@ -129,7 +129,7 @@ fn folder(path: &Path, warnings: &Warnings) -> Result<Vec<PathBuf>, SourceError>
     Ok(paths)
 }
 
-/// What a regular file is like; `None` for a pipe or a device.
+/// State of a regular file. `None` for a pipe or a device.
 pub(crate) fn noted(path: &Path) -> Result<Option<Noted>, SourceError> {
     let meta = path.metadata().map_err(|e| SourceError::io(shown(path), "cannot be opened", e))?;
     Ok(Noted::of(&meta))

@@ -1,4 +1,4 @@
-//! Whether a file that is being read is still the one that was there when the load began.
+//! The check that a file did not change while it is read.
 
 use std::fs::{File, Metadata};
 use std::io;
@@ -7,11 +7,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use inrush_formats::InputError;
 
-/// How much of a file's beginning is kept, to tell a file that was emptied and written anew from
-/// one that grew; bytes.
+/// Bytes of a file's beginning that are kept. They tell a file that was emptied and written again
+/// from one that grew.
 const HEAD_BYTES: usize = 4096;
 
-/// What a regular file was like.
+/// State of a regular file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Noted {
     device: u64,
@@ -21,7 +21,7 @@ pub(crate) struct Noted {
 }
 
 impl Noted {
-    /// `None` where it is no regular file: pipes and devices have nothing that could be compared.
+    /// `None` where it is not a regular file: pipes and devices have no state to compare.
     pub(crate) fn of(meta: &Metadata) -> Option<Self> {
         meta.is_file().then(|| Noted {
             device: meta.dev(),
@@ -35,35 +35,34 @@ impl Noted {
         self.bytes
     }
 
-    /// What has happened since, other than that something was appended; as the end of a sentence
-    /// that names the file.
+    /// A change since, except appended data, as the end of a sentence that names the file.
     fn change(&self, now: &Noted) -> Option<String> {
         let written = self.modified != now.modified;
         if (self.device, self.inode) != (now.device, now.inode) && (written || self.bytes != now.bytes) {
-            // Some network file systems number their files anew: then nothing else differs.
-            Some("another file was put in its place".to_owned())
+            // Some network file systems number their files again. Then nothing else differs.
+            Some("another file has its path now".to_owned())
         } else if now.bytes < self.bytes {
             Some(format!("it had {} bytes and has {} now", self.bytes, now.bytes))
         } else if now.bytes == self.bytes && written {
-            Some("it was written to, and did not grow".to_owned())
+            Some("it was overwritten".to_owned())
         } else {
             None
         }
     }
 }
 
-/// A regular file that has to stay as it is while it is read. It may grow: what is appended is read
-/// as well.
+/// A regular file that must not change while it is read. It may grow, and appended data are read as
+/// well.
 pub(crate) struct Steady {
     file: File,
     noted: Noted,
     head: Vec<u8>,
-    /// It was read to its end, so that nothing matters that happens to it from now on.
+    /// The file was read to its end, so later changes do not matter.
     read: AtomicBool,
 }
 
 impl Steady {
-    /// Begins to watch an open file, which was `noted` before the load began.
+    /// Begins to watch an open file. `noted` is its state before the load began.
     pub(crate) fn begin(file: &File, noted: &Noted) -> io::Result<Self> {
         let file = file.try_clone()?;
         let mut head = vec![0; HEAD_BYTES];
@@ -74,12 +73,12 @@ impl Steady {
         Ok(steady)
     }
 
-    /// Fails if the file is not what it was, unless it has been read already.
+    /// Fails if the file has changed, unless it was read to its end before.
     pub(crate) fn check(&self) -> io::Result<()> {
         if self.read.load(Ordering::Relaxed) { Ok(()) } else { refuse(self.change(None)?) }
     }
 
-    /// Reading has found the end of the file at byte `end`. Fails if the file is not what it was.
+    /// Handles the end of the file at byte `end`. Fails if the file has changed.
     pub(crate) fn ended(&self, end: u64) -> io::Result<()> {
         refuse(self.change(Some(end))?)?;
         self.read.store(true, Ordering::Relaxed);
@@ -88,7 +87,7 @@ impl Steady {
 
     fn change(&self, end: Option<u64>) -> io::Result<Option<String>> {
         let Some(now) = Noted::of(&self.file.metadata()?) else { return Ok(None) };
-        // What the system makes up while it is read, as in /proc, has no size.
+        // Files that the system generates while they are read, as in /proc, have no size.
         if now == self.noted || now.bytes == 0 && self.noted.bytes == 0 {
             return Ok(None);
         }
@@ -100,21 +99,21 @@ impl Steady {
         }
         let mut head = vec![0; self.head.len()];
         let len = read_at_most(&self.file, &mut head, 0)?;
-        Ok((head[..len] != self.head).then(|| "its beginning is another one".to_owned()))
+        Ok((head[..len] != self.head).then(|| "its beginning has changed".to_owned()))
     }
 }
 
 fn refuse(change: Option<String>) -> io::Result<()> {
     let refused = |change: String| {
         InputError::changed(format!(
-            "it was changed while it was read: {change}; some of what it held may be missing: load it again, without \
-             option `resume`, when nobody writes to it"
+            "it changed while it was read: {change}; some of its documents may be missing: load it again, without \
+             option `resume`, when no process writes to it"
         ))
     };
     change.map_or(Ok(()), |change| Err(refused(change).into_io()))
 }
 
-/// Fills `buffer` with what begins at byte `start` of the file, as far as there is so much.
+/// Fills `buffer` with the file's bytes from `start` on, up to the end of the file.
 pub(crate) fn read_at_most(file: &File, buffer: &mut [u8], start: u64) -> io::Result<usize> {
     let mut filled = 0;
     while filled < buffer.len() {
@@ -135,7 +134,7 @@ mod tests {
 
     use super::*;
 
-    /// What is said of a file of 10 bytes after `then`, when reading has ended at `end`.
+    /// The error for a file of 10 bytes after `then`, when reading has ended at `end`.
     fn change(end: Option<u64>, then: impl FnOnce(&mut File)) -> Option<String> {
         let mut file = tempfile::tempfile().unwrap();
         file.write_all(b"0123456789").unwrap();
@@ -159,10 +158,10 @@ mod tests {
             file.write_all_at(text, 0).unwrap();
         };
         let same_size = change(Some(10), |file| rewritten(file, b"abcdefghij")).unwrap();
-        assert!(same_size.contains("did not grow"), "{same_size}");
+        assert!(same_size.contains("overwritten"), "{same_size}");
         let grown_again = change(Some(12), |file| rewritten(file, b"abcdefghijkl")).unwrap();
-        assert!(grown_again.contains("beginning is another one"), "{grown_again}");
-        // It was cut and has grown since, so that reading ended in between.
+        assert!(grown_again.contains("beginning has changed"), "{grown_again}");
+        // The file was truncated and has grown since, so reading ended in between.
         let between = change(Some(4), |file| file.write_all(b"ab").unwrap()).unwrap();
         assert!(between.contains("ended after 4"), "{between}");
     }
@@ -188,7 +187,7 @@ mod tests {
         std::fs::rename(&path, &aside).unwrap();
         std::fs::write(&path, "another\n").unwrap();
         let problem = Steady::begin(&File::open(&path).unwrap(), &noted).err().unwrap().to_string();
-        assert!(problem.contains("another file was put in its place"), "{problem}");
+        assert!(problem.contains("another file has its path now"), "{problem}");
         assert!(Steady::begin(&File::open(&aside).unwrap(), &noted).is_ok());
     }
 }

@@ -1,4 +1,4 @@
-//! How an index of a cluster is named as a source: `https://host:9200/index`.
+//! The address of an index as a source: `https://host:9200/index`.
 
 use std::sync::Arc;
 
@@ -6,27 +6,30 @@ use inrush_cluster::transport::{NodeUrl, SetupError};
 
 use crate::SourceUrl;
 
-/// A node of the source's cluster, and what is to be read there.
+/// A node of the source's cluster, and the name of the index.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IndexAddress {
     /// The node.
     pub node: NodeUrl,
-    /// An index, an alias, a data stream, a pattern such as `logs-*`, or several of them with commas between.
+    /// An index, an alias, a data stream, a pattern such as `logs-*`, or several of them, separated
+    /// by commas.
     pub expression: String,
 }
 
 impl IndexAddress {
-    /// Whether an argument names an index: the URL of a web server that is no file's ([`SourceUrl::is_file`]).
-    pub fn is_meant(argument: &str, format_is_told: bool) -> bool {
+    /// Whether an argument names an index: the URL of a web server that is not a file
+    /// ([`SourceUrl::is_file`]).
+    pub fn is_meant(argument: &str, format_is_given: bool) -> bool {
         let of_server = argument.starts_with("https://") || argument.starts_with("http://");
-        of_server && SourceUrl::new(argument, &Arc::default()).is_some_and(|url| !url.is_file(format_is_told))
+        of_server && SourceUrl::new(argument, &Arc::default()).is_some_and(|url| !url.is_file(format_is_given))
     }
 
-    /// Takes a URL apart. What is before the last part of its path is the node's address, as behind a proxy.
+    /// Parses a URL. The text before the last part of its path is the node's address, for a node
+    /// behind a proxy.
     ///
     /// # Errors
-    /// [`SetupError::Url`] for an address that cannot be used, names no index, or holds a password: arguments can be read by every
-    /// user of the machine.
+    /// [`SetupError::Url`] for an address that is invalid, names no index, or contains a password,
+    /// because every user of the machine can read arguments.
     pub fn parse(argument: &str) -> Result<Self, SetupError> {
         let trimmed = argument.trim_end_matches('/');
         let scheme = trimmed.find("://").map_or(0, |at| at + 3);
@@ -38,15 +41,15 @@ impl IndexAddress {
         let wrong = |reason: &str| SetupError::Url { url: format!("{node}/{expression}"), reason: reason.to_owned() };
         if credentials.is_some() {
             return Err(wrong(
-                "it holds a user name or password; give the user with option `from_user`, and the password with option `from_password_file` or INRUSH_FROM_PASSWORD",
+                "it contains a user name or password; give the user with option `from_user`, and the password with option `from_password_file` or INRUSH_FROM_PASSWORD",
             ));
         }
         if expression.is_empty() {
-            return Err(wrong("it names no index; expected one like https://host:9200/index"));
+            return Err(wrong("it names no index; expected an address such as https://host:9200/index"));
         }
         if expression.contains(['?', '#']) || expression.starts_with('_') {
             return Err(wrong(
-                "expected an index behind the host, as in https://host:9200/index, and a query with option `query`",
+                "expected an index after the host, such as https://host:9200/index; give a query with option `query`",
             ));
         }
         Ok(IndexAddress { node, expression: expression.to_owned() })

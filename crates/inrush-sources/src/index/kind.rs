@@ -7,7 +7,7 @@ use super::{IndexAddress, IndexModel, IndexOptions, IndexSource};
 use crate::SourceUrl;
 use crate::registry::{OpenError, Opened, Opening, Request, SourceKind};
 
-/// How the indices that are read are made, and the cluster that holds them.
+/// The source indices, with mappings and settings, and their cluster.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct IndexModels {
@@ -15,17 +15,17 @@ pub struct IndexModels {
     pub info: ClusterInfo,
     /// Mapping and settings of each index.
     pub models: Vec<IndexModel>,
-    /// Documents that are read.
+    /// Number of documents to read.
     pub docs: u64,
 }
 
-/// Indices, by a web address that is no file's.
+/// Indices, recognised by a web address that is not a file.
 pub(crate) struct IndexKind;
 
 fn argument(request: &Request) -> Option<&str> {
-    let told = request.files.is_format_told();
+    let is_format_given = request.files.is_format_given();
     let arguments = request.arguments.iter().filter_map(|argument| argument.to_str());
-    arguments.into_iter().find(|argument| IndexAddress::is_meant(argument, told))
+    arguments.into_iter().find(|argument| IndexAddress::is_meant(argument, is_format_given))
 }
 
 impl SourceKind for IndexKind {
@@ -39,10 +39,10 @@ impl SourceKind for IndexKind {
 
     fn open<'a>(&'a self, request: &'a Request) -> Opening<'a> {
         Box::pin(async move {
-            let nothing = || OpenError::arguments("no index is given", "name it as in https://host:9200/index");
+            let nothing = || OpenError::arguments("no index is given", "name one, such as https://host:9200/index");
             let address = IndexAddress::parse(argument(request).ok_or_else(nothing)?).map_err(ConnectError::from)?;
             let shown = format!("{}/{}", address.node, address.expression);
-            let hint = "take one after the other; several indices of one cluster go into one URL: https://host:9200/a,b,logs-*";
+            let hint = "load one source after another, or give several indices of one cluster in one URL: https://host:9200/a,b,logs-*";
             request.only_one(&shown, "an index", hint)?;
             let options = request.options::<IndexOptions>().cloned();
             let options = options.unwrap_or_else(|| IndexOptions::new(address));

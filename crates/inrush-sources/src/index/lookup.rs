@@ -1,4 +1,4 @@
-//! What there is to be read: the indices behind the name, their shards, and what to know about them before.
+//! The lookup of a source: the indices behind its name, their shards, and their properties.
 
 use http::Method;
 use inrush_cluster::api::{ClusterError, index};
@@ -8,34 +8,36 @@ use serde_json::{Value, json};
 /// The servers' default of `index.max_result_window`.
 const RESULT_WINDOW_DEFAULT: usize = 10_000;
 
-/// An index that is to be read.
+/// An index to read.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Found {
     pub(super) name: String,
-    /// Tells it from another one of the same name made later.
+    /// UUID, which tells it from a later index of the same name.
     pub(super) uuid: String,
     pub(super) shards: u32,
-    /// Documents that one search may answer.
+    /// Largest number of documents in one reply.
     pub(super) window_max: usize,
     pub(super) mappings: Value,
     pub(super) settings: Value,
-    /// The filter of the alias through which it is read.
+    /// Filter of the alias that the index is read through.
     pub(super) filter: Option<Value>,
-    /// Why its documents are not as they were sent, if so.
+    /// Why documents differ from those that were once sent, where they do.
     pub(super) changed_source: Option<&'static str>,
 }
 
-/// The indices that `expression` stands for, by name.
+/// The indices of `expression`, by name.
 ///
 /// # Errors
-/// As every question; and where there are none, where one is closed, keeps no `_source`, or is read through an alias with a routing.
+/// The request failed, `expression` names no index, or one of them is closed, keeps no `_source`,
+/// or is read through an alias with a routing.
 pub(super) async fn find(transport: &Transport, expression: &str) -> Result<Vec<Found>, ClusterError> {
     let what = format!("looking up {expression}");
     let body = transport.demand(&what, Method::GET, &format!("/{}", path_segment(expression)), None).await?;
     let indices = body.as_object().into_iter().flatten();
     let found: Vec<Found> = indices.map(|(name, body)| one(expression, name, body)).collect::<Result<_, _>>()?;
     if found.is_empty() {
-        let problem = "it stands for no index; give one that exists, or a pattern that matches".to_owned();
+        let problem =
+            "it matches no index; give the name of an existing index, or a pattern that matches one".to_owned();
         return Err(ClusterError::Target { name: expression.to_owned(), problem });
     }
     Ok(found)
@@ -57,7 +59,7 @@ fn one(expression: &str, name: &str, body: &Value) -> Result<Found, ClusterError
     let mappings = body.get("mappings").cloned().unwrap_or_else(|| json!({}));
     if mappings.pointer("/_source/enabled") == Some(&Value::Bool(false)) {
         return Err(wrong(
-            "it keeps no _source (_source.enabled is false in its mapping), so its documents cannot be read back; load them from where they came from",
+            "it keeps no _source (_source.enabled is false in its mapping), so its documents cannot be read; load them from their original source",
         ));
     }
     let mode = |value: Option<&str>| value.map(str::to_ascii_lowercase);
@@ -66,7 +68,7 @@ fn one(expression: &str, name: &str, body: &Value) -> Result<Found, ClusterError
     let index_mode = mode(setting("mode").as_deref());
     if source_mode.as_deref() == Some("disabled") {
         return Err(wrong(
-            "it keeps no _source (its source mode is disabled); load its documents from where they came from",
+            "it keeps no _source (its source mode is disabled); load its documents from their original source",
         ));
     }
     let synthetic = source_mode.as_deref() == Some("synthetic")
@@ -77,10 +79,12 @@ fn one(expression: &str, name: &str, body: &Value) -> Result<Found, ClusterError
     });
     let changed_source = if synthetic {
         Some(
-            "its _source is synthetic: the server makes each document anew from its fields, so order, spelling of numbers and duplicates in arrays may differ from what was once sent",
+            "its _source is synthetic: the server rebuilds each document from its fields, so the order of fields, the spelling of numbers and duplicates in arrays may differ from the document that was sent",
         )
     } else if filtered {
-        Some("its mapping leaves fields out of _source (includes or excludes), and they cannot be read back")
+        Some(
+            "its mapping leaves fields out of _source (includes or excludes), so these fields are missing in the documents",
+        )
     } else {
         None
     };
@@ -96,7 +100,8 @@ fn one(expression: &str, name: &str, body: &Value) -> Result<Found, ClusterError
     })
 }
 
-/// The filter of the aliases by which `expression` names the index; none where it names the index itself.
+/// The filter of the aliases in `expression` that name the index. `None` where it names the index
+/// itself.
 fn filter(expression: &str, name: &str, body: &Value) -> Result<Option<Value>, &'static str> {
     let named = |name: &str| expression.split(',').any(|part| index::matches_pattern(part, name));
     if named(name) {
@@ -105,12 +110,14 @@ fn filter(expression: &str, name: &str, body: &Value) -> Result<Option<Value>, &
     let aliases = body.get("aliases").and_then(Value::as_object).into_iter().flatten();
     let aliases: Vec<&Value> = aliases.filter(|(alias, _)| named(alias)).map(|(_, alias)| alias).collect();
     if aliases.iter().any(|alias| alias.get("search_routing").is_some()) {
-        return Err("it is read through an alias with a search routing; give the index by its own name");
+        return Err(
+            "it is read through an alias with a search routing, which hides documents; give the name of the index itself",
+        );
     }
     let filters: Vec<Value> = aliases.iter().filter_map(|alias| alias.get("filter").cloned()).collect();
     Ok(match filters.len() {
         0 => None,
-        // One without a filter shows everything.
+        // An alias without a filter shows all documents.
         n if n < aliases.len() => None,
         _ => Some(json!({"bool": {"should": filters, "minimum_should_match": 1}})),
     })
@@ -138,20 +145,20 @@ mod tests {
 
     #[test]
     fn a_source_that_is_not_kept_is_named() {
-        let said = |mappings: Value, settings: Value| match one("a", "a", &index(mappings, settings)) {
+        let note = |mappings: Value, settings: Value| match one("a", "a", &index(mappings, settings)) {
             Ok(found) => found.changed_source.unwrap_or("as it was sent").to_owned(),
             Err(error) => error.to_string(),
         };
-        assert!(said(json!({"_source": {"enabled": false}}), json!({})).starts_with("a: it keeps no _source"));
-        assert!(said(json!({}), json!({"mapping": {"source": {"mode": "disabled"}}})).contains("keeps no _source"));
-        assert!(said(json!({"_source": {"mode": "synthetic"}}), json!({})).contains("synthetic"));
-        assert!(said(json!({}), json!({"mode": "logsdb"})).contains("synthetic"));
-        assert!(said(json!({}), json!({"derived_source": {"enabled": "true"}})).contains("synthetic"));
+        assert!(note(json!({"_source": {"enabled": false}}), json!({})).starts_with("a: it keeps no _source"));
+        assert!(note(json!({}), json!({"mapping": {"source": {"mode": "disabled"}}})).contains("keeps no _source"));
+        assert!(note(json!({"_source": {"mode": "synthetic"}}), json!({})).contains("synthetic"));
+        assert!(note(json!({}), json!({"mode": "logsdb"})).contains("synthetic"));
+        assert!(note(json!({}), json!({"derived_source": {"enabled": "true"}})).contains("synthetic"));
         assert_eq!(
-            said(json!({}), json!({"mode": "logsdb", "mapping": {"source": {"mode": "stored"}}})),
+            note(json!({}), json!({"mode": "logsdb", "mapping": {"source": {"mode": "stored"}}})),
             "as it was sent"
         );
-        assert!(said(json!({"_source": {"excludes": ["x"]}}), json!({})).contains("leaves fields out"));
-        assert!(said(json!({}), json!({"verified_before_close": "true"})).contains("closed"));
+        assert!(note(json!({"_source": {"excludes": ["x"]}}), json!({})).contains("leaves fields out"));
+        assert!(note(json!({}), json!({"verified_before_close": "true"})).contains("closed"));
     }
 }

@@ -1,16 +1,17 @@
 //! An index of another cluster as a source.
 //!
-//! Each shard is a partition that is read in the order of its sequence numbers, and a document's number in it is its sequence
-//! number. So a load can go on in the middle of a shard, whatever happened to the index meanwhile: what changed since has a higher
-//! number. Documents are read in a point in time of each shard where the server has them; one that is lost is opened anew.
+//! Each shard is a partition. It is read in the order of its sequence numbers, and the number of a
+//! document is its sequence number. So a load can continue in the middle of a shard
+//! after any changes of the index, because later changes have higher numbers. Each shard is read
+//! in a point in time where the server supports it. A lost point in time is opened again.
 
 mod address;
 mod kind;
 mod lookup;
 mod pace;
 mod page;
-mod patience;
 mod read;
+mod retries;
 mod shard;
 mod snapshot;
 
@@ -40,47 +41,49 @@ use tokio::sync::Semaphore;
 
 use super::{Chunk, Fingerprint, IDLE_AFTER, Repeats, Source, SourceError, SourceInfo, Step, Warnings};
 
-/// Pages that are in memory at once.
+/// Largest number of pages in memory.
 const PAGES: usize = 8;
-/// Bytes of documents that a page has at most, as far as that can be told before.
+/// Largest size of a page's documents, bytes, as far as it can be estimated before.
 const PAGE_BYTES_MAX: usize = 1 << 20;
-/// Documents that are looked at before.
+/// Documents of the sample that is read first.
 const SAMPLE: usize = 20;
-/// Bytes of a document, where there is none to look at.
+/// Estimated bytes of a document, without a sample.
 const DOC_BYTES: f64 = 1024.0;
 
-/// What is read, and how.
+/// Options of an index source.
 #[derive(Clone, Debug)]
 pub struct IndexOptions {
-    /// The node and the index.
+    /// Node and index.
     pub address: IndexAddress,
-    /// How to prove who we are there. Default: not at all.
+    /// Credentials for the source's cluster. Default: none.
     pub credentials: Credentials,
-    /// Certificates. Default: the system's roots.
+    /// Trusted certificate authorities and the client certificate. Default: the system's roots.
     pub tls: TlsOptions,
-    /// Which documents, as a search has it under `query`. Default: all.
+    /// Query for the documents, as in a search under `query`. Default: all documents.
     pub query: Option<Value>,
-    /// Documents keep their ids. Default on.
+    /// Keeps the documents' ids. Default: true.
     pub keep_ids: bool,
-    /// Documents keep their routing values. Default on.
+    /// Keeps the documents' routing values. Default: true.
     pub keep_routing: bool,
-    /// Documents are written with their versions, as external ones. Default off.
+    /// Writes documents with their versions, as external ones. Default: false.
     pub keep_versions: bool,
-    /// When all is read, what was written meanwhile is read as well, until nothing more comes or ten passes are made. What was
-    /// deleted is not seen. Default off.
+    /// Reads documents that are written during the load as well, until no more arrive or after ten
+    /// passes. Deletions are not detected. Default: false.
     pub catch_up: bool,
-    /// Bytes of documents that wait to be taken, as far as their sizes can be told before. Default 8 MiB.
+    /// Bytes of documents that wait to be read, as far as their sizes can be estimated before.
+    /// Default: 8 MiB.
     pub memory: usize,
-    /// The largest document; a larger one is a reject of kind `too_large`. Default 100 MiB.
+    /// Largest document, bytes. A larger one is a reject of kind `too_large`. Default: 100 MiB.
     pub document_bytes_max: usize,
-    /// How long a search may take. Default 120 s.
+    /// Timeout of one search. Default: 120 s.
     pub request_timeout: Duration,
-    /// How long a shard is tried again that does not answer: it is not there, or its search queue is full. Default 10 min.
+    /// Time for which a shard is retried that does not answer: it is missing, or its search queue
+    /// is full. Default: 10 min.
     pub retry_for: Duration,
 }
 
 impl IndexOptions {
-    /// The defaults for this index.
+    /// Default options for this index.
     pub fn new(address: IndexAddress) -> Self {
         IndexOptions {
             address,
@@ -99,7 +102,7 @@ impl IndexOptions {
     }
 }
 
-/// How the indices that are read are made, for making one like them.
+/// Mapping and settings of a source index, for creating one like it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct IndexModel {
     /// The index.
@@ -110,14 +113,15 @@ pub struct IndexModel {
     pub settings: Value,
 }
 
-/// Indices of a cluster. Each is a source of its own ([`SourceId`]), and each of its shards a partition.
+/// Indices of a cluster. Each index is a source of its own ([`SourceId`]), and each of its shards a
+/// partition.
 pub struct IndexSource {
     options: IndexOptions,
     info: ClusterInfo,
     indices: Vec<Found>,
     warnings: Warnings,
     runtime: Handle,
-    /// What will read, until the first chunk is asked for.
+    /// State of the reading tasks until the first call of `next`.
     prepared: Option<(Reading, Vec<Shard>)>,
     messages: mpsc::Receiver<Message>,
     pages: Arc<Semaphore>,
@@ -127,10 +131,12 @@ pub struct IndexSource {
 }
 
 impl IndexSource {
-    /// Looks at the indices and their first documents. Has to be called in a tokio runtime, whose threads read later.
+    /// Reads the metadata of the indices and a sample of their documents. It needs a tokio runtime,
+    /// whose threads read later.
     ///
     /// # Errors
-    /// [`ConnectError`] where the cluster cannot be reached or asked, the index is not there, cannot be read back, or the query is refused.
+    /// [`ConnectError`] where the cluster cannot be reached, the index does not exist or cannot be
+    /// read, or the query is refused.
     pub async fn open(options: IndexOptions, warnings: &Warnings) -> Result<Self, ConnectError> {
         let http = HttpOptions {
             request_timeout: options.request_timeout,
@@ -147,16 +153,9 @@ impl IndexSource {
                 warnings.add(&index.name, "source_changed", "", 1, || why.to_owned());
             }
         }
-        let ask = Ask {
-            query: options.query.clone(),
-            with_vectors: info.product == Product::Elasticsearch
-                && (info.serverless || info.version >= Some(Version::new(9, 2, 0))),
-            ids: options.keep_ids,
-            routing: options.keep_routing,
-            versions: options.keep_versions,
-            document_bytes_max: options.document_bytes_max,
-        };
-        // Whoever may not refresh sees what was refreshed; the reading says so.
+        let ask = ask(&options, &info);
+        // A user who may not refresh sees the state of the last refresh. The reading tasks warn
+        // about it.
         if let Err(error) = stats::refresh(&transport, &expression).await {
             tracing::debug!("{error}");
         }
@@ -202,22 +201,22 @@ impl IndexSource {
         })
     }
 
-    /// The product and version of the cluster that is read.
+    /// Product and version of the source's cluster.
     pub fn info(&self) -> &ClusterInfo {
         &self.info
     }
 
-    /// The URL of each index.
+    /// URLs of the indices.
     fn names(&self) -> Vec<String> {
         self.indices.iter().map(|index| format!("{}/{}", self.options.address.node, index.name)).collect()
     }
 
-    /// How many documents there were when it was opened.
+    /// Number of documents when the source was opened.
     pub fn docs(&self) -> u64 {
         self.docs
     }
 
-    /// How the indices are made.
+    /// Mappings and settings of the indices.
     pub fn models(&self) -> Vec<IndexModel> {
         let model = |index: &Found| IndexModel {
             name: index.name.clone(),
@@ -233,7 +232,7 @@ impl Source for IndexSource {
         let IndexOptions { query, keep_ids, keep_routing, keep_versions, .. } = &self.options;
         let query = query.as_ref().map(Value::to_string).unwrap_or_default();
         let mut info = SourceInfo::new(self.names());
-        // An estimate, from the first documents.
+        // An estimate from the sample.
         info.bytes_total = Some(self.bytes_total);
         info.repeats = Repeats::Always;
         info.reading = format!("query {query}, ids {keep_ids}, routing {keep_routing}, versions {keep_versions}");
@@ -249,7 +248,8 @@ impl Source for IndexSource {
             self.runtime.spawn(Arc::new(reading).run(shards));
         }
         match self.messages.recv_timeout(IDLE_AFTER) {
-            // The permit goes back: what becomes of the documents from here on counts against the load's own memory.
+            // The permit is returned, because from here on the documents count towards the load's
+            // memory.
             Ok(Message::Block(block, _permit)) => Ok(Step::Chunk(Chunk::Docs(block))),
             Ok(Message::End(result)) => {
                 self.ended = true;
@@ -259,7 +259,10 @@ impl Source for IndexSource {
             Err(RecvTimeoutError::Disconnected) if self.ended => Ok(Step::End),
             Err(RecvTimeoutError::Disconnected) => {
                 let name = &*self.options.address.expression;
-                Err(SourceError::new(name, "a reader stopped in the middle; please report this"))
+                Err(SourceError::new(
+                    name,
+                    "a reading task ended without a result, which is a defect of inrush; please report it",
+                ))
             }
         }
     }
@@ -278,16 +281,29 @@ impl Source for IndexSource {
 }
 
 impl Drop for IndexSource {
-    /// The tasks that read see it, and end.
+    /// Ends the reading tasks.
     fn drop(&mut self) {
         self.pages.close();
     }
 }
 
-/// The first documents, and how many there are.
+/// The options of all searches.
+fn ask(options: &IndexOptions, info: &ClusterInfo) -> Ask {
+    Ask {
+        query: options.query.clone(),
+        with_vectors: info.product == Product::Elasticsearch
+            && (info.serverless || info.version >= Some(Version::new(9, 2, 0))),
+        ids: options.keep_ids,
+        routing: options.keep_routing,
+        versions: options.keep_versions,
+        document_bytes_max: options.document_bytes_max,
+    }
+}
+
+/// A sample of the documents, and their number.
 struct Sample {
     docs: u64,
-    /// Bytes of a document on average.
+    /// Average bytes of a document.
     doc_bytes: f64,
 }
 
@@ -312,7 +328,7 @@ async fn sample(transport: &Transport, expression: &str, ask: &Ask) -> Result<Sa
         #[serde(rename = "_source")]
         source: Option<Box<RawValue>>,
     }
-    let what = format!("looking at the first documents of {expression}");
+    let what = format!("reading the first documents of {expression}");
     let query = ask.query.clone().unwrap_or_else(|| json!({"match_all": {}}));
     let body = json!({"query": query, "size": SAMPLE, "track_total_hits": true, "_source": ask.source()});
     let path = format!("/{}/_search?allow_partial_search_results=false", path_segment(expression));
@@ -328,7 +344,7 @@ async fn sample(transport: &Transport, expression: &str, ask: &Ask) -> Result<Sa
     for hit in &hits {
         let Some(source) = &hit.source else {
             let problem = format!(
-                "its document {:?} has no _source, so it cannot be read back; load the documents from where they came from",
+                "its document {:?} has no _source, so it cannot be read; load the documents from their original source",
                 hit.id
             );
             return Err(ClusterError::Target { name: expression.to_owned(), problem });

@@ -1,35 +1,36 @@
-//! How much one search asks for: as many sequence numbers as have about so many bytes of documents.
+//! The size of one search: as many sequence numbers as have about the wanted bytes of documents.
 
 use super::page::{Page, Window};
 
-/// A window spans no more sequence numbers, however few of them have a document.
+/// Largest number of sequence numbers in a window, however few of them have a document.
 const SPAN_MAX: f64 = 1_000_000.0;
-/// Weight of the last page in what is known about the ones before it.
+/// Weight of the last page in the averages.
 const WEIGHT: f64 = 0.5;
-/// From one page to the next a window grows by no more.
+/// Largest growth of a window from one page to the next.
 const GROWTH_MAX: f64 = 4.0;
 
-/// What is known about the documents of one shard.
+/// Averages of the documents of one shard.
 #[derive(Clone, Debug)]
 pub(super) struct Pace {
     bytes_wanted: f64,
     docs_max: usize,
-    /// Bytes of a document.
+    /// Average bytes of a document.
     doc_bytes: f64,
     /// Documents for each sequence number.
     density: f64,
     /// Sequence numbers of the last window.
     span: f64,
-    /// Documents are not to be asked for in larger numbers, because that failed.
+    /// Largest number of documents in a search, after a failed one.
     docs_allowed: f64,
 }
 
 impl Pace {
-    /// `docs_max`: what the server answers at once. `doc_bytes`: of the first documents that were looked at.
+    /// `docs_max` is the largest number of documents in a reply, and `doc_bytes` the average of the
+    /// sample.
     pub(super) fn new(bytes_wanted: usize, docs_max: usize, doc_bytes: f64) -> Self {
         let doc_bytes = doc_bytes.max(1.0);
         let docs = (bytes_wanted as f64 / doc_bytes).clamp(1.0, docs_max as f64);
-        // Fewer at first: the first documents may be the smallest.
+        // The first windows are smaller, because the documents of the sample may be small ones.
         let span = (docs / 4.0).max(1.0);
         let docs_allowed = docs_max as f64;
         Pace { bytes_wanted: bytes_wanted as f64, docs_max, doc_bytes, density: 1.0, span, docs_allowed }
@@ -40,18 +41,19 @@ impl Pace {
         let docs = (self.bytes_wanted / self.doc_bytes).min(self.docs_allowed).max(1.0);
         let span = (docs / self.density).min(self.span * GROWTH_MAX).clamp(1.0, SPAN_MAX) as u64;
         let end = from.saturating_add(span).min(bound);
-        // Some room, so that a page that has a few documents more than expected is still whole; at most what the span can hold.
+        // Half as much again, so that a page with a few documents more than expected is still
+        // complete, but at most the size of the window.
         let docs_max = (docs * 1.5) as usize + 1;
         Window { from, end, docs_max: docs_max.min(self.docs_max).min((end - from) as usize).max(1) }
     }
 
-    /// Learns from a page.
+    /// Updates the averages by a page.
     pub(super) fn saw(&mut self, page: &Page, window: &Window) {
         let numbers = page.block.lines.max(1) as f64;
         let docs = page.block.records.len() as f64;
         if docs > 0.0 {
             let bytes = page.block.bytes_read as f64 / docs;
-            // What grows is believed at once, so that no page is much larger than wanted.
+            // A larger average counts at once, so that no page is much larger than wanted.
             self.doc_bytes = bytes.max(self.doc_bytes + WEIGHT * (bytes - self.doc_bytes)).max(1.0);
         }
         self.density = (self.density + WEIGHT * (docs / numbers - self.density)).max(1.0 / SPAN_MAX);
@@ -59,7 +61,7 @@ impl Pace {
         self.docs_allowed = (self.docs_allowed * 2.0).min(self.docs_max as f64);
     }
 
-    /// The last page was too much for the server, or for us.
+    /// Handles a page that was too large for the server or for this process.
     pub(super) fn failed(&mut self, window: &Window) {
         self.docs_allowed = (window.docs_max as f64 / 2.0).max(1.0);
         self.span = (self.span / 2.0).max(1.0);
@@ -104,7 +106,7 @@ mod tests {
         }
         let window = pace.window(at, u64::MAX);
         assert!((900_000..=1_000_000).contains(&(window.end - window.from)), "{window:?}");
-        // A page that fails is halved, and grows again.
+        // The window is halved after a failure, and grows again.
         let docs = window.docs_max;
         pace.failed(&window);
         assert!(pace.window(at, u64::MAX).docs_max <= docs * 3 / 4 + 1);

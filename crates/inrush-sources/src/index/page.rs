@@ -1,4 +1,4 @@
-//! One page of a shard: what is asked for, and the documents cut out of the answer.
+//! One page of a shard: its search, and the documents in the reply.
 
 use bytes::Bytes;
 use inrush_core::block::{Origin, Record};
@@ -10,20 +10,20 @@ use serde_json::{Value, json};
 
 use super::super::{too_large, too_large_head};
 
-/// Sequence numbers of one shard, and how many documents are asked for at most.
+/// A range of sequence numbers of one shard, with a limit of documents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Window {
     pub(super) from: u64,
-    /// One past the last.
+    /// One past the last number.
     pub(super) end: u64,
     pub(super) docs_max: usize,
 }
 
-/// What all pages of a source have in common.
+/// Options that all pages of a source share.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Ask {
     pub(super) query: Option<Value>,
-    /// Which vectors the server leaves out unless they are asked for.
+    /// Requests the vectors that the server would leave out otherwise.
     pub(super) with_vectors: bool,
     pub(super) ids: bool,
     pub(super) routing: bool,
@@ -35,12 +35,12 @@ pub(super) struct Ask {
 #[derive(Debug)]
 pub(super) struct Page {
     pub(super) block: DocBlock,
-    /// One past the last sequence number that it covers.
+    /// One past the last sequence number of the page.
     pub(super) end: u64,
 }
 
 impl Ask {
-    /// The body of a search for one window. `filter` is the alias's.
+    /// The body of a search for one window. `filter` is the filter of the alias.
     pub(super) fn body(&self, window: &Window, filter: Option<&Value>, snapshot: Option<Value>) -> Value {
         let range = json!({"range": {"_seq_no": {"gte": window.from, "lt": window.end}}});
         let filters: Vec<&Value> = [Some(&range), self.query.as_ref(), filter].into_iter().flatten().collect();
@@ -59,19 +59,20 @@ impl Ask {
         body
     }
 
-    /// What is asked for as `_source`. Anything but `true` makes the server write it anew.
+    /// The value of `_source` in a search. Any value but `true` makes the server write the document
+    /// again.
     pub(super) fn source(&self) -> Value {
         if self.with_vectors { json!({"exclude_vectors": false}) } else { Value::Bool(true) }
     }
 
-    /// Cuts the documents out of an answer: their `_source` stays where it is, byte for byte.
+    /// Finds the documents in a reply. Their `_source` stays in the reply's buffer, byte for byte.
     ///
     /// # Errors
-    /// The answer is not what was asked for; says how.
+    /// The reply differs from the request, and how.
     pub(super) fn cut(&self, body: Bytes, window: &Window, mut origin: Origin) -> Result<Page, String> {
         let reply: Reply<'_> = serde_json::from_slice(&body).map_err(|error| error.to_string())?;
         if reply.timed_out || reply.shards.as_ref().is_some_and(|shards| shards.failed > 0) {
-            return Err("the answer is not complete".to_owned());
+            return Err("the reply is not complete: the search timed out, or failed on a shard".to_owned());
         }
         let hits = reply.hits.hits;
         let mut records: Vec<Record> = Vec::with_capacity(hits.len());
@@ -81,19 +82,21 @@ impl Ask {
         for (at, hit) in hits.iter().enumerate() {
             let record = at as u32;
             let number = hit.seq_no;
-            // Ascending and within the window, or its place in the source would be another one.
+            // Numbers must ascend within the window, because they are positions in the source.
             let after = records.last().map_or(window.from, |last| window.from + u64::from(last.line) + 1);
             if !(after..window.end).contains(&number) {
-                return Err(format!("a document with the sequence number {number}, expected one from {after} on"));
+                return Err(format!(
+                    "found a document with the sequence number {number}, expected one from {after} on"
+                ));
             }
             let (start, mut end) = match hit.source {
                 Some(source) => {
-                    // The text borrows from the body, so it lies within it.
+                    // The text borrows from the body, so its address is within it.
                     let start = source.get().as_ptr() as usize - body.as_ptr() as usize;
                     (start, start + source.get().len())
                 }
                 None => {
-                    let reason = "document has no _source in the source index; load it from where it came from";
+                    let reason = "the document has no _source in the source index; load it from its original source";
                     rejects.push(Reject { record, kind: "no_source", reason: reason.to_owned() });
                     (0, 0)
                 }
@@ -103,7 +106,7 @@ impl Ask {
                 end = start + too_large_head(&body[start..end]).len();
             }
             line_ends |= memchr::memchr2(b'\n', b'\r', &body[start..end]).is_some();
-            // Replies are smaller than 4 GiB, and a window spans fewer numbers.
+            // Replies are smaller than 4 GiB, and a window has fewer numbers.
             let line = (number - window.from) as u32;
             records.push(Record { start: start as u32, end: end as u32, byte: 0, line });
             let routing = hit.routing.as_ref().filter(|_| self.routing);
@@ -114,7 +117,7 @@ impl Ask {
                     .with_version(hit.version.filter(|_| self.versions)),
             );
         }
-        // A page that is full ends at its last document, one that is not at the end of its window.
+        // A full page ends at its last document, and any other page at the end of its window.
         let full = records.len() >= window.docs_max;
         let end = match records.last() {
             Some(last) if full => window.from + u64::from(last.line) + 1,
@@ -130,7 +133,7 @@ impl Ask {
     }
 }
 
-/// A copy without line ends within documents. A server's JSON has none inside of a string.
+/// A copy without line ends in documents. The JSON of a server has no line end inside a string.
 fn in_lines(body: &Bytes, records: &[Record]) -> Bytes {
     let mut copy = body.to_vec();
     for record in records {
@@ -200,7 +203,7 @@ mod tests {
         assert_eq!(block.meta[0], expected);
         assert_eq!((block.origin.first_doc, block.lines, page.end), (5, 15, 20));
         assert_eq!(block.origin.position(1, block.records[1]).doc, 9);
-        // A page that is full covers no more than it shows.
+        // A full page ends at its last document.
         let page = cut(&ask(), HITS, 2).unwrap();
         assert_eq!((page.block.lines, page.end), (5, 10));
         let page = cut(&Ask { ids: false, routing: false, versions: false, ..ask() }, HITS, 2).unwrap();

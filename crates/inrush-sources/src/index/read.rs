@@ -1,4 +1,4 @@
-//! Reads shards side by side, in passes.
+//! Reads shards at the same time, in passes.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, mpsc};
@@ -15,24 +15,24 @@ use tokio::task::JoinSet;
 use super::super::{SourceError, Warnings};
 use super::pace::Pace;
 use super::page::Ask;
-use super::patience::{PAUSE_MIN, Patience};
+use super::retries::{PAUSE_MIN, Retries};
 use super::shard::ShardRead;
 use super::snapshot::{Snapshot, Snapshots, preference};
 
-/// Searches under way at once, over all shards.
+/// Largest number of concurrent searches, over all shards.
 const SEARCHES: usize = 4;
-/// After so many passes, whoever writes to the source all the time is told instead of waited for.
+/// Largest number of passes. Writers that still write after them cause a warning.
 const PASSES_MAX: u32 = 10;
 
-/// What the reading tasks tell the source.
+/// A message of the reading tasks to the source.
 pub(super) enum Message {
-    /// Documents; the permit is for the memory that they take.
+    /// Documents, and a permit for their memory.
     Block(DocBlock, OwnedSemaphorePermit),
-    /// Nothing more comes.
+    /// The end of the source.
     End(Result<(), SourceError>),
 }
 
-/// A shard, and how far it is read.
+/// A shard, and the position in it.
 #[derive(Clone, Debug)]
 pub(super) struct Shard {
     pub(super) source: SourceId,
@@ -47,10 +47,10 @@ pub(super) struct Shard {
 /// Index and shard.
 type ShardKey = (String, u32);
 
-/// Where a shard ends.
+/// The end of a shard.
 #[derive(Clone, Copy, Debug, Default)]
 struct End {
-    /// Everything below this number is on all of its copies.
+    /// All copies have all operations below this number.
     whole: u64,
     /// One past the highest number.
     max: u64,
@@ -62,24 +62,24 @@ impl Shard {
     }
 }
 
-/// What all tasks share.
+/// State that all tasks share.
 pub(super) struct Reading {
     pub(super) transport: Transport,
     pub(super) info: ClusterInfo,
     pub(super) expression: String,
     pub(super) ask: Ask,
-    /// The indices, and what tells each from a later one of the same name.
+    /// UUIDs of the indices, which tell them from later ones of the same name.
     pub(super) uuids: BTreeMap<String, String>,
-    /// Read what changed meanwhile as well.
+    /// Reads documents that are written meanwhile as well.
     pub(super) catch_up: bool,
     pub(super) retry_for: Duration,
     pub(super) warnings: Warnings,
-    /// A permit a page.
+    /// One permit for each page in memory.
     pub(super) pages: Arc<Semaphore>,
     pub(super) messages: mpsc::Sender<Message>,
 }
 
-/// Nobody takes what is read any more.
+/// The source was dropped.
 pub(super) struct Gone;
 
 pub(super) enum Ended {
@@ -101,7 +101,7 @@ impl Reading {
             Err(Ended::Failed(error)) => Err(error),
             Err(Ended::Gone) => return,
         };
-        // A source that is dropped waits for nothing.
+        // The source may be dropped.
         let _ = self.messages.send(Message::End(result));
     }
 
@@ -110,7 +110,8 @@ impl Reading {
             (Snapshots::None, _) | (_, None) => Snapshots::None,
             (snapshots, Some(shard)) => self.try_snapshot(snapshots, shard).await?,
         };
-        // What changes under a search without a point in time has a new sequence number, beyond what was searched.
+        // A change under a search without a point in time has a new sequence number, beyond those
+        // searched.
         let again = self.catch_up || snapshots == Snapshots::None;
         for pass in 1.. {
             let ends = self.ends(&shards, again).await?;
@@ -122,14 +123,14 @@ impl Reading {
                     break;
                 }
                 if pass > 1 {
-                    tracing::info!("{}: pass {pass} for {left} operations that came meanwhile", self.expression);
+                    tracing::info!("{}: pass {pass}, for {left} operations that arrived meanwhile", self.expression);
                 }
                 if last {
                     self.warnings.add(&self.expression, "still_written", "", left, || {
-                        format!("after {PASSES_MAX} passes the index is still written to, and what comes from now on is not read; stop the writers, and load it once more")
+                        format!("after {PASSES_MAX} passes the index is still written to, and documents that are written from now on are not read; stop the writers, and load the index once more")
                     });
                 } else if shards.iter().all(|shard| end(shard).whole <= shard.next) {
-                    // Being written just now.
+                    // Operations are being written at this moment.
                     tokio::time::sleep(PAUSE_MIN).await;
                     continue;
                 }
@@ -142,7 +143,7 @@ impl Reading {
         Ok(())
     }
 
-    /// Whether points in time can be had.
+    /// Whether the user may open points in time.
     async fn try_snapshot(&self, snapshots: Snapshots, shard: &Shard) -> Result<Snapshots, Ended> {
         let preference = preference(self.info.product, shard.number);
         let why = match snapshots.open(&self.transport, &shard.index, &preference).await {
@@ -152,14 +153,17 @@ impl Reading {
             }
             Ok(None) => return Ok(snapshots),
             Err(error) if error.cannot_be_asked() && error.status() != Some(404) => error.to_string(),
-            // Whatever this is, the first page will meet it again, and be patient.
+            // The first page meets other errors again, and retries.
             Err(_) => return Ok(snapshots),
         };
-        tracing::warn!("{why}; the index is read as it is at each moment, and what changes is read again");
+        tracing::warn!(
+            "{why}; the index is read without a point in time, and documents that change meanwhile are read again"
+        );
         Ok(Snapshots::None)
     }
 
-    /// One pass over all shards, some of them side by side: up to `ends`, or to all that is seen.
+    /// One pass over all shards, some of them at the same time, up to `ends`, or to all visible
+    /// documents.
     async fn pass(
         self: &Arc<Self>,
         shards: Vec<Shard>,
@@ -180,9 +184,11 @@ impl Reading {
             match running.join_next().await {
                 None => break,
                 Some(Ok(shard)) => done.push(shard?),
-                // A panic of ours: the documents of that shard are missing.
+                // After a panic the documents of that shard are missing.
                 Some(Err(error)) => {
-                    return Err(self.failed(format!("a reader stopped in the middle: {error}; please report this")));
+                    return Err(self.failed(format!(
+                        "a reading task panicked: {error}; this is a defect of inrush; please report it"
+                    )));
                 }
             }
         }
@@ -190,14 +196,15 @@ impl Reading {
         Ok(done)
     }
 
-    /// Makes searches see what was written so far, and says where each shard ended before that; nothing where that is not needed.
+    /// Refreshes the index, and returns the ends of the shards before the refresh. Without `needed`
+    /// it returns none.
     async fn ends(&self, shards: &[Shard], needed: bool) -> Result<BTreeMap<ShardKey, End>, Ended> {
-        let mut patience = Patience::new(self.retry_for);
+        let mut retries = Retries::new(self.retry_for);
         loop {
             match self.ask_ends(shards, needed).await {
                 Ok(ends) => return Ok(ends),
                 Err(error) if is_fatal(&error) => return Err(self.failed(error.to_string())),
-                Err(error) => patience.wait(error.to_string(), None).await.map_err(|why| self.failed(why))?,
+                Err(error) => retries.wait(error.to_string(), None).await.map_err(|why| self.failed(why))?,
             }
         }
     }
@@ -205,7 +212,8 @@ impl Reading {
     async fn ask_ends(&self, shards: &[Shard], needed: bool) -> Result<BTreeMap<ShardKey, End>, ClusterError> {
         for (name, uuid) in index::uuids(&self.transport, &self.expression).await? {
             if self.uuids.get(&name).is_some_and(|known| *known != uuid) {
-                let problem = "it was deleted and made anew while it was read; load it from the beginning".to_owned();
+                let problem =
+                    "it was deleted and created again while it was read; load it from the beginning".to_owned();
                 return Err(ClusterError::Target { name, problem });
             }
         }
@@ -214,7 +222,7 @@ impl Reading {
             Ok(_) => {}
             Err(error) if error.status() == Some(403) => {
                 self.warnings.add(&self.expression, "not_refreshed", "", 1, || {
-                    format!("what was written to it last may not be seen, because it may not be refreshed ({error}); grant maintenance, or refresh it before")
+                    format!("the last documents may be missing, because this user may not refresh the index ({error}); grant the privilege maintenance, or refresh the index before")
                 });
             }
             Err(error) => return Err(error),
@@ -225,9 +233,9 @@ impl Reading {
     async fn ends_now(&self, shards: &[Shard]) -> Result<BTreeMap<ShardKey, End>, ClusterError> {
         let copies = match changes::copies(&self.transport, &self.expression).await {
             Ok(copies) => copies.shards,
-            // Without the privilege to see statistics: what a search shows.
+            // A user without the privilege for statistics gets the ends that a search shows.
             Err(error) if error.status() == Some(403) => {
-                tracing::debug!("{error}; the ends of the shards are searched for");
+                tracing::debug!("{error}; the ends of the shards are read by a search");
                 let mut ends = BTreeMap::new();
                 for shard in shards {
                     let end = self.last_number(shard, None).await?;
@@ -239,15 +247,15 @@ impl Reading {
         };
         let end = |shard: &Shard| {
             let primary = copies.get(&shard.key())?.iter().find(|copy| copy.primary)?;
-            // -1 for none.
+            // -1 means no operation.
             let after = |number: i64| u64::try_from(number + 1).unwrap_or(0);
             Some((shard.key(), End { whole: after(primary.on_all_up_to), max: after(primary.max) }))
         };
         let ends: BTreeMap<ShardKey, End> = shards.iter().filter_map(end).collect();
         if ends.len() < shards.len() {
-            // As if the cluster had said so: it may pass.
+            // The state may pass, like a reply of the cluster with this status.
             let what = format!("reading {}", self.expression);
-            let reason = ": not all of its primary shards are in use; wait until they are".to_owned();
+            let reason = ": not all of its primary shards are active; wait until they are".to_owned();
             return Err(ClusterError::Refused { what, status: 503, reason });
         }
         Ok(ends)
@@ -255,7 +263,7 @@ impl Reading {
 
     /// One past the highest sequence number that a search shows.
     pub(super) async fn last_number(&self, shard: &Shard, snapshot: Option<&Snapshot>) -> Result<u64, ClusterError> {
-        let what = format!("looking for the end of {}", shard.index);
+        let what = format!("reading the end of {}", shard.index);
         let mut body = json!({"size": 1, "sort": [{"_seq_no": "desc"}], "_source": false, "track_total_hits": false, "seq_no_primary_term": true});
         if let Some(snapshot) = snapshot {
             body["pit"] = snapshot.value();
@@ -270,7 +278,7 @@ impl Reading {
     }
 }
 
-/// Whether asking once more is of no use.
+/// Whether a retry is useless.
 pub(super) fn is_fatal(error: &ClusterError) -> bool {
     match error {
         ClusterError::Http(error) => error.kind == HttpErrorKind::Local,
@@ -278,7 +286,7 @@ pub(super) fn is_fatal(error: &ClusterError) -> bool {
     }
 }
 
-/// Where a shard is searched; a point in time knows its index and shard.
+/// Path of a search in a shard. A point in time knows its index and shard.
 pub(super) fn search_path(shard: &Shard, product: Product, in_snapshot: bool) -> String {
     if in_snapshot {
         return "/_search?allow_partial_search_results=false".to_owned();

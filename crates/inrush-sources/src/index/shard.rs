@@ -15,40 +15,40 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio::task::JoinHandle;
 
 use super::page::{Page, Window};
-use super::patience::Patience;
 use super::read::{Ended, Gone, Message, Reading, Shard, is_fatal, search_path};
+use super::retries::Retries;
 use super::snapshot::{Snapshot, Snapshots, preference};
 
 /// Why a page was not read.
-enum Trouble {
-    /// The same may work a little later.
+enum PageError {
+    /// A retry may succeed a little later.
     Later { why: String, after: Option<Duration> },
-    /// It may work with fewer documents.
+    /// A request for fewer documents may succeed.
     TooMuch { why: String },
-    /// The point in time is gone.
+    /// The point in time does not exist any more.
     SnapshotLost { why: String },
-    /// It will not work.
+    /// A retry cannot succeed.
     Fatal(String),
 }
 
-/// A shard that is being read, up to `end`, or to all that is seen.
+/// A shard that is being read, up to `end`, or to all visible documents.
 pub(super) struct ShardRead {
     pub(super) reading: Arc<Reading>,
     pub(super) shard: Shard,
     pub(super) end: Option<u64>,
     pub(super) snapshots: Snapshots,
-    /// Searches at once.
+    /// Largest number of concurrent searches.
     pub(super) depth: usize,
 }
 
-/// A page that was asked for. Dropped, it is not waited for.
-struct Ahead {
+/// A page that was requested. Dropping it cancels the request.
+struct PageRequest {
     window: Window,
-    task: JoinHandle<Result<Page, Trouble>>,
+    task: JoinHandle<Result<Page, PageError>>,
     permit: Option<OwnedSemaphorePermit>,
 }
 
-impl Drop for Ahead {
+impl Drop for PageRequest {
     fn drop(&mut self) {
         self.task.abort();
     }
@@ -65,21 +65,21 @@ impl ShardRead {
     }
 
     async fn read(&mut self, snapshot: &mut Option<Snapshot>) -> Result<(), Ended> {
-        let mut patience = Patience::new(self.reading.retry_for);
-        let mut ahead: VecDeque<Ahead> = VecDeque::new();
-        let mut bound = self.begin(snapshot, &mut patience).await?;
+        let mut retries = Retries::new(self.reading.retry_for);
+        let mut requested: VecDeque<PageRequest> = VecDeque::new();
+        let mut bound = self.begin(snapshot, &mut retries).await?;
         while self.shard.next < bound {
-            self.ask_ahead(&mut ahead, bound, snapshot.as_ref()).await?;
-            // At least one was asked for, because the shard is not at its end.
-            let Some(mut first) = ahead.pop_front() else { continue };
-            let trouble = match (&mut first.task).await {
+            self.request_pages(&mut requested, bound, snapshot.as_ref()).await?;
+            // The shard is not at its end, so at least one page was requested.
+            let Some(mut first) = requested.pop_front() else { continue };
+            let error = match (&mut first.task).await {
                 Ok(Ok(page)) => {
-                    patience.over();
+                    retries.succeeded();
                     self.shard.pace.saw(&page, &first.window);
                     self.shard.next = page.end;
                     if page.end < first.window.end {
-                        // There is more in this window than one page.
-                        ahead.clear();
+                        // The window has more than one page.
+                        requested.clear();
                     }
                     let permit = first.permit.take();
                     if let Some(permit) = permit {
@@ -88,31 +88,33 @@ impl ShardRead {
                     }
                     continue;
                 }
-                Ok(Err(trouble)) => trouble,
-                Err(error) => Trouble::Fatal(format!("a reader stopped in the middle: {error}; please report this")),
+                Ok(Err(error)) => error,
+                Err(error) => PageError::Fatal(format!(
+                    "a reading task panicked: {error}; this is a defect of inrush; please report it"
+                )),
             };
-            ahead.clear();
-            match trouble {
-                Trouble::Later { why, after } => self.wait(&mut patience, why, after).await?,
-                Trouble::TooMuch { why } => {
+            requested.clear();
+            match error {
+                PageError::Later { why, after } => self.wait(&mut retries, why, after).await?,
+                PageError::TooMuch { why } => {
                     self.shard.pace.failed(&first.window);
-                    self.wait(&mut patience, why, None).await?;
+                    self.wait(&mut retries, why, None).await?;
                 }
-                Trouble::SnapshotLost { why } => {
+                PageError::SnapshotLost { why } => {
                     tracing::info!("{why}; another point in time is opened");
                     *snapshot = None;
-                    self.wait(&mut patience, why, Some(Duration::ZERO)).await?;
-                    // What changed since has a higher sequence number now.
-                    bound = self.begin(snapshot, &mut patience).await?;
+                    self.wait(&mut retries, why, Some(Duration::ZERO)).await?;
+                    // Documents that changed since have a higher sequence number now.
+                    bound = self.begin(snapshot, &mut retries).await?;
                 }
-                Trouble::Fatal(why) => return Err(self.reading.failed(why)),
+                PageError::Fatal(why) => return Err(self.reading.failed(why)),
             }
         }
         Ok(())
     }
 
-    /// Opens a point in time, and says where the shard ends in it.
-    async fn begin(&self, snapshot: &mut Option<Snapshot>, patience: &mut Patience) -> Result<u64, Ended> {
+    /// Opens a point in time, and returns the end of the shard in it.
+    async fn begin(&self, snapshot: &mut Option<Snapshot>, retries: &mut Retries) -> Result<u64, Ended> {
         let reading = &self.reading;
         let preference = preference(reading.info.product, self.shard.number);
         loop {
@@ -129,26 +131,27 @@ impl ShardRead {
                 Ok(end) => return Ok(end),
                 Err(error) if error.status() == Some(404) && snapshot.is_some() => {
                     *snapshot = None;
-                    self.wait(patience, error.to_string(), None).await?;
+                    self.wait(retries, error.to_string(), None).await?;
                 }
                 Err(error) if is_fatal(&error) => return Err(reading.failed(error.to_string())),
-                Err(error) => self.wait(patience, error.to_string(), None).await?,
+                Err(error) => self.wait(retries, error.to_string(), None).await?,
             }
         }
     }
 
-    /// Asks for the next windows, as many as there is room for.
-    async fn ask_ahead(
+    /// Requests the next windows, as many as there is room for.
+    async fn request_pages(
         &self,
-        ahead: &mut VecDeque<Ahead>,
+        requested: &mut VecDeque<PageRequest>,
         bound: u64,
         snapshot: Option<&Snapshot>,
     ) -> Result<(), Gone> {
-        let mut from = ahead.back().map_or(self.shard.next, |last| last.window.end);
-        while ahead.len() < self.depth && from < bound {
+        let mut from = requested.back().map_or(self.shard.next, |last| last.window.end);
+        while requested.len() < self.depth && from < bound {
             let pages = Arc::clone(&self.reading.pages);
-            // The next page in order has to come, others only if there is room.
-            let permit = match ahead.is_empty() {
+            // The next page in order waits for room. Pages behind it are requested only where there
+            // is room.
+            let permit = match requested.is_empty() {
                 true => pages.acquire_owned().await.map_err(|_| Gone)?,
                 false => match pages.try_acquire_owned() {
                     Ok(permit) => permit,
@@ -159,19 +162,19 @@ impl ShardRead {
             let (reading, shard, pit) = (Arc::clone(&self.reading), self.shard.clone(), snapshot.map(Snapshot::value));
             let task = tokio::spawn(async move { reading.fetch(&shard, window, pit).await });
             from = window.end;
-            ahead.push_back(Ahead { window, task, permit: Some(permit) });
+            requested.push_back(PageRequest { window, task, permit: Some(permit) });
         }
         Ok(())
     }
 
-    async fn wait(&self, patience: &mut Patience, why: String, after: Option<Duration>) -> Result<(), Ended> {
-        patience.wait(why, after).await.map_err(|why| self.reading.failed(why))
+    async fn wait(&self, retries: &mut Retries, why: String, after: Option<Duration>) -> Result<(), Ended> {
+        retries.wait(why, after).await.map_err(|why| self.reading.failed(why))
     }
 }
 
 impl Reading {
-    /// Asks for one window of a shard.
-    async fn fetch(&self, shard: &Shard, window: Window, snapshot: Option<Value>) -> Result<Page, Trouble> {
+    /// Requests one window of a shard.
+    async fn fetch(&self, shard: &Shard, window: Window, snapshot: Option<Value>) -> Result<Page, PageError> {
         let path = search_path(shard, self.info.product, snapshot.is_some());
         let mut request = Request::new(Method::POST, path);
         request.headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
@@ -180,9 +183,9 @@ impl Reading {
             Ok(response) => response,
             Err(error) => {
                 return Err(match error.kind {
-                    HttpErrorKind::NotSent => Trouble::Later { why: error.to_string(), after: None },
-                    HttpErrorKind::Lost | HttpErrorKind::TimedOut => Trouble::TooMuch { why: error.to_string() },
-                    HttpErrorKind::Local => Trouble::Fatal(error.to_string()),
+                    HttpErrorKind::NotSent => PageError::Later { why: error.to_string(), after: None },
+                    HttpErrorKind::Lost | HttpErrorKind::TimedOut => PageError::TooMuch { why: error.to_string() },
+                    HttpErrorKind::Local => PageError::Fatal(error.to_string()),
                 });
             }
         };
@@ -192,15 +195,15 @@ impl Reading {
             let what = format!("searching shard {} of {}", shard.number, shard.index);
             let why = ClusterError::from_status(&what, response.status, &body).to_string();
             return Err(match response.status {
-                404 if text.contains("search_context_missing_exception") => Trouble::SnapshotLost { why },
-                _ if text.contains("circuit_breaking_exception") => Trouble::TooMuch { why },
-                429 | 500 | 502..=504 => Trouble::Later { why, after: response.retry_after },
-                _ => Trouble::Fatal(why),
+                404 if text.contains("search_context_missing_exception") => PageError::SnapshotLost { why },
+                _ if text.contains("circuit_breaking_exception") => PageError::TooMuch { why },
+                429 | 500 | 502..=504 => PageError::Later { why, after: response.retry_after },
+                _ => PageError::Fatal(why),
             });
         }
         let origin = Origin { source: shard.source, partition: shard.number, ..Origin::default() };
         let ask = self.ask.clone();
-        // Takes milliseconds of work, which the runtime's own threads are not for.
+        // This takes milliseconds of CPU time, which would block the threads of the runtime.
         let body = response.body.clone();
         let page = tokio::task::spawn_blocking(move || ask.cut(body, &window, origin)).await;
         match page {
@@ -208,12 +211,14 @@ impl Reading {
             Ok(Err(why)) => {
                 let what = format!("searching shard {} of {}", shard.number, shard.index);
                 Err(match stored::no_json(&what, &response.body) {
-                    // It stays so, however often it is asked for.
-                    Some(error) => Trouble::Fatal(error.to_string()),
-                    None => Trouble::Later { why: format!("the answer is not what was expected: {why}"), after: None },
+                    // A retry would give the same reply.
+                    Some(error) => PageError::Fatal(error.to_string()),
+                    None => PageError::Later { why: format!("the reply is not as expected: {why}"), after: None },
                 })
             }
-            Err(error) => Err(Trouble::Fatal(format!("reading an answer panicked: {error}; please report this"))),
+            Err(error) => Err(PageError::Fatal(format!(
+                "reading a reply panicked: {error}; this is a defect of inrush; please report it"
+            ))),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! A shard as it is at one moment: a point in time, where the server has them.
+//! A point in time: the state of a shard at one moment, where the server supports it.
 
 use std::time::Duration;
 
@@ -7,17 +7,18 @@ use inrush_cluster::api::{ClusterError, ClusterInfo, Product, Version};
 use inrush_cluster::transport::{Transport, path_segment};
 use serde_json::{Value, json};
 
-/// How long the servers keep it between two pages. One that is lost is opened anew, so it need not outlast every pause.
+/// Time for which the servers keep it between two pages. It need not outlast every pause, because a
+/// lost one is opened again.
 const KEEP: &str = "5m";
 
-/// How a cluster keeps a moment.
+/// The points in time of a product.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Snapshots {
     /// `_pit`, Elasticsearch 7.10 and newer.
     Elasticsearch,
     /// `_search/point_in_time`, OpenSearch 2.4 and newer.
     OpenSearch,
-    /// Not at all: what is searched is what is there.
+    /// None: a search shows the current documents.
     None,
 }
 
@@ -32,10 +33,10 @@ impl Snapshots {
         }
     }
 
-    /// Opens one of a shard.
+    /// Opens a point in time of a shard.
     ///
     /// # Errors
-    /// As every question.
+    /// The request failed.
     pub(super) async fn open(
         self,
         transport: &Transport,
@@ -57,7 +58,7 @@ impl Snapshots {
         let body = transport.demand(&what, Method::POST, &path, None).await?;
         match body.get(key).and_then(Value::as_str) {
             Some(id) => Ok(Some(Snapshot { kind: self, id: id.to_owned() })),
-            None => Err(ClusterError::Reply { what, problem: format!("no {key} in the answer") }),
+            None => Err(ClusterError::Reply { what, problem: format!("the reply has no {key}") }),
         }
     }
 }
@@ -70,12 +71,12 @@ pub(super) struct Snapshot {
 }
 
 impl Snapshot {
-    /// What a search in it has as `pit`.
+    /// The value of `pit` in a search.
     pub(super) fn value(&self) -> Value {
         json!({"id": self.id, "keep_alive": KEEP})
     }
 
-    /// Lets the servers forget it; they do by themselves after [`KEEP`].
+    /// Closes it. The servers do that themselves after [`KEEP`].
     pub(super) async fn close(self, transport: &Transport) {
         let (path, body) = match self.kind {
             Snapshots::Elasticsearch => ("/_pit", json!({"id": self.id})),
@@ -83,15 +84,16 @@ impl Snapshot {
             Snapshots::None => return,
         };
         let closed = transport.demand("closing a point in time", Method::DELETE, path, Some(&body));
-        // Whoever stops does not wait for it.
+        // A source that stops waits no longer.
         if let Ok(Err(error)) = tokio::time::timeout(Duration::from_secs(5), closed).await {
             tracing::debug!("a point in time could not be closed: {error}");
         }
     }
 }
 
-/// Which copy of a shard is searched. With segment replication only the primary is sure to show what was refreshed; Elasticsearch
-/// has no way to ask for it, and none of its copies lags behind after a refresh.
+/// The copy of a shard that is searched. With segment replication only the primary is sure to show
+/// all refreshed documents. Elasticsearch cannot select it and does not need to, because none of
+/// its copies lags behind after a refresh.
 pub(super) fn preference(product: Product, shard: u32) -> String {
     match product {
         Product::OpenSearch => format!("_shards:{shard}%7C_primary"),

@@ -7,7 +7,7 @@ use memchr::memchr2;
 
 use crate::{too_large, too_large_head};
 
-/// What a document that waits costs besides its contents, bytes.
+/// Memory of a waiting document besides its content, bytes.
 pub(super) const OVERHEAD: usize = 32;
 
 /// Documents in one buffer.
@@ -17,12 +17,12 @@ pub(super) struct Gathered {
     ends: Vec<u32>,
     metas: Vec<DocMeta>,
     rejects: Vec<Reject>,
-    /// Bytes that were given, those of rejects included.
+    /// Bytes of all documents, including rejected ones.
     bytes: u64,
 }
 
 impl Gathered {
-    /// Adds a document, which is a reject where it has more than `bytes_max` bytes.
+    /// Adds a document. A document with more than `bytes_max` bytes is rejected.
     pub(super) fn push(&mut self, body: &[u8], meta: DocMeta, bytes_max: usize) {
         let record = self.ends.len() as u32;
         if body.len() > bytes_max {
@@ -42,7 +42,7 @@ impl Gathered {
         self.end_record(body.len());
     }
 
-    /// Adds something that is no document.
+    /// Adds a text that is not a document.
     pub(super) fn push_reject(&mut self, text: &[u8], kind: &'static str, reason: String) {
         let record = self.ends.len() as u32;
         self.rejects.push(Reject { record, kind, reason });
@@ -64,18 +64,18 @@ impl Gathered {
         self.data.len()
     }
 
-    /// Bytes that were given.
+    /// Bytes of all documents, including rejected ones.
     pub(super) fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// What it takes of the memory of those that wait.
+    /// Memory of the waiting documents.
     pub(super) fn cost(&self) -> usize {
         self.bytes as usize + self.ends.len() * OVERHEAD
     }
 
-    /// The block, after `first_byte` bytes that were given before. Documents and lines are counted
-    /// by whoever puts the blocks in order.
+    /// The block. `first_byte` is the number of bytes before it. Documents and lines are numbered
+    /// when the blocks are put in order.
     pub(super) fn block(self, first_byte: u64) -> DocBlock {
         let mut start = 0;
         let ends = self.ends.iter().enumerate();

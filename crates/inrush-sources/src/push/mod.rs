@@ -1,9 +1,10 @@
-//! A source that a program feeds, from any number of tasks and threads: documents, which are
-//! gathered into blocks, and record batches, whose rows become documents in the reading threads.
+//! A source that a program feeds from any number of tasks and threads. It takes documents, which
+//! are gathered into blocks, and record batches, whose rows become documents in the reading
+//! threads.
 //!
-//! [`channel`] makes both ends. A task gives documents with [`Sender::send`], a thread with
-//! [`Sender::blocking_send`]. A thread that may not wait inside of a call, because it holds a lock
-//! of its program, asks [`Sender::wait_for_room`] and gives documents with [`Sender::add`].
+//! [`channel`] makes both ends. A task sends documents with [`Sender::send`], and a thread with
+//! [`Sender::blocking_send`]. A thread that must not wait inside a call, because it holds a lock of
+//! its program, calls [`Sender::wait_for_room`] first and then [`Sender::add`].
 
 mod gathered;
 mod queue;
@@ -23,32 +24,32 @@ use queue::Shared;
 pub use sender::Sender;
 pub use source::PushSource;
 
-/// The largest document that can be handed on at all, bytes: positions in a block are 32 bits.
+/// Largest document that a block can hold, bytes: positions in a block are 32 bits.
 const DOCUMENT_BYTES_MAX: usize = 512 << 20;
 
 /// A document to load.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Document {
-    /// One JSON object; empty for an action that has none. It may be written over several lines.
+    /// One JSON object, also over several lines. Empty for an action without a document.
     pub body: Bytes,
-    /// What wins over the options of the job.
+    /// Action, id and the like, which take precedence over the options of the load.
     pub meta: DocMeta,
 }
 
-/// How documents are gathered.
+/// Options of a push source.
 #[derive(Clone, Debug)]
 pub struct PushOptions {
-    /// Bytes of documents that wait to be taken, 1 at least. [`Sender::send`] waits for room below
-    /// that, and a larger document waits alone. Default 8 MiB.
+    /// Bytes of documents that wait to be read, at least 1. [`Sender::send`] waits for room within
+    /// this limit, and a larger document waits alone. Default: 8 MiB.
     pub memory: usize,
-    /// How long a document waits for others to share its block. Default 100 ms.
+    /// Longest time that a document waits for others to share its block. Default: 100 ms.
     pub linger: Duration,
-    /// The largest document; a larger one is a reject of kind `too_large`. Default 100 MiB, at most
-    /// 512 MiB.
+    /// Largest document, bytes. A larger one is a reject of kind `too_large`. Default: 100 MiB, at
+    /// most 512 MiB.
     pub document_bytes_max: usize,
-    /// What reports and dead letters call this source. Default `push`.
+    /// Name of the source in reports and dead letters. Default: `push`.
     pub name: String,
-    /// How timestamps of record batches are written. Default: ISO 8601.
+    /// Form of timestamps in record batches. Default: ISO 8601.
     pub timestamps: Timestamps,
 }
 
@@ -64,12 +65,12 @@ impl Default for PushOptions {
     }
 }
 
-/// The load has ended and takes no more documents.
+/// The load has ended and accepts no more documents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the load has ended and takes no more documents")]
+#[error("the load has ended and accepts no more documents")]
 pub struct Closed;
 
-/// Makes a source and what feeds it. The source ends with [`Sender::end`], or when all senders are
+/// Makes a source and its sender. The source ends with [`Sender::end`], or when all senders are
 /// dropped.
 pub fn channel(options: PushOptions) -> (Sender, PushSource) {
     let options = PushOptions {

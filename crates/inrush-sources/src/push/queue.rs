@@ -17,15 +17,15 @@ use super::gathered::{Gathered, OVERHEAD};
 use super::{Closed, Document, PushOptions};
 use crate::SourceError;
 
-/// How many bytes of documents are gathered before the source says how much it takes at once.
+/// Bytes of documents that are gathered before the source reports its read size.
 const GATHERED_BYTES: usize = 256 << 10;
 
-/// What senders and source share.
+/// State that senders and source share.
 pub(super) struct Shared {
     state: Mutex<State>,
-    /// Notified when there is something to take, or the end has come.
+    /// Notified when a piece is ready, or the end is reached.
     pub(super) more: Condvar,
-    /// Notified when something was taken, for threads and for tasks.
+    /// Notified when a piece was taken, for threads and for tasks.
     room: Condvar,
     room_for_tasks: Notify,
     pub(super) options: PushOptions,
@@ -37,19 +37,19 @@ pub(super) struct Shared {
 pub(super) struct State {
     pub(super) pieces: VecDeque<Piece>,
     gathered: Gathered,
-    /// Since when the first gathered document has waited.
+    /// Time since which the first gathered document waits.
     since: Option<Instant>,
-    /// The size at which what was gathered becomes a piece.
+    /// Size at which the gathered documents become a piece.
     pub(super) gather_bytes: usize,
-    /// Bytes of everything that waits.
+    /// Bytes of all waiting documents and rows.
     waiting: usize,
-    /// Documents and rows that were given so far.
+    /// Documents and rows that were sent so far.
     pub(super) given: u64,
-    /// What was gathered goes on at once.
+    /// The gathered documents become a piece at once.
     pub(super) flush: bool,
-    /// Nothing more will come, and why if something went wrong.
+    /// The end of the source, with its error where there is one.
     pub(super) end: Option<Result<(), SourceError>>,
-    /// Nothing is taken any more.
+    /// The source accepts nothing more.
     closed: bool,
     #[cfg(feature = "columns")]
     writer: Option<(arrow_schema::SchemaRef, Arc<RowWriter>)>,
@@ -65,11 +65,11 @@ pub(super) enum Piece {
 pub(super) struct RowsPiece {
     pub(super) batch: RecordBatch,
     pub(super) writer: Arc<RowWriter>,
-    /// Bytes of each row's document, about.
+    /// About the bytes of each row's document.
     pub(super) row_bytes: usize,
 }
 
-/// What becomes of a document that is offered.
+/// The result of an offered document.
 pub(super) enum Offer {
     Taken,
     /// There is no room.
@@ -91,7 +91,7 @@ impl Shared {
     }
 
     pub(super) fn state(&self) -> MutexGuard<'_, State> {
-        // Each change is complete when the lock is left, also by a panic.
+        // Each change is complete when the lock is released, also after a panic.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -108,7 +108,7 @@ impl Shared {
         Ok(Offer::Taken)
     }
 
-    /// Takes a document, and waits in this thread until there is room for it.
+    /// Takes a document, and waits in this thread for room.
     pub(super) fn wait_and_take(&self, document: &Document) -> Result<(), Closed> {
         let mut state = self.state();
         while !state.closed {
@@ -121,8 +121,8 @@ impl Shared {
         Err(Closed)
     }
 
-    /// Whether there is room for a document. Where there is none, what was gathered goes on at
-    /// once: its place becomes free when it is taken.
+    /// Whether there is room for a document. Where there is none, the gathered documents become a
+    /// piece at once, because their room is free after they are taken.
     fn has_room(&self, state: &mut State, document: &Document) -> bool {
         let fits = state.waiting == 0 || state.waiting + document.body.len() + OVERHEAD <= self.options.memory;
         if !fits {
@@ -137,7 +137,7 @@ impl Shared {
         self.gather(state, body.len(), |gathered| gathered.push(body, meta.clone(), self.options.document_bytes_max));
     }
 
-    /// Takes a document, or something that is none, however much waits.
+    /// Takes a document or a rejected text, however much is waiting.
     pub(super) fn add(&self, bytes: usize, push: impl FnOnce(&mut Gathered)) -> Result<(), Closed> {
         let state = self.state();
         if state.closed {
@@ -169,7 +169,7 @@ impl Shared {
         }
     }
 
-    /// Takes a record batch, however much waits.
+    /// Takes a record batch, however much is waiting.
     #[cfg(feature = "columns")]
     pub(super) fn add_rows(&self, batch: RecordBatch) -> Result<(), Closed> {
         let mut state = self.state();
@@ -191,7 +191,7 @@ impl Shared {
                 writer
             }
         };
-        // What was given before comes before.
+        // Documents that were sent before the batch come first.
         state.close_gathered();
         let row_bytes = writer.estimate(&batch).div_ceil(batch.num_rows());
         state.waiting += row_bytes * batch.num_rows();
@@ -202,7 +202,7 @@ impl Shared {
         Ok(())
     }
 
-    /// Waits in this thread until there is room, for `wait` at most; whether there is.
+    /// Waits in this thread for room, for at most `wait`. Returns whether there is room.
     pub(super) fn wait_for_room(&self, wait: Duration) -> Result<bool, Closed> {
         let memory = self.options.memory;
         let full = |state: &mut State| state.waiting >= memory && !state.closed;
@@ -211,12 +211,12 @@ impl Shared {
         if state.closed { Err(Closed) } else { Ok(!timeout.timed_out()) }
     }
 
-    /// Completes when something is taken after this call.
+    /// Completes when a piece is taken after this call.
     pub(super) fn taken(&self) -> tokio::sync::futures::Notified<'_> {
         self.room_for_tasks.notified()
     }
 
-    /// `bytes` that waited were taken.
+    /// Frees the room of `bytes` that were taken.
     pub(super) fn free(&self, mut state: MutexGuard<'_, State>, bytes: usize) {
         state.waiting = state.waiting.saturating_sub(bytes);
         drop(state);
@@ -224,13 +224,13 @@ impl Shared {
         self.room_for_tasks.notify_waiters();
     }
 
-    /// Nothing more will come, and why if something went wrong. The first call counts.
+    /// Ends the source, with its error where there is one. Only the first call counts.
     pub(super) fn end(&self, end: Result<(), SourceError>) {
         self.state().end.get_or_insert(end);
         self.more.notify_all();
     }
 
-    /// Nothing is taken any more; what waits is thrown away.
+    /// Closes the source and drops everything that waits.
     pub(super) fn close(&self) {
         let mut state = self.state();
         state.closed = true;
@@ -263,7 +263,7 @@ impl Default for State {
 }
 
 impl State {
-    /// What was gathered becomes a piece.
+    /// Makes a piece of the gathered documents.
     pub(super) fn close_gathered(&mut self) {
         self.since = None;
         self.flush = false;
@@ -273,7 +273,7 @@ impl State {
         }
     }
 
-    /// How long what was gathered may still wait for more; `None` where nothing was gathered.
+    /// Time that the gathered documents may still wait for more. `None` where there are none.
     pub(super) fn may_wait(&self, options: &PushOptions) -> Option<Duration> {
         let left = options.linger.saturating_sub(self.since?.elapsed());
         let hurried = self.flush || self.waiting >= options.memory || self.end.is_some();

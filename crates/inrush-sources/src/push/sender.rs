@@ -1,4 +1,4 @@
-//! The end of the channel that a program holds.
+//! The end of the channel for the program.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -12,15 +12,15 @@ use super::queue::{Offer, Shared};
 use super::{Closed, Document};
 use crate::SourceError;
 
-/// Feeds a load. Cheap to clone; documents of one task or thread keep their order. The source ends
-/// with [`Sender::end`], or when all clones are dropped.
+/// Sends documents to a load. Cheap to clone. Documents of one task or thread keep their order. The
+/// source ends with [`Sender::end`], or when all clones are dropped.
 #[derive(Clone)]
 pub struct Sender {
     shared: Arc<Shared>,
     _ends: Arc<Ends>,
 }
 
-/// Ends the source when the last sender goes.
+/// Ends the source when the last sender is dropped.
 struct Ends(Arc<Shared>);
 
 impl Drop for Ends {
@@ -34,19 +34,19 @@ impl Sender {
         Sender { _ends: Arc::new(Ends(Arc::clone(&shared))), shared }
     }
 
-    /// Hands over a document, and waits while there is no room for it
-    /// ([`PushOptions::memory`](super::PushOptions::memory)). If the future is dropped before it is
-    /// done, the document was not sent.
+    /// Sends a document, and waits for room ([`PushOptions::memory`](super::PushOptions::memory)).
+    /// If the future is dropped before it is done, the document was not sent.
     ///
     /// # Errors
-    /// [`Closed`] when the load has ended; the report says why.
+    /// [`Closed`] after the end of the load. The report has the reason.
     pub async fn send(&self, document: Document) -> Result<(), Closed> {
         if let Offer::Taken = self.shared.offer(&document)? {
             return Ok(());
         }
         loop {
             let mut taken = pin!(self.shared.taken());
-            // From here on it sees everything that is taken, also between the offer and the wait.
+            // From here on the future sees every piece that is taken, also between the offer and
+            // the wait.
             taken.as_mut().enable();
             match self.shared.offer(&document)? {
                 Offer::Taken => return Ok(()),
@@ -55,82 +55,85 @@ impl Sender {
         }
     }
 
-    /// As [`Sender::send`], in a thread that may wait. Not for the threads of an asynchronous
+    /// As [`Sender::send`], for a thread that may wait. Not for the threads of an asynchronous
     /// runtime.
     ///
     /// # Errors
-    /// [`Closed`] when the load has ended; the report says why.
+    /// [`Closed`] after the end of the load. The report has the reason.
     pub fn blocking_send(&self, document: &Document) -> Result<(), Closed> {
         self.shared.wait_and_take(document)
     }
 
-    /// Waits in this thread until less than [`PushOptions::memory`](super::PushOptions::memory)
-    /// bytes wait to be taken, but no longer than `wait`; whether there is room.
+    /// Waits in this thread until fewer than [`PushOptions::memory`](super::PushOptions::memory)
+    /// bytes wait, for at most `wait`. Returns whether there is room.
     ///
     /// # Errors
-    /// [`Closed`] when the load has ended; the report says why.
+    /// [`Closed`] after the end of the load. The report has the reason.
     pub fn wait_for_room(&self, wait: Duration) -> Result<bool, Closed> {
         self.shared.wait_for_room(wait)
     }
 
-    /// Hands over a document: one JSON object, or nothing for an action that has none. Never waits;
-    /// ask [`Sender::wait_for_room`] before.
+    /// Sends a document: one JSON object, or nothing for an action without a document. Never waits,
+    /// so call [`Sender::wait_for_room`] before.
     ///
     /// # Errors
-    /// [`Closed`] when the load has ended; the report says why.
+    /// [`Closed`] after the end of the load. The report has the reason.
     pub fn add(&self, body: &[u8], meta: DocMeta) -> Result<(), Closed> {
         let bytes_max = self.shared.options.document_bytes_max;
         self.shared.add(body.len(), |gathered| gathered.push(body, meta, bytes_max))
     }
 
-    /// Hands over something that is no document: a dead letter with `text` in the document's place.
-    /// Never waits.
+    /// Sends a text that is not a document. It becomes a dead letter with `text` in place of the
+    /// document. Never waits.
     ///
     /// # Errors
-    /// [`Closed`] when the load has ended; the report says why.
+    /// [`Closed`] after the end of the load. The report has the reason.
     pub fn reject(&self, text: &[u8], kind: &'static str, reason: String) -> Result<(), Closed> {
         self.shared.add(text.len(), |gathered| gathered.push_reject(text, kind, reason))
     }
 
-    /// Hands over a record batch. Each row becomes a document, in the reading threads. Batches may
-    /// differ in their schema. Never waits; ask [`Sender::wait_for_room`] before.
+    /// Sends a record batch. Each row becomes a document in the reading threads. Batches may differ
+    /// in their schema. Never waits, so call [`Sender::wait_for_room`] before.
     ///
     /// # Errors
-    /// [`Closed`] when the load has ended; the report says why.
+    /// [`Closed`] after the end of the load. The report has the reason.
     #[cfg(feature = "columns")]
     pub fn add_rows(&self, batch: RecordBatch) -> Result<(), Closed> {
         self.shared.add_rows(batch)
     }
 
-    /// Counts numbers that JSON has no text for and that the program left out: a warning of the
-    /// report.
+    /// Counts numbers that JSON cannot represent and that the program left out, for a warning in
+    /// the report.
     pub fn left_out(&self, not_finite: u64) {
-        let message = || "NaN or infinity, which JSON has no number for: it is left out, and null in a list".to_owned();
+        let message = || {
+            "NaN or infinity, which JSON cannot represent: the field is left out, and an element of a list is null"
+                .to_owned()
+        };
         self.shared.warnings.add(&self.shared.options.name, "not_finite", "", not_finite, message);
     }
 
-    /// Hands on what was gathered without waiting for more.
+    /// Makes a block of the gathered documents without waiting for more.
     pub fn flush(&self) {
         self.shared.state().flush = true;
         self.shared.more.notify_one();
     }
 
-    /// Documents and rows that were handed over so far, through all clones.
+    /// Documents and rows that all clones have sent so far.
     pub fn given(&self) -> u64 {
         self.shared.state().given
     }
 
-    /// Ends the source after what was handed over. Further calls do nothing.
+    /// Ends the source after the documents that were sent. Further calls do nothing.
     pub fn end(&self) {
         self.shared.end(Ok(()));
     }
 
-    /// Ends the source with this error after what was handed over.
+    /// Ends the source with an error, after the documents that were sent.
     pub fn fail(&self, message: impl Into<String>) {
         self.shared.end(Err(SourceError::new(&self.shared.options.name, message)));
     }
 
-    /// Ends the source at once: what waits is thrown away, and nothing is taken any more.
+    /// Ends the source at once. It drops waiting documents and accepts no more.
     pub fn close(&self) {
         self.shared.close();
     }

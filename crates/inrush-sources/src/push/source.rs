@@ -1,4 +1,4 @@
-//! The end of the channel that the engine reads.
+//! The end of the channel for the engine.
 
 use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::Instant;
@@ -15,11 +15,11 @@ use super::queue::RowsPiece;
 use super::queue::{Piece, Shared, State};
 use crate::{Chunk, IDLE_AFTER, Source, SourceError, SourceInfo, Step};
 
-/// The documents that come from [`Sender`](super::Sender)s. A position's line is the number of the
-/// document or row, its byte the sum of the lengths before it.
+/// The documents of [`Sender`](super::Sender)s. In a position, the line is the number of the
+/// document or row, and the byte is the sum of the lengths before it.
 pub struct PushSource {
     shared: Arc<Shared>,
-    /// Given so far.
+    /// Bytes that were returned so far.
     bytes: u64,
     bytes_total: Option<u64>,
 }
@@ -76,8 +76,8 @@ impl PushSource {
         PushSource { shared, bytes: 0, bytes_total: None }
     }
 
-    /// About how many bytes will come: a load changes the settings of its index only where that is
-    /// known to be much.
+    /// Sets an estimate of all bytes. A load changes the settings of its index only for a large
+    /// known size.
     #[must_use]
     pub fn with_bytes_total(mut self, bytes: Option<u64>) -> Self {
         self.bytes_total = bytes;
@@ -98,7 +98,7 @@ impl PushSource {
         }
     }
 
-    /// Takes rows of about `bytes` off the beginning of a batch.
+    /// Takes rows of about `bytes` from the beginning of a batch.
     #[cfg(feature = "columns")]
     fn take_rows(&mut self, mut state: MutexGuard<'_, State>, rows: RowsPiece, bytes: usize) -> Chunk {
         let all = rows.batch.num_rows();

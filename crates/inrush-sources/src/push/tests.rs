@@ -106,7 +106,7 @@ fn senders_wait_for_room_and_a_waiting_one_hurries_the_block() {
     assert_eq!(poll(waiting.as_mut()), Poll::Pending);
     assert_eq!(texts(&mut source, 1 << 20).map(|t| t.len()), Some(2));
     assert_eq!(poll(waiting.as_mut()), Poll::Ready(Ok(())));
-    // Another one that gives up leaves nothing behind.
+    // A sender that gives up leaves nothing behind.
     {
         let mut given_up = pin!(sender.send(document("{}")));
         assert_eq!(poll(given_up.as_mut()), Poll::Pending);

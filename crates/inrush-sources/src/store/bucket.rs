@@ -16,14 +16,14 @@ use object_store::{
     ClientOptions, CredentialProvider, GetOptions, GetRange, ObjectMeta, ObjectStore, ObjectStoreExt, RetryConfig,
 };
 
-use super::object::{Fetch, FetchError, Object, Part, Patience};
+use super::object::{Fetch, FetchError, Object, Part, RetryLimits};
 use super::url::{Store, StoreOptions};
 use crate::network::Network;
 
-/// A connection that is silent for so long is broken.
+/// Longest silence of a connection before it counts as broken.
 const SILENCE_MAX: Duration = Duration::from_secs(30);
 
-/// Where to look.
+/// A place in a bucket.
 pub(super) struct Place {
     pub(super) store: Store,
     pub(super) scheme: String,
@@ -31,8 +31,8 @@ pub(super) struct Place {
     pub(super) key: String,
 }
 
-/// The files of a bucket that a key stands for, in the order of their keys: the one with this very key, else those that
-/// match it as a pattern, else those below it as a folder.
+/// The files of a key, sorted by key: the file with this exact key, else the files that match it as
+/// a pattern, else the files below it as a folder.
 pub(super) async fn find(
     place: Place,
     options: &StoreOptions,
@@ -61,13 +61,14 @@ pub(super) async fn find(
         version: Some(version(&meta)),
         ranges: true,
         fetch: Arc::new(BucketFile { bucket: bucket.clone(), path: meta.location.clone() }),
-        patience: Patience::default(),
+        retry_limits: RetryLimits::default(),
         network: Arc::clone(&network),
     };
     Ok(found.into_iter().map(object).collect())
 }
 
-/// What tells a file from another one of the same key. Lists have tags without quotes and finer times than replies.
+/// Version that tells a file from a later one with the same key. Lists have ETags without quotes,
+/// and times with more digits than replies.
 fn version(meta: &ObjectMeta) -> String {
     match &meta.e_tag {
         Some(tag) => tag.trim_matches('"').to_owned(),
@@ -82,10 +83,11 @@ struct Bucket {
 }
 
 impl Bucket {
-    /// The files whose keys match `pattern`; `*` does not go beyond a `/`, and `**` does, as with files.
+    /// The files whose keys match `pattern`. As for local files, `*` does not match a `/`, and `**`
+    /// does.
     async fn matching(&self, pattern: &str) -> Result<Vec<ObjectMeta>, FetchError> {
         let parsed = Pattern::new(pattern)
-            .map_err(|e| FetchError::last(format!("is no valid glob pattern: {} at character {}", e.msg, e.pos)))?;
+            .map_err(|e| FetchError::last(format!("is not a valid glob pattern: {} at character {}", e.msg, e.pos)))?;
         let first = pattern.find(['*', '?', '[']).unwrap_or(pattern.len());
         let folder = pattern[..first].rfind('/').map_or("", |end| &pattern[..end]);
         let rules = MatchOptions { require_literal_separator: true, ..MatchOptions::new() };
@@ -97,8 +99,8 @@ impl Bucket {
         Ok(found)
     }
 
-    /// All files below a folder. Names that begin with `.` or `_` are left out: those of what is not data, such as
-    /// `_SUCCESS`.
+    /// All files below a folder. Names that begin with `.` or `_` are skipped, because they are not
+    /// data, such as `_SUCCESS`.
     async fn below(&self, folder: &str) -> Result<Vec<ObjectMeta>, FetchError> {
         let folder = folder.trim_end_matches('/');
         let mut found = self.list(folder).await?;
@@ -114,44 +116,44 @@ impl Bucket {
     }
 
     async fn list(&self, folder: &str) -> Result<Vec<ObjectMeta>, FetchError> {
-        let folder = Path::parse(folder).map_err(|e| FetchError::last(format!("is no key that can be read: {e}")))?;
+        let folder = Path::parse(folder).map_err(|e| FetchError::last(format!("is not a valid key: {e}")))?;
         let folder = (!folder.as_ref().is_empty()).then_some(&folder);
         self.store.list(folder).try_collect().await.map_err(|error| self.explain(error))
     }
 
-    /// An error in our words, where it has a cause that a user can do something about.
+    /// The error, with a plain message where the user can act on its cause.
     fn explain(&self, error: object_store::Error) -> FetchError {
         use object_store::Error;
         let again = matches!(error, Error::Generic { .. } | Error::JoinError { .. });
         let name = self.kind.name();
         let mut message = match &error {
             Error::NotFound { .. } => "does not exist".to_owned(),
-            Error::Unauthenticated { .. } => format!("{name} does not know these credentials: {}", innermost(&error)),
-            Error::PermissionDenied { .. } => format!("{name} does not allow it: {}", innermost(&error)),
+            Error::Unauthenticated { .. } => format!("{name} does not accept these credentials: {}", innermost(&error)),
+            Error::PermissionDenied { .. } => format!("{name} denies access: {}", innermost(&error)),
             _ => match cause::<CredentialsError>(&error) {
                 Some(error) => error.to_string(),
                 None => innermost(&error),
             },
         };
         if let Some(CredentialsError::None { .. }) = cause(&error) {
-            message.push_str("; public files are read with option `store_option=anonymous=true`");
+            message.push_str("; for public files, give option `store_option=anonymous=true`");
         }
-        // Where machines of clouds ask who they are.
+        // Addresses where cloud machines ask for their credentials.
         if ["169.254.169.254", "metadata.google.internal"].iter().any(|host| message.contains(host)) {
             message = format!(
-                "no credentials for {name}: set them in the environment, or give option `store_option=anonymous=true` for public files ({message})"
+                "no credentials for {name} were found: set them in the environment, or give option `store_option=anonymous=true` for public files ({message})"
             );
         }
         FetchError { again, ..FetchError::last(message) }
     }
 }
 
-/// The cause of this type.
+/// The first cause of this type.
 fn cause<'a, E: std::error::Error + 'static>(error: &'a (dyn std::error::Error + 'static)) -> Option<&'a E> {
     std::iter::successors(Some(error), |&error| error.source()).find_map(|error| error.downcast_ref())
 }
 
-/// The text of an error, with that of its causes as far as they add something.
+/// The text of an error, with the texts of its causes as far as they add something.
 fn innermost(error: &dyn std::error::Error) -> String {
     let mut message = error.to_string();
     let mut cause = error.source();
@@ -189,18 +191,19 @@ impl Fetch for BucketFile {
     }
 }
 
-/// How the HTTP client behaves, unless an option says otherwise.
+/// Options of the HTTP client, unless a store option replaces them.
 fn client() -> ClientOptions {
-    // A file is read for as long as it takes.
+    // Reading a file may take any time.
     ClientOptions::new().with_timeout_disabled().with_read_timeout(SILENCE_MAX)
 }
 
-/// Repetitions of single requests, which all stores do by themselves; what is read goes on for longer.
+/// Retries of single requests by the library. Reads are retried for longer.
 fn retries() -> RetryConfig {
     RetryConfig { max_retries: 5, retry_timeout: Duration::from_secs(60), ..RetryConfig::default() }
 }
 
-/// Sets what the environment says and then what `options` say, where the builder knows the key.
+/// Sets the options of the environment and then those of `options`, where the builder knows the
+/// key.
 macro_rules! configure {
     ($builder:expr, $store:expr, $prefix:literal, $options:expr) => {{
         let mut builder = $builder.with_client_options(client()).with_retry(retries());
@@ -213,7 +216,7 @@ macro_rules! configure {
             let key = if key == "anonymous" { "skip_signature" } else { key };
             let Ok(key) = key.parse() else {
                 return Err(FetchError::last(format!(
-                    "the store option {key} is none of {}; known are endpoint, region, allow_http, anonymous and others that docs/sources.md names",
+                    "unknown store option {key} for {}; use endpoint, region, allow_http, anonymous, or another one of docs/sources.md",
                     $store.name()
                 )));
             };
@@ -237,8 +240,8 @@ async fn build(
     url: &str,
     options: &StoreOptions,
 ) -> Result<Arc<dyn ObjectStore>, FetchError> {
-    // Its HTTP client is made by the library, which takes what cryptography the process has; it is an error to have one
-    // already.
+    // The library makes its HTTP client with the process-wide cryptography provider. An error means
+    // that the process has one already.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let failed = |error: object_store::Error| FetchError::last(innermost(&error));
     Ok(match store {
@@ -257,9 +260,9 @@ async fn build(
     })
 }
 
-/// Sets the credentials that requests to a cluster of Amazon are signed with, and the region of the
-/// profile where nothing else says one. An own address of the metadata service, or its first
-/// version, leave both to the library.
+/// Sets the credentials that sign requests to a cluster of Amazon, and the region of the profile
+/// where no option sets one. A given address of the metadata service, or its first version, leaves
+/// both to the library.
 async fn with_credentials(mut builder: AmazonS3Builder) -> Result<AmazonS3Builder, FetchError> {
     use AmazonS3ConfigKey::{DefaultRegion, ImdsV1Fallback, MetadataEndpoint, Region, SkipSignature};
     let value = |key: AmazonS3ConfigKey| builder.get_config_value(&key);

@@ -11,11 +11,11 @@ use http::header::{ACCEPT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, ETAG, HeaderM
 use inrush_cluster::transport::file_client;
 use url::Url;
 
-use super::object::{Fetch, FetchError, Object, Part, Patience};
+use super::object::{Fetch, FetchError, Object, Part, RetryLimits};
 use super::url::{StoreOptions, shown};
 use crate::network::Network;
 
-/// A connection that is silent for so long is broken.
+/// Longest silence of a connection before it counts as broken.
 const SILENCE_MAX: Duration = Duration::from_secs(30);
 
 /// A file on a web server.
@@ -25,23 +25,21 @@ struct WebFile {
     url: Url,
 }
 
-/// Asks for the file's first byte: that tells its size, its version and whether parts of it are given, also where an
-/// address is signed for reading only.
+/// Requests the file's first byte. The reply has the file's size and version, and reveals whether
+/// the server supports ranges. A GET also works where an address is signed for reading only.
 pub(super) async fn find(url: Url, options: &StoreOptions, network: Arc<Network>) -> Result<Object, FetchError> {
     if url.path().contains('*') {
-        return Err(FetchError::last("a web server has no list of its files; name each of them"));
+        return Err(FetchError::last("a web server does not list its files; give the address of each file"));
     }
     let mut insecure = false;
     for (key, value) in options.iter() {
         match key {
             "allow_invalid_certificates" => insecure = value == "true",
-            // Plain HTTP is what its address says.
+            // The address already says whether to use plain HTTP.
             "allow_http" => {}
             _ => {
                 let known = "allow_invalid_certificates";
-                return Err(FetchError::last(format!(
-                    "the store option {key} is none of a web server; known is {known}"
-                )));
+                return Err(FetchError::last(format!("unknown store option {key} for a web server; use {known}")));
             }
         }
     }
@@ -52,16 +50,16 @@ pub(super) async fn find(url: Url, options: &StoreOptions, network: Arc<Network>
         name: shown(&file.url),
         path: file.url.path().to_owned(),
         size: part.size,
-        // Parts of two versions could be mixed where nothing tells them apart.
+        // Without a version, parts of two versions could be mixed.
         ranges: part.ranges && part.version.is_some(),
         version: part.version,
         fetch: Arc::new(file),
-        patience: Patience::default(),
+        retry_limits: RetryLimits::default(),
         network,
     })
 }
 
-/// What a server says before the body.
+/// A server's reply before its body.
 struct Answer {
     from: u64,
     size: Option<u64>,
@@ -73,7 +71,7 @@ struct Answer {
 impl WebFile {
     async fn ask(&self, from: u64, to: Option<u64>) -> Result<Answer, FetchError> {
         let to = to.map(|to| (to - 1).to_string()).unwrap_or_default();
-        // Its bytes as they are, for a compression of the way would change the count.
+        // A compression on the way would change the number of bytes.
         let request = self.client.get(self.url.clone()).header(ACCEPT_ENCODING, "identity");
         let response = request.header(RANGE, format!("bytes={from}-{to}")).send().await.map_err(failed)?;
         let headers = response.headers();
@@ -83,7 +81,7 @@ impl WebFile {
             (StatusCode::PARTIAL_CONTENT, Some((start, size))) => {
                 Ok(Answer { from: start, size, version, ranges: true, response })
             }
-            // There is not even a first byte.
+            // The file is empty.
             (StatusCode::RANGE_NOT_SATISFIABLE, _) if from == 0 => {
                 Ok(Answer { from: 0, size: Some(0), version, ranges: false, response })
             }
@@ -92,7 +90,7 @@ impl WebFile {
                 Ok(Answer { from: 0, size, version, ranges: false, response })
             }
             (status, _) => {
-                let message = format!("the server answers {status}");
+                let message = format!("the server answered {status}");
                 let again = status.is_server_error()
                     || matches!(status, StatusCode::TOO_MANY_REQUESTS | StatusCode::REQUEST_TIMEOUT);
                 Err(FetchError { again, ..FetchError::last(message) })
@@ -122,10 +120,10 @@ fn text(headers: &HeaderMap, name: HeaderName) -> Option<&str> {
     headers.get(name)?.to_str().ok()
 }
 
-/// Whatever the network does may be over when it is tried again, but an address that nobody can speak to stays one.
+/// Most network errors may pass, and are retried. An invalid address stays invalid.
 fn failed(error: reqwest::Error) -> FetchError {
     let again = !error.is_builder() && !error.is_redirect();
-    // The address may hold secrets.
+    // The address may contain secrets.
     let error = error.without_url();
     let mut message = error.to_string();
     let mut cause = std::error::Error::source(&error);

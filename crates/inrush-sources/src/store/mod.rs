@@ -1,8 +1,9 @@
-//! Files that are read over the network: on web servers, and in object stores (cargo feature `cloud`).
+//! Files that are read over the network: on web servers, and in object stores (cargo feature
+//! `cloud`).
 //!
-//! A file is looked for before the load begins ([`find`]), and then read in order ([`Object::stream`]) or, where its
-//! format wants that, in parts ([`ranges::ObjectRanges`]). Where a connection breaks, it goes on at the byte that was
-//! reached.
+//! [`find`] finds a file before the load begins. It is then read in order ([`Object::stream`]) or,
+//! where its format needs that, in parts ([`ranges::ObjectRanges`]). After a broken connection,
+//! reading continues at the next byte.
 
 #[cfg(feature = "cloud")]
 mod bucket;
@@ -25,19 +26,19 @@ pub use url::{SourceUrl, StoreOptions};
 use super::SourceError;
 use super::network::Network;
 
-/// A file on a server, for a reader that may want parts of it.
+/// A file on a server, for a reader of its parts.
 pub(super) struct RemoteObject(pub(super) Arc<Object>);
 
 #[cfg(not(feature = "parquet"))]
 impl inrush_formats::raw::RemoteFile for RemoteObject {}
 
-/// The files that `url` stands for, in a stable order. `format_is_told`: the user has said how they are written.
-pub(super) fn find(url: &SourceUrl, format_is_told: bool, network: &Arc<Network>) -> Result<Vec<Object>, SourceError> {
+/// The files of `url`, in a stable order. `format_is_given` says that the user gave the format.
+pub(super) fn find(url: &SourceUrl, format_is_given: bool, network: &Arc<Network>) -> Result<Vec<Object>, SourceError> {
     let failed = |message: String| SourceError::new(url.to_string(), message);
     let address = url.address().map_err(failed)?;
-    if !url.is_file(format_is_told) {
+    if !url.is_file(format_is_given) {
         return Err(failed(
-            "is it a file? its name has no ending that tells a format; give one with option `format`, as in option `format=ndjson`"
+            "the file's name has no known extension, so its format is unknown; name the format, such as option `format=ndjson`"
                 .to_owned(),
         ));
     }
@@ -54,16 +55,16 @@ pub(super) fn find(url: &SourceUrl, format_is_told: bool, network: &Arc<Network>
         }
         #[cfg(not(feature = "cloud"))]
         Address::Bucket { scheme, .. } => Err(FetchError::last(format!(
-            "this inrush was built without object stores, so {scheme}:// cannot be read; build it with the cargo feature cloud"
+            "this build of inrush has no object stores, so {scheme}:// cannot be read; build it with the cargo feature cloud"
         ))),
     };
     found.map_err(|error| failed(error.to_string()))
 }
 
-/// Waits for `task`, also in a thread that itself runs tasks of another runtime.
+/// Waits for `task`, also in a thread of another runtime.
 fn wait<T: Send + 'static>(
     network: &Network,
     task: impl Future<Output = Result<T, FetchError>> + Send + 'static,
 ) -> Result<T, FetchError> {
-    network.begin(task).recv().unwrap_or_else(|_| Err(FetchError::last("reading panicked")))
+    network.begin(task).recv().unwrap_or_else(|_| Err(FetchError::last("the task that reads the file panicked")))
 }

@@ -1,4 +1,4 @@
-//! A file that is read over the network, and what it takes to read a part of it.
+//! A file that is read over the network, and reads of its parts.
 
 use std::fmt;
 use std::io;
@@ -15,20 +15,20 @@ use inrush_formats::InputError;
 use super::stream::ObjectStream;
 use crate::network::Network;
 
-/// What is done where a request fails that may succeed later.
+/// Retries of a request that may succeed later.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Patience {
-    /// How long to wait before the first repetition; doubled each further time.
+pub(super) struct RetryLimits {
+    /// Wait before the first retry. Each further wait is twice as long.
     pub(super) first_wait: Duration,
-    /// The longest wait.
+    /// Longest wait.
     pub(super) wait_max: Duration,
-    /// For how long no byte may come in.
+    /// Longest time without a new byte.
     pub(super) retry_for: Duration,
 }
 
-impl Default for Patience {
+impl Default for RetryLimits {
     fn default() -> Self {
-        Patience {
+        RetryLimits {
             first_wait: Duration::from_millis(100),
             wait_max: Duration::from_secs(15),
             retry_for: Duration::from_secs(300),
@@ -36,21 +36,21 @@ impl Default for Patience {
     }
 }
 
-/// A file on a server. It was there when the load began, and has to be the same while it is read.
+/// A file on a server. It existed when the load began, and must not change while it is read.
 #[derive(Clone)]
 pub(crate) struct Object {
-    /// What people call it; without secrets.
+    /// Name for messages, without secrets.
     pub(crate) name: String,
-    /// Its path on the server, or its key.
+    /// Path on the server, or key in the store.
     pub(crate) path: String,
-    /// Bytes, where the server says it.
+    /// Bytes, where the server sends the size.
     pub(crate) size: Option<u64>,
-    /// Its ETag, or else when it was changed last, in the server's words.
+    /// ETag, or else the time of the last change, as the server sends it.
     pub(crate) version: Option<String>,
-    /// Whether the server gives parts of it, and says of each which version it is of.
+    /// Whether the server sends parts of the file, with the version of each part.
     pub(crate) ranges: bool,
     pub(super) fetch: Arc<dyn Fetch>,
-    pub(super) patience: Patience,
+    pub(super) retry_limits: RetryLimits,
     pub(super) network: Arc<Network>,
 }
 
@@ -62,29 +62,29 @@ impl fmt::Debug for Object {
 
 /// A server.
 pub(super) trait Fetch: Send + Sync {
-    /// Begins to read a file from byte `from` on, up to `to` or its end.
+    /// Begins to read a file from byte `from` to `to`, or to its end.
     fn get(&self, from: u64, to: Option<u64>) -> BoxFuture<'static, Result<Part, FetchError>>;
 }
 
-/// A part of a file that begins to come in.
+/// A part of a file that begins to arrive.
 pub(super) struct Part {
-    /// The first byte of `body`: what was asked for, or 0 where the server gives no parts.
+    /// First byte of `body`: the requested one, or 0 where the server sends no parts.
     pub(super) from: u64,
-    /// What [`Object::version`] is now.
+    /// Current value of [`Object::version`].
     pub(super) version: Option<String>,
-    /// What [`Object::size`] is now.
+    /// Current value of [`Object::size`].
     pub(super) size: Option<u64>,
     pub(super) body: BoxStream<'static, Result<Bytes, FetchError>>,
 }
 
-/// Why something could not be read over the network.
+/// An error of reading over the network.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("{message}")]
 pub(crate) struct FetchError {
     pub(super) message: String,
-    /// It may succeed if it is tried again.
+    /// A retry may succeed.
     pub(super) again: bool,
-    /// The file is not what it was when the load began.
+    /// The file has changed since the load began.
     pub(super) changed: bool,
 }
 
@@ -107,12 +107,13 @@ impl FetchError {
 }
 
 impl Object {
-    /// Begins to read it from its beginning to its end.
+    /// Begins to read the file from its beginning to its end.
     pub(crate) fn stream(self: &Arc<Self>) -> ObjectStream {
         ObjectStream::new(Arc::clone(self))
     }
 
-    /// Begins to read from byte `from` on, up to `to` or the end. The bytes that come are those that were asked for.
+    /// Begins to read from byte `from` to `to`, or to the end. The stream has exactly the requested
+    /// bytes.
     pub(super) async fn part(
         &self,
         from: u64,
@@ -120,15 +121,15 @@ impl Object {
     ) -> Result<BoxStream<'static, Result<Bytes, FetchError>>, FetchError> {
         if from > 0 && self.version.is_none() {
             return Err(FetchError::last(format!(
-                "the connection broke at byte {from}, and the server does not say whether the file is still the same \
-                 (it sends neither ETag nor Last-Modified); download it first"
+                "the connection broke at byte {from}, and the server sends neither ETag nor Last-Modified, so a change \
+                 of the file could not be detected; download the file first"
             )));
         }
         let part = self.fetch.get(from, to).await?;
         let another_size = part.size.zip(self.size).is_some_and(|(now, before)| now != before);
         if part.version != self.version || another_size {
             let what =
-                "it was changed while it was read; load it again, without option `resume`, when nobody writes to it";
+                "it changed while it was read; load it again, without option `resume`, when no process writes to it";
             return Err(FetchError { changed: true, ..FetchError::last(what) });
         }
         if part.from == from {
@@ -136,7 +137,7 @@ impl Object {
         }
         if part.from > from {
             return Err(FetchError::last(format!(
-                "byte {from} was asked for, and the server sends what begins at byte {}; download the file first",
+                "byte {from} was requested, and the server sent data from byte {} on; download the file first",
                 part.from
             )));
         }
@@ -153,11 +154,11 @@ impl Object {
             .boxed())
     }
 
-    /// Reads `range`, all of it.
+    /// Reads all of `range`.
     pub(super) async fn read(&self, range: Range<u64>) -> Result<Bytes, FetchError> {
         let len = usize::try_from(range.end - range.start).unwrap_or(usize::MAX);
         let mut data = BytesMut::with_capacity(len);
-        let mut trouble = Trouble::new(self.patience);
+        let mut retries = Retries::new(self.retry_limits);
         loop {
             let had = data.len();
             let error = match self.read_more(range.start + had as u64, range.end, &mut data).await {
@@ -165,7 +166,7 @@ impl Object {
                 Ok(()) => FetchError::again(ended_early(range.start + data.len() as u64, range.end)),
                 Err(error) => error,
             };
-            let wait = trouble.wait(error, data.len() > had)?;
+            let wait = retries.wait(error, data.len() > had)?;
             tokio::time::sleep(wait).await;
         }
     }
@@ -187,19 +188,20 @@ pub(super) fn ended_early(at: u64, end: u64) -> String {
     format!("the reply ended at byte {at} of {end}")
 }
 
-/// How long it does not go on already, and whether it is worth another try.
-pub(super) struct Trouble {
-    patience: Patience,
+/// The failures since the last progress, and the decision about another try.
+pub(super) struct Retries {
+    retry_limits: RetryLimits,
     failures: u32,
     since: Option<Instant>,
 }
 
-impl Trouble {
-    pub(super) fn new(patience: Patience) -> Self {
-        Trouble { patience, failures: 0, since: None }
+impl Retries {
+    pub(super) fn new(retry_limits: RetryLimits) -> Self {
+        Retries { retry_limits, failures: 0, since: None }
     }
 
-    /// How long to wait before the next try, or the error that ends it. `progress`: bytes came in before it failed.
+    /// Wait before the next try, or the error that ends the tries. `progress` says that bytes
+    /// arrived before the failure.
     pub(super) fn wait(&mut self, error: FetchError, progress: bool) -> Result<Duration, FetchError> {
         if !error.again {
             return Err(error);
@@ -209,12 +211,17 @@ impl Trouble {
             self.since = None;
         }
         let since = *self.since.get_or_insert_with(Instant::now);
-        if since.elapsed() >= self.patience.retry_for {
-            let message =
-                format!("{}; tried {} times, for {} s", error.message, self.failures, since.elapsed().as_secs());
+        if since.elapsed() >= self.retry_limits.retry_for {
+            let message = format!(
+                "{}; gave up after {} retries in {} s",
+                error.message,
+                self.failures,
+                since.elapsed().as_secs()
+            );
             return Err(FetchError::last(message));
         }
-        let wait = self.patience.first_wait.saturating_mul(1 << self.failures.min(16)).min(self.patience.wait_max);
+        let wait =
+            self.retry_limits.first_wait.saturating_mul(1 << self.failures.min(16)).min(self.retry_limits.wait_max);
         self.failures += 1;
         Ok(wait)
     }

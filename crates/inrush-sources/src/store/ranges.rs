@@ -1,8 +1,8 @@
-//! A file on a server for a reader that wants parts of it: Parquet.
+//! A file on a server for a reader of its parts: Parquet.
 //!
-//! A row group's columns stand one after another in the file, and its rows are read from all of them at once. So of
-//! each column the block that is being read is held, and the next one is under way; a column that is smaller than a
-//! block comes as a whole, together with its neighbours.
+//! The columns of a row group are next to each other in the file, and its rows are read from all
+//! columns at once. So the current block of each column is held, and the next block is being
+//! fetched. A column that is smaller than a block is fetched whole, together with its neighbours.
 
 use std::collections::VecDeque;
 use std::io::{self, Read};
@@ -21,26 +21,26 @@ use parquet::file::reader::{ChunkReader, Length};
 use super::RemoteObject;
 use super::object::{FetchError, Object};
 
-/// The end of the file, which has the footer, is held; the footers of most files fit into it. Bytes.
+/// Bytes of the file's end that are held. The footers of most files fit into it.
 const TAIL_BYTES: u64 = 64 << 10;
 
-/// All columns of a row group together hold about so much, and as much is under way; bytes.
+/// Bytes of the held blocks of a row group. As many bytes are being fetched.
 const BLOCKS_BYTES: u64 = 32 << 20;
 
-/// The least and the most of a block, bytes.
+/// Smallest and largest block, bytes.
 const BLOCK_BYTES: Range<u64> = 256 << 10..8 << 20;
 
-/// Requests for the beginnings of columns that are under way at once.
+/// Largest number of concurrent requests for beginnings of columns.
 const REQUESTS_MAX: usize = 8;
 
-/// A file in parts. Clones share what is held.
+/// A file in parts. Clones share the held blocks.
 #[derive(Clone)]
 pub(crate) struct ObjectRanges(Arc<Shared>);
 
 impl RemoteFile for RemoteObject {
     fn open_parquet(self: Box<Self>, open: ParquetOpen<'_>) -> Result<Box<dyn ReadFile>, SourceError> {
         let no_parts = || {
-            let message = "parquet is read from its end, and the server does not give parts of this file, or does not say of which version they are (ETag, Last-Modified); download it first";
+            let message = "parquet is read from its end, and the server does not send parts of this file, or no version with them (ETag, Last-Modified); download it first";
             SourceError::new(open.name, message)
         };
         let ranges = ObjectRanges::open(self.0)
@@ -70,46 +70,47 @@ struct Shared {
     group: Mutex<Group>,
 }
 
-/// What is held of a row group.
+/// The held blocks of a row group.
 #[derive(Default)]
 struct Group {
-    /// In the order of the file, without overlaps.
+    /// The segments, in the order of the file, without overlaps.
     segments: Vec<Segment>,
-    /// Beginnings of columns that were not asked for yet.
+    /// Beginnings of columns that were not requested yet.
     beginnings: VecDeque<usize>,
-    /// Those that were asked for and are not here.
-    under_way: usize,
+    /// Number of beginnings that were requested and have not arrived.
+    requested: usize,
 }
 
-/// Bytes that are fetched with one request.
+/// Bytes of one request.
 struct Segment {
     range: Range<u64>,
-    /// It goes on where the one before it ends, in the same column.
+    /// It continues the segment before it, in the same column.
     continues: bool,
     state: State,
 }
 
 enum State {
-    /// Not asked for, or not needed any more.
+    /// Not requested yet, or not needed any more.
     Away,
     Coming(Receiver<Result<Bytes, FetchError>>),
     Here(Bytes),
 }
 
 impl ObjectRanges {
-    /// Reads the end of the file. `None` where the server gives no parts of it.
+    /// Reads the end of the file. `None` where the server sends no parts of it.
     pub(crate) fn open(object: Arc<Object>) -> Option<io::Result<Self>> {
         let size = object.size.filter(|_| object.ranges)?;
         let tail = request(&object, size.saturating_sub(TAIL_BYTES)..size);
         Some(receive(&tail).map(|tail| ObjectRanges(Arc::new(Shared { object, size, tail, group: Mutex::default() }))))
     }
 
-    /// Says which bytes will be read next, each range from its beginning to its end: the columns of a row group.
+    /// Announces the bytes that will be read next: the columns of a row group, each from its
+    /// beginning to its end.
     pub(crate) fn expect(&self, columns: impl Iterator<Item = Range<u64>>) {
         let tail_start = self.tail_start();
         let mut group = self.lock();
         *group = Group::new(columns.map(|column| column.start..column.end.min(tail_start)).collect());
-        self.ask_for_beginnings(&mut group);
+        self.request_beginnings(&mut group);
     }
 
     fn tail_start(&self) -> u64 {
@@ -117,27 +118,27 @@ impl ObjectRanges {
     }
 
     fn lock(&self) -> MutexGuard<'_, Group> {
-        // A panic of a decoder ends the file.
+        // A panic of a decoder ends the file, so its state does not matter.
         self.0.group.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn ask(&self, segment: &mut Segment) {
+    fn request_segment(&self, segment: &mut Segment) {
         if matches!(segment.state, State::Away) {
             segment.state = State::Coming(request(&self.0.object, segment.range.clone()));
         }
     }
 
-    fn ask_for_beginnings(&self, group: &mut Group) {
-        while group.under_way < REQUESTS_MAX {
+    fn request_beginnings(&self, group: &mut Group) {
+        while group.requested < REQUESTS_MAX {
             let Some(next) = group.beginnings.pop_front() else { return };
             if matches!(group.segments[next].state, State::Away) {
-                self.ask(&mut group.segments[next]);
-                group.under_way += 1;
+                self.request_segment(&mut group.segments[next]);
+                group.requested += 1;
             }
         }
     }
 
-    /// What is held from byte `at` on: at least one byte, and at most what one request brings.
+    /// The held bytes from byte `at` on: at least one, and at most those of one request.
     fn piece(&self, at: u64) -> io::Result<Bytes> {
         let tail_start = self.tail_start();
         if at >= tail_start {
@@ -147,7 +148,7 @@ impl ObjectRanges {
         let place = group.segments.partition_point(|segment| segment.range.end <= at);
         match group.segments.get(place) {
             Some(segment) if segment.range.contains(&at) => {}
-            // What no column has, as an index of pages.
+            // No column contains these bytes, such as an index of pages.
             _ => {
                 drop(group);
                 return receive(&request(&self.0.object, at..tail_start.min(at + TAIL_BYTES)));
@@ -156,9 +157,9 @@ impl ObjectRanges {
         if group.segments[place].continues {
             group.segments[place - 1].state = State::Away;
         }
-        self.ask(&mut group.segments[place]);
+        self.request_segment(&mut group.segments[place]);
         if let Some(next) = group.segments.get_mut(place + 1).filter(|next| next.continues) {
-            self.ask(next);
+            self.request_segment(next);
         }
         let Segment { range, continues, state } = &mut group.segments[place];
         let from = (at - range.start) as usize;
@@ -170,8 +171,8 @@ impl ObjectRanges {
         let bytes = receive(&receiver)?;
         *state = State::Here(bytes.clone());
         if is_beginning {
-            group.under_way = group.under_way.saturating_sub(1);
-            self.ask_for_beginnings(&mut group);
+            group.requested = group.requested.saturating_sub(1);
+            self.request_beginnings(&mut group);
         }
         Ok(bytes.slice(from..))
     }
@@ -186,7 +187,7 @@ impl Group {
         let mut segments: Vec<Segment> = Vec::new();
         let mut end = 0;
         for column in columns {
-            // Damaged files may have columns that overlap.
+            // The columns of a damaged file may overlap.
             let column = column.start.max(end)..column.end;
             if column.is_empty() {
                 continue;
@@ -210,7 +211,7 @@ impl Group {
             }
         }
         let beginnings = (0..segments.len()).filter(|at| !segments[*at].continues).collect();
-        Group { segments, beginnings, under_way: 0 }
+        Group { segments, beginnings, requested: 0 }
     }
 }
 
@@ -222,7 +223,7 @@ fn request(object: &Arc<Object>, range: Range<u64>) -> Receiver<Result<Bytes, Fe
 fn receive(receiver: &Receiver<Result<Bytes, FetchError>>) -> io::Result<Bytes> {
     match receiver.recv() {
         Ok(bytes) => bytes.map_err(FetchError::into_io),
-        Err(_) => Err(io::Error::other("reading panicked")),
+        Err(_) => Err(io::Error::other("the task that reads the file panicked")),
     }
 }
 
@@ -242,7 +243,7 @@ impl ChunkReader for ObjectRanges {
     fn get_bytes(&self, start: u64, length: usize) -> Result<Bytes, ParquetError> {
         let external = |error: io::Error| ParquetError::External(Box::new(error));
         if start.checked_add(length as u64).is_none_or(|end| end > self.0.size) {
-            let message = format!("{length} bytes at {start} are beyond the end of the file, {}", self.0.size);
+            let message = format!("{length} bytes at {start} are beyond the end of the file at byte {}", self.0.size);
             return Err(ParquetError::EOF(message));
         }
         if length == 0 {
@@ -263,7 +264,7 @@ impl ChunkReader for ObjectRanges {
     }
 }
 
-/// Reads on from a place.
+/// Reads from a position on.
 pub(crate) struct RangesRead {
     ranges: ObjectRanges,
     at: u64,
@@ -309,7 +310,7 @@ mod tests {
         let blocks = [(0, 100, false), (100, 8 * M + 100, false), (8 * M + 100, 16 * M + 100, true)];
         assert_eq!(ranges(&group)[..3], blocks);
         assert_eq!(ranges(&group)[3..], [(16 * M + 100, 17 * M, true), (17 * M, 17 * M + 5, false)]);
-        // Of damaged files.
+        // A damaged file.
         assert_eq!(ranges(&Group::new(vec![0..10, 5..8, 9..12, 20..20])), [(0, 12, false)]);
     }
 
@@ -324,7 +325,7 @@ mod tests {
                 assert_eq!(ranges.get_bytes(start, 1000).unwrap(), all[start as usize..][..1000]);
             }
         }
-        // The tail, and all of them at once.
+        // One request for the tail, and one for all columns.
         assert_eq!(fake.requests.lock().unwrap().len(), 2);
     }
 

@@ -1,4 +1,5 @@
-//! A file on a server as a stream of bytes that goes on where a connection broke.
+//! A file on a server as a stream of bytes. After a broken connection it continues at the next
+//! byte.
 
 use std::io::{self, Read};
 use std::sync::Arc;
@@ -10,27 +11,27 @@ use futures_util::StreamExt;
 use inrush_formats::input;
 use tokio::sync::Notify;
 
-use super::object::{FetchError, Object, Trouble, ended_early};
+use super::object::{FetchError, Object, Retries, ended_early};
 use crate::ahead::{Gone, Next, Receiver, Sender, queue};
 
-/// How much is read before anybody wants more: enough to tell the format, and all of a small file.
+/// Bytes that are read at once: enough to detect the format, and all of a small file.
 const HEAD_BYTES: u64 = 64 << 10;
 
-/// How much is read ahead, bytes.
+/// Bytes that are read ahead.
 const AHEAD_BYTES: usize = 8 << 20;
 
-/// Bytes as they come in, read ahead by a task.
+/// The bytes of a file, which a task reads ahead.
 pub(crate) struct ObjectStream {
     incoming: Receiver<Result<Bytes, FetchError>>,
     current: Bytes,
     ended: bool,
-    /// What ended it, until it is told.
+    /// The error that ended the stream, until a read returns it.
     error: Option<FetchError>,
-    /// Bytes that have come out of `incoming`.
+    /// Bytes that were received from `incoming`.
     received: u64,
-    /// What was used, for the progress.
+    /// Bytes that were read from the stream, for the progress.
     consumed: Arc<AtomicU64>,
-    /// The rest of the file is wanted.
+    /// Notified when the reader needs the rest of the file.
     more: Arc<Notify>,
 }
 
@@ -44,12 +45,13 @@ impl ObjectStream {
         ObjectStream { incoming, current: Bytes::new(), ended: false, error: None, received: 0, consumed, more }
     }
 
-    /// Counts the bytes that are used of it.
+    /// Counter of the bytes that are read from the stream.
     pub(crate) fn consumed(&self) -> Arc<AtomicU64> {
         Arc::clone(&self.consumed)
     }
 
-    /// Waits for the next bytes, for `timeout` if there is one; false if none came in time.
+    /// Waits for the next bytes, for at most `timeout` where one is given. Returns false where none
+    /// arrived.
     fn fill(&mut self, timeout: Option<Duration>) -> bool {
         if !self.current.is_empty() || self.ended {
             return true;
@@ -91,14 +93,14 @@ impl Read for ObjectStream {
 
 impl input::Bytes for ObjectStream {
     fn ready_within(&mut self, timeout: Duration) -> bool {
-        // An error is left for the read to report.
+        // The next read reports an error.
         self.fill(Some(timeout))
     }
 }
 
 impl Drop for ObjectStream {
     fn drop(&mut self) {
-        // A task that waits wakes up and ends.
+        // Wakes a waiting task, which then ends.
         self.incoming.close();
         self.more.notify_one();
     }
@@ -114,7 +116,7 @@ struct Pump {
 
 impl Pump {
     async fn run(mut self) {
-        let mut trouble = Trouble::new(self.object.patience);
+        let mut retries = Retries::new(self.object.retry_limits);
         loop {
             let before = self.at;
             let error = match self.read().await {
@@ -122,14 +124,18 @@ impl Pump {
                 Ok(Ok(false)) => continue,
                 Ok(Err(error)) => error,
             };
-            let said = error.to_string();
-            match trouble.wait(error, self.at > before) {
+            let text = error.to_string();
+            match retries.wait(error, self.at > before) {
                 Ok(wait) => {
-                    tracing::debug!("{}: reading goes on at byte {} after: {said}", self.object.name, self.at);
+                    tracing::debug!(
+                        "{}: reading continues at byte {} after an error: {text}",
+                        self.object.name,
+                        self.at
+                    );
                     tokio::time::sleep(wait).await;
                 }
                 Err(error) => {
-                    // Who has left does not want to know.
+                    // The stream may be dropped.
                     let _ = self.outgoing.send(Err(error), 0).await;
                     return;
                 }
@@ -137,7 +143,7 @@ impl Pump {
         }
     }
 
-    /// Reads the head or the rest; true at the end of the file.
+    /// Reads the beginning or the rest. Returns true at the end of the file.
     async fn read(&mut self) -> Result<Result<bool, FetchError>, Gone> {
         let size = self.object.size;
         if size.is_some_and(|size| self.at >= size) {
@@ -172,12 +178,12 @@ impl Pump {
         }
     }
 
-    /// Hands over what belongs to the part, as far as there is room.
+    /// Sends the bytes that belong to the part, and waits for room.
     async fn pass_on(&mut self, mut bytes: Bytes, to: Option<u64>) -> Result<(), Gone> {
         if let Some(to) = to {
             bytes.truncate(usize::try_from(to - self.at).unwrap_or(usize::MAX));
         }
-        // Nothing would be the end of the file.
+        // Empty bytes would mean the end of the file.
         let len = bytes.len();
         if len == 0 {
             return Ok(());

@@ -1,4 +1,4 @@
-//! A server in memory that breaks connections, and what reads from it all the same.
+//! A server in memory that breaks connections, and tests of its readers.
 
 use std::io::Read;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,20 +10,20 @@ use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use inrush_formats::InputError;
 
-use super::object::{Fetch, FetchError, Object, Part, Patience};
+use super::object::{Fetch, FetchError, Object, Part, RetryLimits};
 use crate::network::Network;
 
-/// A file in memory. Each reply breaks after `breaks_after` bytes, as long as `breaks` is not used up.
+/// A file in memory. Each reply breaks after `breaks_after` bytes, for `breaks` times.
 pub(super) struct Fake {
     data: Bytes,
     ranges: bool,
-    /// It says which version it sends.
+    /// The replies contain a version.
     versions: bool,
     breaks_after: usize,
     breaks: AtomicUsize,
-    /// After how many requests it is another file.
+    /// Number of requests after which the file changes.
     changes_after: usize,
-    /// What was asked for.
+    /// The requested ranges.
     pub(super) requests: Mutex<Vec<(u64, Option<u64>)>>,
 }
 
@@ -52,7 +52,7 @@ impl Fake {
             version: self.versions.then(|| "1".to_owned()),
             ranges: self.ranges && self.versions,
             fetch: Arc::new(Shared(Arc::clone(self))),
-            patience: Patience {
+            retry_limits: RetryLimits {
                 first_wait: Duration::ZERO,
                 wait_max: Duration::ZERO,
                 retry_for: Duration::from_secs(60),
@@ -115,7 +115,7 @@ fn a_stream_goes_on_where_the_connection_broke() {
         result.unwrap();
         assert!(all == data(len), "{len}");
         let requests = fake.requests.lock().unwrap();
-        // Never the same byte twice.
+        // No byte is requested twice.
         assert!(
             requests.windows(2).all(|two| two[1].0 == two[0].0 + 50_000 || two[0].1 == Some(two[1].0)),
             "{requests:?}"
@@ -136,7 +136,7 @@ fn without_parts_the_beginning_is_passed_over() {
 fn a_file_that_is_changed_while_it_is_read_is_not_mixed() {
     let fake = Arc::new(Fake { changes_after: 2, ..Fake::new(data(300_000)).breaking(100_000, 1) });
     let (all, result) = read(&fake.object());
-    // The head, and what came of the rest before the connection broke.
+    // The beginning, and the part of the rest that arrived before the connection broke.
     assert!(all == data(300_000)[..165_536]);
     assert!(result.unwrap_err().to_string().contains("changed while it was read"));
 }
@@ -171,7 +171,7 @@ fn only_the_head_is_asked_for_until_more_is_wanted() {
 fn an_end_to_patience_is_told() {
     let fake = Arc::new(Fake::new(data(100)).breaking(0, usize::MAX));
     let mut object = Object::clone(&fake.object());
-    object.patience.retry_for = Duration::ZERO;
+    object.retry_limits.retry_for = Duration::ZERO;
     let (all, result) = read(&Arc::new(object));
     assert!(all.is_empty());
     let error = result.unwrap_err();

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use inrush_formats::format::promises_a_format;
 use url::Url;
 
-/// The schemes of object stores: their addresses are a bucket and a key, written as it is, without any escaping.
+/// Schemes of object stores. Their addresses have a bucket and a key. The key is used as it is
+/// written, without unescaping.
 const BUCKETS: [(&str, Store); 8] = [
     ("s3", Store::S3),
     ("s3a", Store::S3),
@@ -18,25 +19,24 @@ const BUCKETS: [(&str, Store); 8] = [
     ("abfss", Store::Azure),
 ];
 
-/// Parts of names of query parameters and store options whose values are secrets.
+/// Parts of the names of secret query parameters and store options.
 const SECRET: [&str; 10] =
     ["secret", "token", "password", "passwd", "pwd", "signature", "credential", "auth", "key", "sas"];
 
-/// Query parameters that belong to a signature, which is another one tomorrow.
+/// Query parameters of a signature, which differ between two downloads.
 struct Signature {
-    /// The parameter that tells that there is one.
+    /// Parameter that identifies the signature.
     mark: &'static str,
-    /// Names of all that belong to it; with `*` at the end, all that begin so. A mark is one of
-    /// them.
+    /// Names of its other parameters. A `*` at the end matches any rest of a name.
     parameters: &'static [&'static str],
 }
 
-/// Parameter names are compared in lower case. The first one that fits counts.
+/// Parameter names are compared in lower case. The first signature that matches counts.
 const SIGNATURES: [Signature; 6] = [
     Signature { mark: "x-amz-signature", parameters: &["x-amz-*"] },
     Signature { mark: "x-goog-signature", parameters: &["x-goog-*"] },
     Signature { mark: "x-oss-signature", parameters: &["x-oss-*"] },
-    // CloudFront, and the older ones of S3, Google and Alibaba.
+    // CloudFront, and the older signatures of S3, Google and Alibaba.
     Signature {
         mark: "signature",
         parameters: &[
@@ -49,7 +49,7 @@ const SIGNATURES: [Signature; 6] = [
             "hash-algorithm",
         ],
     },
-    // A shared access signature of Azure: its version is always there.
+    // A shared access signature of Azure. Its version parameter is always present.
     Signature {
         mark: "sv",
         parameters: &[
@@ -60,7 +60,7 @@ const SIGNATURES: [Signature; 6] = [
     Signature { mark: "sig", parameters: &["expires", "expiry", "exp"] },
 ];
 
-/// What speaks which protocol.
+/// The protocol of a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Store {
     S3,
@@ -79,28 +79,28 @@ impl Store {
     }
 }
 
-/// Settings of stores that are not in the environment: endpoint, region, `allow_http`, `anonymous` and so on, as key
-/// and value.
+/// Options of stores that are not in the environment: endpoint, region, `allow_http`, `anonymous`
+/// and so on, as key and value.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StoreOptions(Vec<(String, String)>);
 
 impl StoreOptions {
-    /// Reads `key=value` entries. A key that holds a secret is refused: arguments can be read by every user of a
-    /// machine, and secrets come from the environment, a profile or the machine's own identity.
+    /// Parses `key=value` entries. A key for a secret is refused, because every user of a machine
+    /// can read arguments. Secrets come from the environment, a profile or the machine's identity.
     ///
     /// # Errors
-    /// What is wrong with which entry; never its value.
+    /// The faulty entry and the problem, without the entry's value.
     pub fn parse(entries: &[String]) -> Result<Self, String> {
         let mut options = Vec::new();
         for entry in entries {
             let (key, value) = entry
                 .split_once('=')
-                .ok_or_else(|| "a store option is written key=value, as in region=eu-west-1".to_owned())?;
+                .ok_or_else(|| "a store option has the form key=value, such as region=eu-west-1".to_owned())?;
             let key = key.trim().to_ascii_lowercase().replace('-', "_");
             let no_secret = ["skip_signature", "aws_skip_signature", "authority_host", "authority_id"];
             if SECRET.iter().any(|secret| key.contains(secret)) && !no_secret.contains(&key.as_str()) {
                 return Err(format!(
-                    "the store option {key} is a secret, which does not belong into arguments; set it in the environment (as in AWS_SECRET_ACCESS_KEY) or a profile"
+                    "the store option {key} is a secret, and other users can read arguments; set it in the environment (such as AWS_SECRET_ACCESS_KEY) or in a profile"
                 ));
             }
             options.push((key, value.trim().to_owned()));
@@ -113,20 +113,20 @@ impl StoreOptions {
     }
 }
 
-/// The address of a file on a web server or in an object store. What is secret in it is neither shown by `Debug` nor by
-/// `Display`.
+/// The address of a file on a web server or in an object store. `Debug` and `Display` hide its
+/// secrets.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SourceUrl {
     text: String,
     pub(super) options: Arc<StoreOptions>,
 }
 
-/// An address in its parts.
+/// A parsed address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Address {
     Http(Url),
-    /// `authority` is the bucket, or `container@account`; `key` may be a pattern or a folder.
-    #[cfg_attr(not(feature = "cloud"), allow(dead_code, reason = "only its scheme is told"))]
+    /// `authority` is the bucket, or `container@account`. `key` may be a pattern or a folder.
+    #[cfg_attr(not(feature = "cloud"), allow(dead_code, reason = "only its scheme is in a message"))]
     Bucket {
         store: Store,
         scheme: String,
@@ -136,20 +136,21 @@ pub(super) enum Address {
 }
 
 impl SourceUrl {
-    /// The address, if `text` is one that can stand for a file: `s3://`, `gs://`, `az://`, `abfss://` and their
-    /// relatives, `http://` and `https://`.
+    /// The address, if `text` has a scheme of files: `s3://`, `gs://`, `az://`, `abfss://` and
+    /// their variants, `http://` or `https://`.
     pub fn new(text: &str, options: &Arc<StoreOptions>) -> Option<Self> {
         let (scheme, _) = text.split_once("://")?;
         let known = is_http(scheme) || bucket(scheme).is_some();
         known.then(|| SourceUrl { text: text.to_owned(), options: Arc::clone(options) })
     }
 
-    /// Whether a file is meant. An address of an object store always is one; one of a web server, if the last part of
-    /// its path ends as files of a known format or compression do (`.ndjson`, `.csv.gz`, `.parquet`, …), or somebody
-    /// has said which format it has. Anything else, such as `http://host:9200/index`, is no file.
-    pub fn is_file(&self, format_is_told: bool) -> bool {
+    /// Whether the address is a file. An address of an object store always is. An address of a web
+    /// server is one where its path ends with the extension of a known format or compression
+    /// (`.ndjson`, `.csv.gz`, `.parquet`, …), or where the user gave the format. Other addresses,
+    /// such as `http://host:9200/index`, are not files.
+    pub fn is_file(&self, format_is_given: bool) -> bool {
         match self.address() {
-            Ok(Address::Http(url)) => format_is_told || promises_a_format(url.path()),
+            Ok(Address::Http(url)) => format_is_given || promises_a_format(url.path()),
             Ok(Address::Bucket { .. }) | Err(_) => true,
         }
     }
@@ -157,12 +158,12 @@ impl SourceUrl {
     pub(super) fn address(&self) -> Result<Address, String> {
         let (scheme, rest) = self.text.split_once("://").ok_or("has no scheme")?;
         let Some(store) = bucket(scheme) else {
-            let url = Url::parse(&self.text).map_err(|e| format!("is no URL: {e}"))?;
+            let url = Url::parse(&self.text).map_err(|e| format!("is not a valid URL: {e}"))?;
             return Ok(Address::Http(url));
         };
         let (authority, key) = rest.split_once('/').unwrap_or((rest, ""));
         if authority.is_empty() {
-            return Err(format!("names no bucket; write it like {scheme}://bucket/folder/*.parquet"));
+            return Err(format!("has no bucket; write it as {scheme}://bucket/folder/*.parquet"));
         }
         let (scheme, authority, key) = (scheme.to_owned(), authority.to_owned(), key.to_owned());
         Ok(Address::Bucket { store, scheme, authority, key })
@@ -177,12 +178,12 @@ fn bucket(scheme: &str) -> Option<Store> {
     BUCKETS.iter().find(|(name, _)| scheme.eq_ignore_ascii_case(name)).map(|(_, store)| *store)
 }
 
-/// An address as it may be shown and written down: without user and password, without the
-/// parameters of a signature, and with `***` for what looks like a secret. What is left tells one
-/// file from another, and ids are made of it.
+/// An address for messages and records: without user, password and the parameters of a signature,
+/// and with `***` for values that may be secret. The rest tells files apart, and ids are made of
+/// it.
 pub(super) fn shown(url: &Url) -> String {
     let mut url = url.clone();
-    // Both fail only where an address has no host, which those of web servers have.
+    // Both calls fail only for an address without a host, and an address of a web server has one.
     let _ = url.set_username("");
     let _ = url.set_password(None);
     url.set_fragment(None);
@@ -203,10 +204,10 @@ pub(super) fn shown(url: &Url) -> String {
     url.into()
 }
 
-/// The kind of signature that a query has, if it has one.
+/// The kind of signature in a query, if there is one.
 fn signature(pairs: &[(String, String)]) -> Option<&'static Signature> {
     let has = |name: &str| pairs.iter().any(|(given, _)| given.eq_ignore_ascii_case(name));
-    // `sv` alone may be anything.
+    // `sv` alone may be any parameter.
     SIGNATURES.iter().find(|signature| has(signature.mark) && (signature.mark != "sv" || has("sig")))
 }
 
@@ -231,7 +232,7 @@ impl fmt::Display for SourceUrl {
         match self.address() {
             Ok(Address::Http(url)) => f.write_str(&shown(&url)),
             Ok(Address::Bucket { .. }) => f.write_str(&self.text),
-            // Nothing of what cannot be read is known to be no secret.
+            // An address that cannot be parsed may contain secrets anywhere.
             Err(_) => write!(f, "{}://…", self.text.split("://").next().unwrap_or_default()),
         }
     }

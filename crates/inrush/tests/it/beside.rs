@@ -54,7 +54,10 @@ fn is_waiting(report: &Report) {
     let found = (report.status, report.exit_code(), report.verified.state);
     assert_eq!(found, (Status::Complete, 0, VerifiedState::NotProvable), "{report:?}");
     let detail = &report.verified.detail;
-    assert!(detail.contains("another load is writing to docs (run ") && detail.contains("the last one"), "{detail}");
+    assert!(
+        detail.contains("another load is writing to docs (run ") && detail.contains("the last load to end"),
+        "{detail}"
+    );
 }
 
 fn is_proven(report: &Report, words: &str) {
@@ -89,7 +92,7 @@ async fn the_last_of_two_counts_for_both() {
     is_waiting(&first);
     assert!(first.verified.detail.contains(&format!("process {}", std::process::id())), "{:?}", first.verified);
     let second = second.finish().await;
-    is_proven(&second, "5 before + 302 created - 0 deleted; 2 loads together");
+    is_proven(&second, "5 before + 302 created - 0 deleted; the counts include 2 loads");
     assert_eq!(records(&fake), Vec::<Value>::new());
     // Later loads are alone again.
     is_proven(&common::load(&config, documents(3, 3)).await, "307 before + 3 created - 0 deleted");
@@ -116,7 +119,7 @@ async fn loads_that_overlap_in_a_chain_are_counted_together() {
     is_waiting(&first.finish().await);
     let third = begin(&config).await;
     is_waiting(&second.finish().await);
-    is_proven(&third.finish().await, "0 before + 3 created - 0 deleted; 3 loads together");
+    is_proven(&third.finish().await, "0 before + 3 created - 0 deleted; the counts include 3 loads");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -152,7 +155,7 @@ async fn a_load_that_dies_beside_another_one_is_named() {
     crash(config.clone()).await;
     let report = first.finish().await;
     assert_eq!((report.exit_code(), report.verified.state), (0, VerifiedState::NotProvable), "{report:?}");
-    assert!(report.verified.detail.contains("died without leaving its numbers (run "), "{:?}", report.verified);
+    assert!(report.verified.detail.contains("died without recording its counts (run "), "{:?}", report.verified);
     is_proven(&common::load(&config, documents(3, 3)).await, "2 before + 3 created");
 }
 
@@ -192,7 +195,7 @@ async fn an_index_that_another_load_writes_to_is_not_made_anew() {
     let error = start().await.unwrap_err();
     assert!(matches!(error, LoadError::Usage(_)), "{error:?}");
     let why = error.to_string();
-    assert!(why.contains("docs is kept: another load is writing to it (run "), "{why}");
+    assert!(why.contains("docs was not deleted: another load is writing to it (run "), "{why}");
     assert!(why.contains(LOADS_INDEX), "{why}");
     assert_eq!(fake.documents("docs").len(), 1);
     is_proven(&first.finish().await, "0 before + 1 created");
@@ -235,7 +238,7 @@ async fn a_load_that_is_resumed_takes_its_own_place() {
     config.resume = true;
     let resumed = Loader::new(config).unwrap().start(file()).await.unwrap().finish().await;
     is_waiting(&resumed);
-    is_proven(&other.finish().await, "2 loads together");
+    is_proven(&other.finish().await, "the counts include 2 loads that ran at the same time");
     assert_eq!(fake.documents("docs").len(), 1001);
 }
 

@@ -107,7 +107,7 @@ fn what_is_not_there_is_told() {
     let path = dir.path().join("a.db");
     assert!(table(&path, "t").err().unwrap().message.contains("cannot be opened"));
     execute(&path, "CREATE TABLE orders (a); CREATE VIEW views AS SELECT 1");
-    assert!(table(&path, "t").err().unwrap().message.contains("there are orders, views"));
+    assert!(table(&path, "t").err().unwrap().message.contains("the database has orders, views"));
     let query = options(&path, DatabaseRows::Query("SELECT missing FROM orders".to_owned()));
     let message = open_database(&query, &Warnings::default()).err().unwrap().message;
     assert!(message.contains("no such column: missing"), "{message}");

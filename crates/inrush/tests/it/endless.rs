@@ -52,7 +52,7 @@ impl Topic {
         })
     }
 
-    /// Appends so many records to each partition.
+    /// Appends `count` records to each partition.
     fn produce(&self, count: u64) {
         for (partition, log) in self.logs.lock().unwrap().iter_mut().enumerate() {
             for _ in 0..count {
@@ -223,7 +223,7 @@ impl Job {
         Loader::new(self.config.clone()).unwrap().start(plan.source).await.unwrap()
     }
 
-    /// Loads until so many documents are settled, and ends the process, so to speak.
+    /// Loads until `settled` documents are settled, and then drops the runtime, like `kill`.
     async fn kill(&self, settled: u64) {
         let (topic, config) = (Arc::clone(&self.topic), self.config.clone());
         let killed = std::thread::spawn(move || {

@@ -34,7 +34,7 @@ async fn ndjson(urls: Vec<String>, index: &str, id: bool) -> Job {
         job.config.id = Some("id".parse().unwrap());
     }
     if let Some(state) = &mut job.config.state {
-        state.sign_of_life = Duration::from_millis(50);
+        state.heartbeat_every = Duration::from_millis(50);
     }
     job
 }
@@ -91,7 +91,7 @@ async fn without_ids_a_load_whose_checkpoint_is_lost_is_not_made_twice() {
         let new = elsewhere(&job, "empty");
         if with.is_empty() {
             let why = job.refusal(new).await;
-            for expected in ["there twice", "state/checkpoints", "option `recreate`", "leave option `once` out"] {
+            for expected in ["stored twice", "state/checkpoints", "option `recreate`", "leave option `once` out"] {
                 assert!(why.contains(expected), "{why}");
             }
             // Where the checkpoint is, it goes on.
@@ -187,8 +187,8 @@ async fn without_ids_a_load_whose_index_was_made_anew_is_not_made_twice() {
             let config = if elsewhere { self::elsewhere(&job, "another-machine") } else { once(&job) };
             if made_anew && !ids {
                 let why = job.refusal(config).await;
-                assert!(why.contains("there twice") && why.contains("option `recreate`"), "{index}: {why}");
-                assert!(elsewhere || why.contains("was deleted and made anew"), "{index}: {why}");
+                assert!(why.contains("stored twice") && why.contains("option `recreate`"), "{index}: {why}");
+                assert!(elsewhere || why.contains("was deleted and created again"), "{index}: {why}");
             } else {
                 assert_eq!(job.load(config).await.status, Status::Complete, "{index}");
                 assert_eq!(fake.documents(&index).len() as u64, DOCS, "{index}");
@@ -204,7 +204,7 @@ async fn of_several_indices_one_that_is_gone_does_not_make_the_others_new() {
     job.crash(once(&job), 500).await;
     Client::new(&fake.url()).unwrap().json("DELETE", "/logs-t1", Value::Null).await.unwrap();
     let why = job.refusal(once(&job)).await;
-    assert!(why.contains("the index logs-t1 does not exist any more") && why.contains("there twice"), "{why}");
+    assert!(why.contains("the index logs-t1 does not exist any more") && why.contains("stored twice"), "{why}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -242,7 +242,7 @@ async fn a_checkpoint_that_another_machine_made_old_is_not_gone_on_from() {
             others["run"] = "another".into();
             put_record(&fake, &others).await;
             let why = job.refusal(once(&job)).await;
-            assert!(why.contains("run another of this load began") && why.contains("there twice"), "{why}");
+            assert!(why.contains("run another of this load began") && why.contains("stored twice"), "{why}");
             assert_eq!(record(&fake), others);
             // Where there was no other run, it goes on.
             put_record(&fake, &mine).await;
@@ -292,7 +292,7 @@ async fn a_run_whose_place_was_taken_sends_nothing_any_more() {
         if begun {
             let report = ended.unwrap();
             assert_eq!(report.status, Status::Failed);
-            assert!(report.failure.is_some_and(|why| why.contains("another run of this load has begun")));
+            assert!(report.failure.is_some_and(|why| why.contains("another run of this load has replaced this one")));
         } else {
             assert!(matches!(&ended, Err(LoadError::Busy(_))), "{ended:?}");
             assert_eq!(fake.bulk_requests().len(), 0);
@@ -400,7 +400,7 @@ async fn a_report_of_another_version_does_not_stop_loads() {
         put_record(&fake, &other).await;
         if !ids {
             let why = job.refusal(once(&job)).await;
-            assert!(why.contains("another version of inrush") && why.contains("there twice"), "{why}");
+            assert!(why.contains("another version of inrush") && why.contains("stored twice"), "{why}");
             std::fs::write(&job.path, documents(7, 7)).unwrap();
         }
         let report = job.load(once(&job)).await;

@@ -290,7 +290,11 @@ async fn what_somebody_sets_during_the_load_stays() {
     fake.set_setting("docs", REPLICAS, Some("3"));
     fake.set_setting("docs", REFRESH, Some("17s"));
     let report = load.finish().await;
-    assert!(report.settings.detail.contains("somebody else has set index.number_of_replicas"), "{:?}", report.settings);
+    assert!(
+        report.settings.detail.contains("except index.number_of_replicas, which another client has set"),
+        "{:?}",
+        report.settings
+    );
     assert_eq!(fake.setting("docs", REFRESH).as_deref(), Some("17s"));
 }
 
@@ -308,7 +312,7 @@ async fn replicas_of_an_index_with_documents_go_only_if_that_is_meant_and_safe()
     assert_eq!(report.settings.restored, SettingsRestored::Yes);
     fake.set_setting("docs", REPLICAS, Some("2"));
     let error = Loader::new(config).unwrap().run(large(1)).await.unwrap_err();
-    assert!(error.to_string().contains("wants green"), "{error}");
+    assert!(error.to_string().contains("needs health green"), "{error}");
 }
 
 /// A template that makes data streams of the name `stream`.

@@ -286,7 +286,7 @@ fn ids_are_the_text_of_their_cells() {
         files.keep_texts(&["v".to_owned()]);
         assert!(drain(&mut files, bytes).records.iter().all(|r| r.meta.is_none()));
     }
-    // A declared whole number is the number, whatever other columns are.
+    // A declared whole number is the number, independent of other columns.
     let path = write(&dir, "b", b"n,x\n007,1\n");
     let mut files = open(&[SourceSpec::new(&path)], csv(schema("n:integer,x:float")), &Warnings::default()).unwrap();
     files.keep_texts(&["n", "x"].map(str::to_owned));

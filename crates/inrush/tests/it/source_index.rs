@@ -221,7 +221,7 @@ async fn a_load_that_was_cut_off_goes_on_by_sequence_number() {
         bench.write(0..10, 0).await;
         let source = bench.open(bench.options("old")).await.unwrap();
         let refused = Loader::new(resumed).unwrap().run(source).await.unwrap_err().to_string();
-        assert!(refused.contains("/old was deleted and made anew"), "{refused}");
+        assert!(refused.contains("/old was deleted and created again"), "{refused}");
     }
 }
 
@@ -288,7 +288,11 @@ async fn without_statistics_and_points_in_time_ends_are_searched_for() {
     let report = bench.load().await;
     assert_eq!(report.status, Status::Complete, "{report:?}");
     bench.assert_same();
-    assert!(report.warnings.iter().any(|warning| warning.contains("may not be refreshed")), "{:?}", report.warnings);
+    assert!(
+        report.warnings.iter().any(|warning| warning.contains("may not refresh the index")),
+        "{:?}",
+        report.warnings
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -322,7 +326,7 @@ async fn a_source_that_stays_in_trouble_stops_the_load() {
     let report = Loader::new(bench.config.clone()).unwrap().run(source).await.unwrap();
     assert_eq!(report.status, Status::Failed, "{report:?}");
     let why = report.failure.clone().unwrap_or_default();
-    assert!(why.contains("429") && why.contains("option `resume` goes on"), "{why}");
+    assert!(why.contains("429") && why.contains("option `resume` continues"), "{why}");
     assert!(report.counts.docs_created > 0);
     bench.from.set_faults(Faults::new([]));
     let resumed = LoadConfig { resume: true, ..bench.config.clone() };
@@ -340,7 +344,7 @@ async fn what_cannot_be_read_is_said_before() {
     bench.send("PUT", "/fine/_doc/1?refresh=true", json!({})).await;
     for (options, expected) in [
         (bench.options("nowhere"), "no such index [nowhere]"),
-        (bench.options("no*"), "stands for no index"),
+        (bench.options("no*"), "matches no index"),
         (bench.options("lost"), "lost: it keeps no _source"),
         (bench.options("old"), "old: it is closed"),
         (IndexOptions { query, ..bench.options("fine") }, "unknown query [nonsense]"),

@@ -153,9 +153,9 @@ fn names_hold_no_secrets_and_addresses_do() {
 fn what_is_no_file_is_told() {
     let server = WebServer::start();
     let message = |url: &str| source(url, None).err().unwrap().to_string();
-    assert!(message(&server.put("/index", WebFile::new("{}"))).contains("option `format`"));
+    assert!(message(&server.put("/index", WebFile::new("{}"))).contains("option `format=ndjson`"));
     assert!(message(&format!("{}/none.csv", server.url)).contains("404"));
-    assert!(message(&format!("{}/*.csv", server.url)).contains("name each"));
+    assert!(message(&format!("{}/*.csv", server.url)).contains("address of each"));
     assert!(message("http://127.0.0.1:1/a.csv").contains("refused"));
     let url = server.put("/index", WebFile::new("{}"));
     assert_eq!(drain(&mut source(&url, Some(Format::Ndjson)).unwrap(), 100).texts(), ["{}"]);
@@ -220,6 +220,6 @@ mod parquet {
         let error = read(&server.put("/b.parquet", WebFile { etag: None, ..WebFile::new(file()) })).error.unwrap();
         assert!(error.message.contains("ETag"), "{error}");
         let error = read(&server.put("/a.parquet", WebFile { ranges: false, ..WebFile::new(file()) })).error.unwrap();
-        assert!(error.message.contains("give parts"), "{error}");
+        assert!(error.message.contains("send parts"), "{error}");
     }
 }

@@ -117,10 +117,10 @@ async fn what_needs_an_order_is_refused_without_one() {
         error.to_string()
     };
     let resumed = LoadConfig { resume: true, ..config.clone() };
-    assert!(start(resumed.clone(), UNORDERED).await.contains("ORDER BY the field that holds the id"));
+    assert!(start(resumed.clone(), UNORDERED).await.contains("ORDER BY the id field"));
     assert!(start(resumed, ORDERED).await.contains("there is no checkpoint"));
     let numbered = LoadConfig { id: None, id_from: Some(IdFrom::Position), ..config };
-    assert!(start(numbered, UNORDERED).await.contains("same order"));
+    assert!(start(numbered, UNORDERED).await.contains("a fixed order"));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -119,7 +119,7 @@ async fn an_alias_that_does_not_exist_is_made() {
     assert_eq!(report.swap.unwrap().old, OldIndex::None);
     // One node has no place for a replica, so yellow is what there is to wait for.
     let green = report.finish.steps.iter().find(|step| step.step == Step::Green).unwrap();
-    assert!(green.detail.contains("as good as it gets"), "{green:?}");
+    assert!(green.detail.contains("the best state that the nodes allow"), "{green:?}");
     assert!(refusal(config).await.contains("flights-v2: it exists already"));
 }
 
@@ -148,7 +148,7 @@ async fn the_old_index_is_deleted_where_that_is_asked_for_and_nothing_else_needs
     options(&mut config).delete_old = true;
     send(&fake, "PUT", "/trips-1/_alias/archive", json!({})).await;
     let why = refusal(config.clone()).await;
-    assert!(why.contains("other aliases too (archive)"), "{why}");
+    assert!(why.contains("other aliases (archive)"), "{why}");
     send(&fake, "DELETE", "/trips-1/_alias/archive", Value::Null).await;
     let report = load(&config).await;
     let swap = report.swap.unwrap();
@@ -173,14 +173,14 @@ async fn names_that_cannot_be_swapped_are_refused() {
     assert!(refusal(logs.clone()).await.contains("it is the data stream logs"));
     logs.finish.swap = Some(SwapConfig::new("other"));
     logs.index = "logs-new".parse().unwrap();
-    assert!(refusal(logs).await.contains("makes data streams"));
+    assert!(refusal(logs).await.contains("creates data streams"));
 
     let template = json!({"index_patterns": ["made-*"], "template": {"aliases": {"made": {}}}});
     send(&fake, "PUT", "/_index_template/m", template).await;
     let mut made = config;
     made.index = "made".parse().unwrap();
     made.finish.swap = Some(SwapConfig::new("made"));
-    assert!(refusal(made).await.contains("take the alias out of the template"));
+    assert!(refusal(made).await.contains("remove the alias from the template"));
     assert!(!indices(&fake).iter().any(|name| name.starts_with("made")), "{:?}", indices(&fake));
 }
 
@@ -365,7 +365,7 @@ async fn copies_that_come_late_are_waited_for() {
     assert_eq!(report.status, Status::Complete, "{report:?}");
     let steps: Vec<Step> = report.finish.steps.iter().map(|step| step.step).collect();
     assert_eq!(steps, [Step::ForceMerge, Step::Searchable, Step::Green, Step::Replicated]);
-    assert_eq!(report.finish.steps[3].detail, "2 shard copies have everything");
+    assert_eq!(report.finish.steps[3].detail, "2 shard copies have all operations");
     assert!(report.swap.is_none());
 }
 

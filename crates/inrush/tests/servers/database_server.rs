@@ -11,7 +11,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::source_support::{Outcome, drain};
 
-/// `nobody` and `nogroup` of Debian.
+/// Debian's user and group without privileges.
 const NOBODY: u32 = 65_534;
 
 /// A server, which ends with this.

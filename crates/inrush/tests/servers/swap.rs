@@ -132,7 +132,8 @@ impl Scene {
         let report = self.load(config, 100).await;
         let green = report.finish.steps.iter().find(|step| step.step == Step::Green).unwrap();
         assert!(
-            green.detail.contains("2 of 4 shard copies") && green.detail.contains("as good as it gets"),
+            green.detail.contains("2 of 4 shard copies")
+                && green.detail.contains("the best state that the nodes allow"),
             "{green:?}"
         );
         assert_eq!(self.count("swap-single").await, 100, "{}", self.title);

@@ -82,7 +82,11 @@ async fn documents_that_are_tolerated_do_not_keep_an_alias_from_being_moved() {
     fake.set_faults(bad());
     let output = run(folder.path(), &[&load[..], &["--tolerate", "1"]].concat()).await;
     check(&output, 3);
-    assert!(stdout(&output).contains("2 documents not in, more than the 1 of --tolerate"), "{}", stdout(&output));
+    assert!(
+        stdout(&output).contains("2 documents not in, more than the 1 that --tolerate allows"),
+        "{}",
+        stdout(&output)
+    );
     assert_eq!(stands_for(&fake), ["shop-1"]);
 
     fake.set_faults(bad());
@@ -200,7 +204,7 @@ async fn an_index_whose_name_became_that_of_data_streams_is_kept() {
     let output =
         run(folder.path(), &["load", "a.ndjson", "--index", "shop-1", "--recreate", "--yes", "--to", &to]).await;
     check(&output, 2);
-    assert!(stderr(&output).contains("makes data streams of this name"), "{}", stderr(&output));
+    assert!(stderr(&output).contains("creates data streams for this name"), "{}", stderr(&output));
     assert_eq!(fake.documents("shop-1").len(), 10);
 }
 

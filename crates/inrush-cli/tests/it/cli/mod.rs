@@ -431,7 +431,11 @@ async fn a_load_that_was_cut_off_is_told_of_and_can_be_started_over() {
     fake.release_held();
     let output = run(folder.path(), &arguments).await;
     check(&output, 0);
-    assert!(stderr(&output).contains("cut off") && stderr(&output).contains("--resume"), "{}", stderr(&output));
+    assert!(
+        stderr(&output).contains("was interrupted after") && stderr(&output).contains("--resume"),
+        "{}",
+        stderr(&output)
+    );
     assert_eq!(fake.documents("docs").len(), 100);
 
     let output = run(folder.path(), &[&arguments[..], &["--resume"]].concat()).await;
@@ -518,7 +522,11 @@ async fn settings_are_put_back_after_a_crash() {
     fake.refuse_settings([""; 0]);
     let output = run(folder.path(), &recover[..5]).await;
     check(&output, 0);
-    assert!(stdout(&output).starts_with("docs: put back: the settings are as they were\n"), "{}", stdout(&output));
+    assert!(
+        stdout(&output).starts_with("docs: put back: the index has its original settings\n"),
+        "{}",
+        stdout(&output)
+    );
     assert!(stdout(&output).contains("index.number_of_replicas: 0 for the load, 1 before it"), "{}", stdout(&output));
     assert_eq!(replicas().as_deref(), Some("1"));
 

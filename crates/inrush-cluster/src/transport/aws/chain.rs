@@ -130,8 +130,8 @@ impl Profile {
         silently(provider.region()).await.map(|region| region.to_string())
     }
 
-    /// The providers in their order. A profile with a name is the last one, because the user did not ask
-    /// for the credentials of a role.
+    /// The providers in their order. A profile with a name is the last one, because the user did
+    /// not ask for the credentials of a role.
     async fn credentials(self, region: &str) -> Result<AwsCredentials, SetupError> {
         if self.named_by == NamedBy::Option || variable("AWS_ACCESS_KEY_ID").is_none() {
             check_files().await?;

@@ -192,8 +192,8 @@ impl AwsCredentials {
         Err(CredentialsError::None { looked: format!("{} ({last})", names.join(", ")), hint })
     }
 
-    /// The causes of a provider's error, from the outside in, and its last request. The error itself
-    /// has only its kind.
+    /// The causes of a provider's error, from the outside in, and its last request. The error
+    /// itself has only its kind.
     fn reason(&self, error: &ProviderError) -> String {
         let mut text = causes(cause(error).unwrap_or(error));
         if text.contains("SSO token") {

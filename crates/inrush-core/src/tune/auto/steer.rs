@@ -204,8 +204,8 @@ impl AutoTuner {
     pub(super) fn growth_target(&self, now: Time) -> f64 {
         let target = 1.0 + 4.0 * (512.0 * 1024.0 / self.bytes_in_flight()).powf(0.21);
         let target = target.clamp(1.5, 6.0);
-        // Where a request takes very little time, a few more disturb nobody and even out variations
-        // of servers.
+        // Where a request takes very little time, a few more delay no other client and even out
+        // variations of servers.
         let unloaded = self.delay.map_or(LATENCY_SECONDS, |delay| delay.unloaded(self.body));
         let target = target * (LATENCY_SECONDS / unloaded).clamp(1.0, 1.6);
         // While one node stalls, requests that wait for the others are all that can be done.

@@ -154,7 +154,7 @@ fn a_slow_link_gets_gzip_within_seconds() {
         // Requests that were sent before have to pass the link first.
         let waits = f64::from(in_flight) * BATCH as f64 / world.link;
         assert!(load.changes[0].0 < 3.0 + 2.5 * waits, "{in_flight}: {:?}", load.changes);
-        // At most the ratio of the two rates, whatever the window of comparison.
+        // At most the ratio of the two rates, for every window of comparison.
         let why = load.tuner.why();
         let gain = why
             .strip_prefix("gzip:1 brought +")

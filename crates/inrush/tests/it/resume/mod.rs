@@ -147,7 +147,7 @@ async fn what_was_changed_since_is_refused_with_what_to_do() {
     let other = LoadConfig { action: Action::Create, ..job.resumed() };
     let why = job.refusal(other).await;
     assert!(
-        why.contains("no checkpoint") && why.contains("What can be resumed") && why.contains("action index"),
+        why.contains("no checkpoint") && why.contains("loads that can be resumed") && why.contains("action index"),
         "{why}"
     );
 
@@ -155,7 +155,7 @@ async fn what_was_changed_since_is_refused_with_what_to_do() {
     let text = std::fs::read_to_string(&job.path).unwrap();
     std::fs::write(&job.path, format!("{text}{{}}\n")).unwrap();
     let why = job.refusal(job.resumed()).await;
-    assert!(why.contains("not the load that was cut off") && why.contains("bytes"), "{why}");
+    assert!(why.contains("not the interrupted load") && why.contains("bytes"), "{why}");
     std::fs::write(&job.path, text).unwrap();
     std::fs::File::options().write(true).open(&job.path).unwrap().set_modified(modified).unwrap();
 
@@ -163,7 +163,7 @@ async fn what_was_changed_since_is_refused_with_what_to_do() {
     assert_eq!(client.json("DELETE", "/docs", serde_json::Value::Null).await.unwrap().status, 200);
     assert!(job.refusal(job.resumed()).await.contains("docs does not exist any more"));
     assert_eq!(client.json("PUT", "/docs", serde_json::json!({})).await.unwrap().status, 200);
-    assert!(job.refusal(job.resumed()).await.contains("docs was deleted and made anew"));
+    assert!(job.refusal(job.resumed()).await.contains("docs was deleted and created again"));
     assert_eq!(fake.documents("docs").len(), 0, "nothing was sent");
 
     // Without --resume it starts over, and the old checkpoint is gone.
@@ -198,7 +198,7 @@ async fn a_load_whose_file_was_changed_while_it_was_read_has_nothing_to_resume()
     assert_eq!((report.status, report.checkpoint.is_none()), (Status::Failed, true), "{report:?}");
     assert!(report.failure.as_ref().is_some_and(|why| why.contains("without option `resume`")), "{report:?}");
     assert!(report.counts.add_up() && report.counts.docs_read < 20_000);
-    assert!(job.refusal(job.resumed()).await.contains("not the load that was cut off"));
+    assert!(job.refusal(job.resumed()).await.contains("not the interrupted load"));
     // As it says.
     let report = job.load(job.config.clone()).await;
     assert_eq!((report.status, report.counts.docs_read), (Status::Complete, 14_000), "{report:?}");
@@ -257,5 +257,5 @@ async fn ids_of_content_and_position_are_the_same_each_time() {
     let (mut config, _folder) = config(fake.urls(), "push");
     config.id_from = Some(IdFrom::Position);
     let refused = Loader::new(config).unwrap().sender().await.err().unwrap().to_string();
-    assert!(refused.contains("same order"), "{refused}");
+    assert!(refused.contains("a fixed order"), "{refused}");
 }

@@ -252,7 +252,7 @@ fn a_workbook_that_unpacks_to_more_than_is_allowed_is_refused() {
         "{error}"
     );
     assert!(read(&data, options(4 << 20), 1 << 20).0.error.is_none());
-    // Names of parts are looked up whatever their case is, and any name can be that of a sheet.
+    // Names of parts are looked up in any case, and any name can be that of a sheet.
     for (name, other) in [
         ("xl/worksheets/sheet2.xml", "xl/worksheets/sheet2.XML"),
         ("worksheets/sheet2.xml", "worksheets/sheet2.dat"),

@@ -279,7 +279,7 @@ async fn long_values_are_cut_in_messages() {
     let problem = problem("SELECT sum(body) AS s FROM input", vec![table("input", &[&path])]).await;
     assert!(problem.contains("body is text: \"words words") && problem.contains("…\" in "), "{problem:.300}");
     assert!(problem.len() < 1000, "{}", problem.len());
-    // Of NDJSON, whatever its name holds besides.
+    // NDJSON is not CSV, although its name contains another extension.
     assert!(!problem.contains("--schema"), "{problem}");
     let sql = "SELECT CAST(body AS INT) AS n FROM input";
     let mut source = query(sql, vec![table("input", &[&path])]).await.unwrap();

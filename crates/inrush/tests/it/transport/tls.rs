@@ -148,7 +148,7 @@ async fn https_to_a_plain_port_says_so() {
     server.join().unwrap();
 }
 
-/// A certificate as `openssl x509 -req` makes it without extensions. Nobody comes as far as its
+/// A certificate as `openssl x509 -req` makes it without extensions. No client checks its
 /// signature, so it has none.
 fn of_version_1(key: &KeyPair) -> String {
     let der = |tag: u8, parts: &[&[u8]]| -> Vec<u8> {

@@ -3,7 +3,7 @@
 //!
 //! | call | node | beside others |
 //! |---|---|---|
-//! | [`Server::shared`], [`Server::pair`] | one a version for all tests, started for the first | yes; names begin with the module's |
+//! | [`Server::shared`], [`Server::pair`] | one a version | yes; names begin with the module's |
 //! | [`Server::quiet`] | the same | no other test uses this node meanwhile |
 //! | [`Server::alone`] | the same | no other test runs meanwhile: for measurements |
 //! | [`Server::own`], [`Server::own_with`] | its own: to kill, restart, configure or fill | yes |

@@ -1,5 +1,5 @@
-//! Whose turn it is: tests run side by side as far as memory and processors allow, whatever
-//! `--test-threads` says.
+//! The turns of tests: tests run at the same time as far as memory and processors allow, for any
+//! value of `--test-threads`.
 //!
 //! A test asks once for all that it needs and gets all of it at once, so tests never wait for each
 //! other in a circle.

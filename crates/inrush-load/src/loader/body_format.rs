@@ -1,4 +1,4 @@
-//! In which form requests are sent: what was asked for, as far as the cluster takes it.
+//! The form of request bodies: the requested one, as far as the cluster accepts it.
 
 use inrush_cluster::api::body_formats::probe;
 use inrush_cluster::transport::Transport;
@@ -7,37 +7,38 @@ use inrush_core::{BodyFormat, Compression, Encoding, GzipLevel};
 
 use crate::config::LoadConfig;
 
-/// Tries what was asked for on the cluster. What may be chosen is tried when that matters.
+/// Probes the cluster for the requested encoding and compression. The tuner probes the others
+/// later.
 pub(super) async fn choose(transport: &Transport, config: &LoadConfig, warnings: &mut Vec<String>) -> BodyFormatTuner {
     let smile = config.encoding == Some(Encoding::Smile);
     let gzip = matches!(config.compression, Some(Compression::Gzip(_)));
-    let forms = probe(transport, config.index.fixed(), smile, gzip).await;
-    let mut wire = BodyFormat::PLAIN;
+    let accepted = probe(transport, config.index.fixed(), smile, gzip).await;
+    let mut format = BodyFormat::PLAIN;
     let mut why = Vec::new();
     let mut refused = |what: &str, instead: &str, reason: &str| {
         let sentence = format!("{instead}, because the cluster does not accept {what}: {reason}");
         warnings.push(sentence.clone());
         sentence
     };
-    match (config.encoding, &forms.smile) {
+    match (config.encoding, &accepted.smile) {
         (Some(Encoding::Smile), Err(reason)) => why.push(refused("SMILE", "documents go as JSON", reason)),
         (Some(given), _) => {
-            wire.encoding = given;
+            format.encoding = given;
             why.push(format!("{given} as given"));
         }
         (None, _) => {}
     }
-    match (config.compression, &forms.gzip) {
+    match (config.compression, &accepted.gzip) {
         (Some(Compression::Gzip(_)), Err(reason)) => why.push(refused("gzip", "bodies go uncompressed", reason)),
         (Some(given), _) => {
-            wire.compression = given;
+            format.compression = given;
             why.push(format!("{given} as given"));
         }
         (None, _) => {}
     }
-    let knobs = BodyFormatChoices {
+    let choices = BodyFormatChoices {
         smile: config.encoding.is_none(),
         gzip: config.compression.is_none().then(GzipLevel::default),
     };
-    BodyFormatTuner::new(wire, knobs, why.join("; "))
+    BodyFormatTuner::new(format, choices, why.join("; "))
 }

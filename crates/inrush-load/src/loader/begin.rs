@@ -1,0 +1,385 @@
+//! The beginning of a load, in steps. Each step uses the results of the steps before it.
+
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+
+use inrush_cluster::api::connect;
+use inrush_cluster::transport::Transport;
+use inrush_core::encode::{Dropped, Encoder};
+use inrush_core::flow::Pairing;
+use inrush_core::report::Tally;
+use inrush_core::retry::RetryPolicy;
+use inrush_core::routing::Routing;
+use inrush_core::{Action, Encoding, Flow, FlowConfig};
+use inrush_sources::{Source, SourceInfo};
+use tokio::sync::mpsc::{self, UnboundedSender};
+use tokio::sync::watch;
+
+use super::end::End;
+use super::prepare::{LoadInput, Prepared, index_uuids, prepare};
+use super::task::LoadTask;
+use super::{Loader, RunningLoad, body_format, http_options, recreate, routing};
+use crate::checkpoint::{self, Checkpointer, FirstCheckpoint, Opened, Saved};
+use crate::config::{Durability, LoadConfig, Replies};
+use crate::cutover::{self, Finishing, Swapping};
+use crate::dead_letter::{self, DeadLetterWriter};
+use crate::error::LoadError;
+use crate::event::Event;
+use crate::feedback::SourceFeedback;
+use crate::ids::Ids;
+use crate::notify::Notifier;
+use crate::observe::{self, LoadEvent, LoadStart, LoadingTime, Log, ObserverSet, Observers, ProgressSender};
+use crate::outcomes::{FailureSender, SettlementSender};
+use crate::progress::{Progress, ShowPhase};
+use crate::reader::{self, Encode, Gate};
+use crate::report::{SettingsReport, SettingsRestored};
+use crate::run::Run;
+use crate::run_id::{run_id, seed};
+use crate::send::BulkEndpoint;
+use crate::settings_guard::Earlier;
+use crate::targets::Targets;
+use crate::trace::TraceWriter;
+
+/// A load that begins.
+struct NewLoad {
+    started: Instant,
+    run_id: String,
+    config: LoadConfig,
+    info: SourceInfo,
+    transport: Arc<Transport>,
+    /// State of the interrupted run that this one resumes.
+    earlier: Option<Saved>,
+    swapping: Option<Swapping>,
+}
+
+/// Receivers of the load's events and results.
+struct Outputs {
+    observers: ObserverSet,
+    trace: Option<TraceWriter>,
+    dead_letters: DeadLetterWriter,
+    settlements: Option<SettlementSender>,
+}
+
+impl Loader {
+    /// Begins the load. `opened` is the state of the job until the load has begun.
+    pub(super) async fn begin(
+        self,
+        mut source: Box<dyn Source>,
+        opened: &mut Option<Opened>,
+    ) -> Result<RunningLoad, LoadError> {
+        let started = Instant::now();
+        let info = source.describe();
+        let run_id = run_id();
+        let Loader { mut config, has_begun, observers, failures, settlements } = self;
+        config.check_source(&info).map_err(LoadError::usage)?;
+        *opened = checkpoint::open(&config, source.as_ref())?;
+        let transport = connect(&config.to, config.credentials.clone(), &http_options(&config)).await?;
+        if let Some(opened) = opened.as_mut()
+            && let Some(report) = opened.check_and_claim(&config, info.has_ids, &run_id, &transport).await?
+        {
+            Observers::new(started, observers.0, vec![Arc::new(Mutex::new(Log))]).ended(&report);
+            return Ok(RunningLoad::over(report));
+        }
+        let earlier = opened.as_ref().and_then(|opened| opened.saved.clone());
+        if let Some(earlier) = &earlier {
+            let partitions = earlier.progress.partitions.iter();
+            source.resume(&partitions.map(|p| (p.partition(), p.settled_up_to())).collect());
+            // The interrupted run has already created the index again.
+            config.create.recreate = false;
+        }
+        if config.create.recreate && !has_begun {
+            source = recreate::begin_reading(source, &config).await?;
+        }
+        let trace = config.trace.as_deref().map(TraceWriter::create).transpose()?;
+        let dead_letters = dead_letter_writer(&config, &run_id, &info, failures, earlier.as_ref())?;
+        let noted = earlier.as_ref().and_then(|earlier| earlier.swap.clone());
+        let swapping = cutover::begin(&transport, &mut config, noted).await?;
+        let read_from = index_uuids(source.as_ref())?;
+        let load = NewLoad { started, run_id, config, info, transport, earlier, swapping };
+        let prepared = load.prepare(read_from).await?;
+        let outputs = Outputs { observers, trace, dead_letters, settlements };
+        load.start(source, opened, prepared, outputs).await
+    }
+}
+
+/// The writer of a new dead-letter file, or of the interrupted run's file.
+fn dead_letter_writer(
+    config: &LoadConfig,
+    run_id: &str,
+    info: &SourceInfo,
+    failures: Option<FailureSender>,
+    earlier: Option<&Saved>,
+) -> Result<DeadLetterWriter, LoadError> {
+    let (place, names) = (&config.dead_letters, info.names.clone());
+    let writer = match earlier {
+        Some(earlier) => DeadLetterWriter::resume(place, run_id, names, failures, &earlier.dead_letters)?,
+        None => DeadLetterWriter::new(place, run_id, names, failures)?,
+    };
+    Ok(writer.sent_with(dead_letter::sent_with(config)))
+}
+
+impl NewLoad {
+    /// Whether all documents have ids.
+    fn with_ids(&self) -> bool {
+        self.config.id.is_some() || self.config.id_from.is_some() || self.info.has_ids
+    }
+
+    /// Prepares the index. `read_from` has the UUIDs of the indices that the source reads.
+    async fn prepare(&self, read_from: Vec<String>) -> Result<Prepared, LoadError> {
+        let earlier = self.earlier.as_ref();
+        let input = LoadInput {
+            bytes: self.info.bytes_total,
+            with_ids: self.with_ids(),
+            read_from,
+            earlier: earlier.map(|earlier| Earlier { docs_before: earlier.before }),
+            runs: earlier.map(|earlier| earlier.runs.as_slice()).unwrap_or_default(),
+            run_id: &self.run_id,
+        };
+        let mut prepared = prepare(&self.transport, &self.config, input, self.swapping.as_ref()).await?;
+        if let Some(earlier) = earlier {
+            prepared.earlier_indices = earlier.indices.keys().cloned().collect();
+            prepared.before = earlier.before.ok_or_else(|| "the interrupted run could not count the index".to_owned());
+        }
+        prepared.log(&self.config);
+        Ok(prepared)
+    }
+
+    /// Starts the readers and the loop.
+    async fn start(
+        self,
+        source: Box<dyn Source>,
+        opened: &mut Option<Opened>,
+        mut prepared: Prepared,
+        mut outputs: Outputs,
+    ) -> Result<RunningLoad, LoadError> {
+        let config = &self.config;
+        let mut flow = self.flow(&prepared, &outputs);
+        flow.set_body_format_tuner(
+            body_format::choose(&self.transport, config, &mut prepared.preflight.warnings).await,
+        );
+        let routed = routing::choose(&self.transport, config, &prepared, self.with_ids()).await?;
+        flow.route_batches(routed.values);
+        if let (Durability::Async, Some(terms)) = (config.durability, &prepared.primary_terms) {
+            flow.wait_for_flushes(terms.clone());
+        }
+        let start = self.load_start(&flow, &prepared);
+        let (sender, events) = mpsc::unbounded_channel();
+        let checkpointer = self.first_checkpoint(opened, &prepared, &mut outputs.dead_letters, &sender).await?;
+        if checkpointer.is_some() {
+            let progress = self.earlier.as_ref().map(|earlier| &earlier.progress);
+            flow.enable_checkpoints(progress).map_err(|e| LoadError::State(e.to_string()))?;
+        }
+        let (progress, watched) = watch::channel(Progress::default());
+        let loading = LoadingTime::default();
+        let observers = self.observers(outputs.observers, outputs.trace, progress, loading.clone());
+        let source_feedback =
+            source.feedback().map(|feedback| SourceFeedback::new(feedback, &self.info, sender.clone()));
+        let readers = self.start_readers(source, &prepared, routed.groups, &flow, &sender)?;
+        let workers = config.limits.workers;
+        let endpoint = BulkEndpoint::new(config.index.fixed(), config.pipeline.as_deref(), &self.run_id, workers)
+            .with_alias_only(prepared.must_stay_an_alias())
+            .with_primaries(routed.primaries);
+        let (bytes_total, rows, nodes) = (self.info.bytes_total, self.info.rows.clone(), self.transport.nodes().len());
+        let earlier = self.earlier.as_ref();
+        let run = Run {
+            targets: Targets::new(prepared.index(config), prepared.rolls_over(), flow.tally().indices.keys()),
+            flow,
+            transport: Arc::clone(&self.transport),
+            endpoint: Arc::new(endpoint),
+            gate: readers.gate,
+            smile: readers.smile,
+            events,
+            sender: sender.clone(),
+            notifier: Notifier::new(observers.clone(), bytes_total, rows, nodes),
+            dead_letters: outputs.dead_letters,
+            settlements: outputs.settlements,
+            started: self.started,
+            create: Arc::new(config.create.clone()),
+            request_timeout: config.limits.request_timeout,
+            fixed_index: config.index.fixed().map(str::to_owned),
+            count_before: config.verify,
+            checkpointer,
+            counts_before: earlier.map(|earlier| earlier.before_each.clone()).unwrap_or_default(),
+            refresh_early: None,
+            uuids: prepared.uuids.clone(),
+            health_every: config.limits.health_every,
+            sizes_before: earlier.map_or(&prepared.sizes_before, |earlier| &earlier.sizes_before).clone(),
+            source_feedback,
+        };
+        observers.notify(self.started.elapsed(), LoadEvent::Started(&start));
+        let others = Arc::new(Mutex::new(Tally::default()));
+        let task = self.task(run, prepared, observers, loading, readers.dropped, Arc::clone(&others));
+        Ok(RunningLoad::new(sender, watched, others, tokio::spawn(task.run())))
+    }
+
+    /// The flow before its first block.
+    fn flow(&self, prepared: &Prepared, outputs: &Outputs) -> Flow {
+        let (config, limits, preflight) = (&self.config, &self.config.limits, &prepared.preflight);
+        let flow_config = FlowConfig {
+            memory: config.buffered_bytes_max(),
+            rate: limits.max_rate,
+            samples: config.trace.is_some() || !outputs.observers.0.is_empty(),
+            settlements: outputs.settlements.is_some(),
+            linger: limits.linger,
+            retry: RetryPolicy {
+                retries: limits.retries,
+                retry_for: limits.retry_for,
+                first_wait: limits.retry_wait,
+                ..RetryPolicy::default()
+            },
+            pause_max: limits.pause_max,
+            drain_max: limits.drain_max,
+            on_conflict: config.on_conflict,
+            versioned: config.version.is_some() || self.info.has_versions,
+            incremental_bulk: preflight.info.incremental_bulk(),
+            summary_replies: config.replies == Replies::Summary,
+            pairing: match preflight.pipelines {
+                _ if preflight.info.keeps_bulk_order() => Pairing::Places,
+                true => Pairing::Ids,
+                false => Pairing::PlacesAtFirst,
+            },
+            max_errors: config.max_errors,
+            seed: seed(),
+        };
+        Flow::new(flow_config, config.sending_limits().tuner(preflight.body_bytes_max))
+    }
+
+    /// The load's first event.
+    fn load_start(&self, flow: &Flow, prepared: &Prepared) -> LoadStart {
+        LoadStart {
+            run_id: self.run_id.clone(),
+            nodes: self.transport.nodes().iter().map(ToString::to_string).collect(),
+            sources: self.info.names.clone(),
+            bytes_total: self.info.bytes_total,
+            controller: self.config.limits.controller(),
+            bounds: self.config.sending_limits().bounds(prepared.preflight.body_bytes_max),
+            plan: flow.steady_plan(),
+        }
+    }
+
+    /// Writes the first checkpoint. `None` where the load keeps no checkpoints.
+    async fn first_checkpoint(
+        &self,
+        opened: &mut Option<Opened>,
+        prepared: &Prepared,
+        dead_letters: &mut DeadLetterWriter,
+        events: &UnboundedSender<Event>,
+    ) -> Result<Option<Checkpointer>, LoadError> {
+        if opened.is_none() {
+            return Ok(None);
+        }
+        let letters = dead_letters
+            .sync_point()
+            .map_err(|e| LoadError::DeadLetters { path: dead_letters.path().to_owned(), reason: e.to_string() })?;
+        let first = FirstCheckpoint {
+            run_id: &self.run_id,
+            started: self.started,
+            before: prepared.before.as_ref().ok().copied().filter(|_| self.config.verify),
+            index: prepared.index(&self.config),
+            sizes_before: prepared.sizes_before.clone(),
+            letters,
+            swap: self.swapping.as_ref().map(|swapping| swapping.noted.clone()),
+        };
+        match opened.take() {
+            Some(opened) => opened.begin(&self.config, Arc::clone(&self.transport), events.clone(), first).await,
+            None => Ok(None),
+        }
+    }
+
+    /// All observers: those of the caller, and those of the load itself.
+    fn observers(
+        &self,
+        given: ObserverSet,
+        trace: Option<TraceWriter>,
+        progress: watch::Sender<Progress>,
+        loading: LoadingTime,
+    ) -> Observers {
+        let mut all = given.0;
+        if let Some(trace) = trace {
+            all.push(Arc::new(Mutex::new(trace)));
+        }
+        let own: Vec<observe::Shared> = vec![
+            Arc::new(Mutex::new(ProgressSender(progress))),
+            Arc::new(Mutex::new(loading)),
+            Arc::new(Mutex::new(Log)),
+        ];
+        Observers::new(self.started, all, own)
+    }
+
+    /// Starts the threads that read and encode. `groups` groups documents by shard.
+    fn start_readers(
+        &self,
+        source: Box<dyn Source>,
+        prepared: &Prepared,
+        groups: Option<Routing>,
+        flow: &Flow,
+        events: &UnboundedSender<Event>,
+    ) -> Result<Readers, LoadError> {
+        let config = &self.config;
+        let action = match &prepared.target {
+            Some(target) if target.is_data_stream() && config.action == Action::Index => Action::Create,
+            _ => config.action,
+        };
+        let encoder = Encoder::new(config.operations(action));
+        let encoder = match groups {
+            Some(shards) => encoder.with_shards(shards),
+            None => encoder,
+        };
+        let dropped = encoder.dropped();
+        let smile = Arc::new(AtomicBool::new(flow.encoding() == Encoding::Smile));
+        let ids = config.id_from.map(|from| Ids::new(from, self.info.names.clone()));
+        let encode = Encode { encoder, ids, smile: Arc::clone(&smile) };
+        let gate = Arc::new(Gate::default());
+        let workers = config.limits.workers;
+        reader::start(source, encode, Arc::clone(&gate), workers, config.limits.chunk_bytes(), events.clone())
+            .map_err(|source| LoadError::Threads { workers, source })?;
+        Ok(Readers { gate, smile, dropped })
+    }
+
+    /// The task of the load, from its loop to its report.
+    fn task(
+        self,
+        run: Run,
+        prepared: Prepared,
+        observers: Observers,
+        loading: LoadingTime,
+        dropped: Dropped,
+        others: Arc<Mutex<Tally>>,
+    ) -> LoadTask {
+        let NewLoad { started, run_id, config, info, transport, swapping, .. } = self;
+        let SourceInfo { names, warnings, is_endless, .. } = info;
+        let shown = observers.clone();
+        let show: ShowPhase = Arc::new(move |phase| shown.phase(&phase));
+        let finishing = Finishing::new(Arc::clone(&transport), show, config.finish, swapping);
+        let end = End {
+            transport,
+            prepared,
+            names,
+            run_id,
+            warnings,
+            started,
+            verify: config.verify,
+            tolerate: config.tolerate,
+            allow_empty: config.allow_empty || is_endless,
+            is_endless,
+            once: config.once,
+            drain_max: config.limits.drain_max,
+            observers,
+            loading,
+            settings: SettingsReport::new(SettingsRestored::Unchanged, "the settings were not changed".to_owned()),
+            others: Tally::default(),
+            dropped,
+        };
+        LoadTask { run, finishing, guard: config.guard, others, end }
+    }
+}
+
+/// The state that the readers share with the loop.
+struct Readers {
+    gate: Arc<Gate>,
+    /// Tells the readers whether to encode items as SMILE.
+    smile: Arc<AtomicBool>,
+    /// Counts of fields that option `drop` removed.
+    dropped: Dropped,
+}

@@ -1,0 +1,55 @@
+//! The task of a running load, from its loop to its report.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use inrush_core::report::Tally;
+use inrush_core::{Stop, Time};
+
+use super::end::End;
+use crate::config::GuardConfig;
+use crate::cutover::Finishing;
+use crate::progress::Phase;
+use crate::report::Report;
+use crate::run::Run;
+use crate::settings_guard;
+
+/// The task of a running load.
+pub(super) struct LoadTask {
+    pub(super) run: Run,
+    pub(super) finishing: Finishing,
+    pub(super) guard: GuardConfig,
+    /// Counts of other loads of the same job.
+    pub(super) others: Arc<Mutex<Tally>>,
+    pub(super) end: End,
+}
+
+impl LoadTask {
+    /// Changes the settings of the index, runs the loop and the steps after it, and restores the
+    /// settings.
+    pub(super) async fn run(self) -> Report {
+        let LoadTask { mut run, mut finishing, guard, others, mut end } = self;
+        if let Err(why) = finishing.block_old(&guard, &end.run_id).await {
+            run.flow.handle_stop(Time::from_start(end.started.elapsed()), Stop::Failed(why));
+        }
+        let guards = match &end.prepared.guard {
+            Some(plans) => {
+                tracing::info!("the settings of the index are changed for the load and restored after it");
+                let (transport, written) = (Arc::clone(&end.transport), run.targets.subscribe());
+                Some(settings_guard::Guards::start(transport, plans.clone(), &end.run_id, written).await)
+            }
+            None => None,
+        };
+        run.refresh_early = guards.as_ref().and_then(|guards| guards.refresh_early.clone());
+        let mut finished = run.run().await;
+        if finished.flow.stopped().is_none() {
+            let names = end.prepared.names(finished.flow.tally());
+            finishing.force_merge(&names, &mut finished.events).await;
+        }
+        if let Some(guards) = guards {
+            end.observers.phase(&Phase::PuttingBack);
+            end.settings = guards.release().await;
+        }
+        end.others = std::mem::take(&mut *others.lock().unwrap_or_else(PoisonError::into_inner));
+        end.report(finished, finishing).await
+    }
+}
