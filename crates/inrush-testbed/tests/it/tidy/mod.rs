@@ -32,13 +32,14 @@ const BANNED: [&str; 9] = [
 /// Commands of others, in messages that say what to run.
 const COMMANDS: [&str; 2] = ["long=31", "aws configure"];
 /// Crates whose messages name an option, and not the flag of a front end.
-const LIBRARIES: [&str; 11] = [
+const LIBRARIES: [&str; 12] = [
     "inrush",
     "inrush-bake",
     "inrush-cluster",
     "inrush-commands",
     "inrush-core",
     "inrush-formats",
+    "inrush-kafka",
     "inrush-load",
     "inrush-node",
     "inrush-smile",

@@ -1,0 +1,230 @@
+//! The partitions that this member has, and how far each of them is.
+
+use std::collections::BTreeMap;
+
+use crate::client::{Offsets, TopicPartition};
+
+/// The partitions of a member. Each gets a number of its own every time that it is assigned, by
+/// which the engine knows it.
+#[derive(Debug, Default)]
+pub(crate) struct Assignment {
+    owned: BTreeMap<TopicPartition, Owned>,
+    numbers: u32,
+}
+
+/// How far a partition is. Offsets are those after the last record.
+#[derive(Debug)]
+struct Owned {
+    number: u32,
+    /// Given to the engine.
+    given: i64,
+    /// Passed by the client at a time when everything before it was given. Beyond `given` where
+    /// offsets at the end are those of markers.
+    position: i64,
+    /// Everything below is settled.
+    settled: i64,
+    /// Sent to the broker to be committed.
+    requested: i64,
+    /// Committed. -1 where nothing is.
+    committed: i64,
+    /// Where the load ends.
+    until: Option<i64>,
+    /// The group wants it back, and records of it are passed over.
+    is_leaving: bool,
+}
+
+impl Owned {
+    fn to_commit(&self) -> i64 {
+        if self.settled >= self.given { self.settled.max(self.position) } else { self.settled }
+    }
+}
+
+impl Assignment {
+    /// Adds a partition that is read from `start` on. Returns its number.
+    pub(crate) fn add(&mut self, at: TopicPartition, start: i64, committed: Option<i64>, until: Option<i64>) -> u32 {
+        let number = self.numbers;
+        self.numbers += 1;
+        let committed = committed.unwrap_or(-1);
+        let owned = Owned {
+            number,
+            given: start,
+            position: start,
+            settled: start,
+            requested: committed,
+            committed,
+            until,
+            is_leaving: false,
+        };
+        self.owned.insert(at, owned);
+        number
+    }
+
+    /// The group wants this partition back. Records from `end` on are not given to the engine, or
+    /// were taken back before it had them.
+    pub(crate) fn leaves(&mut self, at: &TopicPartition, end: i64) {
+        if let Some(owned) = self.owned.get_mut(at) {
+            owned.is_leaving = true;
+            owned.given = owned.given.min(end);
+            owned.position = owned.position.min(end);
+        }
+    }
+
+    /// Takes partitions away. What is settled of them later means nothing any more.
+    pub(crate) fn remove(&mut self, partitions: &[TopicPartition]) {
+        self.owned.retain(|at, _| !partitions.contains(at));
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.owned.is_empty()
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.owned.len()
+    }
+
+    pub(crate) fn partitions(&self) -> Vec<TopicPartition> {
+        self.owned.keys().cloned().collect()
+    }
+
+    /// Records before `end` were given to the engine.
+    pub(crate) fn give(&mut self, at: &TopicPartition, end: i64) {
+        if let Some(owned) = self.owned.get_mut(at) {
+            owned.given = owned.given.max(end);
+        }
+    }
+
+    /// Everything below `up_to` of the partition with this number is settled.
+    pub(crate) fn settle(&mut self, number: u32, up_to: i64) {
+        if let Some(owned) = self.owned.values_mut().find(|owned| owned.number == number) {
+            owned.settled = owned.settled.max(up_to);
+        }
+    }
+
+    /// The client is at these offsets, and everything before them was given to the engine, up to
+    /// where the load ends.
+    pub(crate) fn at_positions(&mut self, positions: &Offsets) {
+        for (at, position) in positions {
+            if let Some(owned) = self.owned.get_mut(at).filter(|owned| !owned.is_leaving) {
+                owned.position = owned.position.max(*position).min(owned.until.unwrap_or(i64::MAX));
+            }
+        }
+    }
+
+    /// What can be committed, and was not sent yet.
+    pub(crate) fn to_commit(&self) -> Offsets {
+        let new = self.owned.iter().filter(|(_, owned)| owned.to_commit() > owned.requested);
+        new.map(|(at, owned)| (at.clone(), owned.to_commit())).collect()
+    }
+
+    /// These offsets were sent.
+    pub(crate) fn requested(&mut self, offsets: &Offsets) {
+        for (at, offset) in offsets {
+            if let Some(owned) = self.owned.get_mut(at) {
+                owned.requested = *offset;
+            }
+        }
+    }
+
+    /// The broker has committed these offsets.
+    pub(crate) fn committed(&mut self, offsets: &Offsets) {
+        for (at, offset) in offsets {
+            if let Some(owned) = self.owned.get_mut(at) {
+                owned.committed = owned.committed.max(*offset);
+            }
+        }
+    }
+
+    /// The broker has refused a commit; everything that is not committed is sent again.
+    pub(crate) fn refused(&mut self) {
+        for owned in self.owned.values_mut() {
+            owned.requested = owned.committed;
+        }
+    }
+
+    /// Whether everything that was given of these partitions is settled.
+    pub(crate) fn is_settled(&self, partitions: &[TopicPartition]) -> bool {
+        let mut owned = partitions.iter().filter_map(|at| self.owned.get(at));
+        owned.all(|owned| owned.settled >= owned.given)
+    }
+
+    /// Whether everything that is settled is committed.
+    pub(crate) fn is_committed(&self) -> bool {
+        self.owned.values().all(|owned| owned.committed >= owned.to_commit())
+    }
+
+    /// Whether each partition is read to where the load ends.
+    pub(crate) fn is_at_end(&self) -> bool {
+        self.owned.values().all(|owned| owned.until.is_some_and(|until| owned.given.max(owned.position) >= until))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(partition: i32) -> TopicPartition {
+        TopicPartition::new("orders", partition)
+    }
+
+    fn offsets<const N: usize>(offsets: [(i32, i64); N]) -> Offsets {
+        offsets.into_iter().map(|(partition, offset)| (at(partition), offset)).collect()
+    }
+
+    #[test]
+    fn what_is_settled_is_committed_once() {
+        let mut assignment = Assignment::default();
+        let first = assignment.add(at(0), 100, Some(100), None);
+        let second = assignment.add(at(1), 7, None, None);
+        assert_eq!(assignment.to_commit(), offsets([(1, 7)]), "where a new group begins is kept");
+        assignment.give(&at(0), 150);
+        assignment.settle(first, 120);
+        assignment.settle(second, 7);
+        assert_eq!(assignment.to_commit(), offsets([(0, 120), (1, 7)]));
+        assignment.requested(&offsets([(0, 120), (1, 7)]));
+        assert!(assignment.to_commit().is_empty() && !assignment.is_committed());
+        assignment.refused();
+        assert_eq!(assignment.to_commit(), offsets([(0, 120), (1, 7)]));
+        assignment.requested(&offsets([(0, 120), (1, 7)]));
+        assignment.committed(&offsets([(0, 120), (1, 7)]));
+        assert!(assignment.is_committed() && !assignment.is_settled(&[at(0)]) && assignment.is_settled(&[at(1)]));
+    }
+
+    #[test]
+    fn offsets_of_markers_are_committed_once_everything_before_them_is_settled() {
+        let mut assignment = Assignment::default();
+        let number = assignment.add(at(0), 0, Some(0), Some(52));
+        assignment.give(&at(0), 50);
+        assignment.at_positions(&offsets([(0, 60), (1, 9)]));
+        assert!(assignment.is_at_end());
+        assignment.settle(number, 49);
+        assert_eq!(assignment.to_commit(), offsets([(0, 49)]));
+        assignment.settle(number, 50);
+        assert_eq!(assignment.to_commit(), offsets([(0, 52)]));
+    }
+
+    #[test]
+    fn a_partition_that_leaves_is_committed_up_to_what_the_engine_has() {
+        let mut assignment = Assignment::default();
+        let number = assignment.add(at(0), 0, Some(0), None);
+        assignment.give(&at(0), 50);
+        assignment.at_positions(&offsets([(0, 55)]));
+        assignment.leaves(&at(0), 20);
+        assignment.at_positions(&offsets([(0, 70)]));
+        assignment.settle(number, 20);
+        assert!(assignment.is_settled(&[at(0)]));
+        assert_eq!(assignment.to_commit(), offsets([(0, 20)]));
+    }
+
+    #[test]
+    fn a_partition_that_comes_back_has_another_number() {
+        let mut assignment = Assignment::default();
+        let before = assignment.add(at(0), 0, None, None);
+        assignment.give(&at(0), 50);
+        assignment.remove(&[at(0)]);
+        assert!(assignment.is_empty());
+        let after = assignment.add(at(0), 30, Some(30), None);
+        assignment.settle(before, 50);
+        assert!(before != after && assignment.to_commit().is_empty());
+        assert!(!assignment.is_at_end(), "it has no end");
+    }
+}

@@ -1,0 +1,434 @@
+//! The client on librdkafka.
+//!
+//! `BaseConsumer` is polled by a thread of ours. Its rebalances are not carried out inside of its
+//! callback: they become [`Polled`]s, and the group waits until the consumer has settled what it
+//! has. `StreamConsumer` and queues of single partitions are not used, because partitions stay
+//! silent there after a rebalance (fede1024/rust-rdkafka#638, vectordotdev/vector#26438).
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use rdkafka::client::ClientContext;
+use rdkafka::config::{ClientConfig, RDKafkaLogLevel};
+use rdkafka::consumer::base_consumer::BaseConsumer;
+use rdkafka::consumer::{CommitMode, Consumer, ConsumerContext, RebalanceProtocol};
+use rdkafka::error::{KafkaError, KafkaResult, RDKafkaErrorCode};
+use rdkafka::message::Message;
+use rdkafka::topic_partition_list::{Offset, TopicPartitionList};
+use rdkafka::types::RDKafkaRespErr;
+
+use super::{Client, ClientError, Offsets, Polled, Record, TopicPartition};
+use crate::KafkaOptions;
+use crate::properties::properties;
+
+/// How long a question to a broker may take.
+const ANSWER: Duration = Duration::from_secs(30);
+
+/// A member of a group.
+pub(crate) struct Librdkafka {
+    consumer: Arc<BaseConsumer<Events>>,
+    subscription: Vec<String>,
+    /// To the thread that commits. None once it is to end.
+    commits: Option<Sender<Commit>>,
+    committer: Option<JoinHandle<()>>,
+}
+
+/// Offsets to be committed, and where to the answer goes; to the next poll, if it is not waited for.
+type Commit = (Offsets, Option<Sender<KafkaResult<()>>>);
+
+/// Commits one after the other. `rd_kafka_commit` tells the outcome only to those who wait for it,
+/// as long as no callback of C is set (`rd_kafka_cgrp_propagate_commit_result`), and the thread
+/// that polls must not wait.
+fn commit_all(consumer: &BaseConsumer<Events>, commits: &Receiver<Commit>) {
+    while let Ok((offsets, answer)) = commits.recv() {
+        let result = consumer.commit(&list(&offsets), CommitMode::Sync);
+        match answer {
+            // One that has stopped waiting needs no answer.
+            Some(answer) => drop(answer.send(result)),
+            None => {
+                let answer = result.map(|()| offsets).map_err(|error| error.to_string());
+                consumer.context().with(|state| state.waiting.push_back(Polled::Committed(answer)));
+            }
+        }
+    }
+}
+
+/// What librdkafka told in its callbacks, which run inside of a poll.
+#[derive(Default)]
+struct Events {
+    state: Mutex<EventState>,
+}
+
+#[derive(Default)]
+struct EventState {
+    waiting: VecDeque<Polled>,
+    /// The last complaint of librdkafka, for the text of an error.
+    complaint: Option<String>,
+    /// The consumer is being closed, and rebalances are carried out at once.
+    is_closing: bool,
+}
+
+impl Events {
+    fn with<T>(&self, work: impl FnOnce(&mut EventState) -> T) -> T {
+        work(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl ClientContext for Events {
+    fn log(&self, level: RDKafkaLogLevel, facility: &str, message: &str) {
+        if level as i32 <= RDKafkaLogLevel::Error as i32 {
+            self.with(|state| state.complaint = Some(message.to_owned()));
+        }
+        match level {
+            RDKafkaLogLevel::Debug => tracing::debug!(target: "librdkafka", "{facility}: {message}"),
+            RDKafkaLogLevel::Info | RDKafkaLogLevel::Notice => {
+                tracing::info!(target: "librdkafka", "{facility}: {message}");
+            }
+            _ => tracing::warn!(target: "librdkafka", "{facility}: {message}"),
+        }
+    }
+
+    fn error(&self, error: KafkaError, reason: &str) {
+        tracing::warn!(target: "librdkafka", "{error}: {reason}");
+        self.with(|state| state.complaint = Some(reason.to_owned()));
+    }
+}
+
+impl ConsumerContext for Events {
+    fn rebalance(&self, consumer: &BaseConsumer<Self>, code: RDKafkaRespErr, list: &mut TopicPartitionList) {
+        let partitions = partitions(list);
+        let is_assign = code == RDKafkaRespErr::RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS;
+        if self.with(|state| state.is_closing) {
+            let none = TopicPartitionList::new();
+            let done = match (is_assign, consumer.rebalance_protocol()) {
+                (true, RebalanceProtocol::Cooperative) => consumer.incremental_assign(&none),
+                (false, RebalanceProtocol::Cooperative) => consumer.incremental_unassign(list),
+                _ => consumer.unassign(),
+            };
+            if let Err(error) = done {
+                tracing::debug!("the last rebalance: {error}");
+            }
+            return;
+        }
+        let event = match is_assign {
+            true => Polled::Assigned(partitions),
+            false if consumer.assignment_lost() => Polled::Lost(partitions),
+            false => Polled::Revoked(partitions),
+        };
+        self.with(|state| state.waiting.push_back(event));
+    }
+}
+
+impl Librdkafka {
+    /// Joins the group. Brokers are asked for the topics, so that an address that cannot be used is
+    /// known at once.
+    ///
+    /// # Errors
+    /// A property that librdkafka does not have, brokers that do not answer or do not accept the
+    /// credentials, and a topic that does not exist.
+    pub(crate) fn join(options: &KafkaOptions, member: Option<&str>) -> Result<Self, ClientError> {
+        let mut config = ClientConfig::new();
+        for (name, value) in properties(options, member) {
+            config.set(name, value);
+        }
+        config.set_log_level(RDKafkaLogLevel::Warning);
+        let consumer: BaseConsumer<Events> =
+            config.create_with_context(Events::default()).map_err(|error| ClientError(not_created(&error)))?;
+        let consumer = Arc::new(consumer);
+        let mut client =
+            Librdkafka { consumer, subscription: options.address.subscription(), commits: None, committer: None };
+        client.check(options)?;
+        let (consumer, (commits, waiting)) = (Arc::clone(&client.consumer), channel());
+        let committer = std::thread::Builder::new().name("kafka-commit".into());
+        let committer = committer.spawn(move || commit_all(&consumer, &waiting));
+        client.committer = Some(committer.map_err(|error| ClientError(format!("starting a thread: {error}")))?);
+        client.commits = Some(commits);
+        let topics: Vec<&str> = client.subscription.iter().map(String::as_str).collect();
+        client.consumer.subscribe(&topics).map_err(|error| client.error(&error))?;
+        Ok(client)
+    }
+
+    /// Asks the brokers for the topics.
+    fn check(&self, options: &KafkaOptions) -> Result<(), ClientError> {
+        let brokers = options.address.brokers.join(", ");
+        // Other events of the client wait in the queue that is polled; metadata has one of its own.
+        let until = Instant::now() + ANSWER;
+        for topic in options.address.topics.iter().filter(|topic| !topic.contains('*')) {
+            loop {
+                let left = until.saturating_duration_since(Instant::now()).max(Duration::from_secs(1));
+                let metadata = self.consumer.fetch_metadata(Some(topic), left).map_err(|error| {
+                    let why = self.complaint().unwrap_or_else(|| error.to_string());
+                    ClientError(format!("no answer from {brokers} within {} s: {why}", ANSWER.as_secs()))
+                })?;
+                let Some(found) = metadata.topics().first() else { break };
+                match found.error().map(RDKafkaErrorCode::from) {
+                    None => break,
+                    // A broker that has just begun.
+                    Some(RDKafkaErrorCode::LeaderNotAvailable) if Instant::now() < until => {
+                        std::thread::sleep(Duration::from_millis(200));
+                    }
+                    Some(RDKafkaErrorCode::UnknownTopicOrPartition) => {
+                        return Err(ClientError(format!("topic {topic} does not exist at {brokers}")));
+                    }
+                    Some(RDKafkaErrorCode::TopicAuthorizationFailed) => {
+                        return Err(ClientError(format!(
+                            "this user may not read topic {topic} at {brokers}; give it the rights Read and Describe"
+                        )));
+                    }
+                    Some(code) => return Err(ClientError(format!("topic {topic} at {brokers}: {code}"))),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The offset of each partition at a time, or at one of its ends.
+    fn times(&self, partitions: &[TopicPartition], time: Offset) -> Result<Offsets, ClientError> {
+        if partitions.is_empty() {
+            return Ok(Offsets::new());
+        }
+        let mut list = names(partitions);
+        list.set_all_offsets(time).map_err(|error| self.error(&error))?;
+        let found = self.consumer.offsets_for_times(list, ANSWER);
+        found.map(|list| known(&list)).map_err(|error| self.error(&error))
+    }
+
+    fn complaint(&self) -> Option<String> {
+        self.consumer.context().with(|state| state.complaint.clone())
+    }
+
+    fn error(&self, error: &KafkaError) -> ClientError {
+        ClientError(match self.complaint() {
+            Some(complaint) => format!("{error} ({complaint})"),
+            None => error.to_string(),
+        })
+    }
+
+    fn send(&self, commit: Commit) {
+        if let Some(commits) = &self.commits
+            && commits.send(commit).is_err()
+        {
+            tracing::warn!("the thread that commits has ended");
+        }
+    }
+
+    fn waiting(&self) -> Option<Polled> {
+        self.consumer.context().with(|state| state.waiting.pop_front())
+    }
+
+    /// The meaning of an error that a poll brought; `None` for those that pass.
+    fn problem(&self, error: &KafkaError) -> Result<Option<Polled>, ClientError> {
+        let code = match error {
+            KafkaError::PartitionEOF(_) => return Ok(None),
+            KafkaError::MessageConsumptionFatal(_) => return Err(self.fatal(error)),
+            KafkaError::MessageConsumption(code) | KafkaError::Global(code) => *code,
+            _ => return Ok(None),
+        };
+        match code {
+            RDKafkaErrorCode::AutoOffsetReset | RDKafkaErrorCode::OffsetOutOfRange => {
+                Ok(Some(Polled::Gap(self.complaint().unwrap_or_else(|| error.to_string()))))
+            }
+            RDKafkaErrorCode::Authentication
+            | RDKafkaErrorCode::SaslAuthenticationFailed
+            | RDKafkaErrorCode::TopicAuthorizationFailed
+            | RDKafkaErrorCode::GroupAuthorizationFailed
+            | RDKafkaErrorCode::ClusterAuthorizationFailed
+            | RDKafkaErrorCode::FencedInstanceId
+            | RDKafkaErrorCode::Fatal => Err(self.fatal(error)),
+            _ => {
+                tracing::warn!("{error}; the client tries again");
+                Ok(None)
+            }
+        }
+    }
+
+    fn fatal(&self, error: &KafkaError) -> ClientError {
+        match self.consumer.client().fatal_error() {
+            Some((RDKafkaErrorCode::FencedInstanceId, _)) => ClientError(
+                "another member of the group uses the name of this one; give each instance a name of its own".into(),
+            ),
+            Some((_, reason)) => ClientError(reason),
+            None => self.error(error),
+        }
+    }
+}
+
+impl Client for Librdkafka {
+    fn poll(&mut self, wait: Duration, take: &mut dyn FnMut(Record<'_>) -> bool) -> Result<Polled, ClientError> {
+        let mut wait = wait;
+        let mut has_records = false;
+        loop {
+            // Records that are in the queue before a rebalance are handed over before it.
+            let polled = self.consumer.poll(wait);
+            wait = Duration::ZERO;
+            match polled {
+                Some(Ok(message)) => {
+                    has_records = true;
+                    let record = Record {
+                        topic: message.topic(),
+                        partition: message.partition(),
+                        offset: message.offset(),
+                        key: message.key(),
+                        value: message.payload(),
+                    };
+                    if !take(record) {
+                        return Ok(Polled::Records);
+                    }
+                    continue;
+                }
+                Some(Err(error)) => {
+                    if let Some(event) = self.problem(&error)? {
+                        self.consumer.context().with(|state| state.waiting.push_back(event));
+                    }
+                }
+                None => {}
+            }
+            return Ok(match self.waiting() {
+                Some(event) => event,
+                None if has_records => Polled::Records,
+                None => Polled::Nothing,
+            });
+        }
+    }
+
+    fn assign(&mut self, starts: &Offsets) -> Result<(), ClientError> {
+        let list = list(starts);
+        let done = match self.consumer.rebalance_protocol() {
+            RebalanceProtocol::Cooperative => self.consumer.incremental_assign(&list),
+            _ => self.consumer.assign(&list),
+        };
+        done.map_err(|error| self.error(&error))
+    }
+
+    fn unassign(&mut self, partitions: &[TopicPartition]) -> Result<(), ClientError> {
+        let done = match self.consumer.rebalance_protocol() {
+            RebalanceProtocol::Cooperative => self.consumer.incremental_unassign(&names(partitions)),
+            _ => self.consumer.unassign(),
+        };
+        done.map_err(|error| self.error(&error))
+    }
+
+    fn commit(&mut self, offsets: &Offsets) -> Result<(), ClientError> {
+        let (answer, answered) = channel();
+        self.send((offsets.clone(), Some(answer)));
+        match answered.recv_timeout(ANSWER) {
+            Ok(result) => result.map_err(|error| self.error(&error)),
+            Err(_) => Err(ClientError(format!("no answer to a commit within {} s", ANSWER.as_secs()))),
+        }
+    }
+
+    fn commit_later(&mut self, offsets: &Offsets) {
+        self.send((offsets.clone(), None));
+    }
+
+    fn committed(&mut self, partitions: &[TopicPartition]) -> Result<Offsets, ClientError> {
+        if partitions.is_empty() {
+            return Ok(Offsets::new());
+        }
+        let found = self.consumer.committed_offsets(names(partitions), ANSWER);
+        found.map(|list| known(&list)).map_err(|error| self.error(&error))
+    }
+
+    /// `rd_kafka_offsets_for_times` hands the time to the broker as it is, and Kafka's protocol has
+    /// -2 for the first offset and -1 for the one after the last (`ListOffsetsRequest.json`). So
+    /// each broker is asked once for all of its partitions.
+    fn bounds(&mut self, partitions: &[TopicPartition]) -> Result<BTreeMap<TopicPartition, (i64, i64)>, ClientError> {
+        let mut first = self.times(partitions, Offset::Beginning)?;
+        let last = self.times(partitions, Offset::End)?;
+        Ok(last.into_iter().filter_map(|(at, end)| first.remove(&at).map(|begin| (at, (begin, end)))).collect())
+    }
+
+    fn offsets_at(&mut self, partitions: &[TopicPartition], time: i64) -> Result<Offsets, ClientError> {
+        self.times(partitions, Offset::Offset(time))
+    }
+
+    fn positions(&mut self) -> Result<Offsets, ClientError> {
+        self.consumer.position().map(|list| known(&list)).map_err(|error| self.error(&error))
+    }
+
+    fn partitions(&mut self) -> Result<Vec<TopicPartition>, ClientError> {
+        let subscribed = self.consumer.subscription().map_err(|error| self.error(&error))?;
+        let topics: Vec<String> = subscribed.elements().iter().map(|element| element.topic().to_owned()).collect();
+        let mut all = Vec::new();
+        for topic in topics {
+            let metadata = self.consumer.fetch_metadata(Some(&topic), ANSWER).map_err(|error| self.error(&error))?;
+            for topic in metadata.topics() {
+                let name: Arc<str> = topic.name().into();
+                let of = |partition: i32| TopicPartition { topic: Arc::clone(&name), partition };
+                all.extend(topic.partitions().iter().map(|partition| of(partition.id())));
+            }
+        }
+        Ok(all)
+    }
+
+    fn pause(&mut self, partitions: &[TopicPartition]) -> Result<(), ClientError> {
+        self.consumer.pause(&names(partitions)).map_err(|error| self.error(&error))
+    }
+
+    fn resume(&mut self, partitions: &[TopicPartition]) -> Result<(), ClientError> {
+        self.consumer.resume(&names(partitions)).map_err(|error| self.error(&error))
+    }
+}
+
+impl Drop for Librdkafka {
+    /// Closes the consumer. A partition that the group still wants back is let go.
+    fn drop(&mut self) {
+        self.commits = None;
+        if let Some(committer) = self.committer.take()
+            && committer.join().is_err()
+        {
+            tracing::warn!("the thread that commits had panicked");
+        }
+        self.consumer.context().with(|state| state.is_closing = true);
+        while let Some(event) = self.waiting() {
+            if let Polled::Revoked(partitions) | Polled::Lost(partitions) = event
+                && let Err(error) = self.unassign(&partitions)
+            {
+                tracing::debug!("partitions were not let go: {error}");
+            }
+        }
+    }
+}
+
+fn not_created(error: &KafkaError) -> String {
+    match error {
+        KafkaError::ClientConfig(_, why, name, _) => format!("the property `{name}` of librdkafka: {why}"),
+        error => error.to_string(),
+    }
+}
+
+fn partitions(list: &TopicPartitionList) -> Vec<TopicPartition> {
+    list.elements().iter().map(|element| TopicPartition::new(element.topic(), element.partition())).collect()
+}
+
+/// The partitions that have an offset.
+fn known(list: &TopicPartitionList) -> Offsets {
+    let elements = list.elements();
+    let offsets = elements.iter().filter_map(|element| match element.offset() {
+        Offset::Offset(offset) => Some((TopicPartition::new(element.topic(), element.partition()), offset)),
+        _ => None,
+    });
+    offsets.collect()
+}
+
+fn names(partitions: &[TopicPartition]) -> TopicPartitionList {
+    let mut list = TopicPartitionList::with_capacity(partitions.len());
+    for at in partitions {
+        list.add_partition(&at.topic, at.partition);
+    }
+    list
+}
+
+fn list(offsets: &Offsets) -> TopicPartitionList {
+    let mut list = TopicPartitionList::with_capacity(offsets.len());
+    for (at, offset) in offsets {
+        // The list refuses only offsets below zero, which no broker has.
+        if let Err(error) = list.add_partition_offset(&at.topic, at.partition, Offset::Offset(*offset)) {
+            tracing::warn!("{at}: offset {offset}: {error}");
+        }
+    }
+    list
+}

@@ -1,0 +1,118 @@
+//! The part of a Kafka client that the consumer needs.
+//!
+//! It is narrow so that another client can stand behind it, and a script in tests. Everything is
+//! called from one thread.
+
+mod librdkafka;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+pub(crate) use librdkafka::Librdkafka;
+
+/// A partition of a topic.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct TopicPartition {
+    pub(crate) topic: Arc<str>,
+    pub(crate) partition: i32,
+}
+
+impl TopicPartition {
+    pub(crate) fn new(topic: &str, partition: i32) -> Self {
+        TopicPartition { topic: topic.into(), partition }
+    }
+}
+
+impl fmt::Display for TopicPartition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.topic, self.partition)
+    }
+}
+
+/// An offset for each of some partitions.
+pub(crate) type Offsets = BTreeMap<TopicPartition, i64>;
+
+/// A record as the client lends it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Record<'a> {
+    pub(crate) topic: &'a str,
+    pub(crate) partition: i32,
+    pub(crate) offset: i64,
+    pub(crate) key: Option<&'a [u8]>,
+    pub(crate) value: Option<&'a [u8]>,
+}
+
+/// What a call of [`Client::poll`] brought.
+#[derive(Debug)]
+pub(crate) enum Polled {
+    /// No record is there.
+    Nothing,
+    /// Records, which were handed over, and perhaps more.
+    Records,
+    /// The group gives these partitions to this member, which has to call [`Client::assign`].
+    Assigned(Vec<TopicPartition>),
+    /// The group wants these partitions back, and waits until this member calls
+    /// [`Client::unassign`].
+    Revoked(Vec<TopicPartition>),
+    /// The group has given these partitions to another member already. Nothing of them can be
+    /// committed. [`Client::unassign`] has to be called.
+    Lost(Vec<TopicPartition>),
+    /// The answer to [`Client::commit_later`].
+    Committed(Result<Offsets, String>),
+    /// The broker does not have the offset of one of the partitions.
+    Gap(String),
+}
+
+/// An error of a broker or of the group.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct ClientError(pub(crate) String);
+
+/// A member of a consumer group.
+pub(crate) trait Client: Send {
+    /// Waits for a record, for `wait` at most, and hands over those that are there until `take`
+    /// has enough and returns `false`.
+    ///
+    /// # Errors
+    /// One after which this member cannot go on: its name is used by another one, or the brokers
+    /// do not accept its credentials. Brokers that cannot be reached are no error; the client
+    /// tries again.
+    fn poll(&mut self, wait: Duration, take: &mut dyn FnMut(Record<'_>) -> bool) -> Result<Polled, ClientError>;
+
+    /// Begins to read these partitions at these offsets.
+    fn assign(&mut self, starts: &Offsets) -> Result<(), ClientError>;
+
+    /// Ends reading of these partitions, and lets the group go on.
+    fn unassign(&mut self, partitions: &[TopicPartition]) -> Result<(), ClientError>;
+
+    /// Commits, and waits for the answer.
+    fn commit(&mut self, offsets: &Offsets) -> Result<(), ClientError>;
+
+    /// Commits. The answer is a [`Polled::Committed`].
+    fn commit_later(&mut self, offsets: &Offsets);
+
+    /// The offsets that the group has committed of these partitions.
+    fn committed(&mut self, partitions: &[TopicPartition]) -> Result<Offsets, ClientError>;
+
+    /// The first offset, and the one after the last, of each partition.
+    fn bounds(&mut self, partitions: &[TopicPartition]) -> Result<BTreeMap<TopicPartition, (i64, i64)>, ClientError>;
+
+    /// The offset of the first record with this timestamp or a later one, in milliseconds since
+    /// 1970. Partitions without one are not in the result.
+    fn offsets_at(&mut self, partitions: &[TopicPartition], time: i64) -> Result<Offsets, ClientError>;
+
+    /// The offset after the last one that was handed over, or passed over because it is that of a
+    /// transaction's marker. Partitions of which nothing came yet are not in the result.
+    fn positions(&mut self) -> Result<Offsets, ClientError>;
+
+    /// All partitions of the topics.
+    fn partitions(&mut self) -> Result<Vec<TopicPartition>, ClientError>;
+
+    /// Fetches no more of these partitions until [`Client::resume`].
+    fn pause(&mut self, partitions: &[TopicPartition]) -> Result<(), ClientError>;
+
+    /// Fetches these partitions again.
+    fn resume(&mut self, partitions: &[TopicPartition]) -> Result<(), ClientError>;
+}

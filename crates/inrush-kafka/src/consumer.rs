@@ -1,0 +1,546 @@
+//! The thread that reads topics: it polls the client, gathers records, commits what is settled, and
+//! answers the group.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use inrush_formats::SourceError;
+
+use crate::client::{Client, ClientError, Offsets, Polled, Record, TopicPartition};
+use crate::gather::{Gathered, Maker};
+use crate::shared::{Block, Shared};
+use crate::{KafkaOptions, Start, Until};
+
+/// How long a poll waits for a record. Also how late a commit or an end may be noticed.
+const POLL: Duration = Duration::from_millis(50);
+
+/// Records of one poll, so that time-outs are looked at in between.
+const BATCH: usize = 5_000;
+
+/// Records are given to the engine after this time, though there are few.
+const GATHER_FOR: Duration = Duration::from_millis(100);
+
+/// How long a full queue is waited for before the partitions are paused. A pause costs what the
+/// client has fetched already.
+const FULL_FOR: Duration = Duration::from_secs(1);
+
+/// How often the client's positions are looked at.
+const POSITIONS_EVERY: Duration = Duration::from_millis(200);
+
+/// After this time brokers are asked again that did not answer.
+const ASK_AGAIN: Duration = Duration::from_secs(1);
+
+/// How often a member without partitions looks whether the others are at the end.
+const OTHERS_EVERY: Duration = Duration::from_secs(2);
+
+/// How long a member without partitions waits before it says so.
+const QUIET_FOR: Duration = Duration::from_secs(10);
+
+/// A member of the group, and what it reads.
+pub(crate) struct Consumer<C> {
+    client: C,
+    options: Arc<KafkaOptions>,
+    shared: Arc<Shared>,
+    readers: Readers,
+    /// Partitions that the group gives to this member, and when the brokers are asked where to
+    /// begin with them.
+    arriving: Option<(Vec<TopicPartition>, Instant)>,
+    /// Partitions that the group wants back, and until when they wait for their documents.
+    leaving: Option<(Vec<TopicPartition>, Instant)>,
+    is_joined: bool,
+    is_paused: bool,
+    is_ending: bool,
+    committed_at: Instant,
+    positions_at: Instant,
+    others_at: Instant,
+    began: Instant,
+    has_told_of_waiting: bool,
+    /// Where all partitions end, for a member that has none.
+    ends: Option<Offsets>,
+}
+
+/// Where reading of a partition begins and ends.
+struct Begin {
+    at: TopicPartition,
+    start: i64,
+    committed: Option<i64>,
+    until: Option<i64>,
+}
+
+/// The partitions that are read.
+struct Readers {
+    all: Vec<Reader>,
+    /// The one of the last record.
+    last: usize,
+    options: Arc<KafkaOptions>,
+    block_bytes: usize,
+    gathered_since: Option<Instant>,
+    /// Blocks that end with a gap that is too wide for them.
+    before_gap: Vec<Ready>,
+}
+
+/// Records that are ready for the engine, with the number of their partition.
+type Ready = (TopicPartition, u32, Arc<Maker>, Gathered);
+
+struct Reader {
+    at: TopicPartition,
+    number: u32,
+    /// The offset after the last block.
+    next: i64,
+    until: Option<i64>,
+    is_at_end: bool,
+    gathered: Gathered,
+    maker: Arc<Maker>,
+}
+
+impl<C: Client> Consumer<C> {
+    pub(crate) fn new(client: C, options: Arc<KafkaOptions>, shared: Arc<Shared>) -> Self {
+        let now = Instant::now();
+        Consumer {
+            client,
+            readers: Readers::new(Arc::clone(&options)),
+            options,
+            shared,
+            arriving: None,
+            leaving: None,
+            is_joined: false,
+            is_paused: false,
+            is_ending: false,
+            committed_at: now,
+            positions_at: now,
+            others_at: now,
+            began: now,
+            has_told_of_waiting: false,
+            ends: None,
+        }
+    }
+
+    /// Reads until the engine needs the source no more. Errors end the stream of blocks.
+    pub(crate) fn run(mut self) {
+        while !self.shared.state().is_closed {
+            if let Err(error) = self.turn() {
+                let title = self.options.address.to_string();
+                self.shared.end(Some(SourceError::new(title, error.0)));
+                self.is_ending = true;
+                break;
+            }
+        }
+        // What the engine settles after an error can still be committed.
+        self.shared.wait(self.options.settle_for, |state| state.is_closed);
+        let last = self.shared.state().assignment.to_commit();
+        if !last.is_empty() {
+            match self.client.commit(&last) {
+                Ok(()) => self.shared.change(|state| state.assignment.committed(&last)),
+                Err(error) => tracing::warn!("the last commit of group {}: {error}", self.options.group),
+            }
+        }
+    }
+
+    /// One poll, and what is due after it.
+    fn turn(&mut self) -> Result<(), ClientError> {
+        let wait = self.readers.wait();
+        let (readers, mut left) = (&mut self.readers, BATCH);
+        let is_ending = self.is_ending;
+        let polled = self.client.poll(wait, &mut |record| {
+            if !is_ending {
+                readers.push(record);
+            }
+            left -= 1;
+            left > 0 && !readers.is_full()
+        })?;
+        match polled {
+            Polled::Nothing => self.nothing()?,
+            Polled::Records => {}
+            Polled::Assigned(partitions) => self.arriving = Some((partitions, Instant::now())),
+            Polled::Revoked(partitions) => self.revoked(partitions)?,
+            Polled::Lost(partitions) => self.lost(&partitions)?,
+            Polled::Committed(answer) => self.commit_answered(answer),
+            Polled::Gap(found) => return Err(self.gap(&found)),
+        }
+        self.give(false);
+        self.assign()?;
+        self.leave()?;
+        self.commit();
+        self.room()?;
+        self.end()
+    }
+
+    /// The client has no record. So its positions are those of everything that was gathered.
+    fn nothing(&mut self) -> Result<(), ClientError> {
+        self.give(true);
+        if self.is_ending {
+            return Ok(());
+        }
+        if self.positions_at.elapsed() >= POSITIONS_EVERY && !self.shared.state().assignment.is_empty() {
+            self.positions_at = Instant::now();
+            match self.client.positions() {
+                Ok(positions) => self.shared.state().assignment.at_positions(&positions),
+                Err(error) => tracing::debug!("positions: {error}"),
+            }
+        }
+        if !self.is_joined && !self.has_told_of_waiting && self.began.elapsed() >= QUIET_FOR {
+            self.has_told_of_waiting = true;
+            tracing::info!(
+                "waiting for group {} to assign partitions; a member that was killed keeps its own until its session ends",
+                self.options.group
+            );
+        }
+        Ok(())
+    }
+
+    /// Begins with the partitions that have arrived. Brokers that do not answer are asked again.
+    fn assign(&mut self) -> Result<(), ClientError> {
+        let Some((partitions, when)) = &self.arriving else { return Ok(()) };
+        if Instant::now() < *when {
+            return Ok(());
+        }
+        let partitions = partitions.clone();
+        let begins = match self.begins(&partitions) {
+            Ok(begins) => begins,
+            Err(error) => {
+                tracing::warn!("group {}: {error}; the brokers are asked again", self.options.group);
+                self.arriving = Some((partitions, Instant::now() + ASK_AGAIN));
+                return Ok(());
+            }
+        };
+        self.arriving = None;
+        self.is_joined = true;
+        let starts: Offsets = begins.iter().map(|begin| (begin.at.clone(), begin.start)).collect();
+        for Begin { at, start, committed, until } in begins {
+            let number = self.shared.state().assignment.add(at.clone(), start, committed, until);
+            self.readers.add(at, number, start, until);
+        }
+        self.client.assign(&starts)?;
+        if self.is_paused || self.is_ending {
+            self.client.pause(&partitions)?;
+        }
+        let owned = self.shared.state().assignment.len();
+        tracing::info!("group {}: this member reads {owned} partitions", self.options.group);
+        Ok(())
+    }
+
+    /// Where to begin with partitions, and where to end.
+    fn begins(&mut self, partitions: &[TopicPartition]) -> Result<Vec<Begin>, ClientError> {
+        let committed = self.client.committed(partitions)?;
+        let bounds = self.client.bounds(partitions)?;
+        let by_time = match self.options.from {
+            Start::Time(time) => self.client.offsets_at(partitions, time)?,
+            Start::Earliest | Start::Latest => Offsets::new(),
+        };
+        let ends = match self.options.until {
+            Some(Until::Time(time)) => self.client.offsets_at(partitions, time)?,
+            Some(Until::Latest) | None => Offsets::new(),
+        };
+        let begin = |at: &TopicPartition| {
+            let unknown = || ClientError(format!("the broker does not say where partition {at} begins and ends"));
+            let &(first, last) = bounds.get(at).ok_or_else(unknown)?;
+            let committed = committed.get(at).copied();
+            let start = match (committed, self.options.from) {
+                (Some(offset), _) => offset,
+                (None, Start::Earliest) => first,
+                (None, Start::Latest) => last,
+                (None, Start::Time(_)) => by_time.get(at).copied().unwrap_or(last),
+            };
+            let until = self.options.until.map(|_| ends.get(at).copied().unwrap_or(last));
+            Ok(Begin { at: at.clone(), start, committed, until })
+        };
+        partitions.iter().map(begin).collect()
+    }
+
+    /// The group wants these partitions back. Nothing more is read of them; what the engine has is
+    /// waited for.
+    fn revoked(&mut self, partitions: Vec<TopicPartition>) -> Result<(), ClientError> {
+        if self.arriving.take().is_some() {
+            // They were never assigned.
+            self.client.assign(&Offsets::new())?;
+        }
+        let removed = self.readers.remove(&partitions);
+        self.shared.change(|state| {
+            for (at, number, end) in removed {
+                // Blocks that the engine does not have yet are read by the next member.
+                let first = state.drop_blocks(number);
+                state.assignment.leaves(&at, first.unwrap_or(end));
+            }
+        });
+        self.leaving = Some((partitions, Instant::now() + self.options.settle_for));
+        Ok(())
+    }
+
+    /// Another member has these partitions already.
+    fn lost(&mut self, partitions: &[TopicPartition]) -> Result<(), ClientError> {
+        tracing::warn!(
+            "group {} has given {} partitions to another member, because this one was not heard of in time; \
+             it reads again what was not committed",
+            self.options.group,
+            partitions.len()
+        );
+        self.readers.remove(partitions);
+        self.shared.change(|state| state.assignment.remove(partitions));
+        self.leaving = None;
+        self.client.unassign(partitions)
+    }
+
+    /// Lets partitions go that the group wants back, once their documents are settled or their time
+    /// is over.
+    fn leave(&mut self) -> Result<(), ClientError> {
+        let Some((partitions, until)) = &self.leaving else { return Ok(()) };
+        let is_settled = self.shared.state().assignment.is_settled(partitions);
+        if !is_settled && Instant::now() < *until {
+            return Ok(());
+        }
+        if !is_settled {
+            tracing::warn!(
+                "group {} wants {} partitions back; their documents were not settled within {} s, and are read again",
+                self.options.group,
+                partitions.len(),
+                self.options.settle_for.as_secs()
+            );
+        }
+        let mut last = self.shared.state().assignment.to_commit();
+        last.retain(|at, _| partitions.contains(at));
+        if !last.is_empty()
+            && let Err(error) = self.client.commit(&last)
+        {
+            tracing::warn!("the last commit of partitions that leave: {error}; the next member reads them again");
+        }
+        let Some((partitions, _)) = self.leaving.take() else { return Ok(()) };
+        self.shared.change(|state| state.assignment.remove(&partitions));
+        self.client.unassign(&partitions)
+    }
+
+    /// Commits what was settled since the last time.
+    fn commit(&mut self) {
+        if self.committed_at.elapsed() < self.options.commit_every && !self.is_ending {
+            return;
+        }
+        let mut state = self.shared.state();
+        let offsets = state.assignment.to_commit();
+        if !offsets.is_empty() {
+            self.committed_at = Instant::now();
+            state.assignment.requested(&offsets);
+            self.client.commit_later(&offsets);
+        }
+    }
+
+    fn commit_answered(&mut self, answer: Result<Offsets, String>) {
+        self.shared.change(|state| match answer {
+            Ok(offsets) => state.assignment.committed(&offsets),
+            Err(error) => {
+                tracing::warn!("commit of group {}: {error}; it is tried again", self.options.group);
+                state.assignment.refused();
+            }
+        });
+    }
+
+    fn gap(&self, found: &str) -> ClientError {
+        ClientError(format!(
+            "the broker has deleted records of group {} that were not read yet ({found}); \
+             go on with the oldest that are left or with new ones, by option `on_offset_gap`",
+            self.options.group
+        ))
+    }
+
+    /// Gives gathered records to the engine: those of full blocks, or `all`.
+    fn give(&mut self, all: bool) {
+        let blocks = self.readers.take(all);
+        if blocks.is_empty() {
+            return;
+        }
+        self.shared.change(|state| {
+            for (at, number, maker, gathered) in blocks {
+                state.assignment.give(&at, gathered.end());
+                let (first, bytes) = (gathered.first(), gathered.cost());
+                state.push(Block { number, first, bytes, chunk: gathered.chunk(number, maker) });
+            }
+        });
+    }
+
+    /// Waits while the engine has enough to do, and pauses the partitions if that takes long.
+    fn room(&mut self) -> Result<(), ClientError> {
+        let most = self.options.memory / 2;
+        if self.is_paused {
+            let is_low = self.shared.state().queued_bytes <= most / 2;
+            if is_low && !self.is_ending {
+                self.is_paused = false;
+                let partitions = self.readers.unfinished();
+                self.client.resume(&partitions)?;
+            }
+            return Ok(());
+        }
+        let has_room = |queued: usize| queued <= most;
+        if has_room(self.shared.state().queued_bytes) {
+            return Ok(());
+        }
+        let came =
+            self.shared.wait(FULL_FOR, |state| has_room(state.queued_bytes) || state.is_closed || state.is_stopped);
+        if !came {
+            self.is_paused = true;
+            let partitions = self.shared.state().assignment.partitions();
+            self.client.pause(&partitions)?;
+        }
+        Ok(())
+    }
+
+    /// Ends the stream of blocks where the load is stopped, or is at its end.
+    fn end(&mut self) -> Result<(), ClientError> {
+        if self.is_ending {
+            return Ok(());
+        }
+        for at in self.readers.newly_at_end() {
+            self.client.pause(&[at])?;
+        }
+        let (is_stopped, is_empty, is_at_end) = {
+            let state = self.shared.state();
+            (state.is_stopped, state.assignment.is_empty(), state.assignment.is_at_end())
+        };
+        let is_over = match self.options.until {
+            _ if is_stopped => true,
+            None => false,
+            Some(_) if !self.is_joined || self.leaving.is_some() => false,
+            Some(_) if is_empty => self.are_others_at_end()?,
+            Some(_) => is_at_end,
+        };
+        if is_over {
+            self.give(true);
+            self.is_ending = true;
+            let partitions = self.shared.state().assignment.partitions();
+            self.client.pause(&partitions)?;
+            self.shared.end(None);
+        }
+        Ok(())
+    }
+
+    /// Whether the other members have read everything, so that one without partitions can end.
+    fn are_others_at_end(&mut self) -> Result<bool, ClientError> {
+        if self.others_at.elapsed() < OTHERS_EVERY {
+            return Ok(false);
+        }
+        self.others_at = Instant::now();
+        let partitions = self.client.partitions()?;
+        if self.ends.is_none() {
+            let by_time = match self.options.until {
+                Some(Until::Time(time)) => self.client.offsets_at(&partitions, time)?,
+                _ => Offsets::new(),
+            };
+            let bounds = self.client.bounds(&partitions)?;
+            let ends = bounds.into_iter().filter(|(_, (first, last))| first < last);
+            self.ends =
+                Some(ends.map(|(at, (_, last))| (at.clone(), by_time.get(&at).copied().unwrap_or(last))).collect());
+        }
+        let committed = self.client.committed(&partitions)?;
+        let ends = self.ends.iter().flatten();
+        Ok(ends.into_iter().all(|(at, end)| committed.get(at).is_some_and(|committed| committed >= end)))
+    }
+}
+
+impl Readers {
+    fn new(options: Arc<KafkaOptions>) -> Self {
+        let block_bytes = inrush_sources::CHUNK_BYTES;
+        Readers { all: Vec::new(), last: 0, options, block_bytes, gathered_since: None, before_gap: Vec::new() }
+    }
+
+    fn add(&mut self, at: TopicPartition, number: u32, start: i64, until: Option<i64>) {
+        let maker = Maker {
+            position: format!("{}-{}-", at.topic, at.partition),
+            ids: self.options.ids,
+            on_null: self.options.on_null,
+            document_bytes_max: self.options.document_bytes_max,
+        };
+        let gathered = Gathered::new(start);
+        let is_at_end = false;
+        self.all.push(Reader { at, number, next: start, until, is_at_end, gathered, maker: Arc::new(maker) });
+        // All partitions together gather no more than a part of the memory.
+        let share = self.options.memory / 8 / self.all.len();
+        self.block_bytes = inrush_sources::CHUNK_BYTES.min(share.max(16 << 10));
+    }
+
+    /// Removes readers with the records that they have gathered. Returns their numbers and where
+    /// the blocks before end.
+    fn remove(&mut self, partitions: &[TopicPartition]) -> Vec<(TopicPartition, u32, i64)> {
+        let removed = self.all.extract_if(.., |reader| partitions.contains(&reader.at));
+        let removed = removed.map(|reader| (reader.at, reader.number, reader.next)).collect();
+        self.last = 0;
+        removed
+    }
+
+    fn push(&mut self, record: Record<'_>) {
+        let is_it = |reader: &Reader| reader.at.partition == record.partition && *reader.at.topic == *record.topic;
+        if !self.all.get(self.last).is_some_and(is_it) {
+            match self.all.iter().position(is_it) {
+                Some(found) => self.last = found,
+                // Of a partition that was taken away.
+                None => return,
+            }
+        }
+        let reader = &mut self.all[self.last];
+        if reader.is_at_end || record.offset < reader.next {
+            return;
+        }
+        if reader.until.is_some_and(|until| record.offset >= until) {
+            reader.is_at_end = true;
+            return;
+        }
+        if !reader.gathered.has_room(record.offset) {
+            // Compaction has left billions of offsets without a record.
+            let (at, number, maker) = (reader.at.clone(), reader.number, Arc::clone(&reader.maker));
+            let before = std::mem::replace(&mut reader.gathered, Gathered::new(record.offset));
+            self.before_gap.push((at, number, maker, before.up_to(record.offset)));
+        }
+        reader.gathered.push(record.offset, record.key, record.value, self.options.document_bytes_max);
+        if self.gathered_since.is_none() {
+            self.gathered_since = Some(Instant::now());
+        }
+    }
+
+    /// Whether the reader of the last record has a whole block.
+    fn is_full(&self) -> bool {
+        self.all.get(self.last).is_some_and(|reader| reader.gathered.cost() >= self.block_bytes)
+    }
+
+    /// How long a poll may wait, so that gathered records are given in time.
+    fn wait(&self) -> Duration {
+        match self.gathered_since {
+            None => POLL,
+            Some(since) => POLL.min(GATHER_FOR.saturating_sub(since.elapsed())),
+        }
+    }
+
+    /// The blocks that are full. All of them if that is asked for, or if the first record has
+    /// waited long enough.
+    fn take(&mut self, all: bool) -> Vec<Ready> {
+        let is_late = self.gathered_since.is_some_and(|since| since.elapsed() >= GATHER_FOR);
+        let all = all || is_late;
+        if !all && !self.is_full() && self.before_gap.is_empty() {
+            return Vec::new();
+        }
+        let mut blocks = std::mem::take(&mut self.before_gap);
+        for reader in &mut self.all {
+            let is_due = all || reader.gathered.cost() >= self.block_bytes;
+            if is_due && !reader.gathered.is_empty() {
+                reader.next = reader.gathered.end();
+                let gathered = std::mem::replace(&mut reader.gathered, Gathered::new(reader.next));
+                blocks.push((reader.at.clone(), reader.number, Arc::clone(&reader.maker), gathered));
+            }
+        }
+        if all {
+            self.gathered_since = None;
+        }
+        blocks
+    }
+
+    /// The partitions whose end was reached since the last call.
+    fn newly_at_end(&mut self) -> Vec<TopicPartition> {
+        let mut ended = Vec::new();
+        for reader in &mut self.all {
+            if reader.is_at_end && reader.until.take().is_some() {
+                ended.push(reader.at.clone());
+            }
+        }
+        ended
+    }
+
+    /// The partitions of which records are still wanted.
+    fn unfinished(&self) -> Vec<TopicPartition> {
+        self.all.iter().filter(|reader| !reader.is_at_end).map(|reader| reader.at.clone()).collect()
+    }
+}

@@ -1,0 +1,244 @@
+//! Records of a partition in one buffer, and the documents that they become.
+
+use std::sync::Arc;
+
+use inrush_core::block::{Origin, Record};
+use inrush_core::{Action, DocBlock, DocMeta, Reject};
+use inrush_formats::one_line::one_line;
+use inrush_formats::{Chunk, too_large, too_large_head};
+use memchr::memchr2;
+
+use crate::{Ids, OnNull};
+
+/// The memory of a record besides its key and value, bytes.
+const OVERHEAD: usize = size_of::<Raw>();
+
+/// How the records of a partition become documents.
+#[derive(Debug)]
+pub(crate) struct Maker {
+    /// `topic-partition-`, the beginning of ids that are positions.
+    pub(crate) position: String,
+    pub(crate) ids: Ids,
+    pub(crate) on_null: OnNull,
+    pub(crate) document_bytes_max: usize,
+}
+
+/// Records of a partition that follow each other.
+pub(crate) struct Gathered {
+    /// The offset that the block begins with. The first record may have a later one.
+    first: i64,
+    /// The offset after the last record.
+    end: i64,
+    values: Vec<u8>,
+    keys: Vec<u8>,
+    records: Vec<Raw>,
+}
+
+#[derive(Clone, Copy)]
+struct Raw {
+    /// The offset, from `first`.
+    number: u32,
+    value_end: u32,
+    key_end: u32,
+    /// The size of the value as the broker has it; `NULL` where there is none.
+    size: u32,
+    has_key: bool,
+}
+
+const NULL: u32 = u32::MAX;
+
+impl Gathered {
+    pub(crate) fn new(first: i64) -> Self {
+        Gathered { first, end: first, values: Vec::new(), keys: Vec::new(), records: Vec::new() }
+    }
+
+    /// Whether a record at this offset can be in the same block.
+    pub(crate) fn has_room(&self, offset: i64) -> bool {
+        u32::try_from(offset - self.first).is_ok_and(|number| number < u32::MAX)
+    }
+
+    /// Adds a record. Of a value that is larger than `bytes_max` only the beginning is kept.
+    pub(crate) fn push(&mut self, offset: i64, key: Option<&[u8]>, value: Option<&[u8]>, bytes_max: usize) {
+        let size = match value {
+            None => NULL,
+            Some(value) if value.len() > bytes_max => {
+                self.values.extend_from_slice(too_large_head(value));
+                value.len() as u32
+            }
+            Some(value) => {
+                self.values.extend_from_slice(value);
+                value.len() as u32
+            }
+        };
+        self.keys.extend_from_slice(key.unwrap_or_default());
+        self.records.push(Raw {
+            number: (offset - self.first) as u32,
+            value_end: self.values.len() as u32,
+            key_end: self.keys.len() as u32,
+            size,
+            has_key: key.is_some(),
+        });
+        self.end = offset + 1;
+    }
+
+    /// The same records in a block that ends at this offset.
+    pub(crate) fn up_to(self, end: i64) -> Self {
+        Gathered { end, ..self }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.records.is_empty()
+    }
+
+    /// The memory that the records take, bytes.
+    pub(crate) fn cost(&self) -> usize {
+        self.values.len() + self.keys.len() + self.records.len() * OVERHEAD
+    }
+
+    /// The offset that the block begins with.
+    pub(crate) fn first(&self) -> i64 {
+        self.first
+    }
+
+    /// The offset after the last record.
+    pub(crate) fn end(&self) -> i64 {
+        self.end
+    }
+
+    /// The block, which is made where it is needed: ids and checks take longer than gathering.
+    pub(crate) fn chunk(self, number: u32, maker: Arc<Maker>) -> Chunk {
+        Chunk::Deferred(Box::new(move || self.block(number, &maker)))
+    }
+
+    fn block(self, number: u32, maker: &Maker) -> DocBlock {
+        let Gathered { first, end, mut values, keys, records: raws } = self;
+        let bytes_read = (values.len() + keys.len()) as u64;
+        let mut records = Vec::with_capacity(raws.len());
+        let mut meta = Vec::with_capacity(if maker.ids == Ids::None { 0 } else { raws.len() });
+        let mut rejects = Vec::new();
+        let (mut start, mut key_start) = (0, 0);
+        for raw in raws {
+            let key = raw.has_key.then(|| &keys[key_start..raw.key_end as usize]);
+            let value = start as usize..raw.value_end as usize;
+            let record = Record { start, end: raw.value_end, byte: start, line: raw.number };
+            (start, key_start) = (raw.value_end, raw.key_end as usize);
+            if raw.size == NULL && maker.on_null == OnNull::Skip {
+                continue;
+            }
+            let at = records.len() as u32;
+            records.push(record);
+            match maker.meta(key, first + i64::from(raw.number), raw.size == NULL) {
+                Ok(found) if maker.ids == Ids::None && found == DocMeta::default() => {}
+                Ok(found) => {
+                    meta.resize(at as usize, DocMeta::default());
+                    meta.push(found);
+                }
+                Err((kind, reason)) => {
+                    rejects.push(Reject { record: at, kind, reason });
+                    continue;
+                }
+            }
+            if raw.size == NULL {
+                continue;
+            }
+            if raw.size as usize > maker.document_bytes_max {
+                rejects.push(too_large(at, u64::from(raw.size), maker.document_bytes_max));
+            } else if memchr2(b'\n', b'\r', &values[value.clone()]).is_some() {
+                rejects.extend(one_line(at, &mut values[value]));
+            }
+        }
+        if !meta.is_empty() {
+            meta.resize(records.len(), DocMeta::default());
+        }
+        let mut origin = Origin { partition: number, ..Origin::default() };
+        // Offsets are not negative.
+        origin.first_doc = first as u64;
+        origin.own_numbers = true;
+        DocBlock { origin, lines: (end - first) as u64, data: values.into(), records, rejects, meta, bytes_read }
+    }
+}
+
+impl Maker {
+    fn meta(&self, key: Option<&[u8]>, offset: i64, is_null: bool) -> Result<DocMeta, (&'static str, String)> {
+        let missing = |why: &str| Err(("missing_id", why.to_owned()));
+        if is_null {
+            return match (self.on_null, key) {
+                (OnNull::DeadLetter, _) => Err(("null_value", "the record has no value".to_owned())),
+                (_, None) => missing("the record has neither a value nor a key, so it names no document to delete"),
+                (_, Some(key)) => Ok(DocMeta::default().with_action(Action::Delete).with_id(text(key)?)),
+            };
+        }
+        let id = match (self.ids, key) {
+            (Ids::None, _) => return Ok(DocMeta::default()),
+            (Ids::Key | Ids::KeyOrPosition, Some(key)) => text(key)?,
+            (Ids::Key, None) => return missing("the record has no key, and ids are keys; use positions as ids"),
+            (Ids::KeyOrPosition | Ids::Position, _) => format!("{}{offset}", self.position),
+        };
+        Ok(DocMeta::default().with_id(id))
+    }
+}
+
+/// The key as an id.
+fn text(key: &[u8]) -> Result<String, (&'static str, String)> {
+    let wrong = |error: std::str::Utf8Error| {
+        let byte = error.valid_up_to();
+        ("bad_id", format!("byte {byte} of the record's key is not UTF-8, so the key is no id; use positions as ids"))
+    };
+    std::str::from_utf8(key).map(str::to_owned).map_err(wrong)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn maker(ids: Ids, on_null: OnNull) -> Arc<Maker> {
+        Arc::new(Maker { position: "orders-3-".into(), ids, on_null, document_bytes_max: 20 })
+    }
+
+    fn block(ids: Ids, on_null: OnNull) -> DocBlock {
+        let mut gathered = Gathered::new(100);
+        gathered.push(102, Some(b"a"), Some(b"{\"n\":1}"), 20);
+        gathered.push(103, None, Some(b"{\"n\":\n2}"), 20);
+        gathered.push(110, Some(b"a"), None, 20);
+        gathered.push(111, None, None, 20);
+        gathered.push(112, Some(b"\xFF"), Some(b"{}"), 20);
+        gathered.push(113, Some(b"b"), Some(b"{\"text\":\"too large for it\"}"), 20);
+        assert_eq!((gathered.end(), gathered.has_room(100 + i64::from(u32::MAX))), (114, false));
+        gathered.chunk(7, maker(ids, on_null)).into_block()
+    }
+
+    fn ids(block: &DocBlock) -> Vec<Option<&str>> {
+        block.meta.iter().map(|meta| meta.id.as_deref()).collect()
+    }
+
+    fn kinds(block: &DocBlock) -> Vec<(u32, &'static str)> {
+        block.rejects.iter().map(|reject| (reject.record, reject.kind)).collect()
+    }
+
+    #[test]
+    fn keys_are_ids_and_records_without_value_delete() {
+        let block = block(Ids::KeyOrPosition, OnNull::Delete);
+        assert_eq!((block.origin.partition, block.origin.first_doc, block.lines), (7, 100, 14));
+        let numbers: Vec<u32> = block.records.iter().map(|record| record.line).collect();
+        assert_eq!(numbers, [2, 3, 10, 11, 12, 13]);
+        assert_eq!(block.record(1), b"{\"n\": 2}");
+        assert_eq!(ids(&block), [Some("a"), Some("orders-3-103"), Some("a"), None, None, Some("b")]);
+        assert_eq!(block.meta[2].action, Some(Action::Delete));
+        assert_eq!(kinds(&block), [(3, "missing_id"), (4, "bad_id"), (5, "too_large")]);
+    }
+
+    #[test]
+    fn positions_are_ids_and_records_without_value_are_left_out() {
+        let block = block(Ids::Position, OnNull::Skip);
+        assert_eq!(block.records.len(), 4);
+        assert_eq!(ids(&block)[0], Some("orders-3-102"));
+        assert_eq!((block.lines, kinds(&block)), (14, vec![(3, "too_large")]));
+    }
+
+    #[test]
+    fn records_without_key_or_value_are_rejects_where_that_is_wanted() {
+        assert_eq!(kinds(&block(Ids::Key, OnNull::DeadLetter))[..2], [(1, "missing_id"), (2, "null_value")]);
+        let block = block(Ids::None, OnNull::Skip);
+        assert!(block.meta.is_empty() && block.records.len() == 4);
+    }
+}

@@ -1,0 +1,54 @@
+//! Topics as a kind of source.
+
+use inrush_sources::{OpenError, Opened, Opening, Request, SourceKind};
+
+use crate::{Ids, KafkaAddress, KafkaOptions, KafkaSource, OnNull};
+
+/// Topics, by an address that begins with `kafka://`.
+///
+/// ```
+/// use inrush_kafka::KafkaKind;
+/// use inrush_sources::{Registry, Request};
+///
+/// let registry = Registry::default().with(KafkaKind);
+/// let request = Request::new(["kafka://broker/orders"]);
+/// let found = registry.find(&request).map(|(kind, argument)| (kind.name(), argument));
+/// assert_eq!(found, Some(("topic", "kafka://broker:9092/orders".to_owned())));
+/// ```
+#[derive(Clone, Copy, Debug, Default)]
+pub struct KafkaKind;
+
+fn argument(request: &Request) -> Option<&str> {
+    request.arguments.iter().filter_map(|argument| argument.to_str()).find(|argument| KafkaAddress::is_meant(argument))
+}
+
+impl SourceKind for KafkaKind {
+    fn name(&self) -> &'static str {
+        "topic"
+    }
+
+    fn find(&self, request: &Request) -> Option<String> {
+        let argument = argument(request)?;
+        Some(KafkaAddress::parse(argument).map_or_else(|_| "kafka://".to_owned(), |address| address.to_string()))
+    }
+
+    fn open<'a>(&'a self, request: &'a Request) -> Opening<'a> {
+        Box::pin(async move {
+            let expected = "name topics as in kafka://broker:9092/topic";
+            let nothing = || OpenError::arguments("no topic is given", expected);
+            let address = KafkaAddress::parse(argument(request).ok_or_else(nothing)?)
+                .map_err(|error| OpenError::arguments(error.to_string(), expected))?;
+            let hint = "several topics of one cluster go into one address: kafka://broker/a,b,logs-*";
+            request.only_one(&address.to_string(), "an address of topics", hint)?;
+            let options = request.options::<KafkaOptions>().cloned();
+            let options = options.unwrap_or_else(|| KafkaOptions::new(address));
+            if options.on_null == OnNull::Delete && matches!(options.ids, Ids::Position | Ids::None) {
+                return Err(OpenError::arguments(
+                    "records without a value delete the document with their key as id, but ids are not keys",
+                    "leave such records out with option `on_null=skip`, or make them dead letters with `on_null=dead-letter`",
+                ));
+            }
+            Ok(Opened::new(KafkaSource::open(options)?))
+        })
+    }
+}

@@ -1,0 +1,138 @@
+//! How topics are read.
+
+use std::fmt;
+use std::time::Duration;
+
+use crate::KafkaAddress;
+
+/// How topics are read, and what their records become.
+#[derive(Clone)]
+#[non_exhaustive]
+pub struct KafkaOptions {
+    /// Brokers and topics.
+    pub address: KafkaAddress,
+    /// The consumer group, which holds the offsets that are committed. Default: `inrush`.
+    pub group: String,
+    /// The name of this member of the group (`group.instance.id`), which keeps its partitions
+    /// across a restart. Default: the host's name and a number, as in `inrush-host-0`.
+    pub member: Option<String>,
+    /// The first record of a partition that the group has not committed yet. Default:
+    /// [`Start::Earliest`].
+    pub from: Start,
+    /// Where the load ends. Default: it runs until it is stopped.
+    pub until: Option<Until>,
+    /// The ids of the documents. Default: [`Ids::KeyOrPosition`].
+    pub ids: Ids,
+    /// What becomes of records without a value. Default: [`OnNull::Delete`].
+    pub on_null: OnNull,
+    /// What happens if the broker has deleted records that were not read yet. Default:
+    /// [`OnGap::Stop`].
+    pub on_gap: OnGap,
+    /// Properties of librdkafka, which take precedence over those that this crate sets.
+    pub properties: Vec<(String, String)>,
+    /// The memory of records that wait, bytes: half for librdkafka, half for those that were taken
+    /// from it. Default: 64 MiB.
+    pub memory: usize,
+    /// Values above this size become rejects. Default: 100 MiB.
+    pub document_bytes_max: usize,
+    /// How long a partition that is taken away waits until its documents are settled. Afterwards
+    /// the next owner reads the rest again. Default: 20 s.
+    pub settle_for: Duration,
+    /// How often offsets are committed. Default: 1 s.
+    pub commit_every: Duration,
+}
+
+/// The first record that is read of a partition without a committed offset.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Start {
+    /// The oldest one that the broker has.
+    #[default]
+    Earliest,
+    /// The first one that is written after the partition was assigned.
+    Latest,
+    /// The first one with this timestamp or a later one, in milliseconds since 1970.
+    Time(i64),
+}
+
+/// Where a load ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Until {
+    /// The end that a partition has when it is assigned.
+    Latest,
+    /// The first record with this timestamp or a later one, in milliseconds since 1970. It is not
+    /// read. A partition without one ends as with [`Until::Latest`].
+    Time(i64),
+}
+
+/// The ids of documents.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Ids {
+    /// The record's key. `topic-partition-offset` where it has none.
+    #[default]
+    KeyOrPosition,
+    /// The record's key. A record without one is a reject.
+    Key,
+    /// `topic-partition-offset`.
+    Position,
+    /// None from the record: a field of the document or the server gives it.
+    None,
+}
+
+/// What becomes of records without a value.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnNull {
+    /// The document with the record's key as id is deleted. A record without a key is a reject.
+    #[default]
+    Delete,
+    /// Nothing.
+    Skip,
+    /// They are rejects.
+    DeadLetter,
+}
+
+/// What happens at an offset that the broker does not have.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnGap {
+    /// The load fails.
+    #[default]
+    Stop,
+    /// It goes on with the oldest record that the broker has.
+    Earliest,
+    /// It goes on with the next record that is written.
+    Latest,
+}
+
+impl KafkaOptions {
+    /// The defaults for these topics.
+    pub fn new(address: KafkaAddress) -> Self {
+        KafkaOptions {
+            address,
+            group: "inrush".to_owned(),
+            member: None,
+            from: Start::default(),
+            until: None,
+            ids: Ids::default(),
+            on_null: OnNull::default(),
+            on_gap: OnGap::default(),
+            properties: Vec::new(),
+            memory: 64 << 20,
+            document_bytes_max: 100 << 20,
+            settle_for: Duration::from_secs(20),
+            commit_every: Duration::from_secs(1),
+        }
+    }
+}
+
+impl fmt::Debug for KafkaOptions {
+    /// Without the values of properties, which may be secrets.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let properties: Vec<&str> = self.properties.iter().map(|(name, _)| name.as_str()).collect();
+        f.debug_struct("KafkaOptions")
+            .field("address", &self.address)
+            .field("group", &self.group)
+            .field("from", &self.from)
+            .field("until", &self.until)
+            .field("properties", &properties)
+            .finish_non_exhaustive()
+    }
+}

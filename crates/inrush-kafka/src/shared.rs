@@ -1,0 +1,154 @@
+//! The meeting point of the thread that reads topics and the engine.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use inrush_formats::{Chunk, SourceError};
+use inrush_sources::Partition;
+
+use crate::assignment::Assignment;
+
+/// State under one lock.
+pub(crate) struct Shared {
+    state: Mutex<State>,
+    /// Told when a block comes or goes, when documents are settled, and at the end.
+    changed: Condvar,
+}
+
+#[derive(Default)]
+pub(crate) struct State {
+    pub(crate) assignment: Assignment,
+    queue: VecDeque<Block>,
+    /// Of all blocks that wait, bytes.
+    pub(crate) queued_bytes: usize,
+    /// The load is to end, with the records that were read.
+    pub(crate) is_stopped: bool,
+    /// No more blocks come.
+    pub(crate) is_at_end: bool,
+    /// The engine needs the source no more.
+    pub(crate) is_closed: bool,
+    /// The thread has returned.
+    pub(crate) is_gone: bool,
+    error: Option<SourceError>,
+}
+
+/// A block that waits for the engine.
+pub(crate) struct Block {
+    /// The number of its partition.
+    pub(crate) number: u32,
+    /// Its first offset.
+    pub(crate) first: i64,
+    pub(crate) bytes: usize,
+    pub(crate) chunk: Chunk,
+}
+
+/// What the engine gets next.
+pub(crate) enum Next {
+    Chunk(Chunk),
+    Nothing,
+    End,
+}
+
+impl State {
+    /// Takes the blocks of a partition out of the queue. Returns the first offset of them.
+    pub(crate) fn drop_blocks(&mut self, number: u32) -> Option<i64> {
+        let (mut bytes, mut first) = (0, None);
+        self.queue.retain(|block| {
+            let stays = block.number != number;
+            if !stays {
+                bytes += block.bytes;
+                first = first.or(Some(block.first));
+            }
+            stays
+        });
+        self.queued_bytes -= bytes;
+        first
+    }
+
+    /// Adds a block.
+    pub(crate) fn push(&mut self, block: Block) {
+        self.queued_bytes += block.bytes;
+        self.queue.push_back(block);
+    }
+}
+
+impl Shared {
+    pub(crate) fn new() -> Self {
+        Shared { state: Mutex::default(), changed: Condvar::new() }
+    }
+
+    /// The state. A panic elsewhere leaves it whole: nothing is changed in several steps.
+    pub(crate) fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Changes the state, and wakes those who wait for that.
+    pub(crate) fn change<T>(&self, work: impl FnOnce(&mut State) -> T) -> T {
+        let done = work(&mut self.state());
+        self.changed.notify_all();
+        done
+    }
+
+    /// Waits until `enough`, for `longest` at most. Whether it came to that.
+    pub(crate) fn wait(&self, longest: Duration, mut enough: impl FnMut(&State) -> bool) -> bool {
+        let waiting = self.changed.wait_timeout_while(self.state(), longest, |state| !enough(state));
+        !waiting.unwrap_or_else(PoisonError::into_inner).1.timed_out()
+    }
+
+    /// The next block, for which it waits for `longest` at most.
+    ///
+    /// # Errors
+    /// That of the thread, once.
+    pub(crate) fn next(&self, longest: Duration) -> Result<Next, SourceError> {
+        let until = Instant::now() + longest;
+        let mut state = self.state();
+        loop {
+            if let Some(block) = state.queue.pop_front() {
+                state.queued_bytes -= block.bytes;
+                drop(state);
+                self.changed.notify_all();
+                return Ok(Next::Chunk(block.chunk));
+            }
+            if let Some(error) = state.error.take() {
+                return Err(error);
+            }
+            if state.is_at_end {
+                return Ok(Next::End);
+            }
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Ok(Next::Nothing);
+            }
+            state = self.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    /// The engine has settled these. After the last record it waits, for `longest` at most, until
+    /// that is committed.
+    pub(crate) fn settled(&self, up_to: &BTreeMap<Partition, u64>, longest: Duration) {
+        let is_at_end = self.change(|state| {
+            for ((_, number), offset) in up_to {
+                // Offsets have 63 bits.
+                state.assignment.settle(*number, *offset as i64);
+            }
+            state.is_at_end
+        });
+        if is_at_end && !self.wait(longest, |state| state.assignment.is_committed() || state.is_gone) {
+            tracing::warn!(
+                "the broker has not answered the last commit within {} s; records after the one before are read again",
+                longest.as_secs()
+            );
+        }
+    }
+
+    /// Ends the stream of blocks, with an error where there is one.
+    pub(crate) fn end(&self, error: Option<SourceError>) {
+        self.change(|state| {
+            state.is_at_end = true;
+            if state.error.is_none() {
+                state.error = error;
+            }
+        });
+    }
+}

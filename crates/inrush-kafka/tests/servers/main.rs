@@ -1,0 +1,12 @@
+//! The source against a real broker, which the tests start.
+#![allow(missing_docs, unreachable_pub, clippy::unwrap_used)]
+
+mod broker;
+mod group;
+mod load;
+#[path = "../common/reader.rs"]
+mod reader;
+mod reading;
+#[path = "../common/topic.rs"]
+mod topic;
+mod transactions;
