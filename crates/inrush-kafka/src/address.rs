@@ -97,7 +97,8 @@ fn broker(text: &str) -> Result<String, String> {
     }
 }
 
-/// A name or a pattern. Names have the characters that Kafka allows (`org.apache.kafka.common.internals.Topic`).
+/// A name or a pattern. Names have the characters that Kafka allows
+/// (`org.apache.kafka.common.internals.Topic`).
 fn topic(text: &str) -> Result<String, String> {
     let is_allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-' | '*');
     match text {

@@ -335,7 +335,7 @@ impl<C: Client> Consumer<C> {
     fn gap(&self, found: &str) -> ClientError {
         ClientError(format!(
             "the broker has deleted records of group {} that were not read yet ({found}); \
-             go on with the oldest that are left or with new ones, by option `on_offset_gap`",
+             set `on_gap` to go on with the oldest that are left, or with new ones",
             self.options.group
         ))
     }

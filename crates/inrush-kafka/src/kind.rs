@@ -45,7 +45,7 @@ impl SourceKind for KafkaKind {
             if options.on_null == OnNull::Delete && matches!(options.ids, Ids::Position | Ids::None) {
                 return Err(OpenError::arguments(
                     "records without a value delete the document with their key as id, but ids are not keys",
-                    "leave such records out with option `on_null=skip`, or make them dead letters with `on_null=dead-letter`",
+                    "set `on_null` to leave such records out, or to make them dead letters",
                 ));
             }
             Ok(Opened::new(KafkaSource::open(options)?))

@@ -114,15 +114,17 @@ impl Notifier {
     /// Reports phase, states of nodes and progress. `idle` is the current idle time of the source.
     pub(crate) fn progress(&mut self, now: Time, flow: &Flow, idle: Duration, transport: &Transport) {
         let phase = phase(flow, idle);
-        if phase != self.phase {
-            self.phase = phase;
-            self.observers.notify(now.since_start(), LoadEvent::Phase(&self.phase));
-        }
+        let is_new = phase != self.phase;
+        self.phase = phase;
         if self.observers.want_details() {
             self.nodes(now, transport);
         }
+        // The progress comes first: it has no new phase beside the numbers of the one before.
         let progress = self.snapshot(now, flow);
         self.observers.notify(now.since_start(), LoadEvent::Progress(&progress));
+        if is_new {
+            self.observers.notify(now.since_start(), LoadEvent::Phase(&self.phase));
+        }
     }
 
     /// Handles the moment at which no request is in flight any more.

@@ -51,8 +51,8 @@ impl LoaderBuilder {
         self
     }
 
-    /// The environment variables, the prompt and the kinds of sources that the options use. Default:
-    /// the variables of this process, no prompt, and the kinds of inrush.
+    /// The environment variables, the prompt and the kinds of sources that the options use.
+    /// Default: the variables of this process, no prompt, and the kinds of inrush.
     #[must_use]
     pub fn environment(mut self, environment: Environment) -> Self {
         self.environment = Some(Arc::new(environment));
@@ -100,8 +100,8 @@ impl LoaderBuilder {
         Ok(plan)
     }
 
-    /// Shows what the load of the sources that the options name would do. Nothing is written, to the
-    /// cluster or to this machine, and no confirmation is needed.
+    /// Shows what the load of the sources that the options name would do. Nothing is written, to
+    /// the cluster or to this machine, and no confirmation is needed.
     ///
     /// # Errors
     /// [`LoadError`] if the options, a source or the cluster cannot be used.

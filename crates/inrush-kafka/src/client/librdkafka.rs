@@ -1,8 +1,8 @@
 //! The client on librdkafka.
 //!
-//! `BaseConsumer` is polled by a thread of ours. Its rebalances are not carried out inside of its
-//! callback: they become [`Polled`]s, and the group waits until the consumer has settled what it
-//! has. `StreamConsumer` and queues of single partitions are not used, because partitions stay
+//! A thread of this crate polls `BaseConsumer` always. Its rebalances are not carried out inside of
+//! its callback: they become [`Polled`]s, and the group waits until the consumer has settled what
+//! it has. `StreamConsumer` and queues of single partitions are not used, because partitions stay
 //! silent there after a rebalance (fede1024/rust-rdkafka#638, vectordotdev/vector#26438).
 
 use std::collections::{BTreeMap, VecDeque};
@@ -36,7 +36,7 @@ pub(crate) struct Librdkafka {
     committer: Option<JoinHandle<()>>,
 }
 
-/// Offsets to be committed, and where to the answer goes; to the next poll, if it is not waited for.
+/// Offsets to be committed, and the receiver of the answer. Without one, the next poll has it.
 type Commit = (Offsets, Option<Sender<KafkaResult<()>>>);
 
 /// Commits one after the other. `rd_kafka_commit` tells the outcome only to those who wait for it,

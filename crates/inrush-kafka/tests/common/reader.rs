@@ -62,7 +62,7 @@ impl Reader {
         Reader { feedback, documents, thread, seen: Vec::new() }
     }
 
-    /// Waits until so many documents have come in all.
+    /// Waits until this number of documents has come in all.
     pub(crate) fn wait_for(&mut self, count: usize) -> &[Document] {
         while self.seen.len() < count {
             self.seen.push(self.documents.recv_timeout(LONGEST).unwrap());

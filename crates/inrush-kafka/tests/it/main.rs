@@ -1,5 +1,5 @@
-//! The source against librdkafka's own cluster, which runs in the process of the tests. It waits 3 s
-//! for the members of a group, so each test has one.
+//! The source against librdkafka's own cluster, which runs in the process of the tests. It waits
+//! 3 s for the members of a group, so each test has one.
 #![allow(missing_docs, unreachable_pub, clippy::unwrap_used)]
 
 #[path = "../common/reader.rs"]

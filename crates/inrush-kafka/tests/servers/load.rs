@@ -1,5 +1,5 @@
-//! Loads of a topic into a cluster with faults: members come and go, and what is in the index is the
-//! last record of each key.
+//! Loads of a topic into a cluster with faults: members come and go, and the index holds the last
+//! record of each key.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
