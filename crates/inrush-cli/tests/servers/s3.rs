@@ -195,7 +195,7 @@ fn what_is_wrong_is_told(s3: &S3) {
     assert!(mapping("s3://data/logs/*.xml").contains("matches no file"));
     assert!(mapping("s3://nowhere/a.csv").contains("s3://nowhere/a.csv: "));
     let text = message(s3.inrush_as("wrong-secret", &["mapping", "s3://data/logs/b.ndjson"]));
-    assert!(text.contains("S3 does not"), "{text}");
+    assert!(text.contains("S3 denies access"), "{text}");
     let text =
         message(s3.inrush(&["mapping", "s3://data/logs/b.ndjson", "--store-option", "aws_secret_access_key=abc"]));
     assert!(text.contains("environment") && !text.contains("abc"), "{text}");

@@ -27,6 +27,12 @@ use crate::properties::properties;
 /// How long a question to a broker may take.
 const ANSWER: Duration = Duration::from_secs(30);
 
+/// After this time each broker knows a topic that was created.
+const KNOWN_AFTER: Duration = Duration::from_secs(3);
+
+/// The time between two questions for a topic.
+const ASK_AGAIN: Duration = Duration::from_millis(200);
+
 /// A member of a group.
 pub(crate) struct Librdkafka {
     consumer: Arc<BaseConsumer<Events>>,
@@ -155,7 +161,7 @@ impl Librdkafka {
     fn check(&self, options: &KafkaOptions) -> Result<(), ClientError> {
         let brokers = options.address.brokers.join(", ");
         // Other events of the client wait in the queue that is polled; metadata has one of its own.
-        let until = Instant::now() + ANSWER;
+        let (until, known_by) = (Instant::now() + ANSWER, Instant::now() + KNOWN_AFTER);
         for topic in options.address.topics.iter().filter(|topic| !topic.contains('*')) {
             loop {
                 let left = until.saturating_duration_since(Instant::now()).max(Duration::from_secs(1));
@@ -168,7 +174,10 @@ impl Librdkafka {
                     None => break,
                     // A broker that has just begun.
                     Some(RDKafkaErrorCode::LeaderNotAvailable) if Instant::now() < until => {
-                        std::thread::sleep(Duration::from_millis(200));
+                        std::thread::sleep(ASK_AGAIN);
+                    }
+                    Some(RDKafkaErrorCode::UnknownTopicOrPartition) if Instant::now() < known_by => {
+                        std::thread::sleep(ASK_AGAIN);
                     }
                     Some(RDKafkaErrorCode::UnknownTopicOrPartition) => {
                         return Err(ClientError(format!("topic {topic} does not exist at {brokers}")));

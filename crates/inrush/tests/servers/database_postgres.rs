@@ -181,7 +181,7 @@ fn partitions_and_views(url: &str) {
 fn what_is_wrong_is_told(url: &str) {
     let message = |result: Result<_, inrush_sources::SourceError>| result.map(|_| ()).unwrap_err().to_string();
     let text = message(table(url, "nowhere"));
-    assert!(text.contains("there is no table nowhere; there are") && text.contains("public.accounts"), "{text}");
+    assert!(text.contains("there is no table nowhere; the database has") && text.contains("public.accounts"), "{text}");
     assert!(message(table(url, "a; b")).contains("there is no table"));
     assert!(message(query(url, "SELECT x FROM accounts")).contains("column \"x\" does not exist"));
     assert!(message(query(url, "DELETE FROM accounts")).contains("syntax error"));
