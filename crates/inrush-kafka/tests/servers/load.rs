@@ -29,7 +29,7 @@ fn round(topic: &Topic, round: u32, last: &mut BTreeMap<String, Option<String>>)
         let records: Vec<(String, Option<String>)> = (0..KEYS)
             .map(|key| {
                 let value = format!("{{\"round\":{round},\"text\":\"some words to fill it\"}}");
-                (format!("{partition}-{key}"), Some(value).filter(|_| (key + round) % 7 != 0))
+                (format!("{partition}-{key}"), Some(value).filter(|_| !(key + round).is_multiple_of(7)))
             })
             .collect();
         topic.produce(partition, records.iter().map(|(key, value)| (key.as_str(), value.as_deref())));
