@@ -121,17 +121,35 @@ impl<C: Client> Consumer<C> {
             if let Err(error) = self.turn() {
                 let title = self.options.address.to_string();
                 self.shared.end(Some(SourceError::new(title, error.0)));
-                self.is_ending = true;
                 break;
             }
         }
-        // What the engine settles after an error can still be committed.
-        self.shared.wait(self.options.settle_for, |state| state.is_closed);
-        let last = self.shared.state().assignment.to_commit();
-        if !last.is_empty() {
-            match self.client.commit(&last) {
-                Ok(()) => self.shared.change(|state| state.assignment.committed(&last)),
-                Err(error) => tracing::warn!("the last commit of group {}: {error}", self.options.group),
+        self.commit_rest();
+    }
+
+    /// Commits what the engine still settles, also after an error, until it needs the source no
+    /// more.
+    fn commit_rest(&mut self) {
+        let until = Instant::now() + self.options.settle_for;
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            self.shared.wait(left, |state| state.is_closed || !state.assignment.to_commit().is_empty());
+            let (last, is_closed) = {
+                let state = self.shared.state();
+                (state.assignment.to_commit(), state.is_closed)
+            };
+            if !last.is_empty() {
+                if let Err(error) = self.client.commit(&last) {
+                    tracing::warn!("the last commit of group {}: {error}", self.options.group);
+                    return;
+                }
+                self.shared.change(|state| {
+                    state.assignment.requested(&last);
+                    state.assignment.committed(&last);
+                });
+            }
+            if is_closed || left.is_zero() {
+                return;
             }
         }
     }
@@ -152,7 +170,7 @@ impl<C: Client> Consumer<C> {
             Polled::Nothing => self.nothing()?,
             Polled::Records => {}
             Polled::Assigned(partitions) => self.arriving = Some((partitions, Instant::now())),
-            Polled::Revoked(partitions) => self.revoked(partitions)?,
+            Polled::Revoked(partitions) => self.revoked(partitions),
             Polled::Lost(partitions) => self.lost(&partitions)?,
             Polled::Committed(answer) => self.commit_answered(answer),
             Polled::Gap(found) => return Err(self.gap(&found)),
@@ -249,11 +267,7 @@ impl<C: Client> Consumer<C> {
 
     /// The group wants these partitions back. Nothing more is read of them; what the engine has is
     /// waited for.
-    fn revoked(&mut self, partitions: Vec<TopicPartition>) -> Result<(), ClientError> {
-        if self.arriving.take().is_some() {
-            // They were never assigned.
-            self.client.assign(&Offsets::new())?;
-        }
+    fn revoked(&mut self, partitions: Vec<TopicPartition>) {
         let removed = self.readers.remove(&partitions);
         self.shared.change(|state| {
             for (at, number, end) in removed {
@@ -263,7 +277,6 @@ impl<C: Client> Consumer<C> {
             }
         });
         self.leaving = Some((partitions, Instant::now() + self.options.settle_for));
-        Ok(())
     }
 
     /// Another member has these partitions already.

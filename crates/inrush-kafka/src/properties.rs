@@ -26,8 +26,6 @@ pub(crate) fn properties(options: &KafkaOptions, member: Option<&str>) -> Vec<(S
         // The queue of all partitions, and how much one answer of a broker may add to it.
         ("queued.max.messages.kbytes", waiting_kib.to_string()),
         ("fetch.max.bytes", (options.memory / 4).max(1 << 20).to_string()),
-        // An answer with few records costs a broker and this client as much as a full one.
-        ("fetch.min.bytes", "1".to_owned()),
         ("socket.keepalive.enable", "true".to_owned()),
         // New topics of a pattern, and new partitions.
         ("topic.metadata.refresh.interval.ms", "60000".to_owned()),
