@@ -264,7 +264,7 @@ fn user_and_password(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::options::{OptionInfo, SourceOptions};
+    use crate::options::{OptionInfo, SourceOptions, Style};
     use inrush_kafka::Until;
     use serde_json::{Value, json};
 
@@ -288,8 +288,9 @@ mod tests {
 
     #[track_caller]
     fn refused(given: &[(&str, Value)], expected: &str) {
-        let error = resolved(given).unwrap_err().to_string();
-        assert!(error.contains(expected), "{error}");
+        let error = resolved(given).unwrap_err();
+        let text = format!("{error}; {}", error.hint_in(Style::Key).unwrap_or_default());
+        assert!(text.contains(expected), "{text}");
     }
 
     fn property(options: &KafkaOptions, name: &str) -> Option<String> {
