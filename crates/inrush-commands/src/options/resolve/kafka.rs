@@ -336,8 +336,6 @@ mod tests {
     #[test]
     fn options_that_do_not_work_with_topics_are_refused() {
         for (name, value, expected) in [
-            ("resume", json!(true), "does not apply to topics"),
-            ("once", json!(true), "does not apply to topics"),
             ("recreate", json!(true), "whose offsets the group has committed"),
             ("id_from", json!("content"), "records have keys or positions"),
             ("map", json!("auto"), "reads records once"),
@@ -347,11 +345,14 @@ mod tests {
             ("format", json!("csv"), "whose values are JSON"),
             ("from_bearer_env", json!("X"), "not for Kafka"),
             ("kafka_sasl", json!("plain"), "no user is given"),
-            ("kafka_option", json!("group.id=x"), "give option `group`"),
+            ("kafka_option", json!("group.id=x"), "give group"),
             ("kafka_option", json!("enable.auto.commit=true"), "decides which records count as loaded"),
             ("kafka_option", json!("ssl.key.password=x"), "is a secret"),
         ] {
             refused(&[(name, value)], expected);
+        }
+        for name in ["resume", "once"] {
+            refused(&[(name, json!(true)), ("state", json!("/s"))], "does not apply to topics");
         }
         let file = LoadOptions::default();
         assert!(no_topics(&file.kafka, &file.kafka_group).is_ok());
