@@ -222,6 +222,7 @@ impl NewLoad {
             samples: config.trace.is_some() || !outputs.observers.0.is_empty(),
             settlements: outputs.settlements.is_some(),
             linger: limits.linger,
+            coalesce: config.coalesce,
             retry: RetryPolicy {
                 retries: limits.retries,
                 retry_for: limits.retry_for,
