@@ -221,7 +221,7 @@ impl Pending {
         let mut batch = Batch::default();
         if !std::mem::take(&mut self.set_apart_next) {
             self.take_others(plan, encoding, &mut batch);
-            self.set_apart_next = !self.set_apart.is_empty();
+            self.set_apart_next = !batch.is_empty() && !self.set_apart.is_empty();
         }
         if batch.is_empty() {
             self.take_set_apart(plan, &mut batch);

@@ -329,7 +329,7 @@ fn drive_timed(
             now = now + Duration::from_millis(1);
             flow.handle_attempt(now, request, Duration::from_millis(1), 0, attempt);
         } else {
-            let next_block = blocks.front().filter(|_| flow.input_room() > 0).map(|(at, _)| *at);
+            let next_block = blocks.front().filter(|_| flow.input_room() > 0).map(|(at, _)| now.max(*at));
             let due = flow.poll_timeout().into_iter().chain(next_block).min();
             let due = due.expect("a flow that is not done waits for something");
             assert!(due >= now, "a timeout in the past would spin");
