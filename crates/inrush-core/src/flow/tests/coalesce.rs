@@ -214,6 +214,14 @@ fn documents_whose_replacement_got_no_answer_are_unknown() {
 }
 
 #[test]
+fn nothing_waits_for_later_documents_while_the_source_waits() {
+    let mut flow = started("1h", &[index("a", "1"), index("b", "1"), index("a", "2")]);
+    assert!(sent(&mut flow, at(1)).is_none());
+    flow.handle_source_wait(at(1));
+    assert_eq!(sent(&mut flow, at(1)).map(|request| request.items), Some(2));
+}
+
+#[test]
 fn what_waits_at_a_stop_is_given_back() {
     let mut flow = started("1s", &[index("a", "1"), index("a", "2")]);
     flow.handle_stop(at(0), Stop::Interrupted);
@@ -303,6 +311,13 @@ fn a_window_that_does_not_fit_into_memory_is_sent_earlier() {
     assert!(counts.docs_superseded > 250, "{counts:?}");
 }
 
+/// A window.
+pub(super) fn option() -> impl Strategy<Value = Coalesce> {
+    (0u64..6_000, prop::option::of(1u64..30)).prop_map(|(ms, docs)| {
+        Coalesce::new(Duration::from_millis(ms), docs.and_then(std::num::NonZeroU64::new))
+    })
+}
+
 const IDS: [&str; 5] = ["a", "b", "c", "d", "e"];
 
 fn op() -> impl Strategy<Value = Op> {
@@ -347,7 +362,7 @@ proptest! {
         ops in prop::collection::vec(op(), 1..80),
         per_block in 1usize..10,
         gaps in prop::collection::vec(0u64..3_000, 80),
-        window in (0u64..6_000, prop::option::of(1u64..30)),
+        option in option(),
         memory in 1_000u64..8_000,
         batch_bytes in 1u64..600,
         in_flight in 1u32..5,
@@ -356,8 +371,6 @@ proptest! {
         smile in any::<bool>(),
         shards in prop::option::of(1u32..5),
     ) {
-        let docs = window.1.and_then(std::num::NonZeroU64::new);
-        let option = Coalesce::new(Duration::from_millis(window.0), docs);
         let encoder = match shards {
             Some(shards) => encoder().with_shards(Routing::new(shards, None, 1).unwrap()),
             None => encoder(),
