@@ -3,7 +3,7 @@
 use inrush_core::Action;
 use inrush_core::rate::Rate;
 
-use super::{BulkRouting, Durability, IdFrom, LoadConfig, Replies};
+use super::{BulkRouting, Durability, Encoding, IdFrom, LoadConfig, Replies};
 use crate::option_error::OptionError;
 use inrush_sources::{Repeats, SourceInfo};
 
@@ -111,6 +111,33 @@ impl LoadConfig {
                 format!(
                     "option `coalesce` sends only the last of several whole documents or deletes, and action {action} changes or keeps the earlier document; leave option `coalesce` out, or use action index or delete"
                 ),
+            );
+        }
+        Ok(())
+    }
+
+    /// Checks options of a load that looks up its documents.
+    ///
+    /// # Errors
+    /// As [`LoadConfig::check`].
+    pub(crate) fn check_fetch(&self) -> Result<(), OptionError> {
+        if !matches!(self.action, Action::Index | Action::Delete) {
+            let action = self.action.bulk_key();
+            return refuse(
+                "action",
+                format!("documents are looked up for the action index, and action {action} is given; leave it out"),
+            );
+        }
+        if self.encoding == Some(Encoding::Smile) {
+            return refuse(
+                "encoding",
+                "documents that are looked up are sent as JSON; leave option `encoding=smile` out",
+            );
+        }
+        if self.replies == Replies::Summary {
+            return refuse(
+                "replies",
+                "option `replies=summary` does not report replaced documents; leave it out where documents are looked up",
             );
         }
         Ok(())
