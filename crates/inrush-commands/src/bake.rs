@@ -205,6 +205,8 @@ fn refuse_unused(load: &LoadOptions) -> Result<(), OptionError> {
         database,
         query,
         index_source,
+        kafka,
+        kafka_group,
         source_login,
         target,
         // These go into the configuration of the load into the builder or of the end on the target,
@@ -232,6 +234,11 @@ fn refuse_unused(load: &LoadOptions) -> Result<(), OptionError> {
             "copy the index with `inrush load`",
         ),
         (
+            first(Box::new(kafka.given().chain(kafka_group.given()))),
+            "a bake does not read topics",
+            "load them with `inrush load`",
+        ),
+        (
             target.under_policy.then_some("under_policy"),
             "a bake makes a new index, to which no policy applies",
             "leave it out",
@@ -239,6 +246,11 @@ fn refuse_unused(load: &LoadOptions) -> Result<(), OptionError> {
     ];
     if let Some((name, why, hint)) = refused.into_iter().find_map(|(name, why, hint)| Some((name?, why, hint))) {
         return Err(OptionError::conflict(format!("option `{name}` is given, but {why}")).of(name).hint(hint));
+    }
+    if load.reads_topics()? {
+        return Err(OptionError::conflict("the source is a topic, but a bake reads files")
+            .of("sources")
+            .hint("load it with `inrush load`"));
     }
     if load.reads_index()? {
         return Err(OptionError::conflict("the source is an index, but a bake reads files")

@@ -4,12 +4,17 @@ use std::collections::BTreeMap;
 
 use crate::client::{Offsets, TopicPartition};
 
+/// How many numbers are remembered. Documents of older ones are settled long ago.
+const NAMED: usize = 10_000;
+
 /// The partitions of a member. Each gets a number of its own every time that it is assigned, by
 /// which the engine knows it.
 #[derive(Debug, Default)]
 pub(crate) struct Assignment {
     owned: BTreeMap<TopicPartition, Owned>,
     numbers: u32,
+    /// The partitions by number, also of those that were taken away.
+    named: BTreeMap<u32, TopicPartition>,
 }
 
 /// How far a partition is. Offsets are those after the last record.
@@ -44,6 +49,10 @@ impl Assignment {
     pub(crate) fn add(&mut self, at: TopicPartition, start: i64, committed: Option<i64>, until: Option<i64>) -> u32 {
         let number = self.numbers;
         self.numbers += 1;
+        self.named.insert(number, at.clone());
+        if self.named.len() > NAMED {
+            self.named.pop_first();
+        }
         let committed = committed.unwrap_or(-1);
         let owned = Owned {
             number,
@@ -77,6 +86,11 @@ impl Assignment {
     /// Takes partitions away. What is settled of them later means nothing any more.
     pub(crate) fn remove(&mut self, partitions: &[TopicPartition]) {
         self.owned.retain(|at, _| !partitions.contains(at));
+    }
+
+    /// The partition that has or had this number.
+    pub(crate) fn named(&self, number: u32) -> Option<&TopicPartition> {
+        self.named.get(&number)
     }
 
     pub(crate) fn is_empty(&self) -> bool {

@@ -9,7 +9,7 @@ use inrush_formats::SourceError;
 use crate::client::{Client, ClientError, Offsets, Polled, Record, TopicPartition};
 use crate::gather::{Gathered, Maker};
 use crate::shared::{Block, Shared};
-use crate::{KafkaOptions, Start, Until};
+use crate::{KafkaOptions, PartitionOffset, Start, Until};
 
 /// How long a poll waits for a record. Also how late a commit or an end may be noticed.
 const POLL: Duration = Duration::from_millis(50);
@@ -241,8 +241,9 @@ impl<C: Client> Consumer<C> {
     fn begins(&mut self, partitions: &[TopicPartition]) -> Result<Vec<Begin>, ClientError> {
         let committed = self.client.committed(partitions)?;
         let bounds = self.client.bounds(partitions)?;
-        let by_time = match self.options.from {
-            Start::Time(time) => self.client.offsets_at(partitions, time)?,
+        let named = match &self.options.from {
+            Start::Time(time) => self.client.offsets_at(partitions, *time)?,
+            Start::Offsets(offsets) => named(offsets, partitions),
             Start::Earliest | Start::Latest => Offsets::new(),
         };
         let ends = match self.options.until {
@@ -253,11 +254,12 @@ impl<C: Client> Consumer<C> {
             let unknown = || ClientError(format!("the broker does not say where partition {at} begins and ends"));
             let &(first, last) = bounds.get(at).ok_or_else(unknown)?;
             let committed = committed.get(at).copied();
-            let start = match (committed, self.options.from) {
+            let start = match (committed, &self.options.from) {
                 (Some(offset), _) => offset,
                 (None, Start::Earliest) => first,
                 (None, Start::Latest) => last,
-                (None, Start::Time(_)) => by_time.get(at).copied().unwrap_or(last),
+                (None, Start::Time(_)) => named.get(at).copied().unwrap_or(last),
+                (None, Start::Offsets(_)) => named.get(at).copied().unwrap_or(first),
             };
             let until = self.options.until.map(|_| ends.get(at).copied().unwrap_or(last));
             Ok(Begin { at: at.clone(), start, committed, until })
@@ -348,7 +350,7 @@ impl<C: Client> Consumer<C> {
     fn gap(&self, found: &str) -> ClientError {
         ClientError(format!(
             "the broker has deleted records of group {} that were not read yet ({found}); \
-             set `on_gap` to go on with the oldest that are left, or with new ones",
+             set option `on_offset_gap` to go on with the oldest that are left, or with new ones",
             self.options.group
         ))
     }
@@ -444,6 +446,17 @@ impl<C: Client> Consumer<C> {
         let ends = self.ends.iter().flatten();
         Ok(ends.into_iter().all(|(at, end)| committed.get(at).is_some_and(|committed| committed >= end)))
     }
+}
+
+/// The offsets that the user names for these partitions.
+fn named(offsets: &[PartitionOffset], partitions: &[TopicPartition]) -> Offsets {
+    let offset = |at: &TopicPartition| {
+        let is_meant = |named: &&PartitionOffset| {
+            named.partition == at.partition && named.topic.as_deref().is_none_or(|topic| topic == &*at.topic)
+        };
+        offsets.iter().find(is_meant).map(|named| (at.clone(), named.offset))
+    };
+    partitions.iter().filter_map(offset).collect()
 }
 
 impl Readers {

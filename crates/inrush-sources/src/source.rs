@@ -1,6 +1,7 @@
 //! The trait of a source, the description of a source, and the feedback to it.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::{Duration, Instant};
@@ -268,6 +269,8 @@ pub struct SourceInfo {
     pub settled_every: Duration,
     /// Counts of warnings about the source's content. Default: none.
     pub warnings: Option<Warnings>,
+    /// Topics of the partitions, for dead letters. Default: none.
+    pub topics: Option<Arc<dyn Topics>>,
 }
 
 impl SourceInfo {
@@ -286,12 +289,44 @@ impl SourceInfo {
             is_endless: false,
             settled_every: SETTLED_EVERY,
             warnings: None,
+            topics: None,
         }
     }
 
     /// The names in one line, for messages.
     pub fn title(&self) -> String {
         self.names.join(", ")
+    }
+}
+
+/// The topics of a source whose partitions come and go while the load runs.
+pub trait Topics: fmt::Debug + Send + Sync {
+    /// The topic, and its partition, that has this number
+    /// ([`inrush_core::block::Origin::partition`]). `None` if the number was never used, or long
+    /// ago.
+    fn find(&self, number: u32) -> Option<TopicPartition>;
+}
+
+/// A partition of a topic.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TopicPartition {
+    /// The topic.
+    pub topic: Arc<str>,
+    /// The number of the partition in its topic, from 0.
+    pub partition: i32,
+}
+
+impl TopicPartition {
+    /// This partition of this topic.
+    pub fn new(topic: &str, partition: i32) -> Self {
+        TopicPartition { topic: topic.into(), partition }
+    }
+}
+
+impl fmt::Display for TopicPartition {
+    /// `orders/3`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.topic, self.partition)
     }
 }
 

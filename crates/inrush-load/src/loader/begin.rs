@@ -119,7 +119,7 @@ fn dead_letter_writer(
         Some(earlier) => DeadLetterWriter::resume(place, run_id, names, failures, &earlier.dead_letters)?,
         None => DeadLetterWriter::new(place, run_id, names, failures)?,
     };
-    Ok(writer.sent_with(dead_letter::sent_with(config)))
+    Ok(writer.topics(info.topics.clone()).sent_with(dead_letter::sent_with(config)))
 }
 
 impl NewLoad {

@@ -7,6 +7,7 @@ mod ending;
 mod fed;
 mod files;
 mod format;
+mod kafka;
 mod login;
 mod mapping;
 mod model;
@@ -26,6 +27,7 @@ pub use model::Model;
 
 use super::{Confirmation, LoadOptions, LoadPlan, LocalNode, OptionError, OptionGroup};
 use inrush_cluster::transport::Secret;
+use inrush_kafka::KafkaKind;
 use inrush_load::LoadError;
 use inrush_load::config::LoadConfig;
 use inrush_node::{self as node, StartOptions, State};
@@ -63,7 +65,12 @@ impl Environment {
 
     /// These variables, without a prompt. Secrets are nevertheless read from the process.
     pub fn new(variable: impl Fn(&str) -> Option<OsString> + Send + Sync + 'static) -> Self {
-        Environment { variable: Box::new(variable), password: None, folder: None, registry: Registry::default() }
+        Environment {
+            variable: Box::new(variable),
+            password: None,
+            folder: None,
+            registry: Registry::default().with(KafkaKind),
+        }
     }
 
     /// Sets the prompt for passwords.
