@@ -45,7 +45,7 @@ pub struct FetchError {
 }
 
 impl FetchError {
-    /// An error with this message: what was asked for, and what came.
+    /// An error with this message: the question, and the answer to it.
     pub fn new(message: impl Into<String>) -> Self {
         FetchError { message: message.into(), source: None }
     }
@@ -212,7 +212,7 @@ impl Filled {
         let mut whole = BulkReply { took_ms: reply.took_ms, errors: true, ..BulkReply::default() };
         for at in 0..self.items {
             let (item, id) = match left_out.next_if(|(place, _)| *place == at) {
-                Some((_, id)) => (no_record(&id), Some(id.into_boxed_str())),
+                Some((_, id)) => (no_record(), Some(id.into_boxed_str())),
                 None => {
                     while run.as_ref().is_some_and(|run| run.count == 0) {
                         run = runs.next();
@@ -234,8 +234,8 @@ impl Filled {
 }
 
 /// The entry of an item that was not sent.
-fn no_record(id: &str) -> ItemReply {
-    let reason = format!("the look-up found no record with the id {id:?}; delete its document, or add the record");
+fn no_record() -> ItemReply {
+    let reason = "the look-up found no record with this id; delete its document, or add the record".to_owned();
     let error = ItemError { kind: "no_record".to_owned(), reason, ..ItemError::default() };
     ItemReply {
         action: ItemAction::Index,
@@ -313,15 +313,16 @@ mod tests {
     async fn an_id_without_a_record_is_a_dead_letter_at_its_place() {
         let filled = Fetcher::new(Arc::new(Even), MissingRecord::DeadLetter).fill(&request(BODY, 5)).await.unwrap();
         assert_eq!((filled.request.items, filled.nothing_to_send()), (3, false));
-        let done = |action, result| ItemReply { action, status: 200, result: Some(result), error: None, ..no_record("") };
-        let (deleted, created) = (done(ItemAction::Delete, ItemResult::Deleted), done(ItemAction::Index, ItemResult::Created));
+        let done = |action, result| ItemReply { action, status: 200, result: Some(result), error: None, ..no_record() };
+        let (deleted, created) =
+            (done(ItemAction::Delete, ItemResult::Deleted), done(ItemAction::Index, ItemResult::Created));
         let runs = vec![ItemRun { count: 1, item: deleted.clone() }, ItemRun { count: 2, item: created.clone() }];
         let ids = ["2", "4", "6"].map(|id| Some(id.into())).to_vec();
         let reply = BulkReply { took_ms: Some(3), errors: false, runs, ids };
         let Attempt::Replied(whole) = filled.attempt(Attempt::Replied(reply)) else { panic!("it is a reply") };
         let entries: Vec<&ItemReply> =
             whole.runs.iter().flat_map(|run| std::iter::repeat_n(&run.item, run.count as usize)).collect();
-        assert_eq!(entries, [&no_record("1"), &deleted, &created, &no_record("3"), &created]);
+        assert_eq!(entries, [&no_record(), &deleted, &created, &no_record(), &created]);
         let ids: Vec<_> = whole.ids.iter().map(|id| id.as_deref().unwrap()).collect();
         assert_eq!((ids, whole.errors, whole.took_ms), (vec!["1", "2", "4", "3", "6"], true, Some(3)));
     }
@@ -337,7 +338,8 @@ mod tests {
 
     #[tokio::test]
     async fn a_look_up_that_fails_or_answers_too_little_is_an_error() {
-        for (answer, problem) in [(Err("no route to the database"), "no route"), (Ok(2), "3 ids were looked up, and 2")] {
+        for (answer, problem) in [(Err("no route to the database"), "no route"), (Ok(2), "3 ids were looked up, and 2")]
+        {
             let fetcher = Fetcher::new(Arc::new(Fixed(answer)), MissingRecord::Delete);
             let error = fetcher.fill(&request(BODY, 5)).await.unwrap_err();
             assert!(error.to_string().contains(problem), "{error}");

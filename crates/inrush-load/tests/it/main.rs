@@ -2,3 +2,4 @@
 #![allow(missing_docs, unreachable_pub, clippy::unwrap_used)]
 
 mod coalesce;
+mod fetch;
