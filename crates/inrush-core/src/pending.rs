@@ -170,7 +170,9 @@ impl Pending {
         match &self.groups[..] {
             [_] => self.has_plenty(plan),
             // The groups of items whose window has ended are not known before they are taken.
-            groups => self.has_full_group(plan) || self.ready_bytes() >= plan.batch_bytes.saturating_mul(groups.len() as u64),
+            groups => {
+                self.has_full_group(plan) || self.ready_bytes() >= plan.batch_bytes.saturating_mul(groups.len() as u64)
+            }
         }
     }
 

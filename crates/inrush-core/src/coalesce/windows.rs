@@ -280,7 +280,8 @@ impl Windows {
 
     fn set_ready(&mut self, now: Time, turn: Turn, from: Place) -> bool {
         let Some(id) = self.ids.get_mut(&turn.key) else { return false };
-        let mut waiting = id.waiting.iter_mut().filter(|waiting| waiting.number == turn.number && waiting.place == from);
+        let mut waiting =
+            id.waiting.iter_mut().filter(|waiting| waiting.number == turn.number && waiting.place == from);
         let Some(waiting) = waiting.next() else { return false };
         waiting.place = Place::Ready;
         self.ready_bytes += waiting.item.bytes();

@@ -8,7 +8,14 @@ use crate::time::Time;
 
 impl Flow {
     /// Settles all items of a batch.
-    pub(super) fn settle_batch(&mut self, now: Time, batch: &Batch, settled: Settled, index: Option<&str>, uncertain: bool) {
+    pub(super) fn settle_batch(
+        &mut self,
+        now: Time,
+        batch: &Batch,
+        settled: Settled,
+        index: Option<&str>,
+        uncertain: bool,
+    ) {
         self.tally.settle(settled, u64::from(batch.items), index, uncertain);
         for segment in &batch.segments {
             self.release(now, segment, Some(settled));

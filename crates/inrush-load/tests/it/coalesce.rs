@@ -80,7 +80,8 @@ async fn the_index_holds_the_last_state_of_each_id_whatever_fails() {
     ];
     let events = events(20_000);
     for option in ["0s", "500docs", "1h,3000docs", "50ms"] {
-        let fake = FakeCluster::start(FakeConfig::default().nodes(2).faults(Faults::new(faults.clone()))).await.unwrap();
+        let fake =
+            FakeCluster::start(FakeConfig::default().nodes(2).faults(Faults::new(faults.clone()))).await.unwrap();
         let report = load(&fake, &events, option).await;
         assert_eq!(indexed(&fake), last(&events), "{option}");
         assert_eq!(report.verified.state, VerifiedState::Yes, "{option}: {:?}", report.verified);

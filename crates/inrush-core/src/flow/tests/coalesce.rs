@@ -77,7 +77,7 @@ fn sent(flow: &mut Flow, now: Time) -> Option<Request> {
     request
 }
 
-/// Sends what is due, and answers. Returns the body.
+/// Sends the next request, and answers it. Returns the body.
 fn round(flow: &mut Flow, cluster: &mut Cluster, now: Time) -> String {
     let request = sent(flow, now).expect("something is due");
     let body = json_body(&request);
@@ -152,7 +152,8 @@ fn an_id_that_changes_all_the_time_is_sent_once_a_window() {
 
 #[test]
 fn a_window_ends_after_its_number_of_documents() {
-    let (mut flow, mut cluster) = (started("1h,3docs", &[index("a", "1"), index("b", "1"), index("a", "2")]), Cluster::default());
+    let (mut flow, mut cluster) =
+        (started("1h,3docs", &[index("a", "1"), index("b", "1"), index("a", "2")]), Cluster::default());
     assert!(sent(&mut flow, at(0)).is_none());
     flow.handle_block(at(1), encoder().encode(block(3, &[index("c", "1")]))).unwrap();
     let body = round(&mut flow, &mut cluster, at(1));
@@ -313,9 +314,8 @@ fn a_window_that_does_not_fit_into_memory_is_sent_earlier() {
 
 /// A window.
 pub(super) fn option() -> impl Strategy<Value = Coalesce> {
-    (0u64..6_000, prop::option::of(1u64..30)).prop_map(|(ms, docs)| {
-        Coalesce::new(Duration::from_millis(ms), docs.and_then(std::num::NonZeroU64::new))
-    })
+    (0u64..6_000, prop::option::of(1u64..30))
+        .prop_map(|(ms, docs)| Coalesce::new(Duration::from_millis(ms), docs.and_then(std::num::NonZeroU64::new)))
 }
 
 const IDS: [&str; 5] = ["a", "b", "c", "d", "e"];
