@@ -4,6 +4,7 @@
 mod broker;
 mod group;
 mod load;
+mod logins;
 #[path = "../common/reader.rs"]
 mod reader;
 mod reading;
