@@ -2,6 +2,7 @@
 #![allow(missing_docs, unreachable_pub, clippy::unwrap_used)]
 
 mod broker;
+mod gaps;
 mod group;
 mod load;
 mod logins;
