@@ -6,6 +6,7 @@ mod gaps;
 mod group;
 mod load;
 mod logins;
+mod memory;
 #[path = "../common/reader.rs"]
 mod reader;
 mod reading;
