@@ -4,7 +4,7 @@ export CARGO_TARGET_DIR ?= $(CACHE)/target
 SHELL := bash
 
 # Features that a plain build lacks.
-MORE := sql,cloud,databases
+MORE := sql,cloud,databases,kafka
 # Tests with servers that take long: `make chaos` runs them.
 LONG := bake::several::opensearch_2_19 bake::several::elasticsearch_8_19 bake_kill::
 # All tests use one selection of crates and features, so dependencies are compiled once.

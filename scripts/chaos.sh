@@ -7,13 +7,16 @@
 #           durability request and then async
 #   bake    bakes onto three servers, with each kind of kill: of the binary after each step, of the
 #           builder, of the target; and bakes with several builders on each of the servers
+#   kafka   three instances follow a topic for INRUSH_KAFKA_ROUNDS rounds (50) and
+#           INRUSH_KAFKA_RECORDS records (5,000,000), and in each round one of them, the broker or
+#           the node is killed
 #   fake    kills the binary as often against the fake cluster with its faults, and cuts the core
 #           off 20,000 times in simulation
 # A part can be run in slices: smaller numbers, several times.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 # The selection of `make servers`, so that nothing is compiled twice.
-full=(--locked --workspace --features sql,cloud,databases)
+full=(--locked --workspace --features sql,cloud,databases,kafka)
 data=${XDG_CACHE_HOME:-$HOME/.cache}/inrush/data
 scripts/flights.sh "$data"
 export INRUSH_KILLS=${INRUSH_KILLS:-100} INRUSH_NODE_KILLS=${INRUSH_NODE_KILLS:-20}
@@ -21,16 +24,19 @@ export INRUSH_KILL_CSV=$data/flights.csv INRUSH_KILL_DOCS=${INRUSH_KILL_DOCS:-20
 server_tests() {
   cargo test "${full[@]}" --test servers -- --nocapture --test-threads 1 "$@"
 }
-[ $# -gt 0 ] || set -- loader node bake fake
+[ $# -gt 0 ] || set -- loader node bake kafka fake
 for part in "$@"; do
   case $part in
     loader) server_tests kill::killed_at_random_moments_of_a_load_into_opensearch ;;
     node) server_tests kill::the_only_node_is_killed ;;
     bake) server_tests bake_kill:: bake::several:: ;;
+    kafka)
+      INRUSH_KAFKA_ROUNDS=${INRUSH_KAFKA_ROUNDS:-50} INRUSH_KAFKA_RECORDS=${INRUSH_KAFKA_RECORDS:-5000000} server_tests kafka_kill::
+      ;;
     fake)
       cargo test "${full[@]}" --test it -- --nocapture --exact kill::killed_at_random_moments
       PROPTEST_CASES=20000 cargo test --locked -p inrush-core --lib -- --nocapture flow::tests::resume flow::tests::durable
       ;;
-    *) echo "no such part: $part (loader, node, bake, fake)" >&2; exit 2 ;;
+    *) echo "no such part: $part (loader, node, bake, kafka, fake)" >&2; exit 2 ;;
   esac
 done

@@ -20,7 +20,7 @@ few=10000
 many=20000
 if [ "$profile" = dev ]; then
   # The selection of crates and features of the Makefile's tests, so that nothing is compiled twice.
-  cargo build --locked --quiet --workspace --features sql,cloud,databases --example hot_paths
+  cargo build --locked --quiet --workspace --features sql,cloud,databases,kafka --example hot_paths
   hot_paths=$CARGO_TARGET_DIR/debug/examples/hot_paths
 else
   cargo build --locked --quiet --release -p inrush --example hot_paths

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs one Apache Kafka broker on loopback, for tests and tries. Prints its address, host:port, once
-# it answers, and ends the broker when stdin is closed. Its jars come from Maven Central and are kept
+# it answers, and ends the broker when stdin is closed, or with SIGKILL at a line `kill`. Its jars come from Maven Central and are kept
 # in the cache.
 # Usage: scripts/kafka.sh FOLDER [PORT [logins]]
 #   FOLDER  holds the broker's data; one that is not there or empty is formatted
@@ -104,7 +104,9 @@ for _ in $(seq 600); do
   if (: <"/dev/tcp/127.0.0.1/$port") 2>/dev/null; then
     echo "127.0.0.1:$port"
     [ -z "$logins" ] || printf '%s 127.0.0.1:%s\n' sasl "$sasl" tls "$tls" sasl_tls "$sasl_tls"
-    cat >/dev/null
+    while read -r order; do
+      [ "$order" != kill ] || { kill -KILL "$broker"; break; }
+    done
     exit 0
   fi
   sleep 0.1

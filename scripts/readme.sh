@@ -47,10 +47,13 @@ while IFS= read -r command; do
       command=${command//\/mnt\/shared/$work/shared}
       bash -euo pipefail -c "$command" >output 2>&1 </dev/null || {
         status=$?
-        # Two failures are expected. `inrush doctor` has findings on a small machine. The local node
+        # Three failures are expected. `inrush doctor` has findings on a small machine. The local node
         # has no folder for snapshots (path.repo), so a bake ends when it hands over its probe;
-        # tests/servers/bake.rs has complete bakes.
-        if [[ $command == "inrush doctor"* && $status = 4 ]] || { [[ $command == "inrush bake"* ]] && grep -q path.repo output; }; then
+        # tests/servers/bake.rs has complete bakes. A plain build has no client for Kafka;
+        # tests/servers/kafka.rs has loads of topics.
+        if [[ $command == "inrush doctor"* && $status = 4 ]] ||
+          { [[ $command == "inrush bake"* ]] && grep -q path.repo output; } ||
+          { [[ $command == *kafka://* ]] && grep -q "has no client for Kafka" output; }; then
           ran=$((ran + 1))
           continue
         fi

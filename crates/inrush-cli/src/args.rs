@@ -5,6 +5,7 @@ mod bake;
 mod convert;
 mod doctor;
 mod front_end;
+mod lag;
 mod load;
 mod mapping;
 mod node;
@@ -20,6 +21,7 @@ pub(crate) use bake::BakeArgs;
 pub(crate) use convert::{ConvertArgs, OutFormat};
 pub(crate) use doctor::DoctorArgs;
 pub(crate) use front_end::{LogArgs, LogLevel, LogOptions, OutputArgs, OutputOptions, RunOptions};
+pub(crate) use lag::LagArgs;
 pub(crate) use load::LoadArgs;
 pub(crate) use mapping::MappingArgs;
 pub(crate) use node::{NodeArgs, NodeCommand, NodeLogsArgs, NodeStartArgs, NodeStatusArgs, NodeStopArgs};
@@ -42,7 +44,7 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Load files, stdin or another cluster's index into an index
+    /// Load files, stdin, topics or another cluster's index into an index
     Load(Box<LoadArgs>),
     /// Build an index outside its cluster, and hand it over complete
     Bake(Box<BakeArgs>),
@@ -56,6 +58,8 @@ pub(crate) enum Command {
     Convert(Box<ConvertArgs>),
     /// Find settings and states that slow loading into a cluster or an index
     Doctor(Box<DoctorArgs>),
+    /// Report how far a consumer group of Kafka is behind its topics
+    Lag(Box<LagArgs>),
     /// Start, stop or inspect the local OpenSearch node
     Node(NodeArgs),
     /// Restore index settings that a crashed load has left behind; exit status 4 if some could not

@@ -117,7 +117,8 @@ impl Load {
                 let message = format!("`{key}` applies only to the command line");
                 return Err(OptionError::conflict(message).hint("leave it out").into());
             }
-            load.options.give(&name, value)?;
+            // A word of the language has a `_` behind it.
+            load.options.give(name.strip_suffix('_').unwrap_or(&name), value)?;
         }
         Ok(load)
     }

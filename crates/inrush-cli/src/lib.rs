@@ -49,6 +49,7 @@ pub fn run(arguments: Vec<OsString>) -> u8 {
             Command::Sweep(args) => commands::sweep::run(*args).await,
             Command::Convert(args) => commands::convert::run(*args).await,
             Command::Doctor(args) => commands::doctor::run(*args).await,
+            Command::Lag(args) => commands::lag::run(*args).await,
             Command::Node(args) => commands::node::run(args).await,
             Command::Recover(args) => commands::recover::run(*args).await,
             Command::Reference(args) => commands::reference::run(&args),

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 
 use clap::{Command, CommandFactory};
 use inrush_commands::bake::BakeOptions;
-use inrush_commands::options::{LoadOptions, OptionGroup, OptionInfo, OptionKind, Scope, Style, render};
+use inrush_commands::options::{LoadOptions, OptionGroup, OptionInfo, OptionKind, Scope, Style, keyword, render};
 
 use crate::args::{Cli, LogOptions, OutputOptions, RunOptions};
 
@@ -170,7 +170,7 @@ fn keywords(out: &mut String, infos: &[&OptionInfo]) {
         }
         let help = render(&help, Style::Keyword).replace('\\', "\\\\").replace("\"\"\"", "\\\"\\\"\\\"");
         let help = if help.ends_with('"') { format!("{help} ") } else { help };
-        let _ = writeln!(out, "\n    {}: {} | None", info.name, python_type(info));
+        let _ = writeln!(out, "\n    {}: {} | None", keyword(info.name), python_type(info));
         let lines = wrapped(&format!("\"\"\"{help}.\"\"\""), 0);
         for line in lines.lines() {
             let _ = writeln!(out, "    {line}");
@@ -239,7 +239,12 @@ mod tests {
             assert_eq!(bake.contains_key(info.name), is_argument, "{} of bake", info.name);
             assert!(page.contains(&format!("### `{}`\n", info.name)), "{} on the page", info.name);
             let is_typed = info.is_keyword() && !ARGUMENTS_OF_PYTHON.contains(&info.name);
-            assert_eq!(python.contains(&format!("\n    {}: ", info.name)), is_typed, "{} in Python", info.name);
+            assert_eq!(
+                python.contains(&format!("\n    {}: ", keyword(info.name))),
+                is_typed,
+                "{} in Python",
+                info.name
+            );
         }
     }
 

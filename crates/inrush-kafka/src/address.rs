@@ -67,6 +67,23 @@ impl KafkaAddress {
         Ok(KafkaAddress { brokers, topics })
     }
 
+    /// Whether a topic is one of these, or is meant by a pattern.
+    pub(crate) fn has(&self, topic: &str) -> bool {
+        self.topics.iter().any(|named| match named.split_once('*') {
+            None => named == topic,
+            Some((begin, rest)) => {
+                let mut parts = rest.split('*');
+                // `split` has at least one part.
+                let end = parts.next_back().unwrap_or_default();
+                let Some(inner) = topic.strip_prefix(begin).and_then(|inner| inner.strip_suffix(end)) else {
+                    return false;
+                };
+                let found = parts.try_fold(inner, |left, part| left.find(part).map(|at| &left[at + part.len()..]));
+                found.is_some()
+            }
+        })
+    }
+
     /// The topics as librdkafka subscribes to them: a pattern is a regular expression that begins
     /// with `^` (`rd_kafka_subscribe`).
     pub(crate) fn subscription(&self) -> Vec<String> {
@@ -145,5 +162,16 @@ mod tests {
         }
         let error = KafkaAddress::parse("kafka://me:hunter2@a/t").unwrap_err().to_string();
         assert!(error.contains("credentials") && !error.contains("hunter2"), "{error}");
+    }
+
+    #[test]
+    fn a_pattern_has_the_topics_that_match_it() {
+        let address = KafkaAddress::parse("kafka://a/orders,logs-*,*-x-*-y").unwrap();
+        for topic in ["orders", "logs-", "logs-2026", "a-x-b-y", "-x--y"] {
+            assert!(address.has(topic), "{topic}");
+        }
+        for topic in ["orders-2", "log-2026", "a-x-y", "my-logs-1"] {
+            assert!(!address.has(topic), "{topic}");
+        }
     }
 }

@@ -4,6 +4,9 @@ use std::collections::BTreeMap;
 
 use crate::client::{Offsets, TopicPartition};
 
+/// How many numbers are remembered. Documents of older ones are settled long ago.
+const NAMED: usize = 10_000;
+
 /// The partitions of a member. Each gets a number of its own every time that it is assigned, by
 /// which the engine knows it.
 #[derive(Debug, Default)]
@@ -13,6 +16,8 @@ pub(crate) struct Assignment {
     /// The commit that has no answer yet, by the numbers of its partitions: one that has left and
     /// come back meanwhile has another number.
     sent: Option<Vec<(u32, i64)>>,
+    /// The partitions by number, also of those that were taken away.
+    named: BTreeMap<u32, TopicPartition>,
 }
 
 /// How far a partition is. Offsets are those after the last record.
@@ -45,6 +50,10 @@ impl Assignment {
     pub(crate) fn add(&mut self, at: TopicPartition, start: i64, committed: Option<i64>, until: Option<i64>) -> u32 {
         let number = self.numbers;
         self.numbers += 1;
+        self.named.insert(number, at.clone());
+        if self.named.len() > NAMED {
+            self.named.pop_first();
+        }
         let committed = committed.unwrap_or(-1);
         let owned =
             Owned { number, given: start, position: start, settled: start, committed, until, is_leaving: false };
@@ -62,9 +71,19 @@ impl Assignment {
         }
     }
 
+    /// Whether documents of a partition that leaves are not settled.
+    pub(crate) fn is_waiting(&self) -> bool {
+        self.owned.values().any(|owned| owned.is_leaving && owned.settled < owned.given)
+    }
+
     /// Takes partitions away. What is settled of them later means nothing any more.
     pub(crate) fn remove(&mut self, partitions: &[TopicPartition]) {
         self.owned.retain(|at, _| !partitions.contains(at));
+    }
+
+    /// The partition that has or had this number.
+    pub(crate) fn named(&self, number: u32) -> Option<&TopicPartition> {
+        self.named.get(&number)
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -211,8 +230,9 @@ mod tests {
         assignment.at_positions(&offsets([(0, 55)]));
         assignment.leaves(&at(0), 20);
         assignment.at_positions(&offsets([(0, 70)]));
+        assert!(assignment.is_waiting());
         assignment.settle(number, 20);
-        assert!(assignment.is_settled(&[at(0)]));
+        assert!(assignment.is_settled(&[at(0)]) && !assignment.is_waiting());
         assert_eq!(assignment.to_commit(), offsets([(0, 20)]));
     }
 

@@ -10,7 +10,7 @@ use inrush_formats::SourceError;
 use crate::client::{Client, ClientError, Offsets, Polled, Record, TopicPartition};
 use crate::gather::{Gathered, Maker};
 use crate::shared::{Block, Shared};
-use crate::{KafkaOptions, OnGap, Start, Until};
+use crate::{KafkaOptions, OnGap, PartitionOffset, Start, Until};
 
 /// How long a poll waits for a record. Also how late a commit or an end may be noticed.
 const POLL: Duration = Duration::from_millis(50);
@@ -103,7 +103,7 @@ struct Gap<'a> {
 }
 
 /// What the user can do about a gap.
-const REMEDY: &str = "set `on_gap` to go on with the oldest record that is left, or with new ones";
+const REMEDY: &str = "set option `on_offset_gap` to go on with the oldest record that is left, or with new ones";
 
 /// Records that are ready for the engine, with the number of their partition.
 type Ready = (TopicPartition, u32, Arc<Maker>, Gathered);
@@ -278,8 +278,9 @@ impl<C: Client> Consumer<C> {
     fn begins(&mut self, partitions: &[TopicPartition]) -> Result<Vec<Begin>, ClientError> {
         let committed = self.client.committed(partitions)?;
         let bounds = self.client.bounds(partitions)?;
-        let by_time = match self.options.from {
-            Start::Time(time) => self.client.offsets_at(partitions, time)?,
+        let named = match &self.options.from {
+            Start::Time(time) => self.client.offsets_at(partitions, *time)?,
+            Start::Offsets(offsets) => named(offsets, partitions),
             Start::Earliest | Start::Latest => Offsets::new(),
         };
         let ends = match self.options.until {
@@ -292,7 +293,11 @@ impl<C: Client> Consumer<C> {
             let &(first, last) = bounds.get(at).ok_or_else(unknown)?;
             let committed = committed.get(at).copied();
             let until = self.options.until.map(|_| ends.get(at).copied().unwrap_or(last));
-            let gap = committed.map(|offset| Gap { at, offset, first, last }).filter(Gap::is_gap);
+            let asked = match &self.options.from {
+                Start::Offsets(_) => committed.or_else(|| named.get(at).copied()),
+                Start::Earliest | Start::Latest | Start::Time(_) => committed,
+            };
+            let gap = asked.map(|offset| Gap { at, offset, first, last }).filter(Gap::is_gap);
             if let Some(gap) = gap {
                 let start = match self.options.on_gap {
                     OnGap::Stop => return Err(gap.error(&self.options.group)),
@@ -303,11 +308,12 @@ impl<C: Client> Consumer<C> {
                 // Where reading goes on is committed, also if that is an earlier offset.
                 return Ok(Begin { at: at.clone(), start, committed: None, until });
             }
-            let start = match (committed, self.options.from) {
+            let start = match (committed, &self.options.from) {
                 (Some(offset), _) => offset,
                 (None, Start::Earliest) => first,
                 (None, Start::Latest) => last,
-                (None, Start::Time(_)) => by_time.get(at).copied().unwrap_or(last),
+                (None, Start::Time(_)) => named.get(at).copied().unwrap_or(last),
+                (None, Start::Offsets(_)) => named.get(at).copied().unwrap_or(first),
             };
             Ok(Begin { at: at.clone(), start, committed, until })
         };
@@ -547,6 +553,17 @@ impl<C: Client> Consumer<C> {
         let ends = self.ends.iter().flatten();
         Ok(ends.into_iter().all(|(at, end)| committed.get(at).is_some_and(|committed| committed >= end)))
     }
+}
+
+/// The offsets that the user names for these partitions.
+fn named(offsets: &[PartitionOffset], partitions: &[TopicPartition]) -> Offsets {
+    let offset = |at: &TopicPartition| {
+        let is_meant = |named: &&PartitionOffset| {
+            named.partition == at.partition && named.topic.as_deref().is_none_or(|topic| topic == &*at.topic)
+        };
+        offsets.iter().find(is_meant).map(|named| (at.clone(), named.offset))
+    };
+    partitions.iter().filter_map(offset).collect()
 }
 
 impl Gap<'_> {

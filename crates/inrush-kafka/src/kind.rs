@@ -2,7 +2,7 @@
 
 use inrush_sources::{OpenError, Opened, Opening, Request, SourceKind};
 
-use crate::{Ids, KafkaAddress, KafkaOptions, KafkaSource, OnNull};
+use crate::{Ids, KafkaAddress, KafkaOptions, OnNull};
 
 /// Topics, by an address that begins with `kafka://`.
 ///
@@ -45,10 +45,21 @@ impl SourceKind for KafkaKind {
             if options.on_null == OnNull::Delete && matches!(options.ids, Ids::Position | Ids::None) {
                 return Err(OpenError::arguments(
                     "records without a value delete the document with their key as id, but ids are not keys",
-                    "set `on_null` to leave such records out, or to make them dead letters",
+                    "set option `on_null` to leave such records out, or to make them dead letters",
                 ));
             }
-            Ok(Opened::new(KafkaSource::open(options)?))
+            open(options)
         })
     }
+}
+
+#[cfg(feature = "client")]
+fn open(options: KafkaOptions) -> Result<Opened, OpenError> {
+    Ok(Opened::new(crate::KafkaSource::open(options)?))
+}
+
+#[cfg(not(feature = "client"))]
+fn open(options: KafkaOptions) -> Result<Opened, OpenError> {
+    let message = "this build of inrush has no client for Kafka; build it with the cargo feature kafka";
+    Err(inrush_sources::SourceError::new(options.address.to_string(), message).into())
 }

@@ -26,18 +26,32 @@
 //! ```
 
 mod address;
+#[cfg(feature = "client")]
 mod assignment;
+#[cfg(feature = "client")]
 mod client;
+#[cfg(feature = "client")]
 mod consumer;
+#[cfg(feature = "client")]
 mod gather;
 mod kind;
+#[cfg(feature = "client")]
+mod lag;
+#[cfg(feature = "client")]
 mod member;
 mod options;
+mod parse;
+#[cfg(feature = "client")]
 mod properties;
+#[cfg(feature = "client")]
 mod shared;
+#[cfg(feature = "client")]
 mod source;
 
 pub use address::{AddressError, KafkaAddress};
 pub use kind::KafkaKind;
-pub use options::{Ids, KafkaOptions, OnGap, OnNull, Start, Until};
+#[cfg(feature = "client")]
+pub use lag::{PartitionLag, lag};
+pub use options::{Ids, KafkaOptions, OnGap, OnNull, PartitionOffset, SaslMechanism, Start, Until};
+#[cfg(feature = "client")]
 pub use source::KafkaSource;

@@ -42,19 +42,57 @@ pub struct KafkaOptions {
     pub commit_every: Duration,
 }
 
-/// The first record that is read of a partition without a committed offset.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// The first record that is read of a partition without a committed offset. As text: `earliest`,
+/// `latest`, a time as in `2026-01-31T10:00:00Z` or `2026-01-31`, or `0=1200,1=1180`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Start {
     /// The oldest one that the broker has.
     #[default]
     Earliest,
     /// The first one that is written after the partition was assigned.
     Latest,
-    /// The first one with this timestamp or a later one, in milliseconds since 1970.
+    /// The first one with this timestamp or a later one, in milliseconds since 1970. A partition
+    /// without one begins at its end.
     Time(i64),
+    /// The one with this offset. Partitions that are not named begin with the oldest one.
+    Offsets(Vec<PartitionOffset>),
 }
 
-/// Where a load ends.
+/// An offset of a partition, as in `orders/0=1200`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PartitionOffset {
+    /// The topic. Not needed if there is only one.
+    pub topic: Option<String>,
+    /// The partition.
+    pub partition: i32,
+    /// The offset.
+    pub offset: i64,
+}
+
+/// The mechanism by which a user and a password log in at a broker (`sasl.mechanism`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SaslMechanism {
+    /// The password as it is. Use it with TLS only.
+    #[default]
+    Plain,
+    /// A challenge and SHA-256 (RFC 7677).
+    ScramSha256,
+    /// A challenge and SHA-512.
+    ScramSha512,
+}
+
+impl SaslMechanism {
+    /// The name in the protocol.
+    pub fn name(self) -> &'static str {
+        match self {
+            SaslMechanism::Plain => "PLAIN",
+            SaslMechanism::ScramSha256 => "SCRAM-SHA-256",
+            SaslMechanism::ScramSha512 => "SCRAM-SHA-512",
+        }
+    }
+}
+
+/// Where a load ends. As text: `latest`, or a time as in `2026-01-31T10:00:00Z` or `2026-01-31`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Until {
     /// The end that a partition has when it is assigned.

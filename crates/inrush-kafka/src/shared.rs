@@ -1,11 +1,12 @@
 //! The meeting point of the thread that reads topics and the engine.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::fmt;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use inrush_formats::{Chunk, SourceError};
-use inrush_sources::Partition;
+use inrush_sources::{Partition, TopicPartition, Topics};
 
 use crate::assignment::Assignment;
 
@@ -150,5 +151,17 @@ impl Shared {
                 state.error = error;
             }
         });
+    }
+}
+
+impl Topics for Shared {
+    fn find(&self, number: u32) -> Option<TopicPartition> {
+        self.state().assignment.named(number).cloned()
+    }
+}
+
+impl fmt::Debug for Shared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Shared").finish_non_exhaustive()
     }
 }

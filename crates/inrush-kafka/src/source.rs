@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use inrush_sources::{Feedback, IDLE_AFTER, Partition, Repeats, Source, SourceError, SourceInfo, Step};
+use inrush_sources::{Feedback, IDLE_AFTER, Partition, Repeats, Source, SourceError, SourceInfo, Step, Topics};
 
 use crate::client::{Client, Librdkafka};
 use crate::consumer::Consumer;
@@ -98,6 +98,7 @@ impl Source for KafkaSource {
         info.repeats = Repeats::Unordered;
         info.has_ids = self.options.ids != Ids::None;
         info.settled_every = self.options.commit_every;
+        info.topics = Some(Arc::clone(&self.thread.shared) as Arc<dyn Topics>);
         info
     }
 
@@ -131,5 +132,9 @@ impl Feedback for Thread {
 
     fn stop(&self) {
         self.shared.change(|state| state.is_stopped = true);
+    }
+
+    fn is_waiting(&self) -> bool {
+        self.shared.state().assignment.is_waiting()
     }
 }

@@ -7,7 +7,7 @@
 //! | field | content |
 //! |---|---|
 //! | `error` | `status`, `type`, `reason` |
-//! | `position` | `source`, `partition`, `doc`, `line`, `byte` |
+//! | `position` | `source`, `partition`, `doc`, `line`, `byte`; of a topic also `topic`, `offset` |
 //! | `action` | the action line; absent where the record never became an item |
 //! | `sent_with` | without `action`: the action, and the fields of id, routing value and version |
 //! | `document` | the document as JSON |
@@ -18,10 +18,12 @@
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use base64::Engine;
 use inrush_core::{Action, DeadLetter, FieldPath};
 use inrush_formats::dead_letters::SentWith;
+use inrush_sources::{TopicPartition, Topics};
 use rustix::fs::{Access, access};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -38,6 +40,7 @@ pub(crate) struct DeadLetterWriter {
     /// Receiver of dead letters, where the program asked for them.
     failures: Option<FailureSender>,
     sources: Vec<String>,
+    topics: Option<Arc<dyn Topics>>,
     /// Options for records that never became items.
     sent_with: SentWith,
     /// A letter could not be written, so a counted one is missing in the file.
@@ -96,6 +99,7 @@ impl DeadLetterWriter {
                 file: None,
                 failures,
                 sources,
+                topics: None,
                 sent_with: SentWith::default(),
                 broken: false,
                 unsynced: false,
@@ -150,10 +154,17 @@ impl DeadLetterWriter {
             file,
             failures,
             sources,
+            topics: None,
             sent_with: SentWith::default(),
             broken: false,
             unsynced: false,
         })
+    }
+
+    /// Sets the topics of the source.
+    pub(crate) fn topics(mut self, topics: Option<Arc<dyn Topics>>) -> Self {
+        self.topics = topics;
+        self
     }
 
     /// Sets the options for records that never become items.
@@ -190,14 +201,15 @@ impl DeadLetterWriter {
 
     fn append(&mut self, letter: &DeadLetter) -> io::Result<()> {
         let source = self.sources.get(letter.position.source.0 as usize).map_or("?", String::as_str);
+        let topic = self.topics.as_ref().and_then(|topics| topics.find(letter.position.partition));
         if let Some(failures) = &self.failures {
-            failures.send(source, letter);
+            failures.send(source, topic.as_ref(), letter);
         }
         let file = match &mut self.file {
             Some(file) => file,
             None => self.file.insert(BufWriter::new(private_file(&self.path)?)),
         };
-        serde_json::to_writer(&mut *file, &Line::new(source, letter, &self.sent_with))?;
+        serde_json::to_writer(&mut *file, &Line::new(source, topic.as_ref(), letter, &self.sent_with))?;
         file.write_all(b"\n")
     }
 
@@ -279,21 +291,32 @@ struct ErrorPart<'a> {
 #[derive(Serialize)]
 struct PositionPart<'a> {
     source: &'a str,
-    partition: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    topic: Option<&'a str>,
+    partition: i64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    offset: Option<u64>,
     doc: u64,
     line: u64,
     byte: u64,
 }
 
 impl<'a> Line<'a> {
-    fn new(source: &'a str, letter: &'a DeadLetter, sent_with: &'a SentWith) -> Self {
+    fn new(
+        source: &'a str,
+        topic: Option<&'a TopicPartition>,
+        letter: &'a DeadLetter,
+        sent_with: &'a SentWith,
+    ) -> Self {
         let action = letter.action.as_deref().and_then(|line| serde_json::from_slice::<&RawValue>(line).ok());
         let (document, doc_as_upsert) = unwrap_update(letter);
         let mut line = Line {
             error: ErrorPart { status: letter.status, kind: &letter.kind, reason: &letter.reason },
             position: PositionPart {
                 source,
-                partition: letter.position.partition,
+                topic: topic.map(|at| &*at.topic),
+                partition: topic.map_or(letter.position.partition.into(), |at| at.partition.into()),
+                offset: topic.map(|_| letter.position.doc),
                 doc: letter.position.doc,
                 line: letter.position.line,
                 byte: letter.position.byte,
@@ -387,6 +410,30 @@ mod tests {
         assert!(refusal(&folder.path().join("none/d")).unwrap().contains("does not exist"));
         // Even root cannot create a file here.
         assert!(refusal(Path::new("/proc/sys/d")).unwrap().contains("cannot be written to"));
+    }
+
+    #[derive(Debug)]
+    struct Orders;
+
+    impl Topics for Orders {
+        fn find(&self, number: u32) -> Option<TopicPartition> {
+            (number == 7).then(|| TopicPartition::new("orders", 3))
+        }
+    }
+
+    #[test]
+    fn a_letter_of_a_topic_has_its_partition_and_offset() {
+        let (dir, names) = (tempfile::tempdir().unwrap(), vec!["kafka://a:9092/orders".to_owned()]);
+        let path = dir.path().join("d");
+        let (sender, mut failures) = crate::outcomes::failures(1 << 20);
+        let writer = DeadLetterWriter::new(&DeadLetters::File(path.clone()), "x", names, Some(sender)).unwrap();
+        let mut writer = writer.topics(Some(Arc::new(Orders)));
+        writer.write(&DeadLetter::new(Position::new(SourceId(0), 7, 1200, 1, 0), "k", "r", "x".into())).unwrap();
+        writer.finish().unwrap();
+        let expected = r#""position":{"source":"kafka://a:9092/orders","topic":"orders","partition":3,"offset":1200,"#;
+        let written = std::fs::read_to_string(path).unwrap();
+        assert!(written.contains(expected), "{written}");
+        assert_eq!(failures.try_recv().unwrap().topic, Some(TopicPartition::new("orders", 3)));
     }
 
     #[test]

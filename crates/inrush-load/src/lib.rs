@@ -13,6 +13,7 @@ pub mod dry_run;
 mod error;
 mod event;
 mod feedback;
+pub mod fetch;
 mod idle;
 pub mod ids;
 pub mod loader;
@@ -37,7 +38,7 @@ pub use checkpoint::LOADS_INDEX;
 pub use error::LoadError;
 pub use event::StopSignal;
 pub use loader::{Loader, Others, PauseHandle, PushLoad, RunningLoad, StopHandle};
-pub use option_error::{OptionError, OptionErrorKind, Style, render};
+pub use option_error::{OptionError, OptionErrorKind, Style, keyword, render};
 pub use outcomes::{Failure, Failures, Settlements};
 pub use progress::{Phase, Progress, ShowPhase, Step};
 pub use report::{

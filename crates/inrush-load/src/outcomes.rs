@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use bytes::Bytes;
 use inrush_core::{DeadLetter, Settlement};
+use inrush_sources::TopicPartition;
 use tokio::sync::mpsc;
 
 /// A dead letter that a program receives ([`Loader::failures`](crate::Loader::failures)).
@@ -17,6 +18,9 @@ use tokio::sync::mpsc;
 pub struct Failure {
     /// The name of the source.
     pub source: String,
+    /// The topic and its partition, of a source that has topics. `letter.position.doc` is the
+    /// offset in it.
+    pub topic: Option<TopicPartition>,
     /// Error, position and document.
     pub letter: DeadLetter,
 }
@@ -24,11 +28,11 @@ pub struct Failure {
 impl Failure {
     /// Copies the letter's bytes, which are slices of a block: a slice would keep the whole block
     /// in memory.
-    fn copied(source: &str, letter: &DeadLetter) -> Self {
+    fn copied(source: &str, topic: Option<TopicPartition>, letter: &DeadLetter) -> Self {
         let mut letter = letter.clone();
         letter.document = Bytes::copy_from_slice(&letter.document);
         letter.action = letter.action.as_deref().map(Bytes::copy_from_slice);
-        Failure { source: source.to_owned(), letter }
+        Failure { source: source.to_owned(), topic, letter }
     }
 }
 
@@ -95,10 +99,10 @@ pub(crate) fn settlements(bytes_max: usize) -> (SettlementSender, Settlements) {
 pub(crate) struct FailureSender(Sender<Failure>);
 
 impl FailureSender {
-    pub(crate) fn send(&self, source: &str, letter: &DeadLetter) {
+    pub(crate) fn send(&self, source: &str, topic: Option<&TopicPartition>, letter: &DeadLetter) {
         let action = letter.action.as_ref().map_or(0, Bytes::len);
         let texts = source.len() + letter.kind.len() + letter.reason.len() + letter.document.len() + action;
-        self.0.send(size_of::<Failure>() + texts, 1, || Failure::copied(source, letter));
+        self.0.send(size_of::<Failure>() + texts, 1, || Failure::copied(source, topic.cloned(), letter));
     }
 }
 
@@ -206,7 +210,7 @@ mod tests {
     fn a_letter_that_waits_keeps_no_block() {
         let letter = letter(Bytes::from(vec![b'x'; 1000]));
         let (sender, mut failures) = failures(1 << 20);
-        sender.send("a", &letter);
+        sender.send("a", None, &letter);
         assert!(letter.document.is_unique());
         assert_eq!(failures.try_recv().unwrap().letter, letter);
     }
@@ -216,12 +220,12 @@ mod tests {
         let letter = letter(Bytes::from(vec![b'x'; 1000]));
         let (sender, mut failures) = failures(10_000);
         for _ in 0..100 {
-            sender.send("a", &letter);
+            sender.send("a", None, &letter);
         }
         let dropped = failures.dropped();
         assert!((90..100).contains(&dropped), "{dropped}");
         assert!(failures.try_recv().is_some());
-        sender.send("a", &letter);
+        sender.send("a", None, &letter);
         assert_eq!(failures.dropped(), dropped, "a received letter makes room");
         drop(sender);
         let mut received = 1;

@@ -44,7 +44,7 @@ pub use parted::{Parted, Parting};
 pub use registry::{OpenError, Opened, Opening, Registry, Reopen, Request, SourceKind};
 pub use repeat::{Fingerprint, Repeats};
 pub use sampled::Sampled;
-pub use source::{Feedback, IDLE_AFTER, IDLE_MIN, RowsRead, Source, SourceInfo, Step};
+pub use source::{Feedback, IDLE_AFTER, IDLE_MIN, RowsRead, Source, SourceInfo, Step, TopicPartition, Topics};
 pub use store::{SourceUrl, StoreOptions};
 
 /// Bytes of one read. A chunk fits into the second-level cache, and is large enough that work for

@@ -1,6 +1,7 @@
 //! The trait of a source, the description of a source, and the feedback to it.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::{Duration, Instant};
@@ -190,14 +191,14 @@ impl Step {
 
 /// The feedback to a source: its settled documents, and the request to stop.
 ///
-/// Both methods are called while another thread may be inside [`Source::next`], so they must not
+/// All methods are called while another thread may be inside [`Source::next`], so they must not
 /// wait for that call.
 ///
 /// # Partitions that are taken away
 ///
 /// A consumer group may take a partition from a source in the middle of a load, and give it back
-/// later. That needs no other methods. The source stops returning documents of the partition. It
-/// waits until [`Feedback::settled`] has reached the last document that it returned, for as long as
+/// later. The source stops returning documents of the partition. It says
+/// [`Feedback::is_waiting`], and waits until [`Feedback::settled`] has reached the last document that it returned, for as long as
 /// the group allows. Then it commits and releases the partition. It commits nothing beyond the
 /// settled position: another consumer reads the rest. A partition that comes back begins where that
 /// consumer ended, and the numbers of one [`Partition`] have no gaps. So the source uses a new
@@ -218,6 +219,13 @@ pub trait Feedback: Send + Sync {
     /// Ends the source soon: [`Source::next`] returns documents that are fetched already, and then
     /// [`Step::End`]. May be called more than once, and after the end. Must not wait.
     fn stop(&self);
+
+    /// Whether the source waits for [`Feedback::settled`], because a partition is to be taken away.
+    /// Meanwhile no document waits for a later one with the same id. Called ten times a second.
+    /// Must not wait. Default: never.
+    fn is_waiting(&self) -> bool {
+        false
+    }
 }
 
 /// The description of a source before its first chunk.
@@ -261,6 +269,8 @@ pub struct SourceInfo {
     pub settled_every: Duration,
     /// Counts of warnings about the source's content. Default: none.
     pub warnings: Option<Warnings>,
+    /// Topics of the partitions, for dead letters. Default: none.
+    pub topics: Option<Arc<dyn Topics>>,
 }
 
 impl SourceInfo {
@@ -279,12 +289,44 @@ impl SourceInfo {
             is_endless: false,
             settled_every: SETTLED_EVERY,
             warnings: None,
+            topics: None,
         }
     }
 
     /// The names in one line, for messages.
     pub fn title(&self) -> String {
         self.names.join(", ")
+    }
+}
+
+/// The topics of a source whose partitions come and go while the load runs.
+pub trait Topics: fmt::Debug + Send + Sync {
+    /// The topic, and its partition, that has this number
+    /// ([`inrush_core::block::Origin::partition`]). `None` if the number was never used, or long
+    /// ago.
+    fn find(&self, number: u32) -> Option<TopicPartition>;
+}
+
+/// A partition of a topic.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TopicPartition {
+    /// The topic.
+    pub topic: Arc<str>,
+    /// The number of the partition in its topic, from 0.
+    pub partition: i32,
+}
+
+impl TopicPartition {
+    /// This partition of this topic.
+    pub fn new(topic: &str, partition: i32) -> Self {
+        TopicPartition { topic: topic.into(), partition }
+    }
+}
+
+impl fmt::Display for TopicPartition {
+    /// `orders/3`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.topic, self.partition)
     }
 }
 

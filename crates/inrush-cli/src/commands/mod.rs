@@ -10,6 +10,7 @@ pub(crate) mod bake;
 pub(crate) mod convert;
 pub(crate) mod doctor;
 mod dry_run;
+pub(crate) mod lag;
 pub(crate) mod load;
 pub(crate) mod mapping;
 pub(crate) mod node;

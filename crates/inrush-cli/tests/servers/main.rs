@@ -12,6 +12,8 @@ mod server;
 
 mod bake_kill;
 mod bake_s3;
+#[cfg(feature = "kafka")]
+mod kafka_kill;
 mod kill;
 #[cfg(feature = "cloud")]
 mod s3;

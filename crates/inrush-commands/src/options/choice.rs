@@ -5,6 +5,7 @@ use inrush_core::{Action, Encoding, OnConflict};
 
 use super::info::{Choice, ValueInfo};
 use inrush_cluster::transport::aws::Service;
+use inrush_kafka::{OnGap, OnNull, SaslMechanism};
 use inrush_load::config::{BulkRouting, Durability, IdFrom, OldWrites, Replies, WaitFor};
 use inrush_sources::{Format, LogFormat, Timestamps};
 
@@ -143,6 +144,24 @@ option_choices! { OldWrites {
     "report" => OldWrites::Report, "they are counted, and the first ids reported";
     "block" => OldWrites::Block, "they are refused until the swap (index.blocks.write, which is always put back, after a crash by `inrush recover`)";
     "catch-up" => OldWrites::CatchUp, "the written documents are copied to the new index at the end, by id: correct only if both indices hold the same documents under the same ids; deletions are not seen";
+} }
+
+option_choices! { OnNull {
+    "delete" => OnNull::Delete, "the document whose id is the key is deleted; a record without a key is a dead letter";
+    "skip" => OnNull::Skip, "nothing";
+    "dead-letter" => OnNull::DeadLetter, "they are dead letters";
+} }
+
+option_choices! { OnGap {
+    "stop" => OnGap::Stop, "the load fails";
+    "earliest" => OnGap::Earliest, "it continues with the oldest record that the broker has";
+    "latest" => OnGap::Latest, "it continues with the next new record";
+} }
+
+option_choices! { SaslMechanism {
+    "plain" => SaslMechanism::Plain, "the password is sent as it is";
+    "scram-sha-256" => SaslMechanism::ScramSha256, "the password is not sent";
+    "scram-sha-512" => SaslMechanism::ScramSha512, "the password is not sent";
 } }
 
 option_choices! { Service {

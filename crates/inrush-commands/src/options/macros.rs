@@ -189,6 +189,12 @@ macro_rules! option_argument {
     (Option<RecordsPath>) => {
         String
     };
+    (Option<Start>) => {
+        String
+    };
+    (Option<Until>) => {
+        String
+    };
     (Option<Separator>) => {
         String
     };

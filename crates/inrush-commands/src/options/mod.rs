@@ -41,11 +41,12 @@ pub use builder::LoaderBuilder;
 pub use choice::expected;
 pub use choice::{MapFrom, OrAuto};
 pub use groups::{
-    DatabaseSourceOptions, EndOptions, ErrorOptions, IndexSourceOptions, LoginOptions, QueryOptions, ReadingOptions,
-    ResumeOptions, SizeOptions, SourceLoginOptions, SourceOptions, TargetOptions,
+    DatabaseSourceOptions, EndOptions, ErrorOptions, IndexSourceOptions, KafkaGroupOptions, KafkaSourceOptions,
+    LoginOptions, QueryOptions, ReadingOptions, ResumeOptions, SizeOptions, SourceLoginOptions, SourceOptions,
+    TargetOptions,
 };
 pub use info::{Choice, OptionInfo, OptionKind, PathKind, Scope, ValueInfo};
-pub use inrush_load::{OptionError, OptionErrorKind, Style, render};
+pub use inrush_load::{OptionError, OptionErrorKind, Style, keyword, render};
 pub use loader::Loader;
 pub use plan::{Confirmation, LoadPlan, LocalNode, OpenSource};
 pub use resolve::{Environment, Inputs, Model, read_body, urls};
@@ -111,7 +112,11 @@ all_options! {
         query: QueryOptions,
         /// The part of a source index that is read, and the properties that the target gets.
         index_source: IndexSourceOptions,
-        /// Authentication at the source cluster.
+        /// The part of Kafka's topics that is read.
+        kafka: KafkaSourceOptions,
+        /// The consumer group, and the connection to Kafka's brokers.
+        kafka_group: KafkaGroupOptions,
+        /// Authentication at the source: a cluster, or Kafka's brokers.
         source_login: SourceLoginOptions,
         /// The target.
         target: TargetOptions,

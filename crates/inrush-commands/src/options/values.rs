@@ -12,6 +12,7 @@ use super::info::{PathKind, ValueInfo};
 use super::slot::{Argument, Given, IntoOption, OptionValue, argument, name_of};
 use super::units::{ByteSize, COUNT_OR_SHARE, Count, count_or_percent};
 use inrush_cluster::transport::Secret;
+use inrush_kafka::{Start, Until};
 use inrush_load::config::Tolerance;
 use inrush_sources::{Charset, ColumnType, FixedColumn, RecordsPath};
 
@@ -38,6 +39,8 @@ from_str! {
     RecordsPath as text: ValueInfo::TEXT;
     FixedColumn as text: ValueInfo::TEXT;
     Charset as text: ValueInfo::TEXT;
+    Start as text: ValueInfo::TEXT;
+    Until as text: ValueInfo::TEXT;
 }
 
 impl OptionValue for String {

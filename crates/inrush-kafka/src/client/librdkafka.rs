@@ -22,8 +22,8 @@ use rdkafka::topic_partition_list::{Offset, TopicPartitionList};
 use rdkafka::types::RDKafkaRespErr;
 
 use super::{Client, ClientError, Offsets, Polled, Record, TopicPartition};
-use crate::KafkaOptions;
 use crate::properties::properties;
+use crate::{KafkaAddress, KafkaOptions};
 
 /// How long a question to a broker may take.
 const ANSWER: Duration = Duration::from_secs(30);
@@ -140,17 +140,7 @@ impl Librdkafka {
     /// A property that librdkafka does not have, brokers that do not answer or do not accept the
     /// credentials, and a topic that does not exist.
     pub(crate) fn join(options: &KafkaOptions, member: Option<&str>) -> Result<Self, ClientError> {
-        let mut config = ClientConfig::new();
-        for (name, value) in properties(options, member) {
-            config.set(name, value);
-        }
-        config.set_log_level(RDKafkaLogLevel::Warning);
-        let consumer: BaseConsumer<Events> =
-            config.create_with_context(Events::default()).map_err(|error| ClientError::lasting(not_created(&error)))?;
-        let consumer = Arc::new(consumer);
-        let mut client =
-            Librdkafka { consumer, subscription: options.address.subscription(), commits: None, committer: None };
-        client.check(options)?;
+        let mut client = Self::connect(options, member)?;
         let (consumer, (commits, waiting)) = (Arc::clone(&client.consumer), channel());
         let committer = std::thread::Builder::new().name("kafka-commit".into());
         let committer = committer.spawn(move || commit_all(&consumer, &waiting));
@@ -160,6 +150,60 @@ impl Librdkafka {
         let topics: Vec<&str> = client.subscription.iter().map(String::as_str).collect();
         client.consumer.subscribe(&topics).map_err(|error| client.error(&error))?;
         Ok(client)
+    }
+
+    /// A client that does not join the group. Brokers are asked for the topics.
+    ///
+    /// # Errors
+    /// As [`Librdkafka::join`].
+    pub(crate) fn connect(options: &KafkaOptions, member: Option<&str>) -> Result<Self, ClientError> {
+        let mut config = ClientConfig::new();
+        for (name, value) in properties(options, member) {
+            config.set(name, value);
+        }
+        config.set_log_level(RDKafkaLogLevel::Warning);
+        let consumer: BaseConsumer<Events> =
+            config.create_with_context(Events::default()).map_err(|error| ClientError::lasting(not_created(&error)))?;
+        let consumer = Arc::new(consumer);
+        let client =
+            Librdkafka { consumer, subscription: options.address.subscription(), commits: None, committer: None };
+        client.check(options)?;
+        Ok(client)
+    }
+
+    /// All partitions of the topics that an address means.
+    pub(crate) fn partitions_of(&self, address: &KafkaAddress) -> Result<Vec<TopicPartition>, ClientError> {
+        let metadata = self.consumer.fetch_metadata(None, ANSWER).map_err(|error| self.error(&error))?;
+        let mut all = Vec::new();
+        for topic in metadata.topics().iter().filter(|topic| address.has(topic.name())) {
+            let name: Arc<str> = topic.name().into();
+            let of = |partition: i32| TopicPartition { topic: Arc::clone(&name), partition };
+            all.extend(topic.partitions().iter().map(|partition| of(partition.id())));
+        }
+        all.sort();
+        Ok(all)
+    }
+
+    /// The timestamps of the first records from these offsets on, in milliseconds since 1970.
+    /// Partitions whose records have not come by `until` are not in the result.
+    pub(crate) fn first_times(
+        &mut self,
+        from: &Offsets,
+        until: Instant,
+    ) -> Result<BTreeMap<TopicPartition, i64>, ClientError> {
+        let mut found = BTreeMap::new();
+        self.consumer.assign(&list(from)).map_err(|error| self.error(&error))?;
+        while found.len() < from.len() && Instant::now() < until {
+            let Some(Ok(message)) = self.consumer.poll(Duration::from_millis(100)) else { continue };
+            let at = TopicPartition::new(message.topic(), message.partition());
+            if let (false, Some(millis)) = (found.contains_key(&at), message.timestamp().to_millis()) {
+                // Others of this partition are not needed.
+                self.pause(std::slice::from_ref(&at))?;
+                found.insert(at, millis);
+            }
+        }
+        self.consumer.unassign().map_err(|error| self.error(&error))?;
+        Ok(found)
     }
 
     /// Asks the brokers for the topics.

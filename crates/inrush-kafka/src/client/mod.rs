@@ -8,30 +8,10 @@ mod librdkafka;
 pub(crate) mod scripted;
 
 use std::collections::BTreeMap;
-use std::fmt;
-use std::sync::Arc;
 use std::time::Duration;
 
+pub(crate) use inrush_sources::TopicPartition;
 pub(crate) use librdkafka::Librdkafka;
-
-/// A partition of a topic.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct TopicPartition {
-    pub(crate) topic: Arc<str>,
-    pub(crate) partition: i32,
-}
-
-impl TopicPartition {
-    pub(crate) fn new(topic: &str, partition: i32) -> Self {
-        TopicPartition { topic: topic.into(), partition }
-    }
-}
-
-impl fmt::Display for TopicPartition {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", self.topic, self.partition)
-    }
-}
 
 /// An offset for each of some partitions.
 pub(crate) type Offsets = BTreeMap<TopicPartition, i64>;

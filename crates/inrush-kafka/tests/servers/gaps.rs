@@ -25,7 +25,7 @@ fn records_that_were_deleted_unread_stop_a_load_or_are_passed_over() {
     shared().delete_before(&topic, 300);
     let error = Reader::open(options.clone()).finish().unwrap_err().to_string();
     let found = format!("the next offset of {}/0 is 100, but the oldest one that the broker has is 300", topic.name);
-    assert!(error.contains(&found) && error.contains("group gap") && error.contains("`on_gap`"), "{error}");
+    assert!(error.contains(&found) && error.contains("group gap") && error.contains("`on_offset_gap`"), "{error}");
     // It has committed nothing, and stops again.
     assert_eq!(Reader::open(options.clone()).finish().unwrap_err().to_string(), error);
     let mut another = options.clone();

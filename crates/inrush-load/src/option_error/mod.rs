@@ -5,7 +5,7 @@ mod style;
 use std::borrow::Cow;
 use std::fmt;
 
-pub use style::{Style, render};
+pub use style::{Style, keyword, render};
 
 /// An error of one option, or of several together. Nothing was changed. The text names options in
 /// the form of [`render`].

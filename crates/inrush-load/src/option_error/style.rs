@@ -51,6 +51,12 @@ fn is_named(named: &str) -> bool {
     !name.is_empty() && name.bytes().all(|b| b.is_ascii_lowercase() || b == b'_')
 }
 
+/// The keyword argument of an option in Python, where `from` is a word of the language (PEP 8:
+/// `from_`).
+pub fn keyword(name: &str) -> &str {
+    if name == "from" { "from_" } else { name }
+}
+
 fn one(named: &str, style: Style) -> String {
     let (name, value) = match named.split_once('=') {
         Some((name, value)) => (name, Some(value)),
@@ -60,9 +66,10 @@ fn one(named: &str, style: Style) -> String {
     match (style, value) {
         (Style::Flag, None) => format!("--{}", name.replace('_', "-")),
         (Style::Flag, Some(value)) => format!("--{} {}", name.replace('_', "-"), quoted(value)),
-        (Style::Keyword | Style::Key, None) => name.to_owned(),
-        (Style::Keyword, Some(value)) if is_number(value) => format!("{name}={value}"),
-        (Style::Keyword, Some(value)) => format!("{name}='{}'", value.replace('\\', "\\\\")),
+        (Style::Keyword, None) => keyword(name).to_owned(),
+        (Style::Key, None) => name.to_owned(),
+        (Style::Keyword, Some(value)) if is_number(value) => format!("{}={value}", keyword(name)),
+        (Style::Keyword, Some(value)) => format!("{}='{}'", keyword(name), value.replace('\\', "\\\\")),
         (Style::Key, Some(value)) if is_number(value) => format!("{name} = {value}"),
         (Style::Key, Some(value)) => format!("{name} = \"{value}\""),
     }
@@ -85,6 +92,7 @@ mod tests {
         assert_eq!(render(text, Style::Keyword), "batch_bytes='32MiB' x in_flight=4 needs more than memory");
         assert_eq!(render("option `escape=\\`", Style::Flag), "--escape '\\'");
         assert_eq!(render("option `escape=\\`", Style::Keyword), "escape='\\\\'");
+        assert_eq!(render("option `from=latest`", Style::Keyword), "from_='latest'");
         assert_eq!(render("option `allow_shrink=any`", Style::Flag), "--allow-shrink any");
         assert_eq!(render(text, Style::Key), "batch_bytes = \"32MiB\" x in_flight = 4 needs more than memory");
     }

@@ -7,8 +7,8 @@ use std::path::Path;
 use inrush_bake::BakeError;
 use inrush_commands::bake::{BakeOptions, BakePlan};
 use inrush_commands::options::{
-    DatabaseSourceOptions, Environment, IndexSourceOptions, LoadOptions, LoadPlan, OptionGroup, OptionInfo, OptionKind,
-    QueryOptions, ReadingOptions, SourceLoginOptions,
+    DatabaseSourceOptions, Environment, IndexSourceOptions, KafkaGroupOptions, KafkaSourceOptions, LoadOptions,
+    LoadPlan, OptionGroup, OptionInfo, OptionKind, QueryOptions, ReadingOptions, SourceLoginOptions,
 };
 use inrush_load::LoadError;
 use serde_json::{Value, json};
@@ -118,6 +118,8 @@ fn value(info: &OptionInfo, folder: &Path) -> Value {
         "charset" => json!("latin1"),
         "null" => json!("NULL"),
         "store_option" => json!("aws_region=eu-west-1"),
+        "kafka_option" => json!("client.rack=a"),
+        "from" | "until" => json!("latest"),
         "sql" => json!("SELECT a FROM input"),
         "table" => json!(format!("other={}", folder.join("b.csv").display())),
         "query" => json!({"match_all": {}}),
@@ -248,8 +250,14 @@ fn refused(command: Command) -> Vec<&'static str> {
     fn names<G: OptionGroup>() -> Vec<&'static str> {
         G::infos().into_iter().map(|info| info.name).collect()
     }
-    let of_other_sources =
-        [names::<DatabaseSourceOptions>(), names::<IndexSourceOptions>(), names::<SourceLoginOptions>()].concat();
+    let of_other_sources = [
+        names::<DatabaseSourceOptions>(),
+        names::<IndexSourceOptions>(),
+        names::<KafkaSourceOptions>(),
+        names::<KafkaGroupOptions>(),
+        names::<SourceLoginOptions>(),
+    ]
+    .concat();
     let of_command = match command {
         // They mean nothing without a query.
         Command::File => vec!["table", "sql_memory", "store_option"],

@@ -32,7 +32,8 @@ options! {
 }
 
 options! {
-    /// Authentication at the source cluster, as [`LoginOptions`] for the target.
+    /// Authentication at the source, which is a cluster or Kafka's brokers, as [`LoginOptions`] for
+    /// the target.
     pub struct SourceLoginOptions in LoaderBuilder.source_login, "Source: an index of another cluster" {
         /// User of basic authentication; the password comes from option `from_password_file`, the
         /// environment or a prompt

@@ -3,6 +3,7 @@
 mod ending;
 mod errors;
 mod index_source;
+mod kafka;
 mod login;
 mod reading;
 mod resume;
@@ -13,6 +14,7 @@ mod target;
 pub use ending::EndOptions;
 pub use errors::ErrorOptions;
 pub use index_source::{IndexSourceOptions, SourceLoginOptions};
+pub use kafka::{KafkaGroupOptions, KafkaSourceOptions};
 pub use login::LoginOptions;
 pub use reading::ReadingOptions;
 pub use resume::ResumeOptions;

@@ -22,6 +22,8 @@ pub(super) fn config(options: &LoadOptions, environment: &Environment) -> Result
         database: _,
         query: _,
         index_source: _,
+        kafka: _,
+        kafka_group: _,
         source_login: _,
         target,
         login,

@@ -49,6 +49,8 @@ impl LoadOptions {
             database,
             query,
             index_source,
+            kafka,
+            kafka_group,
             source_login,
             target,
             // These are about the cluster, the requests and the end, so they apply to every source.
@@ -68,6 +70,8 @@ impl LoadOptions {
             .chain(database.given())
             .chain(query.given())
             .chain(index_source.given())
+            .chain(kafka.given())
+            .chain(kafka_group.given())
             .chain(source_login.given());
         if let Some(info) = of_sources.into_iter().next() {
             let message = format!("option `{}` is for files, but the program gives documents", info.name);

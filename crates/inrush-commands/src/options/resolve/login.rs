@@ -81,6 +81,21 @@ impl SourceLoginOptions {
         find(&self.to_login(), std::slice::from_ref(url), &SOURCE, environment)
     }
 
+    /// The user and the password, where a user is given. It may prompt for the password.
+    ///
+    /// # Errors
+    /// As [`LoginOptions::credentials`].
+    pub(super) fn user_and_password(&self, environment: &Environment) -> Result<Option<(String, Secret)>, OptionError> {
+        match way(&self.to_login(), false, &SOURCE, environment)? {
+            Way::Basic(user, place) => {
+                let password = secret(&place, &format!("password of {user}"), environment)?;
+                Ok(Some((user.to_owned(), password)))
+            }
+            // Variables of the environment are for a cluster.
+            _ => Ok(None),
+        }
+    }
+
     /// Certificates.
     ///
     /// # Errors

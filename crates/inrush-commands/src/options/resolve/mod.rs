@@ -7,6 +7,7 @@ mod ending;
 mod fed;
 mod files;
 mod format;
+mod kafka;
 mod login;
 mod mapping;
 mod model;
@@ -15,6 +16,7 @@ mod query;
 mod shards;
 mod sources;
 
+use inrush_cluster::BoxFuture;
 use std::ffi::OsString;
 use std::fmt;
 use std::io;
@@ -26,6 +28,7 @@ pub use model::Model;
 
 use super::{Confirmation, LoadOptions, LoadPlan, LocalNode, OptionError, OptionGroup};
 use inrush_cluster::transport::Secret;
+use inrush_kafka::KafkaKind;
 use inrush_load::LoadError;
 use inrush_load::config::LoadConfig;
 use inrush_node::{self as node, StartOptions, State};
@@ -63,7 +66,12 @@ impl Environment {
 
     /// These variables, without a prompt. Secrets are nevertheless read from the process.
     pub fn new(variable: impl Fn(&str) -> Option<OsString> + Send + Sync + 'static) -> Self {
-        Environment { variable: Box::new(variable), password: None, folder: None, registry: Registry::default() }
+        Environment {
+            variable: Box::new(variable),
+            password: None,
+            folder: None,
+            registry: Registry::default().with(KafkaKind),
+        }
     }
 
     /// Sets the prompt for passwords.
@@ -107,15 +115,17 @@ impl LoadOptions {
     /// # Errors
     /// [`LoadError::Usage`] for options that cannot be used. Other errors for a source or a source
     /// cluster that cannot be read.
-    pub async fn resolve(self, environment: &Environment) -> Result<LoadPlan, LoadError> {
-        let mut config = self.config(environment)?;
-        let Opened { source, reopen, model } = sources::open(&self, &mut config, environment).await?;
-        mapping::of_load(&self, &mut config, &environment.registry).await?;
-        let SourceInfo { bytes_total, has_ids, .. } = source.describe();
-        let notes = shards::of_load(&self, (bytes_total, has_ids), &mut config, &environment.registry).await?;
-        let local = local(&config).await?;
-        let confirmations = confirmations(&self, &config, local.as_ref());
-        Ok(LoadPlan { config, source, reopen, local, model, confirmations, notes })
+    pub fn resolve<'a>(self, environment: &'a Environment) -> BoxFuture<'a, Result<LoadPlan, LoadError>> {
+        Box::pin(async move {
+            let mut config = self.config(environment)?;
+            let Opened { source, reopen, model } = sources::open(&self, &mut config, environment).await?;
+            mapping::of_load(&self, &mut config, &environment.registry).await?;
+            let SourceInfo { bytes_total, has_ids, .. } = source.describe();
+            let notes = shards::of_load(&self, (bytes_total, has_ids), &mut config, &environment.registry).await?;
+            let local = local(&config).await?;
+            let confirmations = confirmations(&self, &config, local.as_ref());
+            Ok(LoadPlan { config, source, reopen, local, model, confirmations, notes })
+        })
     }
 
     /// The configuration, without the values that depend on the sources. It may prompt for a

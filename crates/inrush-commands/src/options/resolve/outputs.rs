@@ -82,6 +82,8 @@ fn refuse(options: &LoadOptions) -> Result<(), OptionError> {
         database: _,
         query: _,
         index_source: _,
+        kafka: _,
+        kafka_group: _,
         source_login: _,
         // These apply to each output.
         target: _,

@@ -9,11 +9,12 @@ use inrush_core::FieldPath;
 use serde_json::Value;
 
 use super::query::Tables;
-use super::{Environment, Model, checks, database, query};
+use super::{Environment, Model, checks, database, kafka, query};
 use crate::options::{
     DatabaseSourceOptions, IndexSourceOptions, LoadOptions, OpenSource, OptionError, OptionErrorKind, OptionGroup,
     QueryOptions, ReadingOptions, SearchQuery, SourceLoginOptions, SourceOptions,
 };
+use inrush_kafka::KafkaAddress;
 use inrush_load::LoadError;
 use inrush_load::config::LoadConfig;
 use inrush_sources::index::{IndexAddress, IndexModels, IndexOptions};
@@ -68,7 +69,7 @@ pub(super) async fn open(
     config: &mut LoadConfig,
     environment: &Environment,
 ) -> Result<Opened, LoadError> {
-    let LoadOptions { source, reading, query, index_source, source_login, .. } = options;
+    let LoadOptions { source, reading, query, index_source, kafka, kafka_group, source_login, .. } = options;
     if source.from_dead_letters.is_some() {
         checks::of_dead_letters(options)?;
     } else {
@@ -77,6 +78,11 @@ pub(super) async fn open(
         if let Some(address) = index {
             return index_of_load(options, address, config, environment).await;
         }
+        let topics = if of_query { None } else { kafka::address(&source.sources, reading)? };
+        if let Some(address) = topics {
+            return topics_of_load(options, address, config, environment).await;
+        }
+        kafka::no_topics(kafka, kafka_group)?;
         not_an_index(index_source, source_login)?;
     }
     let rows = Rows::of(options, config.limits.document_bytes_max, &environment.registry);
@@ -138,6 +144,10 @@ impl ReadingOptions {
         if let Some(database) = sources.iter().find_map(|source| source.to_str().and_then(DatabaseAddress::new)) {
             let message = format!("{database} is a database, which `inrush load`, `verify` and `mapping` read");
             return Err(OptionError::conflict(message).hint("for the other commands, export it to a file"));
+        }
+        if let Some(address) = kafka::address(sources, self)? {
+            let message = format!("{address} is read by `inrush load` only");
+            return Err(OptionError::conflict(message).of("sources"));
         }
         let options = self.stores(sources)?;
         Ok(sources.iter().map(|source| SourceSpec::with_options(source, &options)).collect())
@@ -214,6 +224,14 @@ impl LoadOptions {
     pub fn reads_index(&self) -> Result<bool, OptionError> {
         Ok(index_address(&self.source.sources, &self.reading)?.is_some())
     }
+
+    /// Whether the source is a topic of Kafka.
+    ///
+    /// # Errors
+    /// Topics together with other sources, or with options about formats.
+    pub fn reads_topics(&self) -> Result<bool, OptionError> {
+        Ok(kafka::address(&self.source.sources, &self.reading)?.is_some())
+    }
 }
 
 /// Refuses a query over other sources than files.
@@ -223,6 +241,9 @@ pub(super) fn check_files(sources: &[OsString], reading: &ReadingOptions) -> Res
     };
     if database::address(sources)?.is_some() {
         return refused("a database", "run the query in the database, with option `db_query`");
+    }
+    if kafka::address(sources, reading)?.is_some() {
+        return refused("a topic", "load the topic without a query");
     }
     match index_address(sources, reading)? {
         None => Ok(()),
@@ -277,6 +298,19 @@ async fn index_of_load(
         (mapping || settings).then_some(Model { info, models, mapping, settings })
     });
     Ok(Opened { source, reopen, model })
+}
+
+async fn topics_of_load(
+    options: &LoadOptions,
+    address: KafkaAddress,
+    config: &mut LoadConfig,
+    environment: &Environment,
+) -> Result<Opened, LoadError> {
+    let topics = kafka::options(options, address, config, environment)?;
+    let request = Request::new(&options.source.sources).with(topics);
+    let inrush_sources::Opened { source, reopen, .. } =
+        environment.registry.open(&request).await.map_err(not_opened)?;
+    Ok(Opened { source, reopen, model: None })
 }
 
 /// The query, given in the syntax of a search or as the part under `query`.

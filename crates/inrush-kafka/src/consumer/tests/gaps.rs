@@ -25,7 +25,7 @@ fn a_load_stops_where_records_were_deleted_unread() {
     let error = scene.polls(Polled::Assigned(vec![at(0)])).unwrap_err();
     let text = error.to_string();
     assert!(text.contains("group inrush: the next offset of orders/0 is 20, but the oldest one"), "{text}");
-    assert!(text.contains("has is 50: 30 offsets were deleted") && text.contains("`on_gap`"), "{text}");
+    assert!(text.contains("has is 50: 30 offsets were deleted") && text.contains("`on_offset_gap`"), "{text}");
     assert!(!error.is_retriable);
     let mut scene = committed(0, 10, OnGap::Stop);
     let text = scene.polls(Polled::Assigned(vec![at(0)])).unwrap_err().to_string();
@@ -65,7 +65,7 @@ fn a_gap_while_a_partition_is_read_names_it() {
     assert!(text.contains("the next offset of orders/1 is 10, but the oldest one that the broker has is 30"), "{text}");
     scene.cluster().unreachable = 1;
     let text = scene.polls(Polled::Gap("offset out of range".into())).unwrap_err().to_string();
-    assert!(text.contains("offset out of range") && text.contains("`on_gap`"), "{text}");
+    assert!(text.contains("offset out of range") && text.contains("`on_offset_gap`"), "{text}");
 }
 
 #[test]

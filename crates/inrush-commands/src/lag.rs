@@ -1,0 +1,95 @@
+//! How far a consumer group is behind the ends of its topics.
+
+use inrush_kafka::{KafkaAddress, KafkaOptions};
+use inrush_load::LoadError;
+use serde::{Deserialize, Serialize};
+
+use crate::options::{Environment, KafkaGroupOptions, OptionError, OptionErrorKind, SourceLoginOptions};
+
+/// How far a consumer group is behind.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Lag {
+    /// The consumer group.
+    pub group: String,
+    /// The sum of [`PartitionLag::records`].
+    pub records: u64,
+    /// The longest of [`PartitionLag::seconds`]. `None` if no partition has it.
+    pub seconds: Option<f64>,
+    /// Each partition, in the order of its topic and number.
+    pub partitions: Vec<PartitionLag>,
+}
+
+/// How far a group is behind in one partition.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct PartitionLag {
+    /// The topic.
+    pub topic: String,
+    /// The number of the partition, from 0.
+    pub partition: i32,
+    /// The offset of the next record of the group. `None` before its first commit.
+    pub committed: Option<i64>,
+    /// The offset after the last record.
+    pub end: i64,
+    /// Offsets from the next record to the end. Transactions and compaction leave offsets without a
+    /// record, so that fewer records may wait.
+    pub records: u64,
+    /// Seconds since the first record that waits was written. `None` if none waits, or if it could
+    /// not be read within 10 s.
+    pub seconds: Option<f64>,
+}
+
+/// Asks the brokers of an address such as `kafka://broker/orders`. The group is not joined.
+///
+/// # Errors
+/// An address or options that cannot be used, brokers that do not answer, and a build without
+/// Kafka.
+pub async fn lag(
+    address: &str,
+    group: &KafkaGroupOptions,
+    login: &SourceLoginOptions,
+    environment: &Environment,
+) -> Result<Lag, LoadError> {
+    let address = KafkaAddress::parse(address).map_err(|error| OptionError::unusable(error.to_string()))?;
+    let Some(name) = group.group.clone() else {
+        return Err(OptionError::new(OptionErrorKind::Missing, "no consumer group given")
+            .of("group")
+            .hint(
+                "name it with option `group=NAME`; the group of a load is `inrush-INDEX` unless the load names another",
+            )
+            .into());
+    };
+    let mut options = KafkaOptions::new(address);
+    options.group.clone_from(&name);
+    options.properties = group.properties(login, environment)?;
+    let partitions = ask(options).await?;
+    Ok(Lag {
+        records: partitions.iter().map(|partition| partition.records).sum(),
+        seconds: partitions.iter().filter_map(|partition| partition.seconds).reduce(f64::max),
+        group: name,
+        partitions,
+    })
+}
+
+#[cfg(feature = "kafka")]
+async fn ask(options: KafkaOptions) -> Result<Vec<PartitionLag>, LoadError> {
+    let asked = tokio::task::spawn_blocking(move || inrush_kafka::lag(&options));
+    let found = asked.await.map_err(|_| OptionError::unusable("the task that asks the brokers panicked"))?;
+    let found = found.map_err(|error| OptionError::unusable(error.to_string()))?;
+    let partition = |lag: inrush_kafka::PartitionLag| PartitionLag {
+        topic: lag.at.topic.to_string(),
+        partition: lag.at.partition,
+        committed: lag.committed,
+        end: lag.end,
+        records: lag.records,
+        seconds: lag.age.map(|age| age.as_secs_f64()),
+    };
+    Ok(found.into_iter().map(partition).collect())
+}
+
+#[cfg(not(feature = "kafka"))]
+async fn ask(_: KafkaOptions) -> Result<Vec<PartitionLag>, LoadError> {
+    let message = "this build of inrush has no client for Kafka; build it with the cargo feature kafka";
+    Err(OptionError::unusable(message).into())
+}

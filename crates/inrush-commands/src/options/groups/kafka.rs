@@ -1,0 +1,43 @@
+//! Topics of Kafka as the source.
+
+use inrush_kafka::{OnGap, OnNull, SaslMechanism, Start, Until};
+
+use crate::options::{LoaderBuilder, Pair};
+
+options! {
+    /// The part of Kafka's topics that is read.
+    pub struct KafkaSourceOptions in LoaderBuilder.kafka, "Source: topics of Kafka" {
+        /// The name of this instance in its group (group.instance.id), which no other one may use.
+        /// An instance that restarts under the same name keeps its partitions
+        member: Option<String> = "NAME", default("inrush-, the name of the host, and a number");
+        /// The first record of a partition whose offset the group has not committed: earliest,
+        /// latest, a time as in 2026-01-31T10:00:00Z, or an offset for each partition as in
+        /// 0=1200,1=1180 or orders/0=1200
+        from: Option<Start> = "WHERE", default("earliest");
+        /// Where the load ends: `latest` is the end that each partition has at the beginning of the
+        /// load, and a time as in 2026-01-31T10:00:00Z is the first record with it or a later one
+        until: Option<Until> = "WHERE", default("the load runs until it is stopped");
+        /// What becomes of records without a value
+        on_null: Option<OnNull> = "WHAT", default("delete if the ids are keys, else dead-letter");
+        /// What happens if the broker has deleted records that were not read yet
+        on_offset_gap: Option<OnGap> = "WHAT", default("stop");
+    }
+}
+
+options! {
+    /// The consumer group, and the connection to the brokers. The user, the password and the
+    /// certificates are those of [`SourceLoginOptions`](super::SourceLoginOptions).
+    pub struct KafkaGroupOptions in LoaderBuilder.kafka_group, "Source: topics of Kafka" {
+        /// The consumer group. It holds the offsets of the records that are loaded: a load with the
+        /// same group continues after them
+        group: Option<String> = "NAME", default("inrush- and the name of the index");
+        /// Encrypt connections to the brokers; option `from_ca`, option `from_cert` and option
+        /// `from_insecure` do so, too
+        kafka_tls: bool;
+        /// The mechanism by which option `from_user` and its password log in at the brokers
+        kafka_sasl: Option<SaslMechanism> = "MECHANISM", default("plain");
+        /// A property of librdkafka, as in fetch.max.bytes=1048576 or client.rack=a; repeatable.
+        /// Secrets are not allowed: see option `from_user`
+        kafka_option: Vec<Pair> = "NAME=VALUE";
+    }
+}

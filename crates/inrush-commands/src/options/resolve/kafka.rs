@@ -1,0 +1,384 @@
+//! Topics of Kafka as the source.
+
+use std::ffi::OsString;
+
+use inrush_kafka::{Ids, KafkaAddress, KafkaOptions, OnNull};
+use inrush_load::config::{IdFrom, LoadConfig};
+
+use super::Environment;
+use crate::options::{
+    KafkaGroupOptions, KafkaSourceOptions, LoadOptions, OptionError, OptionGroup, OrAuto, Pair, ReadingOptions,
+    SourceLoginOptions,
+};
+
+/// The part of the memory for records that wait.
+const MEMORY_PART: usize = 4;
+
+/// Properties that options of a load set, and these options.
+const OWN_PROPERTIES: [(&str, &str); 12] = [
+    ("auto.offset.reset", "on_offset_gap"),
+    ("bootstrap.servers", "sources"),
+    ("enable.ssl.certificate.verification", "from_insecure"),
+    ("group.id", "group"),
+    ("group.instance.id", "member"),
+    ("metadata.broker.list", "sources"),
+    ("sasl.mechanism", "kafka_sasl"),
+    ("sasl.mechanisms", "kafka_sasl"),
+    ("sasl.username", "from_user"),
+    ("ssl.ca.location", "from_ca"),
+    ("ssl.certificate.location", "from_cert"),
+    ("ssl.key.location", "from_key"),
+];
+
+/// Properties on which the settlement of documents depends.
+const FIXED_PROPERTIES: [&str; 3] = ["enable.auto.commit", "enable.auto.offset.store", "enable.partition.eof"];
+
+/// The topics, if the source is an address of topics.
+pub(super) fn address(sources: &[OsString], reading: &ReadingOptions) -> Result<Option<KafkaAddress>, OptionError> {
+    let is_meant = |source: &&str| KafkaAddress::is_meant(source);
+    let Some(text) = sources.iter().filter_map(|source| source.to_str()).find(is_meant) else { return Ok(None) };
+    let address = KafkaAddress::parse(text).map_err(|error| OptionError::unusable(error.to_string()).of("sources"))?;
+    if sources.len() > 1 {
+        return Err(OptionError::conflict(format!("{address} has to be the only source"))
+            .of("sources")
+            .hint("several topics of one Kafka cluster go into one address: kafka://broker/a,b,logs-*"));
+    }
+    if let Some(info) = reading.given().next() {
+        let message = format!("option `{}` does not apply to {address}, whose values are JSON", info.name);
+        return Err(OptionError::conflict(message).of(info.name).hint("leave it out"));
+    }
+    Ok(Some(address))
+}
+
+/// Refuses options for topics if no source is one.
+pub(super) fn no_topics(kafka: &KafkaSourceOptions, group: &KafkaGroupOptions) -> Result<(), OptionError> {
+    match kafka.given().chain(group.given()).next() {
+        None => Ok(()),
+        Some(info) => {
+            let message = format!("option `{}` is for topics of Kafka, but the source is none", info.name);
+            Err(OptionError::conflict(message)
+                .of(info.name)
+                .hint("name topics as in kafka://broker/topic, or leave the option out"))
+        }
+    }
+}
+
+/// The options of the source. Takes the memory of the records that wait from that of the load.
+pub(super) fn options(
+    load: &LoadOptions,
+    address: KafkaAddress,
+    config: &mut LoadConfig,
+    environment: &Environment,
+) -> Result<KafkaOptions, OptionError> {
+    check(load)?;
+    let KafkaSourceOptions { member, from, until, on_null, on_offset_gap } = load.kafka.clone();
+    let mut options = KafkaOptions::new(address);
+    options.group = load.kafka_group.group.clone().unwrap_or_else(|| format!("inrush-{}", config.index.as_str()));
+    options.member = member;
+    options.from = from.unwrap_or_default();
+    options.until = until;
+    options.ids = match (&load.target.id, load.target.id_from) {
+        (Some(_), _) => Ids::None,
+        // The records have the ids.
+        (None, Some(_)) => Ids::Position,
+        (None, None) => Ids::KeyOrPosition,
+    };
+    config.id_from = None;
+    options.on_null = on_null_of(on_null, options.ids)?;
+    options.on_gap = on_offset_gap.unwrap_or_default();
+    options.properties = load.kafka_group.properties(&load.source_login, environment)?;
+    options.document_bytes_max = config.limits.document_bytes_max;
+    // Batches have the rest.
+    options.memory = options.memory.min(config.limits.memory / MEMORY_PART);
+    let batches = config.limits.batch_bytes.unwrap_or(1) * config.limits.in_flight.unwrap_or(1) as usize;
+    config.limits.memory = (config.limits.memory - options.memory).max(batches);
+    Ok(options)
+}
+
+fn on_null_of(given: Option<OnNull>, ids: Ids) -> Result<OnNull, OptionError> {
+    let has_keys = matches!(ids, Ids::Key | Ids::KeyOrPosition);
+    match given {
+        Some(OnNull::Delete) if !has_keys => {
+            let message = "option `on_null=delete` deletes the document whose id is the key, but the ids are not keys";
+            Err(OptionError::conflict(message)
+                .of("on_null")
+                .hint("leave option `id` and option `id_from` out, or give option `on_null=skip`"))
+        }
+        Some(on_null) => Ok(on_null),
+        None if has_keys => Ok(OnNull::Delete),
+        None => Ok(OnNull::DeadLetter),
+    }
+}
+
+/// Refuses options that do not work with topics.
+fn check(load: &LoadOptions) -> Result<(), OptionError> {
+    let (target, resume) = (&load.target, &load.resume);
+    let group = "the group's offsets say what was loaded: start the same load again, and it continues";
+    let refused = [
+        (
+            load.index_source.given().next().map(|info| info.name),
+            "is for an index of another cluster, but the source is a topic",
+            "leave it out",
+        ),
+        (resume.resume.then_some("resume"), "does not apply to topics", group),
+        (resume.once.then_some("once"), "does not apply to topics", group),
+        (
+            target.recreate.then_some("recreate"),
+            "deletes the documents of records whose offsets the group has committed",
+            "load into a new index with a new option `group`",
+        ),
+        (
+            (target.id_from == Some(IdFrom::Content)).then_some("id_from"),
+            "`content` is for documents without ids, but records have keys or positions",
+            "give option `id_from=position`, or leave it out, so that ids are keys",
+        ),
+        (
+            target.map.map(|_| "map"),
+            "reads the source twice, but a member of a group reads records once",
+            "give a mapping with option `mapping`",
+        ),
+        (
+            (target.shards == Some(OrAuto::Auto)).then_some("shards"),
+            "`auto` needs the size of the source, and that of topics is not known",
+            "give a number of shards",
+        ),
+        (
+            (load.end.alias.is_some() && load.kafka.until.is_none()).then_some("alias"),
+            "moves the alias at the end, but this load runs until it is stopped",
+            "give it an end with option `until=latest`",
+        ),
+    ];
+    match refused.into_iter().find_map(|(name, why, hint)| Some((name?, why, hint))) {
+        None => Ok(()),
+        Some((name, why, hint)) => Err(OptionError::conflict(format!("option `{name}` {why}")).of(name).hint(hint)),
+    }
+}
+
+impl KafkaGroupOptions {
+    /// The properties of librdkafka for the connection, and those that the user gives.
+    ///
+    /// # Errors
+    /// A login that cannot be used, and properties that are secrets or are set by other options.
+    pub fn properties(
+        &self,
+        login: &SourceLoginOptions,
+        environment: &Environment,
+    ) -> Result<Vec<(String, String)>, OptionError> {
+        properties(self, login, environment)
+    }
+}
+
+fn properties(
+    kafka: &KafkaGroupOptions,
+    login: &SourceLoginOptions,
+    environment: &Environment,
+) -> Result<Vec<(String, String)>, OptionError> {
+    let mut all = Vec::new();
+    let mut add = |name: &str, value: &str| all.push((name.to_owned(), value.to_owned()));
+    let user = user_and_password(login, environment)?;
+    let tls = login.tls()?;
+    let has_tls = kafka.kafka_tls || tls.insecure || tls.ca_file.is_some() || tls.client_cert_file.is_some();
+    let mechanism = kafka.kafka_sasl.unwrap_or_default();
+    if kafka.kafka_sasl.is_some() && user.is_none() {
+        let message = "option `kafka_sasl` is the mechanism of a login, but no user is given";
+        return Err(OptionError::conflict(message).of("kafka_sasl").hint("name the user with option `from_user`"));
+    }
+    let protocol = match (has_tls, user.is_some()) {
+        (false, false) => None,
+        (true, false) => Some("ssl"),
+        (false, true) => Some("sasl_plaintext"),
+        (true, true) => Some("sasl_ssl"),
+    };
+    if let Some(protocol) = protocol {
+        add("security.protocol", protocol);
+    }
+    if let Some((user, password)) = user {
+        add("sasl.mechanism", mechanism.name());
+        add("sasl.username", &user);
+        add("sasl.password", password.expose());
+    }
+    if tls.insecure {
+        add("enable.ssl.certificate.verification", "false");
+    }
+    for (name, path) in [
+        ("ssl.ca.location", &tls.ca_file),
+        ("ssl.certificate.location", &tls.client_cert_file),
+        ("ssl.key.location", &tls.client_key_file),
+    ] {
+        if let Some(path) = path {
+            let text = path.to_str().ok_or_else(|| {
+                OptionError::unusable(format!("the path {} is not UTF-8, as librdkafka expects it", path.display()))
+            })?;
+            add(name, text);
+        }
+    }
+    for Pair { name, value } in &kafka.kafka_option {
+        check_property(name)?;
+        all.push((name.clone(), value.clone()));
+    }
+    Ok(all)
+}
+
+/// Refuses properties that hold secrets, and those that other options set.
+fn check_property(name: &str) -> Result<(), OptionError> {
+    let refused = |why: String, hint: String| {
+        Err(OptionError::value("kafka_option", format!("the property {name} {why}")).hint(hint))
+    };
+    if let Some((_, option)) = OWN_PROPERTIES.iter().find(|(own, _)| *own == name) {
+        return refused("is set by another option".to_owned(), format!("give option `{option}`"));
+    }
+    if FIXED_PROPERTIES.contains(&name) {
+        let why = "decides which records count as loaded, which is inrush's work".to_owned();
+        return refused(why, "leave it out".to_owned());
+    }
+    if name.contains("password") || name.contains("secret") || name.ends_with(".pem") {
+        let why = "is a secret, and every user of the machine can read arguments".to_owned();
+        return refused(why, "give it in a file with option `from_password_file`, or in the environment".to_owned());
+    }
+    Ok(())
+}
+
+/// The user and the password for the brokers.
+fn user_and_password(
+    login: &SourceLoginOptions,
+    environment: &Environment,
+) -> Result<Option<(String, inrush_cluster::transport::Secret)>, OptionError> {
+    let of_clusters = [
+        ("from_api_key_file", login.from_api_key_file.is_some()),
+        ("from_api_key_env", login.from_api_key_env.is_some()),
+        ("from_bearer_file", login.from_bearer_file.is_some()),
+        ("from_bearer_env", login.from_bearer_env.is_some()),
+        ("from_aws_sigv4", login.from_aws_sigv4.is_some()),
+        ("from_aws_region", login.from_aws_region.is_some()),
+        ("from_aws_profile", login.from_aws_profile.is_some()),
+    ];
+    if let Some((name, _)) = of_clusters.into_iter().find(|(_, is_given)| *is_given) {
+        let message = format!("option `{name}` is for clusters of Elasticsearch and OpenSearch, not for Kafka");
+        return Err(OptionError::conflict(message)
+            .of(name)
+            .hint("give option `from_user` and a password, or option `from_cert` and option `from_key`"));
+    }
+    login.user_and_password(environment)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::options::{OptionInfo, SourceOptions, Style};
+    use inrush_kafka::Until;
+    use serde_json::{Value, json};
+
+    fn load(given: &[(&str, Value)]) -> LoadOptions {
+        let sources = vec!["kafka://broker/orders".into()];
+        let mut load =
+            LoadOptions { source: SourceOptions { sources, ..SourceOptions::default() }, ..LoadOptions::default() };
+        load.give("index", "orders").unwrap();
+        given.iter().for_each(|(name, value)| load.give(name, value.clone()).unwrap());
+        load
+    }
+
+    fn resolved(given: &[(&str, Value)]) -> Result<(KafkaOptions, LoadConfig), OptionError> {
+        let load = load(given);
+        let environment = Environment::new(|_| None);
+        let mut config = super::super::config::config(&load, &environment)?;
+        let address = address(&load.source.sources, &load.reading)?.unwrap();
+        let options = options(&load, address, &mut config, &environment)?;
+        Ok((options, config))
+    }
+
+    #[track_caller]
+    fn refused(given: &[(&str, Value)], expected: &str) {
+        let error = resolved(given).unwrap_err();
+        let text = format!("{error}; {}", error.hint_in(Style::Key).unwrap_or_default());
+        assert!(text.contains(expected), "{text}");
+    }
+
+    fn property(options: &KafkaOptions, name: &str) -> Option<String> {
+        options.properties.iter().find(|(found, _)| found == name).map(|(_, value)| value.clone())
+    }
+
+    #[test]
+    fn ids_are_keys_unless_something_else_is_asked_for() {
+        let (options, config) = resolved(&[]).unwrap();
+        assert_eq!((options.ids, options.on_null), (Ids::KeyOrPosition, OnNull::Delete));
+        assert_eq!((options.group.as_str(), options.until), ("inrush-orders", None));
+        assert!(config.limits.memory + options.memory == LoadConfig::new(vec![], "i".parse().unwrap()).limits.memory);
+        let (options, config) = resolved(&[("id_from", json!("position")), ("until", json!("latest"))]).unwrap();
+        assert_eq!((options.ids, options.on_null), (Ids::Position, OnNull::DeadLetter));
+        assert_eq!((config.id_from, options.until), (None, Some(Until::Latest)));
+        let (options, config) = resolved(&[("id", json!("n")), ("on_null", json!("skip"))]).unwrap();
+        assert_eq!((options.ids, options.on_null, config.id.is_some()), (Ids::None, OnNull::Skip, true));
+        refused(&[("id", json!("n")), ("on_null", json!("delete"))], "the ids are not keys");
+    }
+
+    #[test]
+    fn the_connection_follows_from_the_options() {
+        let (plain, _) = resolved(&[]).unwrap();
+        assert!(plain.properties.is_empty());
+        let folder = tempfile::tempdir().unwrap();
+        let secret = folder.path().join("secret");
+        std::fs::write(&secret, "hunter2\n").unwrap();
+        let user = [("from_user", json!("me")), ("from_password_file", json!(secret))];
+        let (login, _) = resolved(&user).unwrap();
+        assert_eq!(property(&login, "security.protocol").unwrap(), "sasl_plaintext");
+        assert_eq!(property(&login, "sasl.password").unwrap(), "hunter2");
+        assert!(!format!("{login:?}").contains("hunter2"));
+        let tls = [("kafka_tls", json!(true)), ("kafka_sasl", json!("scram-sha-512"))];
+        let (both, _) = resolved(&[user.as_slice(), &tls].concat()).unwrap();
+        assert_eq!(property(&both, "security.protocol").unwrap(), "sasl_ssl");
+        assert_eq!(property(&both, "sasl.mechanism").unwrap(), "SCRAM-SHA-512");
+        let (ca, _) = resolved(&[("from_ca", json!("/ca.pem")), ("kafka_option", json!("client.rack=a"))]).unwrap();
+        assert_eq!(property(&ca, "security.protocol").unwrap(), "ssl");
+        assert_eq!(property(&ca, "ssl.ca.location").unwrap(), "/ca.pem");
+        assert_eq!(property(&ca, "client.rack").unwrap(), "a");
+    }
+
+    #[test]
+    fn options_that_do_not_work_with_topics_are_refused() {
+        for (name, value, expected) in [
+            ("recreate", json!(true), "whose offsets the group has committed"),
+            ("id_from", json!("content"), "records have keys or positions"),
+            ("map", json!("auto"), "reads records once"),
+            ("shards", json!("auto"), "is not known"),
+            ("alias", json!("now"), "runs until it is stopped"),
+            ("copy_mapping", json!(true), "is for an index of another cluster"),
+            ("format", json!("csv"), "whose values are JSON"),
+            ("from_bearer_env", json!("X"), "not for Kafka"),
+            ("kafka_sasl", json!("plain"), "no user is given"),
+            ("kafka_option", json!("group.id=x"), "give group"),
+            ("kafka_option", json!("enable.auto.commit=true"), "decides which records count as loaded"),
+            ("kafka_option", json!("ssl.key.password=x"), "is a secret"),
+        ] {
+            refused(&[(name, value)], expected);
+        }
+        for name in ["resume", "once"] {
+            refused(&[(name, json!(true)), ("state", json!("/s"))], "does not apply to topics");
+        }
+        let file = LoadOptions::default();
+        assert!(no_topics(&file.kafka, &file.kafka_group).is_ok());
+        let with_group = load(&[("group", json!("g"))]);
+        let error = no_topics(&with_group.kafka, &with_group.kafka_group).unwrap_err().to_string();
+        assert!(error.contains("option `group` is for topics of Kafka"), "{error}");
+    }
+
+    #[test]
+    fn each_option_of_topics_changes_the_source() {
+        let value = |info: &OptionInfo| match (info.value.choices.last(), info.name) {
+            (Some(choice), _) => json!(choice.name),
+            (None, "from" | "until") => json!("2026-01-31"),
+            (None, "kafka_option") => json!("client.rack=a"),
+            (None, "kafka_tls") => json!(true),
+            (None, _) => json!("other"),
+        };
+        // A login needs a user, whose password is not at hand here.
+        let infos = KafkaSourceOptions::infos().into_iter().chain(KafkaGroupOptions::infos());
+        for info in infos.filter(|info| info.name != "kafka_sasl") {
+            let text = |given: &[(&str, Value)]| {
+                let (options, _) = resolved(given).unwrap();
+                let KafkaOptions { group, member, from, until, on_null, on_gap, properties, .. } = options;
+                format!("{group} {member:?} {from:?} {until:?} {on_null:?} {on_gap:?} {properties:?}")
+            };
+            assert_ne!(text(&[]), text(&[(info.name, value(info))]), "{}", info.name);
+        }
+    }
+}
