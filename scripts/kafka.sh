@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs one Apache Kafka broker on loopback, for tests and tries. Prints its address, host:port, once
-# it answers, and ends the broker when stdin is closed, or with SIGKILL at a line `kill`. Its jars come from Maven Central and are kept
-# in the cache.
+# it answers. Ends the broker when stdin is closed, or with SIGKILL at a line `kill`. Its jars come
+# from Maven Central and are kept in the cache.
 # Usage: scripts/kafka.sh FOLDER [PORT [logins]]
 #   FOLDER  holds the broker's data; one that is not there or empty is formatted
 #   PORT    default: a free one, also if it is empty
@@ -12,7 +12,7 @@
 #             sasl_tls HOST:PORT  both
 set -euo pipefail
 version=4.4.0
-[ $# -ge 1 ] || { sed -n '2,13p' "$0" >&2; exit 2; }
+[ $# -ge 1 ] || { sed -n '2,12p' "$0" >&2; exit 2; }
 folder=$(realpath -m "$1")
 port=${2:-}
 logins=${3:-}

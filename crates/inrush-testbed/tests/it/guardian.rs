@@ -43,7 +43,7 @@ fn a_guardian_ends_what_belongs_to_the_tests_and_deletes_their_folders() {
     std::fs::write(path("other/config/opensearch.yml"), format!("path.repo: {:?}", path("tests-10-0/shared"))).unwrap();
     let mut guardian = Guardian::new(mark.to_str().unwrap()).unwrap();
     guardian.delete(&path("tests-1-0")).unwrap();
-    let mut spawn = |variable, at: &str| node(variable, &path(at)).spawn().unwrap();
+    let spawn = |variable, at: &str| node(variable, &path(at)).spawn().unwrap();
     let mut own = spawn("OPENSEARCH_PATH_CONF", "tests-1-0/config");
     let mut baking = spawn("ES_PATH_CONF", "bake/config");
     // A program in the group of the tests, whose other processes stay.
