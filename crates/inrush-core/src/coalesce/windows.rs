@@ -211,7 +211,7 @@ impl Windows {
     /// Takes the next operation to be sent. It is in flight until [`Windows::settled`].
     pub(crate) fn next(&mut self, now: Time) -> Option<Segment> {
         while let Some(turn) = self.ready.pop_front() {
-            // Later operations came after the oldest one, so this bound is not exceeded by much.
+            // The times of the others are not stored, so they wait at most one more linger.
             self.ready_since = (!self.ready.is_empty()).then_some(now);
             let Some(id) = self.ids.get_mut(&turn.key) else { continue };
             let at = id.waiting.iter().position(|waiting| waiting.number == turn.number);

@@ -247,12 +247,26 @@ fn operations_that_do_not_replace_each_other_are_all_sent_in_order() {
         (vec![versioned(1), versioned(2), versioned(2), versioned(1), versioned(10)], 2),
         (vec![versioned(1), index("a", "x"), versioned(2)], 0),
         (vec![without_id.clone(), index("a", "x"), without_id], 0),
+        // An id that looks like a version.
+        (vec![index("a\",\"version\":7,\"b", "x"), index("a\",\"version\":7,\"b", "x")], 1),
+        (vec![index("a\",\"version\":7,\"b", "x"), index("a\",\"version\":8,\"b", "x")], 0),
     ] {
         let (mut flow, mut cluster) = (started("1h", &ops), Cluster::default());
         finish(&mut flow, &mut cluster, at(0));
         let counts = flow.counts();
         assert_eq!((counts.docs_superseded, counts.docs_read), (superseded, ops.len() as u64), "{ops:?}");
     }
+}
+
+#[test]
+fn ids_with_the_same_hash_do_not_replace_each_other() {
+    let mut items = encoder().encode(block(0, &[index("a", "1"), index("b", "1"), index("a", "2")]));
+    items.keys = vec![7; 3];
+    let (mut flow, mut cluster) = (flow(coalescing("1h"), 1 << 20, 4), Cluster::default());
+    flow.handle_block(Time::START, items).unwrap();
+    finish(&mut flow, &mut cluster, at(0));
+    assert_eq!((flow.counts().docs_superseded, cluster.documents.len()), (0, 2));
+    assert_eq!(cluster.documents["a"], content(2, "2"));
 }
 
 #[test]
