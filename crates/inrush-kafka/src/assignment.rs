@@ -78,6 +78,15 @@ impl Assignment {
         }
     }
 
+    /// Records from `end` on of the partition with this number are not given to the engine.
+    pub(crate) fn ends(&mut self, number: u32, end: i64) {
+        if let Some(owned) = self.owned.values_mut().find(|owned| owned.number == number) {
+            owned.given = owned.given.min(end);
+            owned.position = owned.position.min(end);
+            owned.is_leaving = true;
+        }
+    }
+
     /// Takes partitions away. What is settled of them later means nothing any more.
     pub(crate) fn remove(&mut self, partitions: &[TopicPartition]) {
         self.owned.retain(|at, _| !partitions.contains(at));
