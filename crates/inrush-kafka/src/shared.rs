@@ -137,9 +137,7 @@ impl Shared {
                 self.changed.notify_all();
                 return Ok(Next::Chunk(block.chunk));
             }
-            if state.queue.is_empty()
-                && let Some(error) = state.error.take()
-            {
+            if let Some(error) = state.error.take() {
                 return Err(error);
             }
             if state.is_at_end && state.queue.is_empty() {

@@ -8,8 +8,6 @@
 #[cfg(feature = "avro")]
 mod avro;
 #[cfg(feature = "client")]
-mod block;
-#[cfg(feature = "client")]
 mod fields;
 #[cfg(feature = "client")]
 mod framing;
@@ -38,7 +36,7 @@ pub(crate) use key::text as key_text;
 pub(crate) use more::{More, Needs};
 pub use options::{SchemaIds, SchemaRegistry, Unwrap, Values};
 #[cfg(feature = "client")]
-pub(crate) use shape::{Kept, Problem, Shape};
+pub(crate) use shape::{BLOCK_BYTES_MAX, Kept, Made, Problem, Shape};
 pub use with::{Metadata, With};
 
 #[cfg(all(test, feature = "client"))]

@@ -52,7 +52,7 @@ impl More {
     }
 
     /// Timestamp and headers of each record.
-    pub(super) fn records(&self) -> impl Iterator<Item = (Option<i64>, &[u8])> {
+    pub(crate) fn records(&self) -> impl Iterator<Item = (Option<i64>, &[u8])> {
         let mut start = 0;
         self.records.iter().map(move |extra| {
             let headers = &self.headers[start..extra.headers_end as usize];

@@ -1,5 +1,6 @@
 //! The options of record values.
 
+use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -47,7 +48,7 @@ impl Values {
 }
 
 /// A registry of schemas with the API of Confluent's.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 #[non_exhaustive]
 pub struct SchemaRegistry {
     /// The address, with a path where the API has one: `http://host:8081`, or
@@ -70,6 +71,18 @@ impl SchemaRegistry {
             tls: TlsOptions::default(),
             ids: SchemaIds::default(),
         }
+    }
+}
+
+impl fmt::Debug for SchemaRegistry {
+    /// Without a user and a password in the address.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let host = self.url.rsplit_once('@').map_or(&self.url[..], |(_, host)| host);
+        f.debug_struct("SchemaRegistry")
+            .field("host", &host)
+            .field("credentials", &self.credentials)
+            .field("ids", &self.ids)
+            .finish_non_exhaustive()
     }
 }
 
@@ -109,5 +122,26 @@ impl FromStr for Unwrap {
             "connect" => Ok(Unwrap::Connect),
             other => Err(format!("`{other}` is no envelope; expected debezium, connect or none")),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn envelopes_are_words() {
+        assert_eq!(
+            ["none", "debezium", "connect"].map(str::parse),
+            [Unwrap::None, Unwrap::Debezium, Unwrap::Connect].map(Ok)
+        );
+        assert!("Debezium".parse::<Unwrap>().unwrap_err().contains("expected debezium, connect or none"));
+    }
+
+    #[test]
+    fn secrets_of_a_registry_are_not_shown() {
+        let registry = Values::Registry(SchemaRegistry::new("https://me:hunter@2@host:8081/path"));
+        let shown = format!("{registry:?}");
+        assert!(shown.contains("host:8081/path") && !shown.contains("hunter"), "{shown}");
     }
 }

@@ -10,8 +10,12 @@ use super::key::Key;
 #[cfg(feature = "protobuf")]
 use super::protobuf;
 use super::unwrap::{self, Event};
-use super::{Metadata, SchemaIds, Unwrap, Values, With, block, headers, registry};
+use super::{Metadata, SchemaIds, Unwrap, Values, With, headers, registry};
 use crate::KafkaOptions;
+
+/// The largest text of all documents of a block, bytes. Positions in it have 32 bits, and a record
+/// of a few bytes may describe a document of many.
+pub(crate) const BLOCK_BYTES_MAX: usize = 1 << 30;
 
 /// The kind and the reason of a reject.
 pub(crate) type Problem = (&'static str, String);
@@ -62,7 +66,7 @@ enum Form {
 }
 
 /// What a value is.
-pub(super) enum Decoded<'a> {
+enum Decoded<'a> {
     /// JSON already.
     Json(&'a [u8]),
     /// JSON that was appended to the output.
@@ -71,7 +75,7 @@ pub(super) enum Decoded<'a> {
 
 /// What a record becomes.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Made {
+pub(crate) enum Made {
     /// The document that was appended.
     Document,
     /// The deletion of a document. It was appended where ids are found in it.
@@ -106,7 +110,7 @@ impl Shape {
             Values::Avro { schema_file } => open_avro(schema_file)?,
             Values::Protobuf { schema_file, message } => open_protobuf(schema_file, message.as_deref())?,
         };
-        let document_bytes_max = options.document_bytes_max.min(block::BLOCK_BYTES_MAX);
+        let document_bytes_max = options.document_bytes_max.min(BLOCK_BYTES_MAX);
         Ok(Some(Shape { form, unwrap: options.unwrap, with: options.with.clone(), document_bytes_max }))
     }
 
@@ -141,7 +145,7 @@ impl Shape {
     }
 
     /// The key of a record. `None` if it has none.
-    pub(super) fn key(&self, record: &Kept<'_>) -> Result<Option<Key>, Problem> {
+    pub(crate) fn key(&self, record: &Kept<'_>) -> Result<Option<Key>, Problem> {
         let Some(bytes) = record.key else { return Ok(None) };
         let mut decoded: Vec<u8> = Vec::new();
         let json = match &self.form {
@@ -177,7 +181,7 @@ impl Shape {
 
     /// Appends what the record becomes. `scratch` is a buffer for intermediate forms. Where this
     /// is an error, the output may have grown.
-    pub(super) fn make(&self, record: &Kept<'_>, scratch: &mut Vec<u8>, out: &mut Vec<u8>) -> Result<Made, Problem> {
+    pub(crate) fn make(&self, record: &Kept<'_>, scratch: &mut Vec<u8>, out: &mut Vec<u8>) -> Result<Made, Problem> {
         let start = out.len();
         if self.unwrap == Unwrap::None && self.with.is_empty() {
             match self.decode(record, out)? {

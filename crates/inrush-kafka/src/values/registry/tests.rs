@@ -235,3 +235,29 @@ fn a_load_that_is_stopped_does_not_wait_for_a_registry() {
     assert!(state.assignment.is_settled(&[at(0)]) && !state.assignment.is_settled(&[at(1)]));
     assert_eq!(state.queued_bytes, 0);
 }
+
+#[cfg(feature = "protobuf")]
+#[test]
+fn protobuf_is_read_by_its_schema_and_its_imports() {
+    let order = "syntax = \"proto3\"; import \"parts/city.proto\"; message Key { int64 id = 1; } message Order { City to = 1; }";
+    let city = "syntax = \"proto3\"; message City { string city_name = 1; }";
+    let import = r#"{"name":"parts/city.proto","subject":"city","version":1}"#;
+    let fake = Fake::new([
+        ("/schemas/ids/1", 200, &reply(order, "PROTOBUF", import)),
+        ("/subjects/city/versions/1", 200, &reply(city, "PROTOBUF", "")),
+        ("/schemas/guids/89791762-2336-4186-9674-299b90a802e2", 200, &reply(city, "PROTOBUF", "")),
+    ]);
+    let header = [GUID, b"\0"].concat();
+    let block = block(
+        &options(Values::Registry(fake.registry())),
+        &[
+            (Some(b"\0\0\0\0\x01\0\x08\x07"), Some(b"\0\0\0\0\x01\x02\x02\x0a\x05\x0a\x03Ulm"), &[]),
+            (Some(b"k"), Some(b"\x0a\x03Ulm"), &[("__value_schema_id", Some(&header))]),
+            (Some(b"k"), Some(b"\0\0\0\0\x01\x02\x04"), &[]),
+        ],
+    );
+    let documents = found(&block);
+    assert_eq!(documents[0], (Some("7"), None, r#"{"to":{"city_name":"Ulm"}}"#, None));
+    assert_eq!(documents[1], (Some("k"), None, r#"{"city_name":"Ulm"}"#, None));
+    assert_eq!(documents[2].3, Some("bad_protobuf"));
+}

@@ -1,5 +1,7 @@
 //! Records of a partition in one buffer, and the documents that they become.
 
+mod shaped;
+
 use std::sync::Arc;
 
 use inrush_core::block::{Origin, Record};
@@ -33,25 +35,25 @@ pub(crate) struct Gathered {
     first: i64,
     /// The offset after the last record.
     end: i64,
-    pub(crate) values: Vec<u8>,
-    pub(crate) keys: Vec<u8>,
-    pub(crate) records: Vec<Raw>,
+    values: Vec<u8>,
+    keys: Vec<u8>,
+    records: Vec<Raw>,
     /// What a shape needs of each record besides key and value.
-    pub(crate) more: More,
+    more: More,
 }
 
 #[derive(Clone, Copy)]
-pub(crate) struct Raw {
+struct Raw {
     /// The offset, from `first`.
-    pub(crate) number: u32,
-    pub(crate) value_end: u32,
-    pub(crate) key_end: u32,
+    number: u32,
+    value_end: u32,
+    key_end: u32,
     /// The size of the value as the broker has it; `NULL` where there is none.
-    pub(crate) size: u32,
-    pub(crate) has_key: bool,
+    size: u32,
+    has_key: bool,
 }
 
-pub(crate) const NULL: u32 = u32::MAX;
+const NULL: u32 = u32::MAX;
 
 impl Gathered {
     pub(crate) fn new(first: i64) -> Self {
@@ -129,7 +131,7 @@ impl Gathered {
 
     fn block(self, number: u32, maker: &Maker) -> DocBlock {
         if let Some(shape) = &maker.shape {
-            return shape.block(self, number, maker);
+            return self.shaped(number, maker, shape);
         }
         let Gathered { first, end, mut values, keys, records: raws, .. } = self;
         let mut documents = Documents::new(first, end, number, (values.len() + keys.len()) as u64, raws.len());
@@ -166,18 +168,18 @@ impl Gathered {
 }
 
 /// The documents of a block, without their text.
-pub(crate) struct Documents {
+struct Documents {
     origin: Origin,
     lines: u64,
     bytes_read: u64,
     records: Vec<Record>,
     meta: Vec<DocMeta>,
-    pub(crate) rejects: Vec<Reject>,
+    rejects: Vec<Reject>,
 }
 
 impl Documents {
     /// Of the records from offset `first` to before `end`.
-    pub(crate) fn new(first: i64, end: i64, number: u32, bytes_read: u64, count: usize) -> Self {
+    fn new(first: i64, end: i64, number: u32, bytes_read: u64, count: usize) -> Self {
         let mut origin = Origin { partition: number, ..Origin::default() };
         // Offsets are not negative.
         origin.first_doc = first as u64;
@@ -187,7 +189,7 @@ impl Documents {
     }
 
     /// Adds a record. Returns its number in the block.
-    pub(crate) fn add(&mut self, record: Record, meta: DocMeta) -> u32 {
+    fn add(&mut self, record: Record, meta: DocMeta) -> u32 {
         let at = self.records.len();
         self.records.push(record);
         if meta != DocMeta::default() {
@@ -199,12 +201,12 @@ impl Documents {
     }
 
     /// Adds a record that becomes no document.
-    pub(crate) fn refuse(&mut self, record: Record, (kind, reason): Problem) {
+    fn refuse(&mut self, record: Record, (kind, reason): Problem) {
         let at = self.add(record, DocMeta::default());
         self.rejects.push(Reject { record: at, kind, reason });
     }
 
-    pub(crate) fn block(self, data: Vec<u8>) -> DocBlock {
+    fn block(self, data: Vec<u8>) -> DocBlock {
         let Documents { origin, lines, bytes_read, records, mut meta, rejects } = self;
         if !meta.is_empty() {
             meta.resize(records.len(), DocMeta::default());
@@ -215,7 +217,7 @@ impl Documents {
 
 impl Maker {
     /// What a record without a value does. `None`: nothing.
-    pub(crate) fn deleted_by_null(
+    fn deleted_by_null(
         &self,
         key: Option<impl FnOnce() -> Result<String, Problem>>,
     ) -> Result<Option<DocMeta>, Problem> {
@@ -230,11 +232,7 @@ impl Maker {
     }
 
     /// What is known of the document of a record.
-    pub(crate) fn indexed(
-        &self,
-        key: Option<impl FnOnce() -> Result<String, Problem>>,
-        offset: i64,
-    ) -> Result<DocMeta, Problem> {
+    fn indexed(&self, key: Option<impl FnOnce() -> Result<String, Problem>>, offset: i64) -> Result<DocMeta, Problem> {
         let id = match (self.ids, key) {
             (Ids::None, _) => return Ok(DocMeta::default()),
             (Ids::Key | Ids::KeyOrPosition, Some(key)) => key()?,
@@ -246,7 +244,7 @@ impl Maker {
 
     /// What an event of a deletion does. Without ids of keys the id is a field of the document that
     /// was deleted.
-    pub(crate) fn deleted(&self, key: Option<impl FnOnce() -> Result<String, Problem>>) -> Result<DocMeta, Problem> {
+    fn deleted(&self, key: Option<impl FnOnce() -> Result<String, Problem>>) -> Result<DocMeta, Problem> {
         let deletes = DocMeta::default().with_action(Action::Delete);
         match (self.ids, key) {
             (Ids::None, _) => Ok(deletes),
