@@ -39,5 +39,6 @@ pub use options::{SchemaIds, SchemaRegistry, Unwrap, Values};
 pub(crate) use shape::{BLOCK_BYTES_MAX, Kept, Made, Problem, Shape};
 pub use with::{Metadata, With};
 
-#[cfg(all(test, feature = "client"))]
+#[cfg(feature = "client")]
+#[cfg(test)]
 mod tests;

@@ -9,6 +9,12 @@ use crate::{Ids, KafkaAddress, KafkaOptions, OnNull};
 
 type Headers<'a> = &'a [(&'a str, Option<&'a [u8]>)];
 
+/// Key, value and headers of a record.
+type Sent<'a> = (Option<&'a [u8]>, Option<&'a [u8]>, Headers<'a>);
+
+/// Id, action, text and the kind of a reject.
+type Found<'a> = (Option<&'a str>, Option<Action>, &'a str, Option<&'static str>);
+
 pub(super) fn options(values: Values) -> KafkaOptions {
     let mut options = KafkaOptions::new(KafkaAddress::parse("kafka://a/orders").unwrap());
     options.values = values;
@@ -24,7 +30,7 @@ fn with(with: &[&str]) -> KafkaOptions {
 }
 
 /// The block of records of partition 3 from offset 100 on.
-pub(super) fn block(options: &KafkaOptions, records: &[(Option<&[u8]>, Option<&[u8]>, Headers<'_>)]) -> DocBlock {
+pub(super) fn block(options: &KafkaOptions, records: &[Sent<'_>]) -> DocBlock {
     let shape = Arc::new(Shape::of(options).unwrap().unwrap());
     let maker = Maker {
         at: TopicPartition::new("orders", 3),
@@ -48,8 +54,8 @@ pub(super) fn block(options: &KafkaOptions, records: &[(Option<&[u8]>, Option<&[
     gathered.chunk(7, Arc::new(maker)).into_block()
 }
 
-/// Id, action and text of each document, and the kind of those that are rejects.
-pub(super) fn found(block: &DocBlock) -> Vec<(Option<&str>, Option<Action>, &str, Option<&'static str>)> {
+/// The documents of a block.
+pub(super) fn found(block: &DocBlock) -> Vec<Found<'_>> {
     let kind = |at: usize| block.rejects.iter().find(|reject| reject.record as usize == at).map(|reject| reject.kind);
     let document = |at: usize| {
         let meta = block.meta.get(at);
@@ -59,7 +65,7 @@ pub(super) fn found(block: &DocBlock) -> Vec<(Option<&str>, Option<Action>, &str
     (0..block.records.len()).map(document).collect()
 }
 
-fn json<'a>(key: Option<&'a str>, value: Option<&'a str>) -> (Option<&'a [u8]>, Option<&'a [u8]>, Headers<'a>) {
+fn json<'a>(key: Option<&'a str>, value: Option<&'a str>) -> Sent<'a> {
     (key.map(str::as_bytes), value.map(str::as_bytes), &[])
 }
 
@@ -208,7 +214,7 @@ fn all_headers_are_an_object() {
 
 #[test]
 fn json_behind_the_id_of_its_schema_is_the_document() {
-    let records: [(Option<&[u8]>, Option<&[u8]>, Headers<'_>); 3] = [
+    let records: [Sent<'_>; 3] = [
         (Some(b"\0\0\0\0\x07{\"id\":4}"), Some(b"\0\0\0\0\x07{\"a\":1}"), &[]),
         (Some(b"k"), Some(b"{\"a\":\n2}"), &[]),
         (Some(b"k"), Some(b"\0\0\0\0\x077"), &[]),
