@@ -170,6 +170,47 @@ class LoadOptions(TypedDict, total=False):
     """If the target does not exist, create it with the settings of the source index; settings of its
     cluster are left out and listed. Option `shards` and replicas take precedence."""
 
+    member: str | None
+    """The name of this instance in its group (group.instance.id), which no other one may use. An
+    instance that restarts under the same name keeps its partitions. Default: inrush-, the name of the
+    host, and a number."""
+
+    from_: str | None
+    """The first record of a partition whose offset the group has not committed: earliest, latest, a
+    time as in 2026-01-31T10:00:00Z, or an offset for each partition as in 0=1200,1=1180 or
+    orders/0=1200. Default: earliest."""
+
+    until: str | None
+    """Where the load ends: `latest` is the end that each partition has at the beginning of the load,
+    and a time as in 2026-01-31T10:00:00Z is the first record with it or a later one. Default: the load
+    runs until it is stopped."""
+
+    on_null: Literal["delete", "skip", "dead-letter"] | None
+    """What becomes of records without a value. Default: delete if the ids are keys, else dead-letter;
+    "delete": the document whose id is the key is deleted; a record without a key is a dead letter;
+    "skip": nothing; "dead-letter": they are dead letters."""
+
+    on_offset_gap: Literal["stop", "earliest", "latest"] | None
+    """What happens if the broker has deleted records that were not read yet. Default: stop; "stop": the
+    load fails; "earliest": it continues with the oldest record that the broker has; "latest": it
+    continues with the next new record."""
+
+    group: str | None
+    """The consumer group. It holds the offsets of the records that are loaded: a load with the same
+    group continues after them. Default: inrush- and the name of the index."""
+
+    kafka_tls: bool | None
+    """Encrypt connections to the brokers; from_ca, from_cert and from_insecure do so, too."""
+
+    kafka_sasl: Literal["plain", "scram-sha-256", "scram-sha-512"] | None
+    """The mechanism by which from_user and its password log in at the brokers. Default: plain; "plain":
+    the password is sent as it is; "scram-sha-256": the password is not sent; "scram-sha-512": the
+    password is not sent."""
+
+    kafka_option: str | Sequence[str] | None
+    """A property of librdkafka, as in fetch.max.bytes=1048576 or client.rack=a; repeatable. Secrets are
+    not allowed: see from_user."""
+
     from_user: str | None
     """User of basic authentication; the password comes from from_password_file, the environment or a
     prompt."""

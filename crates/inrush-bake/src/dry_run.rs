@@ -1,5 +1,6 @@
 //! Reports what a bake would do, without doing it.
 
+use inrush_cluster::BoxFuture;
 use inrush_cluster::api::{ClusterError, connect};
 use inrush_load::LoadError;
 use inrush_load::checkpoint::Job;
@@ -17,40 +18,43 @@ use super::{OpenSource, Place};
 /// # Errors
 /// Options that contradict each other, and a target that cannot be reached. Problems that would
 /// stop a bake are in the result.
-pub async fn dry_run(mut config: BakeConfig, open: OpenSource) -> Result<DryRun, BakeError> {
-    config.check().map_err(LoadError::usage)?;
-    let source = open()?;
-    let SourceInfo { bytes_total: bytes, repeats, .. } = source.describe();
-    let job = Job::new(&config.load, source.as_ref())?;
-    let mut found = of_load(config.load.clone(), source).await?;
-    if repeats != Repeats::Always {
-        found.problems.push(READ_ONCE.to_owned());
-    }
-    let load = &config.load;
-    let target = connect(&load.to, load.credentials.clone(), &http_options(load)).await?;
-    match prepare(&target, &mut config, job, bytes).await {
-        Ok(Prepared { saved, warnings, .. }) => {
-            let new = warnings.into_iter().filter(|warning| !found.warnings.contains(warning));
-            let new: Vec<String> = new.collect();
-            found.warnings.extend(new);
-            let place = match &config.place {
-                Place::Path(folder) => folder.display().to_string(),
-                Place::Repository(name) => format!("the repository {name}"),
-            };
-            let (builders, title) = (config.builders, saved.parts[0].nodes[0].title());
-            let builders = if builders == 1 { title } else { format!("{builders} x {title}") };
-            found.bake = Some(format!("built with {builders}, and handed over through {place}"));
+pub fn dry_run(mut config: BakeConfig, open: OpenSource) -> BoxFuture<'static, Result<DryRun, BakeError>> {
+    Box::pin(async move {
+        config.check().map_err(LoadError::usage)?;
+        let source = open()?;
+        let SourceInfo { bytes_total: bytes, repeats, .. } = source.describe();
+        let job = Job::new(&config.load, source.as_ref())?;
+        let mut found = of_load(config.load.clone(), source).await?;
+        if repeats != Repeats::Always {
+            found.problems.push(READ_ONCE.to_owned());
         }
-        Err(error) => {
-            if let BakeError::Load(LoadError::Cluster(ClusterError::Http(_) | ClusterError::LogIn { .. })) = &error {
-                return Err(error);
+        let load = &config.load;
+        let target = connect(&load.to, load.credentials.clone(), &http_options(load)).await?;
+        match prepare(&target, &mut config, job, bytes).await {
+            Ok(Prepared { saved, warnings, .. }) => {
+                let new = warnings.into_iter().filter(|warning| !found.warnings.contains(warning));
+                let new: Vec<String> = new.collect();
+                found.warnings.extend(new);
+                let place = match &config.place {
+                    Place::Path(folder) => folder.display().to_string(),
+                    Place::Repository(name) => format!("the repository {name}"),
+                };
+                let (builders, title) = (config.builders, saved.parts[0].nodes[0].title());
+                let builders = if builders == 1 { title } else { format!("{builders} x {title}") };
+                found.bake = Some(format!("built with {builders}, and handed over through {place}"));
             }
-            let problem = error.to_string();
-            // A load would meet some of these problems as well.
-            if !found.problems.contains(&problem) {
-                found.problems.push(problem);
+            Err(error) => {
+                if let BakeError::Load(LoadError::Cluster(ClusterError::Http(_) | ClusterError::LogIn { .. })) = &error
+                {
+                    return Err(error);
+                }
+                let problem = error.to_string();
+                // A load would meet some of these problems as well.
+                if !found.problems.contains(&problem) {
+                    found.problems.push(problem);
+                }
             }
         }
-    }
-    Ok(found)
+        Ok(found)
+    })
 }

@@ -2,6 +2,7 @@
 //! elsewhere, and how that index has to be created.
 
 use http::Method;
+use inrush_cluster::BoxFuture;
 use inrush_cluster::api::check::{Needs, Preflight, preflight};
 use inrush_cluster::api::{
     ClusterError, ClusterInfo, Target, TargetKind, Version, data_streams, index as cluster_index, templates,
@@ -32,62 +33,64 @@ pub(super) struct Prepared {
 }
 
 /// Checks the target, without changing it.
-pub(super) async fn prepare(
-    target: &Transport,
-    config: &mut BakeConfig,
+pub(super) fn prepare<'a>(
+    target: &'a Transport,
+    config: &'a mut BakeConfig,
     job: Job,
     bytes: Option<u64>,
-) -> Result<Prepared, BakeError> {
-    let swapping = cutover::begin(target, &mut config.load, None).await?;
-    let load = &config.load;
-    let index = load.index.fixed().unwrap_or_default().to_owned();
-    let create = load.create.for_index(&index);
-    let Preflight { info, target: found, warnings, .. } = look(target, config, bytes).await?;
-    check_name(swapping.as_ref(), found.as_ref(), &index)?;
-    if let Some(stream) = &config.data_stream {
-        check_data_stream(target, &info, stream).await?;
-    }
-    let oldest = oldest_node(target).await?;
-    let (product, versions) = builder::versions(&info, oldest, &config.builder)?;
-    let made_as = match config.parted() {
-        Some(Layout::Alias) => format!("{index}-1"),
-        _ => index.clone(),
-    };
-    let given = templates::given(target, &made_as).await?;
-    if let Some(swap) = load.finish.swap.as_ref().filter(|swap| given.aliases.contains_key(&swap.alias)) {
-        return Err(BakeError::Refused(format!(
-            "an index template gives {index} the alias {}, which must move only when the index is complete; remove the alias from the template",
-            swap.alias
-        )));
-    }
-    let id = run_id();
-    let shared = Shared::find(&config.place, &format!("inrush-bake-{id}"), target).await?;
-    let version = versions.first().cloned().unwrap_or_default();
-    let notes = notes(&config.builder.urls, config.builders as usize, &id, product, &version);
-    tracing::info!("building {index} with {} for {info}", Distribution { product, version }.title());
-    let plan = Plan::new(given, &create);
-    if config.data_stream.is_some() {
-        has_timestamp(&plan.mappings)?;
-    }
-    let (plan, parts, whole) = parts(config, &index, plan, notes)?;
-    if whole.is_some() && shared.folder.is_none() {
-        return Err(BakeError::Refused(
-            "option `layout=stitched` puts files of the repository together, but this one is not a folder; give option `repository_path`, or another value of option `layout`".to_owned(),
-        ));
-    }
-    for part in parts.iter().filter(|part| part.index != index && whole.is_none()) {
-        if cluster_index::exists(target, &part.index).await? {
+) -> BoxFuture<'a, Result<Prepared, BakeError>> {
+    Box::pin(async move {
+        let swapping = cutover::begin(target, &mut config.load, None).await?;
+        let load = &config.load;
+        let index = load.index.fixed().unwrap_or_default().to_owned();
+        let create = load.create.for_index(&index);
+        let Preflight { info, target: found, warnings, .. } = look(target, config, bytes).await?;
+        check_name(swapping.as_ref(), found.as_ref(), &index)?;
+        if let Some(stream) = &config.data_stream {
+            check_data_stream(target, &info, stream).await?;
+        }
+        let oldest = oldest_node(target).await?;
+        let (product, versions) = builder::versions(&info, oldest, &config.builder)?;
+        let made_as = match config.parted() {
+            Some(Layout::Alias) => format!("{index}-1"),
+            _ => index.clone(),
+        };
+        let given = templates::given(target, &made_as).await?;
+        if let Some(swap) = load.finish.swap.as_ref().filter(|swap| given.aliases.contains_key(&swap.alias)) {
             return Err(BakeError::Refused(format!(
-                "{} exists on the target; name another with option `index`",
-                part.index
+                "an index template gives {index} the alias {}, which must move only when the index is complete; remove the alias from the template",
+                swap.alias
             )));
         }
-    }
-    let mut saved = Saved::new(job, id, index, plan, shared, parts);
-    (saved.layout, saved.whole) = (config.parted(), whole);
-    saved.data_stream.clone_from(&config.data_stream);
-    saved.swap = swapping.as_ref().map(|swapping| swapping.noted.clone());
-    Ok(Prepared { saved, swapping, versions, warnings })
+        let id = run_id();
+        let shared = Shared::find(&config.place, &format!("inrush-bake-{id}"), target).await?;
+        let version = versions.first().cloned().unwrap_or_default();
+        let notes = notes(&config.builder.urls, config.builders as usize, &id, product, &version);
+        tracing::info!("building {index} with {} for {info}", Distribution { product, version }.title());
+        let plan = Plan::new(given, &create);
+        if config.data_stream.is_some() {
+            has_timestamp(&plan.mappings)?;
+        }
+        let (plan, parts, whole) = parts(config, &index, plan, notes)?;
+        if whole.is_some() && shared.folder.is_none() {
+            return Err(BakeError::Refused(
+            "option `layout=stitched` puts files of the repository together, but this one is not a folder; give option `repository_path`, or another value of option `layout`".to_owned(),
+        ));
+        }
+        for part in parts.iter().filter(|part| part.index != index && whole.is_none()) {
+            if cluster_index::exists(target, &part.index).await? {
+                return Err(BakeError::Refused(format!(
+                    "{} exists on the target; name another with option `index`",
+                    part.index
+                )));
+            }
+        }
+        let mut saved = Saved::new(job, id, index, plan, shared, parts);
+        (saved.layout, saved.whole) = (config.parted(), whole);
+        saved.data_stream.clone_from(&config.data_stream);
+        saved.swap = swapping.as_ref().map(|swapping| swapping.noted.clone());
+        Ok(Prepared { saved, swapping, versions, warnings })
+    })
 }
 
 /// Checks that the target can get a new index of the name `index`. `found`: what the name stands

@@ -6,3 +6,12 @@
 
 pub mod api;
 pub mod transport;
+
+use std::pin::Pin;
+
+/// The future of a function that is compiled once, in its own crate.
+///
+/// The future of an `async fn` is compiled again in each crate that awaits it, with the futures of
+/// everything that it calls. So functions that others call, and below which much work is, return
+/// this one.
+pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;

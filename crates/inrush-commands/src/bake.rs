@@ -1,5 +1,6 @@
 //! The options of a bake, and the options of a load that it uses.
 
+use inrush_cluster::BoxFuture;
 use std::path::PathBuf;
 
 use crate::options::LoaderBuilder;
@@ -94,28 +95,35 @@ impl BakeOptions {
     ///
     /// # Errors
     /// As [`LoadOptions::resolve`].
-    pub async fn resolve(self, load: LoadOptions, environment: &Environment) -> Result<BakePlan, BakeError> {
-        self.check(&load).map_err(LoadError::from)?;
-        let LoadPlan { config, source, reopen, local, model, confirmations, notes } = load.resolve(environment).await?;
-        // A bake deletes no index and changes no replicas, which the check of its configuration
-        // ensures. It reads no index, so there is no model index.
-        drop((source, model, confirmations));
-        let mut config = config;
-        match local {
-            Some(LocalNode { url: Some(url) }) => config.to = vec![url],
-            // A local node shares a folder with the builder only if it was started with it.
-            Some(LocalNode { url: None }) => return Err(no_local_node().into()),
-            None => {}
-        }
-        let sources = reopen.ok_or_else(|| {
-            LoadError::from(OptionError::conflict(
-                "the sources can be read only once, but a bake may have to read them again",
-            ))
-        })?;
-        let estimate = self.estimate.then(|| self.sample.map_or(SAMPLE_BYTES, ByteSize::as_usize));
-        let config = self.config(config).map_err(LoadError::from)?;
-        config.check().map_err(LoadError::from)?;
-        Ok(BakePlan { config, sources, notes, estimate })
+    pub fn resolve<'a>(
+        self,
+        load: LoadOptions,
+        environment: &'a Environment,
+    ) -> BoxFuture<'a, Result<BakePlan, BakeError>> {
+        Box::pin(async move {
+            self.check(&load).map_err(LoadError::from)?;
+            let LoadPlan { config, source, reopen, local, model, confirmations, notes } =
+                load.resolve(environment).await?;
+            // A bake deletes no index and changes no replicas, which the check of its configuration
+            // ensures. It reads no index, so there is no model index.
+            drop((source, model, confirmations));
+            let mut config = config;
+            match local {
+                Some(LocalNode { url: Some(url) }) => config.to = vec![url],
+                // A local node shares a folder with the builder only if it was started with it.
+                Some(LocalNode { url: None }) => return Err(no_local_node().into()),
+                None => {}
+            }
+            let sources = reopen.ok_or_else(|| {
+                LoadError::from(OptionError::conflict(
+                    "the sources can be read only once, but a bake may have to read them again",
+                ))
+            })?;
+            let estimate = self.estimate.then(|| self.sample.map_or(SAMPLE_BYTES, ByteSize::as_usize));
+            let config = self.config(config).map_err(LoadError::from)?;
+            config.check().map_err(LoadError::from)?;
+            Ok(BakePlan { config, sources, notes, estimate })
+        })
     }
 
     fn check(&self, load: &LoadOptions) -> Result<(), OptionError> {
@@ -326,13 +334,16 @@ impl BakeBuilder {
     /// # Errors
     /// As [`BakeOptions::resolve`]; also if the option `estimate` is set, which
     /// [`BakeBuilder::cost`] needs.
-    pub async fn start(self) -> Result<RunningBake, BakeError> {
-        let BakePlan { config, sources, notes: _, estimate } = self.plan().await?;
-        if estimate.is_some() {
-            let refusal = OptionError::conflict("option `estimate` asks for the costs of a bake, and not for a bake");
-            return Err(LoadError::from(refusal.of("estimate").hint("call `BakeBuilder::cost`")).into());
-        }
-        Ok(Baker::new(config, sources)?.start())
+    pub fn start(self) -> BoxFuture<'static, Result<RunningBake, BakeError>> {
+        Box::pin(async move {
+            let BakePlan { config, sources, notes: _, estimate } = self.plan().await?;
+            if estimate.is_some() {
+                let refusal =
+                    OptionError::conflict("option `estimate` asks for the costs of a bake, and not for a bake");
+                return Err(LoadError::from(refusal.of("estimate").hint("call `BakeBuilder::cost`")).into());
+            }
+            Ok(Baker::new(config, sources)?.start())
+        })
     }
 
     /// Bakes to the end.

@@ -1,6 +1,6 @@
 //! The options of a load and of a bake, and the use cases beside a load: `verify`, `doctor`,
-//! `mapping`, `convert`, `lag` and the copy of an index. The command line, the Python package and the
-//! crate `inrush` are front ends of this crate.
+//! `mapping`, `convert`, `lag` and the copy of an index. The command line, the Python package and
+//! the crate `inrush` are front ends of this crate.
 //!
 //! Programs use the crate `inrush`, which promises its names.
 

@@ -26,8 +26,8 @@ pub struct PartitionLag {
     /// The offset after the last record.
     pub end: i64,
     /// The number of offsets from the next record to the end. Markers of transactions, records of
-    /// aborted ones and compacted records take offsets, so that fewer records may wait. Records that
-    /// the broker has deleted are not in it.
+    /// aborted ones and compacted records take offsets, so fewer records may wait. Records that the
+    /// broker has deleted are not in it.
     pub records: u64,
     /// The time since the first record that waits was written. `None` if none waits, or if it did
     /// not come within 10 s.

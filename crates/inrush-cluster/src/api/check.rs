@@ -4,6 +4,7 @@
 //! Independent requests are sent at the same time. A question that the cluster does not know or the
 //! user may not ask is skipped. A load is refused only if it would fail anyway.
 
+use crate::BoxFuture;
 use http::Method;
 use inrush_core::Action;
 use serde_json::{Value, json};
@@ -59,33 +60,35 @@ pub struct Preflight {
 /// The first problem that makes the load impossible: no node reached, credentials rejected, a name
 /// that cannot be a target, a block, a closed index, a missing privilege or pipeline, disks that
 /// are clearly too small.
-pub async fn preflight(transport: &Transport, needs: &Needs) -> Result<Preflight, ClusterError> {
-    let (info, target, privileges, pipeline, disks, cluster_blocks, body_bytes_max) = tokio::join!(
-        product::detect(transport),
-        look_up(transport, needs.index.as_deref()),
-        privileges(transport, needs.index.as_deref()),
-        check_pipeline(transport, needs.pipeline.as_deref(), "which the requests are to name".to_owned()),
-        disk::ask(transport),
-        cluster_blocks(transport),
-        limits::body_bytes_max(transport),
-    );
-    let info = info?;
-    let target = target?;
-    let mut warnings = Vec::new();
-    let mut pipelines = needs.pipeline.is_some();
-    if let Some(target) = &target {
-        check_action(target, needs)?;
-        check_privileges(target, needs, &privileges, &mut warnings)?;
-        check_cluster_blocks(target, &cluster_blocks)?;
-        pipelines |= check_target(transport, &info, target, needs, &mut warnings).await?;
-    }
-    pipeline?;
-    if let (Some(bytes), Some(disks)) = (needs.bytes_expected, disks) {
-        let replicas =
-            target.as_ref().filter(|_| !needs.recreate).and_then(Target::write_index).map(|index| index.replicas);
-        warnings.extend(disks.check(bytes, replicas.or(needs.replicas).unwrap_or(1))?);
-    }
-    Ok(Preflight { info, target, body_bytes_max, pipelines, warnings })
+pub fn preflight<'a>(transport: &'a Transport, needs: &'a Needs) -> BoxFuture<'a, Result<Preflight, ClusterError>> {
+    Box::pin(async move {
+        let (info, target, privileges, pipeline, disks, cluster_blocks, body_bytes_max) = tokio::join!(
+            product::detect(transport),
+            look_up(transport, needs.index.as_deref()),
+            privileges(transport, needs.index.as_deref()),
+            check_pipeline(transport, needs.pipeline.as_deref(), "which the requests are to name".to_owned()),
+            disk::ask(transport),
+            cluster_blocks(transport),
+            limits::body_bytes_max(transport),
+        );
+        let info = info?;
+        let target = target?;
+        let mut warnings = Vec::new();
+        let mut pipelines = needs.pipeline.is_some();
+        if let Some(target) = &target {
+            check_action(target, needs)?;
+            check_privileges(target, needs, &privileges, &mut warnings)?;
+            check_cluster_blocks(target, &cluster_blocks)?;
+            pipelines |= check_target(transport, &info, target, needs, &mut warnings).await?;
+        }
+        pipeline?;
+        if let (Some(bytes), Some(disks)) = (needs.bytes_expected, disks) {
+            let replicas =
+                target.as_ref().filter(|_| !needs.recreate).and_then(Target::write_index).map(|index| index.replicas);
+            warnings.extend(disks.check(bytes, replicas.or(needs.replicas).unwrap_or(1))?);
+        }
+        Ok(Preflight { info, target, body_bytes_max, pipelines, warnings })
+    })
 }
 
 async fn look_up(transport: &Transport, name: Option<&str>) -> Result<Option<Target>, ClusterError> {

@@ -1,6 +1,7 @@
 //! Documents of this program in hidden indices of the cluster. Loads on several machines coordinate
 //! through them. They are written by compare-and-set only.
 
+use crate::BoxFuture;
 use std::sync::Arc;
 
 use http::Method;
@@ -31,38 +32,47 @@ impl OwnDocument {
     }
 
     /// Reads the document in its present state on the shard, refreshed or not.
-    pub async fn read(&self, what: &str) -> Result<Option<(Value, Version)>, ClusterError> {
-        let answer = self.transport.ask(Method::GET, &self.path(""), None).await?;
-        let mut body = answer.json(what)?;
-        match answer.status() {
-            200 => {
-                let version = version(what, &body)?;
-                let source = body.get_mut("_source").map(Value::take).unwrap_or_default();
-                Ok(Some((source, version)))
+    pub fn read<'a>(&'a self, what: &'a str) -> BoxFuture<'a, Result<Option<(Value, Version)>, ClusterError>> {
+        Box::pin(async move {
+            let answer = self.transport.ask(Method::GET, &self.path(""), None).await?;
+            let mut body = answer.json(what)?;
+            match answer.status() {
+                200 => {
+                    let version = version(what, &body)?;
+                    let source = body.get_mut("_source").map(Value::take).unwrap_or_default();
+                    Ok(Some((source, version)))
+                }
+                404 => Ok(None),
+                status => Err(ClusterError::from_status(what, status, &body)),
             }
-            404 => Ok(None),
-            status => Err(ClusterError::from_status(what, status, &body)),
-        }
+        })
     }
 
     /// Writes the document, and creates its index if needed. `None` if another writer has changed
     /// the document.
-    pub async fn write(&self, what: &str, value: &Value, over: Precondition) -> Result<Option<Version>, ClusterError> {
-        let query = match over {
-            Precondition::Absent => {
-                ensure_index(&self.transport, self.index).await?;
-                format!("?op_type=create&{TIMEOUT}")
+    pub fn write<'a>(
+        &'a self,
+        what: &'a str,
+        value: &'a Value,
+        over: Precondition,
+    ) -> BoxFuture<'a, Result<Option<Version>, ClusterError>> {
+        Box::pin(async move {
+            let query = match over {
+                Precondition::Absent => {
+                    ensure_index(&self.transport, self.index).await?;
+                    format!("?op_type=create&{TIMEOUT}")
+                }
+                Precondition::Version(version) => at(version),
+            };
+            let answer = self.transport.ask(Method::PUT, &self.path(&query), Some(value)).await?;
+            let body = answer.json(what)?;
+            match answer.status() {
+                200..=299 => version(what, &body).map(Some),
+                // 404: the index was deleted, and the server does not create it by itself.
+                404 | 409 => Ok(None),
+                status => Err(ClusterError::from_status(what, status, &body)),
             }
-            Precondition::Version(version) => at(version),
-        };
-        let answer = self.transport.ask(Method::PUT, &self.path(&query), Some(value)).await?;
-        let body = answer.json(what)?;
-        match answer.status() {
-            200..=299 => version(what, &body).map(Some),
-            // 404: the index was deleted, and the server does not create it by itself.
-            404 | 409 => Ok(None),
-            status => Err(ClusterError::from_status(what, status, &body)),
-        }
+        })
     }
 
     /// Deletes the document. False if another writer has changed or deleted it.

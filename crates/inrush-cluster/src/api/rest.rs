@@ -1,5 +1,6 @@
 //! API requests in JSON: sending, repeating if that is safe, and parsing the reply.
 
+use crate::BoxFuture;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -80,53 +81,64 @@ impl Transport {
 
     /// Sends a request. It is repeated if it surely did not arrive, or if the cluster answers that
     /// it is busy. A request that only reads is also repeated if its reply was lost.
-    pub async fn ask(&self, method: Method, path: &str, body: Option<&Value>) -> Result<Answer, HttpError> {
-        let reads = method == Method::GET || is_read(path);
-        let mut request = Request::new(method, path);
-        request.reply_bytes_max = reply_bytes_max(path);
-        if let Some(body) = body {
-            request.headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-            request.body = vec![Bytes::from(body.to_string())];
-        }
-        let asked_at = Instant::now();
-        let mut tries = 0;
-        loop {
-            tries += 1;
-            let result = self.request(&request).await.result;
-            match &result {
-                Ok(response) => {
-                    tracing::debug!("{} {path}: {}, {:?}", request.method, response.status, response.elapsed)
-                }
-                Err(error) => tracing::debug!("{error}"),
+    pub fn ask<'a>(
+        &'a self,
+        method: Method,
+        path: &'a str,
+        body: Option<&'a Value>,
+    ) -> BoxFuture<'a, Result<Answer, HttpError>> {
+        Box::pin(async move {
+            let reads = method == Method::GET || is_read(path);
+            let mut request = Request::new(method, path);
+            request.reply_bytes_max = reply_bytes_max(path);
+            if let Some(body) = body {
+                request.headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+                request.body = vec![Bytes::from(body.to_string())];
             }
-            let asked_for = match &result {
-                Ok(response) if matches!(response.status, 429 | 503) => response.retry_after,
-                Err(error) if error.kind == HttpErrorKind::NotSent || (reads && error.kind == HttpErrorKind::Lost) => {
-                    None
+            let asked_at = Instant::now();
+            let mut tries = 0;
+            loop {
+                tries += 1;
+                let result = self.request(&request).await.result;
+                match &result {
+                    Ok(response) => {
+                        tracing::debug!("{} {path}: {}, {:?}", request.method, response.status, response.elapsed)
+                    }
+                    Err(error) => tracing::debug!("{error}"),
                 }
-                Ok(_) | Err(_) => return result.map(|response| Answer { response, tries }),
-            };
-            if tries >= self.retries().tries || asked_at.elapsed() >= TRIES_FOR {
-                return result.map(|response| Answer { response, tries });
+                let asked_for = match &result {
+                    Ok(response) if matches!(response.status, 429 | 503) => response.retry_after,
+                    Err(error)
+                        if error.kind == HttpErrorKind::NotSent || (reads && error.kind == HttpErrorKind::Lost) =>
+                    {
+                        None
+                    }
+                    Ok(_) | Err(_) => return result.map(|response| Answer { response, tries }),
+                };
+                if tries >= self.retries().tries || asked_at.elapsed() >= TRIES_FOR {
+                    return result.map(|response| Answer { response, tries });
+                }
+                tokio::time::sleep(self.retries().pause(tries, asked_for)).await;
             }
-            tokio::time::sleep(self.retries().pause(tries, asked_for)).await;
-        }
+        })
     }
 
     /// Sends a request. Any status but success is an error.
-    pub async fn demand(
-        &self,
-        what: &str,
+    pub fn demand<'a>(
+        &'a self,
+        what: &'a str,
         method: Method,
-        path: &str,
-        body: Option<&Value>,
-    ) -> Result<Value, ClusterError> {
-        let answer = self.ask(method, path, body).await?;
-        let value = answer.json(what)?;
-        match answer.status() {
-            200..=299 => Ok(value),
-            status => Err(ClusterError::from_status(what, status, &value)),
-        }
+        path: &'a str,
+        body: Option<&'a Value>,
+    ) -> BoxFuture<'a, Result<Value, ClusterError>> {
+        Box::pin(async move {
+            let answer = self.ask(method, path, body).await?;
+            let value = answer.json(what)?;
+            match answer.status() {
+                200..=299 => Ok(value),
+                status => Err(ClusterError::from_status(what, status, &value)),
+            }
+        })
     }
 }
 

@@ -4,6 +4,7 @@
 //! Nothing here knows what a bulk request is. [`Transport::request`] sends a request once: the
 //! caller decides by [`HttpErrorKind`] whether to send it again.
 
+use crate::BoxFuture;
 use std::fmt;
 
 use ::http::header::{ACCEPT, AUTHORIZATION, USER_AGENT};
@@ -148,22 +149,24 @@ impl Transport {
         &self.retries
     }
 
-    async fn send(&self, node: &NodeUrl, request: &Request) -> Result<Response, HttpError> {
-        let mut request = request.clone();
-        for (name, value) in &self.headers {
-            request.headers.entry(name).or_insert_with(|| value.clone());
-        }
-        if let Credentials::SigV4(signer) = &self.credentials {
-            let url = http::address(node, &request)?;
-            let signed = signer.sign(&request.method, &url, &request.headers, &request.body).await;
-            request.headers.extend(signed.map_err(|source| HttpError {
-                kind: HttpErrorKind::Local,
-                method: request.method.clone(),
-                url: format!("{node}{}", request.path_and_query),
-                source,
-            })?);
-        }
-        self.client.send(node, &request).await
+    fn send<'a>(&'a self, node: &'a NodeUrl, request: &'a Request) -> BoxFuture<'a, Result<Response, HttpError>> {
+        Box::pin(async move {
+            let mut request = request.clone();
+            for (name, value) in &self.headers {
+                request.headers.entry(name).or_insert_with(|| value.clone());
+            }
+            if let Credentials::SigV4(signer) = &self.credentials {
+                let url = http::address(node, &request)?;
+                let signed = signer.sign(&request.method, &url, &request.headers, &request.body).await;
+                request.headers.extend(signed.map_err(|source| HttpError {
+                    kind: HttpErrorKind::Local,
+                    method: request.method.clone(),
+                    url: format!("{node}{}", request.path_and_query),
+                    source,
+                })?);
+            }
+            self.client.send(node, &request).await
+        })
     }
 }
 

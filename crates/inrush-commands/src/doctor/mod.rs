@@ -9,6 +9,7 @@ mod nodes;
 mod settings;
 mod shards;
 
+use inrush_cluster::BoxFuture;
 use inrush_cluster::api::{ClusterError, product};
 use inrush_cluster::transport::Transport;
 use serde::Serialize;
@@ -65,19 +66,21 @@ pub struct Diagnosis {
 /// # Errors
 /// [`ClusterError`] if no node answers, the cluster refuses the credentials, or the index does not
 /// exist. Other requests that the cluster refuses are listed in [`Diagnosis::not_checked`].
-pub async fn examine(transport: &Transport, index: Option<&str>) -> Result<Diagnosis, ClusterError> {
-    let info = product::detect(transport).await?;
-    let answers = ask::ask(transport, index).await?;
-    let mut findings = Vec::new();
-    nodes::judge(&answers, &mut findings);
-    shards::judge(&answers, &mut findings);
-    settings::judge(&answers, &mut findings);
-    findings.sort_by_key(|finding| finding.confidence);
-    Ok(Diagnosis {
-        cluster: info.to_string(),
-        index: index.map(str::to_owned),
-        findings,
-        not_checked: answers.not_checked,
+pub fn examine<'a>(transport: &'a Transport, index: Option<&'a str>) -> BoxFuture<'a, Result<Diagnosis, ClusterError>> {
+    Box::pin(async move {
+        let info = product::detect(transport).await?;
+        let answers = ask::ask(transport, index).await?;
+        let mut findings = Vec::new();
+        nodes::judge(&answers, &mut findings);
+        shards::judge(&answers, &mut findings);
+        settings::judge(&answers, &mut findings);
+        findings.sort_by_key(|finding| finding.confidence);
+        Ok(Diagnosis {
+            cluster: info.to_string(),
+            index: index.map(str::to_owned),
+            findings,
+            not_checked: answers.not_checked,
+        })
     })
 }
 

@@ -1,5 +1,6 @@
 //! The plan of a load, which has not begun.
 
+use inrush_cluster::BoxFuture;
 use std::fmt;
 
 use super::resolve::Model;
@@ -113,9 +114,11 @@ impl LoadPlan {
     ///
     /// # Errors
     /// The load cannot begin, or needs a confirmation. No document was sent.
-    pub async fn start(self) -> Result<RunningLoad, LoadError> {
-        let (loader, source) = self.loader().await?;
-        loader.start(source).await
+    pub fn start(self) -> BoxFuture<'static, Result<RunningLoad, LoadError>> {
+        Box::pin(async move {
+            let (loader, source) = self.loader().await?;
+            loader.start(source).await
+        })
     }
 
     /// The starter of the load, and its source.

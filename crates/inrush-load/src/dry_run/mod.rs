@@ -6,6 +6,7 @@ mod read;
 
 use fit::Mapping;
 use http::Method;
+use inrush_cluster::BoxFuture;
 use inrush_cluster::api::check::{Preflight, preflight};
 use inrush_cluster::api::trial::{self, Verdict};
 use inrush_cluster::api::{ClusterError, TargetKind, connect, index};
@@ -142,50 +143,53 @@ impl DryRun {
 /// # Errors
 /// [`LoadError`] for options that exclude each other, and where the cluster cannot be reached.
 /// Problems that would stop a load are in the result.
-pub async fn dry_run(mut config: LoadConfig, source: Box<dyn Source>) -> Result<DryRun, LoadError> {
-    config.check().map_err(LoadError::usage)?;
-    let info = source.describe();
-    config.check_source(&info).map_err(LoadError::usage)?;
-    let mut run = DryRun::new(&config);
-    let mut target = Target { may_be_made: true, ..Target::default() };
-    if !config.to.is_empty() {
-        let transport = connect(&config.to, config.credentials.clone(), &http_options(&config)).await?;
-        let input = Input { bytes: info.bytes_total, read_from: index_uuids(source.as_ref())? };
-        target = check_target(&transport, &mut config, input, &mut run).await?;
-    }
-    // A load with `recreate` deletes an index, so all files are checked before.
-    let unreadable = if config.create.recreate { source.check_all().err() } else { None };
-    if target.may_be_made && config.index.fixed().is_some() {
-        run.create = Some(index::creation_body(&config.create.for_index(config.index.as_str())));
-    }
-    let action = if target.is_data_stream && config.action == Action::Index { Action::Create } else { config.action };
-    let encoder = Encoder::new(config.operations(action));
-    let dropped = encoder.dropped();
-    let mapping = match target.mapping {
-        Some(mapping) => Some(mapping),
-        // Mapping of the index that the load would create.
-        None => run.create.as_ref().map(Mapping::new),
-    };
-    let ids = config.id_from.map(|from| Ids::new(from, info.names.clone()));
-    let reading = tokio::task::spawn_blocking(move || {
-        let mut source = source;
-        source.keep_texts(&encoder.fields());
-        let limits = Limits { docs: DOCS, shown: SHOWN };
-        read_documents(source.as_mut(), &encoder, ids.as_ref(), mapping.as_ref(), &limits)
-    });
-    let read = reading.await.map_err(|e| LoadError::usage(format!("the reading thread panicked: {e}")))?;
-    let warnings = info.warnings.map(|warnings| warnings.list()).unwrap_or_default();
-    let (docs, complete) = (read.docs, read.complete);
-    run.add(read, unreadable, &info.names);
-    if docs == 0 && complete && !config.allow_empty {
-        let refused = config.create.recreate || config.finish.swap.is_some();
-        if refused { &mut run.problems } else { &mut run.warnings }.push(NOTHING_READ.to_owned());
-    }
-    run.warnings.extend(warnings.iter().map(ToString::to_string));
-    if complete && docs > 0 {
-        run.warnings.extend(dropped.warnings());
-    }
-    Ok(run)
+pub fn dry_run(mut config: LoadConfig, source: Box<dyn Source>) -> BoxFuture<'static, Result<DryRun, LoadError>> {
+    Box::pin(async move {
+        config.check().map_err(LoadError::usage)?;
+        let info = source.describe();
+        config.check_source(&info).map_err(LoadError::usage)?;
+        let mut run = DryRun::new(&config);
+        let mut target = Target { may_be_made: true, ..Target::default() };
+        if !config.to.is_empty() {
+            let transport = connect(&config.to, config.credentials.clone(), &http_options(&config)).await?;
+            let input = Input { bytes: info.bytes_total, read_from: index_uuids(source.as_ref())? };
+            target = check_target(&transport, &mut config, input, &mut run).await?;
+        }
+        // A load with `recreate` deletes an index, so all files are checked before.
+        let unreadable = if config.create.recreate { source.check_all().err() } else { None };
+        if target.may_be_made && config.index.fixed().is_some() {
+            run.create = Some(index::creation_body(&config.create.for_index(config.index.as_str())));
+        }
+        let action =
+            if target.is_data_stream && config.action == Action::Index { Action::Create } else { config.action };
+        let encoder = Encoder::new(config.operations(action));
+        let dropped = encoder.dropped();
+        let mapping = match target.mapping {
+            Some(mapping) => Some(mapping),
+            // Mapping of the index that the load would create.
+            None => run.create.as_ref().map(Mapping::new),
+        };
+        let ids = config.id_from.map(|from| Ids::new(from, info.names.clone()));
+        let reading = tokio::task::spawn_blocking(move || {
+            let mut source = source;
+            source.keep_texts(&encoder.fields());
+            let limits = Limits { docs: DOCS, shown: SHOWN };
+            read_documents(source.as_mut(), &encoder, ids.as_ref(), mapping.as_ref(), &limits)
+        });
+        let read = reading.await.map_err(|e| LoadError::usage(format!("the reading thread panicked: {e}")))?;
+        let warnings = info.warnings.map(|warnings| warnings.list()).unwrap_or_default();
+        let (docs, complete) = (read.docs, read.complete);
+        run.add(read, unreadable, &info.names);
+        if docs == 0 && complete && !config.allow_empty {
+            let refused = config.create.recreate || config.finish.swap.is_some();
+            if refused { &mut run.problems } else { &mut run.warnings }.push(NOTHING_READ.to_owned());
+        }
+        run.warnings.extend(warnings.iter().map(ToString::to_string));
+        if complete && docs > 0 {
+            run.warnings.extend(dropped.warnings());
+        }
+        Ok(run)
+    })
 }
 
 /// The target in the cluster.

@@ -12,6 +12,7 @@ mod running;
 mod task;
 
 pub use end::{NOTHING_READ, not_in};
+use inrush_cluster::BoxFuture;
 use inrush_cluster::transport::HttpOptions;
 use inrush_sources::Source;
 use inrush_sources::push::{self, PushOptions};
@@ -97,13 +98,15 @@ impl Loader {
     ///
     /// # Errors
     /// [`LoadError`] where the load cannot begin. Nothing was sent then.
-    pub async fn start(self, source: Box<dyn Source>) -> Result<RunningLoad, LoadError> {
-        let mut opened = None;
-        let load = self.begin(source, &mut opened).await;
-        if let (Err(_), Some(opened)) = (&load, opened) {
-            opened.withdraw().await;
-        }
-        load
+    pub fn start(self, source: Box<dyn Source>) -> BoxFuture<'static, Result<RunningLoad, LoadError>> {
+        Box::pin(async move {
+            let mut opened = None;
+            let load = self.begin(source, &mut opened).await;
+            if let (Err(_), Some(opened)) = (&load, opened) {
+                opened.withdraw().await;
+            }
+            load
+        })
     }
 
     /// Begins a load of documents that the program sends, from any number of tasks.

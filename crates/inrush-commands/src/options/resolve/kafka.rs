@@ -264,7 +264,7 @@ fn user_and_password(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::options::{OptionInfo, SourceOptions};
+    use crate::options::{OptionInfo, SourceOptions, Style};
     use inrush_kafka::Until;
     use serde_json::{Value, json};
 
@@ -288,8 +288,9 @@ mod tests {
 
     #[track_caller]
     fn refused(given: &[(&str, Value)], expected: &str) {
-        let error = resolved(given).unwrap_err().to_string();
-        assert!(error.contains(expected), "{error}");
+        let error = resolved(given).unwrap_err();
+        let text = format!("{error}; {}", error.hint_in(Style::Key).unwrap_or_default());
+        assert!(text.contains(expected), "{text}");
     }
 
     fn property(options: &KafkaOptions, name: &str) -> Option<String> {
@@ -335,8 +336,6 @@ mod tests {
     #[test]
     fn options_that_do_not_work_with_topics_are_refused() {
         for (name, value, expected) in [
-            ("resume", json!(true), "does not apply to topics"),
-            ("once", json!(true), "does not apply to topics"),
             ("recreate", json!(true), "whose offsets the group has committed"),
             ("id_from", json!("content"), "records have keys or positions"),
             ("map", json!("auto"), "reads records once"),
@@ -346,11 +345,14 @@ mod tests {
             ("format", json!("csv"), "whose values are JSON"),
             ("from_bearer_env", json!("X"), "not for Kafka"),
             ("kafka_sasl", json!("plain"), "no user is given"),
-            ("kafka_option", json!("group.id=x"), "give option `group`"),
+            ("kafka_option", json!("group.id=x"), "give group"),
             ("kafka_option", json!("enable.auto.commit=true"), "decides which records count as loaded"),
             ("kafka_option", json!("ssl.key.password=x"), "is a secret"),
         ] {
             refused(&[(name, value)], expected);
+        }
+        for name in ["resume", "once"] {
+            refused(&[(name, json!(true)), ("state", json!("/s"))], "does not apply to topics");
         }
         let file = LoadOptions::default();
         assert!(no_topics(&file.kafka, &file.kafka_group).is_ok());

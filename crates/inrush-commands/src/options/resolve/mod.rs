@@ -16,6 +16,7 @@ mod query;
 mod shards;
 mod sources;
 
+use inrush_cluster::BoxFuture;
 use std::ffi::OsString;
 use std::fmt;
 use std::io;
@@ -114,15 +115,17 @@ impl LoadOptions {
     /// # Errors
     /// [`LoadError::Usage`] for options that cannot be used. Other errors for a source or a source
     /// cluster that cannot be read.
-    pub async fn resolve(self, environment: &Environment) -> Result<LoadPlan, LoadError> {
-        let mut config = self.config(environment)?;
-        let Opened { source, reopen, model } = sources::open(&self, &mut config, environment).await?;
-        mapping::of_load(&self, &mut config, &environment.registry).await?;
-        let SourceInfo { bytes_total, has_ids, .. } = source.describe();
-        let notes = shards::of_load(&self, (bytes_total, has_ids), &mut config, &environment.registry).await?;
-        let local = local(&config).await?;
-        let confirmations = confirmations(&self, &config, local.as_ref());
-        Ok(LoadPlan { config, source, reopen, local, model, confirmations, notes })
+    pub fn resolve<'a>(self, environment: &'a Environment) -> BoxFuture<'a, Result<LoadPlan, LoadError>> {
+        Box::pin(async move {
+            let mut config = self.config(environment)?;
+            let Opened { source, reopen, model } = sources::open(&self, &mut config, environment).await?;
+            mapping::of_load(&self, &mut config, &environment.registry).await?;
+            let SourceInfo { bytes_total, has_ids, .. } = source.describe();
+            let notes = shards::of_load(&self, (bytes_total, has_ids), &mut config, &environment.registry).await?;
+            let local = local(&config).await?;
+            let confirmations = confirmations(&self, &config, local.as_ref());
+            Ok(LoadPlan { config, source, reopen, local, model, confirmations, notes })
+        })
     }
 
     /// The configuration, without the values that depend on the sources. It may prompt for a
