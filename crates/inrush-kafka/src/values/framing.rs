@@ -1,7 +1,7 @@
 //! The id of a schema in front of a value, or in a header.
 //!
-//! Confluent's wire format: <https://docs.confluent.io/platform/current/schema-registry/fundamentals/serdes-develop/index.html#wire-format>.
-//! The header with a GUID: `io.confluent.kafka.serializers.schema.id.SchemaId`.
+//! In front: "Wire format" in Confluent's "Formats, Serializers, and Deserializers".
+//! In a header: `io.confluent.kafka.serializers.schema.id.SchemaId`.
 
 use std::fmt;
 

@@ -104,8 +104,8 @@ pub enum Unwrap {
     None,
     /// The change events of Debezium, with or without the schema envelope of Kafka Connect. The
     /// document is `after`. An event of a deletion (`"op":"d"`) deletes the document with the id of
-    /// the key. An event of a truncated table (`t`) is a reject, and a message of the database (`m`)
-    /// is left out.
+    /// the key. An event of a truncated table (`t`) is a reject. A message of the database (`m`) is
+    /// left out.
     Debezium,
     /// The schema envelope of Kafka Connect, `{"schema":…,"payload":…}`, around values and keys.
     Connect,

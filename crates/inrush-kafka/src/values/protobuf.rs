@@ -109,7 +109,7 @@ fn decode(message: &MessageDescriptor, bytes: &[u8], out: &mut Vec<u8>) -> Resul
     decoded.serialize_with_options(&mut serde_json::Serializer::new(out), &options).map_err(|error| wrong(&error))
 }
 
-/// A number of zigzag encoding that is not negative. One that is negative is too large for all uses.
+/// A number in zigzag encoding. A negative one becomes the largest, which no caller accepts.
 fn zigzag(bytes: &mut &[u8]) -> Option<u64> {
     let mut value = 0;
     for (at, byte) in bytes.iter().take(9).enumerate() {

@@ -1,7 +1,7 @@
 //! Envelopes around documents.
 //!
-//! Debezium: <https://debezium.io/documentation/reference/stable/connectors/postgresql.html#postgresql-events>,
-//! "Data change events". Kafka Connect: `org.apache.kafka.connect.json.JsonConverter` with
+//! Debezium: <https://debezium.io/documentation/reference/stable/connectors/postgresql.html>, "Data
+//! change events". Kafka Connect: `org.apache.kafka.connect.json.JsonConverter` with
 //! `schemas.enable`.
 
 use std::borrow::Cow;

@@ -1,8 +1,8 @@
 //! Avro becomes JSON.
 //!
-//! The bytes are read by the schema with which they were written
-//! (<https://avro.apache.org/docs/1.12.0/specification/>, "Data Serialization and Deserialization"),
-//! and each value is written as JSON at once. JSON is as of Avro files:
+//! The bytes are read by the schema with which they were written, and each value is written as JSON
+//! at once. "Binary encoding" in <https://avro.apache.org/docs/1.12.0/specification/>. JSON is as of
+//! Avro files:
 //!
 //! | Avro | JSON |
 //! |---|---|
@@ -126,10 +126,7 @@ impl Decoding<'_> {
                 self.out.push(b'"');
             }
             Type::Decimal(size, scale) => {
-                let bytes = match size {
-                    Some(size) => self.take(*size)?,
-                    None => self.bytes()?,
-                };
+                let bytes = if let Some(size) = size { self.take(*size)? } else { self.bytes()? };
                 push_decimal(self.out, &digits(bytes)?, *scale);
             }
         }

@@ -103,7 +103,7 @@ impl Schemas {
             let (id, url) = (framed.schema, &self.url);
             let reason = format!(
                 "the {what} of topic {topic} names schema {id}, which the schema registry {url} does not have for it: \
-                 {why}; register it there, or name the registry of the topic, and load the dead letters again"
+                 {why}; register it there, or name the registry of the topic, and read the record again from its offset"
             );
             ("unknown_schema", reason)
         };
