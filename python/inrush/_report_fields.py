@@ -121,6 +121,8 @@ class ReportFields:
     """Dropped by an ingest pipeline."""
     docs_redirected: int
     """In the failure store."""
+    docs_superseded: int
+    """Not sent, because a later document with the same id was."""
     docs_dead_lettered: int
     """In the dead-letter file."""
     docs_unknown: int

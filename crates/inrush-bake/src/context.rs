@@ -101,6 +101,7 @@ impl Context {
             all.docs_read += other.docs_read;
             all.docs_settled += other.docs_settled;
             all.docs_dead_lettered += other.docs_dead_lettered;
+            all.docs_superseded += other.docs_superseded;
             all.bytes_sent += other.bytes_sent;
             all.retried_items += other.retried_items;
             all.requests += other.requests;

@@ -177,6 +177,7 @@ fn documents(report: &Report, rows: &mut Rows) {
         ("conflicting", c.docs_conflicting),
         ("dropped by pipeline", c.docs_dropped),
         ("in failure store", c.docs_redirected),
+        ("superseded", c.docs_superseded),
         ("dead letters", c.docs_dead_lettered),
         ("unknown", c.docs_unknown),
         ("read, not settled", c.docs_given_back),

@@ -15,6 +15,7 @@ mod pair;
 mod pause;
 mod resume;
 mod retry;
+mod settle;
 mod slot;
 #[cfg(test)]
 mod tests;
@@ -23,11 +24,12 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::batch::{Batch, Segment, Tracked};
+use crate::batch::Tracked;
 use crate::body_format::{BodyFormat, Compression, Encoding};
+use crate::coalesce::Coalesce;
 use crate::items::ItemBlock;
 use crate::ledger::{Ledger, LedgerError, Partition, Watermark};
-use crate::outcome::{OnConflict, Settled};
+use crate::outcome::OnConflict;
 use crate::pending::Pending;
 use crate::rate::{Pace, Rate};
 use crate::report::{Counts, Tally};
@@ -56,6 +58,8 @@ pub struct FlowConfig {
     pub settlements: bool,
     /// How long documents wait for a batch to fill up.
     pub linger: Duration,
+    /// Of several operations with one id that wait, only the last is sent. Default: all are sent.
+    pub coalesce: Option<Coalesce>,
     /// Limits of retries.
     pub retry: RetryPolicy,
     /// How long a condition of the whole index or cluster may last.
@@ -120,7 +124,10 @@ impl Flow {
     /// A new flow.
     pub fn new(config: FlowConfig, tuner: Box<dyn Tuner>) -> Self {
         Flow {
-            pending: Pending::new(!config.versioned),
+            pending: match config.coalesce {
+                Some(option) => Pending::coalescing(option),
+                None => Pending::new(!config.versioned),
+            },
             pace: config.rate.map(Pace::new),
             jitter: Jitter::new(config.seed),
             body_format_tuner: BodyFormatTuner::new(BodyFormat::PLAIN, BodyFormatChoices::default(), ""),
@@ -212,7 +219,8 @@ impl Flow {
     }
 
     /// How many bytes may be read; 0 for none. Reading ahead is limited to what the next batches
-    /// need: older data has left the processor's cache when it is sent.
+    /// need: older data has left the processor's cache when it is sent. Where operations wait for
+    /// later ones, only the memory limits it.
     pub fn input_room(&self) -> u64 {
         if self.stop.is_some() {
             return 0;
@@ -226,10 +234,11 @@ impl Flow {
             .saturating_mul(2)
             .saturating_add(filling)
             .saturating_sub(self.buffered.saturating_sub(acked));
-        let room = self.config.memory.saturating_sub(self.buffered + self.buffered_smile + self.packed_bytes());
+        let held = self.buffered + self.buffered_smile + self.packed_bytes() + self.pending.windows_overhead();
+        let room = self.config.memory.saturating_sub(held);
         // Each block takes its size twice then.
         let room = if self.encoding() == Encoding::Smile { room / 2 } else { room };
-        room.min(ahead)
+        if self.config.coalesce.is_some() { room } else { room.min(ahead) }
     }
 
     /// The next command.
@@ -271,7 +280,7 @@ impl Flow {
         self.commands.is_empty()
             && self.slots.is_empty()
             && self.durable.as_ref().is_none_or(Durable::is_done)
-            && (self.stop.is_some() || (self.source_ended && self.pending.is_empty() && self.pending.held() == 0))
+            && (self.stop.is_some() || (self.source_ended && self.pending.is_drained()))
     }
 
     /// Why the run ended early.
@@ -356,12 +365,10 @@ impl Flow {
         if self.durable.as_ref().is_some_and(Durable::has_again) {
             return Some(self.paced(Time::START));
         }
-        let oldest = self.pending.oldest()?;
-        let ready = match self.pending.is_full(&self.plan()) || self.source_ended {
-            true => oldest,
-            false => oldest + self.config.linger,
-        };
-        Some(self.paced(ready))
+        let is_full = self.pending.is_full(&self.plan()) || self.source_ended;
+        let ready = self.pending.oldest().map(|oldest| if is_full { oldest } else { oldest + self.config.linger });
+        let due = ready.into_iter().chain(self.pending.next_window_end()).min()?;
+        Some(self.paced(due))
     }
 
     /// `at`, or later if the rate demands it.
@@ -396,8 +403,11 @@ impl Flow {
             return;
         }
         let plan = self.plan();
+        let no_room = self.input_room() == 0;
+        let wanted = if no_room { plan.batch_bytes } else { 0 };
+        self.pending.end_windows(now, if self.source_ended { u64::MAX } else { wanted });
         let lingered = self.pending.oldest().is_some_and(|oldest| now.since(oldest) >= self.config.linger);
-        let flush = self.source_ended || lingered || self.input_room() == 0;
+        let flush = self.source_ended || lingered || no_room;
         let full = self.pending.is_full(&plan);
         let slot = match self.slot_again(now) {
             Some(slot) => slot,
@@ -484,47 +494,5 @@ impl Flow {
         });
         self.requests.insert(request, slot_id);
         self.commands.push_back(command);
-    }
-
-    /// Settles all items of a batch.
-    fn settle_batch(&mut self, now: Time, batch: &Batch, settled: Settled, index: Option<&str>, uncertain: bool) {
-        self.tally.settle(settled, u64::from(batch.items), index, uncertain);
-        for segment in &batch.segments {
-            if settled == Settled::Unknown {
-                let (items, records) = (&segment.block.items, segment.first..segment.end);
-                self.ledger.note_unknown(items, records.clone());
-                if self.stop.is_some() {
-                    self.ledger.leave_unresolved(items, records);
-                }
-            }
-            self.release(now, segment, Some(settled));
-        }
-    }
-
-    /// Settles items in the ledger and releases their ids and memory. `settled` is `None` for dead
-    /// letters, which are reported one by one.
-    fn release(&mut self, now: Time, segment: &Segment, settled: Option<Settled>) {
-        if let (true, Some(settled)) = (self.config.settlements, settled) {
-            let items = &segment.block.items;
-            let (source, partition) = items.partition();
-            // Adjacent items need not be adjacent in a source with numbers of its own.
-            let docs = if items.origin.own_numbers { 1 } else { segment.len().max(1) };
-            for item in (segment.first..segment.end).step_by(docs as usize) {
-                let first_doc = items.number(item);
-                self.commands.push_back(Command::Settled(Settlement { source, partition, first_doc, docs, settled }));
-            }
-        }
-        match self.ledger.settle(segment.block.id, segment.first..segment.end) {
-            Ok(true) => self.free(&segment.block),
-            Ok(false) => {}
-            Err(e) => self.handle_stop(now, Stop::Failed(e.to_string())),
-        }
-        self.pending.settled(now, segment);
-    }
-
-    /// Releases the memory of a settled block.
-    fn free(&mut self, block: &Tracked) {
-        self.buffered -= block.items.body.len() as u64;
-        self.buffered_smile -= block.items.smile_bytes();
     }
 }

@@ -10,6 +10,7 @@ mod batch;
 pub mod block;
 pub mod body_format;
 pub mod checkpoint;
+pub mod coalesce;
 pub mod encode;
 pub mod flow;
 pub mod ids;
@@ -35,6 +36,7 @@ pub mod tune;
 pub use block::{DocBlock, DocMeta, MetaFields, Origin, Position, Reject, SourceId};
 pub use body_format::{BodyFormat, Compression, Encoding, GzipLevel};
 pub use checkpoint::{Checkpoint, PartitionCheckpoint};
+pub use coalesce::Coalesce;
 pub use flow::{
     Command, DeadLetter, Flow, FlowConfig, MaxErrors, Note, Pause, PauseKind, PauseTotal, Request, Settlement, Stop,
 };

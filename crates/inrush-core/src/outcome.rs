@@ -63,6 +63,8 @@ pub enum Settled {
     Dropped,
     /// In Elasticsearch's failure store.
     Redirected,
+    /// Not sent, because a later document with the same id was ([`crate::Coalesce`]).
+    Superseded,
     /// Sent, and no answer came.
     Unknown,
 }
@@ -80,6 +82,7 @@ impl Settled {
             Settled::Conflicting => "conflicting",
             Settled::Dropped => "dropped",
             Settled::Redirected => "redirected",
+            Settled::Superseded => "superseded",
             Settled::Unknown => "unknown",
         }
     }

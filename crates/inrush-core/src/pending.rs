@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::batch::{Batch, Segment};
 use crate::body_format::Encoding;
+use crate::coalesce::{Coalesce, End, Windows};
 use crate::items::NO_SHARD;
 use crate::order::IdsInFlight;
 use crate::time::Time;
@@ -32,6 +33,8 @@ pub(crate) struct Pending {
     /// so that they do not hold ids and memory for long.
     set_apart_next: bool,
     ids: IdsInFlight<Segment>,
+    /// Items with an id that wait for later ones. They keep the order by id then, not `ids`.
+    windows: Option<Windows>,
     bytes: u64,
     items: u64,
     oldest: Option<Time>,
@@ -49,6 +52,7 @@ impl Pending {
             set_apart: VecDeque::new(),
             set_apart_next: false,
             ids: IdsInFlight::default(),
+            windows: None,
             bytes: 0,
             items: 0,
             oldest: None,
@@ -57,8 +61,27 @@ impl Pending {
         }
     }
 
+    /// Of several items with one id that wait, only the last is sent.
+    pub(crate) fn coalescing(option: Coalesce) -> Self {
+        Pending { windows: Some(Windows::new(option)), ..Pending::new(false) }
+    }
+
     /// Adds adjacent items of a block.
     pub(crate) fn push(&mut self, now: Time, segment: Segment) {
+        if self.windows.is_none() || segment.block.items.keys.is_empty() {
+            return self.enqueue(now, segment);
+        }
+        for item in 0..segment.len() {
+            let one = segment.part(item, item + 1);
+            match (&mut self.windows, segment.block.items.key(one.first)) {
+                (Some(windows), Some(key)) => windows.push(now, key, one),
+                (_, _) => self.enqueue(now, one),
+            }
+        }
+    }
+
+    /// Adds adjacent items of a block that may be sent.
+    fn enqueue(&mut self, now: Time, segment: Segment) {
         if segment.first == segment.end {
             return;
         }
@@ -111,23 +134,65 @@ impl Pending {
         self.repeats
     }
 
+    /// Ends the windows of ids that are due, and the oldest ones until `bytes_wanted` bytes can be
+    /// sent.
+    pub(crate) fn end_windows(&mut self, now: Time, bytes_wanted: u64) {
+        if let Some(windows) = &mut self.windows {
+            windows.end(now, bytes_wanted.saturating_sub(self.bytes));
+        }
+    }
+
+    /// When the oldest window of an id ends, if no event occurs.
+    pub(crate) fn next_window_end(&self) -> Option<Time> {
+        self.windows.as_ref().and_then(Windows::next_end)
+    }
+
+    /// Memory of windows besides the items, bytes.
+    pub(crate) fn windows_overhead(&self) -> u64 {
+        self.windows.as_ref().map_or(0, Windows::overhead)
+    }
+
+    /// Whether nothing waits, not even for the end of a window.
+    pub(crate) fn is_drained(&self) -> bool {
+        self.is_empty() && self.held() == 0 && !self.windows.as_ref().is_some_and(Windows::has_open)
+    }
+
     /// Whether nothing can be sent, not even a partial batch.
     pub(crate) fn is_empty(&self) -> bool {
-        self.groups.iter().all(|group| group.blocks.is_empty()) && self.released.is_empty() && self.set_apart.is_empty()
+        self.groups.iter().all(|group| group.blocks.is_empty())
+            && self.released.is_empty()
+            && self.set_apart.is_empty()
+            && self.windows.as_ref().is_none_or(|windows| windows.ready() == 0)
     }
 
     /// Whether there is enough for a full batch.
     pub(crate) fn is_full(&self, plan: &Plan) -> bool {
-        let enough = |bytes, items| bytes >= plan.batch_bytes || items >= u64::from(plan.batch_docs);
         match &self.groups[..] {
             [_] => self.has_plenty(plan),
+            // The groups of items whose window has ended are not known before they are taken.
+            groups => {
+                self.has_full_group(plan) || self.ready_bytes() >= plan.batch_bytes.saturating_mul(groups.len() as u64)
+            }
+        }
+    }
+
+    fn has_full_group(&self, plan: &Plan) -> bool {
+        let enough = |bytes, items| bytes >= plan.batch_bytes || items >= u64::from(plan.batch_docs);
+        match &self.groups[..] {
+            [_] => enough(self.bytes, self.items),
             groups => groups.iter().any(|group| enough(group.bytes, group.items)),
         }
     }
 
     /// Whether there is as much as a full batch holds, over all groups.
     pub(crate) fn has_plenty(&self, plan: &Plan) -> bool {
-        self.bytes >= plan.batch_bytes || self.items >= u64::from(plan.batch_docs)
+        let items = self.items + self.windows.as_ref().map_or(0, Windows::ready);
+        self.ready_bytes() >= plan.batch_bytes || items >= u64::from(plan.batch_docs)
+    }
+
+    /// Bytes of the items that may be sent.
+    fn ready_bytes(&self) -> u64 {
+        self.bytes + self.windows.as_ref().map_or(0, Windows::ready_bytes)
     }
 
     /// The number of batches that fill in parallel.
@@ -137,22 +202,28 @@ impl Pending {
 
     /// The time from which the oldest item waits.
     pub(crate) fn oldest(&self) -> Option<Time> {
-        self.oldest
+        let ready = self.windows.as_ref().and_then(Windows::ready_since);
+        self.oldest.into_iter().chain(ready).min()
     }
 
     /// The number of documents held back because their id is in flight.
     pub(crate) fn held(&self) -> usize {
-        self.ids.held()
+        self.ids.held() + self.windows.as_ref().map_or(0, Windows::held)
     }
 
     /// Takes the items of one request: as many as fit into `plan.batch_bytes`, at least one. The
     /// batch is empty if all waiting items are held back. Where `encoding` is SMILE, items without
     /// a SMILE form go in batches of their own.
     pub(crate) fn take(&mut self, now: Time, plan: &Plan, encoding: Encoding) -> Batch {
+        while !self.has_full_group(plan)
+            && let Some(item) = self.windows.as_mut().and_then(|windows| windows.next(now))
+        {
+            self.enqueue(now, item);
+        }
         let mut batch = Batch::default();
         if !std::mem::take(&mut self.set_apart_next) {
             self.take_others(plan, encoding, &mut batch);
-            self.set_apart_next = !self.set_apart.is_empty();
+            self.set_apart_next = !batch.is_empty() && !self.set_apart.is_empty();
         }
         if batch.is_empty() {
             self.take_set_apart(plan, &mut batch);
@@ -162,7 +233,7 @@ impl Pending {
         }
         // The remaining items came later. Their own times are not stored, so they wait at most one
         // more linger.
-        self.oldest = (!self.is_empty()).then_some(now);
+        self.oldest = (self.items > 0).then_some(now);
         batch
     }
 
@@ -288,10 +359,18 @@ impl Pending {
         batch.push(run);
     }
 
-    /// The items are settled. Items that waited for their ids are released.
-    pub(crate) fn settled(&mut self, now: Time, segment: &Segment) {
-        if !self.keep_order || segment.block.items.keys.is_empty() {
-            return;
+    /// The items have ended. Items that waited for their ids are released. Returns the items that
+    /// these ones replaced and that end with them.
+    pub(crate) fn settled(&mut self, now: Time, segment: &Segment, end: End) -> Vec<Segment> {
+        if segment.block.items.keys.is_empty() {
+            return Vec::new();
+        }
+        if let Some(windows) = &mut self.windows {
+            let keys = (segment.first..segment.end).filter_map(|item| segment.block.items.key(item));
+            return keys.flat_map(|key| windows.settled(now, key, end)).collect();
+        }
+        if !self.keep_order {
+            return Vec::new();
         }
         for item in segment.first..segment.end {
             if let Some(key) = segment.block.items.key(item)
@@ -303,6 +382,7 @@ impl Pending {
                 self.released.push_back(next);
             }
         }
+        Vec::new()
     }
 
     fn subtract(&mut self, segment: &Segment) {
@@ -388,10 +468,10 @@ mod tests {
         assert_eq!(text(&first), "a1b1c1");
         assert_eq!(pending.held(), 2);
         assert!(pending.is_empty());
-        first.segments.iter().for_each(|s| pending.settled(NOW, s));
+        first.segments.iter().for_each(|s| drop(pending.settled(NOW, s, End::Done)));
         let second = pending.take(NOW, &plan(100, 100), Encoding::Json);
         assert_eq!(text(&second), "a2");
-        second.segments.iter().for_each(|s| pending.settled(NOW, s));
+        second.segments.iter().for_each(|s| drop(pending.settled(NOW, s, End::Done)));
         assert_eq!(text(&pending.take(NOW, &plan(100, 100), Encoding::Json)), "a3");
         assert_eq!((pending.bytes, pending.items, pending.held()), (0, 0, 0));
     }
@@ -406,7 +486,7 @@ mod tests {
         assert_eq!(pending.groups(), 3);
         let first = pending.take(NOW, &plan(100, 100), Encoding::Json);
         assert_eq!((text(&first).as_str(), first.shard, pending.held()), ("a1b1d1", Some(1), 1));
-        first.segments.iter().for_each(|s| pending.settled(NOW, s));
+        first.segments.iter().for_each(|s| drop(pending.settled(NOW, s, End::Done)));
         // Items that waited for their id go first, together with the other waiting items.
         let second = pending.take(NOW, &plan(100, 100), Encoding::Json);
         assert_eq!((text(&second).as_str(), second.shard), ("a2c0", None));

@@ -8,7 +8,7 @@ use crate::outcome::Settled;
 
 /// Counts of documents, requests and bytes. `docs_read` always equals the sum of `docs_indexed`,
 /// `docs_noop`, `docs_not_found`, `docs_already_there`, `docs_conflicting`, `docs_dropped`,
-/// `docs_redirected`, `docs_dead_lettered` and `docs_unknown`.
+/// `docs_redirected`, `docs_superseded`, `docs_dead_lettered` and `docs_unknown`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
@@ -36,6 +36,8 @@ pub struct Counts {
     pub docs_dropped: u64,
     /// In the failure store of a data stream.
     pub docs_redirected: u64,
+    /// Not sent, because a later document with the same id was ([`crate::Coalesce`]).
+    pub docs_superseded: u64,
     /// In the dead-letter file.
     pub docs_dead_lettered: u64,
     /// Sent, and no answer came.
@@ -137,6 +139,7 @@ impl Tally {
             Settled::Conflicting => c.docs_conflicting += count,
             Settled::Dropped => c.docs_dropped += count,
             Settled::Redirected => c.docs_redirected += count,
+            Settled::Superseded => c.docs_superseded += count,
             Settled::Unknown => c.docs_unknown += count,
         }
         c.docs_indexed = c.docs_created + c.docs_updated + c.docs_deleted;
@@ -240,6 +243,7 @@ impl Counts {
             docs_conflicting: self.docs_conflicting - earlier.docs_conflicting,
             docs_dropped: self.docs_dropped - earlier.docs_dropped,
             docs_redirected: self.docs_redirected - earlier.docs_redirected,
+            docs_superseded: self.docs_superseded - earlier.docs_superseded,
             docs_dead_lettered: self.docs_dead_lettered - earlier.docs_dead_lettered,
             docs_unknown: self.docs_unknown - earlier.docs_unknown,
             docs_given_back: self.docs_given_back - earlier.docs_given_back,
@@ -275,6 +279,7 @@ impl Counts {
         self.docs_conflicting += more.docs_conflicting;
         self.docs_dropped += more.docs_dropped;
         self.docs_redirected += more.docs_redirected;
+        self.docs_superseded += more.docs_superseded;
         self.docs_dead_lettered += more.docs_dead_lettered;
         self.docs_unknown += more.docs_unknown;
         self.docs_given_back += more.docs_given_back;
@@ -299,6 +304,7 @@ impl Counts {
                 + self.docs_conflicting
                 + self.docs_dropped
                 + self.docs_redirected
+                + self.docs_superseded
                 + self.docs_dead_lettered
                 + self.docs_unknown
     }

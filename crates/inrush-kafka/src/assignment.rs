@@ -87,6 +87,11 @@ impl Assignment {
         }
     }
 
+    /// Whether documents of a partition that leaves are not settled.
+    pub(crate) fn is_waiting(&self) -> bool {
+        self.owned.values().any(|owned| owned.is_leaving && owned.settled < owned.given)
+    }
+
     /// Takes partitions away. What is settled of them later means nothing any more.
     pub(crate) fn remove(&mut self, partitions: &[TopicPartition]) {
         self.owned.retain(|at, _| !partitions.contains(at));
@@ -233,8 +238,9 @@ mod tests {
         assignment.at_positions(&offsets([(0, 55)]));
         assignment.leaves(&at(0), 20);
         assignment.at_positions(&offsets([(0, 70)]));
+        assert!(assignment.is_waiting());
         assignment.settle(number, 20);
-        assert!(assignment.is_settled(&[at(0)]));
+        assert!(assignment.is_settled(&[at(0)]) && !assignment.is_waiting());
         assert_eq!(assignment.to_commit(), offsets([(0, 20)]));
     }
 

@@ -141,4 +141,8 @@ impl Feedback for Thread {
     fn stop(&self) {
         self.shared.change(|state| state.is_stopped = true);
     }
+
+    fn is_waiting(&self) -> bool {
+        self.shared.state().assignment.is_waiting()
+    }
 }

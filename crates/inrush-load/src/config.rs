@@ -12,7 +12,7 @@ pub use inrush_core::rate::Rate;
 pub use inrush_core::tune::Gentle;
 use inrush_core::tune::{AutoTuner, Bounds, Fixed, GentleTuner, Plan, Tuner};
 use inrush_core::{Action, FieldPath, IndexTemplate, Operations};
-pub use inrush_core::{Compression, Encoding, GzipLevel};
+pub use inrush_core::{Coalesce, Compression, Encoding, GzipLevel};
 pub use inrush_core::{MaxErrors, OnConflict};
 use inrush_sources::CHUNK_BYTES;
 
@@ -43,6 +43,9 @@ pub struct LoadConfig {
     pub version: Option<FieldPath>,
     /// Ingest pipeline. Default: none.
     pub pipeline: Option<String>,
+    /// Time for which an operation waits for later ones with the same id. Only the last one is sent.
+    /// Default: none, and all operations are sent.
+    pub coalesce: Option<Coalesce>,
     /// Fields that are removed from each document before it is sent. Default: none.
     pub drop: Vec<FieldPath>,
     /// Mapping and settings of an index that the load creates.
@@ -126,6 +129,7 @@ impl LoadConfig {
             routing: None,
             version: None,
             pipeline: None,
+            coalesce: None,
             drop: Vec::new(),
             create: IndexCreation::default(),
             on_conflict: OnConflict::Fail,

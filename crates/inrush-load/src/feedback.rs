@@ -54,6 +54,11 @@ impl SourceFeedback {
         self.feedback.stop();
     }
 
+    /// Whether the source waits for settled positions.
+    pub(crate) fn is_waiting(&self) -> bool {
+        self.feedback.is_waiting()
+    }
+
     /// Handles the start of a checkpoint with these settled positions.
     pub(crate) fn checkpoint_taken(&mut self, settled: Settled) {
         self.at_checkpoint = settled;

@@ -13,6 +13,7 @@ pub mod dry_run;
 mod error;
 mod event;
 mod feedback;
+pub mod fetch;
 mod idle;
 pub mod ids;
 pub mod loader;

@@ -149,6 +149,7 @@ impl Notifier {
             docs_read: flow.ledger_opened(),
             docs_settled: counts.docs_read,
             docs_dead_lettered: counts.docs_dead_lettered,
+            docs_superseded: counts.docs_superseded,
             bytes_read: counts.bytes_read,
             bytes_total: self.bytes_total,
             rows_read: self.rows.as_ref().map(|rows| rows.read.load(Ordering::Relaxed)),

@@ -15,6 +15,8 @@ pub struct Progress {
     pub docs_settled: u64,
     /// Dead letters among them.
     pub docs_dead_lettered: u64,
+    /// Documents among them that were not sent, because a later document with the same id was.
+    pub docs_superseded: u64,
     /// Bytes read from the sources, before decompression.
     pub bytes_read: u64,
     /// Bytes of all sources, where they are known.

@@ -12,6 +12,7 @@ use inrush_core::outcome::Attempt;
 use inrush_core::reply::{BulkReply, FILTER_PATH, FILTER_PATH_IDS, FILTER_PATH_SUMMARY, ItemError};
 
 use crate::compress::Compressors;
+use crate::fetch::Fetcher;
 use crate::primaries::Primaries;
 
 /// Interval between requests that ask whether the cluster still works on a bulk request.
@@ -26,6 +27,8 @@ pub(crate) struct BulkEndpoint {
     run_id: String,
     compressors: Compressors,
     primaries: Option<Arc<Primaries>>,
+    /// Looks up the documents of a request before it is sent.
+    fetcher: Option<Fetcher>,
 }
 
 impl BulkEndpoint {
@@ -45,6 +48,7 @@ impl BulkEndpoint {
             run_id: run_id.to_owned(),
             compressors: Compressors::new(compress_at_once),
             primaries: None,
+            fetcher: None,
         }
     }
 
@@ -65,6 +69,12 @@ impl BulkEndpoint {
         self
     }
 
+    /// Looks up the documents of each request.
+    pub(crate) fn with_fetcher(mut self, fetcher: Option<Fetcher>) -> Self {
+        self.fetcher = fetcher;
+        self
+    }
+
     /// The `X-Opaque-Id` of a request. `_tasks` and the server's logs show it.
     pub(crate) fn opaque_id(&self, request: u64) -> String {
         format!("inrush-{}-{request}", self.run_id)
@@ -73,6 +83,19 @@ impl BulkEndpoint {
     /// Sends the request once, compressed where its format says so. Returns the duration, the
     /// position of the node in the list, and the result.
     pub(crate) async fn send(&self, transport: &Transport, request: inrush_core::Request) -> (Duration, u16, Attempt) {
+        let Some(fetcher) = &self.fetcher else { return self.send_body(transport, &request).await };
+        let filled = match fetcher.fill(&request).await {
+            Ok(filled) => filled,
+            Err(error) => return (Duration::ZERO, 0, Attempt::NotSent { reason: error.text() }),
+        };
+        if filled.nothing_to_send() {
+            return (Duration::ZERO, 0, filled.attempt(Attempt::Replied(BulkReply::default())));
+        }
+        let (wall, node, attempt) = self.send_body(transport, &filled.request).await;
+        (wall, node, filled.attempt(attempt))
+    }
+
+    async fn send_body(&self, transport: &Transport, request: &inrush_core::Request) -> (Duration, u16, Attempt) {
         let started = Instant::now();
         let path = match (request.item_replies, request.item_ids) {
             (false, _) => &self.path_summary,
@@ -113,7 +136,7 @@ impl BulkEndpoint {
         let sent = transport.request_at(&http, preferred).await;
         let wall = started.elapsed();
         let node = u16::try_from(sent.node).unwrap_or(u16::MAX);
-        let attempt = attempt(sent.result, &request);
+        let attempt = attempt(sent.result, request);
         tracing::debug!(
             "bulk request {}: {} items, {} bytes as {}, node {node}, {:.1} ms, {}",
             request.id,

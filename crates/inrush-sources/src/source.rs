@@ -191,14 +191,14 @@ impl Step {
 
 /// The feedback to a source: its settled documents, and the request to stop.
 ///
-/// Both methods are called while another thread may be inside [`Source::next`], so they must not
+/// All methods are called while another thread may be inside [`Source::next`], so they must not
 /// wait for that call.
 ///
 /// # Partitions that are taken away
 ///
 /// A consumer group may take a partition from a source in the middle of a load, and give it back
-/// later. That needs no other methods. The source stops returning documents of the partition. It
-/// waits until [`Feedback::settled`] has reached the last document that it returned, for as long as
+/// later. The source stops returning documents of the partition. It says
+/// [`Feedback::is_waiting`], and waits until [`Feedback::settled`] has reached the last document that it returned, for as long as
 /// the group allows. Then it commits and releases the partition. It commits nothing beyond the
 /// settled position: another consumer reads the rest. A partition that comes back begins where that
 /// consumer ended, and the numbers of one [`Partition`] have no gaps. So the source uses a new
@@ -219,6 +219,13 @@ pub trait Feedback: Send + Sync {
     /// Ends the source soon: [`Source::next`] returns documents that are fetched already, and then
     /// [`Step::End`]. May be called more than once, and after the end. Must not wait.
     fn stop(&self);
+
+    /// Whether the source waits for [`Feedback::settled`], because a partition is to be taken away.
+    /// Meanwhile no document waits for a later one with the same id. Called ten times a second.
+    /// Must not wait. Default: never.
+    fn is_waiting(&self) -> bool {
+        false
+    }
 }
 
 /// The description of a source before its first chunk.

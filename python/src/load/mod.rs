@@ -106,6 +106,7 @@ impl Load {
         dict.set_item("docs_read", now.docs_read)?;
         dict.set_item("docs_settled", now.docs_settled)?;
         dict.set_item("docs_dead_lettered", now.docs_dead_lettered)?;
+        dict.set_item("docs_superseded", now.docs_superseded)?;
         dict.set_item("bytes_read", now.bytes_read)?;
         dict.set_item("bytes_total", now.bytes_total)?;
         dict.set_item("bytes_sent", now.bytes_sent)?;

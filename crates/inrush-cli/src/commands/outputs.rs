@@ -166,6 +166,7 @@ fn sum(loads: &[Progress]) -> Progress {
         all.docs_read += load.docs_read;
         all.docs_settled += load.docs_settled;
         all.docs_dead_lettered += load.docs_dead_lettered;
+        all.docs_superseded += load.docs_superseded;
         all.bytes_read += load.bytes_read;
         all.bytes_total = all.bytes_total.zip(load.bytes_total).map(|(all, load)| all + load);
         all.bytes_sent += load.bytes_sent;

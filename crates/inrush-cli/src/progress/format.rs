@@ -89,6 +89,9 @@ pub(crate) fn line(progress: &Progress, rates: &RateWindow) -> String {
     if progress.docs_dead_lettered > 0 {
         parts.push(units::counted(progress.docs_dead_lettered, "dead letter"));
     }
+    if progress.docs_superseded > 0 {
+        parts.push(format!("{} superseded", units::count(progress.docs_superseded)));
+    }
     if progress.retried_items > 0 {
         parts.push(format!("{} retried", units::count(progress.retried_items)));
     }

@@ -22,6 +22,12 @@ impl Flow {
         self.buffered + self.buffered_smile
     }
 
+    /// The source waits until documents are settled that it returned before. Their windows end
+    /// ([`crate::Coalesce`]).
+    pub fn handle_source_wait(&mut self, now: Time) {
+        self.pending.end_windows(now, u64::MAX);
+    }
+
     /// The source had nothing until now, and everything before was settled: what would be measured
     /// across that time says nothing of the cluster.
     pub fn handle_idle_end(&mut self, now: Time) {

@@ -1,5 +1,6 @@
 //! The flow against a small cluster that misbehaves on purpose, in virtual time.
 
+mod coalesce;
 mod durable;
 mod pause;
 mod pipeline;
@@ -92,6 +93,19 @@ impl Cluster {
                 format!("#{}", self.made_up)
             }
         };
+        if action.starts_with("{\"delete") {
+            return match self.documents.remove(&id) {
+                Some(_) => reply(ItemAction::Delete, 200, Some(ItemResult::Deleted), None),
+                None => reply(ItemAction::Delete, 404, Some(ItemResult::NotFound), None),
+            };
+        }
+        if action.starts_with("{\"update") {
+            // It replaces the part of an earlier update, so a repeated one changes nothing.
+            let found = self.documents.entry(id).or_default();
+            let end = found.find('+').unwrap_or(found.len());
+            found.replace_range(end.., &format!("+{document}"));
+            return reply(ItemAction::Update, 200, Some(ItemResult::Updated), None);
+        }
         if action_key == ItemAction::Create && self.documents.contains_key(&id) {
             return reply(action_key, 409, None, error("version_conflict_engine_exception"));
         }
@@ -103,8 +117,12 @@ impl Cluster {
 
     fn bulk(&mut self, request: &Request, fault: Fault) -> Attempt {
         let text = json_body(request);
-        let lines: Vec<&str> = text.lines().collect();
-        assert_eq!(lines.len(), request.items as usize * 2);
+        let (mut lines, mut pairs) = (text.lines(), Vec::new());
+        while let Some(action) = lines.next() {
+            let document = if action.starts_with("{\"delete") { "" } else { lines.next().unwrap() };
+            pairs.push((action, document));
+        }
+        assert_eq!(pairs.len(), request.items as usize);
         let error = |kind: &str| ItemError { kind: kind.into(), ..ItemError::default() };
         let lost = || Attempt::Lost { reason: "reset".into() };
         match fault {
@@ -128,8 +146,8 @@ impl Cluster {
             let error = error("action_request_validation_exception");
             return Attempt::Refused { status: 400, error, retry_after: None };
         }
-        let runs = lines
-            .chunks(2)
+        let runs = pairs
+            .into_iter()
             .enumerate()
             .map(|(at, pair)| {
                 let rejected = |kind: &str| ItemReply {
@@ -143,7 +161,7 @@ impl Cluster {
                 let item = match fault {
                     Fault::Rejects(n) if (at as u32).is_multiple_of(n) => rejected("es_rejected_execution_exception"),
                     Fault::Flood => rejected("cluster_block_exception"),
-                    _ => self.apply(pair[0], pair[1]),
+                    _ => self.apply(pair.0, pair.1),
                 };
                 ItemRun { count: 1, item }
             })
@@ -162,6 +180,7 @@ fn config() -> FlowConfig {
         samples: false,
         settlements: false,
         linger: Duration::from_secs(1),
+        coalesce: None,
         retry: RetryPolicy::default(),
         pause_max: Duration::from_secs(60),
         drain_max: Duration::from_secs(30),
@@ -243,18 +262,30 @@ struct Outcome {
 }
 
 /// Drives a flow to its end. `order` decides the order of answers.
-fn drive(mut flow: Flow, encoder: &Encoder, blocks: Vec<DocBlock>, faults: &[Fault], mut order: u64) -> Outcome {
+fn drive(flow: Flow, encoder: &Encoder, blocks: Vec<DocBlock>, faults: &[Fault], order: u64) -> Outcome {
+    let blocks = blocks.into_iter().map(|block| (Time::START, block)).collect();
+    drive_timed(flow, encoder, blocks, faults, order, |_, _| {})
+}
+
+/// As [`drive`], with the times at which the source has the blocks. `watch` sees each step.
+fn drive_timed(
+    mut flow: Flow,
+    encoder: &Encoder,
+    mut blocks: VecDeque<(Time, DocBlock)>,
+    faults: &[Fault],
+    mut order: u64,
+    mut watch: impl FnMut(&Flow, &Cluster),
+) -> Outcome {
     let mut cluster = Cluster::default();
     let mut smile = SmileItemEncoder::default();
-    let mut blocks = VecDeque::from(blocks);
     let mut in_flight: Vec<(u64, Attempt)> = Vec::new();
     let mut gone = Vec::new();
     let (mut letters, mut notes, mut samples, mut settlements) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     let mut faults = faults.iter().copied();
     let mut now = Time::START;
     for _ in 0..100_000 {
-        while flow.input_room() > 0 && !blocks.is_empty() {
-            let mut items = encoder.encode(blocks.pop_front().unwrap());
+        while flow.input_room() > 0 && blocks.front().is_some_and(|(at, _)| *at <= now) {
+            let mut items = encoder.encode(blocks.pop_front().unwrap().1);
             if flow.encoding() == Encoding::Smile {
                 smile.encode(&mut items, Vec::new(), Into::into);
             }
@@ -283,6 +314,7 @@ fn drive(mut flow: Flow, encoder: &Encoder, blocks: Vec<DocBlock>, faults: &[Fau
                 Command::Settled(settlement) => settlements.push(settlement),
             }
         }
+        watch(&flow, &cluster);
         if flow.is_done() {
             flow.close().unwrap();
             let elapsed = now.since_start();
@@ -297,7 +329,9 @@ fn drive(mut flow: Flow, encoder: &Encoder, blocks: Vec<DocBlock>, faults: &[Fau
             now = now + Duration::from_millis(1);
             flow.handle_attempt(now, request, Duration::from_millis(1), 0, attempt);
         } else {
-            let due = flow.poll_timeout().expect("a flow that is not done waits for something");
+            let next_block = blocks.front().filter(|_| flow.input_room() > 0).map(|(at, _)| now.max(*at));
+            let due = flow.poll_timeout().into_iter().chain(next_block).min();
+            let due = due.expect("a flow that is not done waits for something");
             assert!(due >= now, "a timeout in the past would spin");
             now = due;
         }

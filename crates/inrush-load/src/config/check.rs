@@ -3,7 +3,7 @@
 use inrush_core::Action;
 use inrush_core::rate::Rate;
 
-use super::{BulkRouting, Durability, IdFrom, LoadConfig, Replies};
+use super::{BulkRouting, Durability, Encoding, IdFrom, LoadConfig, Replies};
 use crate::option_error::OptionError;
 use inrush_sources::{Repeats, SourceInfo};
 
@@ -20,6 +20,7 @@ impl LoadConfig {
     pub fn check(&self) -> Result<(), OptionError> {
         self.check_limits()?;
         self.check_ids()?;
+        self.check_coalesce()?;
         self.check_resuming()?;
         self.check_settings()?;
         self.check_end()?;
@@ -97,6 +98,46 @@ impl LoadConfig {
             return refuse(
                 "version",
                 "servers accept an external version only with the actions index and delete; leave option `version` out or change option `action`",
+            );
+        }
+        Ok(())
+    }
+
+    fn check_coalesce(&self) -> Result<(), OptionError> {
+        if self.coalesce.is_some() && !matches!(self.action, Action::Index | Action::Delete) {
+            let action = self.action.bulk_key();
+            return refuse(
+                "coalesce",
+                format!(
+                    "option `coalesce` sends only the last of several whole documents or deletes, and action {action} changes or keeps the earlier document; leave option `coalesce` out, or use action index or delete"
+                ),
+            );
+        }
+        Ok(())
+    }
+
+    /// Checks options of a load that looks up its documents.
+    ///
+    /// # Errors
+    /// As [`LoadConfig::check`].
+    pub(crate) fn check_fetch(&self) -> Result<(), OptionError> {
+        if !matches!(self.action, Action::Index | Action::Delete) {
+            let action = self.action.bulk_key();
+            return refuse(
+                "action",
+                format!("documents are looked up for the action index, and action {action} is given; leave it out"),
+            );
+        }
+        if self.encoding == Some(Encoding::Smile) {
+            return refuse(
+                "encoding",
+                "documents that are looked up are sent as JSON; leave option `encoding=smile` out",
+            );
+        }
+        if self.replies == Replies::Summary {
+            return refuse(
+                "replies",
+                "option `replies=summary` does not report replaced documents; leave it out where documents are looked up",
             );
         }
         Ok(())
@@ -236,6 +277,11 @@ impl LoadConfig {
             return refuse(
                 "replies",
                 "documents with ids can replace others, which option `replies=summary` does not report; use action create, or replies items",
+            );
+        }
+        if self.coalesce.is_some() && self.id.is_none() && self.id_from.is_none() && !source.has_ids {
+            tracing::warn!(
+                "option `coalesce` has no effect on documents without an id, and the documents of this source may have none; name the field of the id with option `id`"
             );
         }
         if source.has_versions && self.action != Action::Index {

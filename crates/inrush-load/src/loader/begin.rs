@@ -27,6 +27,7 @@ use crate::dead_letter::{self, DeadLetterWriter};
 use crate::error::LoadError;
 use crate::event::Event;
 use crate::feedback::SourceFeedback;
+use crate::fetch::Fetcher;
 use crate::ids::Ids;
 use crate::notify::Notifier;
 use crate::observe::{self, LoadEvent, LoadStart, LoadingTime, Log, ObserverSet, Observers, ProgressSender};
@@ -51,6 +52,8 @@ struct NewLoad {
     /// State of the interrupted run that this one resumes.
     earlier: Option<Saved>,
     swapping: Option<Swapping>,
+    /// Looks up the documents of requests.
+    fetcher: Option<Fetcher>,
 }
 
 /// Receivers of the load's events and results.
@@ -71,7 +74,7 @@ impl Loader {
         let started = Instant::now();
         let info = source.describe();
         let run_id = run_id();
-        let Loader { mut config, has_begun, observers, failures, settlements } = self;
+        let Loader { mut config, has_begun, observers, failures, settlements, fetcher } = self;
         config.check_source(&info).map_err(LoadError::usage)?;
         *opened = checkpoint::open(&config, source.as_ref())?;
         let transport = connect(&config.to, config.credentials.clone(), &http_options(&config)).await?;
@@ -96,7 +99,7 @@ impl Loader {
         let noted = earlier.as_ref().and_then(|earlier| earlier.swap.clone());
         let swapping = cutover::begin(&transport, &mut config, noted).await?;
         let read_from = index_uuids(source.as_ref())?;
-        let load = NewLoad { started, run_id, config, info, transport, earlier, swapping };
+        let load = NewLoad { started, run_id, config, info, transport, earlier, swapping, fetcher };
         let prepared = load.prepare(read_from).await?;
         let outputs = Outputs { observers, trace, dead_letters, settlements };
         load.start(source, opened, prepared, outputs).await
@@ -179,7 +182,8 @@ impl NewLoad {
         let workers = config.limits.workers;
         let endpoint = BulkEndpoint::new(config.index.fixed(), config.pipeline.as_deref(), &self.run_id, workers)
             .with_alias_only(prepared.must_stay_an_alias())
-            .with_primaries(routed.primaries);
+            .with_primaries(routed.primaries)
+            .with_fetcher(self.fetcher.clone());
         let (bytes_total, rows, nodes) = (self.info.bytes_total, self.info.rows.clone(), self.transport.nodes().len());
         let earlier = self.earlier.as_ref();
         let run = Run {
@@ -222,6 +226,7 @@ impl NewLoad {
             samples: config.trace.is_some() || !outputs.observers.0.is_empty(),
             settlements: outputs.settlements.is_some(),
             linger: limits.linger,
+            coalesce: config.coalesce,
             retry: RetryPolicy {
                 retries: limits.retries,
                 retry_for: limits.retry_for,

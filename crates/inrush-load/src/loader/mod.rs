@@ -13,7 +13,10 @@ mod task;
 
 pub use end::{NOTHING_READ, not_in};
 use inrush_cluster::BoxFuture;
+use std::sync::Arc;
+
 use inrush_cluster::transport::HttpOptions;
+use inrush_core::Encoding;
 use inrush_sources::Source;
 use inrush_sources::push::{self, PushOptions};
 pub(crate) use prepare::{index_uuids, needs, reads_itself};
@@ -21,6 +24,7 @@ pub use running::{Others, PauseHandle, PushLoad, RunningLoad, StopHandle};
 
 use crate::config::LoadConfig;
 use crate::error::LoadError;
+use crate::fetch::{self, Fetch, Fetcher, MissingRecord};
 use crate::observe::{Observer, ObserverSet};
 use crate::outcomes::{self, FailureSender, Failures, SettlementSender, Settlements};
 use crate::report::Report;
@@ -34,6 +38,8 @@ pub struct Loader {
     observers: ObserverSet,
     failures: Option<FailureSender>,
     settlements: Option<SettlementSender>,
+    /// Looks up the documents of requests.
+    fetcher: Option<Fetcher>,
 }
 
 impl Loader {
@@ -43,7 +49,8 @@ impl Loader {
     /// [`LoadError::Usage`] for options that exclude each other.
     pub fn new(config: LoadConfig) -> Result<Self, LoadError> {
         config.check().map_err(LoadError::usage)?;
-        Ok(Loader { config, has_begun: false, observers: ObserverSet::default(), failures: None, settlements: None })
+        let observers = ObserverSet::default();
+        Ok(Loader { config, has_begun: false, observers, failures: None, settlements: None, fetcher: None })
     }
 
     /// Adds an observer of the load's events. Several observers are allowed.
@@ -58,6 +65,22 @@ impl Loader {
     pub fn with_observers(mut self, observers: ObserverSet) -> Self {
         self.observers.0.extend(observers.0);
         self
+    }
+
+    /// Replaces the document of each `index` item by the one that `fetch` has for the item's id. A
+    /// source of changes then needs only ids. Documents are looked up when their request is sent,
+    /// so they do not count as [`crate::config::Limits::memory`], and a request has at most 1,000
+    /// documents where [`crate::config::Limits::batch_docs`] has no other number. A dead letter has
+    /// the document of the source. Bodies are JSON; `bytes_sent` counts them without the documents.
+    ///
+    /// # Errors
+    /// [`LoadError::Usage`] for options that exclude it.
+    pub fn fetch(mut self, fetch: impl Fetch + 'static, missing: MissingRecord) -> Result<Self, LoadError> {
+        self.config.check_fetch().map_err(LoadError::usage)?;
+        self.config.encoding = Some(Encoding::Json);
+        self.config.limits.batch_docs.get_or_insert(fetch::DOCS_MAX);
+        self.fetcher = Some(Fetcher::new(Arc::new(fetch), missing));
+        Ok(self)
     }
 
     /// Returns a receiver of the load's dead letters. A second call closes the receiver of the

@@ -156,7 +156,10 @@ impl Run {
                     }
                 }
                 () = sleep_until(due) => {}
-                _ = tick.tick() => self.show_progress(&intake),
+                _ = tick.tick() => {
+                    self.show_progress(&intake);
+                    self.send_what_the_source_waits_for();
+                }
             }
         }
         self.gate.close();

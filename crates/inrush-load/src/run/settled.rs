@@ -4,6 +4,7 @@ use inrush_core::Time;
 
 use super::{Intake, Run};
 use crate::event::{Event, Written};
+use crate::feedback::SourceFeedback;
 
 impl Run {
     /// Handles the end of writing a checkpoint.
@@ -68,6 +69,13 @@ impl Run {
         match self.dead_letters.sync_point() {
             Ok(letters) => source_feedback.start(settled, letters.file),
             Err(e) => self.dead_letters_failed(&e),
+        }
+    }
+
+    /// Ends the wait for later documents while the source waits for settled positions.
+    pub(super) fn send_what_the_source_waits_for(&mut self) {
+        if self.source_feedback.as_ref().is_some_and(SourceFeedback::is_waiting) {
+            self.flow.handle_source_wait(self.now());
         }
     }
 

@@ -31,6 +31,7 @@ fn report(output: &Output) -> Value {
         "docs_conflicting",
         "docs_dropped",
         "docs_redirected",
+        "docs_superseded",
         "docs_dead_lettered",
         "docs_unknown",
     ]

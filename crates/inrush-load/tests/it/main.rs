@@ -1,0 +1,5 @@
+//! The engine against the fake cluster, without any of the sources that users name.
+#![allow(missing_docs, unreachable_pub, clippy::unwrap_used)]
+
+mod coalesce;
+mod fetch;
