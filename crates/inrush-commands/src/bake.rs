@@ -214,6 +214,7 @@ fn refuse_unused(load: &LoadOptions) -> Result<(), OptionError> {
         query,
         index_source,
         kafka,
+        kafka_values,
         kafka_group,
         source_login,
         target,
@@ -242,7 +243,7 @@ fn refuse_unused(load: &LoadOptions) -> Result<(), OptionError> {
             "copy the index with `inrush load`",
         ),
         (
-            first(Box::new(kafka.given().chain(kafka_group.given()))),
+            first(Box::new(kafka.given().chain(kafka_values.given()).chain(kafka_group.given()))),
             "a bake does not read topics",
             "load them with `inrush load`",
         ),

@@ -1,4 +1,7 @@
-//! Escapes text for the inside of a JSON string.
+//! Writes text and bytes as JSON strings.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 
 const ONES: u64 = 0x0101_0101_0101_0101;
 const HIGHS: u64 = 0x8080_8080_8080_8080;
@@ -53,6 +56,36 @@ fn push_escaped_slow(out: &mut Vec<u8>, mut rest: &[u8]) {
         out.extend_from_slice(&after[..plain]);
         rest = &after[plain..];
     }
+}
+
+/// Appends `text` as a JSON string.
+#[inline]
+pub fn push_text(out: &mut Vec<u8>, text: &str) {
+    out.push(b'"');
+    push_escaped(out, text.as_bytes());
+    out.push(b'"');
+}
+
+/// Appends `bytes` as a JSON string in base64.
+pub fn push_base64(out: &mut Vec<u8>, bytes: &[u8]) {
+    out.push(b'"');
+    let start = out.len();
+    out.resize(start + bytes.len().div_ceil(3) * 4, b'=');
+    STANDARD.encode_slice(bytes, &mut out[start..]).expect("four characters for each three bytes are enough");
+    out.push(b'"');
+}
+
+/// Appends the 16 bytes of a UUID as a JSON string: `xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx`.
+pub fn push_uuid(out: &mut Vec<u8>, bytes: &[u8]) {
+    const HEX: &[u8; 16] = b"0123456789abcdef";
+    out.push(b'"');
+    for (i, byte) in bytes.iter().enumerate() {
+        if [4, 6, 8, 10].contains(&i) {
+            out.push(b'-');
+        }
+        out.extend_from_slice(&[HEX[usize::from(byte >> 4)], HEX[usize::from(byte & 0xF)]]);
+    }
+    out.push(b'"');
 }
 
 #[cfg(test)]

@@ -38,6 +38,7 @@ pub mod reading;
 #[cfg(feature = "excel")]
 mod sheet;
 mod smile;
+pub mod time;
 pub mod validate;
 mod warnings;
 mod with_fields;
@@ -48,3 +49,4 @@ pub use chunk::{Chunk, Decode, RawChunk, TOO_LARGE_KEPT, beginning, too_large, t
 pub use cut_file::ReadFile;
 pub use error::{InputError, SourceError};
 pub use warnings::{Warning, Warnings};
+pub use with_fields::add_members;

@@ -220,6 +220,25 @@ pub fn plain(text: &str, scale: u8) -> String {
     if behind.is_empty() { format!("{sign}{before}") } else { format!("{sign}{before}.{behind}") }
 }
 
+/// Appends `digits`, a whole number, divided by `10^scale`, with all its digits.
+pub fn push_decimal(out: &mut Vec<u8>, digits: &str, scale: i32) {
+    let (sign, digits) = digits.strip_prefix('-').map_or(("", digits), |digits| ("-", digits));
+    out.extend_from_slice(sign.as_bytes());
+    if scale <= 0 {
+        out.extend_from_slice(digits.as_bytes());
+        if digits != "0" {
+            out.resize(out.len() + scale.unsigned_abs() as usize, b'0');
+        }
+        return;
+    }
+    let scale = scale.unsigned_abs() as usize;
+    let whole = digits.len().saturating_sub(scale);
+    out.extend_from_slice(if whole == 0 { b"0" } else { &digits.as_bytes()[..whole] });
+    out.push(b'.');
+    out.resize(out.len() + scale - (digits.len() - whole), b'0');
+    out.extend_from_slice(&digits.as_bytes()[whole..]);
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -74,7 +74,7 @@ impl Fields {
             let document = &block.data[record.start as usize..record.end as usize];
             let start = out.len();
             let rejected = rejects.next_if(|reject| reject.record as usize == at).is_some();
-            if rejected || !self.add_to(document, &mut out) {
+            if rejected || !add_members(document, &self.0, &mut out) {
                 out.extend_from_slice(document);
             }
             (record.start, record.end) = (start as u32, out.len() as u32);
@@ -82,39 +82,41 @@ impl Fields {
         block.data = Bytes::from(out);
         block
     }
+}
 
-    /// Whether the document is an object. Otherwise nothing was written.
-    fn add_to(&self, document: &[u8], out: &mut Vec<u8>) -> bool {
-        let mut json = serde_json::Deserializer::from_slice(document);
-        let mut there = vec![false; self.0.len()];
-        let names = Names { fields: &self.0, there: &mut there };
-        let members = match names.deserialize(&mut json) {
-            Ok(members) if json.end().is_ok() => members,
-            _ => return false,
-        };
-        // It is an object, so it ends with a brace, followed by white space at most.
-        let Some(end) = memchr::memrchr(b'}', document) else { return false };
-        out.extend_from_slice(&document[..end]);
-        let mut comma = members > 0;
-        for ((_, member), _) in self.0.iter().zip(&there).filter(|(_, there)| !**there) {
-            if comma {
-                out.push(b',');
-            }
-            out.extend_from_slice(member);
-            comma = true;
+/// Appends `document` with these members after its own, unless it has a member of that name. A
+/// member is its name and its text: `"name":value`. Returns whether the document is an object;
+/// otherwise nothing is appended.
+pub fn add_members<N: AsRef<str>>(document: &[u8], members: &[(N, Vec<u8>)], out: &mut Vec<u8>) -> bool {
+    let mut json = serde_json::Deserializer::from_slice(document);
+    let mut there = vec![false; members.len()];
+    let names = Names { members, there: &mut there };
+    let own = match names.deserialize(&mut json) {
+        Ok(own) if json.end().is_ok() => own,
+        _ => return false,
+    };
+    // It is an object, so it ends with a brace, followed by white space at most.
+    let Some(end) = memchr::memrchr(b'}', document) else { return false };
+    out.extend_from_slice(&document[..end]);
+    let mut comma = own > 0;
+    for ((_, member), _) in members.iter().zip(&there).filter(|(_, there)| !**there) {
+        if comma {
+            out.push(b',');
         }
-        out.push(b'}');
-        true
+        out.extend_from_slice(member);
+        comma = true;
     }
+    out.push(b'}');
+    true
 }
 
 /// Marks the fields that an object has, and counts its members.
-struct Names<'a> {
-    fields: &'a [(String, Vec<u8>)],
+struct Names<'a, N> {
+    members: &'a [(N, Vec<u8>)],
     there: &'a mut [bool],
 }
 
-impl<'de> DeserializeSeed<'de> for Names<'_> {
+impl<'de, N: AsRef<str>> DeserializeSeed<'de> for Names<'_, N> {
     type Value = usize;
 
     fn deserialize<D: serde::Deserializer<'de>>(self, deserializer: D) -> Result<usize, D::Error> {
@@ -122,7 +124,7 @@ impl<'de> DeserializeSeed<'de> for Names<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for Names<'_> {
+impl<'de, N: AsRef<str>> Visitor<'de> for Names<'_, N> {
     type Value = usize;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -130,15 +132,15 @@ impl<'de> Visitor<'de> for Names<'_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<usize, A::Error> {
-        let mut members = 0;
+        let mut own = 0;
         while let Some(name) = map.next_key::<std::borrow::Cow<'_, str>>()? {
             map.next_value::<IgnoredAny>()?;
-            members += 1;
-            for ((field, _), there) in self.fields.iter().zip(self.there.iter_mut()) {
-                *there |= *field == name;
+            own += 1;
+            for ((member, _), there) in self.members.iter().zip(self.there.iter_mut()) {
+                *there |= *member.as_ref() == *name;
             }
         }
-        Ok(members)
+        Ok(own)
     }
 }
 

@@ -71,6 +71,15 @@ impl Assignment {
         }
     }
 
+    /// Records from `end` on of the partition with this number are not given to the engine.
+    pub(crate) fn ends(&mut self, number: u32, end: i64) {
+        if let Some(owned) = self.owned.values_mut().find(|owned| owned.number == number) {
+            owned.given = owned.given.min(end);
+            owned.position = owned.position.min(end);
+            owned.is_leaving = true;
+        }
+    }
+
     /// Whether documents of a partition that leaves are not settled.
     pub(crate) fn is_waiting(&self) -> bool {
         self.owned.values().any(|owned| owned.is_leaving && owned.settled < owned.given)

@@ -10,6 +10,7 @@ use inrush_formats::SourceError;
 use crate::client::{Client, ClientError, Offsets, Polled, Record, TopicPartition};
 use crate::gather::{Gathered, Maker};
 use crate::shared::{Block, Shared};
+use crate::values::{Needs, Shape};
 use crate::{KafkaOptions, OnGap, PartitionOffset, Start, Until};
 
 /// How long a poll waits for a record. Also how late a commit or an end may be noticed.
@@ -84,6 +85,7 @@ struct Readers {
     /// The one of the last record.
     last: usize,
     options: Arc<KafkaOptions>,
+    shape: Option<Arc<Shape>>,
     block_bytes: usize,
     gathered_since: Option<Instant>,
     /// Blocks that end with a gap that is too wide for them.
@@ -120,12 +122,18 @@ struct Reader {
 }
 
 impl<C: Client> Consumer<C> {
-    pub(crate) fn new(client: C, options: Arc<KafkaOptions>, shared: Arc<Shared>, clock: fn() -> Instant) -> Self {
+    pub(crate) fn new(
+        client: C,
+        options: Arc<KafkaOptions>,
+        shape: Option<Arc<Shape>>,
+        shared: Arc<Shared>,
+        clock: fn() -> Instant,
+    ) -> Self {
         let now = clock();
         Consumer {
             client,
             now: clock,
-            readers: Readers::new(Arc::clone(&options)),
+            readers: Readers::new(Arc::clone(&options), shape),
             options,
             shared,
             arriving: None,
@@ -463,10 +471,14 @@ impl<C: Client> Consumer<C> {
             return;
         }
         self.shared.change(|state| {
-            for (at, number, maker, gathered) in blocks {
+            for (at, number, maker, mut gathered) in blocks {
+                if state.is_given_up(number) {
+                    continue;
+                }
                 state.assignment.give(&at, gathered.end());
                 let (first, bytes) = (gathered.first(), gathered.cost());
-                state.push(Block { number, first, bytes, chunk: gathered.chunk(number, maker) });
+                let needs = Needs::new(maker.shape.as_ref(), gathered.schemas());
+                state.push(Block { number, first, bytes, needs, chunk: gathered.chunk(number, maker) });
             }
         });
     }
@@ -597,11 +609,12 @@ impl fmt::Display for Gap<'_> {
 }
 
 impl Readers {
-    fn new(options: Arc<KafkaOptions>) -> Self {
+    fn new(options: Arc<KafkaOptions>, shape: Option<Arc<Shape>>) -> Self {
         Readers {
             all: Vec::new(),
             last: 0,
             options,
+            shape,
             block_bytes: inrush_sources::CHUNK_BYTES,
             gathered_since: None,
             before_gap: Vec::new(),
@@ -611,6 +624,8 @@ impl Readers {
 
     fn add(&mut self, at: TopicPartition, number: u32, start: i64, until: Option<i64>) {
         let maker = Maker {
+            at: at.clone(),
+            shape: self.shape.clone(),
             position: format!("{}-{}-", at.topic, at.partition),
             ids: self.options.ids,
             on_null: self.options.on_null,
@@ -663,6 +678,9 @@ impl Readers {
             reader.next = record.offset;
         }
         reader.gathered.push(record.offset, record.key, record.value, self.options.document_bytes_max);
+        if let Some(shape) = &self.shape {
+            reader.gathered.push_more(&record, shape);
+        }
         if self.gathered_since.is_none() {
             self.gathered_since = Some(now);
         }

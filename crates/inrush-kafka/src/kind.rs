@@ -2,7 +2,7 @@
 
 use inrush_sources::{OpenError, Opened, Opening, Request, SourceKind};
 
-use crate::{Ids, KafkaAddress, KafkaOptions, OnNull};
+use crate::{Ids, KafkaAddress, KafkaOptions, OnNull, Unwrap};
 
 /// Topics, by an address that begins with `kafka://`.
 ///
@@ -46,6 +46,12 @@ impl SourceKind for KafkaKind {
                 return Err(OpenError::arguments(
                     "records without a value delete the document with their key as id, but ids are not keys",
                     "set option `on_null` to leave such records out, or to make them dead letters",
+                ));
+            }
+            if options.unwrap == Unwrap::Debezium && options.ids == Ids::Position {
+                return Err(OpenError::arguments(
+                    "events of Debezium delete the document with their key as id, but ids are positions",
+                    "use keys as ids, or a field of the document",
                 ));
             }
             open(options)

@@ -47,6 +47,7 @@ mod properties;
 mod shared;
 #[cfg(feature = "client")]
 mod source;
+mod values;
 
 pub use address::{AddressError, KafkaAddress};
 pub use kind::KafkaKind;
@@ -55,3 +56,4 @@ pub use lag::{PartitionLag, lag};
 pub use options::{Ids, KafkaOptions, OnGap, OnNull, PartitionOffset, SaslMechanism, Start, Until};
 #[cfg(feature = "client")]
 pub use source::KafkaSource;
+pub use values::{Metadata, SchemaIds, SchemaRegistry, Unwrap, Values, With};

@@ -4,6 +4,9 @@ use std::fmt;
 use std::time::Duration;
 
 use crate::KafkaAddress;
+#[cfg(feature = "client")]
+use crate::values::Metadata;
+use crate::values::{Unwrap, Values, With};
 
 /// How topics are read, and what their records become.
 #[derive(Clone)]
@@ -23,6 +26,12 @@ pub struct KafkaOptions {
     pub until: Option<Until>,
     /// The ids of the documents. Default: [`Ids::KeyOrPosition`].
     pub ids: Ids,
+    /// The form of record values. Default: [`Values::Json`].
+    pub values: Values,
+    /// The envelope around documents. Default: [`Unwrap::None`].
+    pub unwrap: Unwrap,
+    /// Metadata of records that become fields of documents. Default: none.
+    pub with: Vec<With>,
     /// What becomes of records without a value. Default: [`OnNull::Delete`].
     pub on_null: OnNull,
     /// What happens if the broker has deleted records that were not read yet. Default:
@@ -150,6 +159,9 @@ impl KafkaOptions {
             from: Start::default(),
             until: None,
             ids: Ids::default(),
+            values: Values::default(),
+            unwrap: Unwrap::default(),
+            with: Vec::new(),
             on_null: OnNull::default(),
             on_gap: OnGap::default(),
             properties: Vec::new(),
@@ -158,6 +170,13 @@ impl KafkaOptions {
             settle_for: Duration::from_secs(20),
             commit_every: Duration::from_secs(1),
         }
+    }
+
+    /// Whether headers of records are read.
+    #[cfg(feature = "client")]
+    pub(crate) fn uses_headers(&self) -> bool {
+        let is_header = |with: &With| matches!(with.metadata, Metadata::Headers | Metadata::Header(_));
+        matches!(self.values, Values::Registry(_)) || self.with.iter().any(is_header)
     }
 }
 

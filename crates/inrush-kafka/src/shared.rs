@@ -9,6 +9,7 @@ use inrush_formats::{Chunk, SourceError};
 use inrush_sources::{Partition, TopicPartition, Topics};
 
 use crate::assignment::Assignment;
+use crate::values::Needs;
 
 /// State under one lock.
 pub(crate) struct Shared {
@@ -21,6 +22,8 @@ pub(crate) struct Shared {
 pub(crate) struct State {
     pub(crate) assignment: Assignment,
     queue: VecDeque<Block>,
+    /// Numbers of partitions of which the engine gets no more blocks.
+    given_up: Vec<u32>,
     /// Of all blocks that wait, bytes.
     pub(crate) queued_bytes: usize,
     /// The load is to end, with the records that were read.
@@ -41,6 +44,8 @@ pub(crate) struct Block {
     /// Its first offset.
     pub(crate) first: i64,
     pub(crate) bytes: usize,
+    /// What has to be known before the engine gets it. Later blocks wait, too.
+    pub(crate) needs: Needs,
     pub(crate) chunk: Chunk,
 }
 
@@ -65,6 +70,24 @@ impl State {
         });
         self.queued_bytes -= bytes;
         first
+    }
+
+    /// Takes out the blocks of partitions whose next block needs something that is not known. They
+    /// are read again by the next load.
+    fn give_up(&mut self) {
+        while let Some(block) = self.queue.front()
+            && !block.needs.are_known()
+        {
+            let (number, first) = (block.number, block.first);
+            self.drop_blocks(number);
+            self.assignment.ends(number, first);
+            self.given_up.push(number);
+        }
+    }
+
+    /// Whether the engine gets no more blocks of this partition.
+    pub(crate) fn is_given_up(&self, number: u32) -> bool {
+        self.given_up.contains(&number)
     }
 
     /// Adds a block.
@@ -105,7 +128,10 @@ impl Shared {
         let until = Instant::now() + longest;
         let mut state = self.state();
         loop {
-            if let Some(block) = state.queue.pop_front() {
+            if state.is_stopped {
+                state.give_up();
+            }
+            if let Some(block) = state.queue.pop_front_if(|block| block.needs.are_known()) {
                 state.queued_bytes -= block.bytes;
                 drop(state);
                 self.changed.notify_all();
@@ -114,7 +140,7 @@ impl Shared {
             if let Some(error) = state.error.take() {
                 return Err(error);
             }
-            if state.is_at_end {
+            if state.is_at_end && state.queue.is_empty() {
                 return Ok(Next::End);
             }
             let left = until.saturating_duration_since(Instant::now());

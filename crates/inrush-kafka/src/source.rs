@@ -11,6 +11,7 @@ use crate::client::{Client, Librdkafka};
 use crate::consumer::Consumer;
 use crate::member::Member;
 use crate::shared::{Next, Shared};
+use crate::values::Shape;
 use crate::{Ids, KafkaOptions};
 
 /// How long the engine waits for the last commit.
@@ -36,20 +37,27 @@ impl KafkaSource {
     /// Joins the group. Waits for the brokers, 30 s at most.
     ///
     /// # Errors
-    /// Brokers that do not answer or refuse the credentials, a topic that does not exist, and
-    /// properties that librdkafka does not have.
+    /// Brokers or a schema registry that do not answer or refuse the credentials, a topic that does
+    /// not exist, a schema file that cannot be read, and properties that librdkafka does not have.
     pub fn open(options: KafkaOptions) -> Result<KafkaSource, SourceError> {
         let title = options.address.to_string();
         let wrong = |message: String| SourceError::new(title.clone(), message);
         let member =
             Member::of(&options).map_err(|error| SourceError::io(title.clone(), "the name of this member", error))?;
+        let shape = Shape::of(&options).map_err(&wrong)?.map(Arc::new);
         let client = Librdkafka::join(&options, member.name()).map_err(|error| wrong(error.to_string()))?;
-        Self::start(options, client, member).map_err(|error| SourceError::io(title.clone(), "starting a thread", error))
+        Self::start(options, shape, client, member)
+            .map_err(|error| SourceError::io(title.clone(), "starting a thread", error))
     }
 
-    fn start(options: KafkaOptions, client: impl Client + 'static, member: Member) -> std::io::Result<KafkaSource> {
+    fn start(
+        options: KafkaOptions,
+        shape: Option<Arc<Shape>>,
+        client: impl Client + 'static,
+        member: Member,
+    ) -> std::io::Result<KafkaSource> {
         let (options, shared) = (Arc::new(options), Arc::new(Shared::new()));
-        let consumer = Consumer::new(client, Arc::clone(&options), Arc::clone(&shared), Instant::now);
+        let consumer = Consumer::new(client, Arc::clone(&options), shape, Arc::clone(&shared), Instant::now);
         let gone = Gone { shared: Arc::clone(&shared), title: options.address.to_string() };
         let handle = std::thread::Builder::new().name("kafka".into()).spawn(move || {
             // Its name is taken by no other process until the member has left.

@@ -5,7 +5,7 @@ use inrush_core::{Action, Encoding, OnConflict};
 
 use super::info::{Choice, ValueInfo};
 use inrush_cluster::transport::aws::Service;
-use inrush_kafka::{OnGap, OnNull, SaslMechanism};
+use inrush_kafka::{OnGap, OnNull, SaslMechanism, SchemaIds, Unwrap};
 use inrush_load::config::{BulkRouting, Durability, IdFrom, OldWrites, Replies, WaitFor};
 use inrush_sources::{Format, LogFormat, Timestamps};
 
@@ -156,6 +156,17 @@ option_choices! { OnGap {
     "stop" => OnGap::Stop, "the load fails";
     "earliest" => OnGap::Earliest, "it continues with the oldest record that the broker has";
     "latest" => OnGap::Latest, "it continues with the next new record";
+} }
+
+option_choices! { Unwrap {
+    "none" => Unwrap::None, "the value is the document";
+    "debezium" => Unwrap::Debezium, "change events of Debezium: the document is `after`, and a deletion deletes the document";
+    "connect" => Unwrap::Connect, "the schema envelope of Kafka Connect around values and keys";
+} }
+
+option_choices! { SchemaIds {
+    "four-bytes" => SchemaIds::FourBytes, "Confluent's format, and Apicurio's since version 3";
+    "eight-bytes" => SchemaIds::EightBytes, "Apicurio's format before version 3";
 } }
 
 option_choices! { SaslMechanism {

@@ -189,6 +189,9 @@ macro_rules! option_argument {
     (Option<RecordsPath>) => {
         String
     };
+    (Vec<With>) => {
+        String
+    };
     (Option<Start>) => {
         String
     };

@@ -42,8 +42,8 @@ pub use choice::expected;
 pub use choice::{MapFrom, OrAuto};
 pub use groups::{
     DatabaseSourceOptions, EndOptions, ErrorOptions, IndexSourceOptions, KafkaGroupOptions, KafkaSourceOptions,
-    LoginOptions, QueryOptions, ReadingOptions, ResumeOptions, SizeOptions, SourceLoginOptions, SourceOptions,
-    TargetOptions,
+    KafkaValueOptions, LoginOptions, QueryOptions, ReadingOptions, ResumeOptions, SizeOptions, SourceLoginOptions,
+    SourceOptions, TargetOptions,
 };
 pub use info::{Choice, OptionInfo, OptionKind, PathKind, Scope, ValueInfo};
 pub use inrush_load::{OptionError, OptionErrorKind, Style, keyword, render};
@@ -114,6 +114,8 @@ all_options! {
         index_source: IndexSourceOptions,
         /// The part of Kafka's topics that is read.
         kafka: KafkaSourceOptions,
+        /// What the values of Kafka's records are.
+        kafka_values: KafkaValueOptions,
         /// The consumer group, and the connection to Kafka's brokers.
         kafka_group: KafkaGroupOptions,
         /// Authentication at the source: a cluster, or Kafka's brokers.

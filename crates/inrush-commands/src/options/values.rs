@@ -12,7 +12,7 @@ use super::info::{PathKind, ValueInfo};
 use super::slot::{Argument, Given, IntoOption, OptionValue, argument, name_of};
 use super::units::{ByteSize, COUNT_OR_SHARE, Count, count_or_percent};
 use inrush_cluster::transport::Secret;
-use inrush_kafka::{Start, Until};
+use inrush_kafka::{Start, Until, With};
 use inrush_load::config::Tolerance;
 use inrush_sources::{Charset, ColumnType, FixedColumn, RecordsPath};
 
@@ -41,6 +41,7 @@ from_str! {
     Charset as text: ValueInfo::TEXT;
     Coalesce as itself: ValueInfo::TEXT;
     Start as text: ValueInfo::TEXT;
+    With as text: ValueInfo::TEXT;
     Until as text: ValueInfo::TEXT;
 }
 

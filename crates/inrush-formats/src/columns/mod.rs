@@ -19,7 +19,6 @@ mod nested;
 #[cfg(feature = "parquet")]
 pub mod parquet;
 mod rows;
-mod time;
 mod value;
 
 use std::sync::Arc;

@@ -32,13 +32,12 @@ use arrow_array::{
 };
 use arrow_buffer::NullBuffer;
 use arrow_schema::{DataType, Field, IntervalUnit, TimeUnit};
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 
 use super::nested;
-use super::time::{Zone, epoch_millis, push_date, push_duration, push_interval, push_time, push_timestamp};
 use crate::format::Timestamps;
-use crate::json_string::push_escaped;
+use crate::json_string::{push_base64, push_text, push_uuid};
+use crate::numbers::push_decimal;
+use crate::time::{self, Zone, epoch_millis, push_date, push_duration, push_interval, push_time, push_timestamp};
 
 /// The values of an array, ready to be written one by one.
 pub(super) trait Cells {
@@ -118,30 +117,30 @@ fn moments<'a>(array: &'a dyn Array, data_type: &DataType, style: Timestamps) ->
             let (unit, zone) = (*unit, Zone::new(zone.as_deref()));
             let as_number = style == Timestamps::EpochMillis;
             match unit {
-                TimeUnit::Second => timestamps::<TimestampSecondType>(array, unit, zone, as_number),
-                TimeUnit::Millisecond => timestamps::<TimestampMillisecondType>(array, unit, zone, as_number),
-                TimeUnit::Microsecond => timestamps::<TimestampMicrosecondType>(array, unit, zone, as_number),
-                TimeUnit::Nanosecond => timestamps::<TimestampNanosecondType>(array, unit, zone, as_number),
+                TimeUnit::Second => timestamps::<TimestampSecondType>(array, unit.into(), zone, as_number),
+                TimeUnit::Millisecond => timestamps::<TimestampMillisecondType>(array, unit.into(), zone, as_number),
+                TimeUnit::Microsecond => timestamps::<TimestampMicrosecondType>(array, unit.into(), zone, as_number),
+                TimeUnit::Nanosecond => timestamps::<TimestampNanosecondType>(array, unit.into(), zone, as_number),
             }
         }
         DataType::Date32 => quoted::<Date32Type>(array, |days, out| push_date(out, i64::from(days))),
         DataType::Date64 => quoted::<Date64Type>(array, |ms, out| push_date(out, ms.div_euclid(86_400_000))),
         DataType::Time32(TimeUnit::Second) => {
-            quoted::<Time32SecondType>(array, |v, out| push_time(out, i64::from(v), TimeUnit::Second))
+            quoted::<Time32SecondType>(array, |v, out| push_time(out, i64::from(v), time::TimeUnit::Second))
         }
         // Arrow has no other 32-bit and 64-bit times than these.
         DataType::Time32(_) => {
-            quoted::<Time32MillisecondType>(array, |v, out| push_time(out, i64::from(v), TimeUnit::Millisecond))
+            quoted::<Time32MillisecondType>(array, |v, out| push_time(out, i64::from(v), time::TimeUnit::Millisecond))
         }
         DataType::Time64(TimeUnit::Nanosecond) => {
-            quoted::<Time64NanosecondType>(array, |v, out| push_time(out, v, TimeUnit::Nanosecond))
+            quoted::<Time64NanosecondType>(array, |v, out| push_time(out, v, time::TimeUnit::Nanosecond))
         }
         DataType::Time64(_) => {
-            quoted::<Time64MicrosecondType>(array, |v, out| push_time(out, v, TimeUnit::Microsecond))
+            quoted::<Time64MicrosecondType>(array, |v, out| push_time(out, v, time::TimeUnit::Microsecond))
         }
         DataType::Duration(unit) => {
-            let unit = *unit;
-            let push = move |value, out: &mut Vec<u8>| push_duration(out, value, unit);
+            let counted = time::TimeUnit::from(*unit);
+            let push = move |value, out: &mut Vec<u8>| push_duration(out, value, counted);
             match unit {
                 TimeUnit::Second => quoted::<DurationSecondType>(array, push),
                 TimeUnit::Millisecond => quoted::<DurationMillisecondType>(array, push),
@@ -219,7 +218,7 @@ where
 /// `as_number`: milliseconds since 1970, if the value is a whole number of them.
 fn timestamps<'a, T: ArrowPrimitiveType<Native = i64>>(
     array: &'a dyn Array,
-    unit: TimeUnit,
+    unit: time::TimeUnit,
     zone: Zone,
     as_number: bool,
 ) -> Box<dyn Cells + 'a> {
@@ -299,53 +298,7 @@ fn decimals<'a, T: ArrowPrimitiveType>(array: &'a dyn Array, scale: i8) -> Box<d
 where
     T::Native: std::fmt::Display,
 {
-    scalars(array, move |a: &PrimitiveArray<T>, row, out| push_decimal(out, &a.value(row).to_string(), scale))
-}
-
-/// `digits`, a whole number, divided by `10^scale`.
-fn push_decimal(out: &mut Vec<u8>, digits: &str, scale: i8) {
-    let (sign, digits) = digits.strip_prefix('-').map_or(("", digits), |digits| ("-", digits));
-    out.extend_from_slice(sign.as_bytes());
-    if scale <= 0 {
-        out.extend_from_slice(digits.as_bytes());
-        if digits != "0" {
-            out.resize(out.len() + usize::from(scale.unsigned_abs()), b'0');
-        }
-        return;
-    }
-    let scale = usize::from(scale.unsigned_abs());
-    let whole = digits.len().saturating_sub(scale);
-    out.extend_from_slice(if whole == 0 { b"0" } else { &digits.as_bytes()[..whole] });
-    out.push(b'.');
-    out.resize(out.len() + scale - (digits.len() - whole), b'0');
-    out.extend_from_slice(&digits.as_bytes()[whole..]);
-}
-
-fn push_text(out: &mut Vec<u8>, text: &str) {
-    out.push(b'"');
-    push_escaped(out, text.as_bytes());
-    out.push(b'"');
-}
-
-fn push_base64(out: &mut Vec<u8>, bytes: &[u8]) {
-    out.push(b'"');
-    let start = out.len();
-    out.resize(start + bytes.len().div_ceil(3) * 4, b'=');
-    STANDARD.encode_slice(bytes, &mut out[start..]).expect("four characters for each three bytes are enough");
-    out.push(b'"');
-}
-
-/// `xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx`
-fn push_uuid(out: &mut Vec<u8>, bytes: &[u8]) {
-    const HEX: &[u8; 16] = b"0123456789abcdef";
-    out.push(b'"');
-    for (i, byte) in bytes.iter().enumerate() {
-        if [4, 6, 8, 10].contains(&i) {
-            out.push(b'-');
-        }
-        out.extend_from_slice(&[HEX[usize::from(byte >> 4)], HEX[usize::from(byte & 0xF)]]);
-    }
-    out.push(b'"');
+    scalars(array, move |a: &PrimitiveArray<T>, row, out| push_decimal(out, &a.value(row).to_string(), scale.into()))
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@
 //! silent there after a rebalance (fede1024/rust-rdkafka#638, vectordotdev/vector#26438).
 
 use std::collections::{BTreeMap, VecDeque};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -16,7 +17,7 @@ use rdkafka::config::{ClientConfig, RDKafkaLogLevel};
 use rdkafka::consumer::base_consumer::BaseConsumer;
 use rdkafka::consumer::{CommitMode, Consumer, ConsumerContext, RebalanceProtocol};
 use rdkafka::error::{KafkaError, KafkaResult, RDKafkaErrorCode};
-use rdkafka::message::Message;
+use rdkafka::message::{BorrowedMessage, Headers, Message};
 use rdkafka::metadata::Metadata;
 use rdkafka::topic_partition_list::{Offset, TopicPartitionList};
 use rdkafka::types::RDKafkaRespErr;
@@ -41,6 +42,7 @@ const ASK_AGAIN: Duration = Duration::from_millis(200);
 pub(crate) struct Librdkafka {
     consumer: Arc<BaseConsumer<Events>>,
     subscription: Vec<String>,
+    uses_headers: bool,
     /// To the thread that commits. None once it is to end.
     commits: Option<Sender<Commit>>,
     committer: Option<JoinHandle<()>>,
@@ -165,8 +167,13 @@ impl Librdkafka {
         let consumer: BaseConsumer<Events> =
             config.create_with_context(Events::default()).map_err(|error| ClientError::lasting(not_created(&error)))?;
         let consumer = Arc::new(consumer);
-        let client =
-            Librdkafka { consumer, subscription: options.address.subscription(), commits: None, committer: None };
+        let client = Librdkafka {
+            consumer,
+            subscription: options.address.subscription(),
+            uses_headers: options.uses_headers(),
+            commits: None,
+            committer: None,
+        };
         client.check(options)?;
         Ok(client)
     }
@@ -342,6 +349,17 @@ impl Librdkafka {
     }
 }
 
+/// The headers of a record, without those whose names are not UTF-8.
+fn headers<'a>(message: &'a BorrowedMessage<'_>) -> Vec<(&'a str, Option<&'a [u8]>)> {
+    let Some(headers) = message.headers() else { return Vec::new() };
+    let header = |at| {
+        // `try_get` panics at a name that is not UTF-8.
+        let header = catch_unwind(AssertUnwindSafe(|| headers.try_get(at))).ok()??;
+        Some((header.key, header.value))
+    };
+    (0..headers.count()).filter_map(header).collect()
+}
+
 impl Client for Librdkafka {
     fn poll(&mut self, wait: Duration, take: &mut dyn FnMut(Record<'_>) -> bool) -> Result<Polled, ClientError> {
         let mut wait = wait;
@@ -353,12 +371,15 @@ impl Client for Librdkafka {
             match polled {
                 Some(Ok(message)) => {
                     has_records = true;
+                    let headers = if self.uses_headers { headers(&message) } else { Vec::new() };
                     let record = Record {
                         topic: message.topic(),
                         partition: message.partition(),
                         offset: message.offset(),
                         key: message.key(),
                         value: message.payload(),
+                        timestamp: message.timestamp().to_millis(),
+                        headers: &headers,
                     };
                     if !take(record) {
                         return Ok(Polled::Records);

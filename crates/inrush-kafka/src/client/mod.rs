@@ -24,6 +24,10 @@ pub(crate) struct Record<'a> {
     pub(crate) offset: i64,
     pub(crate) key: Option<&'a [u8]>,
     pub(crate) value: Option<&'a [u8]>,
+    /// Milliseconds since 1970.
+    pub(crate) timestamp: Option<i64>,
+    /// Names and values. None where the options use no headers.
+    pub(crate) headers: &'a [(&'a str, Option<&'a [u8]>)],
 }
 
 /// What a call of [`Client::poll`] brought.

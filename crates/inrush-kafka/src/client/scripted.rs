@@ -95,7 +95,9 @@ impl Cluster {
             self.has_come.insert(at.clone());
             *position = offset + 1;
             let (topic, partition) = (&*at.topic, at.partition);
-            if !take(Record { topic, partition, offset: *offset, key: Some(b"key"), value: Some(&[b'1'; 100]) }) {
+            let (key, value): (&[u8], &[u8]) = (b"key", &[b'1'; 100]);
+            let (key, value) = (Some(key), Some(value));
+            if !take(Record { topic, partition, offset: *offset, key, value, timestamp: None, headers: &[] }) {
                 return done + 1;
             }
         }

@@ -8,3 +8,4 @@ mod reader;
 mod reading;
 #[path = "../common/topic.rs"]
 mod topic;
+mod values;

@@ -7,8 +7,8 @@ use std::path::Path;
 use inrush_bake::BakeError;
 use inrush_commands::bake::{BakeOptions, BakePlan};
 use inrush_commands::options::{
-    DatabaseSourceOptions, Environment, IndexSourceOptions, KafkaGroupOptions, KafkaSourceOptions, LoadOptions,
-    LoadPlan, OptionGroup, OptionInfo, OptionKind, QueryOptions, ReadingOptions, SourceLoginOptions,
+    DatabaseSourceOptions, Environment, IndexSourceOptions, KafkaGroupOptions, KafkaSourceOptions, KafkaValueOptions,
+    LoadOptions, LoadPlan, OptionGroup, OptionInfo, OptionKind, QueryOptions, ReadingOptions, SourceLoginOptions,
 };
 use inrush_load::LoadError;
 use serde_json::{Value, json};
@@ -130,6 +130,7 @@ fn value(info: &OptionInfo, folder: &Path) -> Value {
         "max_rate" => json!("100docs"),
         "linger" | "request_timeout" | "retry_for" | "pause_for" | "wait_timeout" => json!("7s"),
         "memory" | "sql_memory" | "workbook_bytes" | "sample" | "builder_heap" => json!("300MiB"),
+        "with" => json!("key"),
         "coalesce" => json!("5s"),
         "batch_bytes" | "max_document_bytes" => json!("2MiB"),
         "compression" => json!("gzip:7"),
@@ -256,6 +257,7 @@ fn refused(command: Command) -> Vec<&'static str> {
         names::<IndexSourceOptions>(),
         names::<KafkaSourceOptions>(),
         names::<KafkaGroupOptions>(),
+        names::<KafkaValueOptions>(),
         names::<SourceLoginOptions>(),
     ]
     .concat();

@@ -1,6 +1,8 @@
 //! Topics of Kafka as the source.
 
-use inrush_kafka::{OnGap, OnNull, SaslMechanism, Start, Until};
+use std::path::PathBuf;
+
+use inrush_kafka::{OnGap, OnNull, SaslMechanism, SchemaIds, Start, Until, Unwrap, With};
 
 use crate::options::{LoaderBuilder, Pair};
 
@@ -39,5 +41,36 @@ options! {
         /// A property of librdkafka, as in fetch.max.bytes=1048576 or client.rack=a; repeatable.
         /// Secrets are not allowed: see option `from_user`
         kafka_option: Vec<Pair> = "NAME=VALUE";
+    }
+}
+
+options! {
+    /// What the values of records are, and what becomes of them.
+    pub struct KafkaValueOptions in LoaderBuilder.kafka_values, "Source: topics of Kafka" {
+        /// Metadata of the record as fields of the document: key, headers, headers.NAME, timestamp,
+        /// partition, offset, topic; with another name of the field as in key=customer. Repeated or
+        /// separated by commas. A field that the document has stays
+        with: Vec<With> = "WHAT[=FIELD],…", delimited();
+        /// The envelope around the document
+        unwrap: Option<Unwrap> = "ENVELOPE", default("none");
+        /// Address of a schema registry with the API of Confluent's, as in http://host:8081. Values
+        /// and keys begin with the id of their schema: Avro, Protobuf or JSON
+        schema_registry: Option<String> = "URL", conflicts(&["schema_file"]);
+        /// User of the schema registry; the password comes from option `registry_password_file`,
+        /// the environment or a prompt. A bearer token comes from INRUSH_REGISTRY_BEARER
+        registry_user: Option<String> = "NAME";
+        /// File that holds the password for the schema registry
+        registry_password_file: Option<PathBuf> = "FILE";
+        /// Environment variable that holds the password for the schema registry
+        registry_password_env: Option<String> = "VARIABLE", default("INRUSH_REGISTRY_PASSWORD");
+        /// PEM file with certificate authorities to trust for the schema registry
+        registry_ca: Option<PathBuf> = "FILE";
+        /// The length of a schema's id in front of a value
+        schema_ids: Option<SchemaIds> = "LENGTH", default("four-bytes");
+        /// The schema of all values, without a registry: an Avro schema (.avsc), or a Protobuf file
+        /// (.proto, or a descriptor set) together with option `schema_message`
+        schema_file: Option<PathBuf> = "FILE";
+        /// With option `schema_file` of Protobuf: the message, as in shop.Order
+        schema_message: Option<String> = "NAME";
     }
 }

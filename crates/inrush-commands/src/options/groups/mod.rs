@@ -14,7 +14,7 @@ mod target;
 pub use ending::EndOptions;
 pub use errors::ErrorOptions;
 pub use index_source::{IndexSourceOptions, SourceLoginOptions};
-pub use kafka::{KafkaGroupOptions, KafkaSourceOptions};
+pub use kafka::{KafkaGroupOptions, KafkaSourceOptions, KafkaValueOptions};
 pub use login::LoginOptions;
 pub use reading::ReadingOptions;
 pub use resume::ResumeOptions;

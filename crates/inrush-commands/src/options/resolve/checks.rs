@@ -69,13 +69,14 @@ fn of_ids(options: &LoadOptions, config: &LoadConfig) -> Result<(), OptionError>
 
 /// Refuses options about sources together with dead letters.
 pub(super) fn of_dead_letters(options: &LoadOptions) -> Result<(), OptionError> {
-    let LoadOptions { source, reading, query, index_source, kafka, kafka_group, source_login, .. } = options;
+    let LoadOptions { source, reading, query, index_source, kafka, kafka_values, kafka_group, source_login, .. } =
+        options;
     if !source.sources.is_empty() {
         return Err(OptionError::conflict("sources and option `from_dead_letters` exclude each other")
             .of("from_dead_letters")
             .hint("load one after the other"));
     }
-    let of_topics = kafka.given().chain(kafka_group.given());
+    let of_topics = kafka.given().chain(kafka_values.given()).chain(kafka_group.given());
     let of_sources = reading.given().chain(index_source.given()).chain(of_topics).chain(source_login.given());
     let given = of_sources.chain(query.given()).next();
     match given {

@@ -23,6 +23,7 @@ pub(super) fn config(options: &LoadOptions, environment: &Environment) -> Result
         query: _,
         index_source: _,
         kafka: _,
+        kafka_values: _,
         kafka_group: _,
         source_login: _,
         target,

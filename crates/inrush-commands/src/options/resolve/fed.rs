@@ -50,6 +50,7 @@ impl LoadOptions {
             query,
             index_source,
             kafka,
+            kafka_values,
             kafka_group,
             source_login,
             target,
@@ -71,6 +72,7 @@ impl LoadOptions {
             .chain(query.given())
             .chain(index_source.given())
             .chain(kafka.given())
+            .chain(kafka_values.given())
             .chain(kafka_group.given())
             .chain(source_login.given());
         if let Some(info) = of_sources.into_iter().next() {

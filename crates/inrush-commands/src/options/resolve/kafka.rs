@@ -2,13 +2,14 @@
 
 use std::ffi::OsString;
 
-use inrush_kafka::{Ids, KafkaAddress, KafkaOptions, OnNull};
+use inrush_kafka::{Ids, KafkaAddress, KafkaOptions, OnNull, SchemaRegistry, Values};
 use inrush_load::config::{IdFrom, LoadConfig};
+use inrush_sources::Format;
 
-use super::Environment;
+use super::{Environment, login};
 use crate::options::{
-    KafkaGroupOptions, KafkaSourceOptions, LoadOptions, OptionError, OptionGroup, OrAuto, Pair, ReadingOptions,
-    SourceLoginOptions,
+    KafkaGroupOptions, KafkaSourceOptions, KafkaValueOptions, LoadOptions, OptionError, OptionGroup, OrAuto, Pair,
+    ReadingOptions, SourceLoginOptions,
 };
 
 /// The part of the memory for records that wait.
@@ -43,16 +44,24 @@ pub(super) fn address(sources: &[OsString], reading: &ReadingOptions) -> Result<
             .of("sources")
             .hint("several topics of one Kafka cluster go into one address: kafka://broker/a,b,logs-*"));
     }
-    if let Some(info) = reading.given().next() {
-        let message = format!("option `{}` does not apply to {address}, whose values are JSON", info.name);
+    let is_of_values = |name: &str| match name {
+        "format" => matches!(reading.format, Some(Format::Json | Format::Ndjson | Format::Text)),
+        "field" => reading.format == Some(Format::Text),
+        _ => false,
+    };
+    if let Some(info) = reading.given().find(|info| !is_of_values(info.name)) {
+        let message = format!(
+            "option `{}` does not apply to {address}, whose values are single documents; values are JSON, with option `format=text` text, and with option `schema_registry` or option `schema_file` Avro or Protobuf",
+            info.name
+        );
         return Err(OptionError::conflict(message).of(info.name).hint("leave it out"));
     }
     Ok(Some(address))
 }
 
 /// Refuses options for topics if no source is one.
-pub(super) fn no_topics(kafka: &KafkaSourceOptions, group: &KafkaGroupOptions) -> Result<(), OptionError> {
-    match kafka.given().chain(group.given()).next() {
+pub(super) fn no_topics(load: &LoadOptions) -> Result<(), OptionError> {
+    match load.kafka.given().chain(load.kafka_values.given()).chain(load.kafka_group.given()).next() {
         None => Ok(()),
         Some(info) => {
             let message = format!("option `{}` is for topics of Kafka, but the source is none", info.name);
@@ -86,6 +95,9 @@ pub(super) fn options(
     config.id_from = None;
     options.on_null = on_null_of(on_null, options.ids)?;
     options.on_gap = on_offset_gap.unwrap_or_default();
+    options.values = values(load, environment)?;
+    options.unwrap = load.kafka_values.unwrap.unwrap_or_default();
+    options.with.clone_from(&load.kafka_values.with);
     options.properties = load.kafka_group.properties(&load.source_login, environment)?;
     options.document_bytes_max = config.limits.document_bytes_max;
     // Batches have the rest.
@@ -93,6 +105,61 @@ pub(super) fn options(
     let batches = config.limits.batch_bytes.unwrap_or(1) * config.limits.in_flight.unwrap_or(1) as usize;
     config.limits.memory = (config.limits.memory - options.memory).max(batches);
     Ok(options)
+}
+
+/// What the values of records are.
+fn values(load: &LoadOptions, environment: &Environment) -> Result<Values, OptionError> {
+    let KafkaValueOptions {
+        with: _,
+        unwrap: _,
+        schema_registry,
+        registry_user,
+        registry_password_file,
+        registry_password_env,
+        registry_ca,
+        schema_ids,
+        schema_file,
+        schema_message,
+    } = &load.kafka_values;
+    let of_registry = [
+        ("registry_user", registry_user.is_some()),
+        ("registry_password_file", registry_password_file.is_some()),
+        ("registry_password_env", registry_password_env.is_some()),
+        ("registry_ca", registry_ca.is_some()),
+        ("schema_ids", schema_ids.is_some()),
+    ];
+    if let (None, Some((name, _))) = (schema_registry, of_registry.into_iter().find(|(_, is_given)| *is_given)) {
+        let message = format!("option `{name}` is for a schema registry, and none is given");
+        return Err(OptionError::conflict(message).of(name).hint("name it with option `schema_registry=URL`"));
+    }
+    if let (Some(_), None) = (schema_message, schema_file) {
+        let message = "option `schema_message` names a message of option `schema_file`, which is not given";
+        return Err(OptionError::conflict(message).of("schema_message").hint("name the .proto file"));
+    }
+    let format = load.reading.format;
+    if let (Some(_), true) = (format, schema_registry.is_some() || schema_file.is_some()) {
+        let message = "option `format` says what values are, and a schema does, too";
+        return Err(OptionError::conflict(message).of("format").hint("leave option `format` out"));
+    }
+    if let Some(url) = schema_registry {
+        let mut registry = SchemaRegistry::new(url);
+        let user = registry_user.as_deref();
+        let place = (registry_password_file.as_deref(), registry_password_env.as_deref());
+        registry.credentials = login::of_registry(user, place, environment)?;
+        registry.tls.ca_file.clone_from(registry_ca);
+        registry.ids = schema_ids.unwrap_or_default();
+        return Ok(Values::Registry(registry));
+    }
+    Ok(match (schema_file, schema_message, format) {
+        (Some(schema_file), Some(message), _) => {
+            Values::Protobuf { schema_file: schema_file.clone(), message: Some(message.clone()) }
+        }
+        (Some(schema_file), None, _) => Values::Avro { schema_file: schema_file.clone() },
+        (None, _, Some(Format::Text)) => {
+            Values::Text { field: load.reading.field.clone().unwrap_or_else(|| "message".to_owned()) }
+        }
+        (None, _, _) => Values::Json,
+    })
 }
 
 fn on_null_of(given: Option<OnNull>, ids: Ids) -> Result<OnNull, OptionError> {
@@ -342,7 +409,9 @@ mod tests {
             ("shards", json!("auto"), "is not known"),
             ("alias", json!("now"), "runs until it is stopped"),
             ("copy_mapping", json!(true), "is for an index of another cluster"),
-            ("format", json!("csv"), "whose values are JSON"),
+            ("format", json!("csv"), "whose values are single documents"),
+            ("registry_user", json!("me"), "name it with schema_registry"),
+            ("schema_message", json!("a.B"), "name the .proto file"),
             ("from_bearer_env", json!("X"), "not for Kafka"),
             ("kafka_sasl", json!("plain"), "no user is given"),
             ("kafka_option", json!("group.id=x"), "give group"),
@@ -355,9 +424,9 @@ mod tests {
             refused(&[(name, json!(true)), ("state", json!("/s"))], "does not apply to topics");
         }
         let file = LoadOptions::default();
-        assert!(no_topics(&file.kafka, &file.kafka_group).is_ok());
+        assert!(no_topics(&file).is_ok());
         let with_group = load(&[("group", json!("g"))]);
-        let error = no_topics(&with_group.kafka, &with_group.kafka_group).unwrap_err().to_string();
+        let error = no_topics(&with_group).unwrap_err().to_string();
         assert!(error.contains("option `group` is for topics of Kafka"), "{error}");
     }
 
@@ -366,17 +435,31 @@ mod tests {
         let value = |info: &OptionInfo| match (info.value.choices.last(), info.name) {
             (Some(choice), _) => json!(choice.name),
             (None, "from" | "until") => json!("2026-01-31"),
+            (None, "with") => json!("key"),
             (None, "kafka_option") => json!("client.rack=a"),
             (None, "kafka_tls") => json!(true),
             (None, _) => json!("other"),
         };
         // A login needs a user, whose password is not at hand here.
+        let needs_others = [
+            "kafka_sasl",
+            "registry_user",
+            "registry_password_file",
+            "registry_password_env",
+            "registry_ca",
+            "schema_ids",
+            "schema_message",
+        ];
         let infos = KafkaSourceOptions::infos().into_iter().chain(KafkaGroupOptions::infos());
-        for info in infos.filter(|info| info.name != "kafka_sasl") {
+        let infos = infos.chain(KafkaValueOptions::infos());
+        for info in infos.filter(|info| !needs_others.contains(&info.name)) {
             let text = |given: &[(&str, Value)]| {
                 let (options, _) = resolved(given).unwrap();
-                let KafkaOptions { group, member, from, until, on_null, on_gap, properties, .. } = options;
-                format!("{group} {member:?} {from:?} {until:?} {on_null:?} {on_gap:?} {properties:?}")
+                let KafkaOptions { group, member, from, until, on_null, on_gap, properties, .. } = &options;
+                let KafkaOptions { values, unwrap, with, .. } = &options;
+                format!(
+                    "{group} {member:?} {from:?} {until:?} {on_null:?} {on_gap:?} {properties:?} {values:?} {unwrap:?} {with:?}"
+                )
             };
             assert_ne!(text(&[]), text(&[(info.name, value(info))]), "{}", info.name);
         }

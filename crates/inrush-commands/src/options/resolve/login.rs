@@ -34,6 +34,14 @@ const SOURCE: Names = Names {
     bearer_env: "INRUSH_FROM_BEARER",
 };
 
+/// The names for a schema registry, which has no API keys.
+const REGISTRY: Names = Names {
+    prefix: "registry_",
+    password_env: "INRUSH_REGISTRY_PASSWORD",
+    api_key_env: "",
+    bearer_env: "INRUSH_REGISTRY_BEARER",
+};
+
 /// The way to authenticate, before any secret is read.
 #[derive(Debug, PartialEq, Eq)]
 enum Way<'a> {
@@ -102,6 +110,29 @@ impl SourceLoginOptions {
     /// Options that contradict each other.
     pub fn tls(&self) -> Result<TlsOptions, OptionError> {
         tls(&self.to_login(), &SOURCE)
+    }
+}
+
+/// The credentials for a schema registry: a user and the place of the password, or a token of the
+/// environment.
+pub(super) fn of_registry(
+    user: Option<&str>,
+    (file, env): (Option<&Path>, Option<&str>),
+    environment: &Environment,
+) -> Result<Credentials, OptionError> {
+    let login = LoginOptions {
+        user: user.map(str::to_owned),
+        password_file: file.map(Path::to_owned),
+        password_env: env.map(str::to_owned),
+        ..LoginOptions::default()
+    };
+    match way(&login, false, &REGISTRY, environment)? {
+        Way::Basic(user, place) => {
+            let password = secret(&place, &format!("password of {user}"), environment)?;
+            Credentials::basic(user, password).map_err(setup)
+        }
+        Way::Bearer(place) => Ok(Credentials::Bearer(secret(&place, "bearer token", environment)?)),
+        Way::None | Way::ApiKey(_) | Way::Aws(_) => Ok(Credentials::None),
     }
 }
 

@@ -83,6 +83,7 @@ fn refuse(options: &LoadOptions) -> Result<(), OptionError> {
         query: _,
         index_source: _,
         kafka: _,
+        kafka_values: _,
         kafka_group: _,
         source_login: _,
         // These apply to each output.

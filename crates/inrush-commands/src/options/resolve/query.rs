@@ -49,7 +49,7 @@ pub(super) fn tables_of_outputs(options: &LoadOptions, document_bytes_max: usize
     }
     check_files(&options.source.sources, &options.reading)?;
     not_an_index(&options.index_source, &options.source_login)?;
-    kafka::no_topics(&options.kafka, &options.kafka_group)?;
+    kafka::no_topics(options)?;
     let input = options.reading.specs(&options.source.sources)?;
     Ok(Tables { options: &options.query, input, format: options.reading.format_options(document_bytes_max)? })
 }

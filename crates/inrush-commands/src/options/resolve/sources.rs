@@ -69,7 +69,7 @@ pub(super) async fn open(
     config: &mut LoadConfig,
     environment: &Environment,
 ) -> Result<Opened, LoadError> {
-    let LoadOptions { source, reading, query, index_source, kafka, kafka_group, source_login, .. } = options;
+    let LoadOptions { source, reading, query, index_source, source_login, .. } = options;
     if source.from_dead_letters.is_some() {
         checks::of_dead_letters(options)?;
     } else {
@@ -82,7 +82,7 @@ pub(super) async fn open(
         if let Some(address) = topics {
             return topics_of_load(options, address, config, environment).await;
         }
-        kafka::no_topics(kafka, kafka_group)?;
+        kafka::no_topics(options)?;
         not_an_index(index_source, source_login)?;
     }
     let rows = Rows::of(options, config.limits.document_bytes_max, &environment.registry);

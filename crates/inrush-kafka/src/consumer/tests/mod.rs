@@ -45,7 +45,7 @@ impl Scene {
         change(&mut options);
         let cluster = Arc::new(Mutex::new(Cluster::default()));
         let shared = Arc::new(Shared::new());
-        let consumer = Consumer::new(Scripted(Arc::clone(&cluster)), Arc::new(options), Arc::clone(&shared), now);
+        let consumer = Consumer::new(Scripted(Arc::clone(&cluster)), Arc::new(options), None, Arc::clone(&shared), now);
         let scene = Scene { cluster, shared, consumer };
         scene.cluster().logs = (0..2).map(|partition| (at(partition), Log::new(0..100))).collect();
         scene

@@ -1,12 +1,35 @@
-//! Dates, times and durations in ISO 8601.
-
-use arrow_schema::TimeUnit;
+//! Dates, times and durations in ISO 8601, as documents have them.
 
 const DAY_SECONDS: i64 = 86_400;
 
+/// The unit of a number that counts time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TimeUnit {
+    /// Seconds.
+    Second,
+    /// 1/1,000 s.
+    Millisecond,
+    /// 1/1,000,000 s.
+    Microsecond,
+    /// 1/1,000,000,000 s.
+    Nanosecond,
+}
+
+#[cfg(feature = "columns")]
+impl From<arrow_schema::TimeUnit> for TimeUnit {
+    fn from(unit: arrow_schema::TimeUnit) -> Self {
+        match unit {
+            arrow_schema::TimeUnit::Second => TimeUnit::Second,
+            arrow_schema::TimeUnit::Millisecond => TimeUnit::Millisecond,
+            arrow_schema::TimeUnit::Microsecond => TimeUnit::Microsecond,
+            arrow_schema::TimeUnit::Nanosecond => TimeUnit::Nanosecond,
+        }
+    }
+}
+
 /// The time zone of a timestamp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Zone {
+pub enum Zone {
     /// None: a local time, written without a zone.
     None,
     /// Seconds east of UTC. Named zones are written in UTC, which is the same moment.
@@ -15,7 +38,7 @@ pub(super) enum Zone {
 
 impl Zone {
     /// Reads Arrow's text for a zone: `UTC`, `+02:00`, `Europe/Paris`.
-    pub(super) fn new(zone: Option<&str>) -> Zone {
+    pub fn new(zone: Option<&str>) -> Zone {
         let Some(zone) = zone else { return Zone::None };
         let digit = |b: u8| b.is_ascii_digit().then(|| i64::from(b - b'0'));
         let seconds = match zone.as_bytes() {
@@ -49,7 +72,7 @@ fn split(value: i64, unit: TimeUnit) -> (i64, u32) {
 }
 
 /// Milliseconds since 1970, if the value is a whole number of them that fits.
-pub(super) fn epoch_millis(value: i64, unit: TimeUnit) -> Option<i64> {
+pub fn epoch_millis(value: i64, unit: TimeUnit) -> Option<i64> {
     match unit {
         TimeUnit::Second => value.checked_mul(1_000),
         TimeUnit::Millisecond => Some(value),
@@ -61,7 +84,7 @@ pub(super) fn epoch_millis(value: i64, unit: TimeUnit) -> Option<i64> {
 }
 
 /// `YYYY-MM-DD`. Years outside 0 to 9999 have a sign, as ISO 8601 requires.
-pub(super) fn push_date(out: &mut Vec<u8>, days: i64) {
+pub fn push_date(out: &mut Vec<u8>, days: i64) {
     // Howard Hinnant's `civil_from_days`: years begin in March, so that the leap day is the last
     // one.
     let days = days.saturating_add(719_468);
@@ -93,7 +116,7 @@ pub(super) fn push_date(out: &mut Vec<u8>, days: i64) {
 }
 
 /// `YYYY-MM-DDTHH:MM:SS[.fraction][zone]` of a moment counted from 1970 in UTC.
-pub(super) fn push_timestamp(out: &mut Vec<u8>, value: i64, unit: TimeUnit, zone: Zone) {
+pub fn push_timestamp(out: &mut Vec<u8>, value: i64, unit: TimeUnit, zone: Zone) {
     let (seconds, nanos) = split(value, unit);
     let local = match zone {
         Zone::None => seconds,
@@ -116,20 +139,20 @@ pub(super) fn push_timestamp(out: &mut Vec<u8>, value: i64, unit: TimeUnit, zone
 }
 
 /// `HH:MM:SS[.fraction]`.
-pub(super) fn push_time(out: &mut Vec<u8>, value: i64, unit: TimeUnit) {
+pub fn push_time(out: &mut Vec<u8>, value: i64, unit: TimeUnit) {
     let (seconds, nanos) = split(value, unit);
     push_clock(out, seconds.rem_euclid(DAY_SECONDS), nanos);
 }
 
 /// `PT…S`, in seconds for any length: a day may have 23 hours, so days are not used.
-pub(super) fn push_duration(out: &mut Vec<u8>, value: i64, unit: TimeUnit) {
+pub fn push_duration(out: &mut Vec<u8>, value: i64, unit: TimeUnit) {
     out.extend_from_slice(b"PT");
     push_seconds(out, i128::from(value) * i128::from(1_000_000_000 / per_second(unit)));
 }
 
 /// `P[nM][nD][TnS]` of a calendar's months, days and nanoseconds. None of them can be converted to
 /// another.
-pub(super) fn push_interval(out: &mut Vec<u8>, months: i32, days: i32, nanos: i64) {
+pub fn push_interval(out: &mut Vec<u8>, months: i32, days: i32, nanos: i64) {
     out.push(b'P');
     for (count, letter) in [(months, b'M'), (days, b'D')] {
         if count != 0 {

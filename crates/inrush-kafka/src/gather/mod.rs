@@ -1,5 +1,7 @@
 //! Records of a partition in one buffer, and the documents that they become.
 
+mod shaped;
+
 use std::sync::Arc;
 
 use inrush_core::block::{Origin, Record};
@@ -8,16 +10,20 @@ use inrush_formats::one_line::one_line;
 use inrush_formats::{Chunk, too_large, too_large_head};
 use memchr::memchr2;
 
+use crate::client::{self, TopicPartition};
+use crate::values::{More, Problem, SchemaKey, Shape, key_text};
 use crate::{Ids, OnNull};
 
 /// The memory of a record besides its key and value, bytes.
 const OVERHEAD: usize = size_of::<Raw>();
 
 /// How the records of a partition become documents.
-#[derive(Debug)]
 pub(crate) struct Maker {
+    pub(crate) at: TopicPartition,
     /// `topic-partition-`, the beginning of ids that are positions.
     pub(crate) position: String,
+    /// `None` where values are documents already.
+    pub(crate) shape: Option<Arc<Shape>>,
     pub(crate) ids: Ids,
     pub(crate) on_null: OnNull,
     pub(crate) document_bytes_max: usize,
@@ -32,6 +38,8 @@ pub(crate) struct Gathered {
     values: Vec<u8>,
     keys: Vec<u8>,
     records: Vec<Raw>,
+    /// What a shape needs of each record besides key and value.
+    more: More,
 }
 
 #[derive(Clone, Copy)]
@@ -49,7 +57,8 @@ const NULL: u32 = u32::MAX;
 
 impl Gathered {
     pub(crate) fn new(first: i64) -> Self {
-        Gathered { first, end: first, values: Vec::new(), keys: Vec::new(), records: Vec::new() }
+        let more = More::default();
+        Gathered { first, end: first, values: Vec::new(), keys: Vec::new(), records: Vec::new(), more }
     }
 
     /// Whether a record at this offset can be in the same block.
@@ -81,6 +90,16 @@ impl Gathered {
         self.end = offset + 1;
     }
 
+    /// Adds what the shape needs of the record that was added last.
+    pub(crate) fn push_more(&mut self, record: &client::Record<'_>, shape: &Shape) {
+        self.more.push(record, shape);
+    }
+
+    /// The schemas that records of this block name.
+    pub(crate) fn schemas(&mut self) -> Vec<SchemaKey> {
+        std::mem::take(&mut self.more.schemas)
+    }
+
     /// The same records in a block that ends at this offset.
     pub(crate) fn up_to(self, end: i64) -> Self {
         Gathered { end, ..self }
@@ -92,7 +111,7 @@ impl Gathered {
 
     /// The memory that the records take, bytes.
     pub(crate) fn cost(&self) -> usize {
-        self.values.len() + self.keys.len() + self.records.len() * OVERHEAD
+        self.values.len() + self.keys.len() + self.records.len() * OVERHEAD + self.more.cost()
     }
 
     /// The offset that the block begins with.
@@ -111,80 +130,132 @@ impl Gathered {
     }
 
     fn block(self, number: u32, maker: &Maker) -> DocBlock {
-        let Gathered { first, end, mut values, keys, records: raws } = self;
-        let bytes_read = (values.len() + keys.len()) as u64;
-        let mut records = Vec::with_capacity(raws.len());
-        let mut meta = Vec::with_capacity(if maker.ids == Ids::None { 0 } else { raws.len() });
-        let mut rejects = Vec::new();
+        if let Some(shape) = &maker.shape {
+            return self.shaped(number, maker, shape);
+        }
+        let Gathered { first, end, mut values, keys, records: raws, .. } = self;
+        let mut documents = Documents::new(first, end, number, (values.len() + keys.len()) as u64, raws.len());
         let (mut start, mut key_start) = (0, 0);
         for raw in raws {
             let key = raw.has_key.then(|| &keys[key_start..raw.key_end as usize]);
             let value = start as usize..raw.value_end as usize;
             let record = Record { start, end: raw.value_end, byte: start, line: raw.number };
             (start, key_start) = (raw.value_end, raw.key_end as usize);
-            if raw.size == NULL && maker.on_null == OnNull::Skip {
-                continue;
-            }
-            let at = records.len() as u32;
-            records.push(record);
-            match maker.meta(key, first + i64::from(raw.number), raw.size == NULL) {
-                Ok(found) if maker.ids == Ids::None && found == DocMeta::default() => {}
-                Ok(found) => {
-                    meta.resize(at as usize, DocMeta::default());
-                    meta.push(found);
-                }
-                Err((kind, reason)) => {
-                    rejects.push(Reject { record: at, kind, reason });
+            let (offset, is_null) = (first + i64::from(raw.number), raw.size == NULL);
+            let meta = match is_null {
+                true => maker.deleted_by_null(key.map(|key| || key_text(key))),
+                false => maker.indexed(key.map(|key| || key_text(key)), offset).map(Some),
+            };
+            let at = match meta {
+                Ok(None) => continue,
+                Ok(Some(meta)) => documents.add(record, meta),
+                Err(problem) => {
+                    documents.refuse(record, problem);
                     continue;
                 }
-            }
-            if raw.size == NULL {
+            };
+            if is_null {
                 continue;
             }
             if raw.size as usize > maker.document_bytes_max {
-                rejects.push(too_large(at, u64::from(raw.size), maker.document_bytes_max));
+                documents.rejects.push(too_large(at, u64::from(raw.size), maker.document_bytes_max));
             } else if memchr2(b'\n', b'\r', &values[value.clone()]).is_some() {
-                rejects.extend(one_line(at, &mut values[value]));
+                documents.rejects.extend(one_line(at, &mut values[value]));
             }
         }
-        if !meta.is_empty() {
-            meta.resize(records.len(), DocMeta::default());
-        }
+        documents.block(values)
+    }
+}
+
+/// The documents of a block, without their text.
+struct Documents {
+    origin: Origin,
+    lines: u64,
+    bytes_read: u64,
+    records: Vec<Record>,
+    meta: Vec<DocMeta>,
+    rejects: Vec<Reject>,
+}
+
+impl Documents {
+    /// Of the records from offset `first` to before `end`.
+    fn new(first: i64, end: i64, number: u32, bytes_read: u64, count: usize) -> Self {
         let mut origin = Origin { partition: number, ..Origin::default() };
         // Offsets are not negative.
         origin.first_doc = first as u64;
         origin.own_numbers = true;
-        DocBlock { origin, lines: (end - first) as u64, data: values.into(), records, rejects, meta, bytes_read }
+        let (meta, rejects) = (Vec::new(), Vec::new());
+        Documents { origin, lines: (end - first) as u64, bytes_read, records: Vec::with_capacity(count), meta, rejects }
+    }
+
+    /// Adds a record. Returns its number in the block.
+    fn add(&mut self, record: Record, meta: DocMeta) -> u32 {
+        let at = self.records.len();
+        self.records.push(record);
+        if meta != DocMeta::default() {
+            self.meta.reserve(self.records.capacity() - self.meta.len());
+            self.meta.resize(at, DocMeta::default());
+            self.meta.push(meta);
+        }
+        at as u32
+    }
+
+    /// Adds a record that becomes no document.
+    fn refuse(&mut self, record: Record, (kind, reason): Problem) {
+        let at = self.add(record, DocMeta::default());
+        self.rejects.push(Reject { record: at, kind, reason });
+    }
+
+    fn block(self, data: Vec<u8>) -> DocBlock {
+        let Documents { origin, lines, bytes_read, records, mut meta, rejects } = self;
+        if !meta.is_empty() {
+            meta.resize(records.len(), DocMeta::default());
+        }
+        DocBlock { origin, lines, data: data.into(), records, rejects, meta, bytes_read }
     }
 }
 
 impl Maker {
-    fn meta(&self, key: Option<&[u8]>, offset: i64, is_null: bool) -> Result<DocMeta, (&'static str, String)> {
-        let missing = |why: &str| Err(("missing_id", why.to_owned()));
-        if is_null {
-            return match (self.on_null, key) {
-                (OnNull::DeadLetter, _) => Err(("null_value", "the record has no value".to_owned())),
-                (_, None) => missing("the record has neither a value nor a key, so it names no document to delete"),
-                (_, Some(key)) => Ok(DocMeta::default().with_action(Action::Delete).with_id(text(key)?)),
-            };
+    /// What a record without a value does. `None`: nothing.
+    fn deleted_by_null(
+        &self,
+        key: Option<impl FnOnce() -> Result<String, Problem>>,
+    ) -> Result<Option<DocMeta>, Problem> {
+        match self.on_null {
+            OnNull::Skip => Ok(None),
+            OnNull::DeadLetter => Err(("null_value", "the record has no value".to_owned())),
+            OnNull::Delete => match key {
+                Some(key) => Ok(Some(DocMeta::default().with_action(Action::Delete).with_id(key()?))),
+                None => missing("the record has neither a value nor a key, so it names no document to delete"),
+            },
         }
+    }
+
+    /// What is known of the document of a record.
+    fn indexed(&self, key: Option<impl FnOnce() -> Result<String, Problem>>, offset: i64) -> Result<DocMeta, Problem> {
         let id = match (self.ids, key) {
             (Ids::None, _) => return Ok(DocMeta::default()),
-            (Ids::Key | Ids::KeyOrPosition, Some(key)) => text(key)?,
+            (Ids::Key | Ids::KeyOrPosition, Some(key)) => key()?,
             (Ids::Key, None) => return missing("the record has no key, and ids are keys; use positions as ids"),
             (Ids::KeyOrPosition | Ids::Position, _) => format!("{}{offset}", self.position),
         };
         Ok(DocMeta::default().with_id(id))
     }
+
+    /// What an event of a deletion does. Without ids of keys the id is a field of the document that
+    /// was deleted.
+    fn deleted(&self, key: Option<impl FnOnce() -> Result<String, Problem>>) -> Result<DocMeta, Problem> {
+        let deletes = DocMeta::default().with_action(Action::Delete);
+        match (self.ids, key) {
+            (Ids::None, _) => Ok(deletes),
+            (_, Some(key)) => Ok(deletes.with_id(key()?)),
+            (_, None) => missing("the event deletes a document, and the record has no key that names it"),
+        }
+    }
 }
 
-/// The key as an id.
-fn text(key: &[u8]) -> Result<String, (&'static str, String)> {
-    let wrong = |error: std::str::Utf8Error| {
-        let byte = error.valid_up_to();
-        ("bad_id", format!("byte {byte} of the record's key is not UTF-8, so the key is no id; use positions as ids"))
-    };
-    std::str::from_utf8(key).map(str::to_owned).map_err(wrong)
+fn missing<T>(why: &str) -> Result<T, Problem> {
+    Err(("missing_id", why.to_owned()))
 }
 
 #[cfg(test)]
@@ -192,7 +263,8 @@ mod tests {
     use super::*;
 
     fn maker(ids: Ids, on_null: OnNull) -> Arc<Maker> {
-        Arc::new(Maker { position: "orders-3-".into(), ids, on_null, document_bytes_max: 20 })
+        let at = TopicPartition::new("orders", 3);
+        Arc::new(Maker { at, position: "orders-3-".into(), shape: None, ids, on_null, document_bytes_max: 20 })
     }
 
     fn block(ids: Ids, on_null: OnNull) -> DocBlock {

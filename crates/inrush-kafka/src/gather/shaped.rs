@@ -1,0 +1,120 @@
+//! Documents of records that have a shape.
+
+use inrush_core::block::Record;
+use inrush_core::{DocBlock, DocMeta};
+use inrush_formats::one_line::one_line;
+use inrush_formats::too_large;
+use memchr::memchr2;
+
+use super::{Documents, Gathered, Maker, NULL};
+use crate::values::{BLOCK_BYTES_MAX, Kept, Made, Problem, Shape};
+use crate::{Ids, OnNull};
+
+impl Gathered {
+    /// Makes the documents of records by their shape. A record that cannot become one is a reject
+    /// with its unchanged value.
+    pub(super) fn shaped(&self, number: u32, maker: &Maker, shape: &Shape) -> DocBlock {
+        let Gathered { values, keys, records, more, .. } = self;
+        let bytes_read = (values.len() + keys.len()) as u64;
+        let mut documents = Documents::new(self.first, self.end, number, bytes_read, records.len());
+        let mut shaping = Shaping { shape, maker, deleted: None, scratch: Vec::new() };
+        let mut out = Vec::with_capacity(values.len() + values.len() / 2);
+        let (mut start, mut key_start) = (0, 0);
+        for (raw, (timestamp, headers)) in records.iter().zip(more.records()) {
+            let kept = Kept {
+                topic: &maker.at.topic,
+                partition: maker.at.partition,
+                offset: self.first + i64::from(raw.number),
+                timestamp,
+                key: raw.has_key.then(|| &keys[key_start..raw.key_end as usize]),
+                value: &values[start as usize..raw.value_end as usize],
+                headers,
+            };
+            let (at, byte) = (out.len(), start);
+            (start, key_start) = (raw.value_end, raw.key_end as usize);
+            let made = match raw.size {
+                NULL => shaping.null(&kept),
+                size if size as usize > maker.document_bytes_max => Err(problem_of_size(size as usize, maker)),
+                _ => shaping.document(&kept, &mut out),
+            };
+            let record = |out: &Vec<u8>| Record { start: at as u32, end: out.len() as u32, byte, line: raw.number };
+            match made {
+                Ok(Some(meta)) => {
+                    let place = documents.add(record(&out), meta);
+                    if memchr2(b'\n', b'\r', &out[at..]).is_some() {
+                        documents.rejects.extend(one_line(place, &mut out[at..]));
+                    }
+                }
+                Ok(None) => out.truncate(at),
+                Err(problem) => {
+                    out.truncate(at);
+                    out.extend_from_slice(kept.value);
+                    documents.refuse(record(&out), problem);
+                }
+            }
+        }
+        documents.block(out)
+    }
+}
+
+fn problem_of_size(bytes: usize, maker: &Maker) -> Problem {
+    let reject = too_large(0, bytes as u64, maker.document_bytes_max);
+    (reject.kind, reject.reason)
+}
+
+/// The records of a block, one after the other.
+struct Shaping<'a> {
+    shape: &'a Shape,
+    maker: &'a Maker,
+    /// The id of the document that the record before deletes.
+    deleted: Option<String>,
+    scratch: Vec<u8>,
+}
+
+impl Shaping<'_> {
+    /// A record without a value. `None`: nothing.
+    fn null(&mut self, record: &Kept<'_>) -> Result<Option<DocMeta>, Problem> {
+        // Debezium sends a record without a value after each event of a deletion.
+        let before = self.deleted.take();
+        let key = if self.maker.on_null == OnNull::Delete { self.shape.key(record)? } else { None };
+        let deletes = self.maker.deleted_by_null(key.as_ref().map(|key| || key.id()))?;
+        Ok(deletes.filter(|meta| before.is_none() || meta.id != before))
+    }
+
+    /// A record with a value. `None`: nothing.
+    fn document(&mut self, record: &Kept<'_>, out: &mut Vec<u8>) -> Result<Option<DocMeta>, Problem> {
+        let at = out.len();
+        let made = self.shape.make(record, &mut self.scratch, out)?;
+        if made == Made::Null {
+            out.truncate(at);
+            return self.null(record);
+        }
+        self.deleted = None;
+        if made == Made::Nothing {
+            return Ok(None);
+        }
+        let key = match self.maker.ids {
+            Ids::None | Ids::Position => None,
+            Ids::Key | Ids::KeyOrPosition => self.shape.key(record)?,
+        };
+        let key = key.as_ref().map(|key| || key.id());
+        if made == Made::Delete {
+            let meta = self.maker.deleted(key)?;
+            self.deleted.clone_from(&meta.id);
+            if self.deleted.is_some() {
+                out.truncate(at);
+            }
+            return Ok(Some(meta));
+        }
+        let len = out.len() - at;
+        if len > self.maker.document_bytes_max {
+            return Err(problem_of_size(len, self.maker));
+        }
+        if out.len() > BLOCK_BYTES_MAX {
+            let reason =
+                format!("the documents of its block have more than {BLOCK_BYTES_MAX} bytes; split the records");
+            return Err(("too_large", reason));
+        }
+        self.maker.indexed(key, record.offset).map(Some)
+    }
+}

@@ -1,0 +1,240 @@
+//! Schemas of a registry.
+//!
+//! A thread asks the registry for them, each once. Blocks of records wait in the queue until the
+//! schemas that they name are known ([`super::Needs`]); a full queue pauses the partitions.
+
+mod client;
+
+use std::collections::HashMap;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use client::{Client, Failure, Found};
+use inrush_cluster::transport::Retries;
+
+use super::framing::{Framed, SchemaKey, json_content};
+use super::{Problem, SchemaRegistry};
+
+/// How long the registry is waited for at the start.
+const OPEN_FOR: Duration = Duration::from_secs(30);
+
+/// After this time the registry is asked again for a schema that it did not have.
+const UNKNOWN_FOR: Duration = Duration::from_secs(60);
+
+/// The pause before a question is asked again. It doubles up to 10 s.
+const PAUSE: Duration = Duration::from_millis(250);
+
+/// The schemas of a registry that are known.
+pub(crate) struct Schemas {
+    url: String,
+    known: Arc<Mutex<HashMap<SchemaKey, Entry>>>,
+    /// To the thread that asks. It ends with this value.
+    questions: Mutex<Sender<SchemaKey>>,
+}
+
+/// What is known of a schema.
+struct Entry {
+    /// The schema, or why there is none. `None` before the first answer.
+    answer: Option<Result<Arc<Schema>, String>>,
+    /// The registry is being asked.
+    is_asked: bool,
+    /// From then on the registry is asked again.
+    valid_until: Option<Instant>,
+}
+
+/// A schema that decodes values.
+#[derive(Debug)]
+enum Schema {
+    #[cfg(feature = "avro")]
+    Avro(super::avro::Schema),
+    #[cfg(feature = "protobuf")]
+    Protobuf(super::protobuf::File),
+    Json,
+}
+
+impl Schemas {
+    /// Connects to a registry. Waits for its first answer, 30 s at most.
+    ///
+    /// # Errors
+    /// An address that cannot be used, a registry that does not answer or refuses the credentials.
+    pub(crate) fn open(registry: &SchemaRegistry) -> Result<Arc<Schemas>, String> {
+        let client = Client::new(registry)?;
+        let url = client.url().to_string();
+        let known = Arc::new(Mutex::default());
+        let (questions, asked) = channel();
+        let (told, first) = channel();
+        let asking = Asking { client, url: url.clone(), known: Arc::clone(&known), retries: retries() };
+        let thread = std::thread::Builder::new().name("schema-registry".into());
+        let run = move || asking.run(&told, &asked);
+        thread.spawn(run).map_err(|error| format!("the schema registry: starting a thread: {error}"))?;
+        let gone = || format!("the schema registry {url}: the thread that asks it has ended");
+        first.recv().map_err(|_| gone())??;
+        Ok(Arc::new(Schemas { url, known, questions: Mutex::new(questions) }))
+    }
+
+    /// Whether all of these are known, or known to be missing. Others are asked for.
+    pub(crate) fn are_known(&self, schemas: &[SchemaKey], now: Instant) -> bool {
+        let mut known = lock(&self.known);
+        let mut all = true;
+        for schema in schemas {
+            let entry = known.entry(*schema).or_insert(Entry { answer: None, is_asked: false, valid_until: None });
+            let is_valid = entry.answer.is_some() && entry.valid_until.is_none_or(|until| now < until);
+            all &= is_valid;
+            if !is_valid && !entry.is_asked {
+                // The thread ends after this value only.
+                entry.is_asked = lock(&self.questions).send(*schema).is_ok();
+            }
+        }
+        all
+    }
+
+    /// Appends the JSON of a value or key of `topic`, of `bytes_max` at most.
+    pub(crate) fn decode(
+        &self,
+        what: &'static str,
+        topic: &str,
+        framed: Framed<'_>,
+        bytes_max: usize,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Problem> {
+        let answer = lock(&self.known).get(&framed.schema).and_then(|entry| entry.answer.clone());
+        let missing = |why: &str| {
+            let (id, url) = (framed.schema, &self.url);
+            let reason = format!(
+                "the {what} of topic {topic} names schema {id}, which the schema registry {url} does not have for it: \
+                 {why}; register it there, or name the registry of the topic, and read the record again from its offset"
+            );
+            ("unknown_schema", reason)
+        };
+        let schema = match answer {
+            Some(Ok(schema)) => schema,
+            Some(Err(why)) => return Err(missing(&why)),
+            None => return Err(missing("it has not answered")),
+        };
+        #[cfg(any(feature = "avro", feature = "protobuf"))]
+        let of_schema = |(kind, reason)| (kind, format!("{what} of schema {}: {reason}", framed.schema));
+        #[cfg(not(feature = "avro"))]
+        let _ = bytes_max;
+        match &*schema {
+            #[cfg(feature = "avro")]
+            Schema::Avro(schema) => {
+                schema.decode(framed.content.unwrap_or(framed.rest), bytes_max, out).map_err(of_schema)
+            }
+            #[cfg(feature = "protobuf")]
+            Schema::Protobuf(file) => file.decode(framed.rest, framed.content, out).map_err(of_schema),
+            Schema::Json => {
+                out.extend_from_slice(framed.content.map_or(framed.rest, json_content).trim_ascii());
+                Ok(())
+            }
+        }
+    }
+}
+
+/// A value that names no schema.
+pub(crate) fn not_framed(value: &[u8]) -> Problem {
+    let found = inrush_formats::beginning(value);
+    let reason = format!(
+        "the value names no schema: it begins with {found:?}, and a byte 0 and the schema's id are expected, or the \
+         header __value_schema_id"
+    );
+    ("no_schema", reason)
+}
+
+fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
+    // Nothing is changed in several steps.
+    of.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The pauses. Their number is not limited by them.
+fn retries() -> Retries {
+    Retries::new(u32::MAX, PAUSE, u64::from(std::process::id()))
+}
+
+/// The thread that asks the registry.
+struct Asking {
+    client: Client,
+    url: String,
+    known: Arc<Mutex<HashMap<SchemaKey, Entry>>>,
+    retries: Retries,
+}
+
+impl Asking {
+    fn run(self, told: &Sender<Result<(), String>>, questions: &Receiver<SchemaKey>) {
+        let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+            Ok(runtime) => runtime,
+            Err(error) => {
+                // The other side waits for this.
+                let _ = told.send(Err(format!("the schema registry {}: starting a runtime: {error}", self.url)));
+                return;
+            }
+        };
+        let first = runtime.block_on(self.first());
+        let is_open = first.is_ok();
+        if told.send(first).is_err() || !is_open {
+            return;
+        }
+        let mut waiting = Vec::new();
+        while let Ok(schema) = waiting.pop().map_or_else(|| questions.recv(), Ok) {
+            let mut tries = 0;
+            let answer = loop {
+                let failed = match runtime.block_on(self.client.find(schema)) {
+                    Ok(found) => break parse(&found),
+                    Err(Failure::Unknown(why)) => break Err(why),
+                    Err(Failure::Away(why) | Failure::Refused(why)) => why,
+                };
+                tries += 1;
+                let url = &self.url;
+                tracing::warn!("the schema registry {url} is asked again for schema {schema}, records wait: {failed}");
+                match questions.recv_timeout(self.retries.pause(tries, None)) {
+                    Ok(other) => waiting.push(other),
+                    Err(RecvTimeoutError::Timeout) => {}
+                    Err(RecvTimeoutError::Disconnected) => return,
+                }
+            };
+            if tries > 0 {
+                tracing::info!("the schema registry {} answers again", self.url);
+            }
+            let valid_until = answer.is_err().then(|| Instant::now() + UNKNOWN_FOR);
+            let entry = Entry { answer: Some(answer.map(Arc::new)), is_asked: false, valid_until };
+            lock(&self.known).insert(schema, entry);
+        }
+    }
+
+    /// Waits until the registry answers.
+    async fn first(&self) -> Result<(), String> {
+        let until = Instant::now() + OPEN_FOR;
+        let mut tries = 0;
+        loop {
+            let (why, is_away) = match self.client.check().await {
+                Ok(()) => return Ok(()),
+                Err(Failure::Away(why)) => (why, true),
+                Err(Failure::Unknown(why) | Failure::Refused(why)) => (why, false),
+            };
+            tries += 1;
+            let pause = self.retries.pause(tries, None);
+            if !is_away || Instant::now() + pause >= until {
+                return Err(format!("the schema registry {}: {why}", self.url));
+            }
+            tokio::time::sleep(pause).await;
+        }
+    }
+}
+
+/// Makes a schema of what the registry has.
+fn parse(found: &Found) -> Result<Schema, String> {
+    match &found.kind[..] {
+        #[cfg(feature = "avro")]
+        "AVRO" => {
+            let references: Vec<String> = found.references.iter().map(|(_, text)| text.clone()).collect();
+            super::avro::Schema::parse(&found.text, &references).map(Schema::Avro)
+        }
+        #[cfg(feature = "protobuf")]
+        "PROTOBUF" => super::protobuf::File::parse(&found.text, &found.references).map(Schema::Protobuf),
+        "JSON" => Ok(Schema::Json),
+        other => Err(format!("it is of type {other}, which this build does not read")),
+    }
+}
+
+#[cfg(test)]
+mod tests;

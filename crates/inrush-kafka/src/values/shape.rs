@@ -1,0 +1,300 @@
+//! From records to documents and ids.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+#[cfg(feature = "avro")]
+use super::avro;
+use super::framing::{KEY_HEADER, SchemaKey, VALUE_HEADER, framed, json_content};
+use super::key::Key;
+#[cfg(feature = "protobuf")]
+use super::protobuf;
+use super::unwrap::{self, Event};
+use super::{Metadata, SchemaIds, Unwrap, Values, With, headers, registry};
+use crate::KafkaOptions;
+
+/// The largest text of all documents of a block, bytes. Positions in it have 32 bits, and a record
+/// of a few bytes may describe a document of many.
+pub(crate) const BLOCK_BYTES_MAX: usize = 1 << 30;
+
+/// The kind and the reason of a reject.
+pub(crate) type Problem = (&'static str, String);
+
+/// A record that was gathered.
+pub(crate) struct Kept<'a> {
+    pub(crate) topic: &'a str,
+    pub(crate) partition: i32,
+    pub(crate) offset: i64,
+    /// Milliseconds since 1970.
+    pub(crate) timestamp: Option<i64>,
+    pub(crate) key: Option<&'a [u8]>,
+    pub(crate) value: &'a [u8],
+    /// As [`headers::push`] writes them.
+    pub(crate) headers: &'a [u8],
+}
+
+impl<'a> Kept<'a> {
+    pub(super) fn headers(&self) -> impl Iterator<Item = (&'a str, Option<&'a [u8]>)> {
+        headers::read(self.headers)
+    }
+
+    /// The last header of this name.
+    pub(super) fn header(&self, name: &str) -> Option<&'a [u8]> {
+        self.headers().filter(|(found, _)| *found == name).last()?.1
+    }
+}
+
+/// How values become documents, and keys become ids.
+pub(crate) struct Shape {
+    form: Form,
+    unwrap: Unwrap,
+    with: Vec<With>,
+    document_bytes_max: usize,
+}
+
+/// What decodes values.
+enum Form {
+    Json,
+    /// The beginning of each document: `{"field":`.
+    Text(Vec<u8>),
+    JsonSchema,
+    Registry(Arc<registry::Schemas>, SchemaIds),
+    #[cfg(feature = "avro")]
+    Avro(avro::Schema),
+    #[cfg(feature = "protobuf")]
+    Protobuf(protobuf::Message),
+}
+
+/// What a value is.
+enum Decoded<'a> {
+    /// JSON already.
+    Json(&'a [u8]),
+    /// JSON that was appended to the output.
+    Appended,
+}
+
+/// What a record becomes.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Made {
+    /// The document that was appended.
+    Document,
+    /// The deletion of a document. It was appended where ids are found in it.
+    Delete,
+    /// The record has no value.
+    Null,
+    /// Nothing.
+    Nothing,
+}
+
+impl Shape {
+    /// The shape that the options describe. `None` where values are documents already.
+    ///
+    /// # Errors
+    /// A schema file that cannot be read, a registry that does not answer, options that contradict
+    /// each other.
+    pub(crate) fn of(options: &KafkaOptions) -> Result<Option<Shape>, String> {
+        if !options.values.are_documents() && options.unwrap != Unwrap::None {
+            return Err("envelopes are JSON, and option `unwrap` is set for values that are text".to_owned());
+        }
+        let form = match &options.values {
+            Values::Json if options.unwrap == Unwrap::None && options.with.is_empty() => return Ok(None),
+            Values::Json => Form::Json,
+            Values::Text { field } => {
+                let mut beginning = b"{".to_vec();
+                inrush_formats::json_string::push_text(&mut beginning, field);
+                beginning.push(b':');
+                Form::Text(beginning)
+            }
+            Values::JsonSchema => Form::JsonSchema,
+            Values::Registry(registry) => Form::Registry(registry::Schemas::open(registry)?, registry.ids),
+            Values::Avro { schema_file } => open_avro(schema_file)?,
+            Values::Protobuf { schema_file, message } => open_protobuf(schema_file, message.as_deref())?,
+        };
+        let document_bytes_max = options.document_bytes_max.min(BLOCK_BYTES_MAX);
+        Ok(Some(Shape { form, unwrap: options.unwrap, with: options.with.clone(), document_bytes_max }))
+    }
+
+    /// Whether headers of this name are kept.
+    pub(crate) fn keeps(&self, header: &str) -> bool {
+        if matches!(self.form, Form::Registry(..)) && matches!(header, KEY_HEADER | VALUE_HEADER) {
+            return true;
+        }
+        self.with.iter().any(|with| match &with.metadata {
+            Metadata::Headers => true,
+            Metadata::Header(name) => name == header,
+            _ => false,
+        })
+    }
+
+    /// The schemas that a record names, of its value and of its key.
+    pub(crate) fn schemas_of(&self, record: &Kept<'_>) -> [Option<SchemaKey>; 2] {
+        match &self.form {
+            Form::Registry(_, ids) => [(VALUE_HEADER, Some(record.value)), (KEY_HEADER, record.key)]
+                .map(|(header, bytes)| Some(framed(record.header(header), bytes?, *ids)?.schema)),
+            _ => [None, None],
+        }
+    }
+
+    /// Whether blocks that name these schemas can be made. Schemas that are not known are asked
+    /// for.
+    pub(crate) fn is_ready(&self, schemas: &[SchemaKey]) -> bool {
+        match &self.form {
+            Form::Registry(known, _) => known.are_known(schemas, std::time::Instant::now()),
+            _ => true,
+        }
+    }
+
+    /// The key of a record. `None` if it has none.
+    pub(crate) fn key(&self, record: &Kept<'_>) -> Result<Option<Key>, Problem> {
+        let Some(bytes) = record.key else { return Ok(None) };
+        let mut decoded: Vec<u8> = Vec::new();
+        let json = match &self.form {
+            Form::Registry(known, ids) => match framed(record.header(KEY_HEADER), bytes, *ids) {
+                Some(framed) => {
+                    known.decode("key", record.topic, framed, self.document_bytes_max, &mut decoded)?;
+                    Some(&decoded[..])
+                }
+                None => None,
+            },
+            Form::JsonSchema if bytes.first() == Some(&0) => Some(json_content(bytes)),
+            _ => None,
+        };
+        let json = match (self.unwrap, json) {
+            (Unwrap::None, None) => return Ok(Some(Key::Bytes(bytes.to_vec()))),
+            (Unwrap::None, Some(json)) => json,
+            (_, json) => {
+                let json = json.unwrap_or(bytes);
+                match unwrap::payload(json) {
+                    Some(Some(payload)) => payload,
+                    Some(None) => return Ok(None),
+                    None => json,
+                }
+            }
+        };
+        Ok(match serde_json::from_slice::<&serde_json::value::RawValue>(json) {
+            Ok(value) if value.get() == "null" => None,
+            Ok(value) => Some(Key::Json(value.get().as_bytes().to_vec())),
+            // Text of a converter that knows no JSON.
+            Err(_) => Some(Key::Bytes(bytes.to_vec())),
+        })
+    }
+
+    /// Appends what the record becomes. `scratch` is a buffer for intermediate forms. Where this
+    /// is an error, the output may have grown.
+    pub(crate) fn make(&self, record: &Kept<'_>, scratch: &mut Vec<u8>, out: &mut Vec<u8>) -> Result<Made, Problem> {
+        let start = out.len();
+        if self.unwrap == Unwrap::None && self.with.is_empty() {
+            match self.decode(record, out)? {
+                Decoded::Json(json) => out.extend_from_slice(json),
+                Decoded::Appended if &out[start..] == b"null" => return Ok(Made::Null),
+                Decoded::Appended => {}
+            }
+            return object(&out[start..]).map(|()| Made::Document);
+        }
+        scratch.clear();
+        let json = match self.decode(record, scratch)? {
+            Decoded::Json(json) => json,
+            Decoded::Appended => &scratch[..],
+        };
+        let event = match self.unwrap {
+            Unwrap::None if json == b"null" => Event::Null,
+            Unwrap::None => Event::Document(Cow::Borrowed(json)),
+            Unwrap::Connect => unwrap::connect(json)?,
+            Unwrap::Debezium => unwrap::debezium(json)?,
+        };
+        match event {
+            Event::Document(document) => {
+                object(&document)?;
+                self.add(record, &document, out).map(|()| Made::Document)
+            }
+            Event::Delete(before) => {
+                out.extend_from_slice(before.unwrap_or_default());
+                Ok(Made::Delete)
+            }
+            Event::Null => Ok(Made::Null),
+            Event::Nothing => Ok(Made::Nothing),
+        }
+    }
+
+    /// Appends the document with the metadata that become fields of it.
+    fn add(&self, record: &Kept<'_>, document: &[u8], out: &mut Vec<u8>) -> Result<(), Problem> {
+        if self.with.is_empty() {
+            out.extend_from_slice(document);
+            return Ok(());
+        }
+        let mut members = Vec::with_capacity(self.with.len());
+        for with in &self.with {
+            if let Some(member) = with.member(record, || self.key(record))? {
+                members.push((&with.field[..], member));
+            }
+        }
+        if inrush_formats::add_members(document, &members, out) {
+            return Ok(());
+        }
+        // `object` has seen its brace, so it is damaged behind that.
+        let error = serde_json::from_slice::<serde::de::IgnoredAny>(document).err();
+        let why = error.map_or_else(|| "it is no object".to_owned(), |error| error.to_string());
+        Err(("invalid_json", format!("the value is not JSON: {why}")))
+    }
+
+    fn decode<'a>(&self, record: &Kept<'a>, out: &mut Vec<u8>) -> Result<Decoded<'a>, Problem> {
+        match &self.form {
+            Form::Json => return Ok(Decoded::Json(record.value)),
+            Form::JsonSchema => return Ok(Decoded::Json(json_content(record.value))),
+            Form::Text(beginning) => {
+                let text = std::str::from_utf8(record.value).map_err(|error| {
+                    let byte = error.valid_up_to();
+                    ("bad_value", format!("byte {byte} of the value is not UTF-8, and the value is read as text"))
+                })?;
+                out.extend_from_slice(beginning);
+                inrush_formats::json_string::push_text(out, text);
+                out.push(b'}');
+            }
+            Form::Registry(known, ids) => match framed(record.header(VALUE_HEADER), record.value, *ids) {
+                Some(framed) => known.decode("value", record.topic, framed, self.document_bytes_max, out)?,
+                None => return Err(registry::not_framed(record.value)),
+            },
+            #[cfg(feature = "avro")]
+            Form::Avro(schema) => schema.decode(record.value, self.document_bytes_max, out)?,
+            #[cfg(feature = "protobuf")]
+            Form::Protobuf(message) => message.decode(record.value, out)?,
+        }
+        Ok(Decoded::Appended)
+    }
+}
+
+/// Whether a document is a JSON object. Behind its first byte it is not looked at.
+fn object(document: &[u8]) -> Result<(), Problem> {
+    match document.trim_ascii_start().first() {
+        Some(b'{') => Ok(()),
+        _ => {
+            let found = inrush_formats::beginning(document);
+            Err(("not_an_object", format!("the value is `{found}`; a document is a JSON object")))
+        }
+    }
+}
+
+#[cfg(feature = "avro")]
+fn open_avro(schema_file: &std::path::Path) -> Result<Form, String> {
+    avro::Schema::read(schema_file).map(Form::Avro)
+}
+
+#[cfg(not(feature = "avro"))]
+fn open_avro(_: &std::path::Path) -> Result<Form, String> {
+    Err(not_built("Avro"))
+}
+
+#[cfg(feature = "protobuf")]
+fn open_protobuf(schema_file: &std::path::Path, message: Option<&str>) -> Result<Form, String> {
+    protobuf::Message::read(schema_file, message).map(Form::Protobuf)
+}
+
+#[cfg(not(feature = "protobuf"))]
+fn open_protobuf(_: &std::path::Path, _: Option<&str>) -> Result<Form, String> {
+    Err(not_built("Protobuf"))
+}
+
+#[cfg(not(all(feature = "avro", feature = "protobuf")))]
+fn not_built(what: &str) -> String {
+    format!("this build reads no values of {what}; use the full build")
+}

@@ -1,0 +1,240 @@
+use std::sync::Arc;
+
+use inrush_core::{Action, DocBlock};
+
+use super::*;
+use crate::client::{Record, TopicPartition};
+use crate::gather::{Gathered, Maker};
+use crate::{Ids, KafkaAddress, KafkaOptions, OnNull};
+
+type Headers<'a> = &'a [(&'a str, Option<&'a [u8]>)];
+
+/// Key, value and headers of a record.
+type Sent<'a> = (Option<&'a [u8]>, Option<&'a [u8]>, Headers<'a>);
+
+/// Id, action, text and the kind of a reject.
+type Found<'a> = (Option<&'a str>, Option<Action>, &'a str, Option<&'static str>);
+
+pub(super) fn options(values: Values) -> KafkaOptions {
+    let mut options = KafkaOptions::new(KafkaAddress::parse("kafka://a/orders").unwrap());
+    options.values = values;
+    options
+}
+
+fn unwrapped(unwrap: Unwrap) -> KafkaOptions {
+    KafkaOptions { unwrap, ..options(Values::Json) }
+}
+
+fn with(with: &[&str]) -> KafkaOptions {
+    KafkaOptions { with: with.iter().map(|with| with.parse().unwrap()).collect(), ..options(Values::Json) }
+}
+
+/// The block of records of partition 3 from offset 100 on.
+pub(super) fn block(options: &KafkaOptions, records: &[Sent<'_>]) -> DocBlock {
+    let shape = Arc::new(Shape::of(options).unwrap().unwrap());
+    let maker = Maker {
+        at: TopicPartition::new("orders", 3),
+        position: "orders-3-".into(),
+        shape: Some(Arc::clone(&shape)),
+        ids: options.ids,
+        on_null: options.on_null,
+        document_bytes_max: options.document_bytes_max,
+    };
+    let mut gathered = Gathered::new(100);
+    for (offset, (key, value, headers)) in (100..).zip(records) {
+        let timestamp = Some(1_700_000_000_123);
+        let record = Record { topic: "orders", partition: 3, offset, key: *key, value: *value, timestamp, headers };
+        gathered.push(offset, *key, *value, options.document_bytes_max);
+        gathered.push_more(&record, &shape);
+    }
+    let needs = Needs::new(Some(&shape), gathered.schemas());
+    while !needs.are_known() {
+        std::thread::yield_now();
+    }
+    gathered.chunk(7, Arc::new(maker)).into_block()
+}
+
+/// The documents of a block.
+pub(super) fn found(block: &DocBlock) -> Vec<Found<'_>> {
+    let kind = |at: usize| block.rejects.iter().find(|reject| reject.record as usize == at).map(|reject| reject.kind);
+    let document = |at: usize| {
+        let meta = block.meta.get(at);
+        let text = std::str::from_utf8(block.record(at)).unwrap_or("not UTF-8");
+        (meta.and_then(|meta| meta.id.as_deref()), meta.and_then(|meta| meta.action), text, kind(at))
+    };
+    (0..block.records.len()).map(document).collect()
+}
+
+fn json<'a>(key: Option<&'a str>, value: Option<&'a str>) -> Sent<'a> {
+    (key.map(str::as_bytes), value.map(str::as_bytes), &[])
+}
+
+#[test]
+fn documents_are_left_alone_unless_options_say_otherwise() {
+    assert!(Shape::of(&options(Values::Json)).unwrap().is_none());
+    let both = KafkaOptions { unwrap: Unwrap::Connect, ..options(Values::Text { field: "a".into() }) };
+    assert!(Shape::of(&both).err().unwrap().contains("`unwrap`"));
+}
+
+#[test]
+fn text_is_one_field() {
+    let block = block(
+        &options(Values::Text { field: "mess\"age".into() }),
+        &[
+            json(Some("k"), Some("a \"b\"\n")),
+            (None, Some(b"\xFF\xFE"), &[]),
+            json(Some("k"), None),
+            json(None, Some("")),
+        ],
+    );
+    assert_eq!(
+        found(&block),
+        [
+            (Some("k"), None, r#"{"mess\"age":"a \"b\"\n"}"#, None),
+            (None, None, "not UTF-8", Some("bad_value")),
+            (Some("k"), Some(Action::Delete), "", None),
+            (Some("orders-3-103"), None, r#"{"mess\"age":""}"#, None),
+        ]
+    );
+    assert_eq!((block.lines, block.origin.first_doc, block.bytes_read), (4, 100, 10));
+}
+
+#[test]
+fn events_of_debezium_index_and_delete() {
+    let key = r#"{"schema":{"type":"struct"},"payload":{"id":1}}"#;
+    let records = [
+        json(Some(key), Some(r#"{"op":"c","after":{"id":1,"n":1.50}}"#)),
+        json(Some(r#"{"id":2,"part":"a|b"}"#), Some("{\"op\":\"r\",\n\"after\":{\"id\":2,\n\"x\":[ 1 ]}}")),
+        json(Some(key), Some(r#"{"schema":{},"payload":{"op":"d","before":{"id":1},"after":null}}"#)),
+        json(Some(key), None),
+        json(Some(key), None),
+        json(Some(key), Some(r#"{"op":"t"}"#)),
+        json(Some(key), Some(r#"{"op":"m"}"#)),
+        json(None, Some(r#"{"op":"c","after":{"id":3}}"#)),
+        json(None, Some(r#"{"op":"d","before":{"id":3}}"#)),
+        json(Some("plain"), Some(r#"{"op":"u","after":7}"#)),
+        json(Some("plain"), Some("not json")),
+        json(Some("\"quoted\""), Some(r#"{"op":"u","after":{}}"#)),
+        json(Some("null"), Some(r#"{"op":"u","after":{}}"#)),
+    ];
+    let block = block(&unwrapped(Unwrap::Debezium), &records);
+    assert_eq!(
+        found(&block),
+        [
+            (Some("1"), None, r#"{"id":1,"n":1.50}"#, None),
+            (Some(r"2|a\|b"), None, "{\"id\":2, \"x\":[ 1 ]}", None),
+            (Some("1"), Some(Action::Delete), "", None),
+            // The first record without a value follows the deletion, the second one does not.
+            (Some("1"), Some(Action::Delete), "", None),
+            (None, None, r#"{"op":"t"}"#, Some("truncate")),
+            (Some("orders-3-107"), None, r#"{"id":3}"#, None),
+            (None, None, r#"{"op":"d","before":{"id":3}}"#, Some("missing_id")),
+            (None, None, r#"{"op":"u","after":7}"#, Some("not_an_object")),
+            (None, None, "not json", Some("no_envelope")),
+            (Some("quoted"), None, "{}", None),
+            (Some("orders-3-112"), None, "{}", None),
+        ]
+    );
+    let lines: Vec<u32> = block.records.iter().map(|record| record.line).collect();
+    assert_eq!(lines, [0, 1, 2, 4, 5, 7, 8, 9, 10, 11, 12]);
+}
+
+#[test]
+fn without_ids_of_keys_a_deletion_has_the_document_for_its_id() {
+    let options = KafkaOptions { ids: Ids::None, on_null: OnNull::Skip, ..unwrapped(Unwrap::Debezium) };
+    let records = [
+        json(None, Some(r#"{"op":"d","before":{"id":3}}"#)),
+        json(None, None),
+        json(None, Some("{\"op\":\"c\",\"after\":{}}")),
+    ];
+    let block = block(&options, &records);
+    assert_eq!(found(&block), [(None, Some(Action::Delete), r#"{"id":3}"#, None), (None, None, "{}", None)]);
+}
+
+#[test]
+fn the_envelope_of_connect_is_taken_off_values_and_keys() {
+    let records = [
+        json(Some(r#"{"schema":{"type":"string"},"payload":"k"}"#), Some(r#"{"schema":{},"payload":{"a":1}}"#)),
+        json(Some("plain"), Some(r#"{"schema":null,"payload":null}"#)),
+        json(Some("plain"), Some(r#"{"a":1}"#)),
+    ];
+    let block = block(&unwrapped(Unwrap::Connect), &records);
+    assert_eq!(
+        found(&block),
+        [
+            (Some("k"), None, r#"{"a":1}"#, None),
+            (Some("plain"), Some(Action::Delete), "", None),
+            (None, None, r#"{"a":1}"#, Some("no_envelope")),
+        ]
+    );
+}
+
+#[test]
+fn metadata_are_fields_unless_the_document_has_them() {
+    let headers: Headers<'_> =
+        &[("trace_id", Some(b"old")), ("trace_id", Some(b"t\"1")), ("raw", Some(b"\xFF")), ("none", None)];
+    let options = with(&[
+        "key",
+        "headers.trace_id",
+        "headers.absent",
+        "headers.raw=raw",
+        "timestamp=@timestamp",
+        "partition",
+        "offset",
+        "topic=from",
+    ]);
+    let block = block(
+        &options,
+        &[
+            (Some(b"k"), Some(br#"{"a":1,"offset":"mine"} "#), headers),
+            (None, Some(b"{}"), &[]),
+            (None, Some(b"[1]"), &[]),
+            (None, Some(b"{\"a\":"), &[]),
+        ],
+    );
+    let expected = concat!(
+        r#"{"a":1,"offset":"mine","key":"k","headers.trace_id":"t\"1","raw":"/w==","#,
+        r#""@timestamp":"2023-11-14T22:13:20.123Z","partition":3,"from":"orders"}"#
+    );
+    assert_eq!(found(&block)[0], (Some("k"), None, expected, None));
+    let expected = r#"{"@timestamp":"2023-11-14T22:13:20.123Z","partition":3,"offset":101,"from":"orders"}"#;
+    assert_eq!(found(&block)[1].2, expected);
+    assert_eq!((found(&block)[2].3, found(&block)[3].3), (Some("not_an_object"), Some("invalid_json")));
+}
+
+#[test]
+fn all_headers_are_an_object() {
+    let headers: Headers<'_> = &[("a", Some(b"1")), ("b", Some(b"")), ("a", Some(b"2")), ("c", None)];
+    let block = block(&with(&["headers=meta", "key=k"]), &[(Some(b"\xFF"), Some(b"{}"), headers)]);
+    assert_eq!(found(&block), [(None, None, "{}", Some("bad_id"))]);
+    let options = KafkaOptions { ids: Ids::Position, ..with(&["headers=meta", "key=k"]) };
+    let block = super::tests::block(&options, &[(Some(b"\xFF"), Some(b"{}"), headers)]);
+    assert_eq!(found(&block)[0].2, r#"{"meta":{"b":"","a":"2"},"k":"/w=="}"#);
+}
+
+#[test]
+fn json_behind_the_id_of_its_schema_is_the_document() {
+    let records: [Sent<'_>; 3] = [
+        (Some(b"\0\0\0\0\x07{\"id\":4}"), Some(b"\0\0\0\0\x07{\"a\":1}"), &[]),
+        (Some(b"k"), Some(b"{\"a\":\n2}"), &[]),
+        (Some(b"k"), Some(b"\0\0\0\0\x077"), &[]),
+    ];
+    let block = block(&options(Values::JsonSchema), &records);
+    assert_eq!(found(&block)[..2], [(Some("4"), None, r#"{"a":1}"#, None), (Some("k"), None, r#"{"a": 2}"#, None)]);
+    assert_eq!(found(&block)[2].3, Some("not_an_object"));
+}
+
+#[test]
+fn values_that_are_too_large_are_rejects() {
+    let options = KafkaOptions { document_bytes_max: 20, ..options(Values::Text { field: "text".into() }) };
+    let block = block(
+        &options,
+        &[
+            json(Some("a"), Some("fits")),
+            json(Some("b"), Some("with its field too large")),
+            json(Some("c"), Some("0123456789012")),
+        ],
+    );
+    let kinds: Vec<_> = found(&block).iter().map(|document| document.3).collect();
+    assert_eq!(kinds, [None, Some("too_large"), Some("too_large")]);
+}
