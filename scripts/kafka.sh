@@ -1,15 +1,21 @@
 #!/usr/bin/env bash
 # Runs one Apache Kafka broker on loopback, for tests and tries. Prints its address, host:port, once
-# it answers, and ends the broker when stdin is closed, or with SIGKILL at a line `kill`. Its jars come from Maven Central and are kept
-# in the cache.
-# Usage: scripts/kafka.sh FOLDER [PORT]
+# it answers. Ends the broker when stdin is closed, or with SIGKILL at a line `kill`. Its jars come
+# from Maven Central and are kept in the cache.
+# Usage: scripts/kafka.sh FOLDER [PORT [logins]]
 #   FOLDER  holds the broker's data; one that is not there or empty is formatted
-#   PORT    default: a free one
+#   PORT    default: a free one, also if it is empty
+#   logins  more listeners. After the first line come theirs:
+#             sasl HOST:PORT      SASL by PLAIN or SCRAM-SHA-512, as the user alice with the
+#                                 password alice-secret
+#             tls HOST:PORT       TLS; FOLDER/ca.pem has the certificate
+#             sasl_tls HOST:PORT  both
 set -euo pipefail
 version=4.4.0
-[ $# -ge 1 ] || { sed -n '2,8p' "$0" >&2; exit 2; }
+[ $# -ge 1 ] || { sed -n '2,12p' "$0" >&2; exit 2; }
 folder=$(realpath -m "$1")
 port=${2:-}
+logins=${3:-}
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/inrush/kafka-$version
 
 # Several tests may want the jars at once.
@@ -56,9 +62,39 @@ transaction.state.log.replication.factor=1
 transaction.state.log.min.isr=1
 transaction.state.log.num.partitions=4
 PROPERTIES
+format=()
+if [ -n "$logins" ]; then
+  sasl=$(free_port) tls=$(free_port) sasl_tls=$(free_port)
+  # A certificate that signs itself, which is its own authority.
+  store=$folder/broker.p12
+  if [ ! -e "$store" ]; then
+    keytool -genkeypair -alias broker -keyalg EC -dname CN=broker -ext san=ip:127.0.0.1 -validity 3650 \
+      -storetype PKCS12 -keystore "$store" -storepass broker-secret >&2
+    keytool -exportcert -rfc -alias broker -keystore "$store" -storepass broker-secret -file "$folder/ca.pem" >&2
+  fi
+  sed -i -e "s|^listeners=.*|&,SASL://127.0.0.1:$sasl,TLS://127.0.0.1:$tls,SASL_TLS://127.0.0.1:$sasl_tls|" \
+    -e "s|^advertised.listeners=.*|&,SASL://127.0.0.1:$sasl,TLS://127.0.0.1:$tls,SASL_TLS://127.0.0.1:$sasl_tls|" \
+    -e 's|^listener.security.protocol.map=.*|&,SASL:SASL_PLAINTEXT,TLS:SSL,SASL_TLS:SASL_SSL|' \
+    "$folder/server.properties"
+  modules=org.apache.kafka.common.security
+  cat >>"$folder/server.properties" <<PROPERTIES
+sasl.enabled.mechanisms=PLAIN,SCRAM-SHA-512
+ssl.keystore.type=PKCS12
+ssl.keystore.location=$store
+ssl.keystore.password=broker-secret
+PROPERTIES
+  for listener in sasl sasl_tls; do
+    cat >>"$folder/server.properties" <<PROPERTIES
+listener.name.$listener.plain.sasl.jaas.config=$modules.plain.PlainLoginModule required user_alice="alice-secret";
+listener.name.$listener.scram-sha-512.sasl.jaas.config=$modules.scram.ScramLoginModule required;
+PROPERTIES
+  done
+  format=(--add-scram 'SCRAM-SHA-512=[name=alice,password=alice-secret]')
+fi
 java=(java -Xmx400m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -cp "$cache/lib/*")
 if [ ! -e "$folder/data/meta.properties" ]; then
-  "${java[@]}" kafka.tools.StorageTool format -t inrushinrushinrushinru -c "$folder/server.properties" >"$folder/format.log" 2>&1
+  "${java[@]}" kafka.tools.StorageTool format -t inrushinrushinrushinru \
+    -c "$folder/server.properties" "${format[@]}" >"$folder/format.log" 2>&1
 fi
 "${java[@]}" kafka.Kafka "$folder/server.properties" >"$folder/broker.log" 2>&1 9>&- &
 broker=$!
@@ -67,6 +103,7 @@ for _ in $(seq 600); do
   kill -0 "$broker" 2>/dev/null || { tail -n 20 "$folder/broker.log" >&2; exit 1; }
   if (: <"/dev/tcp/127.0.0.1/$port") 2>/dev/null; then
     echo "127.0.0.1:$port"
+    [ -z "$logins" ] || printf '%s 127.0.0.1:%s\n' sasl "$sasl" tls "$tls" sasl_tls "$sasl_tls"
     while read -r order; do
       [ "$order" != kill ] || { kill -KILL "$broker"; break; }
     done

@@ -422,6 +422,12 @@ class LoadOptions(TypedDict, total=False):
     linger: str | datetime.timedelta | None
     """The longest time that documents wait for a full request, if the source is slow. Default: 1s."""
 
+    coalesce: str | None
+    """Send only the last of several documents or deletes with one id within this time or this number of
+    documents, as in 5s, 10000docs or 5s,10000docs. With 0s only documents are replaced that wait
+    because the cluster is busy. Works with the actions index and delete. Default: every document is
+    sent."""
+
     memory: str | int | None
     """Bytes of documents in flight; batch_bytes x in_flight must fit. At most half as much is read
     ahead. Default: 64MiB."""

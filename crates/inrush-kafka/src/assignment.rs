@@ -13,6 +13,9 @@ const NAMED: usize = 10_000;
 pub(crate) struct Assignment {
     owned: BTreeMap<TopicPartition, Owned>,
     numbers: u32,
+    /// The commit that has no answer yet, by the numbers of its partitions: one that has left and
+    /// come back meanwhile has another number.
+    sent: Option<Vec<(u32, i64)>>,
     /// The partitions by number, also of those that were taken away.
     named: BTreeMap<u32, TopicPartition>,
 }
@@ -28,8 +31,6 @@ struct Owned {
     position: i64,
     /// Everything below is settled.
     settled: i64,
-    /// Sent to the broker to be committed.
-    requested: i64,
     /// Committed. -1 where nothing is.
     committed: i64,
     /// Where the load ends.
@@ -54,16 +55,8 @@ impl Assignment {
             self.named.pop_first();
         }
         let committed = committed.unwrap_or(-1);
-        let owned = Owned {
-            number,
-            given: start,
-            position: start,
-            settled: start,
-            requested: committed,
-            committed,
-            until,
-            is_leaving: false,
-        };
+        let owned =
+            Owned { number, given: start, position: start, settled: start, committed, until, is_leaving: false };
         self.owned.insert(at, owned);
         number
     }
@@ -129,17 +122,30 @@ impl Assignment {
         }
     }
 
-    /// What can be committed, and was not sent yet.
+    /// What can be committed, and is not.
     pub(crate) fn to_commit(&self) -> Offsets {
-        let new = self.owned.iter().filter(|(_, owned)| owned.to_commit() > owned.requested);
+        let new = self.owned.iter().filter(|(_, owned)| owned.to_commit() > owned.committed);
         new.map(|(at, owned)| (at.clone(), owned.to_commit())).collect()
     }
 
-    /// These offsets were sent.
-    pub(crate) fn requested(&mut self, offsets: &Offsets) {
-        for (at, offset) in offsets {
-            if let Some(owned) = self.owned.get_mut(at) {
-                owned.requested = *offset;
+    /// What is sent to be committed now: nothing while a commit has no answer yet.
+    pub(crate) fn send(&mut self) -> Offsets {
+        if self.sent.is_some() {
+            return Offsets::new();
+        }
+        let offsets = self.to_commit();
+        if !offsets.is_empty() {
+            self.sent = Some(offsets.iter().map(|(at, offset)| (self.owned[at].number, *offset)).collect());
+        }
+        offsets
+    }
+
+    /// The answer to the commit that was sent.
+    pub(crate) fn answered(&mut self, is_committed: bool) {
+        let sent = self.sent.take().filter(|_| is_committed);
+        for (number, offset) in sent.into_iter().flatten() {
+            if let Some(owned) = self.owned.values_mut().find(|owned| owned.number == number) {
+                owned.committed = owned.committed.max(offset);
             }
         }
     }
@@ -150,13 +156,6 @@ impl Assignment {
             if let Some(owned) = self.owned.get_mut(at) {
                 owned.committed = owned.committed.max(*offset);
             }
-        }
-    }
-
-    /// The broker has refused a commit; everything that is not committed is sent again.
-    pub(crate) fn refused(&mut self) {
-        for owned in self.owned.values_mut() {
-            owned.requested = owned.committed;
         }
     }
 
@@ -199,12 +198,14 @@ mod tests {
         assignment.settle(first, 120);
         assignment.settle(second, 7);
         assert_eq!(assignment.to_commit(), offsets([(0, 120), (1, 7)]));
-        assignment.requested(&offsets([(0, 120), (1, 7)]));
-        assert!(assignment.to_commit().is_empty() && !assignment.is_committed());
-        assignment.refused();
-        assert_eq!(assignment.to_commit(), offsets([(0, 120), (1, 7)]));
-        assignment.requested(&offsets([(0, 120), (1, 7)]));
-        assignment.committed(&offsets([(0, 120), (1, 7)]));
+        assert_eq!(assignment.send(), offsets([(0, 120), (1, 7)]));
+        assert!(assignment.send().is_empty() && !assignment.is_committed(), "one commit at a time");
+        assignment.answered(false);
+        assert_eq!(assignment.send(), offsets([(0, 120), (1, 7)]));
+        assignment.answered(true);
+        assert!(assignment.to_commit().is_empty());
+        assignment.settle(first, 130);
+        assignment.committed(&offsets([(0, 130)]));
         assert!(assignment.is_committed() && !assignment.is_settled(&[at(0)]) && assignment.is_settled(&[at(1)]));
     }
 
@@ -245,6 +246,14 @@ mod tests {
         let after = assignment.add(at(0), 30, Some(30), None);
         assignment.settle(before, 50);
         assert!(before != after && assignment.to_commit().is_empty());
+        assignment.settle(after, 40);
+        assert_eq!(assignment.send(), offsets([(0, 40)]));
+        assignment.remove(&[at(0)]);
+        let number = assignment.add(at(0), 10, Some(10), None);
+        assignment.answered(true);
+        assert!(assignment.is_committed() && assignment.to_commit().is_empty(), "the answer came too late for it");
+        assignment.settle(number, 20);
+        assert_eq!(assignment.to_commit(), offsets([(0, 20)]), "it was reset to an earlier offset");
         assert!(!assignment.is_at_end(), "it has no end");
     }
 }

@@ -1,6 +1,7 @@
 //! The thread that reads topics: it polls the client, gathers records, commits what is settled, and
 //! answers the group.
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -9,7 +10,7 @@ use inrush_formats::SourceError;
 use crate::client::{Client, ClientError, Offsets, Polled, Record, TopicPartition};
 use crate::gather::{Gathered, Maker};
 use crate::shared::{Block, Shared};
-use crate::{KafkaOptions, PartitionOffset, Start, Until};
+use crate::{KafkaOptions, OnGap, PartitionOffset, Start, Until};
 
 /// How long a poll waits for a record. Also how late a commit or an end may be noticed.
 const POLL: Duration = Duration::from_millis(50);
@@ -30,17 +31,25 @@ const POSITIONS_EVERY: Duration = Duration::from_millis(200);
 /// After this time brokers are asked again that did not answer.
 const ASK_AGAIN: Duration = Duration::from_secs(1);
 
+/// After this time the last commit is tried again.
+const COMMIT_AGAIN: Duration = Duration::from_millis(200);
+
 /// How often a member without partitions looks whether the others are at the end.
 const OTHERS_EVERY: Duration = Duration::from_secs(2);
 
 /// How long a member without partitions waits before it says so.
 const QUIET_FOR: Duration = Duration::from_secs(10);
 
+#[cfg(test)]
+mod tests;
+
 /// A member of the group, and what it reads.
 pub(crate) struct Consumer<C> {
     client: C,
     options: Arc<KafkaOptions>,
     shared: Arc<Shared>,
+    /// The clock.
+    now: fn() -> Instant,
     readers: Readers,
     /// Partitions that the group gives to this member, and when the brokers are asked where to
     /// begin with them.
@@ -50,6 +59,8 @@ pub(crate) struct Consumer<C> {
     is_joined: bool,
     is_paused: bool,
     is_ending: bool,
+    is_commit_refused: bool,
+    full_for: Duration,
     committed_at: Instant,
     positions_at: Instant,
     others_at: Instant,
@@ -77,7 +88,22 @@ struct Readers {
     gathered_since: Option<Instant>,
     /// Blocks that end with a gap that is too wide for them.
     before_gap: Vec<Ready>,
+    /// A partition of which a record with an earlier offset came than this one, the next.
+    went_back: Option<(TopicPartition, i64)>,
 }
+
+/// An offset that a broker does not have.
+struct Gap<'a> {
+    at: &'a TopicPartition,
+    /// The offset that the group is at.
+    offset: i64,
+    /// The first offset that the broker has, and the one after the last.
+    first: i64,
+    last: i64,
+}
+
+/// What the user can do about a gap.
+const REMEDY: &str = "set option `on_offset_gap` to go on with the oldest record that is left, or with new ones";
 
 /// Records that are ready for the engine, with the number of their partition.
 type Ready = (TopicPartition, u32, Arc<Maker>, Gathered);
@@ -94,10 +120,11 @@ struct Reader {
 }
 
 impl<C: Client> Consumer<C> {
-    pub(crate) fn new(client: C, options: Arc<KafkaOptions>, shared: Arc<Shared>) -> Self {
-        let now = Instant::now();
+    pub(crate) fn new(client: C, options: Arc<KafkaOptions>, shared: Arc<Shared>, clock: fn() -> Instant) -> Self {
+        let now = clock();
         Consumer {
             client,
+            now: clock,
             readers: Readers::new(Arc::clone(&options)),
             options,
             shared,
@@ -106,6 +133,8 @@ impl<C: Client> Consumer<C> {
             is_joined: false,
             is_paused: false,
             is_ending: false,
+            is_commit_refused: false,
+            full_for: FULL_FOR,
             committed_at: now,
             positions_at: now,
             others_at: now,
@@ -120,7 +149,7 @@ impl<C: Client> Consumer<C> {
         while !self.shared.state().is_closed {
             if let Err(error) = self.turn() {
                 let title = self.options.address.to_string();
-                self.shared.end(Some(SourceError::new(title, error.0)));
+                self.shared.end(Some(SourceError::new(title, error.to_string())));
                 break;
             }
         }
@@ -130,23 +159,27 @@ impl<C: Client> Consumer<C> {
     /// Commits what the engine still settles, also after an error, until it needs the source no
     /// more.
     fn commit_rest(&mut self) {
-        let until = Instant::now() + self.options.settle_for;
+        let until = (self.now)() + self.options.settle_for;
         loop {
-            let left = until.saturating_duration_since(Instant::now());
+            let left = until.saturating_duration_since((self.now)());
             self.shared.wait(left, |state| state.is_closed || !state.assignment.to_commit().is_empty());
             let (last, is_closed) = {
                 let state = self.shared.state();
                 (state.assignment.to_commit(), state.is_closed)
             };
             if !last.is_empty() {
-                if let Err(error) = self.client.commit(&last) {
-                    tracing::warn!("the last commit of group {}: {error}", self.options.group);
-                    return;
+                match self.client.commit(&last) {
+                    Ok(()) => self.shared.change(|state| state.assignment.committed(&last)),
+                    Err(error) if error.is_retriable && !left.is_zero() => {
+                        tracing::debug!("the last commit of group {}: {error}; it is tried again", self.options.group);
+                        self.shared.wait(COMMIT_AGAIN, |_| false);
+                        continue;
+                    }
+                    Err(error) => {
+                        tracing::warn!("the last commit of group {}: {error}", self.options.group);
+                        return;
+                    }
                 }
-                self.shared.change(|state| {
-                    state.assignment.requested(&last);
-                    state.assignment.committed(&last);
-                });
             }
             if is_closed || left.is_zero() {
                 return;
@@ -156,12 +189,13 @@ impl<C: Client> Consumer<C> {
 
     /// One poll, and what is due after it.
     fn turn(&mut self) -> Result<(), ClientError> {
-        let wait = self.readers.wait();
+        let now = (self.now)();
+        let wait = self.readers.wait(now);
         let (readers, mut left) = (&mut self.readers, BATCH);
         let is_ending = self.is_ending;
         let polled = self.client.poll(wait, &mut |record| {
             if !is_ending {
-                readers.push(record);
+                readers.push(record, now);
             }
             left -= 1;
             left > 0 && !readers.is_full()
@@ -169,12 +203,13 @@ impl<C: Client> Consumer<C> {
         match polled {
             Polled::Nothing => self.nothing()?,
             Polled::Records => {}
-            Polled::Assigned(partitions) => self.arriving = Some((partitions, Instant::now())),
+            Polled::Assigned(partitions) => self.arriving = Some((partitions, (self.now)())),
             Polled::Revoked(partitions) => self.revoked(partitions),
             Polled::Lost(partitions) => self.lost(&partitions)?,
             Polled::Committed(answer) => self.commit_answered(answer),
             Polled::Gap(found) => return Err(self.gap(&found)),
         }
+        self.check_back()?;
         self.give(false);
         self.assign()?;
         self.leave()?;
@@ -189,14 +224,15 @@ impl<C: Client> Consumer<C> {
         if self.is_ending {
             return Ok(());
         }
-        if self.positions_at.elapsed() >= POSITIONS_EVERY && !self.shared.state().assignment.is_empty() {
-            self.positions_at = Instant::now();
+        let now = (self.now)();
+        if now.duration_since(self.positions_at) >= POSITIONS_EVERY && !self.shared.state().assignment.is_empty() {
+            self.positions_at = now;
             match self.client.positions() {
                 Ok(positions) => self.shared.state().assignment.at_positions(&positions),
                 Err(error) => tracing::debug!("positions: {error}"),
             }
         }
-        if !self.is_joined && !self.has_told_of_waiting && self.began.elapsed() >= QUIET_FOR {
+        if !self.is_joined && !self.has_told_of_waiting && now.duration_since(self.began) >= QUIET_FOR {
             self.has_told_of_waiting = true;
             tracing::info!(
                 "waiting for group {} to assign partitions; a member that was killed keeps its own until its session ends",
@@ -209,17 +245,18 @@ impl<C: Client> Consumer<C> {
     /// Begins with the partitions that have arrived. Brokers that do not answer are asked again.
     fn assign(&mut self) -> Result<(), ClientError> {
         let Some((partitions, when)) = &self.arriving else { return Ok(()) };
-        if Instant::now() < *when {
+        if (self.now)() < *when {
             return Ok(());
         }
         let partitions = partitions.clone();
         let begins = match self.begins(&partitions) {
             Ok(begins) => begins,
-            Err(error) => {
+            Err(error) if error.is_retriable => {
                 tracing::warn!("group {}: {error}; the brokers are asked again", self.options.group);
-                self.arriving = Some((partitions, Instant::now() + ASK_AGAIN));
+                self.arriving = Some((partitions, (self.now)() + ASK_AGAIN));
                 return Ok(());
             }
+            Err(error) => return Err(error),
         };
         self.arriving = None;
         self.is_joined = true;
@@ -251,9 +288,26 @@ impl<C: Client> Consumer<C> {
             Some(Until::Latest) | None => Offsets::new(),
         };
         let begin = |at: &TopicPartition| {
-            let unknown = || ClientError(format!("the broker does not say where partition {at} begins and ends"));
+            let unknown =
+                || ClientError::retriable(format!("the broker does not say where partition {at} begins and ends"));
             let &(first, last) = bounds.get(at).ok_or_else(unknown)?;
             let committed = committed.get(at).copied();
+            let until = self.options.until.map(|_| ends.get(at).copied().unwrap_or(last));
+            let asked = match &self.options.from {
+                Start::Offsets(_) => committed.or_else(|| named.get(at).copied()),
+                Start::Earliest | Start::Latest | Start::Time(_) => committed,
+            };
+            let gap = asked.map(|offset| Gap { at, offset, first, last }).filter(Gap::is_gap);
+            if let Some(gap) = gap {
+                let start = match self.options.on_gap {
+                    OnGap::Stop => return Err(gap.error(&self.options.group)),
+                    OnGap::Earliest => first,
+                    OnGap::Latest => last,
+                };
+                tracing::warn!("group {}: {gap}; reading goes on at offset {start}", self.options.group);
+                // Where reading goes on is committed, also if that is an earlier offset.
+                return Ok(Begin { at: at.clone(), start, committed: None, until });
+            }
             let start = match (committed, &self.options.from) {
                 (Some(offset), _) => offset,
                 (None, Start::Earliest) => first,
@@ -261,7 +315,6 @@ impl<C: Client> Consumer<C> {
                 (None, Start::Time(_)) => named.get(at).copied().unwrap_or(last),
                 (None, Start::Offsets(_)) => named.get(at).copied().unwrap_or(first),
             };
-            let until = self.options.until.map(|_| ends.get(at).copied().unwrap_or(last));
             Ok(Begin { at: at.clone(), start, committed, until })
         };
         partitions.iter().map(begin).collect()
@@ -278,7 +331,16 @@ impl<C: Client> Consumer<C> {
                 state.assignment.leaves(&at, first.unwrap_or(end));
             }
         });
-        self.leaving = Some((partitions, Instant::now() + self.options.settle_for));
+        self.do_not_begin(&partitions);
+        self.leaving = Some((partitions, (self.now)() + self.options.settle_for));
+    }
+
+    /// Forgets partitions that have arrived and are gone before reading could begin.
+    fn do_not_begin(&mut self, partitions: &[TopicPartition]) {
+        if let Some((arriving, _)) = &mut self.arriving {
+            arriving.retain(|at| !partitions.contains(at));
+        }
+        self.arriving.take_if(|(arriving, _)| arriving.is_empty());
     }
 
     /// Another member has these partitions already.
@@ -289,9 +351,19 @@ impl<C: Client> Consumer<C> {
             self.options.group,
             partitions.len()
         );
-        self.readers.remove(partitions);
-        self.shared.change(|state| state.assignment.remove(partitions));
-        self.leaving = None;
+        let removed = self.readers.remove(partitions);
+        self.shared.change(|state| {
+            // A block that still waits could overwrite what the other member writes.
+            for (_, number, _) in removed {
+                state.drop_blocks(number);
+            }
+            state.assignment.remove(partitions);
+        });
+        self.do_not_begin(partitions);
+        if let Some((leaving, _)) = &mut self.leaving {
+            leaving.retain(|at| !partitions.contains(at));
+        }
+        self.leaving.take_if(|(leaving, _)| leaving.is_empty());
         self.client.unassign(partitions)
     }
 
@@ -300,7 +372,8 @@ impl<C: Client> Consumer<C> {
     fn leave(&mut self) -> Result<(), ClientError> {
         let Some((partitions, until)) = &self.leaving else { return Ok(()) };
         let is_settled = self.shared.state().assignment.is_settled(partitions);
-        if !is_settled && Instant::now() < *until {
+        let has_time = (self.now)() < *until;
+        if !is_settled && has_time {
             return Ok(());
         }
         if !is_settled {
@@ -316,6 +389,10 @@ impl<C: Client> Consumer<C> {
         if !last.is_empty()
             && let Err(error) = self.client.commit(&last)
         {
+            if error.is_retriable && has_time {
+                tracing::debug!("the last commit of partitions that leave: {error}; it is tried again");
+                return Ok(());
+            }
             tracing::warn!("the last commit of partitions that leave: {error}; the next member reads them again");
         }
         let Some((partitions, _)) = self.leaving.take() else { return Ok(()) };
@@ -325,39 +402,63 @@ impl<C: Client> Consumer<C> {
 
     /// Commits what was settled since the last time.
     fn commit(&mut self) {
-        if self.committed_at.elapsed() < self.options.commit_every && !self.is_ending {
+        let is_urgent = self.is_ending && !self.is_commit_refused;
+        if (self.now)().duration_since(self.committed_at) < self.options.commit_every && !is_urgent {
             return;
         }
-        let mut state = self.shared.state();
-        let offsets = state.assignment.to_commit();
+        let offsets = self.shared.state().assignment.send();
         if !offsets.is_empty() {
-            self.committed_at = Instant::now();
-            state.assignment.requested(&offsets);
+            self.committed_at = (self.now)();
             self.client.commit_later(&offsets);
         }
     }
 
-    fn commit_answered(&mut self, answer: Result<Offsets, String>) {
-        self.shared.change(|state| match answer {
-            Ok(offsets) => state.assignment.committed(&offsets),
-            Err(error) => {
-                tracing::warn!("commit of group {}: {error}; it is tried again", self.options.group);
-                state.assignment.refused();
-            }
-        });
+    fn commit_answered(&mut self, answer: Result<(), ClientError>) {
+        self.is_commit_refused = answer.is_err();
+        if let Err(error) = &answer {
+            tracing::warn!("commit of group {}: {error}; it is tried again", self.options.group);
+        }
+        self.shared.change(|state| state.assignment.answered(answer.is_ok()));
     }
 
-    fn gap(&self, found: &str) -> ClientError {
-        ClientError(format!(
-            "the broker has deleted records of group {} that were not read yet ({found}); \
-             set option `on_offset_gap` to go on with the oldest that are left, or with new ones",
-            self.options.group
-        ))
+    /// The error where a broker does not have the next offset of a partition. `found`: what the
+    /// client says, which does not name the partition.
+    fn gap(&mut self, found: &str) -> ClientError {
+        let positions = self.readers.positions();
+        let partitions: Vec<TopicPartition> = positions.keys().cloned().collect();
+        let bounds = self.client.bounds(&partitions).unwrap_or_default();
+        let gaps = positions.iter().filter_map(|(at, offset)| {
+            let &(first, last) = bounds.get(at)?;
+            Some(Gap { at, offset: *offset, first, last }).filter(Gap::is_gap)
+        });
+        gaps.map(|gap| gap.error(&self.options.group)).next().unwrap_or_else(|| {
+            ClientError::lasting(format!(
+                "group {}: the broker does not have an offset: {found}; {REMEDY}",
+                self.options.group
+            ))
+        })
+    }
+
+    /// A record came with an offset before those that were read. That is a record that came twice,
+    /// or the partition was cut off before the position of this member.
+    fn check_back(&mut self) -> Result<(), ClientError> {
+        let Some((at, offset)) = self.readers.went_back.take() else { return Ok(()) };
+        match self.client.bounds(std::slice::from_ref(&at)) {
+            Ok(bounds) => {
+                let Some(&(first, last)) = bounds.get(&at) else { return Ok(()) };
+                let gap = Gap { at: &at, offset, first, last };
+                if gap.is_gap() { Err(gap.error(&self.options.group)) } else { Ok(()) }
+            }
+            Err(error) => {
+                tracing::debug!("the bounds of {at}: {error}");
+                Ok(())
+            }
+        }
     }
 
     /// Gives gathered records to the engine: those of full blocks, or `all`.
     fn give(&mut self, all: bool) {
-        let blocks = self.readers.take(all);
+        let blocks = self.readers.take(all, (self.now)());
         if blocks.is_empty() {
             return;
         }
@@ -386,8 +487,9 @@ impl<C: Client> Consumer<C> {
         if has_room(self.shared.state().queued_bytes) {
             return Ok(());
         }
-        let came =
-            self.shared.wait(FULL_FOR, |state| has_room(state.queued_bytes) || state.is_closed || state.is_stopped);
+        let came = self
+            .shared
+            .wait(self.full_for, |state| has_room(state.queued_bytes) || state.is_closed || state.is_stopped);
         if !came {
             self.is_paused = true;
             let partitions = self.shared.state().assignment.partitions();
@@ -411,8 +513,12 @@ impl<C: Client> Consumer<C> {
         let is_over = match self.options.until {
             _ if is_stopped => true,
             None => false,
-            Some(_) if !self.is_joined || self.leaving.is_some() => false,
-            Some(_) if is_empty => self.are_others_at_end()?,
+            Some(_) if !self.is_joined || self.arriving.is_some() || self.leaving.is_some() => false,
+            Some(_) if is_empty => self.are_others_at_end().or_else(|error| {
+                let passes = error.is_retriable;
+                tracing::warn!("group {}: {error}", self.options.group);
+                if passes { Ok(false) } else { Err(error) }
+            })?,
             Some(_) => is_at_end,
         };
         if is_over {
@@ -427,10 +533,11 @@ impl<C: Client> Consumer<C> {
 
     /// Whether the other members have read everything, so that one without partitions can end.
     fn are_others_at_end(&mut self) -> Result<bool, ClientError> {
-        if self.others_at.elapsed() < OTHERS_EVERY {
+        let now = (self.now)();
+        if now.duration_since(self.others_at) < OTHERS_EVERY {
             return Ok(false);
         }
-        self.others_at = Instant::now();
+        self.others_at = now;
         let partitions = self.client.partitions()?;
         if self.ends.is_none() {
             let by_time = match self.options.until {
@@ -459,10 +566,47 @@ fn named(offsets: &[PartitionOffset], partitions: &[TopicPartition]) -> Offsets 
     partitions.iter().filter_map(offset).collect()
 }
 
+impl Gap<'_> {
+    fn is_gap(&self) -> bool {
+        !(self.first..=self.last).contains(&self.offset)
+    }
+
+    fn error(&self, group: &str) -> ClientError {
+        ClientError::lasting(format!("group {group}: {self}; {REMEDY}"))
+    }
+}
+
+impl fmt::Display for Gap<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Gap { at, offset, first, last } = self;
+        if offset < first {
+            let deleted = first - offset;
+            write!(
+                f,
+                "the next offset of {at} is {offset}, but the oldest one that the broker has is {first}: \
+                 {deleted} offsets were deleted before they were read"
+            )
+        } else {
+            write!(
+                f,
+                "the next offset of {at} is {offset}, but the broker's partition ends at {last}: \
+                 the topic was created again, or records were lost"
+            )
+        }
+    }
+}
+
 impl Readers {
     fn new(options: Arc<KafkaOptions>) -> Self {
-        let block_bytes = inrush_sources::CHUNK_BYTES;
-        Readers { all: Vec::new(), last: 0, options, block_bytes, gathered_since: None, before_gap: Vec::new() }
+        Readers {
+            all: Vec::new(),
+            last: 0,
+            options,
+            block_bytes: inrush_sources::CHUNK_BYTES,
+            gathered_since: None,
+            before_gap: Vec::new(),
+            went_back: None,
+        }
     }
 
     fn add(&mut self, at: TopicPartition, number: u32, start: i64, until: Option<i64>) {
@@ -485,11 +629,12 @@ impl Readers {
     fn remove(&mut self, partitions: &[TopicPartition]) -> Vec<(TopicPartition, u32, i64)> {
         let removed = self.all.extract_if(.., |reader| partitions.contains(&reader.at));
         let removed = removed.map(|reader| (reader.at, reader.number, reader.next)).collect();
+        self.before_gap.retain(|(at, ..)| !partitions.contains(at));
         self.last = 0;
         removed
     }
 
-    fn push(&mut self, record: Record<'_>) {
+    fn push(&mut self, record: Record<'_>, now: Instant) {
         let is_it = |reader: &Reader| reader.at.partition == record.partition && *reader.at.topic == *record.topic;
         if !self.all.get(self.last).is_some_and(is_it) {
             match self.all.iter().position(is_it) {
@@ -499,7 +644,11 @@ impl Readers {
             }
         }
         let reader = &mut self.all[self.last];
-        if reader.is_at_end || record.offset < reader.next {
+        if reader.is_at_end {
+            return;
+        }
+        if record.offset < reader.gathered.end() {
+            self.went_back = Some((reader.at.clone(), reader.gathered.end()));
             return;
         }
         if reader.until.is_some_and(|until| record.offset >= until) {
@@ -511,10 +660,11 @@ impl Readers {
             let (at, number, maker) = (reader.at.clone(), reader.number, Arc::clone(&reader.maker));
             let before = std::mem::replace(&mut reader.gathered, Gathered::new(record.offset));
             self.before_gap.push((at, number, maker, before.up_to(record.offset)));
+            reader.next = record.offset;
         }
         reader.gathered.push(record.offset, record.key, record.value, self.options.document_bytes_max);
         if self.gathered_since.is_none() {
-            self.gathered_since = Some(Instant::now());
+            self.gathered_since = Some(now);
         }
     }
 
@@ -524,17 +674,17 @@ impl Readers {
     }
 
     /// How long a poll may wait, so that gathered records are given in time.
-    fn wait(&self) -> Duration {
+    fn wait(&self, now: Instant) -> Duration {
         match self.gathered_since {
             None => POLL,
-            Some(since) => POLL.min(GATHER_FOR.saturating_sub(since.elapsed())),
+            Some(since) => POLL.min(GATHER_FOR.saturating_sub(now.duration_since(since))),
         }
     }
 
     /// The blocks that are full. All of them if that is asked for, or if the first record has
     /// waited long enough.
-    fn take(&mut self, all: bool) -> Vec<Ready> {
-        let is_late = self.gathered_since.is_some_and(|since| since.elapsed() >= GATHER_FOR);
+    fn take(&mut self, all: bool, now: Instant) -> Vec<Ready> {
+        let is_late = self.gathered_since.is_some_and(|since| now.duration_since(since) >= GATHER_FOR);
         let all = all || is_late;
         if !all && !self.is_full() && self.before_gap.is_empty() {
             return Vec::new();
@@ -563,6 +713,11 @@ impl Readers {
             }
         }
         ended
+    }
+
+    /// The next offset of each partition.
+    fn positions(&self) -> Offsets {
+        self.all.iter().map(|reader| (reader.at.clone(), reader.gathered.end())).collect()
     }
 
     /// The partitions of which records are still wanted.

@@ -40,7 +40,7 @@ pub struct PartitionLag {
 /// # Errors
 /// As [`KafkaSource::open`](crate::KafkaSource::open).
 pub fn lag(options: &KafkaOptions) -> Result<Vec<PartitionLag>, SourceError> {
-    let wrong = |error: ClientError| SourceError::new(options.address.to_string(), error.0);
+    let wrong = |error: ClientError| SourceError::new(options.address.to_string(), error.to_string());
     let options = KafkaOptions { memory: MEMORY, ..options.clone() };
     let mut client = Librdkafka::connect(&options, None).map_err(wrong)?;
     let mut lags = offsets(&mut client, &options).map_err(wrong)?;

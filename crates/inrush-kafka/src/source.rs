@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use inrush_sources::{Feedback, IDLE_AFTER, Partition, Repeats, Source, SourceError, SourceInfo, Step, Topics};
 
@@ -43,13 +43,13 @@ impl KafkaSource {
         let wrong = |message: String| SourceError::new(title.clone(), message);
         let member =
             Member::of(&options).map_err(|error| SourceError::io(title.clone(), "the name of this member", error))?;
-        let client = Librdkafka::join(&options, member.name()).map_err(|error| wrong(error.0))?;
+        let client = Librdkafka::join(&options, member.name()).map_err(|error| wrong(error.to_string()))?;
         Self::start(options, client, member).map_err(|error| SourceError::io(title.clone(), "starting a thread", error))
     }
 
     fn start(options: KafkaOptions, client: impl Client + 'static, member: Member) -> std::io::Result<KafkaSource> {
         let (options, shared) = (Arc::new(options), Arc::new(Shared::new()));
-        let consumer = Consumer::new(client, Arc::clone(&options), Arc::clone(&shared));
+        let consumer = Consumer::new(client, Arc::clone(&options), Arc::clone(&shared), Instant::now);
         let gone = Gone { shared: Arc::clone(&shared), title: options.address.to_string() };
         let handle = std::thread::Builder::new().name("kafka".into()).spawn(move || {
             // Its name is taken by no other process until the member has left.

@@ -6,11 +6,13 @@
 //! | [`proxy`] | a proxy before a real server: rejected items, broken connections, a slow link |
 //! | [`sim`] | a model of cluster and loaders in virtual time, which judges the tuner |
 //! | [`client`] | the HTTP client of the tests |
+//! | [`guardian`] | the end of nodes whose tests were killed |
 //!
 //! The fake cluster itself is the crate `inrush-fake`.
 
 pub mod client;
 pub mod conformance;
+pub mod guardian;
 pub mod proxy;
 pub mod sim;
 

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use inrush_core::rate::Rate;
-use inrush_core::{Compression, Encoding, FieldPath, IndexTemplate, MaxErrors};
+use inrush_core::{Coalesce, Compression, Encoding, FieldPath, IndexTemplate, MaxErrors};
 use serde_json::Value;
 
 use super::choice::OrAuto;
@@ -39,6 +39,7 @@ from_str! {
     RecordsPath as text: ValueInfo::TEXT;
     FixedColumn as text: ValueInfo::TEXT;
     Charset as text: ValueInfo::TEXT;
+    Coalesce as itself: ValueInfo::TEXT;
     Start as text: ValueInfo::TEXT;
     Until as text: ValueInfo::TEXT;
 }
@@ -53,7 +54,7 @@ impl OptionValue for String {
     }
 }
 
-crate::setter_values! { FieldPath, IndexTemplate, Rate, MaxErrors, Tolerance, Compression, Encoding, Secret, Body }
+crate::setter_values! { FieldPath, IndexTemplate, Coalesce, Rate, MaxErrors, Tolerance, Compression, Encoding, Secret, Body }
 
 impl OptionValue for PathBuf {
     argument! { itself }

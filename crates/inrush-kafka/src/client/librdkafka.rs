@@ -17,6 +17,7 @@ use rdkafka::consumer::base_consumer::BaseConsumer;
 use rdkafka::consumer::{CommitMode, Consumer, ConsumerContext, RebalanceProtocol};
 use rdkafka::error::{KafkaError, KafkaResult, RDKafkaErrorCode};
 use rdkafka::message::Message;
+use rdkafka::metadata::Metadata;
 use rdkafka::topic_partition_list::{Offset, TopicPartitionList};
 use rdkafka::types::RDKafkaRespErr;
 
@@ -29,6 +30,9 @@ const ANSWER: Duration = Duration::from_secs(30);
 
 /// After this time each broker knows a topic that was created.
 const KNOWN_AFTER: Duration = Duration::from_secs(3);
+
+/// How often a question that no broker has answered is interrupted, to look for errors.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// The time between two questions for a topic.
 const ASK_AGAIN: Duration = Duration::from_millis(200);
@@ -55,7 +59,7 @@ fn commit_all(consumer: &BaseConsumer<Events>, commits: &Receiver<Commit>) {
             // One that has stopped waiting needs no answer.
             Some(answer) => drop(answer.send(result)),
             None => {
-                let answer = result.map(|()| offsets).map_err(|error| error.to_string());
+                let answer = result.map_err(|error| meaning(&error, None));
                 consumer.context().with(|state| state.waiting.push_back(Polled::Committed(answer)));
             }
         }
@@ -140,7 +144,8 @@ impl Librdkafka {
         let (consumer, (commits, waiting)) = (Arc::clone(&client.consumer), channel());
         let committer = std::thread::Builder::new().name("kafka-commit".into());
         let committer = committer.spawn(move || commit_all(&consumer, &waiting));
-        client.committer = Some(committer.map_err(|error| ClientError(format!("starting a thread: {error}")))?);
+        client.committer =
+            Some(committer.map_err(|error| ClientError::lasting(format!("starting a thread: {error}")))?);
         client.commits = Some(commits);
         let topics: Vec<&str> = client.subscription.iter().map(String::as_str).collect();
         client.consumer.subscribe(&topics).map_err(|error| client.error(&error))?;
@@ -158,7 +163,7 @@ impl Librdkafka {
         }
         config.set_log_level(RDKafkaLogLevel::Warning);
         let consumer: BaseConsumer<Events> =
-            config.create_with_context(Events::default()).map_err(|error| ClientError(not_created(&error)))?;
+            config.create_with_context(Events::default()).map_err(|error| ClientError::lasting(not_created(&error)))?;
         let consumer = Arc::new(consumer);
         let client =
             Librdkafka { consumer, subscription: options.address.subscription(), commits: None, committer: None };
@@ -208,11 +213,7 @@ impl Librdkafka {
         let (until, known_by) = (Instant::now() + ANSWER, Instant::now() + KNOWN_AFTER);
         for topic in options.address.topics.iter().filter(|topic| !topic.contains('*')) {
             loop {
-                let left = until.saturating_duration_since(Instant::now()).max(Duration::from_secs(1));
-                let metadata = self.consumer.fetch_metadata(Some(topic), left).map_err(|error| {
-                    let why = self.complaint().unwrap_or_else(|| error.to_string());
-                    ClientError(format!("no answer from {brokers} within {} s: {why}", ANSWER.as_secs()))
-                })?;
+                let metadata = self.metadata(topic, &brokers, until)?;
                 let Some(found) = metadata.topics().first() else { break };
                 match found.error().map(RDKafkaErrorCode::from) {
                     None => break,
@@ -224,18 +225,59 @@ impl Librdkafka {
                         std::thread::sleep(ASK_AGAIN);
                     }
                     Some(RDKafkaErrorCode::UnknownTopicOrPartition) => {
-                        return Err(ClientError(format!("topic {topic} does not exist at {brokers}")));
+                        return Err(ClientError::lasting(format!("topic {topic} does not exist at {brokers}")));
                     }
                     Some(RDKafkaErrorCode::TopicAuthorizationFailed) => {
-                        return Err(ClientError(format!(
+                        return Err(ClientError::lasting(format!(
                             "this user may not read topic {topic} at {brokers}; give it the rights Read and Describe"
                         )));
                     }
-                    Some(code) => return Err(ClientError(format!("topic {topic} at {brokers}: {code}"))),
+                    Some(code) => return Err(ClientError::lasting(format!("topic {topic} at {brokers}: {code}"))),
                 }
             }
         }
         Ok(())
+    }
+
+    /// What the brokers say of a topic. They are asked until one answers, or refuses this client.
+    fn metadata(&self, topic: &str, brokers: &str, until: Instant) -> Result<Metadata, ClientError> {
+        loop {
+            let error = match self.consumer.fetch_metadata(Some(topic), LOOK_EVERY) {
+                Ok(metadata) => return Ok(metadata),
+                Err(error) => error,
+            };
+            let why = || self.complaint().unwrap_or_else(|| error.to_string());
+            if let Some(remedy) = self.refused() {
+                return Err(ClientError::lasting(format!("{brokers}: {}; {remedy}", why())));
+            }
+            if Instant::now() >= until {
+                return Err(ClientError::lasting(format!(
+                    "no answer from {brokers} within {} s: {}",
+                    ANSWER.as_secs(),
+                    why()
+                )));
+            }
+        }
+    }
+
+    /// Looks through the events before this member has joined. Returns the remedy where a broker
+    /// does not accept its login or its certificates, which librdkafka would try again for ever.
+    fn refused(&self) -> Option<&'static str> {
+        while let Some(polled) = self.consumer.poll(Duration::ZERO) {
+            match polled.err().and_then(|error| error.rdkafka_error_code()) {
+                Some(RDKafkaErrorCode::Authentication | RDKafkaErrorCode::SaslAuthenticationFailed) => {
+                    return Some("correct the properties `sasl.mechanism`, `sasl.username` and `sasl.password`");
+                }
+                Some(RDKafkaErrorCode::SSL) => {
+                    return Some(
+                        "name the certificates of the brokers' authority by the property `ssl.ca.location`, \
+                         and those of this client by `ssl.certificate.location` and `ssl.key.location`",
+                    );
+                }
+                _ => {}
+            }
+        }
+        None
     }
 
     /// The offset of each partition at a time, or at one of its ends.
@@ -254,10 +296,7 @@ impl Librdkafka {
     }
 
     fn error(&self, error: &KafkaError) -> ClientError {
-        ClientError(match self.complaint() {
-            Some(complaint) => format!("{error} ({complaint})"),
-            None => error.to_string(),
-        })
+        meaning(error, self.complaint())
     }
 
     fn send(&self, commit: Commit) {
@@ -284,13 +323,7 @@ impl Librdkafka {
             RDKafkaErrorCode::AutoOffsetReset | RDKafkaErrorCode::OffsetOutOfRange => {
                 Ok(Some(Polled::Gap(self.complaint().unwrap_or_else(|| error.to_string()))))
             }
-            RDKafkaErrorCode::Authentication
-            | RDKafkaErrorCode::SaslAuthenticationFailed
-            | RDKafkaErrorCode::TopicAuthorizationFailed
-            | RDKafkaErrorCode::GroupAuthorizationFailed
-            | RDKafkaErrorCode::ClusterAuthorizationFailed
-            | RDKafkaErrorCode::FencedInstanceId
-            | RDKafkaErrorCode::Fatal => Err(self.fatal(error)),
+            code if is_final(code) => Err(self.fatal(error)),
             _ => {
                 tracing::warn!("{error}; the client tries again");
                 Ok(None)
@@ -300,10 +333,10 @@ impl Librdkafka {
 
     fn fatal(&self, error: &KafkaError) -> ClientError {
         match self.consumer.client().fatal_error() {
-            Some((RDKafkaErrorCode::FencedInstanceId, _)) => ClientError(
-                "another member of the group uses the name of this one; give each instance a name of its own".into(),
+            Some((RDKafkaErrorCode::FencedInstanceId, _)) => ClientError::lasting(
+                "another member of the group uses the name of this one; give each instance a name of its own",
             ),
-            Some((_, reason)) => ClientError(reason),
+            Some((_, reason)) => ClientError::lasting(reason),
             None => self.error(error),
         }
     }
@@ -369,7 +402,7 @@ impl Client for Librdkafka {
         self.send((offsets.clone(), Some(answer)));
         match answered.recv_timeout(ANSWER) {
             Ok(result) => result.map_err(|error| self.error(&error)),
-            Err(_) => Err(ClientError(format!("no answer to a commit within {} s", ANSWER.as_secs()))),
+            Err(_) => Err(ClientError::retriable(format!("no answer to a commit within {} s", ANSWER.as_secs()))),
         }
     }
 
@@ -444,6 +477,33 @@ impl Drop for Librdkafka {
             }
         }
     }
+}
+
+/// An error, with the last complaint of librdkafka.
+fn meaning(error: &KafkaError, complaint: Option<String>) -> ClientError {
+    let text = match complaint {
+        Some(complaint) => format!("{error} ({complaint})"),
+        None => error.to_string(),
+    };
+    let is_lasting = error.rdkafka_error_code().is_some_and(|code| {
+        // Of a commit: the group has another generation, to which this member does not belong.
+        is_final(code) || matches!(code, RDKafkaErrorCode::UnknownMemberId | RDKafkaErrorCode::IllegalGeneration)
+    });
+    if is_lasting { ClientError::lasting(text) } else { ClientError::retriable(text) }
+}
+
+/// Whether this member cannot go on after the error.
+fn is_final(code: RDKafkaErrorCode) -> bool {
+    matches!(
+        code,
+        RDKafkaErrorCode::Authentication
+            | RDKafkaErrorCode::SaslAuthenticationFailed
+            | RDKafkaErrorCode::TopicAuthorizationFailed
+            | RDKafkaErrorCode::GroupAuthorizationFailed
+            | RDKafkaErrorCode::ClusterAuthorizationFailed
+            | RDKafkaErrorCode::FencedInstanceId
+            | RDKafkaErrorCode::Fatal
+    )
 }
 
 fn not_created(error: &KafkaError) -> String {

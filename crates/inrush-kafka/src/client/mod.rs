@@ -4,6 +4,8 @@
 //! called from one thread.
 
 mod librdkafka;
+#[cfg(test)]
+pub(crate) mod scripted;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -40,15 +42,31 @@ pub(crate) enum Polled {
     /// committed. [`Client::unassign`] has to be called.
     Lost(Vec<TopicPartition>),
     /// The answer to [`Client::commit_later`].
-    Committed(Result<Offsets, String>),
+    Committed(Result<(), ClientError>),
     /// The broker does not have the offset of one of the partitions.
     Gap(String),
 }
 
 /// An error of a broker or of the group.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub(crate) struct ClientError(pub(crate) String);
+#[error("{text}")]
+pub(crate) struct ClientError {
+    text: String,
+    /// The same call may succeed later: brokers are away, or the group is changing.
+    pub(crate) is_retriable: bool,
+}
+
+impl ClientError {
+    /// An error that stays when the call is repeated.
+    pub(crate) fn lasting(text: impl Into<String>) -> Self {
+        ClientError { text: text.into(), is_retriable: false }
+    }
+
+    /// An error after which the same call may succeed.
+    pub(crate) fn retriable(text: impl Into<String>) -> Self {
+        ClientError { text: text.into(), is_retriable: true }
+    }
+}
 
 /// A member of a consumer group.
 pub(crate) trait Client: Send {
@@ -70,7 +88,7 @@ pub(crate) trait Client: Send {
     /// Commits, and waits for the answer.
     fn commit(&mut self, offsets: &Offsets) -> Result<(), ClientError>;
 
-    /// Commits. The answer is a [`Polled::Committed`].
+    /// Commits. The answer is a [`Polled::Committed`]. One commit at a time.
     fn commit_later(&mut self, offsets: &Offsets);
 
     /// The offsets that the group has committed of these partitions.

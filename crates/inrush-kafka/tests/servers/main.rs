@@ -2,8 +2,11 @@
 #![allow(missing_docs, unreachable_pub, clippy::unwrap_used)]
 
 mod broker;
+mod gaps;
 mod group;
 mod load;
+mod logins;
+mod memory;
 #[path = "../common/reader.rs"]
 mod reader;
 mod reading;

@@ -130,6 +130,7 @@ fn value(info: &OptionInfo, folder: &Path) -> Value {
         "max_rate" => json!("100docs"),
         "linger" | "request_timeout" | "retry_for" | "pause_for" | "wait_timeout" => json!("7s"),
         "memory" | "sql_memory" | "workbook_bytes" | "sample" | "builder_heap" => json!("300MiB"),
+        "coalesce" => json!("5s"),
         "batch_bytes" | "max_document_bytes" => json!("2MiB"),
         "compression" => json!("gzip:7"),
         "tolerate" | "max_errors" | "allow_shrink" => json!("5%"),

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use inrush_core::rate::Rate;
-use inrush_core::{Compression, Encoding};
+use inrush_core::{Coalesce, Compression, Encoding};
 
 use crate::options::LoaderBuilder;
 use crate::options::{ByteSize, Count, OrAuto, PositiveDuration, Whole};
@@ -31,6 +31,10 @@ options! {
         trace: Option<PathBuf> = "FILE";
         /// The longest time that documents wait for a full request, if the source is slow
         linger: Option<Duration> = "DURATION", default("1s");
+        /// Send only the last of several documents or deletes with one id within this time or this
+        /// number of documents, as in 5s, 10000docs or 5s,10000docs. With 0s only documents are
+        /// replaced that wait because the cluster is busy. Works with the actions index and delete
+        coalesce: Option<Coalesce> = "WINDOW", default("every document is sent");
         /// Bytes of documents in flight; option `batch_bytes` x option `in_flight` must fit. At
         /// most half as much is read ahead
         memory: Option<ByteSize> = "SIZE", default("64MiB");

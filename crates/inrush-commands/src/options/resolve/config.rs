@@ -153,6 +153,7 @@ fn of_sizes(config: &mut LoadConfig, sizes: &SizeOptions) {
         max_rate,
         trace,
         linger,
+        coalesce,
         memory,
         workers,
         max_document_bytes,
@@ -186,6 +187,7 @@ fn of_sizes(config: &mut LoadConfig, sizes: &SizeOptions) {
         drain_max: defaults.drain_max,
     };
     config.trace = trace;
+    config.coalesce = coalesce;
     config.encoding = encoding.and_then(OrAuto::given);
     config.compression = compression.and_then(OrAuto::given);
     config.bulk_routing = bulk_routing.unwrap_or_default();

@@ -12,20 +12,19 @@
 // Each executable uses a part of it.
 #![allow(dead_code)]
 
-mod guardian;
 mod shared;
 pub mod turn;
 
-use std::path::PathBuf;
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, LazyLock};
 
-use guardian::Guardian;
 use inrush_cluster::transport::{Credentials, HttpOptions, Transport};
 use inrush_fake::Flavor;
 use inrush_load::config::{DeadLetters, LoadConfig};
 use inrush_node::{Distribution, NodeError, NodeSpec, OwnedNode};
 use inrush_testbed::client::Client;
+use inrush_testbed::guardian::Guardian;
 use serde_json::Value;
 use tempfile::TempDir;
 use tokio::sync::{Mutex, MutexGuard};
@@ -77,7 +76,6 @@ pub(crate) use on_servers;
 struct Own {
     node: OwnedNode,
     folder: PathBuf,
-    guardian: Guardian,
 }
 
 /// A node that answers, until the test gives it back with [`Server::stop`].
@@ -127,9 +125,7 @@ impl Server {
         let mut spec = NodeSpec { heap_mib: HEAP_MIB, ..NodeSpec::new(distribution, "test", folder.join("node")) };
         configure(&mut spec);
         let node = start(spec).await.unwrap();
-        let mut guardian = Guardian::new(None);
-        guardian.watch(node.pid());
-        Server::new(node.url(), Some(Own { node, folder, guardian }), title, turn)
+        Server::new(node.url(), Some(Own { node, folder }), title, turn)
     }
 
     async fn join(version: Version, turn: Arc<Turn>) -> Server {
@@ -158,9 +154,7 @@ impl Server {
     /// Starts the node again on its port and data; one that runs is killed first. Panics for a
     /// shared one.
     pub async fn restart(&mut self) {
-        let own = self.own_mut();
-        own.node.restart().await.unwrap();
-        own.guardian.watch(own.node.pid());
+        self.own_mut().node.restart().await.unwrap();
     }
 
     /// The answer to a request; fails where the server refuses it.
@@ -225,9 +219,25 @@ pub async fn fetching(distribution: &Distribution) -> Option<MutexGuard<'static,
 }
 
 /// A path for a folder that nothing else uses and the node's user can reach: root's temporary
-/// folder often cannot be.
+/// folder often cannot be. Nodes with their configuration in it end with the process of the tests,
+/// and so do programs that have their state in it, and the nodes of bakes that write to it.
 pub fn folder() -> PathBuf {
     static FOLDERS: AtomicU32 = AtomicU32::new(0);
+    LazyLock::force(&GUARDIAN);
     let number = FOLDERS.fetch_add(1, Ordering::Relaxed);
-    PathBuf::from(format!("/var/tmp/inrush-test-{}-{number}", std::process::id()))
+    PathBuf::from(format!("{}{number}", mark()))
+}
+
+/// The guardian of all nodes of this process.
+static GUARDIAN: LazyLock<std::sync::Mutex<Guardian>> =
+    LazyLock::new(|| std::sync::Mutex::new(Guardian::new(&mark()).unwrap()));
+
+/// How the paths of the folders of this process begin.
+fn mark() -> String {
+    format!("/var/tmp/inrush-test-{}-", std::process::id())
+}
+
+/// Deletes a folder at the end of the process.
+fn delete_at_end(folder: &Path) {
+    GUARDIAN.lock().unwrap().delete(folder).unwrap();
 }
