@@ -43,8 +43,8 @@ pub struct LoadConfig {
     pub version: Option<FieldPath>,
     /// Ingest pipeline. Default: none.
     pub pipeline: Option<String>,
-    /// Time for which an operation waits for later ones with the same id. Only the last one is sent.
-    /// Default: none, and all operations are sent.
+    /// Time for which an operation waits for later ones with the same id. Only the last one is
+    /// sent. Default: none, and all operations are sent.
     pub coalesce: Option<Coalesce>,
     /// Fields that are removed from each document before it is sent. Default: none.
     pub drop: Vec<FieldPath>,

@@ -197,11 +197,11 @@ impl Step {
 /// # Partitions that are taken away
 ///
 /// A consumer group may take a partition from a source in the middle of a load, and give it back
-/// later. The source stops returning documents of the partition. It says
-/// [`Feedback::is_waiting`], and waits until [`Feedback::settled`] has reached the last document that it returned, for as long as
-/// the group allows. Then it commits and releases the partition. It commits nothing beyond the
-/// settled position: another consumer reads the rest. A partition that comes back begins where that
-/// consumer ended, and the numbers of one [`Partition`] have no gaps. So the source uses a new
+/// later. The source stops returning documents of the partition. [`Feedback::is_waiting`] is true
+/// from then on, until [`Feedback::settled`] has reached the last document that it returned, for as
+/// long as the group allows. Then it commits and releases the partition. It commits nothing beyond
+/// the settled position: another consumer reads the rest. A partition that comes back begins where
+/// that consumer ended, and the numbers of one [`Partition`] have no gaps. So the source uses a new
 /// [`Partition`] each time, and ignores settled positions of a partition that it has lost.
 pub trait Feedback: Send + Sync {
     /// Documents below `up_to` are settled: indexed, left out as configured, or a dead letter that
