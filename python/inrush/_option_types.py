@@ -195,6 +195,46 @@ class LoadOptions(TypedDict, total=False):
     load fails; "earliest": it continues with the oldest record that the broker has; "latest": it
     continues with the next new record."""
 
+    with: str | Sequence[str] | None
+    """Metadata of the record as fields of the document: key, headers, headers.NAME, timestamp,
+    partition, offset, topic; with another name of the field as in key=customer. Repeated or separated
+    by commas. A field that the document has stays."""
+
+    unwrap: Literal["none", "debezium", "connect"] | None
+    """The envelope around the document. Default: none; "none": the value is the document; "debezium":
+    change events of Debezium: the document is `after`, and a deletion deletes the document; "connect":
+    the schema envelope of Kafka Connect around values and keys."""
+
+    schema_registry: str | None
+    """Address of a schema registry with the API of Confluent's, as in http://host:8081. Values and keys
+    begin with the id of their schema: Avro, Protobuf or JSON."""
+
+    registry_user: str | None
+    """User of the schema registry; the password comes from registry_password_file, the environment or a
+    prompt. A bearer token comes from INRUSH_REGISTRY_BEARER."""
+
+    registry_password_file: str | os.PathLike[str] | None
+    """File that holds the password for the schema registry."""
+
+    registry_password_env: str | None
+    """Environment variable that holds the password for the schema registry. Default:
+    INRUSH_REGISTRY_PASSWORD."""
+
+    registry_ca: str | os.PathLike[str] | None
+    """PEM file with certificate authorities to trust for the schema registry."""
+
+    schema_ids: Literal["four-bytes", "eight-bytes"] | None
+    """The length of a schema's id in front of a value. Default: four-bytes; "four-bytes": Confluent's
+    format, and Apicurio's since version 3; "eight-bytes": Apicurio's format before version 3."""
+
+    schema_file: str | os.PathLike[str] | None
+    """The schema of all values, without a registry: an Avro schema (.avsc, .json), or a Protobuf file
+    (.proto, or a descriptor set)."""
+
+    schema_message: str | None
+    """With schema_file of Protobuf: the message, as in shop.Order. Default: the only message of the
+    file."""
+
     group: str | None
     """The consumer group. It holds the offsets of the records that are loaded: a load with the same
     group continues after them. Default: inrush- and the name of the index."""

@@ -67,10 +67,10 @@ options! {
         registry_ca: Option<PathBuf> = "FILE";
         /// The length of a schema's id in front of a value
         schema_ids: Option<SchemaIds> = "LENGTH", default("four-bytes");
-        /// The schema of all values, without a registry: an Avro schema (.avsc), or a Protobuf file
-        /// (.proto, or a descriptor set) together with option `schema_message`
+        /// The schema of all values, without a registry: an Avro schema (.avsc, .json), or a
+        /// Protobuf file (.proto, or a descriptor set)
         schema_file: Option<PathBuf> = "FILE";
         /// With option `schema_file` of Protobuf: the message, as in shop.Order
-        schema_message: Option<String> = "NAME";
+        schema_message: Option<String> = "NAME", default("the only message of the file");
     }
 }

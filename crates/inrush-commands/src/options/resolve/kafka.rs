@@ -1,6 +1,7 @@
 //! Topics of Kafka as the source.
 
 use std::ffi::OsString;
+use std::path::Path;
 
 use inrush_kafka::{Ids, KafkaAddress, KafkaOptions, OnNull, SchemaRegistry, Values};
 use inrush_load::config::{IdFrom, LoadConfig};
@@ -150,11 +151,10 @@ fn values(load: &LoadOptions, environment: &Environment) -> Result<Values, Optio
         registry.ids = schema_ids.unwrap_or_default();
         return Ok(Values::Registry(registry));
     }
+    let is_avro = |file: &Path| file.extension().is_some_and(|end| end == "avsc" || end == "json");
     Ok(match (schema_file, schema_message, format) {
-        (Some(schema_file), Some(message), _) => {
-            Values::Protobuf { schema_file: schema_file.clone(), message: Some(message.clone()) }
-        }
-        (Some(schema_file), None, _) => Values::Avro { schema_file: schema_file.clone() },
+        (Some(file), None, _) if is_avro(file) => Values::Avro { schema_file: file.clone() },
+        (Some(file), message, _) => Values::Protobuf { schema_file: file.clone(), message: message.clone() },
         (None, _, Some(Format::Text)) => {
             Values::Text { field: load.reading.field.clone().unwrap_or_else(|| "message".to_owned()) }
         }
