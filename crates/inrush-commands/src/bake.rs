@@ -335,16 +335,13 @@ impl BakeBuilder {
     /// # Errors
     /// As [`BakeOptions::resolve`]; also if the option `estimate` is set, which
     /// [`BakeBuilder::cost`] needs.
-    pub fn start(self) -> BoxFuture<'static, Result<RunningBake, BakeError>> {
-        Box::pin(async move {
-            let BakePlan { config, sources, notes: _, estimate } = self.plan().await?;
-            if estimate.is_some() {
-                let refusal =
-                    OptionError::conflict("option `estimate` asks for the costs of a bake, and not for a bake");
-                return Err(LoadError::from(refusal.of("estimate").hint("call `BakeBuilder::cost`")).into());
-            }
-            Ok(Baker::new(config, sources)?.start())
-        })
+    pub async fn start(self) -> Result<RunningBake, BakeError> {
+        let BakePlan { config, sources, notes: _, estimate } = self.plan().await?;
+        if estimate.is_some() {
+            let refusal = OptionError::conflict("option `estimate` asks for the costs of a bake, and not for a bake");
+            return Err(LoadError::from(refusal.of("estimate").hint("call `BakeBuilder::cost`")).into());
+        }
+        Ok(Baker::new(config, sources)?.start())
     }
 
     /// Bakes to the end.

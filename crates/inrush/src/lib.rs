@@ -129,7 +129,11 @@ pub mod options {
     #[doc(inline)]
     pub use inrush_core::rate::Rate;
     #[doc(inline)]
-    pub use inrush_core::{Action, Compression, Encoding, FieldPath, GzipLevel, IndexTemplate, MaxErrors, OnConflict};
+    pub use inrush_core::{
+        Action, Coalesce, Compression, Encoding, FieldPath, GzipLevel, IndexTemplate, MaxErrors, OnConflict,
+    };
+    #[doc(inline)]
+    pub use inrush_kafka::{OnGap, OnNull, SaslMechanism, SchemaIds, Unwrap};
     #[doc(inline)]
     pub use inrush_load::config::{BulkRouting, Durability, IdFrom, OldWrites, Replies, Tolerance, WaitFor};
     #[doc(inline)]
@@ -261,7 +265,7 @@ pub mod source {
     #[doc(inline)]
     pub use inrush_sources::{
         Feedback, Files, Fingerprint, Format, FormatOptions, LogFormat, OpenError, Opened, Opening, Reopen, Repeats,
-        Request, Source, SourceInfo, SourceKind, SourceSpec, Step, Timestamps, open,
+        Request, Source, SourceInfo, SourceKind, SourceSpec, Step, Timestamps, TopicPartition, Topics, open,
     };
 
     /// Documents that a program hands over.

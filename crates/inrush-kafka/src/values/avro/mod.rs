@@ -1,8 +1,8 @@
 //! Avro becomes JSON.
 //!
 //! The bytes are read by the schema with which they were written, and each value is written as JSON
-//! at once. "Binary encoding" in <https://avro.apache.org/docs/1.12.0/specification/>. JSON is as of
-//! Avro files:
+//! at once. "Binary encoding" in <https://avro.apache.org/docs/1.12.0/specification/>. JSON is as
+//! of Avro files:
 //!
 //! | Avro | JSON |
 //! |---|---|
