@@ -67,10 +67,13 @@ impl KafkaAddress {
         Ok(KafkaAddress { brokers, topics })
     }
 
-    /// Whether a topic is one of these, or is meant by a pattern.
+    /// Whether a topic is one of these, or is meant by a pattern. A pattern does not mean Kafka's own
+    /// topics, such as `__consumer_offsets`, unless it begins with `__`.
+    #[cfg(feature = "client")]
     pub(crate) fn has(&self, topic: &str) -> bool {
         self.topics.iter().any(|named| match named.split_once('*') {
             None => named == topic,
+            Some(_) if topic.starts_with("__") && !named.starts_with("__") => false,
             Some((begin, rest)) => {
                 let mut parts = rest.split('*');
                 // `split` has at least one part.
@@ -86,6 +89,7 @@ impl KafkaAddress {
 
     /// The topics as librdkafka subscribes to them: a pattern is a regular expression that begins
     /// with `^` (`rd_kafka_subscribe`).
+    #[cfg(feature = "client")]
     pub(crate) fn subscription(&self) -> Vec<String> {
         let regex = |topic: &String| match topic.contains('*') {
             true => format!("^{}$", topic.replace('.', "\\.").replace('*', ".*")),
@@ -164,13 +168,14 @@ mod tests {
         assert!(error.contains("credentials") && !error.contains("hunter2"), "{error}");
     }
 
+    #[cfg(feature = "client")]
     #[test]
     fn a_pattern_has_the_topics_that_match_it() {
         let address = KafkaAddress::parse("kafka://a/orders,logs-*,*-x-*-y").unwrap();
         for topic in ["orders", "logs-", "logs-2026", "a-x-b-y", "-x--y"] {
             assert!(address.has(topic), "{topic}");
         }
-        for topic in ["orders-2", "log-2026", "a-x-y", "my-logs-1"] {
+        for topic in ["orders-2", "log-2026", "a-x-y", "my-logs-1", "__a-x-b-y"] {
             assert!(!address.has(topic), "{topic}");
         }
     }

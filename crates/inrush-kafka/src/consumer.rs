@@ -214,7 +214,7 @@ impl<C: Client> Consumer<C> {
             Polled::Assigned(partitions) => self.arriving = Some((partitions, (self.now)())),
             Polled::Revoked(partitions) => self.revoked(partitions),
             Polled::Lost(partitions) => self.lost(&partitions)?,
-            Polled::Committed(answer) => self.commit_answered(answer),
+            Polled::Committed(answer) => self.commit_answered(answer)?,
             Polled::Gap(found) => return Err(self.gap(&found)),
         }
         self.check_back()?;
@@ -325,7 +325,16 @@ impl<C: Client> Consumer<C> {
             };
             Ok(Begin { at: at.clone(), start, committed, until })
         };
-        partitions.iter().map(begin).collect()
+        let begins: Vec<Begin> = partitions.iter().map(begin).collect::<Result<_, _>>()?;
+        let known = committed.len();
+        if self.options.from != Start::Earliest && known > 0 {
+            tracing::info!(
+                "group {} has committed offsets of {known} partitions, which are read from there; \
+                 option `from` applies to the others",
+                self.options.group
+            );
+        }
+        Ok(begins)
     }
 
     /// The group wants these partitions back. Nothing more is read of them; what the engine has is
@@ -421,12 +430,19 @@ impl<C: Client> Consumer<C> {
         }
     }
 
-    fn commit_answered(&mut self, answer: Result<(), ClientError>) {
+    /// # Errors
+    /// The brokers do not let this member commit.
+    fn commit_answered(&mut self, answer: Result<(), ClientError>) -> Result<(), ClientError> {
         self.is_commit_refused = answer.is_err();
-        if let Err(error) = &answer {
-            tracing::warn!("commit of group {}: {error}; it is tried again", self.options.group);
-        }
         self.shared.change(|state| state.assignment.answered(answer.is_ok()));
+        match answer {
+            Err(error) if error.is_final => Err(error),
+            Err(error) => {
+                tracing::warn!("commit of group {}: {error}; it is tried again", self.options.group);
+                Ok(())
+            }
+            Ok(()) => Ok(()),
+        }
     }
 
     /// The error where a broker does not have the next offset of a partition. `found`: what the
@@ -455,7 +471,14 @@ impl<C: Client> Consumer<C> {
             Ok(bounds) => {
                 let Some(&(first, last)) = bounds.get(&at) else { return Ok(()) };
                 let gap = Gap { at: &at, offset, first, last };
-                if gap.is_gap() { Err(gap.error(&self.options.group)) } else { Ok(()) }
+                match self.options.on_gap {
+                    _ if !gap.is_gap() => Ok(()),
+                    OnGap::Stop => Err(gap.error(&self.options.group)),
+                    OnGap::Earliest | OnGap::Latest => Err(ClientError::lasting(format!(
+                        "group {}: {gap}; start the load again: it goes on as option `on_offset_gap` says",
+                        self.options.group
+                    ))),
+                }
             }
             Err(error) => {
                 tracing::debug!("the bounds of {at}: {error}");
@@ -569,12 +592,8 @@ impl<C: Client> Consumer<C> {
 
 /// The offsets that the user names for these partitions.
 fn named(offsets: &[PartitionOffset], partitions: &[TopicPartition]) -> Offsets {
-    let offset = |at: &TopicPartition| {
-        let is_meant = |named: &&PartitionOffset| {
-            named.partition == at.partition && named.topic.as_deref().is_none_or(|topic| topic == &*at.topic)
-        };
-        offsets.iter().find(is_meant).map(|named| (at.clone(), named.offset))
-    };
+    let offset =
+        |at: &TopicPartition| offsets.iter().find(|named| named.is_of(at)).map(|named| (at.clone(), named.offset));
     partitions.iter().filter_map(offset).collect()
 }
 

@@ -43,7 +43,7 @@ pub fn lag(options: &KafkaOptions) -> Result<Vec<PartitionLag>, SourceError> {
     let wrong = |error: ClientError| SourceError::new(options.address.to_string(), error.to_string());
     let options = KafkaOptions { memory: MEMORY, ..options.clone() };
     let mut client = Librdkafka::connect(&options, None).map_err(wrong)?;
-    let mut lags = offsets(&mut client, &options).map_err(wrong)?;
+    let mut lags = offsets(&mut client).map_err(wrong)?;
     let waiting: BTreeMap<TopicPartition, i64> = lags
         .iter()
         .filter(|lag| lag.records > 0)
@@ -60,10 +60,10 @@ pub fn lag(options: &KafkaOptions) -> Result<Vec<PartitionLag>, SourceError> {
     Ok(lags)
 }
 
-fn offsets(client: &mut Librdkafka, options: &KafkaOptions) -> Result<Vec<PartitionLag>, ClientError> {
+fn offsets(client: &mut Librdkafka) -> Result<Vec<PartitionLag>, ClientError> {
     use crate::client::Client as _;
 
-    let partitions = client.partitions_of(&options.address)?;
+    let partitions = client.partitions()?;
     let committed = client.committed(&partitions)?;
     let bounds = client.bounds(&partitions)?;
     let lag = |at: TopicPartition| {

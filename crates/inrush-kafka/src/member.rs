@@ -20,8 +20,8 @@ pub(crate) struct Member {
 }
 
 impl Member {
-    /// The name that the options give, or the first free one of `inrush-HOST-0`, `inrush-HOST-1`
-    /// and so on. A locked file in the folder for temporary files marks a name as used; a process
+    /// The name that the options give, or the first free one of `inrush-HOST-USER-0`,
+    /// `inrush-HOST-USER-1` and so on, where USER is the user's number. A locked file in the folder for temporary files marks a name as used; a process
     /// that is killed frees it.
     pub(crate) fn of(options: &KafkaOptions) -> io::Result<Self> {
         if let Some(name) = &options.member {
@@ -35,7 +35,9 @@ impl Member {
             let path: PathBuf = std::env::temp_dir().join(format!("inrush-{user}-{group}-{number}.lock"));
             let file = OpenOptions::new().create(true).truncate(false).write(true).open(path)?;
             match file.try_lock() {
-                Ok(()) => return Ok(Member { name: Some(format!("inrush-{host}-{number}")), _lock: Some(file) }),
+                Ok(()) => {
+                    return Ok(Member { name: Some(format!("inrush-{host}-{user}-{number}")), _lock: Some(file) });
+                }
                 Err(TryLockError::WouldBlock) => {}
                 Err(TryLockError::Error(error)) => return Err(error),
             }

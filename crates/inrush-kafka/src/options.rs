@@ -17,7 +17,8 @@ pub struct KafkaOptions {
     /// The consumer group, which holds the offsets that are committed. Default: `inrush`.
     pub group: String,
     /// The name of this member of the group (`group.instance.id`), which keeps its partitions
-    /// across a restart. Default: the host's name and a number, as in `inrush-host-0`.
+    /// across a restart. Default: the host's name,
+    /// the number of the user and a number, as in `inrush-host-1000-0`.
     pub member: Option<String>,
     /// The first record of a partition that the group has not committed yet. Default:
     /// [`Start::Earliest`].
@@ -76,6 +77,14 @@ pub struct PartitionOffset {
     pub partition: i32,
     /// The offset.
     pub offset: i64,
+}
+
+#[cfg(feature = "client")]
+impl PartitionOffset {
+    /// Whether it is an offset of this partition.
+    pub(crate) fn is_of(&self, at: &inrush_sources::TopicPartition) -> bool {
+        self.partition == at.partition && self.topic.as_deref().is_none_or(|topic| topic == &*at.topic)
+    }
 }
 
 /// The mechanism by which a user and a password log in at a broker (`sasl.mechanism`).

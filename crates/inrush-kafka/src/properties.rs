@@ -32,6 +32,10 @@ pub(crate) fn properties(options: &KafkaOptions, member: Option<&str>) -> Vec<(S
     ];
     let mut all: Vec<(String, String)> = own.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
     all.extend(member.map(|member| ("group.instance.id".to_owned(), member.to_owned())));
+    if !options.address.topics.iter().any(|topic| topic.starts_with("__")) {
+        // A pattern does not mean Kafka's own topics.
+        all.push(("topic.blacklist".to_owned(), "^__".to_owned()));
+    }
     let is_new_protocol = |(name, value): &(String, String)| name == "group.protocol" && value == "consumer";
     if options.properties.iter().any(is_new_protocol) {
         // The broker assigns the partitions in that protocol (KIP-848).

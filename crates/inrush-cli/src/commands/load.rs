@@ -48,6 +48,9 @@ pub(crate) async fn run(args: LoadArgs) -> Result<u8> {
         let message = "--dry-run reads the beginning of the sources, but --resume continues in the middle";
         return Err(UsageError::new(message).hint("leave one of them out").into());
     }
+    if run.dry_run {
+        options.check_dry_run().map_err(refused)?;
+    }
     tell_of_terminal(&options);
     let (from_stdin, once) = (reads_stdin(&options), options.resume.once);
     let plan = options.resolve(&environment).await.map_err(usage)?;

@@ -106,6 +106,7 @@ impl LoaderBuilder {
     /// # Errors
     /// [`LoadError`] if the options, a source or the cluster cannot be used.
     pub async fn dry_run(self) -> Result<DryRun, LoadError> {
+        self.options.check_dry_run()?;
         self.plan().await?.dry_run().await
     }
 

@@ -24,7 +24,7 @@ use rdkafka::types::RDKafkaRespErr;
 
 use super::{Client, ClientError, Offsets, Polled, Record, TopicPartition};
 use crate::properties::properties;
-use crate::{KafkaAddress, KafkaOptions};
+use crate::{KafkaAddress, KafkaOptions, PartitionOffset, Start};
 
 /// How long a question to a broker may take.
 const ANSWER: Duration = Duration::from_secs(30);
@@ -35,13 +35,16 @@ const KNOWN_AFTER: Duration = Duration::from_secs(3);
 /// How often a question that no broker has answered is interrupted, to look for errors.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
+/// How long a complaint of librdkafka may be the cause of an error.
+const COMPLAINT_FOR: Duration = Duration::from_secs(60);
+
 /// The time between two questions for a topic.
 const ASK_AGAIN: Duration = Duration::from_millis(200);
 
 /// A member of a group.
 pub(crate) struct Librdkafka {
     consumer: Arc<BaseConsumer<Events>>,
-    subscription: Vec<String>,
+    address: KafkaAddress,
     uses_headers: bool,
     /// To the thread that commits. None once it is to end.
     commits: Option<Sender<Commit>>,
@@ -77,8 +80,8 @@ struct Events {
 #[derive(Default)]
 struct EventState {
     waiting: VecDeque<Polled>,
-    /// The last complaint of librdkafka, for the text of an error.
-    complaint: Option<String>,
+    /// The last complaint of librdkafka, and when it came, for the text of an error.
+    complaint: Option<(Instant, String)>,
     /// The consumer is being closed, and rebalances are carried out at once.
     is_closing: bool,
 }
@@ -92,7 +95,7 @@ impl Events {
 impl ClientContext for Events {
     fn log(&self, level: RDKafkaLogLevel, facility: &str, message: &str) {
         if level as i32 <= RDKafkaLogLevel::Error as i32 {
-            self.with(|state| state.complaint = Some(message.to_owned()));
+            self.with(|state| state.complaint = Some((Instant::now(), message.to_owned())));
         }
         match level {
             RDKafkaLogLevel::Debug => tracing::debug!(target: "librdkafka", "{facility}: {message}"),
@@ -105,7 +108,7 @@ impl ClientContext for Events {
 
     fn error(&self, error: KafkaError, reason: &str) {
         tracing::warn!(target: "librdkafka", "{error}: {reason}");
-        self.with(|state| state.complaint = Some(reason.to_owned()));
+        self.with(|state| state.complaint = Some((Instant::now(), reason.to_owned())));
     }
 }
 
@@ -149,7 +152,8 @@ impl Librdkafka {
         client.committer =
             Some(committer.map_err(|error| ClientError::lasting(format!("starting a thread: {error}")))?);
         client.commits = Some(commits);
-        let topics: Vec<&str> = client.subscription.iter().map(String::as_str).collect();
+        let topics = client.address.subscription();
+        let topics: Vec<&str> = topics.iter().map(String::as_str).collect();
         client.consumer.subscribe(&topics).map_err(|error| client.error(&error))?;
         Ok(client)
     }
@@ -167,28 +171,32 @@ impl Librdkafka {
         let consumer: BaseConsumer<Events> =
             config.create_with_context(Events::default()).map_err(|error| ClientError::lasting(not_created(&error)))?;
         let consumer = Arc::new(consumer);
-        let client = Librdkafka {
+        let mut client = Librdkafka {
             consumer,
-            subscription: options.address.subscription(),
+            address: options.address.clone(),
             uses_headers: options.uses_headers(),
             commits: None,
             committer: None,
         };
         client.check(options)?;
+        client.check_start(&options.from)?;
         Ok(client)
     }
 
-    /// All partitions of the topics that an address means.
-    pub(crate) fn partitions_of(&self, address: &KafkaAddress) -> Result<Vec<TopicPartition>, ClientError> {
-        let metadata = self.consumer.fetch_metadata(None, ANSWER).map_err(|error| self.error(&error))?;
-        let mut all = Vec::new();
-        for topic in metadata.topics().iter().filter(|topic| address.has(topic.name())) {
-            let name: Arc<str> = topic.name().into();
-            let of = |partition: i32| TopicPartition { topic: Arc::clone(&name), partition };
-            all.extend(topic.partitions().iter().map(|partition| of(partition.id())));
+    /// Refuses offsets of partitions that do not exist.
+    fn check_start(&mut self, from: &Start) -> Result<(), ClientError> {
+        let Start::Offsets(offsets) = from else { return Ok(()) };
+        let partitions = self.partitions()?;
+        match offsets.iter().find(|offset| !partitions.iter().any(|at| offset.is_of(at))) {
+            None => Ok(()),
+            Some(PartitionOffset { topic, partition, offset }) => {
+                let topic = topic.as_ref().map(|topic| format!("{topic}/")).unwrap_or_default();
+                Err(ClientError::lasting(format!(
+                    "option `from` names an offset of partition {topic}{partition} ({offset}), which {} does not have",
+                    self.address
+                )))
+            }
         }
-        all.sort();
-        Ok(all)
     }
 
     /// The timestamps of the first records from these offsets on, in milliseconds since 1970.
@@ -273,12 +281,12 @@ impl Librdkafka {
         while let Some(polled) = self.consumer.poll(Duration::ZERO) {
             match polled.err().and_then(|error| error.rdkafka_error_code()) {
                 Some(RDKafkaErrorCode::Authentication | RDKafkaErrorCode::SaslAuthenticationFailed) => {
-                    return Some("correct the properties `sasl.mechanism`, `sasl.username` and `sasl.password`");
+                    return Some("correct option `from_user`, its password and option `kafka_sasl`");
                 }
                 Some(RDKafkaErrorCode::SSL) => {
                     return Some(
-                        "name the certificates of the brokers' authority by the property `ssl.ca.location`, \
-                         and those of this client by `ssl.certificate.location` and `ssl.key.location`",
+                        "name the certificates of the brokers' authority with option `from_ca`, \
+                         and those of this client with option `from_cert` and option `from_key`",
                     );
                 }
                 _ => {}
@@ -299,7 +307,8 @@ impl Librdkafka {
     }
 
     fn complaint(&self) -> Option<String> {
-        self.consumer.context().with(|state| state.complaint.clone())
+        let is_new = |(when, _): &&(Instant, String)| when.elapsed() < COMPLAINT_FOR;
+        self.consumer.context().with(|state| state.complaint.as_ref().filter(is_new).map(|(_, text)| text.clone()))
     }
 
     fn error(&self, error: &KafkaError) -> ClientError {
@@ -362,10 +371,14 @@ fn headers<'a>(message: &'a BorrowedMessage<'_>) -> Vec<(&'a str, Option<&'a [u8
 
 impl Client for Librdkafka {
     fn poll(&mut self, wait: Duration, take: &mut dyn FnMut(Record<'_>) -> bool) -> Result<Polled, ClientError> {
+        // Answers do not wait until the queue is empty, which it never is while a backlog is read.
+        // Queued records of a partition that is taken away are passed over.
+        if let Some(event) = self.waiting() {
+            return Ok(event);
+        }
         let mut wait = wait;
         let mut has_records = false;
         loop {
-            // Records that are in the queue before a rebalance are handed over before it.
             let polled = self.consumer.poll(wait);
             wait = Duration::ZERO;
             match polled {
@@ -457,17 +470,14 @@ impl Client for Librdkafka {
     }
 
     fn partitions(&mut self) -> Result<Vec<TopicPartition>, ClientError> {
-        let subscribed = self.consumer.subscription().map_err(|error| self.error(&error))?;
-        let topics: Vec<String> = subscribed.elements().iter().map(|element| element.topic().to_owned()).collect();
+        let metadata = self.consumer.fetch_metadata(None, ANSWER).map_err(|error| self.error(&error))?;
         let mut all = Vec::new();
-        for topic in topics {
-            let metadata = self.consumer.fetch_metadata(Some(&topic), ANSWER).map_err(|error| self.error(&error))?;
-            for topic in metadata.topics() {
-                let name: Arc<str> = topic.name().into();
-                let of = |partition: i32| TopicPartition { topic: Arc::clone(&name), partition };
-                all.extend(topic.partitions().iter().map(|partition| of(partition.id())));
-            }
+        for topic in metadata.topics().iter().filter(|topic| self.address.has(topic.name())) {
+            let name: Arc<str> = topic.name().into();
+            let of = |partition: i32| TopicPartition { topic: Arc::clone(&name), partition };
+            all.extend(topic.partitions().iter().map(|partition| of(partition.id())));
         }
+        all.sort();
         Ok(all)
     }
 
@@ -491,10 +501,14 @@ impl Drop for Librdkafka {
         }
         self.consumer.context().with(|state| state.is_closing = true);
         while let Some(event) = self.waiting() {
-            if let Polled::Revoked(partitions) | Polled::Lost(partitions) = event
-                && let Err(error) = self.unassign(&partitions)
-            {
-                tracing::debug!("partitions were not let go: {error}");
+            let answered = match event {
+                Polled::Revoked(partitions) | Polled::Lost(partitions) => self.unassign(&partitions),
+                // The group waits for an answer, also of none.
+                Polled::Assigned(_) => self.assign(&Offsets::new()),
+                Polled::Nothing | Polled::Records | Polled::Committed(_) | Polled::Gap(_) => Ok(()),
+            };
+            if let Err(error) = answered {
+                tracing::debug!("the last rebalance: {error}");
             }
         }
     }
@@ -506,11 +520,12 @@ fn meaning(error: &KafkaError, complaint: Option<String>) -> ClientError {
         Some(complaint) => format!("{error} ({complaint})"),
         None => error.to_string(),
     };
-    let is_lasting = error.rdkafka_error_code().is_some_and(|code| {
+    match error.rdkafka_error_code() {
+        Some(code) if is_final(code) => ClientError::lasting(text),
         // Of a commit: the group has another generation, to which this member does not belong.
-        is_final(code) || matches!(code, RDKafkaErrorCode::UnknownMemberId | RDKafkaErrorCode::IllegalGeneration)
-    });
-    if is_lasting { ClientError::lasting(text) } else { ClientError::retriable(text) }
+        Some(RDKafkaErrorCode::UnknownMemberId | RDKafkaErrorCode::IllegalGeneration) => ClientError::stale(text),
+        _ => ClientError::retriable(text),
+    }
 }
 
 /// Whether this member cannot go on after the error.

@@ -58,17 +58,24 @@ pub(crate) struct ClientError {
     text: String,
     /// The same call may succeed later: brokers are away, or the group is changing.
     pub(crate) is_retriable: bool,
+    /// This member cannot go on.
+    pub(crate) is_final: bool,
 }
 
 impl ClientError {
     /// An error that stays when the call is repeated.
     pub(crate) fn lasting(text: impl Into<String>) -> Self {
-        ClientError { text: text.into(), is_retriable: false }
+        ClientError { text: text.into(), is_retriable: false, is_final: true }
+    }
+
+    /// An error of a call for partitions that this member does not have any more.
+    pub(crate) fn stale(text: impl Into<String>) -> Self {
+        ClientError { text: text.into(), is_retriable: false, is_final: false }
     }
 
     /// An error after which the same call may succeed.
     pub(crate) fn retriable(text: impl Into<String>) -> Self {
-        ClientError { text: text.into(), is_retriable: true }
+        ClientError { text: text.into(), is_retriable: true, is_final: false }
     }
 }
 

@@ -11,13 +11,13 @@ options! {
     pub struct KafkaSourceOptions in LoaderBuilder.kafka, "Source: topics of Kafka" {
         /// The name of this instance in its group (group.instance.id), which no other one may use.
         /// An instance that restarts under the same name keeps its partitions
-        member: Option<String> = "NAME", default("inrush-, the name of the host, and a number");
+        member: Option<String> = "NAME", default("inrush-, the host's name, the user's number, and a number");
         /// The first record of a partition whose offset the group has not committed: earliest,
         /// latest, a time as in 2026-01-31T10:00:00Z, or an offset for each partition as in
         /// 0=1200,1=1180 or orders/0=1200
         from: Option<Start> = "WHERE", default("earliest");
-        /// Where the load ends: `latest` is the end that each partition has at the beginning of the
-        /// load, and a time as in 2026-01-31T10:00:00Z is the first record with it or a later one
+        /// Where the load ends: `latest` is the end that each partition has when it is assigned, and
+        /// a time as in 2026-01-31T10:00:00Z is the first record with it or a later one
         until: Option<Until> = "WHERE", default("the load runs until it is stopped");
         /// What becomes of records without a value
         on_null: Option<OnNull> = "WHAT", default("delete if the ids are keys, else dead-letter");

@@ -93,6 +93,12 @@ pub(super) fn options(
         (None, Some(_)) => Ids::Position,
         (None, None) => Ids::KeyOrPosition,
     };
+    if options.ids == Ids::KeyOrPosition && (options.address.topics.len() > 1 || has_pattern(&options.address)) {
+        tracing::warn!(
+            "ids are keys, so records of several topics with one key are one document; \
+             if they are not meant to be, give option `id_from=position`, or option `id`"
+        );
+    }
     config.id_from = None;
     options.on_null = on_null_of(on_null, options.ids)?;
     options.on_gap = on_offset_gap.unwrap_or_default();
@@ -106,6 +112,10 @@ pub(super) fn options(
     let batches = config.limits.batch_bytes.unwrap_or(1) * config.limits.in_flight.unwrap_or(1) as usize;
     config.limits.memory = (config.limits.memory - options.memory).max(batches);
     Ok(options)
+}
+
+fn has_pattern(address: &KafkaAddress) -> bool {
+    address.topics.iter().any(|topic| topic.contains('*'))
 }
 
 /// What the values of records are.
@@ -298,9 +308,14 @@ fn check_property(name: &str) -> Result<(), OptionError> {
         let why = "decides which records count as loaded, which is inrush's work".to_owned();
         return refused(why, "leave it out".to_owned());
     }
-    if name.contains("password") || name.contains("secret") || name.ends_with(".pem") {
+    let is_secret = name.contains("password") || name.contains("secret") || name == "ssl.key.pem";
+    if is_secret {
         let why = "is a secret, and every user of the machine can read arguments".to_owned();
-        return refused(why, "give it in a file with option `from_password_file`, or in the environment".to_owned());
+        let hint = match name.starts_with("sasl.") {
+            true => "give the password in a file with option `from_password_file`, or in the environment",
+            false => "name a key without a password with option `from_key`, and let only this user read its file",
+        };
+        return refused(why, hint.to_owned());
     }
     Ok(())
 }

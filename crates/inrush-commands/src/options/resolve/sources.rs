@@ -225,6 +225,21 @@ impl LoadOptions {
         Ok(index_address(&self.source.sources, &self.reading)?.is_some())
     }
 
+    /// Refuses a dry run of a source that it would change: a member of a consumer group takes
+    /// partitions from others, and commits where it begins.
+    ///
+    /// # Errors
+    /// The source is a topic.
+    pub fn check_dry_run(&self) -> Result<(), OptionError> {
+        if !self.reads_topics()? {
+            return Ok(());
+        }
+        let message = "a dry run of topics would join their consumer group and change it";
+        Err(OptionError::conflict(message).of("sources").hint(
+            "load into an index for trials, with a new option `group` and option `until=latest`; `inrush lag` shows the offsets of a group",
+        ))
+    }
+
     /// Whether the source is a topic of Kafka.
     ///
     /// # Errors
