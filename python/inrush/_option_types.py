@@ -172,8 +172,8 @@ class LoadOptions(TypedDict, total=False):
 
     member: str | None
     """The name of this instance in its group (group.instance.id), which no other one may use. An
-    instance that restarts under the same name keeps its partitions. Default: inrush-, the name of the
-    host, and a number."""
+    instance that restarts under the same name keeps its partitions. Default: inrush-, the host's name,
+    the user's number, and a number."""
 
     from_: str | None
     """The first record of a partition whose offset the group has not committed: earliest, latest, a
@@ -181,9 +181,9 @@ class LoadOptions(TypedDict, total=False):
     orders/0=1200. Default: earliest."""
 
     until: str | None
-    """Where the load ends: `latest` is the end that each partition has at the beginning of the load,
-    and a time as in 2026-01-31T10:00:00Z is the first record with it or a later one. Default: the load
-    runs until it is stopped."""
+    """Where the load ends: `latest` is the end that each partition has when it is assigned, and a time
+    as in 2026-01-31T10:00:00Z is the first record with it or a later one. Default: the load runs until
+    it is stopped."""
 
     on_null: Literal["delete", "skip", "dead-letter"] | None
     """What becomes of records without a value. Default: delete if the ids are keys, else dead-letter;

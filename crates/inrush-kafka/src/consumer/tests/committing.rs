@@ -52,7 +52,7 @@ fn one_commit_is_sent_at_a_time() {
 
 #[test]
 fn a_refused_commit_is_sent_again() {
-    for refusal in [is_away(), ClientError::lasting("unknown member")] {
+    for refusal in [is_away(), ClientError::stale("unknown member")] {
         let mut scene = sent();
         scene.answer(Err(refusal));
         pass(Duration::from_secs(1));
@@ -62,6 +62,13 @@ fn a_refused_commit_is_sent_again() {
         assert_eq!(scene.committed(), offsets([(0, 10)]));
         assert!(scene.shared.state().assignment.is_committed());
     }
+}
+
+#[test]
+fn a_member_that_may_not_commit_ends() {
+    let mut scene = sent();
+    let refusal = ClientError::lasting("no rights");
+    assert_eq!(scene.polls(Polled::Committed(Err(refusal.clone()))), Err(refusal));
 }
 
 #[test]
@@ -107,7 +114,7 @@ fn a_partition_waits_for_a_coordinator_that_is_away() {
 fn a_partition_leaves_without_a_commit_that_cannot_succeed() {
     let mut scene = sent();
     scene.cluster().unanswered = None;
-    scene.cluster().refusals = [ClientError::lasting("unknown member")].into();
+    scene.cluster().refusals = [ClientError::stale("unknown member")].into();
     scene.revoke([0]);
     assert_eq!((scene.assigned(), scene.committed()), (offsets([]), offsets([(0, 0)])));
 }
