@@ -97,7 +97,7 @@ impl Gathered {
 
     /// The schemas that records of this block name.
     pub(crate) fn schemas(&mut self) -> Vec<SchemaKey> {
-        std::mem::take(&mut self.more.schemas)
+        self.more.schemas()
     }
 
     /// The same records in a block that ends at this offset.

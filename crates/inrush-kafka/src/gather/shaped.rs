@@ -32,10 +32,11 @@ impl Gathered {
             };
             let (at, byte) = (out.len(), start);
             (start, key_start) = (raw.value_end, raw.key_end as usize);
+            let deleted = shaping.deleted.take();
             let made = match raw.size {
-                NULL => shaping.null(&kept),
+                NULL => shaping.null(&kept, deleted),
                 size if size as usize > maker.document_bytes_max => Err(problem_of_size(size as usize, maker)),
-                _ => shaping.document(&kept, &mut out),
+                _ => shaping.document(&kept, deleted, &mut out),
             };
             let record = |out: &Vec<u8>| Record { start: at as u32, end: out.len() as u32, byte, line: raw.number };
             match made {
@@ -66,32 +67,41 @@ fn problem_of_size(bytes: usize, maker: &Maker) -> Problem {
 struct Shaping<'a> {
     shape: &'a Shape,
     maker: &'a Maker,
-    /// The id of the document that the record before deletes.
-    deleted: Option<String>,
+    /// The key of the record before, where that deletes a document by an event.
+    deleted: Option<&'a [u8]>,
     scratch: Vec<u8>,
 }
 
-impl Shaping<'_> {
-    /// A record without a value. `None`: nothing.
-    fn null(&mut self, record: &Kept<'_>) -> Result<Option<DocMeta>, Problem> {
-        // Debezium sends a record without a value after each event of a deletion.
-        let before = self.deleted.take();
+impl<'a> Shaping<'a> {
+    /// A record without a value. `deleted` is the key of the record before, where that deletes a
+    /// document by an event. `None`: nothing.
+    fn null(&self, record: &Kept<'_>, deleted: Option<&[u8]>) -> Result<Option<DocMeta>, Problem> {
+        // Debezium sends a record with the same key and without a value after each such event.
+        if deleted.is_some() && record.key == deleted {
+            return Ok(None);
+        }
         let key = if self.maker.on_null == OnNull::Delete { self.shape.key(record)? } else { None };
-        let deletes = self.maker.deleted_by_null(key.as_ref().map(|key| || key.id()))?;
-        Ok(deletes.filter(|meta| before.is_none() || meta.id != before))
+        self.maker.deleted_by_null(key.as_ref().map(|key| || key.id()))
     }
 
-    /// A record with a value. `None`: nothing.
-    fn document(&mut self, record: &Kept<'_>, out: &mut Vec<u8>) -> Result<Option<DocMeta>, Problem> {
+    /// A record with a value. `deleted` as in [`Shaping::null`]. `None`: nothing.
+    fn document(
+        &mut self,
+        record: &Kept<'a>,
+        deleted: Option<&[u8]>,
+        out: &mut Vec<u8>,
+    ) -> Result<Option<DocMeta>, Problem> {
         let at = out.len();
         let made = self.shape.make(record, &mut self.scratch, out)?;
         if made == Made::Null {
             out.truncate(at);
-            return self.null(record);
+            return self.null(record, deleted);
         }
-        self.deleted = None;
         if made == Made::Nothing {
             return Ok(None);
+        }
+        if made == Made::Delete {
+            self.deleted = record.key;
         }
         let key = match self.maker.ids {
             Ids::None | Ids::Position => None,
@@ -100,8 +110,7 @@ impl Shaping<'_> {
         let key = key.as_ref().map(|key| || key.id());
         if made == Made::Delete {
             let meta = self.maker.deleted(key)?;
-            self.deleted.clone_from(&meta.id);
-            if self.deleted.is_some() {
+            if meta.id.is_some() {
                 out.truncate(at);
             }
             return Ok(Some(meta));

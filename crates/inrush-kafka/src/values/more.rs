@@ -1,5 +1,7 @@
 //! What a shape needs of records besides their keys and values.
 
+use std::cell::Cell;
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::{Kept, SchemaKey, Shape, headers};
@@ -10,8 +12,9 @@ use crate::client;
 pub(crate) struct More {
     records: Vec<Extra>,
     headers: Vec<u8>,
-    /// Each once.
-    pub(crate) schemas: Vec<SchemaKey>,
+    schemas: HashSet<SchemaKey>,
+    /// Those of the last record.
+    last: [Option<SchemaKey>; 2],
 }
 
 #[derive(Clone, Copy)]
@@ -39,11 +42,16 @@ impl More {
             value: record.value.unwrap_or_default(),
             headers: &self.headers[start..],
         };
-        for schema in shape.schemas_of(&kept).into_iter().flatten() {
-            if self.schemas.last() != Some(&schema) && !self.schemas.contains(&schema) {
-                self.schemas.push(schema);
-            }
+        let named = shape.schemas_of(&kept);
+        if named != self.last {
+            self.schemas.extend(named.into_iter().flatten());
+            self.last = named;
         }
+    }
+
+    /// The schemas that the records name, each once.
+    pub(crate) fn schemas(&mut self) -> Vec<SchemaKey> {
+        std::mem::take(&mut self.schemas).into_iter().collect()
     }
 
     /// The memory that it takes, bytes.
@@ -62,17 +70,23 @@ impl More {
     }
 }
 
-/// The schemas that a block needs.
+/// The schemas that a block waits for. Each is waited for once: an answer that it is missing may
+/// expire before the last one comes.
 #[derive(Default)]
-pub(crate) struct Needs(Option<(Arc<Shape>, Vec<SchemaKey>)>);
+pub(crate) struct Needs(Option<(Arc<Shape>, Cell<Vec<SchemaKey>>)>);
 
 impl Needs {
     pub(crate) fn new(shape: Option<&Arc<Shape>>, schemas: Vec<SchemaKey>) -> Self {
-        Needs(shape.filter(|_| !schemas.is_empty()).map(|shape| (Arc::clone(shape), schemas)))
+        Needs(shape.filter(|_| !schemas.is_empty()).map(|shape| (Arc::clone(shape), Cell::new(schemas))))
     }
 
     /// Whether they are known. Those that are not are asked for.
     pub(crate) fn are_known(&self) -> bool {
-        self.0.as_ref().is_none_or(|(shape, schemas)| shape.is_ready(schemas))
+        let Some((shape, schemas)) = &self.0 else { return true };
+        let mut left = schemas.take();
+        shape.ask(&mut left);
+        let are_known = left.is_empty();
+        schemas.set(left);
+        are_known
     }
 }

@@ -66,7 +66,8 @@ enum Form {
 }
 
 /// What a value is.
-enum Decoded<'a> {
+#[derive(Debug)]
+pub(super) enum Decoded<'a> {
     /// JSON already.
     Json(&'a [u8]),
     /// JSON that was appended to the output.
@@ -135,12 +136,11 @@ impl Shape {
         }
     }
 
-    /// Whether blocks that name these schemas can be made. Schemas that are not known are asked
-    /// for.
-    pub(crate) fn is_ready(&self, schemas: &[SchemaKey]) -> bool {
+    /// Removes the schemas that a block has not to wait for. The others are asked for.
+    pub(super) fn ask(&self, schemas: &mut Vec<SchemaKey>) {
         match &self.form {
-            Form::Registry(known, _) => known.are_known(schemas, std::time::Instant::now()),
-            _ => true,
+            Form::Registry(known, _) => known.ask(schemas, std::time::Instant::now()),
+            _ => schemas.clear(),
         }
     }
 
@@ -151,8 +151,10 @@ impl Shape {
         let json = match &self.form {
             Form::Registry(known, ids) => match framed(record.header(KEY_HEADER), bytes, *ids) {
                 Some(framed) => {
-                    known.decode("key", record.topic, framed, self.document_bytes_max, &mut decoded)?;
-                    Some(&decoded[..])
+                    match known.decode("key", record.topic, framed, self.document_bytes_max, &mut decoded)? {
+                        Decoded::Json(json) => Some(json),
+                        Decoded::Appended => Some(&decoded[..]),
+                    }
                 }
                 None => None,
             },
@@ -192,12 +194,13 @@ impl Shape {
             return object(&out[start..]).map(|()| Made::Document);
         }
         scratch.clear();
-        let json = match self.decode(record, scratch)? {
-            Decoded::Json(json) => json,
-            Decoded::Appended => &scratch[..],
+        // A null of a schema is no value. The text `null` is a value that is no document.
+        let (json, is_null) = match self.decode(record, scratch)? {
+            Decoded::Json(json) => (json, false),
+            Decoded::Appended => (&scratch[..], &scratch[..] == b"null"),
         };
         let event = match self.unwrap {
-            Unwrap::None if json == b"null" => Event::Null,
+            Unwrap::None if is_null => Event::Null,
             Unwrap::None => Event::Document(Cow::Borrowed(json)),
             Unwrap::Connect => unwrap::connect(json)?,
             Unwrap::Debezium => unwrap::debezium(json)?,
@@ -251,7 +254,7 @@ impl Shape {
                 out.push(b'}');
             }
             Form::Registry(known, ids) => match framed(record.header(VALUE_HEADER), record.value, *ids) {
-                Some(framed) => known.decode("value", record.topic, framed, self.document_bytes_max, out)?,
+                Some(framed) => return known.decode("value", record.topic, framed, self.document_bytes_max, out),
                 None => return Err(registry::not_framed(record.value)),
             },
             #[cfg(feature = "avro")]

@@ -152,6 +152,47 @@ fn without_ids_of_keys_a_deletion_has_the_document_for_its_id() {
 }
 
 #[test]
+fn the_tombstone_behind_a_deletion_is_passed_over_before_on_null_is_asked() {
+    let deletion = r#"{"op":"d","before":{"id":1}}"#;
+    let records = [
+        json(Some("1"), Some(deletion)),
+        json(Some("1"), None),
+        json(Some("1"), None),
+        json(Some("1"), Some(deletion)),
+        json(Some("2"), None),
+        json(Some("1"), Some(deletion)),
+        json(Some("1"), Some("not json")),
+        json(Some("1"), None),
+        json(Some("null"), Some(deletion)),
+        json(Some("null"), None),
+    ];
+    for ids in [Ids::KeyOrPosition, Ids::None] {
+        for on_null in [OnNull::Skip, OnNull::DeadLetter, OnNull::Delete] {
+            // Deletions by records without a value have keys as ids.
+            if ids == Ids::None && on_null == OnNull::Delete {
+                continue;
+            }
+            let block = block(&KafkaOptions { ids, on_null, ..unwrapped(Unwrap::Debezium) }, &records);
+            let lines: Vec<u32> = block.records.iter().map(|record| record.line).collect();
+            match on_null {
+                OnNull::Skip => assert_eq!(lines, [0, 3, 5, 6, 8], "{ids:?}"),
+                _ => assert_eq!(lines, [0, 2, 3, 4, 5, 6, 7, 8], "{ids:?} {on_null:?}"),
+            }
+            let nulls = block.rejects.iter().filter(|reject| reject.kind == "null_value").count();
+            assert_eq!(nulls, if on_null == OnNull::DeadLetter { 3 } else { 0 });
+        }
+    }
+}
+
+#[test]
+fn null_of_json_is_no_object_with_metadata_as_without() {
+    let value: Sent<'_> = (Some(b"k"), Some(b"null"), &[]);
+    for options in [with(&["offset"]), options(Values::JsonSchema)] {
+        assert_eq!(found(&block(&options, &[value])), [(None, None, "null", Some("not_an_object"))]);
+    }
+}
+
+#[test]
 fn the_envelope_of_connect_is_taken_off_values_and_keys() {
     let records = [
         json(Some(r#"{"schema":{"type":"string"},"payload":"k"}"#), Some(r#"{"schema":{},"payload":{"a":1}}"#)),

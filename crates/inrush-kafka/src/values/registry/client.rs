@@ -36,8 +36,10 @@ pub(super) struct Found {
 /// Why there is no schema.
 #[derive(Debug)]
 pub(super) enum Failure {
-    /// The registry says that it has none.
+    /// The registry has none, or gives none to this user.
     Unknown(String),
+    /// The registry has one that cannot be read.
+    Unusable(String),
     /// The registry does not answer as it should, and may do so later.
     Away(String),
     /// The registry refuses the credentials, or is none.
@@ -88,6 +90,7 @@ impl Client {
         let reply = self.get("/schemas/types").await?;
         match serde_json::from_slice::<Vec<String>>(&reply.body) {
             Ok(_) if reply.status == 200 => Ok(()),
+            _ if reply.status == 403 => Err(refused(403)),
             _ => Err(Failure::Refused(format!(
                 "it answers {} to /schemas/types, so it is no schema registry at this path; that of Apicurio is \
                  /apis/ccompat/v7",
@@ -116,7 +119,7 @@ impl Client {
                         continue;
                     }
                     if asked.len() > REFERENCES_MAX {
-                        return Err(Failure::Unknown(format!("it refers to more than {REFERENCES_MAX} others")));
+                        return Err(Failure::Unusable(format!("it refers to more than {REFERENCES_MAX} others")));
                     }
                     let path = format!("/subjects/{}/versions/{version}", path_segment(&subject));
                     let reply = self.schema(&path).await?;
@@ -130,21 +133,21 @@ impl Client {
 
     async fn schema(&self, path: &str) -> Result<Reply, Failure> {
         let reply = self.get(path).await?;
-        if reply.status == 200 {
-            return serde_json::from_slice(&reply.body).map_err(|error| {
-                Failure::Away(format!("its answer to {path} is not one of a schema registry: {error}"))
-            });
-        }
-        // A proxy in between answers 404 as well, without a code of the registry.
-        match serde_json::from_slice::<Refusal>(&reply.body) {
-            Ok(Refusal { error_code, message }) if reply.status == 404 => {
-                Err(Failure::Unknown(format!("it answers {error_code} to {path}: {message}")))
+        let failure = if reply.status == 200 {
+            match serde_json::from_slice(&reply.body) {
+                Ok(found) => return Ok(found),
+                Err(error) => Failure::Unusable(format!("its answer to {path} is no schema: {error}")),
             }
-            _ => {
-                let body = inrush_formats::beginning(&reply.body);
-                Err(Failure::Away(format!("it answers {} to {path}: {body}", reply.status)))
-            }
-        }
+        } else if let (404, Ok(refusal)) = (reply.status, serde_json::from_slice::<Refusal>(&reply.body)) {
+            let Refusal { error_code, message } = refusal;
+            return Err(Failure::Unknown(format!("it answers {error_code} to {path}: {message}")));
+        } else {
+            let body = inrush_formats::beginning(&reply.body);
+            Failure::Unknown(format!("it answers {} to {path}: {body}", reply.status))
+        };
+        // A proxy in between, or withdrawn credentials, have such answers to every path. Only a
+        // registry that answers elsewhere says something about this schema.
+        self.check().await.and(Err(failure))
     }
 
     /// Every reply but those that refuse the credentials, or say that the registry is away.
@@ -152,8 +155,8 @@ impl Client {
         let request = Request::new(Method::GET, path);
         let reply = self.transport.request_to(0, &request).await.map_err(|error| Failure::Away(error.to_string()))?;
         match reply.status {
-            401 | 403 => Err(Failure::Refused(format!("it answers {}; check its credentials", reply.status))),
-            429 | 500.. => Err(Failure::Away(format!(
+            401 => Err(refused(401)),
+            408 | 429 | 500.. => Err(Failure::Away(format!(
                 "it answers {} to {path}: {}",
                 reply.status,
                 inrush_formats::beginning(&reply.body)
@@ -161,6 +164,10 @@ impl Client {
             _ => Ok(reply),
         }
     }
+}
+
+fn refused(status: u16) -> Failure {
+    Failure::Refused(format!("it answers {status}; check its credentials"))
 }
 
 enum Step {

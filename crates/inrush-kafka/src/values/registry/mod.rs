@@ -14,6 +14,7 @@ use client::{Client, Failure, Found};
 use inrush_cluster::transport::Retries;
 
 use super::framing::{Framed, SchemaKey, json_content};
+use super::shape::Decoded;
 use super::{Problem, SchemaRegistry};
 
 /// How long the registry is waited for at the start.
@@ -35,7 +36,8 @@ pub(crate) struct Schemas {
 
 /// What is known of a schema.
 struct Entry {
-    /// The schema, or why there is none. `None` before the first answer.
+    /// The schema, or why there is none, behind "which the registry". `None` before the first
+    /// answer.
     answer: Option<Result<Arc<Schema>, String>>,
     /// The registry is being asked.
     is_asked: bool,
@@ -73,60 +75,62 @@ impl Schemas {
         Ok(Arc::new(Schemas { url, known, questions: Mutex::new(questions) }))
     }
 
-    /// Whether all of these are known, or known to be missing. Others are asked for.
-    pub(crate) fn are_known(&self, schemas: &[SchemaKey], now: Instant) -> bool {
+    /// Removes those that are known, or known to be missing. The others are asked for.
+    pub(crate) fn ask(&self, schemas: &mut Vec<SchemaKey>, now: Instant) {
         let mut known = lock(&self.known);
-        let mut all = true;
-        for schema in schemas {
+        schemas.retain(|schema| {
             let entry = known.entry(*schema).or_insert(Entry { answer: None, is_asked: false, valid_until: None });
             let is_valid = entry.answer.is_some() && entry.valid_until.is_none_or(|until| now < until);
-            all &= is_valid;
             if !is_valid && !entry.is_asked {
                 // The thread ends after this value only.
                 entry.is_asked = lock(&self.questions).send(*schema).is_ok();
             }
-        }
-        all
+            !is_valid
+        });
     }
 
-    /// Appends the JSON of a value or key of `topic`, of `bytes_max` at most.
-    pub(crate) fn decode(
+    /// The JSON of a value or key of `topic`. What is appended has `bytes_max` at most.
+    pub(crate) fn decode<'a>(
         &self,
         what: &'static str,
         topic: &str,
-        framed: Framed<'_>,
+        framed: Framed<'a>,
         bytes_max: usize,
         out: &mut Vec<u8>,
-    ) -> Result<(), Problem> {
+    ) -> Result<Decoded<'a>, Problem> {
         let answer = lock(&self.known).get(&framed.schema).and_then(|entry| entry.answer.clone());
         let missing = |why: &str| {
             let (id, url) = (framed.schema, &self.url);
             let reason = format!(
-                "the {what} of topic {topic} names schema {id}, which the schema registry {url} does not have for it: \
-                 {why}; register it there, or name the registry of the topic, and read the record again from its offset"
+                "the {what} of topic {topic} names schema {id}, which the schema registry {url} {why}, and read the \
+                 record again from its offset"
             );
             ("unknown_schema", reason)
         };
         let schema = match answer {
             Some(Ok(schema)) => schema,
             Some(Err(why)) => return Err(missing(&why)),
-            None => return Err(missing("it has not answered")),
+            // Blocks wait for an answer. One that is gone was negative.
+            None => return Err(missing(&unknown("it did not have it"))),
         };
         #[cfg(any(feature = "avro", feature = "protobuf"))]
         let of_schema = |(kind, reason)| (kind, format!("{what} of schema {}: {reason}", framed.schema));
         #[cfg(not(feature = "avro"))]
         let _ = bytes_max;
+        #[cfg(not(any(feature = "avro", feature = "protobuf")))]
+        let _ = out;
         match &*schema {
             #[cfg(feature = "avro")]
             Schema::Avro(schema) => {
-                schema.decode(framed.content.unwrap_or(framed.rest), bytes_max, out).map_err(of_schema)
+                let content = framed.content.unwrap_or(framed.rest);
+                schema.decode(content, bytes_max, out).map(|()| Decoded::Appended).map_err(of_schema)
             }
             #[cfg(feature = "protobuf")]
-            Schema::Protobuf(file) => file.decode(framed.rest, framed.content, out).map_err(of_schema),
-            Schema::Json => {
-                out.extend_from_slice(framed.content.map_or(framed.rest, json_content).trim_ascii());
-                Ok(())
+            Schema::Protobuf(file) => {
+                let appended = file.decode(framed.rest, framed.content, out);
+                appended.map(|()| Decoded::Appended).map_err(of_schema)
             }
+            Schema::Json => Ok(Decoded::Json(framed.content.map_or(framed.rest, json_content).trim_ascii())),
         }
     }
 }
@@ -139,6 +143,16 @@ pub(crate) fn not_framed(value: &[u8]) -> Problem {
          header __value_schema_id"
     );
     ("no_schema", reason)
+}
+
+/// A schema that the registry does not have.
+fn unknown(why: &str) -> String {
+    format!("does not give: {why}; register it there, allow its user to read it, or name the registry of the topic")
+}
+
+/// A schema that the registry has.
+fn unusable(why: &str) -> String {
+    format!("has and which cannot be used: {why}; correct the schema there")
 }
 
 fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -159,6 +173,15 @@ struct Asking {
     retries: Retries,
 }
 
+/// A schema that the registry has to be asked for.
+struct Question {
+    schema: SchemaKey,
+    /// How often the registry did not answer.
+    tries: u32,
+    /// The time of the next try.
+    due: Instant,
+}
+
 impl Asking {
     fn run(self, told: &Sender<Result<(), String>>, questions: &Receiver<SchemaKey>) {
         let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
@@ -174,31 +197,50 @@ impl Asking {
         if told.send(first).is_err() || !is_open {
             return;
         }
-        let mut waiting = Vec::new();
-        while let Ok(schema) = waiting.pop().map_or_else(|| questions.recv(), Ok) {
-            let mut tries = 0;
-            let answer = loop {
-                let failed = match runtime.block_on(self.client.find(schema)) {
-                    Ok(found) => break parse(&found),
-                    Err(Failure::Unknown(why)) => break Err(why),
-                    Err(Failure::Away(why) | Failure::Refused(why)) => why,
-                };
-                tries += 1;
-                let url = &self.url;
-                tracing::warn!("the schema registry {url} is asked again for schema {schema}, records wait: {failed}");
-                match questions.recv_timeout(self.retries.pause(tries, None)) {
-                    Ok(other) => waiting.push(other),
-                    Err(RecvTimeoutError::Timeout) => {}
-                    Err(RecvTimeoutError::Disconnected) => return,
-                }
+        let mut waiting: Vec<Question> = Vec::new();
+        let mut swept = Instant::now();
+        loop {
+            let next = waiting.iter().map(|question| question.due).enumerate().min_by_key(|(_, due)| *due);
+            let received = match next {
+                None => questions.recv().map_err(|_| RecvTimeoutError::Disconnected),
+                Some((_, due)) => questions.recv_timeout(due.saturating_duration_since(Instant::now())),
             };
-            if tries > 0 {
-                tracing::info!("the schema registry {} answers again", self.url);
+            match (received, next) {
+                (Ok(schema), _) => waiting.push(Question { schema, tries: 0, due: Instant::now() }),
+                (Err(RecvTimeoutError::Disconnected), _) => return,
+                (Err(RecvTimeoutError::Timeout), None) => {}
+                (Err(RecvTimeoutError::Timeout), Some((at, _))) => {
+                    let question = waiting.swap_remove(at);
+                    waiting.extend(runtime.block_on(self.ask(question)));
+                }
             }
-            let valid_until = answer.is_err().then(|| Instant::now() + UNKNOWN_FOR);
-            let entry = Entry { answer: Some(answer.map(Arc::new)), is_asked: false, valid_until };
-            lock(&self.known).insert(schema, entry);
+            if swept.elapsed() > UNKNOWN_FOR {
+                swept = Instant::now();
+                sweep(&mut lock(&self.known), swept);
+            }
         }
+    }
+
+    /// Asks once. Returns the question with the time of its next try where it is not answered.
+    async fn ask(&self, Question { schema, tries, .. }: Question) -> Option<Question> {
+        let url = &self.url;
+        let answer = match self.client.find(schema).await {
+            Ok(found) => parse(&found).map_err(|why| unusable(&why)),
+            Err(Failure::Unknown(why)) => Err(unknown(&why)),
+            Err(Failure::Unusable(why)) => Err(unusable(&why)),
+            Err(Failure::Away(why) | Failure::Refused(why)) => {
+                tracing::warn!("the schema registry {url} is asked again for schema {schema}, records wait: {why}");
+                let tries = tries.saturating_add(1);
+                return Some(Question { schema, tries, due: Instant::now() + self.retries.pause(tries, None) });
+            }
+        };
+        if tries > 0 {
+            tracing::info!("the schema registry {url} answers again");
+        }
+        let valid_until = answer.is_err().then(|| Instant::now() + UNKNOWN_FOR);
+        let entry = Entry { answer: Some(answer.map(Arc::new)), is_asked: false, valid_until };
+        lock(&self.known).insert(schema, entry);
+        None
     }
 
     /// Waits until the registry answers.
@@ -209,7 +251,7 @@ impl Asking {
             let (why, is_away) = match self.client.check().await {
                 Ok(()) => return Ok(()),
                 Err(Failure::Away(why)) => (why, true),
-                Err(Failure::Unknown(why) | Failure::Refused(why)) => (why, false),
+                Err(Failure::Unknown(why) | Failure::Unusable(why) | Failure::Refused(why)) => (why, false),
             };
             tries += 1;
             let pause = self.retries.pause(tries, None);
@@ -219,6 +261,12 @@ impl Asking {
             tokio::time::sleep(pause).await;
         }
     }
+}
+
+/// Removes the schemas that the registry would be asked for again. Each value of another form may
+/// name one by chance.
+fn sweep(known: &mut HashMap<SchemaKey, Entry>, now: Instant) {
+    known.retain(|_, entry| entry.is_asked || entry.valid_until.is_none_or(|until| now < until));
 }
 
 /// Makes a schema of what the registry has.

@@ -102,10 +102,17 @@ fn json_is_read_by_its_schema_in_front_or_in_a_header() {
         ]
     );
     let reason = &block.rejects[1].reason;
-    for part in ["topic orders", "schema 8", &fake.url, "40403", "Schema not found", "register it"] {
+    for part in ["topic orders", "schema 8", &fake.url, "does not give", "40403", "Schema not found", "register it"] {
         assert!(reason.contains(part), "{reason}");
     }
     assert_eq!(fake.asked("/schemas/ids/7"), 1);
+}
+
+/// Whether all of these are known.
+fn are_known(schemas: &Schemas, keys: &[SchemaKey], now: Instant) -> bool {
+    let mut left = keys.to_vec();
+    schemas.ask(&mut left, now);
+    left.is_empty()
 }
 
 #[test]
@@ -114,12 +121,12 @@ fn a_schema_that_is_missing_is_asked_for_again_after_a_while() {
     let schemas = Schemas::open(&fake.registry()).unwrap();
     let key = [SchemaKey::Id(7)];
     let wait = |now: Instant| {
-        while !schemas.are_known(&key, now) {
+        while !are_known(&schemas, &key, now) {
             std::thread::yield_now();
         }
     };
     let framed = Framed { schema: key[0], rest: b"{}", content: None };
-    let decode = || schemas.decode("value", "orders", framed, 100, &mut Vec::new());
+    let decode = || schemas.decode("value", "orders", framed, 100, &mut Vec::new()).map(drop);
     wait(Instant::now());
     assert_eq!(decode().unwrap_err().0, "unknown_schema");
     fake.set("/schemas/ids/7", 200, &reply("{}", "JSON", ""));
@@ -127,28 +134,110 @@ fn a_schema_that_is_missing_is_asked_for_again_after_a_while() {
     assert_eq!((decode().unwrap_err().0, fake.asked("/schemas/ids/7")), ("unknown_schema", 1));
     // Blocks that were let through before have their answer still.
     let later = Instant::now() + UNKNOWN_FOR;
-    schemas.are_known(&key, later);
+    are_known(&schemas, &key, later);
     while decode().is_err() {
         std::thread::yield_now();
     }
-    assert!(schemas.are_known(&key, later + UNKNOWN_FOR));
+    assert!(are_known(&schemas, &key, later + UNKNOWN_FOR));
     assert_eq!(fake.asked("/schemas/ids/7"), 2);
 }
 
 #[test]
 fn a_registry_that_is_away_is_waited_for() {
-    let fake = Fake::new([("/schemas/ids/7", 503, "busy"), ("/schemas/ids/8", 404, "<html>")]);
-    let schemas = Schemas::open(&fake.registry()).unwrap();
-    let keys = [SchemaKey::Id(7), SchemaKey::Id(8)];
-    while fake.asked("/schemas/ids/7") < 2 {
-        assert!(!schemas.are_known(&keys, Instant::now()));
-        std::thread::yield_now();
+    for (status, body) in [(503, "busy"), (429, ""), (408, ""), (401, "")] {
+        let fake = Fake::new([("/schemas/ids/7", status, body), ("/schemas/ids/8", 200, &reply("{}", "JSON", ""))]);
+        let schemas = Schemas::open(&fake.registry()).unwrap();
+        while fake.asked("/schemas/ids/7") < 2 {
+            assert!(!are_known(&schemas, &[SchemaKey::Id(7)], Instant::now()));
+            std::thread::yield_now();
+        }
+        // Others are asked for meanwhile.
+        while !are_known(&schemas, &[SchemaKey::Id(8)], Instant::now()) {
+            std::thread::yield_now();
+        }
+        assert!(!are_known(&schemas, &[SchemaKey::Id(7)], Instant::now()));
+        fake.set("/schemas/ids/7", 200, &reply("{}", "JSON", ""));
+        while !are_known(&schemas, &[SchemaKey::Id(7)], Instant::now()) {
+            std::thread::yield_now();
+        }
     }
-    fake.set("/schemas/ids/7", 200, &reply("{}", "JSON", ""));
-    fake.set("/schemas/ids/8", 200, &reply("{}", "JSON", ""));
-    while !schemas.are_known(&keys, Instant::now()) {
-        std::thread::yield_now();
+}
+
+#[test]
+fn a_proxy_that_answers_for_the_registry_is_waited_for() {
+    for status in [200, 403, 404] {
+        let fake = Fake::new([("/schemas/ids/7", status, "<html>")]);
+        let schemas = Schemas::open(&fake.registry()).unwrap();
+        fake.set("/schemas/types", status, "<html>");
+        while fake.asked("/schemas/ids/7") < 2 {
+            assert!(!are_known(&schemas, &[SchemaKey::Id(7)], Instant::now()));
+            std::thread::yield_now();
+        }
     }
+}
+
+#[test]
+fn a_schema_that_the_registry_refuses_makes_rejects() {
+    let garbage: &[u8] = b"\x01{\"garbage\":\"more\"}";
+    let fake = Fake::new([
+        ("/schemas/guids/7b226761-7262-6167-6522-3a226d6f7265", 404, "<html>"),
+        ("/schemas/ids/1", 400, r#"{"message":"no id"}"#),
+        ("/schemas/ids/2", 422, r#"{"error_code":42201,"message":"invalid"}"#),
+        ("/schemas/ids/3", 403, r#"{"error_code":40301,"message":"denied"}"#),
+        ("/schemas/ids/4", 200, "<html>"),
+        ("/schemas/ids/5", 200, &reply("{}", "JSON", "")),
+        ("/schemas/ids/6", 200, &reply("{}", "THRIFT", "")),
+    ]);
+    let sent = |value| (Some(&b"k"[..]), Some(value), &[][..]);
+    let block = block(
+        &options(Values::Registry(fake.registry())),
+        &[
+            sent(garbage),
+            sent(b"\0\0\0\0\x01{}"),
+            sent(b"\0\0\0\0\x02{}"),
+            sent(b"\0\0\0\0\x03{}"),
+            sent(b"\0\0\0\0\x04{}"),
+            sent(b"\0\0\0\0\x05{}"),
+            sent(b"\0\0\0\0\x06{}"),
+        ],
+    );
+    let kinds: Vec<_> = found(&block).into_iter().map(|document| document.3).collect();
+    let unknown = Some("unknown_schema");
+    assert_eq!(kinds, [unknown, unknown, unknown, unknown, unknown, None, unknown]);
+    let expected = [
+        ["does not give", "404", "<html>"],
+        ["does not give", "400", "no id"],
+        ["does not give", "422", "invalid"],
+        ["does not give", "403", "denied"],
+        ["has and which cannot be used", "/schemas/ids/4", "no schema"],
+        ["has and which cannot be used", "THRIFT", "correct the schema"],
+    ];
+    for (reject, parts) in block.rejects.iter().zip(expected) {
+        assert!(parts.iter().all(|part| reject.reason.contains(part)), "{}", reject.reason);
+    }
+}
+
+#[test]
+fn answers_that_a_schema_is_missing_are_kept_for_a_while() {
+    let now = Instant::now();
+    let entry = |answer, is_asked, valid_until| Entry { answer: Some(answer), is_asked, valid_until };
+    let missing = || Err("does not give".to_owned());
+    let mut known = HashMap::from([
+        (SchemaKey::Id(1), entry(Ok(Arc::new(Schema::Json)), false, None)),
+        (SchemaKey::Id(2), entry(missing(), false, Some(now + PAUSE))),
+        (SchemaKey::Id(3), entry(missing(), true, Some(now))),
+        (SchemaKey::Id(4), entry(missing(), false, Some(now))),
+    ]);
+    sweep(&mut known, now);
+    assert!(known.len() == 3 && !known.contains_key(&SchemaKey::Id(4)));
+}
+
+#[test]
+fn null_of_json_is_no_object_with_a_registry_as_without() {
+    let fake = Fake::new([("/schemas/ids/7", 200, &reply("{}", "JSON", ""))]);
+    let (key, value): (&[u8], &[u8]) = (b"k", b"\0\0\0\0\x07null");
+    let block = block(&options(Values::Registry(fake.registry())), &[(Some(key), Some(value), &[])]);
+    assert_eq!(found(&block)[0].3, Some("not_an_object"));
 }
 
 #[test]
