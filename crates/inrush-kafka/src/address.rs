@@ -67,8 +67,8 @@ impl KafkaAddress {
         Ok(KafkaAddress { brokers, topics })
     }
 
-    /// Whether a topic is one of these, or is meant by a pattern. A pattern does not mean Kafka's own
-    /// topics, such as `__consumer_offsets`, unless it begins with `__`.
+    /// Whether a topic is one of these, or is meant by a pattern. A pattern does not mean Kafka's
+    /// own topics, such as `__consumer_offsets`, unless it begins with `__`.
     #[cfg(feature = "client")]
     pub(crate) fn has(&self, topic: &str) -> bool {
         self.topics.iter().any(|named| match named.split_once('*') {

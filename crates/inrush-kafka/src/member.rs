@@ -21,8 +21,8 @@ pub(crate) struct Member {
 
 impl Member {
     /// The name that the options give, or the first free one of `inrush-HOST-USER-0`,
-    /// `inrush-HOST-USER-1` and so on, where USER is the user's number. A locked file in the folder for temporary files marks a name as used; a process
-    /// that is killed frees it.
+    /// `inrush-HOST-USER-1` and so on, where USER is the user's number. A locked file in the folder
+    /// for temporary files marks a name as used; a process that is killed frees it.
     pub(crate) fn of(options: &KafkaOptions) -> io::Result<Self> {
         if let Some(name) = &options.member {
             let name = Some(name.clone()).filter(|name| !name.is_empty());

@@ -16,8 +16,8 @@ options! {
         /// latest, a time as in 2026-01-31T10:00:00Z, or an offset for each partition as in
         /// 0=1200,1=1180 or orders/0=1200
         from: Option<Start> = "WHERE", default("earliest");
-        /// Where the load ends: `latest` is the end that each partition has when it is assigned, and
-        /// a time as in 2026-01-31T10:00:00Z is the first record with it or a later one
+        /// Where the load ends: `latest` is the end that each partition has when it is assigned,
+        /// and a time as in 2026-01-31T10:00:00Z is the first record with it or a later one
         until: Option<Until> = "WHERE", default("the load runs until it is stopped");
         /// What becomes of records without a value
         on_null: Option<OnNull> = "WHAT", default("delete if the ids are keys, else dead-letter");
