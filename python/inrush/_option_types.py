@@ -195,7 +195,7 @@ class LoadOptions(TypedDict, total=False):
     load fails; "earliest": it continues with the oldest record that the broker has; "latest": it
     continues with the next new record."""
 
-    with: str | Sequence[str] | None
+    with_: str | Sequence[str] | None
     """Metadata of the record as fields of the document: key, headers, headers.NAME, timestamp,
     partition, offset, topic; with another name of the field as in key=customer. Repeated or separated
     by commas. A field that the document has stays."""

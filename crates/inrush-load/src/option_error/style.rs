@@ -51,10 +51,14 @@ fn is_named(named: &str) -> bool {
     !name.is_empty() && name.bytes().all(|b| b.is_ascii_lowercase() || b == b'_')
 }
 
-/// The keyword argument of an option in Python, where `from` is a word of the language (PEP 8:
-/// `from_`).
+/// The keyword argument of an option in Python, where `from` and `with` are words of the language
+/// (PEP 8: `from_`).
 pub fn keyword(name: &str) -> &str {
-    if name == "from" { "from_" } else { name }
+    match name {
+        "from" => "from_",
+        "with" => "with_",
+        name => name,
+    }
 }
 
 fn one(named: &str, style: Style) -> String {
