@@ -156,7 +156,9 @@ fn wait_for_the_rest(broker: &Broker, folder: &Path) {
     let until = Instant::now() + REST;
     let lag = || -> Option<i64> {
         let mut list = TopicPartitionList::new();
-        (0..PARTITIONS).for_each(|partition| drop(list.add_partition(TOPIC, partition)));
+        for partition in 0..PARTITIONS {
+            list.add_partition(TOPIC, partition);
+        }
         let committed = reader.committed_offsets(list, Duration::from_secs(10)).ok()?;
         let mut lag = 0;
         for element in committed.elements() {

@@ -1,5 +1,5 @@
 //! The source against a real broker, which the tests start.
-#![allow(missing_docs, unreachable_pub, clippy::unwrap_used)]
+#![allow(missing_docs, unreachable_pub, clippy::unwrap_used, clippy::print_stdout)]
 
 mod broker;
 mod gaps;
