@@ -16,6 +16,8 @@ cache=${XDG_CACHE_HOME:-$HOME/.cache}/inrush
 export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$cache/target}
 export PIP_DISABLE_PIP_VERSION_CHECK=1
 
+# All parts have the features of one build.
+features=(--features kafka)
 case $part in
   package | build | wheel) venv=$cache/venv requirements=python/requirements.txt ;;
   spark | hadoop) venv=$cache/venv-spark requirements=python/requirements-spark.txt ;;
@@ -39,7 +41,7 @@ if ! cmp -s "$requirements" "$venv/requirements.txt"; then
   cp "$requirements" "$venv/requirements.txt"
 fi
 if [ "$part" = wheel ]; then
-  "$venv/bin/maturin" build --release --quiet --locked --manifest-path python/Cargo.toml --features sql,cloud,databases --out "$cache/wheels"
+  "$venv/bin/maturin" build --release --quiet --locked --manifest-path python/Cargo.toml --features sql,cloud,databases,kafka,vendored --out "$cache/wheels"
   wheel=$(ls -t "$cache"/wheels/inrush-*.whl | head -n 1)
   clean=$(mktemp -d)
   trap 'rm -rf "$clean"' EXIT
@@ -58,7 +60,7 @@ if [ "$part" = wheel ]; then
   exit 0
 fi
 cargo build --locked --quiet -p inrush-testbed
-VIRTUAL_ENV=$venv "$venv/bin/maturin" develop --quiet --locked --manifest-path python/Cargo.toml ${INRUSH_PYTHON_PROFILE:+--profile "$INRUSH_PYTHON_PROFILE"}
+VIRTUAL_ENV=$venv "$venv/bin/maturin" develop --quiet --locked --manifest-path python/Cargo.toml "${features[@]}" ${INRUSH_PYTHON_PROFILE:+--profile "$INRUSH_PYTHON_PROFILE"}
 [ "$part" != build ] || exit 0
 export PATH=$venv/bin:$PATH INRUSH_TESTBED=$CARGO_TARGET_DIR/debug/inrush-testbed
 cd python

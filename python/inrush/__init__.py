@@ -1,5 +1,6 @@
 """Loads data into Elasticsearch and OpenSearch as fast as the cluster can take it, and accounts for every document."""
 
+from ._consume import Consumption, Progress, consume
 from ._errors import CheckFailed, ClusterError, Incomplete, InrushError, LoadError, LoadFailed, SourceError, UsageError
 from ._inrush import __version__
 from ._load import aload, load
@@ -10,16 +11,19 @@ __all__ = [
     "AsyncLoader",
     "CheckFailed",
     "ClusterError",
+    "Consumption",
     "DeadLetter",
     "Incomplete",
     "InrushError",
     "LoadError",
     "LoadFailed",
     "Loader",
+    "Progress",
     "Report",
     "SourceError",
     "UsageError",
     "__version__",
     "aload",
+    "consume",
     "load",
 ]

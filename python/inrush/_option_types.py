@@ -190,10 +190,20 @@ class LoadOptions(TypedDict, total=False):
     "delete": the document whose id is the key is deleted; a record without a key is a dead letter;
     "skip": nothing; "dead-letter": they are dead letters."""
 
+    version_from: str | None
+    """The external version of each document: offset, timestamp, or a field with a whole number. The
+    cluster keeps the document with the highest version, in any order of arrival, and on_conflict is
+    skip by default. Default: none."""
+
     on_offset_gap: Literal["stop", "earliest", "latest"] | None
     """What happens if the broker has deleted records that were not read yet. Default: stop; "stop": the
     load fails; "earliest": it continues with the oldest record that the broker has; "latest": it
     continues with the next new record."""
+
+    dead_letter_topic: str | None
+    """A topic of the same brokers for dead letters: each record as it was, with headers that say why,
+    as Kafka Connect writes them. A file is written only if dead_letters names it. Default: dead letters
+    go to a file."""
 
     with_: str | Sequence[str] | None
     """Metadata of the record as fields of the document: key, headers, headers.NAME, timestamp,
@@ -242,10 +252,11 @@ class LoadOptions(TypedDict, total=False):
     kafka_tls: bool | None
     """Encrypt connections to the brokers; from_ca, from_cert and from_insecure do so, too."""
 
-    kafka_sasl: Literal["plain", "scram-sha-256", "scram-sha-512"] | None
-    """The mechanism by which from_user and its password log in at the brokers. Default: plain; "plain":
-    the password is sent as it is; "scram-sha-256": the password is not sent; "scram-sha-512": the
-    password is not sent."""
+    kafka_sasl: Literal["plain", "scram-sha-256", "scram-sha-512", "oauthbearer"] | None
+    """The mechanism by which from_user and its password, or from_bearer_file, log in at the brokers.
+    Default: plain, or oauthbearer with a token; "plain": the password is sent as it is;
+    "scram-sha-256": the password is not sent; "scram-sha-512": the password is not sent; "oauthbearer":
+    the token of from_bearer_file."""
 
     kafka_option: str | Sequence[str] | None
     """A property of librdkafka, as in fetch.max.bytes=1048576 or client.rack=a; repeatable. Secrets are
@@ -296,6 +307,42 @@ class LoadOptions(TypedDict, total=False):
     from_aws_profile: str | None
     """Profile in the AWS configuration files; no other place is asked for credentials. Default: the
     AWS_* variables, then AWS_PROFILE, then `default`."""
+
+    fetch: str | None
+    """Look documents up in a database by their ids: its address and a query with $keys, as in
+    'postgres://user@host/db SELECT … WHERE id = ANY($keys)', with MySQL and SQLite 'WHERE id IN
+    ($keys)'; @FILE in place of the query reads it from a file."""
+
+    fetch_url: str | None
+    """Look documents up at a web service: its address with {keys}, as in
+    'https://host/items?ids={keys}', which answers with a JSON array of objects or one object a line."""
+
+    fetch_body: str | None
+    """With fetch_url: send the keys in the body of a POST, which is JSON with {keys}, an array of text,
+    or {keys:number}, as in '{"ids": {keys}}'. Default: a GET."""
+
+    fetch_id: str | None
+    """The column or field of a record that has its id; `_id` is left out of the documents. Default:
+    id."""
+
+    fetch_missing: Literal["delete", "dead-letter", "skip"] | None
+    """What becomes of an id without a record. Default: delete; "delete": the document is deleted: its
+    record was deleted after the change; "dead-letter": the change is a dead letter; "skip": nothing;
+    the change counts as dropped."""
+
+    fetch_user: str | None
+    """User at the web service; the password comes from fetch_password_file, the environment or a
+    prompt. A bearer token comes from INRUSH_FETCH_BEARER."""
+
+    fetch_password_file: str | os.PathLike[str] | None
+    """File that holds the password for the web service or the database."""
+
+    fetch_password_env: str | None
+    """Environment variable that holds the password for the web service or the database. Default:
+    INRUSH_FETCH_PASSWORD."""
+
+    fetch_ca: str | os.PathLike[str] | None
+    """PEM file with certificate authorities to trust for the web service."""
 
     action: Literal["index", "create", "update", "upsert", "delete"] | None
     """The action for each document. Default: index; create for a data stream; "index": add the
@@ -491,6 +538,11 @@ class LoadOptions(TypedDict, total=False):
     """The longest wait for a condition of the index to end: a write block, a missing primary shard
     (red), a disk above its high watermark or the flood stage. After it the load stops, and resume
     continues it. Default: 10m."""
+
+    grace: str | datetime.timedelta | None
+    """The longest time from Ctrl-C, SIGTERM or a stop by a program to the end of the load. Most of it
+    is for requests in flight, at most 5 s for what follows them: the last commit or checkpoint, the
+    restore of settings and the count. Default: 25s."""
 
     encoding: Literal["auto", "json", "smile"] | None
     """The encoding in which documents are sent. Default: auto; "auto": start with json, compare both

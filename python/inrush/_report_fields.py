@@ -164,10 +164,14 @@ class ReportFields:
     pauses: list[Pause]
     source_idle_seconds: float
     """The time in which the source had no documents and all that it had were settled."""
+    lag: dict[str, Any] | None
+    """How far the load was behind at its end, for topics."""
     errors: list[ErrorCount]
     """Errors of dead letters by kind, the most frequent first."""
     dead_letters: str | None
     """The dead-letter file."""
+    dead_letter_topic: str | None
+    """The topic with the dead letters."""
     warnings: list[str]
     sources: list[Source]
     run_id: str

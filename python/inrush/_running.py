@@ -16,7 +16,7 @@ from ._progress import Progress, Watcher, forward_messages, level
 from ._report import Report
 
 # The longest wait in the engine before Python checks for signals, seconds.
-_LOOK_EVERY_S = 0.2
+LOOK_EVERY_S = 0.2
 
 
 # Loads that have not ended.
@@ -33,7 +33,7 @@ def _end_all() -> None:
                 running.load.end()
             else:
                 running.load.stop()
-            while running.poll(_LOOK_EVERY_S) is None:
+            while running.poll(LOOK_EVERY_S) is None:
                 pass
 
 
@@ -82,19 +82,20 @@ class Running:
     def wait(self) -> Report:
         """Waits for the end. An interruption stops the load and is raised again, with the report as an attribute."""
         try:
-            while (report := self.poll(_LOOK_EVERY_S)) is None:
+            while (report := self.poll(LOOK_EVERY_S)) is None:
                 pass
             return report
         except BaseException as error:
             self.stop(error)
             raise
 
-    def stop(self, why: BaseException) -> Report:
+    def stop(self, why: BaseException | None = None) -> Report:
         """Ends the load early and waits for requests in flight. The times of `retry` and `drain` bound the wait."""
         self.load.stop()
-        while (report := self.poll(_LOOK_EVERY_S)) is None:
+        while (report := self.poll(LOOK_EVERY_S)) is None:
             pass
-        _attach(why, report)
+        if why is not None:
+            _attach(why, report)
         return report
 
     def fail(self, why: BaseException) -> Report:

@@ -106,6 +106,15 @@ def opensearch() -> Iterator[Cluster]:
         yield cluster
 
 
+@pytest.fixture(scope="session")
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    # Not every environment of the tests has a client of Kafka.
+    from broker import started
+
+    with started(tmp_path_factory.mktemp("kafka") / "broker") as broker:
+        yield broker
+
+
 @pytest.fixture(autouse=True)
 def in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Dead letters and checkpoints stay out of the clone."""

@@ -114,6 +114,8 @@ impl Load {
         dict.set_item("retried_items", now.retried_items)?;
         dict.set_item("in_flight", now.in_flight)?;
         dict.set_item("seconds", now.seconds)?;
+        dict.set_item("lag_records", now.lag.as_ref().map(|lag| lag.records))?;
+        dict.set_item("lag_seconds", now.lag.as_ref().and_then(|lag| lag.seconds))?;
         dict.set_item("phase", phase(&now.phase))?;
         Ok(dict)
     }
