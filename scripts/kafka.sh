@@ -10,9 +10,10 @@
 #                                 password alice-secret
 #             tls HOST:PORT       TLS; FOLDER/ca.pem has the certificate
 #             sasl_tls HOST:PORT  both
+#             oauth HOST:PORT     SASL by OAUTHBEARER with unsigned tokens
 set -euo pipefail
 version=4.4.0
-[ $# -ge 1 ] || { sed -n '2,12p' "$0" >&2; exit 2; }
+[ $# -ge 1 ] || { sed -n '2,13p' "$0" >&2; exit 2; }
 folder=$(realpath -m "$1")
 port=${2:-}
 logins=${3:-}
@@ -64,7 +65,7 @@ transaction.state.log.num.partitions=4
 PROPERTIES
 format=()
 if [ -n "$logins" ]; then
-  sasl=$(free_port) tls=$(free_port) sasl_tls=$(free_port)
+  sasl=$(free_port) tls=$(free_port) sasl_tls=$(free_port) oauth=$(free_port)
   # A certificate that signs itself, which is its own authority.
   store=$folder/broker.p12
   if [ ! -e "$store" ]; then
@@ -72,13 +73,15 @@ if [ -n "$logins" ]; then
       -storetype PKCS12 -keystore "$store" -storepass broker-secret >&2
     keytool -exportcert -rfc -alias broker -keystore "$store" -storepass broker-secret -file "$folder/ca.pem" >&2
   fi
-  sed -i -e "s|^listeners=.*|&,SASL://127.0.0.1:$sasl,TLS://127.0.0.1:$tls,SASL_TLS://127.0.0.1:$sasl_tls|" \
-    -e "s|^advertised.listeners=.*|&,SASL://127.0.0.1:$sasl,TLS://127.0.0.1:$tls,SASL_TLS://127.0.0.1:$sasl_tls|" \
-    -e 's|^listener.security.protocol.map=.*|&,SASL:SASL_PLAINTEXT,TLS:SSL,SASL_TLS:SASL_SSL|' \
+  sed -i -e "s|^listeners=.*|&,SASL://127.0.0.1:$sasl,TLS://127.0.0.1:$tls,SASL_TLS://127.0.0.1:$sasl_tls,OAUTH://127.0.0.1:$oauth|" \
+    -e "s|^advertised.listeners=.*|&,SASL://127.0.0.1:$sasl,TLS://127.0.0.1:$tls,SASL_TLS://127.0.0.1:$sasl_tls,OAUTH://127.0.0.1:$oauth|" \
+    -e 's|^listener.security.protocol.map=.*|&,SASL:SASL_PLAINTEXT,TLS:SSL,SASL_TLS:SASL_SSL,OAUTH:SASL_PLAINTEXT|' \
     "$folder/server.properties"
   modules=org.apache.kafka.common.security
   cat >>"$folder/server.properties" <<PROPERTIES
 sasl.enabled.mechanisms=PLAIN,SCRAM-SHA-512
+listener.name.oauth.sasl.enabled.mechanisms=OAUTHBEARER
+listener.name.oauth.oauthbearer.sasl.jaas.config=$modules.oauthbearer.OAuthBearerLoginModule required unsecuredLoginStringClaim_sub="broker";
 ssl.keystore.type=PKCS12
 ssl.keystore.location=$store
 ssl.keystore.password=broker-secret
@@ -103,7 +106,7 @@ for _ in $(seq 600); do
   kill -0 "$broker" 2>/dev/null || { tail -n 20 "$folder/broker.log" >&2; exit 1; }
   if (: <"/dev/tcp/127.0.0.1/$port") 2>/dev/null; then
     echo "127.0.0.1:$port"
-    [ -z "$logins" ] || printf '%s 127.0.0.1:%s\n' sasl "$sasl" tls "$tls" sasl_tls "$sasl_tls"
+    [ -z "$logins" ] || printf '%s 127.0.0.1:%s\n' sasl "$sasl" tls "$tls" sasl_tls "$sasl_tls" oauth "$oauth"
     while read -r order; do
       [ "$order" != kill ] || { kill -KILL "$broker"; break; }
     done

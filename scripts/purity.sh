@@ -17,10 +17,10 @@ fail() {
 # 1. The crates below inrush-core. None of them waits, reads the clock or opens anything. sonic-rs brings
 # ahash and getrandom, which seed its hash table; no decision depends on the order of that table. A new
 # name has to be looked at before it is added here.
-allowed='ahash base64 block-buffer bumpalo bytes cfg-if const-oid cpufeatures crypto-common digest
+allowed='ahash base64 block-buffer bumpalo bytes cfg-if const-oid cpufeatures crypto-common deranged digest
 equivalent faststr foldhash getrandom hashbrown hybrid-array indexmap inrush-core inrush-smile itoa libc
-memchr once_cell proc-macro2 quote ref-cast ref-cast-impl serde serde_core serde_derive serde_json sha2
-simdutf8 sonic-number sonic-rs sonic-simd syn thiserror thiserror-impl typenum unicode-ident
+memchr num-conv once_cell powerfmt proc-macro2 quote ref-cast ref-cast-impl serde serde_core serde_derive serde_json sha2
+simdutf8 sonic-number sonic-rs sonic-simd syn thiserror thiserror-impl time time-core typenum unicode-ident
 version_check xxhash-rust zerocopy zmij'
 below=$(cargo tree --locked -p inrush-core -e normal --prefix none | cut -d' ' -f1 | sort -u)
 if found=$(grep -vxFf <(tr -s ' ' '\n' <<<"$allowed") <<<"$below"); then

@@ -56,11 +56,6 @@ class Broker:
         processes = [path for path in pathlib.Path("/proc").glob("[0-9]*/stat") if session(path) == self.process.pid]
         return sum(int(field) for path in processes for field in stat(path)[11:13]) / os.sysconf("SC_CLK_TCK")
 
-    def rebalances(self, group):
-        """How often a rebalance of the group has begun."""
-        log = (self.folder / "broker/broker.log").read_text(errors="replace")
-        return sum(f"rebalance group {group} " in line or f"roup {group}] Bumped" in line for line in log.splitlines())
-
     def __enter__(self):
         return self
 

@@ -24,6 +24,7 @@ import csv
 import json
 import pathlib
 import random
+import signal
 import statistics
 import subprocess
 import sys
@@ -267,10 +268,13 @@ def away(bench, args):
 
     docs = Docs()
     began = time.monotonic()
-    thread = threading.Thread(target=outage)
+    thread = threading.Thread(target=outage, daemon=True)
     thread.start()
     sink = Sink("inrush", topic("--pause-for", f"{args.seconds + 600}s"))
-    run = Timed(sink.command(bench.broker.address, name, "bench-away", url, INDEX, ""), docs, timeout=args.seconds + 900)
+    command = sink.command(bench.broker.address, name, "bench-away", url, INDEX, "")
+    # The log says when the member gets partitions.
+    command[command.index("--quiet")] = "-v"
+    run = Timed(command, docs, timeout=args.seconds + 900)
     thread.join()
     resident = lambda begin, end: max((kib for at, _, kib in run.samples if begin <= at < end), default=0) / 1024
     after = [(at, count) for at, count, _ in run.samples if at > times["back"] and count]
@@ -278,7 +282,7 @@ def away(bench, args):
     before = [(at, count) for at, count, _ in run.samples if at < times["gone"] and count]
     note = (f"first document {after[0][0] - times['back']:.1f} s after the server is back; {rate(before):,.0f} docs/s before and {rate(after):,.0f} after; "
             f"anonymous MiB {resident(0, times['gone']):.0f} before, {resident(times['gone'], times['back']):.0f} meanwhile, {resident(times['back'], 1e9):.0f} after; "
-            f"rebalances {bench.broker.rebalances('bench-away')}") if after else f"no document after the server is back: {run.errors[-300:]}"
+            f"partitions were assigned {run.errors.count('this member reads')} times") if after else f"no document after the server is back: {run.errors[-300:]}"
     server.stdin.close()
     server.wait()
     print(note)
@@ -300,6 +304,8 @@ def main():
     parser.add_argument("--seconds", type=int, default=600, help="away: how long the server is gone")
     parser.add_argument("--server", default="opensearch:3.6.0", help="product:version")
     args = parser.parse_args()
+    # So that servers and programs are ended, too.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     args.data = CACHE / "bench/kafka"
     args.data.mkdir(parents=True, exist_ok=True)
     with Broker() as broker:

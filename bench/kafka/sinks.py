@@ -1,7 +1,7 @@
 """The compared ways from a topic into a cluster: the command of each, and its settings.
 
-Kafka Connect's sinks for OpenSearch and Elasticsearch, Logstash and Vector are in no package
-registry, so they are not here.
+Kafka Connect's sinks for OpenSearch and Elasticsearch, Logstash and Vector were not found in the
+package registries, so they are not here.
 """
 
 import dataclasses

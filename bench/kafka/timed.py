@@ -23,8 +23,14 @@ class Timed:
             out, errors = (open(pathlib.Path(folder) / name, "w+") for name in ("out", "errors"))
             started = time.monotonic()
             child = subprocess.Popen(command, stdout=out, stderr=errors, stdin=subprocess.DEVNULL, cwd=folder, start_new_session=True, env={**os.environ, **(environment or {})})
-            self._watch(child.pid, started, arrived, docs, is_endless, timeout)
-            child.returncode = self.exit
+            try:
+                self._watch(child.pid, started, arrived, docs, is_endless, timeout)
+                child.returncode = self.exit
+            finally:
+                # Nothing runs on where the measurement was broken off.
+                if child.returncode is None:
+                    child.kill()
+                    child.wait()
             out.seek(0)
             errors.seek(0)
             self.out, self.errors = out.read(), errors.read()

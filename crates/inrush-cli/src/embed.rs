@@ -25,8 +25,19 @@ const SETTLEMENTS_BYTES_MAX: usize = 64 << 20;
 const FAILURES_BYTES_MORE: usize = 64 << 20;
 
 /// Options that apply only to the command line.
-const ONLY_FOR_THE_COMMAND_LINE: [&str; 10] =
-    ["job", "mode", "output", "explain", "dry_run", "quiet", "json", "log_level", "log_json", "verbose"];
+const ONLY_FOR_THE_COMMAND_LINE: [&str; 11] = [
+    "job",
+    "mode",
+    "output",
+    "explain",
+    "dry_run",
+    "report_every",
+    "quiet",
+    "json",
+    "log_level",
+    "log_json",
+    "verbose",
+];
 
 /// The cause of an error before the first document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -282,6 +293,7 @@ mod tests {
             (json!({"to": to}), "no index given", "index='NAME'"),
             (json!({"index": "t", "indexx": 1}), "no option is called `indexx`", "did you mean `index`"),
             (json!({"index": "t", "dry_run": true}), "`dry_run` applies only to the command line", "leave it out"),
+            (json!({"index": "t", "report_every": "5s"}), "applies only to the command line", "leave it out"),
             (json!({"index": "t", "quiet": true}), "`quiet` applies only to the command line", "leave it out"),
             (json!({"index": "t", "to": to, "recreate": true}), "recreate deletes t", "add yes"),
             (json!({"index": "t", "batch_bytes": "many"}), "batch_bytes: invalid value 'many'", ""),

@@ -139,7 +139,9 @@ pub(crate) fn of_program(options: Map<String, Value>) -> Result<Job, UsageError>
 }
 
 fn of_layer(layer: Layer, bakes: bool, folder: Option<PathBuf>) -> Job {
-    let Layer { load, bake, run, output, log } = layer;
+    let Layer { load, bake, run, mut output, log } = layer;
+    // Who reads the lines of the progress reads the report, too.
+    output.json |= run.report_every.is_some();
     let output = OutputArgs { own: Options(output), log: Options(log) };
     Job { options: load, bake: bakes.then_some(bake), run, output, folder, outputs: Vec::new() }
 }

@@ -2,6 +2,7 @@
 //! otherwise.
 
 mod format;
+mod periodic;
 
 use std::io::{IsTerminal, Write};
 use std::time::Duration;
@@ -9,11 +10,13 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressStyle};
 use inrush_load::{Phase, Progress};
 use tokio::sync::watch;
+use tokio::task::JoinHandle;
 
 use crate::logging::Stderr;
 use crate::plain::inline;
 use format::finishing;
 pub(crate) use format::{RateWindow, line};
+pub(crate) use periodic::report;
 
 /// The interval between redraws of the line on a terminal.
 const REDRAW_EVERY: Duration = Duration::from_millis(200);
@@ -51,6 +54,14 @@ pub(crate) async fn show(mut progress: watch::Receiver<Progress>, display: Displ
         Display::None => {}
         Display::Terminal => terminal(&mut progress, &stderr).await,
         Display::Plain => plain(&mut progress, &stderr).await,
+    }
+}
+
+/// Waits until the last line of [`report`] is printed, so that the report is the last one.
+pub(crate) async fn ended(told: Option<JoinHandle<()>>) {
+    if let Some(told) = told {
+        // Its result no longer matters.
+        let _ = told.await;
     }
 }
 

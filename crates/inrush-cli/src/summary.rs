@@ -50,7 +50,8 @@ pub(crate) fn problem(report: &Report) -> Option<String> {
     match report.status {
         Status::Complete => None,
         Status::Incomplete => {
-            let whereto = report.dead_letters.as_ref().map(|path| format!("; see {}", path.display()));
+            let file = report.dead_letters.as_ref().map(|path| format!("; see {}", path.display()));
+            let whereto = file.or_else(|| Some(format!("; see topic {}", report.dead_letter_topic.as_ref()?)));
             let not_in = counted(counts.docs_not_in(), "document");
             let are = if counts.docs_not_in() == 1 { "is" } else { "are" };
             let tolerance = report.tolerance.as_ref().map(ToleranceReport::problem).unwrap_or_default();
@@ -175,7 +176,7 @@ fn documents(report: &Report, rows: &mut Rows) {
         ("not found", c.docs_not_found),
         ("already there", c.docs_already_there),
         ("conflicting", c.docs_conflicting),
-        ("dropped by pipeline", c.docs_dropped),
+        ("dropped", c.docs_dropped),
         ("in failure store", c.docs_redirected),
         ("superseded", c.docs_superseded),
         ("dead letters", c.docs_dead_lettered),
@@ -225,6 +226,11 @@ fn work(report: &Report, rows: &mut Rows) {
     }
     if report.source_idle_seconds >= 1.0 {
         rows.add("source idle", format!("{}, with all documents settled", seconds(report.source_idle_seconds)));
+    }
+    if let Some(lag) = &report.lag {
+        let written = lag.seconds.map(|age| format!("; the first was written {} ago", seconds(age)));
+        let written = written.unwrap_or_default();
+        rows.add("behind", format!("{} to the ends of the partitions{written}", counted(lag.records, "offset")));
     }
     rows.add("bytes read", bytes(c.bytes_read));
     rows.add("bytes sent", format!("{} in {}", bytes(c.bytes_sent), counted(c.requests, "request")));
@@ -310,6 +316,9 @@ fn problems(report: &Report, rows: &mut Rows) {
     if let Some(path) = &report.dead_letters {
         rows.add("dead-letter file", path.display().to_string());
     }
+    if let Some(topic) = &report.dead_letter_topic {
+        rows.add("dead-letter topic", topic);
+    }
 }
 
 fn what_next(report: &Report, once: bool) -> Vec<String> {
@@ -361,6 +370,9 @@ fn what_next(report: &Report, once: bool) -> Vec<String> {
                 error.kind
             ));
         }
+    }
+    if let (Some(topic), None) = (&report.dead_letter_topic, &report.dead_letters) {
+        next.push(format!("fix the causes of the errors, then load topic {topic} with a group of its own"));
     }
     if report.counts.docs_unknown > 0 && report.checkpoint.is_none() {
         let hint = "the cluster never answered for the unknown documents: load them again; with option `id` no document is duplicated";

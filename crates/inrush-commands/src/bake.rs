@@ -102,7 +102,7 @@ impl BakeOptions {
     ) -> BoxFuture<'a, Result<BakePlan, BakeError>> {
         Box::pin(async move {
             self.check(&load).map_err(LoadError::from)?;
-            let LoadPlan { config, source, reopen, local, model, confirmations, notes } =
+            let LoadPlan { config, source, reopen, fetch: _, local, model, confirmations, notes } =
                 load.resolve(environment).await?;
             // A bake deletes no index and changes no replicas, which the check of its configuration
             // ensures. It reads no index, so there is no model index.
@@ -217,6 +217,7 @@ fn refuse_unused(load: &LoadOptions) -> Result<(), OptionError> {
         kafka_values,
         kafka_group,
         source_login,
+        fetch,
         target,
         // These go into the configuration of the load into the builder or of the end on the target,
         // or [`BakeConfig::check`] refuses them.
@@ -227,6 +228,7 @@ fn refuse_unused(load: &LoadOptions) -> Result<(), OptionError> {
         resume: _,
     } = load;
     used(target);
+    fetch.refuse("a bake")?;
     let first = |mut given: Box<dyn Iterator<Item = &'static crate::options::OptionInfo> + '_>| {
         given.next().map(|info| info.name)
     };

@@ -2,6 +2,7 @@
 
 use inrush_kafka::{KafkaAddress, KafkaOptions};
 use inrush_load::LoadError;
+pub use inrush_sources::PartitionLag;
 use serde::{Deserialize, Serialize};
 
 use crate::options::{Environment, KafkaGroupOptions, OptionError, OptionErrorKind, SourceLoginOptions};
@@ -18,26 +19,6 @@ pub struct Lag {
     pub seconds: Option<f64>,
     /// Each partition, in the order of its topic and number.
     pub partitions: Vec<PartitionLag>,
-}
-
-/// How far a group is behind in one partition.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[non_exhaustive]
-pub struct PartitionLag {
-    /// The topic.
-    pub topic: String,
-    /// The number of the partition, from 0.
-    pub partition: i32,
-    /// The offset of the next record of the group. `None` before its first commit.
-    pub committed: Option<i64>,
-    /// The offset after the last record.
-    pub end: i64,
-    /// Offsets from the next record to the end. Transactions and compaction leave offsets without a
-    /// record, so that fewer records may wait.
-    pub records: u64,
-    /// Seconds since the first record that waits was written. `None` if none waits, or if it could
-    /// not be read within 10 s.
-    pub seconds: Option<f64>,
 }
 
 /// Asks the brokers of an address such as `kafka://broker/orders`. The group is not joined.
@@ -62,6 +43,7 @@ pub async fn lag(
     };
     let mut options = KafkaOptions::new(address);
     options.group.clone_from(&name);
+    options.token_file.clone_from(&login.from_bearer_file);
     options.properties = group.properties(login, environment)?;
     let partitions = ask(options).await?;
     Ok(Lag {
@@ -77,13 +59,10 @@ async fn ask(options: KafkaOptions) -> Result<Vec<PartitionLag>, LoadError> {
     let asked = tokio::task::spawn_blocking(move || inrush_kafka::lag(&options));
     let found = asked.await.map_err(|_| OptionError::unusable("the task that asks the brokers panicked"))?;
     let found = found.map_err(|error| OptionError::unusable(error.to_string()))?;
-    let partition = |lag: inrush_kafka::PartitionLag| PartitionLag {
-        topic: lag.at.topic.to_string(),
-        partition: lag.at.partition,
-        committed: lag.committed,
-        end: lag.end,
-        records: lag.records,
-        seconds: lag.age.map(|age| age.as_secs_f64()),
+    let partition = |lag: inrush_kafka::PartitionLag| {
+        let mut partition = PartitionLag::new(&lag.at, lag.committed, lag.end);
+        (partition.records, partition.seconds) = (lag.records, lag.age.map(|age| age.as_secs_f64()));
+        partition
     };
     Ok(found.into_iter().map(partition).collect())
 }

@@ -4,6 +4,9 @@
 //!
 //! Programs use the crate `inrush`, which promises its names.
 
+// The setters of all options are one chain of macros.
+#![recursion_limit = "256"]
+
 pub mod bake;
 pub mod convert;
 pub mod copy;

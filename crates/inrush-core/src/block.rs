@@ -142,6 +142,12 @@ impl DocMeta {
         DocMeta { fields: Some(fields), ..self }
     }
 
+    /// Whether it says where the document goes, as an action line does.
+    pub(crate) fn names_something(&self) -> bool {
+        let DocMeta { action, index, id, routing, version, texts: _, fields: _ } = self;
+        action.is_some() || index.is_some() || id.is_some() || routing.is_some() || version.is_some()
+    }
+
     /// The source's text of the field at `path`, if the source provides one.
     #[inline]
     pub fn text_at(&self, path: &FieldPath) -> Option<&str> {

@@ -19,7 +19,7 @@ pub(crate) use windows::{End, Windows};
 /// Only operations that leave nothing of an earlier one replace it: `index`, which has the whole
 /// document, and `delete`. A later `create`, `update` or `upsert` ends the window of its id. So
 /// does another routing value. An operation with an external version is replaced only by one with a
-/// higher version.
+/// higher version, or with the same one where the type is `external_gte`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Coalesce {
     time: Duration,

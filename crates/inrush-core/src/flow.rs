@@ -11,6 +11,7 @@ mod command;
 mod durable;
 mod feedback;
 mod give_up;
+mod lost;
 mod pair;
 mod pause;
 mod resume;
@@ -116,6 +117,8 @@ pub struct Flow {
     earlier: Counts,
     /// The value of `possible_duplicates` that the checkpoint on disk allows.
     repeats_allowed: u64,
+    /// Partitions that another consumer reads now.
+    lost: lost::Lost,
     /// Documents that wait for a flush, where the index acknowledges before it syncs.
     durable: Option<Durable>,
 }
@@ -150,6 +153,7 @@ impl Flow {
             body_limit: u64::MAX,
             earlier: Counts::default(),
             repeats_allowed: u64::MAX,
+            lost: lost::Lost::new(),
             durable: None,
         }
     }
@@ -159,6 +163,9 @@ impl Flow {
     /// # Errors
     /// The block does not fit the ledger: a defect of this program.
     pub fn handle_block(&mut self, now: Time, mut items: ItemBlock) -> Result<(), LedgerError> {
+        if self.is_lost(items.partition()) {
+            return Ok(());
+        }
         let id = match items.origin.own_numbers {
             false => self.ledger.open(&items.origin, items.len())?,
             true => {
@@ -191,6 +198,7 @@ impl Flow {
                         kind: reject.kind.to_owned(),
                         reason: reject.reason,
                         action: None,
+                        meta: reject.meta,
                         document: reject.text,
                     },
                 );
@@ -304,7 +312,7 @@ impl Flow {
     /// # Errors
     /// The counts and the ledger disagree. That is a defect, and the report must not be trusted.
     pub fn close(&mut self) -> Result<(), LedgerError> {
-        self.tally.counts.docs_given_back = self.ledger.in_flight();
+        self.tally.counts.docs_given_back = self.ledger.in_flight() + self.ledger.given_back();
         self.ledger.check(&self.tally.counts)
     }
 
@@ -413,10 +421,16 @@ impl Flow {
             Some(slot) => slot,
             None if self.pending.is_empty() || !(flush || full) => return,
             None => {
-                let batch = self.pending.take(now, &plan, self.encoding());
-                if batch.is_empty() {
-                    return;
-                }
+                let batch = loop {
+                    let batch = self.pending.take(now, &plan, self.encoding());
+                    if batch.is_empty() {
+                        return;
+                    }
+                    let batch = self.without_lost(now, batch);
+                    if !batch.is_empty() {
+                        break batch;
+                    }
+                };
                 let mut slot = Slot::new(self.next_id(), now, batch, !(full || self.pending.has_plenty(&plan)));
                 self.route(&mut slot);
                 slot
@@ -453,6 +467,10 @@ impl Flow {
 
     /// Sends the first part of a slot.
     fn send(&mut self, now: Time, slot_id: u64) {
+        if !self.lost.is_empty() && !self.has_unlost(now, slot_id) {
+            self.slots.remove(&slot_id);
+            return;
+        }
         let request = self.next_id();
         let sent = |slot: &&Slot| matches!(slot.state, SlotState::Sent { .. });
         // Plus this request, which waits until now.

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 
 use crate::block::Partition;
-use crate::block::{Origin, Position, Record};
+use crate::block::{DocMeta, Origin, Position, Record};
 
 /// The documents of a [`crate::DocBlock`] as bytes of a bulk body.
 ///
@@ -65,6 +65,8 @@ pub struct RejectedRecord {
     pub reason: String,
     /// The record's bytes as they were read.
     pub text: Bytes,
+    /// What the source knows about it, such as its id.
+    pub meta: Option<Box<DocMeta>>,
 }
 
 impl ItemBlock {

@@ -43,6 +43,8 @@ pub struct Ledger {
     partitions: BTreeMap<Partition, Blocks>,
     opened: u64,
     settled: u64,
+    /// Records that another consumer reads.
+    given_back: u64,
     /// Only records below the horizon of their partition may be opened.
     has_horizons: bool,
 }
@@ -169,6 +171,25 @@ impl Ledger {
     /// # Errors
     /// The block is unknown or settled, or one of the records was settled before.
     pub fn settle(&mut self, id: BlockId, records: Range<u32>) -> Result<bool, LedgerError> {
+        let count = u64::from(records.end.saturating_sub(records.start));
+        let complete = self.mark(id, records)?;
+        self.settled += count;
+        Ok(complete)
+    }
+
+    /// Gives up responsibility for records of a block: another consumer reads them. Returns whether
+    /// nothing of the block is left.
+    ///
+    /// # Errors
+    /// As [`Ledger::settle`].
+    pub(crate) fn give_back(&mut self, id: BlockId, records: Range<u32>) -> Result<bool, LedgerError> {
+        let count = u64::from(records.end.saturating_sub(records.start));
+        let complete = self.mark(id, records)?;
+        self.given_back += count;
+        Ok(complete)
+    }
+
+    fn mark(&mut self, id: BlockId, records: Range<u32>) -> Result<bool, LedgerError> {
         let blocks =
             self.partitions.get_mut(&id.partition).ok_or_else(|| LedgerError(format!("{id:?} was never opened")))?;
         let entry = id
@@ -182,7 +203,6 @@ impl Ledger {
         if !entry.mark(records.clone()) {
             return Err(LedgerError(format!("{id:?}: a record of {records:?} is settled twice")));
         }
-        self.settled += u64::from(records.end - records.start);
         let complete = entry.left == 0;
         blocks.pop_settled();
         Ok(complete)
@@ -224,9 +244,14 @@ impl Ledger {
         Ok(())
     }
 
-    /// Records that were opened and are not settled.
+    /// Records that were opened, and are neither settled nor given back.
     pub fn in_flight(&self) -> u64 {
-        self.opened - self.settled
+        self.opened - self.settled - self.given_back
+    }
+
+    /// Records that were given back.
+    pub(crate) fn given_back(&self) -> u64 {
+        self.given_back
     }
 }
 

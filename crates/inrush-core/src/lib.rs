@@ -11,9 +11,12 @@ pub mod block;
 pub mod body_format;
 pub mod checkpoint;
 pub mod coalesce;
+pub mod date_format;
 pub mod encode;
+pub mod field_path;
 pub mod flow;
 pub mod ids;
+pub mod index_name;
 pub mod items;
 pub mod ledger;
 pub mod mapping;
@@ -33,6 +36,7 @@ pub mod time;
 pub mod trace;
 pub mod tune;
 
+pub use self::time::Time;
 pub use block::{DocBlock, DocMeta, MetaFields, Origin, Position, Reject, SourceId};
 pub use body_format::{BodyFormat, Compression, Encoding, GzipLevel};
 pub use checkpoint::{Checkpoint, PartitionCheckpoint};
@@ -41,6 +45,5 @@ pub use flow::{
     Command, DeadLetter, Flow, FlowConfig, MaxErrors, Note, Pause, PauseKind, PauseTotal, Request, Settlement, Stop,
 };
 pub use items::ItemBlock;
-pub use operation::{Action, FieldPath, IndexTemplate, Operations};
+pub use operation::{Action, FieldPath, IndexTemplate, Operations, VersionType};
 pub use outcome::{OnConflict, Settled};
-pub use time::Time;

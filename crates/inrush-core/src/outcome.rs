@@ -59,7 +59,7 @@ pub enum Settled {
     AlreadyThere,
     /// Any other 409, counted because `OnConflict::Skip` was chosen.
     Conflicting,
-    /// Dropped by an ingest pipeline.
+    /// Dropped by an ingest pipeline, or left out as an id without a record.
     Dropped,
     /// In Elasticsearch's failure store.
     Redirected,

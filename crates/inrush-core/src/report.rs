@@ -32,7 +32,7 @@ pub struct Counts {
     pub docs_already_there: u64,
     /// Other 409s, where the user chose to skip conflicts.
     pub docs_conflicting: u64,
-    /// Dropped by an ingest pipeline.
+    /// Dropped by an ingest pipeline, or left out as an id without a record (`fetch_missing`).
     pub docs_dropped: u64,
     /// In the failure store of a data stream.
     pub docs_redirected: u64,

@@ -1,6 +1,8 @@
 //! Bodies of bulk requests as NDJSON: an action line, followed by the document unless the action is
 //! a delete. Values in the action line take precedence over the options of the job.
 
+use std::ops::Range;
+
 use bytes::Bytes;
 use inrush_core::block::Record;
 use inrush_core::{Action, DocBlock, DocMeta, Reject};
@@ -143,6 +145,31 @@ impl BulkDecode {
     }
 }
 
+/// Reads a text that is one item of a bulk body. Returns what its action line says, and the range
+/// of the document, which is empty for a delete.
+///
+/// # Errors
+/// The text is something else; the reason says what.
+pub fn bulk_item(text: &[u8]) -> Result<(DocMeta, Range<usize>), String> {
+    let mut start = 0;
+    let lines = memchr_iter(b'\n', text).chain([text.len()]).map(|end| std::mem::replace(&mut start, end + 1)..end);
+    let lines: Vec<Range<usize>> = lines.filter(|line| !text[line.clone()].trim_ascii().is_empty()).collect();
+    let (action, document) = match &lines[..] {
+        [action] if is_delete(&text[action.clone()]) => (action, None),
+        [_] => return Err("there is no line behind the action line; expected its document".to_owned()),
+        [action, document] if !is_delete(&text[action.clone()]) => (action, Some(document)),
+        lines => {
+            let found = lines.len();
+            return Err(format!(
+                "found {found} lines; expected an action line and the line of its document, or the action line of a delete"
+            ));
+        }
+    };
+    let (meta, within) = read(&text[action.clone()], document.map(|line| &text[line.clone()]))?;
+    let start = document.map_or(0, |line| line.start);
+    Ok((meta, start + within.start..start + within.end))
+}
+
 /// Keys of action lines that [`Target`] reads.
 pub(crate) const TAKEN: [&str; 7] = ["_index", "_type", "_id", "routing", "_routing", "version", "version_type"];
 
@@ -209,7 +236,7 @@ struct Update<'a> {
 }
 
 /// The metadata of an item, and the range of the document in its second line.
-fn read(line: &[u8], document: Option<&[u8]>) -> Result<(DocMeta, std::ops::Range<usize>), String> {
+fn read(line: &[u8], document: Option<&[u8]>) -> Result<(DocMeta, Range<usize>), String> {
     let line: Line = serde_json::from_slice(line).map_err(|e| format!("the action line cannot be read: {e}"))?;
     let (mut action, target) = match line {
         Line::Index(target) => (Action::Index, target),
@@ -328,6 +355,31 @@ mod tests {
             assert_eq!(bad, [true, true, true, true, false, true], "{found:?}");
             assert_eq!(found[1].1, "what\n{}");
             assert_eq!(found[4].1, "{\"good\":1}");
+        }
+    }
+
+    #[test]
+    fn a_text_of_its_own_is_one_item() {
+        let document = |text: &str| {
+            bulk_item(text.as_bytes()).map(|(meta, range)| (meta.action.unwrap(), meta.id, text[range].to_owned()))
+        };
+        for (text, action, id, expected) in [
+            ("{\"index\":{\"_id\":7}}\n{\"a\":1}\n", Action::Index, Some("7"), "{\"a\":1}"),
+            ("\n{\"create\":{}}\r\n\n{\"a\":1}", Action::Create, None, "{\"a\":1}"),
+            ("{\"update\":{}}\n{\"doc\":{\"b\":2},\"doc_as_upsert\":true}", Action::Upsert, None, "{\"b\":2}"),
+            ("{\"delete\":{\"_id\":\"x\"}}\n", Action::Delete, Some("x"), ""),
+        ] {
+            assert_eq!(document(text), Ok((action, id.map(str::to_owned), expected.to_owned())), "{text}");
+        }
+        for (text, problem) in [
+            ("", "found 0 lines"),
+            ("{\"index\":{}}", "no line behind the action line"),
+            ("{\"delete\":{\"_id\":\"x\"}}\n{}", "found 2 lines"),
+            ("{\"index\":{}}\n{}\n{\"index\":{}}\n{}", "found 4 lines"),
+            ("{\"a\":1}\n{}", "the action line cannot be read"),
+        ] {
+            let reason = document(text).unwrap_err();
+            assert!(reason.contains(problem), "{reason}");
         }
     }
 

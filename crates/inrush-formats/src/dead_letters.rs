@@ -148,13 +148,17 @@ fn read_entry<'a>(line: &'a [u8], meta: &mut DocMeta) -> Contents<'a> {
             "it has no `error`; expected the dead-letter file of an earlier load (option `dead_letters`)".to_owned(),
         );
     }
-    match (entry.action, entry.sent_with) {
-        (Some(action), _) => *meta = action.meta(entry.doc_as_upsert),
-        (None, Some(sent_with)) => match meta_of_unsent(sent_with) {
+    if let Some(sent_with) = entry.sent_with {
+        match meta_of_unsent(sent_with) {
             Ok(of_unsent) => *meta = of_unsent,
             Err(why) => return damaged(format!("its `sent_with` cannot be used: {why}")),
-        },
-        (None, None) => {}
+        }
+    }
+    if let Some(action) = entry.action {
+        // Its values take precedence over the fields.
+        let fields = meta.fields.take();
+        *meta = action.meta(entry.doc_as_upsert);
+        meta.fields = fields;
     }
     match (entry.document, entry.text, entry.base64) {
         (Some(document), None, None) => Contents::Document(Cow::Borrowed(document.get().as_bytes())),
@@ -257,6 +261,16 @@ mod tests {
         assert_eq!((block.meta[0].action, block.record(0)), (Some(Action::Delete), &b""[..]));
         assert!(block.rejects.is_empty());
         assert_eq!(one(r#""document":{}}"#).meta[0], DocMeta::default());
+    }
+
+    #[test]
+    fn what_is_known_of_an_unsent_record_and_its_fields_apply_together() {
+        let block =
+            one(r#""action":{"index":{"_id":"7"}},"sent_with":{"id":"n","routing":"shop"},"text":"{\"shop\":1}"}"#);
+        let meta = &block.meta[0];
+        assert_eq!((meta.action, meta.id.as_deref(), block.rejects.len()), (Some(Action::Index), Some("7"), 0));
+        let fields = meta.fields.as_deref().unwrap();
+        assert_eq!(fields.routing.as_ref().map(ToString::to_string).as_deref(), Some("shop"));
     }
 
     #[test]

@@ -45,6 +45,7 @@ mod with_fields;
 
 #[cfg(feature = "parquet")]
 pub use binary::ParquetOpen;
+pub use bulk::bulk_item;
 pub use chunk::{Chunk, Decode, RawChunk, TOO_LARGE_KEPT, beginning, too_large, too_large_head};
 pub use cut_file::ReadFile;
 pub use error::{InputError, SourceError};

@@ -69,7 +69,6 @@ impl KafkaAddress {
 
     /// Whether a topic is one of these, or is meant by a pattern. A pattern does not mean Kafka's
     /// own topics, such as `__consumer_offsets`, unless it begins with `__`.
-    #[cfg(feature = "client")]
     pub(crate) fn has(&self, topic: &str) -> bool {
         self.topics.iter().any(|named| match named.split_once('*') {
             None => named == topic,

@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use inrush_sources::PartitionLag;
+
 use crate::client::{Offsets, TopicPartition};
+use crate::written::Written;
 
 /// How many numbers are remembered. Documents of older ones are settled long ago.
 const NAMED: usize = 10_000;
@@ -37,6 +40,10 @@ struct Owned {
     until: Option<i64>,
     /// The group wants it back, and records of it are passed over.
     is_leaving: bool,
+    /// Where it ends, as the brokers said last.
+    end: i64,
+    /// When the records were written that are not settled.
+    written: Written,
 }
 
 impl Owned {
@@ -55,8 +62,9 @@ impl Assignment {
             self.named.pop_first();
         }
         let committed = committed.unwrap_or(-1);
-        let owned =
-            Owned { number, given: start, position: start, settled: start, committed, until, is_leaving: false };
+        let (given, position, settled, end) = (start, start, start, start);
+        let (is_leaving, written) = (false, Written::default());
+        let owned = Owned { number, given, position, settled, committed, until, is_leaving, end, written };
         self.owned.insert(at, owned);
         number
     }
@@ -90,6 +98,11 @@ impl Assignment {
         self.owned.retain(|at, _| !partitions.contains(at));
     }
 
+    /// The numbers of these partitions.
+    pub(crate) fn numbers(&self, partitions: &[TopicPartition]) -> Vec<u32> {
+        partitions.iter().filter_map(|at| self.owned.get(at)).map(|owned| owned.number).collect()
+    }
+
     /// The partition that has or had this number.
     pub(crate) fn named(&self, number: u32) -> Option<&TopicPartition> {
         self.named.get(&number)
@@ -118,7 +131,38 @@ impl Assignment {
     pub(crate) fn settle(&mut self, number: u32, up_to: i64) {
         if let Some(owned) = self.owned.values_mut().find(|owned| owned.number == number) {
             owned.settled = owned.settled.max(up_to);
+            owned.written.settle(owned.settled);
         }
+    }
+
+    /// The first of the records that were given last was written at `millis` since 1970.
+    pub(crate) fn written(&mut self, at: &TopicPartition, millis: i64) {
+        if let Some(owned) = self.owned.get_mut(at) {
+            owned.written.push(owned.given, millis);
+        }
+    }
+
+    /// The brokers say that partitions end here.
+    pub(crate) fn at_ends(&mut self, ends: &Offsets) {
+        for (at, end) in ends {
+            if let Some(owned) = self.owned.get_mut(at) {
+                owned.end = *end;
+            }
+        }
+    }
+
+    /// How far each partition is behind at `now`, in milliseconds since 1970.
+    pub(crate) fn lag(&self, now: i64) -> Vec<PartitionLag> {
+        let lag = |(at, owned): (&TopicPartition, &Owned)| {
+            // More was read since the brokers were asked.
+            let end = owned.end.max(owned.given).max(owned.position);
+            let mut lag = PartitionLag::new(at, (owned.committed >= 0).then_some(owned.committed), end);
+            lag.records = u64::try_from(end - owned.to_commit()).unwrap_or_default();
+            // The clocks of the writer and of this machine may differ.
+            lag.seconds = owned.written.first().map(|millis| now.saturating_sub(millis).max(0) as f64 / 1000.0);
+            lag
+        };
+        self.owned.iter().map(lag).collect()
     }
 
     /// The client is at these offsets, and everything before them was given to the engine, up to
@@ -243,6 +287,35 @@ mod tests {
         assignment.settle(number, 20);
         assert!(assignment.is_settled(&[at(0)]) && !assignment.is_waiting());
         assert_eq!(assignment.to_commit(), offsets([(0, 20)]));
+    }
+
+    #[test]
+    fn the_lag_is_what_is_not_settled() {
+        let mut assignment = Assignment::default();
+        let first = assignment.add(at(0), 100, Some(100), None);
+        let second = assignment.add(at(1), 0, None, None);
+        assignment.at_ends(&offsets([(0, 150), (1, 10), (2, 7)]));
+        let lags = |assignment: &Assignment| {
+            let lags = assignment.lag(9_000).into_iter();
+            lags.map(|lag| (lag.committed, lag.end, lag.records, lag.seconds)).collect::<Vec<_>>()
+        };
+        assert_eq!(lags(&assignment), [(Some(100), 150, 50, None), (None, 10, 10, None)]);
+        assignment.give(&at(0), 120);
+        assignment.written(&at(0), 2_000);
+        assignment.give(&at(0), 160);
+        assignment.written(&at(0), 4_500);
+        assignment.settle(first, 110);
+        assert_eq!(lags(&assignment)[0], (Some(100), 160, 50, Some(7.0)), "more was read than the brokers said");
+        assignment.settle(first, 120);
+        assert_eq!(lags(&assignment)[0], (Some(100), 160, 40, Some(4.5)));
+        // Offset 9 is that of a marker.
+        assignment.give(&at(1), 9);
+        assignment.written(&at(1), 20_000);
+        assert_eq!(lags(&assignment)[1], (None, 10, 10, Some(0.0)), "the clock of the writer is ahead");
+        assignment.settle(second, 9);
+        assignment.at_positions(&offsets([(1, 10)]));
+        assignment.committed(&offsets([(1, 10)]));
+        assert_eq!(lags(&assignment)[1], (Some(10), 10, 0, None));
     }
 
     #[test]

@@ -1,26 +1,25 @@
 //! The thread that reads topics: it polls the client, gathers records, commits what is settled, and
 //! answers the group.
 
-use std::fmt;
+mod ends;
+mod gap;
+mod readers;
+
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use inrush_formats::SourceError;
 
-use crate::client::{Client, ClientError, Offsets, Polled, Record, TopicPartition};
-use crate::gather::{Gathered, Maker};
+use self::ends::EndsQuestion;
+use self::gap::{Gap, REMEDY};
+use self::readers::Readers;
+use crate::client::{Client, ClientError, Offsets, Polled, TopicPartition};
 use crate::shared::{Block, Shared};
 use crate::values::{Needs, Shape};
 use crate::{KafkaOptions, OnGap, PartitionOffset, Start, Until};
 
-/// How long a poll waits for a record. Also how late a commit or an end may be noticed.
-const POLL: Duration = Duration::from_millis(50);
-
 /// Records of one poll, so that time-outs are looked at in between.
 const BATCH: usize = 5_000;
-
-/// Records are given to the engine after this time, though there are few.
-const GATHER_FOR: Duration = Duration::from_millis(100);
 
 /// How long a full queue is waited for before the partitions are paused. A pause costs what the
 /// client has fetched already.
@@ -34,6 +33,9 @@ const ASK_AGAIN: Duration = Duration::from_secs(1);
 
 /// After this time the last commit is tried again.
 const COMMIT_AGAIN: Duration = Duration::from_millis(200);
+
+/// The last part of the time of partitions that leave is for requests in flight.
+const ANSWERS_PART: u32 = 4;
 
 /// How often a member without partitions looks whether the others are at the end.
 const OTHERS_EVERY: Duration = Duration::from_secs(2);
@@ -55,8 +57,7 @@ pub(crate) struct Consumer<C> {
     /// Partitions that the group gives to this member, and when the brokers are asked where to
     /// begin with them.
     arriving: Option<(Vec<TopicPartition>, Instant)>,
-    /// Partitions that the group wants back, and until when they wait for their documents.
-    leaving: Option<(Vec<TopicPartition>, Instant)>,
+    leaving: Option<Leaving>,
     is_joined: bool,
     is_paused: bool,
     is_ending: bool,
@@ -67,8 +68,19 @@ pub(crate) struct Consumer<C> {
     others_at: Instant,
     began: Instant,
     has_told_of_waiting: bool,
-    /// Where all partitions end, for a member that has none.
+    /// Where all partitions end, for a member that looks at the whole group.
     ends: Option<Offsets>,
+    ends_question: EndsQuestion,
+}
+
+/// Partitions that the group wants back.
+struct Leaving {
+    partitions: Vec<TopicPartition>,
+    /// When the engine gives back what it has not sent.
+    take_back_at: Instant,
+    is_taken_back: bool,
+    /// When they are let go, settled or not.
+    until: Instant,
 }
 
 /// Where reading of a partition begins and ends.
@@ -77,48 +89,8 @@ struct Begin {
     start: i64,
     committed: Option<i64>,
     until: Option<i64>,
-}
-
-/// The partitions that are read.
-struct Readers {
-    all: Vec<Reader>,
-    /// The one of the last record.
-    last: usize,
-    options: Arc<KafkaOptions>,
-    shape: Option<Arc<Shape>>,
-    block_bytes: usize,
-    gathered_since: Option<Instant>,
-    /// Blocks that end with a gap that is too wide for them.
-    before_gap: Vec<Ready>,
-    /// A partition of which a record with an earlier offset came than this one, the next.
-    went_back: Option<(TopicPartition, i64)>,
-}
-
-/// An offset that a broker does not have.
-struct Gap<'a> {
-    at: &'a TopicPartition,
-    /// The offset that the group is at.
-    offset: i64,
-    /// The first offset that the broker has, and the one after the last.
-    first: i64,
-    last: i64,
-}
-
-/// What the user can do about a gap.
-const REMEDY: &str = "set option `on_offset_gap` to go on with the oldest record that is left, or with new ones";
-
-/// Records that are ready for the engine, with the number of their partition.
-type Ready = (TopicPartition, u32, Arc<Maker>, Gathered);
-
-struct Reader {
-    at: TopicPartition,
-    number: u32,
-    /// The offset after the last block.
-    next: i64,
-    until: Option<i64>,
-    is_at_end: bool,
-    gathered: Gathered,
-    maker: Arc<Maker>,
+    /// Where it ends now.
+    end: i64,
 }
 
 impl<C: Client> Consumer<C> {
@@ -149,6 +121,7 @@ impl<C: Client> Consumer<C> {
             began: now,
             has_told_of_waiting: false,
             ends: None,
+            ends_question: EndsQuestion::new(now),
         }
     }
 
@@ -215,6 +188,7 @@ impl<C: Client> Consumer<C> {
             Polled::Revoked(partitions) => self.revoked(partitions),
             Polled::Lost(partitions) => self.lost(&partitions)?,
             Polled::Committed(answer) => self.commit_answered(answer)?,
+            Polled::Ends(answer) => self.ends_answered(answer),
             Polled::Gap(found) => return Err(self.gap(&found)),
         }
         self.check_back()?;
@@ -222,6 +196,7 @@ impl<C: Client> Consumer<C> {
         self.assign()?;
         self.leave()?;
         self.commit();
+        self.ask_ends();
         self.room()?;
         self.end()
     }
@@ -269,10 +244,12 @@ impl<C: Client> Consumer<C> {
         self.arriving = None;
         self.is_joined = true;
         let starts: Offsets = begins.iter().map(|begin| (begin.at.clone(), begin.start)).collect();
-        for Begin { at, start, committed, until } in begins {
+        let ends: Offsets = begins.iter().map(|begin| (begin.at.clone(), begin.end)).collect();
+        for Begin { at, start, committed, until, .. } in begins {
             let number = self.shared.state().assignment.add(at.clone(), start, committed, until);
             self.readers.add(at, number, start, until);
         }
+        self.shared.state().assignment.at_ends(&ends);
         self.client.assign(&starts)?;
         if self.is_paused || self.is_ending {
             self.client.pause(&partitions)?;
@@ -300,7 +277,8 @@ impl<C: Client> Consumer<C> {
                 || ClientError::retriable(format!("the broker does not say where partition {at} begins and ends"));
             let &(first, last) = bounds.get(at).ok_or_else(unknown)?;
             let committed = committed.get(at).copied();
-            let until = self.options.until.map(|_| ends.get(at).copied().unwrap_or(last));
+            let ends_alone = self.options.until.filter(|_| !self.options.ends_together);
+            let until = ends_alone.map(|_| ends.get(at).copied().unwrap_or(last));
             let asked = match &self.options.from {
                 Start::Offsets(_) => committed.or_else(|| named.get(at).copied()),
                 Start::Earliest | Start::Latest | Start::Time(_) => committed,
@@ -314,7 +292,7 @@ impl<C: Client> Consumer<C> {
                 };
                 tracing::warn!("group {}: {gap}; reading goes on at offset {start}", self.options.group);
                 // Where reading goes on is committed, also if that is an earlier offset.
-                return Ok(Begin { at: at.clone(), start, committed: None, until });
+                return Ok(Begin { at: at.clone(), start, committed: None, until, end: last });
             }
             let start = match (committed, &self.options.from) {
                 (Some(offset), _) => offset,
@@ -323,7 +301,7 @@ impl<C: Client> Consumer<C> {
                 (None, Start::Time(_)) => named.get(at).copied().unwrap_or(last),
                 (None, Start::Offsets(_)) => named.get(at).copied().unwrap_or(first),
             };
-            Ok(Begin { at: at.clone(), start, committed, until })
+            Ok(Begin { at: at.clone(), start, committed, until, end: last })
         };
         let begins: Vec<Begin> = partitions.iter().map(begin).collect::<Result<_, _>>()?;
         let known = committed.len();
@@ -349,7 +327,9 @@ impl<C: Client> Consumer<C> {
             }
         });
         self.do_not_begin(&partitions);
-        self.leaving = Some((partitions, (self.now)() + self.options.settle_for));
+        let until = (self.now)() + self.options.settle_for;
+        let take_back_at = until - self.options.settle_for / ANSWERS_PART;
+        self.leaving = Some(Leaving { partitions, take_back_at, is_taken_back: false, until });
     }
 
     /// Forgets partitions that have arrived and are gone before reading could begin.
@@ -370,26 +350,37 @@ impl<C: Client> Consumer<C> {
         );
         let removed = self.readers.remove(partitions);
         self.shared.change(|state| {
-            // A block that still waits could overwrite what the other member writes.
+            // A document that still waits could overwrite what the other member writes.
             for (_, number, _) in removed {
                 state.drop_blocks(number);
             }
+            let numbers = state.assignment.numbers(partitions);
+            state.lose(numbers);
             state.assignment.remove(partitions);
         });
         self.do_not_begin(partitions);
-        if let Some((leaving, _)) = &mut self.leaving {
-            leaving.retain(|at| !partitions.contains(at));
+        if let Some(leaving) = &mut self.leaving {
+            leaving.partitions.retain(|at| !partitions.contains(at));
         }
-        self.leaving.take_if(|(leaving, _)| leaving.is_empty());
+        self.leaving.take_if(|leaving| leaving.partitions.is_empty());
         self.client.unassign(partitions)
     }
 
     /// Lets partitions go that the group wants back, once their documents are settled or their time
-    /// is over.
+    /// is over. Shortly before, the engine gives back what it has not sent, so that nothing is
+    /// written after the next member begins but what a request in flight has.
     fn leave(&mut self) -> Result<(), ClientError> {
-        let Some((partitions, until)) = &self.leaving else { return Ok(()) };
+        let Some(leaving) = &mut self.leaving else { return Ok(()) };
+        let (partitions, now) = (&leaving.partitions, (self.now)());
         let is_settled = self.shared.state().assignment.is_settled(partitions);
-        let has_time = (self.now)() < *until;
+        let has_time = now < leaving.until;
+        if !is_settled && !leaving.is_taken_back && now >= leaving.take_back_at {
+            leaving.is_taken_back = true;
+            self.shared.change(|state| {
+                let numbers = state.assignment.numbers(partitions);
+                state.lose(numbers);
+            });
+        }
         if !is_settled && has_time {
             return Ok(());
         }
@@ -412,7 +403,7 @@ impl<C: Client> Consumer<C> {
             }
             tracing::warn!("the last commit of partitions that leave: {error}; the next member reads them again");
         }
-        let Some((partitions, _)) = self.leaving.take() else { return Ok(()) };
+        let Some(Leaving { partitions, .. }) = self.leaving.take() else { return Ok(()) };
         self.shared.change(|state| state.assignment.remove(&partitions));
         self.client.unassign(&partitions)
     }
@@ -499,6 +490,9 @@ impl<C: Client> Consumer<C> {
                     continue;
                 }
                 state.assignment.give(&at, gathered.end());
+                if let Some(millis) = gathered.written() {
+                    state.assignment.written(&at, millis);
+                }
                 let (first, bytes) = (gathered.first(), gathered.cost());
                 let needs = Needs::new(maker.shape.as_ref(), gathered.schemas());
                 state.push(Block { number, first, bytes, needs, chunk: gathered.chunk(number, maker) });
@@ -549,7 +543,7 @@ impl<C: Client> Consumer<C> {
             _ if is_stopped => true,
             None => false,
             Some(_) if !self.is_joined || self.arriving.is_some() || self.leaving.is_some() => false,
-            Some(_) if is_empty => self.are_others_at_end().or_else(|error| {
+            Some(_) if is_empty || self.options.ends_together => self.is_group_at_end().or_else(|error| {
                 let passes = error.is_retriable;
                 tracing::warn!("group {}: {error}", self.options.group);
                 if passes { Ok(false) } else { Err(error) }
@@ -566,8 +560,9 @@ impl<C: Client> Consumer<C> {
         Ok(())
     }
 
-    /// Whether the other members have read everything, so that one without partitions can end.
-    fn are_others_at_end(&mut self) -> Result<bool, ClientError> {
+    /// Whether the group has committed everything up to the ends that its partitions had at the
+    /// first call. So a member without partitions can end, and one that waits for the others.
+    fn is_group_at_end(&mut self) -> Result<bool, ClientError> {
         let now = (self.now)();
         if now.duration_since(self.others_at) < OTHERS_EVERY {
             return Ok(false);
@@ -595,170 +590,4 @@ fn named(offsets: &[PartitionOffset], partitions: &[TopicPartition]) -> Offsets 
     let offset =
         |at: &TopicPartition| offsets.iter().find(|named| named.is_of(at)).map(|named| (at.clone(), named.offset));
     partitions.iter().filter_map(offset).collect()
-}
-
-impl Gap<'_> {
-    fn is_gap(&self) -> bool {
-        !(self.first..=self.last).contains(&self.offset)
-    }
-
-    fn error(&self, group: &str) -> ClientError {
-        ClientError::lasting(format!("group {group}: {self}; {REMEDY}"))
-    }
-}
-
-impl fmt::Display for Gap<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Gap { at, offset, first, last } = self;
-        if offset < first {
-            let deleted = first - offset;
-            write!(
-                f,
-                "the next offset of {at} is {offset}, but the oldest one that the broker has is {first}: \
-                 {deleted} offsets were deleted before they were read"
-            )
-        } else {
-            write!(
-                f,
-                "the next offset of {at} is {offset}, but the broker's partition ends at {last}: \
-                 the topic was created again, or records were lost"
-            )
-        }
-    }
-}
-
-impl Readers {
-    fn new(options: Arc<KafkaOptions>, shape: Option<Arc<Shape>>) -> Self {
-        Readers {
-            all: Vec::new(),
-            last: 0,
-            options,
-            shape,
-            block_bytes: inrush_sources::CHUNK_BYTES,
-            gathered_since: None,
-            before_gap: Vec::new(),
-            went_back: None,
-        }
-    }
-
-    fn add(&mut self, at: TopicPartition, number: u32, start: i64, until: Option<i64>) {
-        let maker = Maker {
-            at: at.clone(),
-            shape: self.shape.clone(),
-            position: format!("{}-{}-", at.topic, at.partition),
-            ids: self.options.ids,
-            on_null: self.options.on_null,
-            document_bytes_max: self.options.document_bytes_max,
-        };
-        let gathered = Gathered::new(start);
-        let is_at_end = false;
-        self.all.push(Reader { at, number, next: start, until, is_at_end, gathered, maker: Arc::new(maker) });
-        // All partitions together gather no more than a part of the memory.
-        let share = self.options.memory / 8 / self.all.len();
-        self.block_bytes = inrush_sources::CHUNK_BYTES.min(share.max(16 << 10));
-    }
-
-    /// Removes readers with the records that they have gathered. Returns their numbers and where
-    /// the blocks before end.
-    fn remove(&mut self, partitions: &[TopicPartition]) -> Vec<(TopicPartition, u32, i64)> {
-        let removed = self.all.extract_if(.., |reader| partitions.contains(&reader.at));
-        let removed = removed.map(|reader| (reader.at, reader.number, reader.next)).collect();
-        self.before_gap.retain(|(at, ..)| !partitions.contains(at));
-        self.last = 0;
-        removed
-    }
-
-    fn push(&mut self, record: Record<'_>, now: Instant) {
-        let is_it = |reader: &Reader| reader.at.partition == record.partition && *reader.at.topic == *record.topic;
-        if !self.all.get(self.last).is_some_and(is_it) {
-            match self.all.iter().position(is_it) {
-                Some(found) => self.last = found,
-                // Of a partition that was taken away.
-                None => return,
-            }
-        }
-        let reader = &mut self.all[self.last];
-        if reader.is_at_end {
-            return;
-        }
-        if record.offset < reader.gathered.end() {
-            self.went_back = Some((reader.at.clone(), reader.gathered.end()));
-            return;
-        }
-        if reader.until.is_some_and(|until| record.offset >= until) {
-            reader.is_at_end = true;
-            return;
-        }
-        if !reader.gathered.has_room(record.offset) {
-            // Compaction has left billions of offsets without a record.
-            let (at, number, maker) = (reader.at.clone(), reader.number, Arc::clone(&reader.maker));
-            let before = std::mem::replace(&mut reader.gathered, Gathered::new(record.offset));
-            self.before_gap.push((at, number, maker, before.up_to(record.offset)));
-            reader.next = record.offset;
-        }
-        reader.gathered.push(record.offset, record.key, record.value, self.options.document_bytes_max);
-        if let Some(shape) = &self.shape {
-            reader.gathered.push_more(&record, shape);
-        }
-        if self.gathered_since.is_none() {
-            self.gathered_since = Some(now);
-        }
-    }
-
-    /// Whether the reader of the last record has a whole block.
-    fn is_full(&self) -> bool {
-        self.all.get(self.last).is_some_and(|reader| reader.gathered.cost() >= self.block_bytes)
-    }
-
-    /// How long a poll may wait, so that gathered records are given in time.
-    fn wait(&self, now: Instant) -> Duration {
-        match self.gathered_since {
-            None => POLL,
-            Some(since) => POLL.min(GATHER_FOR.saturating_sub(now.duration_since(since))),
-        }
-    }
-
-    /// The blocks that are full. All of them if that is asked for, or if the first record has
-    /// waited long enough.
-    fn take(&mut self, all: bool, now: Instant) -> Vec<Ready> {
-        let is_late = self.gathered_since.is_some_and(|since| now.duration_since(since) >= GATHER_FOR);
-        let all = all || is_late;
-        if !all && !self.is_full() && self.before_gap.is_empty() {
-            return Vec::new();
-        }
-        let mut blocks = std::mem::take(&mut self.before_gap);
-        for reader in &mut self.all {
-            let is_due = all || reader.gathered.cost() >= self.block_bytes;
-            if is_due && !reader.gathered.is_empty() {
-                reader.next = reader.gathered.end();
-                let gathered = std::mem::replace(&mut reader.gathered, Gathered::new(reader.next));
-                blocks.push((reader.at.clone(), reader.number, Arc::clone(&reader.maker), gathered));
-            }
-        }
-        if all {
-            self.gathered_since = None;
-        }
-        blocks
-    }
-
-    /// The partitions whose end was reached since the last call.
-    fn newly_at_end(&mut self) -> Vec<TopicPartition> {
-        let mut ended = Vec::new();
-        for reader in &mut self.all {
-            if reader.is_at_end && reader.until.take().is_some() {
-                ended.push(reader.at.clone());
-            }
-        }
-        ended
-    }
-
-    /// The next offset of each partition.
-    fn positions(&self) -> Offsets {
-        self.all.iter().map(|reader| (reader.at.clone(), reader.gathered.end())).collect()
-    }
-
-    /// The partitions of which records are still wanted.
-    fn unfinished(&self) -> Vec<TopicPartition> {
-        self.all.iter().filter(|reader| !reader.is_at_end).map(|reader| reader.at.clone()).collect()
-    }
 }

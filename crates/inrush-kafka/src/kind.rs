@@ -48,6 +48,12 @@ impl SourceKind for KafkaKind {
                     "set option `on_null` to leave such records out, or to make them dead letters",
                 ));
             }
+            if let Some(topic) = options.dead_letter_topic.as_ref().filter(|topic| options.address.has(topic)) {
+                return Err(OpenError::arguments(
+                    format!("topic {topic} is read, and is to get the dead letters"),
+                    "name another topic with option `dead_letter_topic`",
+                ));
+            }
             if options.unwrap == Unwrap::Debezium && options.ids == Ids::Position {
                 return Err(OpenError::arguments(
                     "events of Debezium delete the document with their key as id, but ids are positions",

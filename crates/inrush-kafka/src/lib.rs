@@ -33,6 +33,8 @@ mod client;
 #[cfg(feature = "client")]
 mod consumer;
 #[cfg(feature = "client")]
+mod dead_letters;
+#[cfg(feature = "client")]
 mod gather;
 mod kind;
 #[cfg(feature = "client")]
@@ -48,12 +50,14 @@ mod shared;
 #[cfg(feature = "client")]
 mod source;
 mod values;
+#[cfg(feature = "client")]
+mod written;
 
 pub use address::{AddressError, KafkaAddress};
 pub use kind::KafkaKind;
 #[cfg(feature = "client")]
 pub use lag::{PartitionLag, lag};
-pub use options::{Ids, KafkaOptions, OnGap, OnNull, PartitionOffset, SaslMechanism, Start, Until};
+pub use options::{Ids, KafkaOptions, OnGap, OnNull, PartitionOffset, SaslMechanism, Start, Until, VersionFrom};
 #[cfg(feature = "client")]
 pub use source::KafkaSource;
 pub use values::{Metadata, SchemaIds, SchemaRegistry, Unwrap, Values, With};

@@ -1,7 +1,11 @@
 //! How topics are read.
 
 use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
 use std::time::Duration;
+
+use inrush_core::FieldPath;
 
 use crate::KafkaAddress;
 #[cfg(feature = "client")]
@@ -25,8 +29,15 @@ pub struct KafkaOptions {
     pub from: Start,
     /// Where the load ends. Default: it runs until it is stopped.
     pub until: Option<Until>,
+    /// Where the load ends ([`KafkaOptions::until`]), all members of the group end together: none
+    /// before the group has committed everything up to the ends of all partitions. A member that is
+    /// killed is replaced by the others. Records that are written meanwhile are read as well.
+    /// Default: false, and a member ends with its own partitions.
+    pub ends_together: bool,
     /// The ids of the documents. Default: [`Ids::KeyOrPosition`].
     pub ids: Ids,
+    /// The external versions of the documents. Default: none.
+    pub versions: Option<VersionFrom>,
     /// The form of record values. Default: [`Values::Json`].
     pub values: Values,
     /// The envelope around documents. Default: [`Unwrap::None`].
@@ -38,6 +49,12 @@ pub struct KafkaOptions {
     /// What happens if the broker has deleted records that were not read yet. Default:
     /// [`OnGap::Stop`].
     pub on_gap: OnGap,
+    /// A topic of the same brokers for dead letters. Default: none.
+    pub dead_letter_topic: Option<String>,
+    /// A file with the token of the mechanism OAUTHBEARER, a JSON Web Token or another one. It is
+    /// read again before the token expires; one that does not say when, after 4 minutes. Default:
+    /// none.
+    pub token_file: Option<PathBuf>,
     /// Properties of librdkafka, which take precedence over those that this crate sets.
     pub properties: Vec<(String, String)>,
     /// The memory of records that wait, bytes: half for librdkafka, half for those that were taken
@@ -97,6 +114,8 @@ pub enum SaslMechanism {
     ScramSha256,
     /// A challenge and SHA-512.
     ScramSha512,
+    /// A token ([`KafkaOptions::token_file`]).
+    OauthBearer,
 }
 
 impl SaslMechanism {
@@ -106,6 +125,7 @@ impl SaslMechanism {
             SaslMechanism::Plain => "PLAIN",
             SaslMechanism::ScramSha256 => "SCRAM-SHA-256",
             SaslMechanism::ScramSha512 => "SCRAM-SHA-512",
+            SaslMechanism::OauthBearer => "OAUTHBEARER",
         }
     }
 }
@@ -132,6 +152,43 @@ pub enum Ids {
     Position,
     /// None from the record: a field of the document or the server gives it.
     None,
+}
+
+/// The external version of a document (`version_type` is `external_gte`): the cluster keeps the
+/// document with the highest version, in any order of arrival.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum VersionFrom {
+    /// The record's offset. Offsets of two partitions, and those of a topic that was created again,
+    /// do not compare.
+    Offset,
+    /// The record's timestamp, milliseconds since 1970. A record without one is a reject.
+    Timestamp,
+    /// A field of the document, a whole number. A record without a value has none, so its deletion
+    /// is not compared.
+    Field(FieldPath),
+}
+
+impl FromStr for VersionFrom {
+    type Err = String;
+
+    /// `offset`, `timestamp`, or the name of a field.
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "offset" => Ok(VersionFrom::Offset),
+            "timestamp" => Ok(VersionFrom::Timestamp),
+            field => field.parse().map(VersionFrom::Field),
+        }
+    }
+}
+
+impl fmt::Display for VersionFrom {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            VersionFrom::Offset => f.write_str("offset"),
+            VersionFrom::Timestamp => f.write_str("timestamp"),
+            VersionFrom::Field(path) => path.fmt(f),
+        }
+    }
 }
 
 /// What becomes of records without a value.
@@ -167,12 +224,16 @@ impl KafkaOptions {
             member: None,
             from: Start::default(),
             until: None,
+            ends_together: false,
             ids: Ids::default(),
+            versions: None,
             values: Values::default(),
             unwrap: Unwrap::default(),
             with: Vec::new(),
             on_null: OnNull::default(),
             on_gap: OnGap::default(),
+            dead_letter_topic: None,
+            token_file: None,
             properties: Vec::new(),
             memory: 64 << 20,
             document_bytes_max: 100 << 20,

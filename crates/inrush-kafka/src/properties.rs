@@ -26,6 +26,9 @@ pub(crate) fn properties(options: &KafkaOptions, member: Option<&str>) -> Vec<(S
         // The queue of all partitions, and how much one answer of a broker may add to it.
         ("queued.max.messages.kbytes", waiting_kib.to_string()),
         ("fetch.max.bytes", (options.memory / 4).max(1 << 20).to_string()),
+        // A full queue is looked at again after this time. With the default of 1 s a small queue is
+        // empty most of the time.
+        ("fetch.queue.backoff.ms", "10".to_owned()),
         ("socket.keepalive.enable", "true".to_owned()),
         // New topics of a pattern, and new partitions.
         ("topic.metadata.refresh.interval.ms", "60000".to_owned()),
@@ -43,6 +46,24 @@ pub(crate) fn properties(options: &KafkaOptions, member: Option<&str>) -> Vec<(S
     }
     all.extend(options.properties.iter().cloned());
     all
+}
+
+/// The properties of a client that writes dead letters. A record counts as written once all
+/// replicas in sync have it, and brokers that are away are waited for.
+pub(crate) fn properties_of_writer(options: &KafkaOptions) -> Vec<(String, String)> {
+    let own = [
+        ("bootstrap.servers", options.address.brokers.join(",")),
+        ("client.id", "inrush".to_owned()),
+        ("socket.keepalive.enable", "true".to_owned()),
+        // The partition of a key is that which clients of Java choose.
+        ("partitioner", "murmur2_random".to_owned()),
+        // The topic says what is too large.
+        ("message.max.bytes", "1000000000".to_owned()),
+    ];
+    let fixed = [("acks", "all"), ("message.timeout.ms", "0")];
+    let own = own.into_iter().map(|(name, value)| (name.to_owned(), value));
+    let fixed = fixed.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned()));
+    own.chain(options.properties.iter().cloned()).chain(fixed).collect()
 }
 
 #[cfg(test)]
@@ -65,5 +86,15 @@ mod tests {
         options.properties.push(("group.protocol".into(), "consumer".into()));
         assert_eq!(value(&options, "isolation.level").unwrap(), "read_uncommitted");
         assert_eq!(value(&options, "partition.assignment.strategy"), None);
+    }
+
+    #[test]
+    fn what_writes_dead_letters_waits_for_all_replicas() {
+        let mut options = KafkaOptions::new(KafkaAddress::parse("kafka://a/t").unwrap());
+        options.properties = vec![("compression.type".into(), "zstd".into()), ("acks".into(), "0".into())];
+        let all = properties_of_writer(&options);
+        let value = |name: &str| all.iter().rev().find(|(found, _)| found == name).map(|(_, value)| value.as_str());
+        let found = ["bootstrap.servers", "compression.type", "acks", "message.timeout.ms", "group.id"].map(value);
+        assert_eq!(found, [Some("a:9092"), Some("zstd"), Some("all"), Some("0"), None]);
     }
 }

@@ -24,6 +24,8 @@ pub(crate) struct State {
     queue: VecDeque<Block>,
     /// Numbers of partitions of which the engine gets no more blocks.
     given_up: Vec<u32>,
+    /// Numbers of partitions whose documents the engine gives back.
+    lost: Vec<u32>,
     /// Of all blocks that wait, bytes.
     pub(crate) queued_bytes: usize,
     /// The load is to end, with the records that were read.
@@ -90,6 +92,16 @@ impl State {
         self.given_up.contains(&number)
     }
 
+    /// The engine gives back what it has not sent of these partitions.
+    pub(crate) fn lose(&mut self, numbers: impl IntoIterator<Item = u32>) {
+        self.lost.extend(numbers);
+    }
+
+    /// The numbers of partitions that were lost since the last call.
+    pub(crate) fn take_lost(&mut self) -> Vec<u32> {
+        std::mem::take(&mut self.lost)
+    }
+
     /// Adds a block.
     pub(crate) fn push(&mut self, block: Block) {
         self.queued_bytes += block.bytes;
@@ -151,17 +163,18 @@ impl Shared {
         }
     }
 
-    /// The engine has settled these. After the last record it waits, for `longest` at most, until
-    /// that is committed.
+    /// The engine has settled these. After the last record, and after a stop, it waits, for
+    /// `longest` at most, until that is committed.
     pub(crate) fn settled(&self, up_to: &BTreeMap<Partition, u64>, longest: Duration) {
-        let is_at_end = self.change(|state| {
+        let is_ending = self.change(|state| {
             for ((_, number), offset) in up_to {
                 // Offsets have 63 bits.
                 state.assignment.settle(*number, *offset as i64);
             }
-            state.is_at_end
+            state.is_at_end || state.is_stopped
         });
-        if is_at_end && !self.wait(longest, |state| state.assignment.is_committed() || state.is_gone) {
+        let is_done = |state: &State| state.is_gone || (state.is_at_end && state.assignment.is_committed());
+        if is_ending && !self.wait(longest, is_done) {
             tracing::warn!(
                 "the broker has not answered the last commit within {} s; records after the one before are read again",
                 longest.as_secs()

@@ -3,16 +3,20 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use inrush_sources::{Feedback, IDLE_AFTER, Partition, Repeats, Source, SourceError, SourceInfo, Step, Topics};
+use inrush_core::{SourceId, VersionType};
+use inrush_sources::{
+    DeadLetterSink, Feedback, IDLE_AFTER, Lag, Partition, Repeats, Source, SourceError, SourceInfo, Step, Topics,
+};
 
 use crate::client::{Client, Librdkafka};
 use crate::consumer::Consumer;
+use crate::dead_letters::{DeadLetterTopic, Writer};
 use crate::member::Member;
 use crate::shared::{Next, Shared};
 use crate::values::Shape;
-use crate::{Ids, KafkaOptions};
+use crate::{Ids, KafkaOptions, OnNull, Unwrap, Values};
 
 /// How long the engine waits for the last commit.
 const LAST_COMMIT: Duration = Duration::from_secs(15);
@@ -24,6 +28,7 @@ const LAST_COMMIT: Duration = Duration::from_secs(15);
 pub struct KafkaSource {
     options: Arc<KafkaOptions>,
     thread: Arc<Thread>,
+    dead_letters: Option<Arc<DeadLetterTopic>>,
     has_ended: bool,
 }
 
@@ -46,7 +51,9 @@ impl KafkaSource {
             Member::of(&options).map_err(|error| SourceError::io(title.clone(), "the name of this member", error))?;
         let shape = Shape::of(&options).map_err(&wrong)?.map(Arc::new);
         let client = Librdkafka::join(&options, member.name()).map_err(|error| wrong(error.to_string()))?;
-        Self::start(options, shape, client, member)
+        let writer = options.dead_letter_topic.as_ref().map(|topic| Writer::new(&options, topic)).transpose();
+        let writer = writer.map_err(|error| wrong(error.to_string()))?;
+        Self::start(options, shape, client, member, writer)
             .map_err(|error| SourceError::io(title.clone(), "starting a thread", error))
     }
 
@@ -55,8 +62,11 @@ impl KafkaSource {
         shape: Option<Arc<Shape>>,
         client: impl Client + 'static,
         member: Member,
+        writer: Option<Writer>,
     ) -> std::io::Result<KafkaSource> {
         let (options, shared) = (Arc::new(options), Arc::new(Shared::new()));
+        let topics = || Arc::clone(&shared) as Arc<dyn Topics>;
+        let dead_letters = writer.map(|writer| DeadLetterTopic::start(writer, topics())).transpose()?.map(Arc::new);
         let consumer = Consumer::new(client, Arc::clone(&options), shape, Arc::clone(&shared), Instant::now);
         let gone = Gone { shared: Arc::clone(&shared), title: options.address.to_string() };
         let handle = std::thread::Builder::new().name("kafka".into()).spawn(move || {
@@ -66,7 +76,7 @@ impl KafkaSource {
             consumer.run();
         })?;
         let thread = Arc::new(Thread { shared, handle: Some(handle) });
-        Ok(KafkaSource { options, thread, has_ended: false })
+        Ok(KafkaSource { options, thread, dead_letters, has_ended: false })
     }
 }
 
@@ -105,8 +115,13 @@ impl Source for KafkaSource {
         info.is_endless = self.options.until.is_none();
         info.repeats = Repeats::Unordered;
         info.has_ids = self.options.ids != Ids::None;
+        info.versions = self.options.versions.as_ref().map(|_| VersionType::ExternalGte);
+        info.has_deletions = self.options.on_null == OnNull::Delete
+            || self.options.unwrap == Unwrap::Debezium
+            || matches!(self.options.values, Values::Bulk);
         info.settled_every = self.options.commit_every;
         info.topics = Some(Arc::clone(&self.thread.shared) as Arc<dyn Topics>);
+        info.dead_letters = self.dead_letters.clone().map(|topic| topic as Arc<dyn DeadLetterSink>);
         info
     }
 
@@ -144,5 +159,15 @@ impl Feedback for Thread {
 
     fn is_waiting(&self) -> bool {
         self.shared.state().assignment.is_waiting()
+    }
+
+    fn lag(&self) -> Option<Lag> {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let now = i64::try_from(now.as_millis()).unwrap_or(i64::MAX);
+        Some(Lag::new(self.shared.state().assignment.lag(now)))
+    }
+
+    fn lost(&self) -> Vec<Partition> {
+        self.shared.state().take_lost().into_iter().map(|number| (SourceId::default(), number)).collect()
     }
 }

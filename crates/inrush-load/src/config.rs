@@ -107,12 +107,10 @@ impl LoadConfig {
     /// Operation for every document.
     pub(crate) fn operations(&self, action: Action) -> Operations {
         Operations {
-            action,
-            index: self.index.clone(),
-            id: self.id.clone(),
             routing: self.routing.clone(),
             version: self.version.clone(),
             drop: self.drop.clone(),
+            ..Operations::new(action, self.index.clone(), self.id.clone())
         }
     }
 
@@ -325,9 +323,11 @@ pub struct Limits {
     /// Interval between checks of those indices for missing primary shards and disks above their
     /// high watermark. Default: 10 s.
     pub health_every: Duration,
-    /// Longest wait for requests in flight after an interrupt, and again for the verification.
-    /// Default: 30 s.
-    pub drain_max: Duration,
+    /// Time from a stop to the end of the load. Requests in flight get most of it. What follows
+    /// them gets the rest: the last commit or checkpoint, the restore of settings, and the count.
+    /// A load that fails waits as long for its requests in flight. Default: 25 s, less than the
+    /// 30 s that Kubernetes gives a container.
+    pub grace: Duration,
     /// Threads that read and encode. Default: the number of cores, at most 8.
     pub workers: usize,
 }
@@ -349,7 +349,7 @@ impl Default for Limits {
             retry_wait: Duration::from_millis(100),
             pause_max: Duration::from_secs(600),
             health_every: Duration::from_secs(10),
-            drain_max: Duration::from_secs(30),
+            grace: Duration::from_secs(25),
             workers: std::thread::available_parallelism().map_or(2, usize::from).min(8),
         }
     }

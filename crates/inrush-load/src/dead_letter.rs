@@ -8,35 +8,41 @@
 //! |---|---|
 //! | `error` | `status`, `type`, `reason` |
 //! | `position` | `source`, `partition`, `doc`, `line`, `byte`; of a topic also `topic`, `offset` |
-//! | `action` | the action line; absent where the record never became an item |
-//! | `sent_with` | without `action`: the action, and the fields of id, routing value and version |
+//! | `action` | the action line; of a record that never became an item, what the source knows |
+//! | `sent_with` | of such a record: the action, and the fields of id, routing value and version |
 //! | `document` | the document as JSON |
 //! | `text` | the document where it is not JSON |
 //! | `base64` | the document where it is not UTF-8 |
 //! | `doc_as_upsert` | `true` for an upsert |
+
+mod line;
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use base64::Engine;
 use inrush_core::{Action, DeadLetter, FieldPath};
 use inrush_formats::dead_letters::SentWith;
-use inrush_sources::{TopicPartition, Topics};
+use inrush_sources::{DeadLetterSink, Topics};
 use rustix::fs::{Access, access};
 use serde::{Deserialize, Serialize};
-use serde_json::value::RawValue;
+
+use self::line::Line;
 
 use crate::config::{DeadLetters, LoadConfig};
 use crate::error::LoadError;
 use crate::outcomes::FailureSender;
 use crate::private::private_file;
 
-/// Writes the dead-letter file.
+/// Writes the dead-letter file, and hands dead letters to the source's sink.
 pub(crate) struct DeadLetterWriter {
-    path: PathBuf,
+    /// The file's path. `None` if dead letters only go to the sink.
+    path: Option<PathBuf>,
     file: Option<BufWriter<File>>,
+    sink: Option<Arc<dyn DeadLetterSink>>,
+    /// The sink has got a letter.
+    sink_used: bool,
     /// Receiver of dead letters, where the program asked for them.
     failures: Option<FailureSender>,
     sources: Vec<String>,
@@ -74,8 +80,41 @@ pub(crate) fn sent_with(config: &LoadConfig) -> SentWith {
 pub(crate) struct SyncPoint {
     /// Position in the file.
     pub(crate) saved: SavedLetters,
-    /// File that has to be synced before a checkpoint contains the position.
-    pub(crate) file: Option<File>,
+    /// What has to be synced before a checkpoint contains the position.
+    pub(crate) unsynced: Unsynced,
+}
+
+/// Dead letters that are written, and may be lost.
+#[derive(Debug, Default)]
+pub(crate) struct Unsynced {
+    file: Option<File>,
+    sink: Option<Arc<dyn DeadLetterSink>>,
+}
+
+impl Unsynced {
+    /// Waits until the dead letters are on disk, and kept by the sink.
+    ///
+    /// # Errors
+    /// That of the file or of the sink, with its name.
+    pub(crate) fn sync(self) -> io::Result<()> {
+        let named = |what: String, error: io::Error| io::Error::new(error.kind(), format!("{what}: {error}"));
+        if let Some(file) = self.file {
+            file.sync_all().map_err(|e| named("cannot sync the dead letters to disk".to_owned(), e))?;
+        }
+        match self.sink {
+            Some(sink) => sink.sync().map_err(|e| named(format!("cannot write dead letters to {}", sink.name()), e)),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Where the dead letters of a load are.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct WrittenLetters {
+    /// The file, if there is one.
+    pub(crate) file: Option<PathBuf>,
+    /// The name of the source's sink, if it has got any.
+    pub(crate) sink: Option<String>,
 }
 
 impl DeadLetterWriter {
@@ -94,17 +133,24 @@ impl DeadLetterWriter {
             DeadLetters::File(path) => path.clone(),
         };
         match check(&path) {
-            Ok(()) => Ok(DeadLetterWriter {
-                path,
-                file: None,
-                failures,
-                sources,
-                topics: None,
-                sent_with: SentWith::default(),
-                broken: false,
-                unsynced: false,
-            }),
+            Ok(()) => Ok(DeadLetterWriter { path: Some(path), ..Self::without_file(sources, failures) }),
             Err(reason) => Err(LoadError::DeadLetters { path, reason }),
+        }
+    }
+
+    /// One that hands dead letters to the source's sink only.
+    pub(crate) fn without_file(sources: Vec<String>, failures: Option<FailureSender>) -> Self {
+        DeadLetterWriter {
+            path: None,
+            file: None,
+            sink: None,
+            sink_used: false,
+            failures,
+            sources,
+            topics: None,
+            sent_with: SentWith::default(),
+            broken: false,
+            unsynced: false,
         }
     }
 
@@ -149,16 +195,13 @@ impl DeadLetterWriter {
             }
         }
         let file = file.filter(|_| saved.bytes > 0).map(BufWriter::new);
-        Ok(DeadLetterWriter {
-            path,
-            file,
-            failures,
-            sources,
-            topics: None,
-            sent_with: SentWith::default(),
-            broken: false,
-            unsynced: false,
-        })
+        Ok(DeadLetterWriter { path: Some(path), file, ..Self::without_file(sources, failures) })
+    }
+
+    /// Sets the place of the source for dead letters.
+    pub(crate) fn sink(mut self, sink: Option<Arc<dyn DeadLetterSink>>) -> Self {
+        self.sink = sink;
+        self
     }
 
     /// Sets the topics of the source.
@@ -179,16 +222,17 @@ impl DeadLetterWriter {
         if self.broken {
             return Err(io::Error::other("an earlier dead letter could not be written"));
         }
-        let path = std::path::absolute(&self.path)?;
+        let path = self.path.as_deref().map(std::path::absolute).transpose()?.unwrap_or_default();
+        let sink = self.sink.clone();
         let Some(file) = self.file.as_ref().map(BufWriter::get_ref) else {
-            return Ok(SyncPoint { saved: SavedLetters { path, bytes: 0 }, file: None });
+            return Ok(SyncPoint { saved: SavedLetters { path, bytes: 0 }, unsynced: Unsynced { file: None, sink } });
         };
         let meta = file.metadata()?;
         // Pipes and devices have no end and need no sync.
         let bytes = if meta.is_file() { meta.len() } else { 0 };
         let file = if meta.is_file() && self.unsynced { Some(file.try_clone()?) } else { None };
         self.unsynced = false;
-        Ok(SyncPoint { saved: SavedLetters { path, bytes }, file })
+        Ok(SyncPoint { saved: SavedLetters { path, bytes }, unsynced: Unsynced { file, sink } })
     }
 
     /// Writes a dead letter.
@@ -205,9 +249,14 @@ impl DeadLetterWriter {
         if let Some(failures) = &self.failures {
             failures.send(source, topic.as_ref(), letter);
         }
+        if let Some(sink) = &self.sink {
+            sink.write(letter);
+            self.sink_used = true;
+        }
+        let Some(path) = &self.path else { return Ok(()) };
         let file = match &mut self.file {
             Some(file) => file,
-            None => self.file.insert(BufWriter::new(private_file(&self.path)?)),
+            None => self.file.insert(BufWriter::new(private_file(path)?)),
         };
         serde_json::to_writer(&mut *file, &Line::new(source, topic.as_ref(), letter, &self.sent_with))?;
         file.write_all(b"\n")
@@ -220,24 +269,39 @@ impl DeadLetterWriter {
         flushed
     }
 
-    /// Ends the file. Returns its path, where the load wrote a dead letter.
-    pub(crate) fn finish(mut self) -> io::Result<Option<PathBuf>> {
-        self.flush()?;
-        match self.file {
-            Some(file) => {
-                let file = file.get_ref();
-                // Pipes and devices cannot be synced.
-                if file.metadata()?.is_file() {
-                    file.sync_all()?;
-                }
-                Ok(Some(self.path))
-            }
-            None => Ok(None),
-        }
+    /// The memory of dead letters that the sink does not keep yet, bytes.
+    pub(crate) fn waiting_bytes(&self) -> u64 {
+        self.sink.as_ref().map_or(0, |sink| sink.waiting_bytes())
     }
 
-    pub(crate) fn path(&self) -> &Path {
-        &self.path
+    /// Ends the file and the sink. Returns where the load wrote dead letters.
+    pub(crate) fn finish(mut self) -> io::Result<WrittenLetters> {
+        let sink = self.sink.take();
+        let file = self.finish_file();
+        // The sink ends also where the file has an error.
+        let closed = sink.as_ref().map_or(Ok(()), |sink| sink.close());
+        let sink = sink.filter(|_| self.sink_used).map(|sink| sink.name().to_owned());
+        let written = WrittenLetters { file: file?, sink };
+        closed.map(|()| written)
+    }
+
+    fn finish_file(&mut self) -> io::Result<Option<PathBuf>> {
+        self.flush()?;
+        let Some(file) = self.file.take() else { return Ok(None) };
+        let file = file.get_ref();
+        // Pipes and devices cannot be synced.
+        if file.metadata()?.is_file() {
+            file.sync_all()?;
+        }
+        Ok(self.path.take())
+    }
+
+    /// The file, or the sink, for messages.
+    pub(crate) fn place(&self) -> String {
+        match (&self.path, &self.sink) {
+            (None, Some(sink)) => sink.name().to_owned(),
+            (path, _) => path.as_deref().unwrap_or(Path::new("")).display().to_string(),
+        }
     }
 }
 
@@ -262,104 +326,10 @@ fn check(path: &Path) -> Result<(), String> {
     }
 }
 
-#[derive(Serialize)]
-struct Line<'a> {
-    error: ErrorPart<'a>,
-    position: PositionPart<'a>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    action: Option<&'a RawValue>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    sent_with: Option<&'a SentWith>,
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    doc_as_upsert: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    document: Option<&'a RawValue>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    text: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    base64: Option<String>,
-}
-
-#[derive(Serialize)]
-struct ErrorPart<'a> {
-    status: u16,
-    #[serde(rename = "type")]
-    kind: &'a str,
-    reason: &'a str,
-}
-
-#[derive(Serialize)]
-struct PositionPart<'a> {
-    source: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    topic: Option<&'a str>,
-    partition: i64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    offset: Option<u64>,
-    doc: u64,
-    line: u64,
-    byte: u64,
-}
-
-impl<'a> Line<'a> {
-    fn new(
-        source: &'a str,
-        topic: Option<&'a TopicPartition>,
-        letter: &'a DeadLetter,
-        sent_with: &'a SentWith,
-    ) -> Self {
-        let action = letter.action.as_deref().and_then(|line| serde_json::from_slice::<&RawValue>(line).ok());
-        let (document, doc_as_upsert) = unwrap_update(letter);
-        let mut line = Line {
-            error: ErrorPart { status: letter.status, kind: &letter.kind, reason: &letter.reason },
-            position: PositionPart {
-                source,
-                topic: topic.map(|at| &*at.topic),
-                partition: topic.map_or(letter.position.partition.into(), |at| at.partition.into()),
-                offset: topic.map(|_| letter.position.doc),
-                doc: letter.position.doc,
-                line: letter.position.line,
-                byte: letter.position.byte,
-            },
-            sent_with: Some(sent_with).filter(|with| letter.action.is_none() && **with != SentWith::default()),
-            action,
-            doc_as_upsert,
-            document: None,
-            text: None,
-            base64: None,
-        };
-        if letter.action.is_some() && document.is_empty() {
-            return line; // a delete has no document
-        }
-        // A raw value is written as it is, so it must not contain a line end.
-        let one_line = memchr::memchr2(b'\n', b'\r', document).is_none();
-        match serde_json::from_slice::<&RawValue>(document) {
-            Ok(json) if one_line && letter.action.is_some() => line.document = Some(json),
-            _ => match std::str::from_utf8(document) {
-                Ok(text) => line.text = Some(text),
-                Err(_) => line.base64 = Some(base64::engine::general_purpose::STANDARD.encode(document)),
-            },
-        }
-        line
-    }
-}
-
-/// The document inside an update's `{"doc":…}`, and whether it was an upsert.
-fn unwrap_update(letter: &DeadLetter) -> (&[u8], bool) {
-    let document = &letter.document[..];
-    if !letter.action.as_deref().is_some_and(|line| line.starts_with(b"{\"update\"")) {
-        return (document, false);
-    }
-    let Some(inner) = document.strip_prefix(b"{\"doc\":") else { return (document, false) };
-    match inner.strip_suffix(b",\"doc_as_upsert\":true}") {
-        Some(inner) => (inner, true),
-        None => (inner.strip_suffix(b"}").unwrap_or(inner), false),
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use inrush_core::{Position, SourceId};
+    use inrush_core::{DocMeta, Position, SourceId};
+    use inrush_sources::TopicPartition;
 
     use super::*;
 
@@ -372,9 +342,30 @@ mod tests {
         let mut writer =
             DeadLetterWriter::new(&DeadLetters::File(path.clone()), "x", vec!["a.ndjson".into()], None).unwrap();
         writer.write(&letter).unwrap();
-        assert_eq!(writer.finish().unwrap(), Some(path.clone()));
+        assert_eq!(writer.finish().unwrap().file, Some(path.clone()));
         let start = r#"{"error":{"status":400,"type":"k","reason":"r"},"position":{"source":"a.ndjson","partition":0,"doc":5,"line":7,"byte":60},"#;
         assert_eq!(std::fs::read_to_string(path).unwrap(), format!("{start}{expected}}}\n"));
+    }
+
+    /// What is written behind the position of a record that never became an item.
+    fn unsent(meta: DocMeta, text: &str, sent_with: SentWith) -> String {
+        let letter = DeadLetter::new(Position::default(), "k", "r", text.to_owned().into()).with_meta(meta);
+        let line = serde_json::to_string(&Line::new("a", None, &letter, &sent_with)).unwrap();
+        line.split_once("},").and_then(|(_, rest)| rest.split_once("},")).unwrap().1.to_owned()
+    }
+
+    #[test]
+    fn a_record_that_was_never_sent_keeps_its_id() {
+        let none = SentWith::default;
+        let id = || DocMeta::default().with_id("7".to_owned());
+        assert_eq!(unsent(id(), "{bad", none()), r#""action":{"index":{"_id":"7"}},"text":"{bad"}"#);
+        assert_eq!(unsent(id(), "", none()), r#""action":{"index":{"_id":"7"}},"text":""}"#);
+        assert_eq!(unsent(id().with_action(Action::Delete), "", none()), r#""action":{"delete":{"_id":"7"}}}"#);
+        let with = SentWith { action: Some(Action::Upsert), routing: Some("shop".to_owned()), ..none() };
+        assert_eq!(
+            unsent(id().with_routing("r".to_owned()).with_version(3), "{}", with),
+            r#""action":{"update":{"_id":"7","routing":"r","version":3}},"sent_with":{"action":"upsert","routing":"shop"},"doc_as_upsert":true,"text":"{}"}"#
+        );
     }
 
     #[test]
@@ -443,7 +434,7 @@ mod tests {
         let mut writer =
             DeadLetterWriter::new(&DeadLetters::File(device.clone()), "x", vec!["a".into()], None).unwrap();
         writer.write(&letter).unwrap();
-        assert_eq!(writer.finish().unwrap(), Some(device));
+        assert_eq!(writer.finish().unwrap().file, Some(device));
     }
 }
 
@@ -459,6 +450,7 @@ mod round_trip {
     use inrush_sources::{Decode, RawChunk};
     use proptest::prelude::*;
     use serde_json::json;
+    use serde_json::value::RawValue;
 
     use super::*;
 
@@ -511,7 +503,7 @@ mod round_trip {
             let config = DeadLetters::File(folder.path().join("letters"));
             let mut writer = DeadLetterWriter::new(&config, "run", vec!["a.ndjson".to_owned()], None).unwrap();
             writer.write(&letter).unwrap();
-            let block = decode(&std::fs::read_to_string(writer.finish().unwrap().unwrap()).unwrap());
+            let block = decode(&std::fs::read_to_string(writer.finish().unwrap().file.unwrap()).unwrap());
             prop_assert_eq!(block.records.len(), 1);
             // White space around JSON is dropped. A line end inside it is white space, too, and
             // becomes a space.

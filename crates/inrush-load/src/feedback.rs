@@ -1,23 +1,27 @@
 //! Reports settled positions to the source, beside the load.
 //!
-//! A reported document is settled, its dead letter is synced to disk, and where the load keeps
-//! checkpoints, one on disk contains it. So the source may forget the document.
+//! A reported document is settled, its dead letter is on disk or kept by the source's sink, and
+//! where the load keeps checkpoints, one on disk contains it. So the source may forget the
+//! document.
 
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use inrush_core::ledger::Partition;
-use inrush_sources::{Feedback, SourceInfo};
+use inrush_sources::{Feedback, Lag, SourceInfo};
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::task::JoinHandle;
 
+use crate::dead_letter::Unsynced;
 use crate::event::Event;
 
 /// The number below which all documents are settled, by partition.
 type Settled = BTreeMap<Partition, u64>;
+
+/// How often the source says how far it is behind.
+const LAG_EVERY: Duration = Duration::from_secs(1);
 
 /// Reports settled positions to the source.
 pub(crate) struct SourceFeedback {
@@ -32,6 +36,10 @@ pub(crate) struct SourceFeedback {
     next: Option<Settled>,
     /// Settled positions of the checkpoint that is being written.
     at_checkpoint: Settled,
+    /// How far the source was behind, and when it said so.
+    lag: Option<(Instant, Arc<Lag>)>,
+    /// The next report is the last one, which the source gets also without news.
+    is_last: bool,
 }
 
 impl SourceFeedback {
@@ -46,6 +54,8 @@ impl SourceFeedback {
             running: None,
             next: None,
             at_checkpoint: Settled::new(),
+            lag: None,
+            is_last: false,
         }
     }
 
@@ -59,6 +69,25 @@ impl SourceFeedback {
         self.feedback.is_waiting()
     }
 
+    /// How far the source is behind, as of the last second.
+    pub(crate) fn lag(&mut self) -> Option<Arc<Lag>> {
+        let is_old = self.lag.as_ref().is_none_or(|(when, _)| when.elapsed() >= LAG_EVERY);
+        if is_old {
+            self.lag = self.feedback.lag().map(|lag| (Instant::now(), Arc::new(lag)));
+        }
+        self.lag.as_ref().map(|(_, lag)| Arc::clone(lag))
+    }
+
+    /// The source's side.
+    pub(crate) fn feedback(&self) -> Arc<dyn Feedback> {
+        Arc::clone(&self.feedback)
+    }
+
+    /// Partitions that the source has lost since the last call.
+    pub(crate) fn lost(&self) -> Vec<Partition> {
+        self.feedback.lost()
+    }
+
     /// Handles the start of a checkpoint with these settled positions.
     pub(crate) fn checkpoint_taken(&mut self, settled: Settled) {
         self.at_checkpoint = settled;
@@ -67,7 +96,7 @@ impl SourceFeedback {
     /// Handles a checkpoint on disk: its positions are reported.
     pub(crate) fn checkpoint_written(&mut self) {
         let settled = std::mem::take(&mut self.at_checkpoint);
-        self.start(settled, None);
+        self.start(settled, Unsynced::default());
     }
 
     /// Whether the next report is due.
@@ -81,16 +110,17 @@ impl SourceFeedback {
         settled.iter().any(|news| self.is_new(news))
     }
 
-    /// Begins to report `settled`, after a sync of `letters` to disk. [`Event::FeedbackSent`] has
-    /// the result. During a running report, the positions wait for its end.
-    pub(crate) fn start(&mut self, settled: Settled, letters: Option<File>) {
+    /// Begins to report `settled`, after a sync of `letters`. [`Event::FeedbackSent`] has the
+    /// result. During a running report, the positions wait for its end.
+    pub(crate) fn start(&mut self, settled: Settled, letters: Unsynced) {
         if self.running.is_some() {
             self.next = Some(settled);
             return;
         }
         let (feedback, events, news) = (Arc::clone(&self.feedback), self.events.clone(), self.news(settled));
+        let is_last = self.is_last;
         self.running = Some(tokio::task::spawn_blocking(move || {
-            let reported = report(feedback.as_ref(), &news, letters).map_err(|e| e.to_string());
+            let reported = report(feedback.as_ref(), &news, letters, is_last).map_err(|e| e.to_string());
             // A load that has ended needs no answer.
             let _ = events.send(Event::FeedbackSent(reported.clone()));
             reported
@@ -101,7 +131,7 @@ impl SourceFeedback {
     pub(crate) fn ended(&mut self) {
         self.running = None;
         if let Some(next) = self.next.take() {
-            self.start(next, None);
+            self.start(next, Unsynced::default());
         }
     }
 
@@ -109,16 +139,12 @@ impl SourceFeedback {
     ///
     /// # Errors
     /// Dead letters could not be synced, or the source did not return in time.
-    pub(crate) async fn finish(
-        mut self,
-        settled: Settled,
-        letters: Option<File>,
-        longest: Duration,
-    ) -> Result<(), String> {
+    pub(crate) async fn finish(mut self, settled: Settled, letters: Unsynced, longest: Duration) -> Result<(), String> {
         let all = async move {
             if let Some(running) = self.running.take() {
                 join(running).await?;
             }
+            self.is_last = true;
             self.start(settled, letters);
             match self.running.take() {
                 Some(running) => join(running).await,
@@ -151,11 +177,9 @@ async fn join(running: JoinHandle<Result<(), String>>) -> Result<(), String> {
     running.await.unwrap_or_else(|e| Err(e.to_string()))
 }
 
-fn report(feedback: &dyn Feedback, news: &Settled, letters: Option<File>) -> io::Result<()> {
-    if let Some(letters) = letters {
-        letters.sync_all()?;
-    }
-    if !news.is_empty() {
+fn report(feedback: &dyn Feedback, news: &Settled, letters: Unsynced, is_last: bool) -> io::Result<()> {
+    letters.sync()?;
+    if is_last || !news.is_empty() {
         feedback.settled(news);
     }
     Ok(())
@@ -192,9 +216,9 @@ mod tests {
         let info = SourceInfo::new(["test"]);
         let mut source_feedback = SourceFeedback::new(Arc::clone(&heard) as Arc<dyn Feedback>, &info, events);
         assert!(source_feedback.has_news(&settled([3, 0])) && !source_feedback.has_news(&settled([0, 0])));
-        source_feedback.start(settled([3, 0]), None);
+        source_feedback.start(settled([3, 0]), Unsynced::default());
         assert!(!source_feedback.is_due());
-        source_feedback.start(settled([3, 4]), None);
+        source_feedback.start(settled([3, 4]), Unsynced::default());
         assert!(matches!(reported.recv().await, Some(Event::FeedbackSent(Ok(())))));
         source_feedback.ended();
         assert!(
@@ -203,7 +227,7 @@ mod tests {
         );
         source_feedback.ended();
         assert!(!source_feedback.has_news(&settled([3, 4])));
-        source_feedback.finish(settled([3, 7]), None, Duration::from_secs(60)).await.unwrap();
+        source_feedback.finish(settled([3, 7]), Unsynced::default(), Duration::from_secs(60)).await.unwrap();
         let heard = heard.0.lock().unwrap().clone();
         let of = |partition: u32, up_to: u64| Settled::from([((SourceId(0), partition), up_to)]);
         assert_eq!(heard, [of(0, 3), of(1, 4), of(1, 7)]);

@@ -6,67 +6,19 @@
 //! requests are in flight.
 
 use std::borrow::Cow;
-use std::error::Error;
 use std::fmt;
-use std::pin::Pin;
 use std::sync::Arc;
 
-use bytes::Bytes;
 use inrush_core::body_format::Body;
 use inrush_core::outcome::Attempt;
-use inrush_core::reply::{BulkReply, ItemAction, ItemError, ItemReply, ItemRun};
+use inrush_core::reply::{BulkReply, ItemAction, ItemError, ItemReply, ItemResult, ItemRun};
 use inrush_core::{Encoding, Request};
+use inrush_sources::fetch::{Answer, Fetch, FetchError};
 use serde::Deserialize;
 
 /// Documents of one request, where no option limits them. Looked-up documents do not count as
 /// `memory`, so a number bounds them.
 pub(crate) const DOCS_MAX: u32 = 1_000;
-
-/// Looks up documents by their ids.
-pub trait Fetch: Send + Sync {
-    /// The documents of these ids, each one JSON object, in the order of the ids. `None`: no record
-    /// has the id.
-    ///
-    /// # Errors
-    /// No document could be looked up. The engine asks again, with the waits and limits of a
-    /// request that could not be sent.
-    fn fetch<'a>(&'a self, ids: &'a [String]) -> Fetched<'a>;
-}
-
-/// The result of a look-up.
-pub type Fetched<'a> = Pin<Box<dyn Future<Output = Result<Vec<Option<Bytes>>, FetchError>> + Send + 'a>>;
-
-/// Why documents could not be looked up.
-#[derive(Debug, thiserror::Error)]
-#[error("{message}")]
-pub struct FetchError {
-    message: String,
-    source: Option<Box<dyn Error + Send + Sync>>,
-}
-
-impl FetchError {
-    /// An error with this message: the question, and the answer to it.
-    pub fn new(message: impl Into<String>) -> Self {
-        FetchError { message: message.into(), source: None }
-    }
-
-    /// The message with its causes.
-    pub(crate) fn text(&self) -> String {
-        let mut text = format!("documents could not be looked up: {self}");
-        let mut cause = self.source();
-        while let Some(error) = cause {
-            text.push_str(&format!(": {error}"));
-            cause = error.source();
-        }
-        text
-    }
-
-    /// Sets the cause.
-    #[must_use]
-    pub fn with_source(self, source: impl Error + Send + Sync + 'static) -> Self {
-        FetchError { source: Some(Box::new(source)), ..self }
-    }
-}
 
 /// What becomes of an id without a record.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -76,6 +28,8 @@ pub enum MissingRecord {
     Delete,
     /// A dead letter of type `no_record`.
     DeadLetter,
+    /// Nothing. The change counts as a dropped document.
+    Skip,
 }
 
 /// Looks up the documents of requests.
@@ -96,9 +50,19 @@ impl fmt::Debug for Fetcher {
 pub(crate) struct Filled {
     /// The items that are sent.
     pub(crate) request: Request,
-    /// Items that are not sent, in order: their places in the whole request, and their ids.
-    left_out: Vec<(u32, String)>,
+    /// Items that are not sent, in order.
+    left_out: Vec<LeftOut>,
     items: u32,
+}
+
+/// An item that is not sent.
+#[derive(Debug)]
+struct LeftOut {
+    /// Its place in the whole request.
+    place: u32,
+    id: String,
+    /// Its entry in the reply.
+    entry: ItemReply,
 }
 
 /// An item of a body: the action line, and the document that came with it.
@@ -129,15 +93,15 @@ impl Fetcher {
         let items = items(&body);
         let wanted: Vec<Option<String>> = items.iter().map(|item| id_to_fetch(item.line)).collect();
         let ids: Vec<String> = wanted.iter().flatten().cloned().collect();
-        let documents = match ids.is_empty() {
+        let answers = match ids.is_empty() {
             true => Vec::new(),
             false => self.fetch.fetch(&ids).await?,
         };
-        if documents.len() != ids.len() {
-            let (asked, came) = (ids.len(), documents.len());
+        if answers.len() != ids.len() {
+            let (asked, came) = (ids.len(), answers.len());
             return Err(FetchError::new(format!("{asked} ids were looked up, and {came} answers came")));
         }
-        let (mut documents, mut left_out) = (documents.into_iter(), Vec::new());
+        let (mut answers, mut left_out) = (answers.into_iter(), Vec::new());
         let mut out = Vec::with_capacity(body.len());
         for (at, (item, id)) in items.iter().zip(wanted).enumerate() {
             let Some(id) = id else {
@@ -145,14 +109,21 @@ impl Fetcher {
                 continue;
             };
             // There is an answer for each id.
-            match (documents.next().flatten(), self.missing) {
-                (Some(document), _) => push(&mut out, item.line, &document),
-                (None, MissingRecord::Delete) => {
+            let entry = match (answers.next().unwrap_or(Answer::NoRecord), self.missing) {
+                (Answer::Document(document), _) => {
+                    push(&mut out, item.line, &document);
+                    continue;
+                }
+                (Answer::NoRecord, MissingRecord::Delete) => {
                     let address = item.line.strip_prefix(INDEX).unwrap_or_default();
                     push(&mut out, &[DELETE, address].concat(), b"");
+                    continue;
                 }
-                (None, MissingRecord::DeadLetter) => left_out.push((at as u32, id)),
-            }
+                (Answer::NoRecord, MissingRecord::DeadLetter) => refused("no_record", NO_RECORD.to_owned()),
+                (Answer::NoRecord, MissingRecord::Skip) => skipped(),
+                (Answer::Refused { kind, reason }, _) => refused(kind, reason),
+            };
+            left_out.push(LeftOut { place: at as u32, id, entry });
         }
         let body = Arc::new(Body::new(vec![out.into()], request.body.format));
         let sent = items.len() as u32 - left_out.len() as u32;
@@ -162,6 +133,7 @@ impl Fetcher {
 
 const INDEX: &[u8] = b"{\"index\":";
 const DELETE: &[u8] = b"{\"delete\":";
+const NO_RECORD: &str = "the look-up found no record with this id; delete its document, or add the record";
 
 /// The items of a body in NDJSON.
 fn items(body: &[u8]) -> Vec<Item<'_>> {
@@ -211,8 +183,8 @@ impl Filled {
         let mut left_out = self.left_out.into_iter().peekable();
         let mut whole = BulkReply { took_ms: reply.took_ms, errors: true, ..BulkReply::default() };
         for at in 0..self.items {
-            let (item, id) = match left_out.next_if(|(place, _)| *place == at) {
-                Some((_, id)) => (no_record(), Some(id.into_boxed_str())),
+            let (item, id) = match left_out.next_if(|left_out| left_out.place == at) {
+                Some(LeftOut { id, entry, .. }) => (entry, Some(id.into_boxed_str())),
                 None => {
                     while run.as_ref().is_some_and(|run| run.count == 0) {
                         run = runs.next();
@@ -233,24 +205,30 @@ impl Filled {
     }
 }
 
-/// The entry of an item that was not sent.
-fn no_record() -> ItemReply {
-    let reason = "the look-up found no record with this id; delete its document, or add the record".to_owned();
-    let error = ItemError { kind: "no_record".to_owned(), reason, ..ItemError::default() };
+/// The entry of an item that becomes a dead letter.
+fn refused(kind: &str, reason: String) -> ItemReply {
+    // Status 404 with a type of its own, so that it is about this item only.
+    let error = ItemError { kind: kind.to_owned(), reason, ..ItemError::default() };
+    ItemReply { status: 404, result: None, error: Some(error), ..skipped() }
+}
+
+/// The entry of an item that is dropped.
+fn skipped() -> ItemReply {
     ItemReply {
         action: ItemAction::Index,
-        status: 404,
+        status: 200,
         index: None,
-        result: None,
-        error: Some(error),
+        result: Some(ItemResult::Noop),
+        error: None,
         failure_store_used: false,
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use bytes::Bytes;
     use inrush_core::BodyFormat;
-    use inrush_core::reply::ItemResult;
+    use inrush_sources::fetch::Fetched;
 
     use super::*;
 
@@ -261,11 +239,27 @@ mod tests {
         fn fetch<'a>(&'a self, ids: &'a [String]) -> Fetched<'a> {
             let record = |id: &String| {
                 let even = id.parse::<u32>().is_ok_and(|number| number.is_multiple_of(2));
-                even.then(|| Bytes::from(format!("{{\n  \"id\": {id}\r\n}}")))
+                let document = || Answer::Document(Bytes::from(format!("{{\n  \"id\": {id}\r\n}}")));
+                if even { document() } else { Answer::NoRecord }
             };
             let records = ids.iter().map(record).collect();
             Box::pin(async { Ok(records) })
         }
+    }
+
+    /// A look-up that refuses each id.
+    struct Refusing;
+
+    impl Fetch for Refusing {
+        fn fetch<'a>(&'a self, ids: &'a [String]) -> Fetched<'a> {
+            let answer = |id: &String| Answer::Refused { kind: "bad_key", reason: format!("{id} is bad") };
+            let answers = ids.iter().map(answer).collect();
+            Box::pin(async { Ok(answers) })
+        }
+    }
+
+    fn no_record() -> ItemReply {
+        refused("no_record", NO_RECORD.to_owned())
     }
 
     /// A look-up that answers with this.
@@ -273,7 +267,7 @@ mod tests {
 
     impl Fetch for Fixed {
         fn fetch<'a>(&'a self, _: &'a [String]) -> Fetched<'a> {
-            let answer = self.0.map(|count| vec![None; count]).map_err(FetchError::new);
+            let answer = self.0.map(|count| vec![Answer::NoRecord; count]).map_err(FetchError::new);
             Box::pin(async { answer })
         }
     }
@@ -334,6 +328,19 @@ mod tests {
         assert!(filled.nothing_to_send());
         let Attempt::Replied(whole) = filled.attempt(Attempt::Replied(BulkReply::default())) else { panic!("a reply") };
         assert_eq!(whole.items(), 1);
+    }
+
+    #[tokio::test]
+    async fn an_id_without_a_record_is_skipped_and_one_that_is_refused_is_a_dead_letter_in_any_case() {
+        let body = "{\"index\":{\"_id\":\"1\"}}\n{}\n";
+        let looked_up: [(Arc<dyn Fetch>, ItemReply); 2] =
+            [(Arc::new(Even), skipped()), (Arc::new(Refusing), refused("bad_key", "1 is bad".to_owned()))];
+        for (fetch, expected) in looked_up {
+            let filled = Fetcher::new(fetch, MissingRecord::Skip).fill(&request(body, 1)).await.unwrap();
+            let reply = filled.attempt(Attempt::Replied(BulkReply::default()));
+            let Attempt::Replied(whole) = reply else { panic!("a reply") };
+            assert_eq!(whole.runs, [ItemRun { count: 1, item: expected }]);
+        }
     }
 
     #[tokio::test]

@@ -14,6 +14,7 @@ mod error;
 mod event;
 mod feedback;
 pub mod fetch;
+mod grace;
 mod idle;
 pub mod ids;
 pub mod loader;

@@ -1,12 +1,13 @@
 //! Makes the events of the loop.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use inrush_cluster::transport::Transport;
 use inrush_core::tune::Sample;
 use inrush_core::{DeadLetter, Flow, ItemBlock, Note, Request, Stop, Time};
-use inrush_sources::{RowsRead, SourceError};
+use inrush_sources::{Lag, RowsRead, SourceError};
 
 use crate::idle::Change;
 use crate::observe::{LoadEvent, Observers};
@@ -111,8 +112,16 @@ impl Notifier {
         }
     }
 
-    /// Reports phase, states of nodes and progress. `idle` is the current idle time of the source.
-    pub(crate) fn progress(&mut self, now: Time, flow: &Flow, idle: Duration, transport: &Transport) {
+    /// Reports phase, states of nodes and progress. `idle` is the current idle time of the source,
+    /// and `lag` how far it is behind.
+    pub(crate) fn progress(
+        &mut self,
+        now: Time,
+        flow: &Flow,
+        idle: Duration,
+        lag: Option<Arc<Lag>>,
+        transport: &Transport,
+    ) {
         let phase = phase(flow, idle);
         let is_new = phase != self.phase;
         self.phase = phase;
@@ -120,7 +129,7 @@ impl Notifier {
             self.nodes(now, transport);
         }
         // The progress comes first: it has no new phase beside the numbers of the one before.
-        let progress = self.snapshot(now, flow);
+        let progress = Progress { lag, ..self.snapshot(now, flow) };
         self.observers.notify(now.since_start(), LoadEvent::Progress(&progress));
         if is_new {
             self.observers.notify(now.since_start(), LoadEvent::Phase(&self.phase));
@@ -164,6 +173,8 @@ impl Notifier {
             body_format: flow.body_format(),
             seconds: now.since_start().as_secs_f64(),
             phase: self.phase.clone(),
+            counts: counts.clone(),
+            lag: None,
         }
     }
 }

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 
 use inrush_core::BodyFormat;
+use inrush_core::report::Counts;
+use inrush_sources::Lag;
 use serde::{Deserialize, Serialize};
 
 /// A snapshot of a running load.
@@ -45,6 +47,10 @@ pub struct Progress {
     pub seconds: f64,
     /// Phase of the load.
     pub phase: Phase,
+    /// The counts of the report so far.
+    pub counts: Counts,
+    /// How far the source is behind, where it says so. As of the last second.
+    pub lag: Option<Arc<Lag>>,
 }
 
 /// A phase of a load.

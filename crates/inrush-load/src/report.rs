@@ -10,6 +10,7 @@ pub use cutover::{FinishReport, OldIndex, OldWritesReport, StepReport, SwapRepor
 use inrush_cluster::api::stats::IndexStats;
 use inrush_core::report::{Counts, ErrorCount, IndexCounts};
 use inrush_core::{Encoding, PauseTotal};
+use inrush_sources::Lag;
 use serde::{Deserialize, Serialize};
 
 use crate::tolerance::ToleranceReport;
@@ -71,11 +72,17 @@ pub struct Report {
     /// `seconds`. Of this run only.
     #[serde(default)]
     pub source_idle_seconds: f64,
+    /// How far the source was behind at the end, for topics.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lag: Option<Lag>,
     /// Errors of dead letters by kind, the most frequent first.
     pub errors: Vec<ErrorCount>,
     /// The dead-letter file, where the load wrote one.
     #[serde(serialize_with = "inrush_sources::path_json::shown")]
     pub dead_letters: Option<PathBuf>,
+    /// The topic with the dead letters, where the load wrote one to it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dead_letter_topic: Option<String>,
     /// Findings for a person to read.
     pub warnings: Vec<String>,
     /// The sources.
@@ -107,8 +114,10 @@ impl Report {
             sizes: BTreeMap::new(),
             pauses: Vec::new(),
             source_idle_seconds: 0.0,
+            lag: None,
             errors: Vec::new(),
             dead_letters: None,
+            dead_letter_topic: None,
             warnings: Vec::new(),
             sources: Vec::new(),
             run_id,

@@ -6,9 +6,12 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::{Duration, Instant};
 
+use inrush_core::VersionType;
 use inrush_core::ledger::Partition;
 use inrush_formats::{Chunk, SourceError, Warnings};
 
+use super::dead_letters::DeadLetterSink;
+use super::lag::Lag;
 use super::repeat::{Fingerprint, Repeats};
 
 /// How long [`Source::next`] waits for documents before it returns [`Step::Idle`].
@@ -205,15 +208,16 @@ impl Step {
 /// [`Partition`] each time, and ignores settled positions of a partition that it has lost.
 pub trait Feedback: Send + Sync {
     /// Documents below `up_to` are settled: indexed, left out as configured, or a dead letter that
-    /// is synced to disk. The map has the partitions that changed since the last call, with the
-    /// numbers of [`Source::resume`]. Where the load keeps checkpoints, one on disk contains these
-    /// positions.
+    /// is on disk or kept by [`SourceInfo::dead_letters`]. The map has the partitions that changed
+    /// since the last call, with the numbers of [`Source::resume`]. Where the load keeps
+    /// checkpoints, one on disk contains these positions.
     ///
     /// A document with an unknown result, because no request got an answer, is not settled. Nor are
     /// the documents behind it in its partition.
     ///
-    /// Called every [`SourceInfo::settled_every`] and after the last document, on a thread that may
-    /// wait, one call at a time. The load does not end before the last call returns.
+    /// Called every [`SourceInfo::settled_every`] where there are changes, and after the last
+    /// document in any case, on a thread that may wait, one call at a time. The load does not end
+    /// before the last call returns.
     fn settled(&self, up_to: &BTreeMap<Partition, u64>);
 
     /// Ends the source soon: [`Source::next`] returns documents that are fetched already, and then
@@ -225,6 +229,20 @@ pub trait Feedback: Send + Sync {
     /// Must not wait. Default: never.
     fn is_waiting(&self) -> bool {
         false
+    }
+
+    /// Partitions that the source has lost since the last call: another consumer reads the rest of
+    /// them. Documents of them that wait are given back, so that they do not replace newer ones.
+    /// Called ten times a second. Must not wait. Default: none.
+    fn lost(&self) -> Vec<Partition> {
+        Vec::new()
+    }
+
+    /// How far the source is behind the ends of its partitions, by what it knows. Called every
+    /// second, and after the last [`Feedback::settled`]. Must not wait. Default: its partitions
+    /// have no ends.
+    fn lag(&self) -> Option<Lag> {
+        None
     }
 }
 
@@ -255,8 +273,10 @@ pub struct SourceInfo {
     pub rows: Option<RowsRead>,
     /// Whether all documents have ids of their own. Default: false.
     pub has_ids: bool,
-    /// Whether all documents have versions, to be written as external versions. Default: false.
-    pub has_versions: bool,
+    /// The type of the external versions of all documents. Default: they have none.
+    pub versions: Option<VersionType>,
+    /// Whether operations of the source may delete documents. Default: false.
+    pub has_deletions: bool,
     /// Whether the source numbers its documents itself
     /// ([`inrush_core::block::Origin::own_numbers`]) and can start in the middle. Default: false.
     pub own_numbers: bool,
@@ -271,6 +291,9 @@ pub struct SourceInfo {
     pub warnings: Option<Warnings>,
     /// Topics of the partitions, for dead letters. Default: none.
     pub topics: Option<Arc<dyn Topics>>,
+    /// A place of the source for dead letters. There is no file then, unless the load names one.
+    /// Default: none.
+    pub dead_letters: Option<Arc<dyn DeadLetterSink>>,
 }
 
 impl SourceInfo {
@@ -283,13 +306,15 @@ impl SourceInfo {
             reading: String::new(),
             rows: None,
             has_ids: false,
-            has_versions: false,
+            versions: None,
+            has_deletions: false,
             own_numbers: false,
             is_fed: false,
             is_endless: false,
             settled_every: SETTLED_EVERY,
             warnings: None,
             topics: None,
+            dead_letters: None,
         }
     }
 

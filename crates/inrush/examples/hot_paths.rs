@@ -47,14 +47,7 @@ fn make(case: &str, docs: usize, file: &Path) -> Result<(), Error> {
 }
 
 fn take(case: &str, file: &Path) -> Result<u64, Error> {
-    let mut operations = Operations {
-        action: Action::Index,
-        index: "a".parse()?,
-        id: None,
-        routing: None,
-        version: None,
-        drop: Vec::new(),
-    };
+    let mut operations = Operations::new(Action::Index, "a".parse()?, None);
     let mut smile_encoder = None;
     match case {
         "reply" => return Ok(black_box(BulkReply::parse(&std::fs::read(file)?)?).items()),

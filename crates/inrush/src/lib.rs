@@ -137,6 +137,8 @@ pub mod options {
     #[doc(inline)]
     pub use inrush_load::config::{BulkRouting, Durability, IdFrom, OldWrites, Replies, Tolerance, WaitFor};
     #[doc(inline)]
+    pub use inrush_load::fetch::MissingRecord;
+    #[doc(inline)]
     pub use inrush_load::{OptionError, OptionErrorKind, Style};
 }
 
@@ -259,13 +261,16 @@ pub mod dry_run {
 /// ```
 pub mod source {
     #[doc(inline)]
+    pub use inrush_core::VersionType;
+    #[doc(inline)]
     pub use inrush_core::block::{DocBlock, DocMeta, Origin, Partition, Record, Reject, SourceId};
     #[doc(inline)]
     pub use inrush_formats::{Chunk, SourceError, Warning, Warnings};
     #[doc(inline)]
     pub use inrush_sources::{
-        Feedback, Files, Fingerprint, Format, FormatOptions, LogFormat, OpenError, Opened, Opening, Reopen, Repeats,
-        Request, Source, SourceInfo, SourceKind, SourceSpec, Step, Timestamps, TopicPartition, Topics, open,
+        DeadLetterSink, Feedback, Files, Fingerprint, Format, FormatOptions, Lag, LogFormat, OpenError, Opened,
+        Opening, PartitionLag, Reopen, Repeats, Request, Source, SourceInfo, SourceKind, SourceSpec, Step, Timestamps,
+        TopicPartition, Topics, open,
     };
 
     /// Documents that a program hands over.

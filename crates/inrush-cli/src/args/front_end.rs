@@ -1,12 +1,12 @@
 //! Options of the command line itself: output and log.
 
 use clap::Args;
-use inrush_commands::options::Scope;
+use inrush_commands::options::{PositiveDuration, Scope};
 
 use super::Options;
 
 inrush_commands::options! {
-    /// Options that show something instead of loading.
+    /// Options of a command that loads, besides those of the load.
     pub(crate) struct RunOptions, "SQL" {
         /// SQL: print the columns of the tables and the plan of the query, and end
         explain: bool, scope(Scope::CommandLine);
@@ -14,6 +14,9 @@ inrush_commands::options! {
         /// created, and the errors among the first 10,000 documents. Nothing is written to the
         /// cluster. Exit status 4 if something would fail
         dry_run: bool, scope(Scope::CommandLine), heading("Errors and checks");
+        /// Print the progress on stdout each time that this time has passed, as one JSON object a
+        /// line. The report follows as the last line, as with option `json`
+        report_every: Option<PositiveDuration> = "DURATION", scope(Scope::CommandLine), heading("Output"), default("never");
     }
 }
 

@@ -57,11 +57,13 @@ pub(crate) async fn go(job: Job, stderr: Stderr) -> Result<u8> {
     let bake = baker.start();
     let display = Display::detect(output.quiet, output.log.log_json);
     let shown = tokio::spawn(progress::show(bake.progress(), display, stderr.clone()));
+    let told = run.report_every.map(|every| tokio::spawn(progress::report(bake.progress(), every.get(), super::print)));
     let stop = bake.stop_handle();
     tokio::spawn(stop_on_signals(signals, stderr.clone(), "the target stays in its former state", move || stop.stop()));
     let ended = bake.finish().await;
     // The progress line is cleared before the report is printed. Its result no longer matters.
     let _ = shown.await;
+    progress::ended(told).await;
     match ended {
         Ok(report) => {
             load::print_bake(&report, &output, stderr)?;

@@ -77,6 +77,7 @@ pub(crate) async fn run(args: LoadArgs) -> Result<u8> {
     };
     let display = Display::detect(output.quiet, output.log.log_json);
     let shown = tokio::spawn(progress::show(load.progress(), display, stderr.clone()));
+    let told = run.report_every.map(|every| tokio::spawn(progress::report(load.progress(), every.get(), super::print)));
     tokio::spawn(pause_on_signals(pauses, vec![load.pause_handle()]));
     let keys = listen_to_keys(vec![load.pause_handle()], display, from_stdin);
     tokio::spawn(stop_on_signals(signals, vec![load.stop_handle()], keys.clone(), stderr.clone()));
@@ -86,6 +87,7 @@ pub(crate) async fn run(args: LoadArgs) -> Result<u8> {
     }
     // The progress line is cleared before the report is printed. Its result no longer matters.
     let _ = shown.await;
+    progress::ended(told).await;
     print(&report, once, &output, stderr)?;
     Ok(report.exit_code())
 }

@@ -1,11 +1,13 @@
 //! `inrush load --job` with several outputs: one reading of the sources, and one load per query, in
 //! parallel.
 
+use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
 use inrush_commands::options::{Confirmation, LoadPlan};
+use inrush_core::report::Tally;
 use inrush_load::{Phase, Progress, Report, RunningLoad, StopHandle};
 use serde_json::json;
 use tokio::signal::unix::{SignalKind, signal};
@@ -72,7 +74,9 @@ pub(super) async fn run(job: Job, stderr: &Stderr) -> Result<u8> {
         }
     }
     let display = Display::detect(output.quiet, output.log.log_json);
-    let shown = tokio::spawn(progress::show(all_progress(&loads), display, stderr.clone()));
+    let all = all_progress(&loads);
+    let told = run.report_every.map(|every| tokio::spawn(progress::report(all.clone(), every.get(), super::print)));
+    let shown = tokio::spawn(progress::show(all, display, stderr.clone()));
     let handles = || loads.iter().map(RunningLoad::pause_handle).collect();
     tokio::spawn(load::pause_on_signals(pauses, handles()));
     let keys = load::listen_to_keys(handles(), display, reads_stdin);
@@ -83,6 +87,7 @@ pub(super) async fn run(job: Job, stderr: &Stderr) -> Result<u8> {
     }
     // The progress line is cleared before the reports are printed. Its result no longer matters.
     let _ = shown.await;
+    progress::ended(told).await;
     let status = worst(reports.iter().map(|(_, report)| report.exit_code()));
     print(&reports, status, &output, stderr)?;
     Ok(status)
@@ -162,11 +167,13 @@ fn all_progress(loads: &[RunningLoad]) -> watch::Receiver<Progress> {
 fn sum(loads: &[Progress]) -> Progress {
     let mut all = Progress::default();
     all.bytes_total = Some(0);
+    let mut counts = Tally::default();
     for load in loads {
         all.docs_read += load.docs_read;
         all.docs_settled += load.docs_settled;
         all.docs_dead_lettered += load.docs_dead_lettered;
         all.docs_superseded += load.docs_superseded;
+        counts.absorb(&load.counts, &BTreeMap::new(), &[]);
         all.bytes_read += load.bytes_read;
         all.bytes_total = all.bytes_total.zip(load.bytes_total).map(|(all, load)| all + load);
         all.bytes_sent += load.bytes_sent;
@@ -180,6 +187,7 @@ fn sum(loads: &[Progress]) -> Progress {
         all.rows_total = all.rows_total.max(load.rows_total);
         all.seconds = all.seconds.max(load.seconds);
     }
+    all.counts = counts.counts;
     // The phase of the load that is furthest behind.
     let rank = |phase: &Phase| match phase {
         Phase::Paused(_) => 0,

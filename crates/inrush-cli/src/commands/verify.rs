@@ -43,7 +43,7 @@ pub(crate) async fn run(args: VerifyArgs) -> Result<u8> {
     let plan = options.resolve(&load::with_prompt(Environment::of_process())).await.map_err(load::usage)?;
     let plan = load::confirm(plan, load::has_terminal())?;
     // Only the source and the cluster of the plan are used: a comparison creates no index.
-    let LoadPlan { config, source, reopen: _, local: _, model: _, confirmations: _, notes: _ } = plan;
+    let LoadPlan { config, source, reopen: _, fetch: _, local: _, model: _, confirmations: _, notes: _ } = plan;
     let nodes = match config.to.is_empty() {
         true => vec![super::node::local(output.quiet, &stderr).await?],
         false => config.to,

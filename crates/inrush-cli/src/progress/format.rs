@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use inrush_core::BodyFormat;
 use inrush_load::{Phase, Progress};
+use inrush_sources::Lag;
 
 use crate::units;
 
@@ -83,6 +84,7 @@ pub(crate) fn line(progress: &Progress, rates: &RateWindow) -> String {
     if let Some(rate) = rates.docs_per_second() {
         parts.push(format!("{} docs/s", units::count(rate.round() as u64)));
     }
+    parts.extend(progress.lag.as_deref().map(behind));
     if let Some(seconds) = seconds_left(progress, rates) {
         parts.push(format!("{} left", clock(seconds)));
     }
@@ -100,6 +102,15 @@ pub(crate) fn line(progress: &Progress, rates: &RateWindow) -> String {
         if progress.body_format == BodyFormat::PLAIN { String::new() } else { format!(" {}", progress.body_format) };
     parts.push(format!("{} of {} in flight x {batch}{wire}", progress.in_flight, progress.plan_in_flight));
     parts.join("  ")
+}
+
+/// How far the source is behind: `1,234 behind`, and by how long.
+fn behind(lag: &Lag) -> String {
+    let records = units::count(lag.records);
+    match lag.seconds {
+        Some(seconds) => format!("{records} behind ({})", units::seconds(seconds)),
+        None => format!("{records} behind"),
+    }
 }
 
 /// A step at the end, with its progress.
@@ -155,6 +166,8 @@ fn clock(seconds: u64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
 
     fn loading() -> Progress {
@@ -189,6 +202,20 @@ mod tests {
             line(&progress, &rates),
             "1,500 docs  512.0 KiB  750 docs/s  1 dead letter  12 retried  3 of 4 in flight x 2.0 MiB"
         );
+    }
+
+    #[test]
+    fn a_source_says_how_far_it_is_behind() {
+        let mut progress = loading();
+        progress.bytes_total = None;
+        let mut lag = Lag::default();
+        lag.records = 1_234;
+        progress.lag = Some(Arc::new(lag.clone()));
+        let rates = rates_of(&progress);
+        assert!(line(&progress, &rates).contains("750 docs/s  1,234 behind  3 of 4"), "{}", line(&progress, &rates));
+        lag.seconds = Some(3.12);
+        progress.lag = Some(Arc::new(lag));
+        assert!(line(&progress, &rates).contains("750 docs/s  1,234 behind (3.1 s)  3 of 4"));
     }
 
     #[test]

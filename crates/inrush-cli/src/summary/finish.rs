@@ -14,7 +14,12 @@ pub(super) fn rows(report: &Report, rows: &mut Rows) {
         rows.add("not done", failure);
     }
     let Some(swap) = &report.swap else { return };
-    rows.add("alias", format!("{}: {}", if swap.swapped { "moved" } else { "NOT moved" }, swap.detail));
+    let moved = match (swap.swapped, swap.waits_for_others) {
+        (true, _) => "moved",
+        (false, true) => "not yet moved",
+        (false, false) => "NOT moved",
+    };
+    rows.add("alias", format!("{moved}: {}", swap.detail));
     if let Some(old) = &swap.old_index {
         let became = match swap.old {
             OldIndex::None => return,
@@ -47,6 +52,7 @@ mod tests {
             index: "trips-2".into(),
             old_index: Some("trips-1".into()),
             swapped: true,
+            waits_for_others: false,
             old: OldIndex::Kept,
             detail: "the alias trips was moved from trips-1 to trips-2".into(),
             what_next: None,

@@ -1,12 +1,14 @@
 //! What a name stands for in the cluster, and creating and deleting indices.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use http::Method;
 use inrush_core::operation::check_index_name;
 use serde_json::{Map, Value, json};
 
 use super::error::{ClusterError, error_type};
+use super::policy::seconds;
 use super::rest::Answer;
 use crate::transport::{Transport, path_segment};
 
@@ -184,6 +186,26 @@ pub async fn uuids(transport: &Transport, name: &str) -> Result<BTreeMap<String,
     let uuid = |index: &Value| index.pointer("/settings/index/uuid")?.as_str().map(str::to_owned);
     let indices = body.as_object().into_iter().flatten();
     Ok(indices.filter_map(|(name, index)| Some((name.clone(), uuid(index)?))).collect())
+}
+
+/// How long the index remembers the version of a deleted document (`index.gc_deletes`). `None`
+/// where the index has the default, 60 s.
+///
+/// # Errors
+/// [`ClusterError`] if the request fails.
+pub async fn gc_deletes(transport: &Transport, name: &str) -> Result<Option<Duration>, ClusterError> {
+    let what = format!("settings of {name}");
+    let path = format!("/{}/_settings/index.gc_deletes?flat_settings=true", path_segment(name));
+    let answer = transport.ask(Method::GET, &path, None).await?;
+    let body = answer.json(&what)?;
+    if !(200..=299).contains(&answer.status()) {
+        return Err(ClusterError::from_status(&what, answer.status(), &body));
+    }
+    let mut indices = body.as_object().into_iter().flatten();
+    let set = indices.find_map(|(_, index)| index.pointer("/settings/index.gc_deletes")?.as_str());
+    let time = |text: &str| Duration::try_from_secs_f64(seconds(text)?).ok();
+    // A value in another form was set on purpose.
+    Ok(set.map(|text| time(text).unwrap_or(Duration::MAX)))
 }
 
 /// How an index is created. The server or its templates decide everything that is left out.

@@ -194,7 +194,7 @@ fn ism_due(explain: &Value, policy: &Value, age: f64, rolls_over: bool) -> Vec<D
 }
 
 /// A duration in seconds, from the form that the servers write: `30d`, `5.6m`, `0ms`.
-fn seconds(text: &str) -> Option<f64> {
+pub(super) fn seconds(text: &str) -> Option<f64> {
     let number = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let unit = match &text[number.len()..] {
         "nanos" => 1e-9,

@@ -51,7 +51,7 @@ pub(super) fn bulk(
     let index = "any".parse::<IndexTemplate>().map_err(ConvertError::Impossible)?;
     let BulkLines { action, id, routing } = lines.clone();
     // The lines do not name a fixed index.
-    let encoder = Encoder::new(Operations { action, index, id, routing, version: None, drop: Vec::new() });
+    let encoder = Encoder::new(Operations { routing, ..Operations::new(action, index, id) });
     source.keep_texts(&encoder.fields());
     let mut smile_encoder = SmileItemEncoder::default();
     for_each_block(source, |block, rows| {

@@ -7,6 +7,7 @@ use super::info::{Choice, ValueInfo};
 use inrush_cluster::transport::aws::Service;
 use inrush_kafka::{OnGap, OnNull, SaslMechanism, SchemaIds, Unwrap};
 use inrush_load::config::{BulkRouting, Durability, IdFrom, OldWrites, Replies, WaitFor};
+use inrush_load::fetch::MissingRecord;
 use inrush_sources::{Format, LogFormat, Timestamps};
 
 /// The name of a choice, by its value.
@@ -158,6 +159,12 @@ option_choices! { OnGap {
     "latest" => OnGap::Latest, "it continues with the next new record";
 } }
 
+option_choices! { MissingRecord {
+    "delete" => MissingRecord::Delete, "the document is deleted: its record was deleted after the change";
+    "dead-letter" => MissingRecord::DeadLetter, "the change is a dead letter";
+    "skip" => MissingRecord::Skip, "nothing; the change counts as dropped";
+} }
+
 option_choices! { Unwrap {
     "none" => Unwrap::None, "the value is the document";
     "debezium" => Unwrap::Debezium, "change events of Debezium: the document is `after`, and a deletion deletes the document";
@@ -173,6 +180,7 @@ option_choices! { SaslMechanism {
     "plain" => SaslMechanism::Plain, "the password is sent as it is";
     "scram-sha-256" => SaslMechanism::ScramSha256, "the password is not sent";
     "scram-sha-512" => SaslMechanism::ScramSha512, "the password is not sent";
+    "oauthbearer" => SaslMechanism::OauthBearer, "the token of option `from_bearer_file`";
 } }
 
 option_choices! { Service {

@@ -1,11 +1,15 @@
 //! The start of a load in a program.
 
+use std::sync::Arc;
+
 use inrush_load::config::LoadConfig;
+use inrush_load::fetch::MissingRecord;
 use inrush_load::observe::{Observer, ObserverSet};
 use inrush_load::{Failures, LoadError, PushLoad, Report, RunningLoad, Settlements};
 
 use super::builder::LoaderBuilder;
 use inrush_sources::Source;
+use inrush_sources::fetch::Fetch;
 
 /// A load that has not begun.
 #[derive(Debug)]
@@ -29,6 +33,14 @@ impl Loader {
     #[must_use]
     pub fn observe(self, observer: impl Observer + 'static) -> Self {
         Loader(self.0.observe(observer))
+    }
+
+    /// Looks the documents up.
+    ///
+    /// # Errors
+    /// [`LoadError::Usage`] for options that exclude it.
+    pub(super) fn with_fetch(self, fetch: Arc<dyn Fetch>, missing: MissingRecord) -> Result<Self, LoadError> {
+        self.0.fetch(fetch, missing).map(Loader)
     }
 
     pub(super) fn with_observers(self, observers: ObserverSet) -> Self {

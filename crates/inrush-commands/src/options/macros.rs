@@ -198,6 +198,9 @@ macro_rules! option_argument {
     (Option<Until>) => {
         String
     };
+    (Option<VersionFrom>) => {
+        String
+    };
     (Option<Separator>) => {
         String
     };

@@ -41,14 +41,14 @@ pub use builder::LoaderBuilder;
 pub use choice::expected;
 pub use choice::{MapFrom, OrAuto};
 pub use groups::{
-    DatabaseSourceOptions, EndOptions, ErrorOptions, IndexSourceOptions, KafkaGroupOptions, KafkaSourceOptions,
-    KafkaValueOptions, LoginOptions, QueryOptions, ReadingOptions, ResumeOptions, SizeOptions, SourceLoginOptions,
-    SourceOptions, TargetOptions,
+    DatabaseSourceOptions, EndOptions, ErrorOptions, FetchOptions, IndexSourceOptions, KafkaGroupOptions,
+    KafkaSourceOptions, KafkaValueOptions, LoginOptions, QueryOptions, ReadingOptions, ResumeOptions, SizeOptions,
+    SourceLoginOptions, SourceOptions, TargetOptions,
 };
 pub use info::{Choice, OptionInfo, OptionKind, PathKind, Scope, ValueInfo};
 pub use inrush_load::{OptionError, OptionErrorKind, Style, keyword, render};
 pub use loader::Loader;
-pub use plan::{Confirmation, LoadPlan, LocalNode, OpenSource};
+pub use plan::{Confirmation, FetchPlan, LoadPlan, LocalNode, OpenSource};
 pub use resolve::{Environment, Inputs, Model, read_body, urls};
 #[doc(hidden)]
 pub use slot::{Argument, NotText, SetterValue};
@@ -120,6 +120,8 @@ all_options! {
         kafka_group: KafkaGroupOptions,
         /// Authentication at the source: a cluster, or Kafka's brokers.
         source_login: SourceLoginOptions,
+        /// Look-ups of documents.
+        fetch: FetchOptions,
         /// The target.
         target: TargetOptions,
         /// Authentication at the target cluster.

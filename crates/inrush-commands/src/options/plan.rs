@@ -9,9 +9,10 @@ use inrush_load::LoadError;
 use inrush_load::RunningLoad;
 use inrush_load::config::LoadConfig;
 use inrush_load::dry_run::DryRun;
+use inrush_load::fetch::MissingRecord;
 
 use crate::options::Loader;
-use inrush_sources::Source;
+use inrush_sources::{Source, open_fetch};
 
 pub use inrush_bake::OpenSource;
 
@@ -25,6 +26,8 @@ pub struct LoadPlan {
     pub source: Box<dyn Source>,
     /// Opens the same sources again. `None` if they are not files.
     pub reopen: Option<OpenSource>,
+    /// The look-ups of documents.
+    pub fetch: Option<FetchPlan>,
     /// The local node, if it is the target.
     pub local: Option<LocalNode>,
     /// An index whose mapping or settings the target gets.
@@ -33,6 +36,15 @@ pub struct LoadPlan {
     pub confirmations: Vec<Confirmation>,
     /// Automatic choices and their reasons, in sentences for the user.
     pub notes: Vec<String>,
+}
+
+/// Documents that are looked up.
+#[derive(Clone, Debug)]
+pub struct FetchPlan {
+    /// The place of the records. It is not asked before the load begins.
+    pub options: inrush_sources::FetchOptions,
+    /// What becomes of an id without a record.
+    pub missing: MissingRecord,
 }
 
 /// The OpenSearch node of this machine.
@@ -126,7 +138,7 @@ impl LoadPlan {
     /// # Errors
     /// As [`LoadPlan::start`].
     pub async fn loader(self) -> Result<(Loader, Box<dyn Source>), LoadError> {
-        let LoadPlan { mut config, source, reopen: _, local, model, confirmations, notes: _ } = self;
+        let LoadPlan { mut config, source, reopen: _, fetch, local, model, confirmations, notes: _ } = self;
         if let Some(refusal) = confirmations.iter().find_map(Confirmation::refusal) {
             return Err(refusal.into());
         }
@@ -136,7 +148,12 @@ impl LoadPlan {
         if let Some(model) = model {
             model.copy(&mut config).await?;
         }
-        Ok((Loader::new(config)?, source))
+        let loader = Loader::new(config)?;
+        let Some(FetchPlan { options, missing }) = fetch else { return Ok((loader, source)) };
+        let warnings = source.describe().warnings.unwrap_or_default();
+        let fetch = open_fetch(options, &warnings).await;
+        let fetch = fetch.map_err(|error| OptionError::unusable(error.text()))?;
+        Ok((loader.with_fetch(fetch, missing)?, source))
     }
 
     /// Shows what the load would do. Nothing is written, to the cluster or to this machine, and no
@@ -145,7 +162,7 @@ impl LoadPlan {
     /// # Errors
     /// As [`inrush_load::dry_run::dry_run`].
     pub async fn dry_run(self) -> Result<DryRun, LoadError> {
-        let LoadPlan { mut config, source, reopen: _, local, model, confirmations: _, notes: _ } = self;
+        let LoadPlan { mut config, source, reopen: _, fetch: _, local, model, confirmations: _, notes: _ } = self;
         let mut not_asked = false;
         if let (true, Some(local)) = (config.to.is_empty(), local) {
             // A dry run does not start the local node.
@@ -172,6 +189,7 @@ impl fmt::Debug for LoadPlan {
         f.debug_struct("LoadPlan")
             .field("config", &self.config)
             .field("source", &self.source.describe().names)
+            .field("fetch", &self.fetch)
             .field("local", &self.local)
             .field("confirmations", &self.confirmations)
             .finish_non_exhaustive()

@@ -12,7 +12,7 @@ use super::info::{PathKind, ValueInfo};
 use super::slot::{Argument, Given, IntoOption, OptionValue, argument, name_of};
 use super::units::{ByteSize, COUNT_OR_SHARE, Count, count_or_percent};
 use inrush_cluster::transport::Secret;
-use inrush_kafka::{Start, Until, With};
+use inrush_kafka::{Start, Until, VersionFrom, With};
 use inrush_load::config::Tolerance;
 use inrush_sources::{Charset, ColumnType, FixedColumn, RecordsPath};
 
@@ -43,6 +43,7 @@ from_str! {
     Start as text: ValueInfo::TEXT;
     With as text: ValueInfo::TEXT;
     Until as text: ValueInfo::TEXT;
+    VersionFrom as text: ValueInfo::TEXT;
 }
 
 impl OptionValue for String {

@@ -257,11 +257,8 @@ async fn compare_all(
 
 fn encoder(options: &VerifyOptions) -> Encoder {
     Encoder::new(Operations {
-        action: Action::Index,
-        index: options.index.clone(),
-        id: options.id.clone(),
         routing: options.routing.clone(),
-        version: None,
         drop: options.drop.clone(),
+        ..Operations::new(Action::Index, options.index.clone(), options.id.clone())
     })
 }

@@ -149,12 +149,9 @@ mod tests {
         let block = DocBlock { data: data.into(), records, lines: 3, ..DocBlock::default() };
         let data = block.data.clone();
         let operations = Operations {
-            action: Action::Index,
-            index: "t".parse().unwrap(),
-            id: Some("id".parse().unwrap()),
             routing: Some("r".parse().unwrap()),
-            version: None,
             drop: vec!["id".parse().unwrap()],
+            ..Operations::new(Action::Index, "t".parse().unwrap(), Some("id".parse().unwrap()))
         };
         let mut order = Sequencer::default();
         order.push(0, Encoder::new(operations).encode(block));

@@ -12,6 +12,8 @@ struct Line<'a> {
     /// The text before and after the version: index, id, routing value and type of the version.
     address: (&'a [u8], &'a [u8]),
     version: Option<u64>,
+    /// Whether the same version replaces the document: `external_gte`.
+    takes_same: bool,
 }
 
 impl<'a> Line<'a> {
@@ -28,12 +30,13 @@ impl<'a> Line<'a> {
         // Quotes in an id or a routing value have a backslash before them, so this is the key.
         let key = b",\"version\":";
         let Some(at) = memmem::find(rest, key) else {
-            return Some(Line { address: (rest, b""), version: None });
+            return Some(Line { address: (rest, b""), version: None, takes_same: false });
         };
         let (before, after) = (&rest[..at], &rest[at + key.len()..]);
         let (number, after) = after.split_at(after.iter().take_while(|byte| byte.is_ascii_digit()).count());
         let version = std::str::from_utf8(number).ok()?.parse().ok()?;
-        Some(Line { address: (before, after), version: Some(version) })
+        let takes_same = after.starts_with(b",\"version_type\":\"external_gte\"");
+        Some(Line { address: (before, after), version: Some(version), takes_same })
     }
 }
 
@@ -48,7 +51,7 @@ pub(super) fn replaces(later: &Segment, earlier: &Segment) -> bool {
     later.address == earlier.address
         && match (later.version, earlier.version) {
             (None, None) => true,
-            (Some(later), Some(earlier)) => later > earlier,
+            (Some(version), Some(earlier)) => version > earlier || (later.takes_same && version == earlier),
             (Some(_), None) | (None, Some(_)) => false,
         }
 }

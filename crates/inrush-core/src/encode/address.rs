@@ -6,7 +6,7 @@ use inrush_smile::DEPTH_MAX;
 
 use super::fields::{self, NoScalar, Shallow, write_string};
 use crate::block::DocMeta;
-use crate::operation::{Action, FieldPath, ID_LEN_MAX, IndexPart, Operations, check_index_name};
+use crate::operation::{Action, FieldPath, ID_LEN_MAX, IndexPart, Operations, VersionType, check_index_name};
 
 /// Why a document cannot be sent: the kind and the reason of the reject.
 pub(super) type Refusal = (&'static str, String);
@@ -19,6 +19,7 @@ pub(super) struct Address<'a> {
     pub(super) id: Option<Cow<'a, str>>,
     pub(super) routing: Option<Cow<'a, str>>,
     pub(super) version: Option<u64>,
+    version_type: VersionType,
 }
 
 impl<'a> Address<'a> {
@@ -62,7 +63,7 @@ impl<'a> Address<'a> {
             None if operations.index.fixed().is_some() => None,
             None => Some(index_of(operations, shallow(document)?, meta)?),
         };
-        Ok(Address { index, id, routing, version })
+        Ok(Address { index, id, routing, version, version_type: operations.version_type })
     }
 
     /// Appends the action line with its line end.
@@ -91,7 +92,8 @@ impl<'a> Address<'a> {
         }
         if let Some(version) = self.version {
             body.extend_from_slice(separator);
-            body.extend_from_slice(format!("\"version\":{version},\"version_type\":\"external\"").as_bytes());
+            let kind = self.version_type.name();
+            body.extend_from_slice(format!("\"version\":{version},\"version_type\":\"{kind}\"").as_bytes());
         }
         body.extend_from_slice(b"}}\n");
     }
@@ -125,10 +127,24 @@ fn index_of(operations: &Operations, document: Shallow<'_>, meta: &DocMeta) -> R
         match part {
             IndexPart::Text(text) => name.push_str(text),
             IndexPart::Field(path) => name.push_str(&required(document, meta, path, "part of the index name")?),
+            IndexPart::Date(path, format) => {
+                let date = required(document, meta, path, "date in the index name")?;
+                format.push(&date, &mut name).ok_or_else(|| not_a_date(path, &date))?;
+            }
         }
     }
     check_index_name(&name).map_err(|e| ("bad_index_name", e))?;
     Ok(name)
+}
+
+#[cold]
+fn not_a_date(path: &FieldPath, value: &str) -> Refusal {
+    let shown: String = value.chars().take(64).collect();
+    let reason = format!(
+        "field `{path}` (the date in the index name) is {shown:?}; expected a date as in 2026-01-31, a time as in \
+         2026-01-31T10:00:00Z, or milliseconds since 1970"
+    );
+    ("bad_date", reason)
 }
 
 /// The document, if its fields may be looked up.

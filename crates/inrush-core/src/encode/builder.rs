@@ -3,7 +3,7 @@
 use bytes::Bytes;
 
 use super::address::Refusal;
-use crate::block::{DocBlock, Reject};
+use crate::block::{DocBlock, DocMeta, Reject};
 use crate::items::{ItemBlock, NO_SHARD, RejectedRecord};
 
 /// A bulk body has one line for each document. An empty line would shift all that follow.
@@ -42,7 +42,7 @@ impl ItemBlockBuilder {
             let record = block.records[at];
             if record.start == record.end {
                 let (kind, reason) = empty();
-                self.reject(block, Reject { record: at as u32, kind, reason });
+                self.reject(block, Reject { record: at as u32, kind, reason }, None);
                 continue;
             }
             self.body.extend_from_slice(line);
@@ -53,10 +53,12 @@ impl ItemBlockBuilder {
     }
 
     /// Appends an empty item for a record that cannot be sent.
-    pub(super) fn reject(&mut self, block: &DocBlock, reject: Reject) {
-        let record = block.records[reject.record as usize];
-        let text = block.data.slice(record.start as usize..record.end as usize);
-        self.rejects.push(RejectedRecord { record: reject.record, kind: reject.kind, reason: reject.reason, text });
+    pub(super) fn reject(&mut self, block: &DocBlock, reject: Reject, meta: Option<&DocMeta>) {
+        let Reject { record, kind, reason } = reject;
+        let range = block.records[record as usize];
+        let text = block.data.slice(range.start as usize..range.end as usize);
+        let meta = meta.filter(|meta| meta.names_something()).cloned().map(Box::new);
+        self.rejects.push(RejectedRecord { record, kind, reason, text, meta });
         self.ends.push(self.body.len() as u32);
     }
 

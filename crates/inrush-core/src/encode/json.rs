@@ -79,13 +79,13 @@ impl Encoder {
         let none = DocMeta::default();
         let mut out = ItemBlockBuilder::new(&block, 96, buffer);
         for record in 0..block.records.len() {
+            let meta = meta.get(record).unwrap_or(&none);
             if let Some(reject) = from_source.next_if(|r| r.record as usize == record) {
-                out.reject(&block, reject);
+                out.reject(&block, reject, Some(meta));
                 continue;
             }
-            let meta = meta.get(record).unwrap_or(&none);
             if let Err((kind, reason)) = self.item(block.record(record), meta, &mut out) {
-                out.reject(&block, Reject { record: record as u32, kind, reason });
+                out.reject(&block, Reject { record: record as u32, kind, reason }, Some(meta));
             }
         }
         out.finish(block, share)
@@ -167,7 +167,7 @@ fn encode_fixed(mut block: DocBlock, line: &[u8], buffer: Vec<u8>, share: impl F
     for reject in rejects {
         out.copy(&block, next..reject.record as usize, line);
         next = reject.record as usize + 1;
-        out.reject(&block, reject);
+        out.reject(&block, reject, None);
     }
     out.copy(&block, next..block.records.len(), line);
     out.finish(block, share)
@@ -179,14 +179,7 @@ mod tests {
     use crate::block::Record;
 
     fn operations(index: &str) -> Operations {
-        Operations {
-            action: Action::Index,
-            index: index.parse().unwrap(),
-            id: None,
-            routing: None,
-            version: None,
-            drop: Vec::new(),
-        }
+        Operations::new(Action::Index, index.parse().unwrap(), None)
     }
 
     fn block(documents: &[&str]) -> DocBlock {
@@ -232,6 +225,20 @@ mod tests {
             assert_eq!(items.rejects[0].text, "bad");
             assert!(items.slice(2, 3).ends_with(b"{\"a\":3}\n"));
         }
+    }
+
+    #[test]
+    fn rejects_keep_what_the_source_knows_of_them() {
+        let mut docs = block(&["bad", "{\"a\":2}", ""]);
+        docs.rejects.push(Reject { record: 0, kind: "bad_value", reason: "no".into() });
+        docs.meta = vec![DocMeta::default(); 3];
+        docs.meta[0].id = Some("7".to_owned());
+        docs.meta[1].texts = vec![("a".into(), "2".to_owned())];
+        docs.meta[2].routing = Some("r".to_owned());
+        let items = Encoder::new(Operations { index: "logs-{b}".parse().unwrap(), ..operations("x") }).encode(docs);
+        let known: Vec<_> = items.rejects.iter().map(|reject| reject.meta.as_deref()).collect();
+        let meta = [DocMeta::default().with_id("7".to_owned()), DocMeta::default().with_routing("r".to_owned())];
+        assert_eq!(known, [Some(&meta[0]), None, Some(&meta[1])]);
     }
 
     #[test]

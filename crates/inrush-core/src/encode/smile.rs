@@ -108,8 +108,7 @@ mod tests {
         let block = DocBlock { data: data.into(), records, rejects, ..DocBlock::default() };
         let id = id.map(|id| id.parse().unwrap());
         let index = "x".parse().unwrap();
-        let operations = Operations { action, index, id, routing: None, version: None, drop: Vec::new() };
-        Encoder::new(operations).encode(block)
+        Encoder::new(Operations::new(action, index, id)).encode(block)
     }
 
     /// A SMILE body as NDJSON.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use super::Pause;
-use crate::block::{Position, SourceId};
+use crate::block::{DocMeta, Position, SourceId};
 use crate::body_format::{Body, BodyFormatChange};
 use crate::outcome::Settled;
 use crate::time::Time;
@@ -137,6 +137,8 @@ pub struct DeadLetter {
     pub reason: String,
     /// The action line; `None` if the record never became an item.
     pub action: Option<Bytes>,
+    /// What the source knows about a record that never became an item, such as its id.
+    pub meta: Option<Box<DocMeta>>,
     /// The document, or the part of it that was read.
     pub document: Bytes,
 }
@@ -145,7 +147,7 @@ impl DeadLetter {
     /// A dead letter of a document that was not sent.
     pub fn new(position: Position, kind: impl Into<String>, reason: impl Into<String>, document: Bytes) -> Self {
         let (kind, reason) = (kind.into(), reason.into());
-        DeadLetter { position, status: 0, kind, reason, action: None, document }
+        DeadLetter { position, status: 0, kind, reason, action: None, meta: None, document }
     }
 
     /// Sets [`DeadLetter::status`].
@@ -158,6 +160,12 @@ impl DeadLetter {
     #[must_use]
     pub fn with_action(self, action: impl Into<Option<Bytes>>) -> Self {
         DeadLetter { action: action.into(), ..self }
+    }
+
+    /// Sets [`DeadLetter::meta`].
+    #[must_use]
+    pub fn with_meta(self, meta: DocMeta) -> Self {
+        DeadLetter { meta: Some(Box::new(meta)), ..self }
     }
 }
 

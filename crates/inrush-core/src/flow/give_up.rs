@@ -152,6 +152,7 @@ impl Flow {
                     kind: error.kind.clone(),
                     reason: error.reason.clone(),
                     action: Some(action),
+                    meta: None,
                     document,
                 };
                 self.dead_letter(now, letter);

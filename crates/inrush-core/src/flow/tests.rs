@@ -2,6 +2,7 @@
 
 mod coalesce;
 mod durable;
+mod lost;
 mod pause;
 mod pipeline;
 mod resume;
@@ -241,14 +242,7 @@ fn blocks(ids: &[Option<u8>], words: &[&str], per_block: usize) -> Vec<DocBlock>
 }
 
 fn operations(action: Action, with_ids: bool) -> Operations {
-    Operations {
-        action,
-        index: "x".parse().unwrap(),
-        id: with_ids.then(|| "id".parse().unwrap()),
-        routing: None,
-        version: None,
-        drop: Vec::new(),
-    }
+    Operations::new(action, "x".parse().unwrap(), with_ids.then(|| "id".parse().unwrap()))
 }
 
 struct Outcome {

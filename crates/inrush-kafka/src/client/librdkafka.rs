@@ -6,13 +6,15 @@
 //! silent there after a rebalance (fede1024/rust-rdkafka#638, vectordotdev/vector#26438).
 
 use std::collections::{BTreeMap, VecDeque};
+use std::error::Error;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use rdkafka::client::ClientContext;
+use rdkafka::client::{ClientContext, OAuthToken};
 use rdkafka::config::{ClientConfig, RDKafkaLogLevel};
 use rdkafka::consumer::base_consumer::BaseConsumer;
 use rdkafka::consumer::{CommitMode, Consumer, ConsumerContext, RebalanceProtocol};
@@ -22,18 +24,25 @@ use rdkafka::metadata::Metadata;
 use rdkafka::topic_partition_list::{Offset, TopicPartitionList};
 use rdkafka::types::RDKafkaRespErr;
 
-use super::{Client, ClientError, Offsets, Polled, Record, TopicPartition};
+use super::{Client, ClientError, Offsets, Polled, Record, TopicPartition, token};
 use crate::properties::properties;
 use crate::{KafkaAddress, KafkaOptions, PartitionOffset, Start};
 
 /// How long a question to a broker may take.
 const ANSWER: Duration = Duration::from_secs(30);
 
+/// How long a question where partitions end may take. The end of the client waits for it.
+const ENDS_ANSWER: Duration = Duration::from_secs(5);
+
 /// After this time each broker knows a topic that was created.
 const KNOWN_AFTER: Duration = Duration::from_secs(3);
 
 /// How often a question that no broker has answered is interrupted, to look for errors.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// What the user can do about certificates that are not accepted.
+const CERTIFICATES: &str = "name the certificates of the brokers' authority with option `from_ca`, \
+                            and those of this client with option `from_cert` and option `from_key`";
 
 /// How long a complaint of librdkafka may be the cause of an error.
 const COMPLAINT_FOR: Duration = Duration::from_secs(60);
@@ -49,6 +58,9 @@ pub(crate) struct Librdkafka {
     /// To the thread that commits. None once it is to end.
     commits: Option<Sender<Commit>>,
     committer: Option<JoinHandle<()>>,
+    /// To the thread that asks where partitions end. None once it is to end.
+    questions: Option<Sender<Vec<TopicPartition>>>,
+    asker: Option<JoinHandle<()>>,
 }
 
 /// Offsets to be committed, and the receiver of the answer. Without one, the next poll has it.
@@ -71,10 +83,22 @@ fn commit_all(consumer: &BaseConsumer<Events>, commits: &Receiver<Commit>) {
     }
 }
 
+/// Asks where partitions end, which takes as long as the slowest broker. The next poll has the
+/// answer.
+fn ask_all(consumer: &BaseConsumer<Events>, questions: &Receiver<Vec<TopicPartition>>) {
+    while let Ok(partitions) = questions.recv() {
+        let mut list = names(&partitions);
+        let asked = list.set_all_offsets(Offset::End).and_then(|()| consumer.offsets_for_times(list, ENDS_ANSWER));
+        let ends = asked.map(|list| known(&list)).map_err(|error| meaning(&error, None));
+        consumer.context().with(|state| state.waiting.push_back(Polled::Ends(ends)));
+    }
+}
+
 /// What librdkafka told in its callbacks, which run inside of a poll.
 #[derive(Default)]
 struct Events {
     state: Mutex<EventState>,
+    token_file: Option<PathBuf>,
 }
 
 #[derive(Default)]
@@ -92,18 +116,29 @@ impl Events {
     }
 }
 
+/// Writes what librdkafka says to the log.
+pub(super) fn log(level: RDKafkaLogLevel, facility: &str, message: &str) {
+    match level {
+        RDKafkaLogLevel::Debug => tracing::debug!(target: "librdkafka", "{facility}: {message}"),
+        RDKafkaLogLevel::Info | RDKafkaLogLevel::Notice => {
+            tracing::info!(target: "librdkafka", "{facility}: {message}");
+        }
+        _ => tracing::warn!(target: "librdkafka", "{facility}: {message}"),
+    }
+}
+
 impl ClientContext for Events {
+    const ENABLE_REFRESH_OAUTH_TOKEN: bool = true;
+
+    fn generate_oauth_token(&self, _: Option<&str>) -> Result<OAuthToken, Box<dyn Error>> {
+        token::read(self.token_file.as_deref())
+    }
+
     fn log(&self, level: RDKafkaLogLevel, facility: &str, message: &str) {
         if level as i32 <= RDKafkaLogLevel::Error as i32 {
             self.with(|state| state.complaint = Some((Instant::now(), message.to_owned())));
         }
-        match level {
-            RDKafkaLogLevel::Debug => tracing::debug!(target: "librdkafka", "{facility}: {message}"),
-            RDKafkaLogLevel::Info | RDKafkaLogLevel::Notice => {
-                tracing::info!(target: "librdkafka", "{facility}: {message}");
-            }
-            _ => tracing::warn!(target: "librdkafka", "{facility}: {message}"),
-        }
+        log(level, facility, message);
     }
 
     fn error(&self, error: KafkaError, reason: &str) {
@@ -146,12 +181,16 @@ impl Librdkafka {
     /// credentials, and a topic that does not exist.
     pub(crate) fn join(options: &KafkaOptions, member: Option<&str>) -> Result<Self, ClientError> {
         let mut client = Self::connect(options, member)?;
+        let start = |name: &str, work: Box<dyn FnOnce() + Send>| {
+            let thread = std::thread::Builder::new().name(name.to_owned()).spawn(work);
+            thread.map(Some).map_err(|error| ClientError::lasting(format!("starting a thread: {error}")))
+        };
         let (consumer, (commits, waiting)) = (Arc::clone(&client.consumer), channel());
-        let committer = std::thread::Builder::new().name("kafka-commit".into());
-        let committer = committer.spawn(move || commit_all(&consumer, &waiting));
-        client.committer =
-            Some(committer.map_err(|error| ClientError::lasting(format!("starting a thread: {error}")))?);
+        client.committer = start("kafka-commit", Box::new(move || commit_all(&consumer, &waiting)))?;
         client.commits = Some(commits);
+        let (consumer, (questions, waiting)) = (Arc::clone(&client.consumer), channel());
+        client.asker = start("kafka-ends", Box::new(move || ask_all(&consumer, &waiting)))?;
+        client.questions = Some(questions);
         let topics = client.address.subscription();
         let topics: Vec<&str> = topics.iter().map(String::as_str).collect();
         client.consumer.subscribe(&topics).map_err(|error| client.error(&error))?;
@@ -168,8 +207,9 @@ impl Librdkafka {
             config.set(name, value);
         }
         config.set_log_level(RDKafkaLogLevel::Warning);
+        let events = Events { token_file: options.token_file.clone(), ..Events::default() };
         let consumer: BaseConsumer<Events> =
-            config.create_with_context(Events::default()).map_err(|error| ClientError::lasting(not_created(&error)))?;
+            config.create_with_context(events).map_err(|error| ClientError::lasting(not_created(&error)))?;
         let consumer = Arc::new(consumer);
         let mut client = Librdkafka {
             consumer,
@@ -177,6 +217,8 @@ impl Librdkafka {
             uses_headers: options.uses_headers(),
             commits: None,
             committer: None,
+            questions: None,
+            asker: None,
         };
         client.check(options)?;
         client.check_start(&options.from)?;
@@ -226,7 +268,13 @@ impl Librdkafka {
         let brokers = options.address.brokers.join(", ");
         // Other events of the client wait in the queue that is polled; metadata has one of its own.
         let (until, known_by) = (Instant::now() + ANSWER, Instant::now() + KNOWN_AFTER);
-        for topic in options.address.topics.iter().filter(|topic| !topic.contains('*')) {
+        if options.token_file.is_some() {
+            // librdkafka asks for the token in a poll. An error comes again with the question.
+            drop(self.consumer.poll(Duration::ZERO));
+        }
+        let read = options.address.topics.iter().filter(|topic| !topic.contains('*'));
+        for topic in read.chain(&options.dead_letter_topic) {
+            let is_written = Some(topic) == options.dead_letter_topic.as_ref();
             loop {
                 let metadata = self.metadata(topic, &brokers, until)?;
                 let Some(found) = metadata.topics().first() else { break };
@@ -240,7 +288,13 @@ impl Librdkafka {
                         std::thread::sleep(ASK_AGAIN);
                     }
                     Some(RDKafkaErrorCode::UnknownTopicOrPartition) => {
-                        return Err(ClientError::lasting(format!("topic {topic} does not exist at {brokers}")));
+                        let remedy = if is_written { "; create it, it gets the dead letters" } else { "" };
+                        return Err(ClientError::lasting(format!("topic {topic} does not exist at {brokers}{remedy}")));
+                    }
+                    Some(RDKafkaErrorCode::TopicAuthorizationFailed) if is_written => {
+                        return Err(ClientError::lasting(format!(
+                            "this user may not write dead letters to topic {topic} at {brokers}; give it the right Write"
+                        )));
                     }
                     Some(RDKafkaErrorCode::TopicAuthorizationFailed) => {
                         return Err(ClientError::lasting(format!(
@@ -281,18 +335,16 @@ impl Librdkafka {
         while let Some(polled) = self.consumer.poll(Duration::ZERO) {
             match polled.err().and_then(|error| error.rdkafka_error_code()) {
                 Some(RDKafkaErrorCode::Authentication | RDKafkaErrorCode::SaslAuthenticationFailed) => {
-                    return Some("correct option `from_user`, its password and option `kafka_sasl`");
-                }
-                Some(RDKafkaErrorCode::SSL) => {
                     return Some(
-                        "name the certificates of the brokers' authority with option `from_ca`, \
-                         and those of this client with option `from_cert` and option `from_key`",
+                        "correct option `from_user` and its password, or option `from_bearer_file`, and option `kafka_sasl`",
                     );
                 }
+                Some(RDKafkaErrorCode::SSL) => return Some(CERTIFICATES),
                 _ => {}
             }
         }
-        None
+        // librdkafka leaves the event out where its error comes again.
+        self.complaint().filter(|text| text.contains("certificate verify failed")).map(|_| CERTIFICATES)
     }
 
     /// The offset of each partition at a time, or at one of its ends.
@@ -359,7 +411,7 @@ impl Librdkafka {
 }
 
 /// The headers of a record, without those whose names are not UTF-8.
-fn headers<'a>(message: &'a BorrowedMessage<'_>) -> Vec<(&'a str, Option<&'a [u8]>)> {
+pub(crate) fn headers<'a>(message: &'a BorrowedMessage<'_>) -> Vec<(&'a str, Option<&'a [u8]>)> {
     let Some(headers) = message.headers() else { return Vec::new() };
     let header = |at| {
         // `try_get` panics at a name that is not UTF-8.
@@ -461,6 +513,14 @@ impl Client for Librdkafka {
         Ok(last.into_iter().filter_map(|(at, end)| first.remove(&at).map(|begin| (at, (begin, end)))).collect())
     }
 
+    fn ask_ends(&mut self, partitions: &[TopicPartition]) {
+        if let Some(questions) = &self.questions
+            && questions.send(partitions.to_vec()).is_err()
+        {
+            tracing::warn!("the thread that asks where partitions end has ended");
+        }
+    }
+
     fn offsets_at(&mut self, partitions: &[TopicPartition], time: i64) -> Result<Offsets, ClientError> {
         self.times(partitions, Offset::Offset(time))
     }
@@ -493,11 +553,11 @@ impl Client for Librdkafka {
 impl Drop for Librdkafka {
     /// Closes the consumer. A partition that the group still wants back is let go.
     fn drop(&mut self) {
-        self.commits = None;
-        if let Some(committer) = self.committer.take()
-            && committer.join().is_err()
-        {
-            tracing::warn!("the thread that commits had panicked");
+        (self.commits, self.questions) = (None, None);
+        for thread in [self.committer.take(), self.asker.take()].into_iter().flatten() {
+            if thread.join().is_err() {
+                tracing::warn!("a thread that asks the brokers had panicked");
+            }
         }
         self.consumer.context().with(|state| state.is_closing = true);
         while let Some(event) = self.waiting() {
@@ -505,7 +565,7 @@ impl Drop for Librdkafka {
                 Polled::Revoked(partitions) | Polled::Lost(partitions) => self.unassign(&partitions),
                 // The group waits for an answer, also of none.
                 Polled::Assigned(_) => self.assign(&Offsets::new()),
-                Polled::Nothing | Polled::Records | Polled::Committed(_) | Polled::Gap(_) => Ok(()),
+                Polled::Nothing | Polled::Records | Polled::Committed(_) | Polled::Ends(_) | Polled::Gap(_) => Ok(()),
             };
             if let Err(error) = answered {
                 tracing::debug!("the last rebalance: {error}");
@@ -542,7 +602,7 @@ fn is_final(code: RDKafkaErrorCode) -> bool {
     )
 }
 
-fn not_created(error: &KafkaError) -> String {
+pub(super) fn not_created(error: &KafkaError) -> String {
     match error {
         KafkaError::ClientConfig(_, why, name, _) => format!("the property `{name}` of librdkafka: {why}"),
         error => error.to_string(),

@@ -4,14 +4,17 @@
 //! called from one thread.
 
 mod librdkafka;
+mod log;
 #[cfg(test)]
 pub(crate) mod scripted;
+mod token;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 pub(crate) use inrush_sources::TopicPartition;
-pub(crate) use librdkafka::Librdkafka;
+pub(crate) use librdkafka::{Librdkafka, headers};
+pub(crate) use log::Log;
 
 /// An offset for each of some partitions.
 pub(crate) type Offsets = BTreeMap<TopicPartition, i64>;
@@ -47,6 +50,8 @@ pub(crate) enum Polled {
     Lost(Vec<TopicPartition>),
     /// The answer to [`Client::commit_later`].
     Committed(Result<(), ClientError>),
+    /// The answer to [`Client::ask_ends`].
+    Ends(Result<Offsets, ClientError>),
     /// The broker does not have the offset of one of the partitions.
     Gap(String),
 }
@@ -107,6 +112,10 @@ pub(crate) trait Client: Send {
 
     /// The first offset, and the one after the last, of each partition.
     fn bounds(&mut self, partitions: &[TopicPartition]) -> Result<BTreeMap<TopicPartition, (i64, i64)>, ClientError>;
+
+    /// Asks for the offset after the last record of each partition. The answer is a
+    /// [`Polled::Ends`]. One question at a time.
+    fn ask_ends(&mut self, partitions: &[TopicPartition]);
 
     /// The offset of the first record with this timestamp or a later one, in milliseconds since
     /// 1970. Partitions without one are not in the result.

@@ -32,6 +32,8 @@ pub(crate) struct Cluster {
     pub(crate) commits: Vec<Offsets>,
     /// The commit that has no answer yet, and whether the brokers have made it already.
     pub(crate) unanswered: Option<(Offsets, bool)>,
+    /// The partitions whose ends were asked for, and not answered.
+    pub(crate) asked_ends: Option<Vec<TopicPartition>>,
     /// The answers to the next commits that are waited for. Afterwards they succeed.
     pub(crate) refusals: VecDeque<ClientError>,
     /// This number of questions fails.
@@ -97,7 +99,8 @@ impl Cluster {
             let (topic, partition) = (&*at.topic, at.partition);
             let (key, value): (&[u8], &[u8]) = (b"key", &[b'1'; 100]);
             let (key, value) = (Some(key), Some(value));
-            if !take(Record { topic, partition, offset: *offset, key, value, timestamp: None, headers: &[] }) {
+            let timestamp = Some(1_000 * offset);
+            if !take(Record { topic, partition, offset: *offset, key, value, timestamp, headers: &[] }) {
                 return done + 1;
             }
         }
@@ -134,6 +137,7 @@ impl Client for Scripted {
                     cluster.committed.extend(offsets);
                 }
             }
+            Ok(Polled::Ends(_)) => assert!(cluster.asked_ends.take().is_some(), "the ends were asked for"),
             Ok(Polled::Lost(partitions)) => {
                 for at in partitions {
                     cluster.assigned.remove(at);
@@ -196,6 +200,11 @@ impl Client for Scripted {
         cluster.ask()?;
         let bounds = partitions.iter().map(|at| (at.clone(), (cluster.logs[at].first, cluster.logs[at].end)));
         Ok(bounds.collect())
+    }
+
+    fn ask_ends(&mut self, partitions: &[TopicPartition]) {
+        let before = self.cluster().asked_ends.replace(partitions.to_vec());
+        assert_eq!(before, None, "one question at a time");
     }
 
     fn offsets_at(&mut self, _partitions: &[TopicPartition], _time: i64) -> Result<Offsets, ClientError> {

@@ -1,6 +1,7 @@
 //! Records of a partition in one buffer, and the documents that they become.
 
 mod shaped;
+mod versions;
 
 use std::sync::Arc;
 
@@ -14,6 +15,8 @@ use crate::client::{self, TopicPartition};
 use crate::values::{More, Problem, SchemaKey, Shape, key_text};
 use crate::{Ids, OnNull};
 
+pub(crate) use versions::{KeyPlaces, NO_TIME, Versions, two_places};
+
 /// The memory of a record besides its key and value, bytes.
 const OVERHEAD: usize = size_of::<Raw>();
 
@@ -25,6 +28,7 @@ pub(crate) struct Maker {
     /// `None` where values are documents already.
     pub(crate) shape: Option<Arc<Shape>>,
     pub(crate) ids: Ids,
+    pub(crate) versions: Option<Versions>,
     pub(crate) on_null: OnNull,
     pub(crate) document_bytes_max: usize,
 }
@@ -35,9 +39,13 @@ pub(crate) struct Gathered {
     first: i64,
     /// The offset after the last record.
     end: i64,
+    /// When the first record was written, milliseconds since 1970.
+    written: Option<i64>,
     values: Vec<u8>,
     keys: Vec<u8>,
     records: Vec<Raw>,
+    /// Of each record, where versions are timestamps; else empty.
+    timestamps: Vec<i64>,
     /// What a shape needs of each record besides key and value.
     more: More,
 }
@@ -58,7 +66,16 @@ const NULL: u32 = u32::MAX;
 impl Gathered {
     pub(crate) fn new(first: i64) -> Self {
         let more = More::default();
-        Gathered { first, end: first, values: Vec::new(), keys: Vec::new(), records: Vec::new(), more }
+        Gathered {
+            first,
+            end: first,
+            written: None,
+            values: Vec::new(),
+            keys: Vec::new(),
+            records: Vec::new(),
+            timestamps: Vec::new(),
+            more,
+        }
     }
 
     /// Whether a record at this offset can be in the same block.
@@ -90,6 +107,23 @@ impl Gathered {
         self.end = offset + 1;
     }
 
+    /// Of the first record the time is kept: the others of its block were hardly written later.
+    pub(crate) fn begin(&mut self, written: Option<i64>) {
+        if self.is_empty() {
+            self.written = written;
+        }
+    }
+
+    /// When the first record was written, milliseconds since 1970.
+    pub(crate) fn written(&self) -> Option<i64> {
+        self.written
+    }
+
+    /// Adds the timestamp of the record that was added last.
+    pub(crate) fn push_timestamp(&mut self, timestamp: Option<i64>) {
+        self.timestamps.push(timestamp.unwrap_or(NO_TIME));
+    }
+
     /// Adds what the shape needs of the record that was added last.
     pub(crate) fn push_more(&mut self, record: &client::Record<'_>, shape: &Shape) {
         self.more.push(record, shape);
@@ -111,7 +145,11 @@ impl Gathered {
 
     /// The memory that the records take, bytes.
     pub(crate) fn cost(&self) -> usize {
-        self.values.len() + self.keys.len() + self.records.len() * OVERHEAD + self.more.cost()
+        self.values.len()
+            + self.keys.len()
+            + self.records.len() * OVERHEAD
+            + self.timestamps.len() * 8
+            + self.more.cost()
     }
 
     /// The offset that the block begins with.
@@ -133,10 +171,10 @@ impl Gathered {
         if let Some(shape) = &maker.shape {
             return self.shaped(number, maker, shape);
         }
-        let Gathered { first, end, mut values, keys, records: raws, .. } = self;
+        let Gathered { first, end, mut values, keys, records: raws, timestamps, .. } = self;
         let mut documents = Documents::new(first, end, number, (values.len() + keys.len()) as u64, raws.len());
         let (mut start, mut key_start) = (0, 0);
-        for raw in raws {
+        for (nth, raw) in raws.into_iter().enumerate() {
             let key = raw.has_key.then(|| &keys[key_start..raw.key_end as usize]);
             let value = start as usize..raw.value_end as usize;
             let record = Record { start, end: raw.value_end, byte: start, line: raw.number };
@@ -146,11 +184,13 @@ impl Gathered {
                 true => maker.deleted_by_null(key.map(|key| || key_text(key))),
                 false => maker.indexed(key.map(|key| || key_text(key)), offset).map(Some),
             };
+            let meta = maker.versioned(meta, offset, timestamps.get(nth));
             let at = match meta {
                 Ok(None) => continue,
                 Ok(Some(meta)) => documents.add(record, meta),
                 Err(problem) => {
-                    documents.refuse(record, problem);
+                    let known = maker.known(&problem, key.map(|key| || key_text(key)), offset);
+                    documents.refuse(record, problem, known);
                     continue;
                 }
             };
@@ -200,9 +240,9 @@ impl Documents {
         at as u32
     }
 
-    /// Adds a record that becomes no document.
-    fn refuse(&mut self, record: Record, (kind, reason): Problem) {
-        let at = self.add(record, DocMeta::default());
+    /// Adds a record that becomes no document. `meta`: what is known of it.
+    fn refuse(&mut self, record: Record, (kind, reason): Problem, meta: DocMeta) {
+        let at = self.add(record, meta);
         self.rejects.push(Reject { record: at, kind, reason });
     }
 
@@ -242,6 +282,53 @@ impl Maker {
         Ok(DocMeta::default().with_id(id))
     }
 
+    /// What is known of a record that becomes no document, so that it has its id when it is
+    /// corrected and loaded again.
+    fn known(
+        &self,
+        (kind, _): &Problem,
+        key: Option<impl FnOnce() -> Result<String, Problem>>,
+        offset: i64,
+    ) -> DocMeta {
+        match *kind {
+            // It is about a document that it does not name.
+            "missing_id" => DocMeta::default(),
+            _ => self.indexed(key, offset).unwrap_or_default(),
+        }
+    }
+
+    /// Adds the id to what a value says of its document. An id of the value takes precedence.
+    fn identified(
+        &self,
+        meta: DocMeta,
+        key: Option<impl FnOnce() -> Result<String, Problem>>,
+        offset: i64,
+    ) -> Result<DocMeta, Problem> {
+        let exists = matches!(meta.action, Some(Action::Update | Action::Delete));
+        match (&meta.id, self.ids, &key) {
+            (Some(_), _, _) => Ok(meta),
+            (None, Ids::Key | Ids::KeyOrPosition | Ids::Position, None) if exists => {
+                missing("the action line has no `_id`, and the record has no key that names the document")
+            }
+            (None, _, _) => Ok(meta.with_id(self.indexed(key, offset)?.id)),
+        }
+    }
+
+    /// Adds the version to what is known of a document, where documents have one.
+    fn versioned(
+        &self,
+        meta: Result<Option<DocMeta>, Problem>,
+        offset: i64,
+        timestamp: Option<&i64>,
+    ) -> Result<Option<DocMeta>, Problem> {
+        match (meta, &self.versions) {
+            (Ok(Some(meta)), Some(versions)) if meta.version.is_none() => {
+                versions.add(meta, offset, timestamp.copied().unwrap_or(NO_TIME)).map(Some)
+            }
+            (meta, _) => meta,
+        }
+    }
+
     /// What an event of a deletion does. Without ids of keys the id is a field of the document that
     /// was deleted.
     fn deleted(&self, key: Option<impl FnOnce() -> Result<String, Problem>>) -> Result<DocMeta, Problem> {
@@ -264,7 +351,15 @@ mod tests {
 
     fn maker(ids: Ids, on_null: OnNull) -> Arc<Maker> {
         let at = TopicPartition::new("orders", 3);
-        Arc::new(Maker { at, position: "orders-3-".into(), shape: None, ids, on_null, document_bytes_max: 20 })
+        Arc::new(Maker {
+            at,
+            position: "orders-3-".into(),
+            shape: None,
+            ids,
+            versions: None,
+            on_null,
+            document_bytes_max: 20,
+        })
     }
 
     fn block(ids: Ids, on_null: OnNull) -> DocBlock {

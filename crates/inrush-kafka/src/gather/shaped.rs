@@ -14,13 +14,13 @@ impl Gathered {
     /// Makes the documents of records by their shape. A record that cannot become one is a reject
     /// with its unchanged value.
     pub(super) fn shaped(&self, number: u32, maker: &Maker, shape: &Shape) -> DocBlock {
-        let Gathered { values, keys, records, more, .. } = self;
+        let Gathered { values, keys, records, timestamps, more, .. } = self;
         let bytes_read = (values.len() + keys.len()) as u64;
         let mut documents = Documents::new(self.first, self.end, number, bytes_read, records.len());
         let mut shaping = Shaping { shape, maker, deleted: None, scratch: Vec::new() };
         let mut out = Vec::with_capacity(values.len() + values.len() / 2);
         let (mut start, mut key_start) = (0, 0);
-        for (raw, (timestamp, headers)) in records.iter().zip(more.records()) {
+        for (nth, (raw, (timestamp, headers))) in records.iter().zip(more.records()).enumerate() {
             let kept = Kept {
                 topic: &maker.at.topic,
                 partition: maker.at.partition,
@@ -38,6 +38,7 @@ impl Gathered {
                 size if size as usize > maker.document_bytes_max => Err(problem_of_size(size as usize, maker)),
                 _ => shaping.document(&kept, deleted, &mut out),
             };
+            let made = maker.versioned(made, kept.offset, timestamps.get(nth));
             let record = |out: &Vec<u8>| Record { start: at as u32, end: out.len() as u32, byte, line: raw.number };
             match made {
                 Ok(Some(meta)) => {
@@ -50,7 +51,8 @@ impl Gathered {
                 Err(problem) => {
                     out.truncate(at);
                     out.extend_from_slice(kept.value);
-                    documents.refuse(record(&out), problem);
+                    let known = shaping.known(&problem, &kept);
+                    documents.refuse(record(&out), problem, known);
                 }
             }
         }
@@ -93,6 +95,10 @@ impl<'a> Shaping<'a> {
     ) -> Result<Option<DocMeta>, Problem> {
         let at = out.len();
         let made = self.shape.make(record, &mut self.scratch, out)?;
+        let of_value = match made {
+            Made::Bulk(ref meta) => Some(meta.clone()),
+            _ => None,
+        };
         if made == Made::Null {
             out.truncate(at);
             return self.null(record, deleted);
@@ -124,6 +130,24 @@ impl<'a> Shaping<'a> {
                 format!("the documents of its block have more than {BLOCK_BYTES_MAX} bytes; split the records");
             return Err(("too_large", reason));
         }
-        self.maker.indexed(key, record.offset).map(Some)
+        match of_value {
+            Some(meta) => self.maker.identified(meta, key, record.offset).map(Some),
+            None => self.maker.indexed(key, record.offset).map(Some),
+        }
+    }
+
+    /// What is known of a record that becomes no document.
+    fn known(&self, problem: &Problem, record: &Kept<'_>) -> DocMeta {
+        let key = match self.maker.ids {
+            Ids::None | Ids::Position => Ok(None),
+            Ids::Key | Ids::KeyOrPosition => self.shape.key(record),
+        };
+        let Ok(key) = key else { return DocMeta::default() };
+        let key = key.as_ref().map(|key| || key.id());
+        if !self.shape.is_bulk() || record.value.is_empty() {
+            return self.maker.known(problem, key, record.offset);
+        }
+        let said = inrush_formats::bulk_item(record.value).ok();
+        said.and_then(|(meta, _)| self.maker.identified(meta, key, record.offset).ok()).unwrap_or_default()
     }
 }

@@ -18,6 +18,9 @@ pub enum Values {
         /// The name of the field.
         field: String,
     },
+    /// An item of a bulk body: an action line and, unless it is a delete, the line of the document.
+    /// What the action line says takes precedence over the key and the options of the load.
+    Bulk,
     /// A JSON document behind the id of its JSON Schema, or without an id. The document is not
     /// checked, so no registry is asked.
     JsonSchema,
@@ -43,7 +46,7 @@ impl Values {
     /// Whether the values become JSON objects of more fields than one.
     #[cfg(feature = "client")]
     pub(crate) fn are_documents(&self) -> bool {
-        !matches!(self, Values::Text { .. })
+        !matches!(self, Values::Text { .. } | Values::Bulk)
     }
 }
 

@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use inrush_core::{Action, DocMeta};
+
 #[cfg(feature = "avro")]
 use super::avro;
 use super::framing::{KEY_HEADER, SchemaKey, VALUE_HEADER, framed, json_content};
@@ -57,6 +59,7 @@ enum Form {
     Json,
     /// The beginning of each document: `{"field":`.
     Text(Vec<u8>),
+    Bulk,
     JsonSchema,
     Registry(Arc<registry::Schemas>, SchemaIds),
     #[cfg(feature = "avro")]
@@ -81,6 +84,8 @@ pub(crate) enum Made {
     Document,
     /// The deletion of a document. It was appended where ids are found in it.
     Delete,
+    /// What the value's action line says. The document was appended, unless it is deleted.
+    Bulk(DocMeta),
     /// The record has no value.
     Null,
     /// Nothing.
@@ -95,7 +100,7 @@ impl Shape {
     /// each other.
     pub(crate) fn of(options: &KafkaOptions) -> Result<Option<Shape>, String> {
         if !options.values.are_documents() && options.unwrap != Unwrap::None {
-            return Err("envelopes are JSON, and option `unwrap` is set for values that are text".to_owned());
+            return Err("envelopes are JSON, and option `unwrap` is set for values that are not".to_owned());
         }
         let form = match &options.values {
             Values::Json if options.unwrap == Unwrap::None && options.with.is_empty() => return Ok(None),
@@ -106,6 +111,7 @@ impl Shape {
                 beginning.push(b':');
                 Form::Text(beginning)
             }
+            Values::Bulk => Form::Bulk,
             Values::JsonSchema => Form::JsonSchema,
             Values::Registry(registry) => Form::Registry(registry::Schemas::open(registry)?, registry.ids),
             Values::Avro { schema_file } => open_avro(schema_file)?,
@@ -113,6 +119,11 @@ impl Shape {
         };
         let document_bytes_max = options.document_bytes_max.min(BLOCK_BYTES_MAX);
         Ok(Some(Shape { form, unwrap: options.unwrap, with: options.with.clone(), document_bytes_max }))
+    }
+
+    /// Whether values say themselves what they do.
+    pub(crate) fn is_bulk(&self) -> bool {
+        matches!(self.form, Form::Bulk)
     }
 
     /// Whether headers of this name are kept.
@@ -184,6 +195,9 @@ impl Shape {
     /// Appends what the record becomes. `scratch` is a buffer for intermediate forms. Where this
     /// is an error, the output may have grown.
     pub(crate) fn make(&self, record: &Kept<'_>, scratch: &mut Vec<u8>, out: &mut Vec<u8>) -> Result<Made, Problem> {
+        if let Form::Bulk = self.form {
+            return self.bulk(record, out);
+        }
         let start = out.len();
         if self.unwrap == Unwrap::None && self.with.is_empty() {
             match self.decode(record, out)? {
@@ -219,6 +233,17 @@ impl Shape {
         }
     }
 
+    /// Takes a value apart that is an item of a bulk body.
+    fn bulk(&self, record: &Kept<'_>, out: &mut Vec<u8>) -> Result<Made, Problem> {
+        let (meta, document) = inrush_formats::bulk_item(record.value).map_err(|reason| ("bad_bulk_item", reason))?;
+        if meta.action != Some(Action::Delete) {
+            let document = &record.value[document];
+            object(document)?;
+            self.add(record, document, out)?;
+        }
+        Ok(Made::Bulk(meta))
+    }
+
     /// Appends the document with the metadata that become fields of it.
     fn add(&self, record: &Kept<'_>, document: &[u8], out: &mut Vec<u8>) -> Result<(), Problem> {
         if self.with.is_empty() {
@@ -242,7 +267,7 @@ impl Shape {
 
     fn decode<'a>(&self, record: &Kept<'a>, out: &mut Vec<u8>) -> Result<Decoded<'a>, Problem> {
         match &self.form {
-            Form::Json => return Ok(Decoded::Json(record.value)),
+            Form::Json | Form::Bulk => return Ok(Decoded::Json(record.value)),
             Form::JsonSchema => return Ok(Decoded::Json(json_content(record.value))),
             Form::Text(beginning) => {
                 let text = std::str::from_utf8(record.value).map_err(|error| {

@@ -33,6 +33,7 @@ fn with(with: &[&str]) -> KafkaOptions {
 pub(super) fn block(options: &KafkaOptions, records: &[Sent<'_>]) -> DocBlock {
     let shape = Arc::new(Shape::of(options).unwrap().unwrap());
     let maker = Maker {
+        versions: None,
         at: TopicPartition::new("orders", 3),
         position: "orders-3-".into(),
         shape: Some(Arc::clone(&shape)),
@@ -91,7 +92,7 @@ fn text_is_one_field() {
         found(&block),
         [
             (Some("k"), None, r#"{"mess\"age":"a \"b\"\n"}"#, None),
-            (None, None, "not UTF-8", Some("bad_value")),
+            (Some("orders-3-101"), None, "not UTF-8", Some("bad_value")),
             (Some("k"), Some(Action::Delete), "", None),
             (Some("orders-3-103"), None, r#"{"mess\"age":""}"#, None),
         ]
@@ -126,11 +127,11 @@ fn events_of_debezium_index_and_delete() {
             (Some("1"), Some(Action::Delete), "", None),
             // The first record without a value follows the deletion, the second one does not.
             (Some("1"), Some(Action::Delete), "", None),
-            (None, None, r#"{"op":"t"}"#, Some("truncate")),
+            (Some("1"), None, r#"{"op":"t"}"#, Some("truncate")),
             (Some("orders-3-107"), None, r#"{"id":3}"#, None),
             (None, None, r#"{"op":"d","before":{"id":3}}"#, Some("missing_id")),
-            (None, None, r#"{"op":"u","after":7}"#, Some("not_an_object")),
-            (None, None, "not json", Some("no_envelope")),
+            (Some("plain"), None, r#"{"op":"u","after":7}"#, Some("not_an_object")),
+            (Some("plain"), None, "not json", Some("no_envelope")),
             (Some("quoted"), None, "{}", None),
             (Some("orders-3-112"), None, "{}", None),
         ]
@@ -188,7 +189,7 @@ fn the_tombstone_behind_a_deletion_is_passed_over_before_on_null_is_asked() {
 fn null_of_json_is_no_object_with_metadata_as_without() {
     let value: Sent<'_> = (Some(b"k"), Some(b"null"), &[]);
     for options in [with(&["offset"]), options(Values::JsonSchema)] {
-        assert_eq!(found(&block(&options, &[value])), [(None, None, "null", Some("not_an_object"))]);
+        assert_eq!(found(&block(&options, &[value])), [(Some("k"), None, "null", Some("not_an_object"))]);
     }
 }
 
@@ -205,7 +206,7 @@ fn the_envelope_of_connect_is_taken_off_values_and_keys() {
         [
             (Some("k"), None, r#"{"a":1}"#, None),
             (Some("plain"), Some(Action::Delete), "", None),
-            (None, None, r#"{"a":1}"#, Some("no_envelope")),
+            (Some("plain"), None, r#"{"a":1}"#, Some("no_envelope")),
         ]
     );
 }
@@ -263,6 +264,44 @@ fn json_behind_the_id_of_its_schema_is_the_document() {
     let block = block(&options(Values::JsonSchema), &records);
     assert_eq!(found(&block)[..2], [(Some("4"), None, r#"{"a":1}"#, None), (Some("k"), None, r#"{"a": 2}"#, None)]);
     assert_eq!(found(&block)[2].3, Some("not_an_object"));
+}
+
+#[test]
+fn items_of_bulk_bodies_say_what_they_do() {
+    let records = [
+        json(Some("k"), Some("{\"index\":{\"_id\":\"a\",\"routing\":\"r\"}}\n{\"n\":1}\n")),
+        json(Some("k"), Some("{\"create\":{}}\n{\"n\":2}")),
+        json(None, Some("{\"index\":{}}\n{\"n\":3}")),
+        json(Some("k"), Some("{\"update\":{}}\n{\"doc\":{\"n\":4},\"doc_as_upsert\":true}")),
+        json(Some("k"), Some("{\"delete\":{}}")),
+        json(Some("k"), None),
+        json(None, Some("{\"update\":{}}\n{\"doc\":{}}")),
+        json(Some("k"), Some("{\"index\":{\"_id\":\"b\"}}\n[5]")),
+        json(Some("k"), Some("{\"n\":6}")),
+    ];
+    let both = block(&options(Values::Bulk), &records);
+    assert_eq!(
+        found(&both),
+        [
+            (Some("a"), Some(Action::Index), "{\"n\":1}", None),
+            (Some("k"), Some(Action::Create), "{\"n\":2}", None),
+            (Some("orders-3-102"), Some(Action::Index), "{\"n\":3}", None),
+            (Some("k"), Some(Action::Upsert), "{\"n\":4}", None),
+            (Some("k"), Some(Action::Delete), "", None),
+            (Some("k"), Some(Action::Delete), "", None),
+            (None, None, "{\"update\":{}}\n{\"doc\":{}}", Some("missing_id")),
+            (Some("b"), Some(Action::Index), "{\"index\":{\"_id\":\"b\"}}\n[5]", Some("not_an_object")),
+            (None, None, "{\"n\":6}", Some("bad_bulk_item")),
+        ]
+    );
+    assert_eq!(both.meta[0].routing.as_deref(), Some("r"));
+    // The id is a field of the document where the action line has none.
+    let fields = KafkaOptions { ids: Ids::None, on_null: OnNull::Skip, ..options(Values::Bulk) };
+    let ids: Vec<_> = found(&block(&fields, &records[..5])).iter().map(|found| found.0.map(str::to_owned)).collect();
+    assert_eq!(ids, [Some("a".to_owned()), None, None, None, None]);
+    let with = KafkaOptions { with: vec!["offset".parse().unwrap()], ..options(Values::Bulk) };
+    assert_eq!(found(&block(&with, &records))[0].2, r#"{"n":1,"offset":100}"#);
+    assert!(Shape::of(&KafkaOptions { unwrap: Unwrap::Connect, ..options(Values::Bulk) }).is_err());
 }
 
 #[test]

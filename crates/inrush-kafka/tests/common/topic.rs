@@ -33,6 +33,17 @@ impl Topic {
         self.producer.flush(LONGEST).unwrap();
     }
 
+    /// Appends a record with this timestamp, in milliseconds since 1970.
+    pub(crate) fn produce_at(&self, partition: i32, key: &str, value: Option<&str>, time: i64) {
+        let record = BaseRecord::<str, str>::to(&self.name).partition(partition).key(key).timestamp(time);
+        let record = match value {
+            Some(value) => record.payload(value),
+            None => record,
+        };
+        self.producer.send(record).map_err(|(error, _)| error).unwrap();
+        self.producer.flush(LONGEST).unwrap();
+    }
+
     /// Appends records with the numbers `from..to` to each partition, with keys such as `2-17`.
     pub(crate) fn count(&self, partitions: i32, from: u32, to: u32) {
         for partition in 0..partitions {

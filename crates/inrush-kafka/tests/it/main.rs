@@ -7,5 +7,6 @@
 mod reader;
 mod reading;
 #[path = "../common/topic.rs"]
+#[allow(dead_code, reason = "the tests with a real broker use the rest")]
 mod topic;
 mod values;

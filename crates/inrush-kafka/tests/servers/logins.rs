@@ -51,6 +51,26 @@ fn topics_are_read_with_logins_and_tls() {
 }
 
 #[test]
+fn topics_are_read_with_a_token() {
+    use base64::Engine as _;
+
+    let topic = BROKER.topic(1);
+    topic.count(1, 0, 10);
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("token");
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs();
+    let claims = format!("{{\"sub\":\"loader\",\"iat\":{now},\"exp\":{}}}", now + 3600);
+    let part = |text: &str| base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(text);
+    let mut options =
+        options(&topic, "oauth", &[("security.protocol", "sasl_plaintext"), ("sasl.mechanism", "OAUTHBEARER")]);
+    options.token_file = Some(file.clone());
+    let error = refused(options.clone());
+    assert!(error.contains("the token file") && error.contains("option `from_bearer_file`"), "{error}");
+    std::fs::write(&file, format!("{}.{}.\n", part("{\"alg\":\"none\"}"), part(&claims))).unwrap();
+    assert_eq!(ids(&Reader::open(options).finish().unwrap()), keys(1, 0, 10));
+}
+
+#[test]
 fn a_wrong_login_is_an_error_at_once() {
     let topic = BROKER.topic(1);
     for mechanism in ["PLAIN", "SCRAM-SHA-512"] {

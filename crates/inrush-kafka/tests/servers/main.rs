@@ -1,9 +1,12 @@
 //! The source against a real broker, which the tests start.
 #![allow(missing_docs, unreachable_pub, clippy::unwrap_used, clippy::print_stdout)]
 
+mod alias;
 mod broker;
+mod dead_letters;
 mod gaps;
 mod group;
+mod lag;
 mod load;
 mod logins;
 mod memory;
@@ -13,3 +16,4 @@ mod reading;
 #[path = "../common/topic.rs"]
 mod topic;
 mod transactions;
+mod versions;

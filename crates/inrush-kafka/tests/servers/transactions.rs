@@ -39,4 +39,11 @@ fn aborted_records_are_not_read_and_markers_are_committed() {
     assert_eq!(read.last().unwrap().offset, 31, "markers take offsets");
     // Nothing is left to be read, so the markers at the end are committed, too.
     assert!(Reader::open(topic.bounded("transactions")).finish().unwrap().is_empty());
+    // Nor do the markers count as records that wait.
+    let mut reader = Reader::open(topic.options("lag-of-transactions"));
+    reader.wait_for(20);
+    while reader.feedback.lag().is_none_or(|lag| lag.partitions.is_empty() || lag.records > 0) {
+        std::thread::yield_now();
+    }
+    reader.stop();
 }

@@ -26,6 +26,8 @@ pub(crate) use state::Saved;
 pub use state::{State, StateError};
 pub(crate) use writer::Checkpointer;
 
+use crate::dead_letter::Unsynced;
+
 /// UUID of the index, which tells it from a later one of the same name. `None` where the index does
 /// not exist or the user may not read its metadata.
 async fn uuid(transport: &Transport, name: &str) -> Result<Option<String>, ClusterError> {
@@ -37,11 +39,9 @@ async fn uuid(transport: &Transport, name: &str) -> Result<Option<String>, Clust
 }
 
 /// Writes a checkpoint, after a sync of the dead letters.
-async fn write(state: Arc<State>, saved: Saved, letters: Option<std::fs::File>) -> std::io::Result<()> {
+async fn write(state: Arc<State>, saved: Saved, letters: Unsynced) -> std::io::Result<()> {
     let written = tokio::task::spawn_blocking(move || {
-        if let Some(letters) = letters {
-            letters.sync_all()?;
-        }
+        letters.sync()?;
         state.write(&saved)
     });
     // Only a shutdown of the whole runtime cancels the task.

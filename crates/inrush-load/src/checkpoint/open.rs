@@ -18,7 +18,7 @@ use super::state::{Saved, State, StateError};
 use super::{Checkpointer, uuid, write};
 use crate::config::LoadConfig;
 use crate::cutover::Noted;
-use crate::dead_letter::SyncPoint;
+use crate::dead_letter::{SyncPoint, Unsynced};
 use crate::error::LoadError;
 use crate::event::Event;
 
@@ -240,7 +240,7 @@ impl Opened {
             saved.indices.insert(index.to_owned(), uuid(transport, index).await?);
         }
         let state = Arc::new(state);
-        if let Err(e) = write(Arc::clone(&state), saved.clone(), None).await {
+        if let Err(e) = write(Arc::clone(&state), saved.clone(), Unsynced::default()).await {
             let why = format!("cannot write the checkpoint {}: {e}", state.path().display());
             if config.state.as_ref().is_some_and(|folder| folder.required) || config.resume || config.once {
                 return Err(refuse(format!("{why}; free disk space, or name another folder with option `state`")));

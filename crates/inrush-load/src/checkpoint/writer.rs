@@ -138,7 +138,7 @@ impl Checkpointer {
             let indices = saved.indices.clone();
             let progress = saved.progress.clone();
             let path = state.path().to_owned();
-            let result = match write(state, saved, letters.file).await {
+            let result = match write(state, saved, letters.unsynced).await {
                 Ok(()) => Ok(progress),
                 Err(e) => Err(format!(
                     "cannot write the checkpoint {}: {e}; the last checkpoint is still valid: free disk space, then run {command}",
@@ -166,7 +166,7 @@ impl Checkpointer {
     pub(crate) async fn finish(&self, last: Checkpoint, letters: SyncPoint) -> Result<(), String> {
         let mut saved = self.snapshot(&letters);
         saved.progress = last;
-        write(Arc::clone(&self.state), saved, letters.file).await.map_err(|e| {
+        write(Arc::clone(&self.state), saved, letters.unsynced).await.map_err(|e| {
             format!(
                 "the last checkpoint could not be written to {}: {e}; {} resumes from the one before it",
                 self.state.path().display(),

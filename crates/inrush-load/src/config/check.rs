@@ -91,9 +91,6 @@ impl LoadConfig {
                 );
             }
         }
-        if self.version.is_some() && self.id.is_none() {
-            return refuse("version", "an external version needs an id; name its field with option `id`");
-        }
         if self.version.is_some() && matches!(self.action, Action::Update | Action::Upsert | Action::Create) {
             return refuse(
                 "version",
@@ -284,10 +281,19 @@ impl LoadConfig {
                 "option `coalesce` has no effect on documents without an id, and the documents of this source may have none; name the field of the id with option `id`"
             );
         }
-        if source.has_versions && self.action != Action::Index {
+        if self.version.is_some() && self.id.is_none() && !source.has_ids {
+            return refuse("version", "an external version needs an id; name its field with option `id`");
+        }
+        if source.versions.is_some() && self.action != Action::Index {
             return refuse(
-                "keep_versions",
-                "option `keep_versions` works with the action index only; leave option `keep_versions` or option `action` out",
+                "action",
+                "the documents of this source have external versions, which servers accept only with the action index; leave option `action` out, or load without versions",
+            );
+        }
+        if source.versions.is_some() && self.version.is_some() {
+            return refuse(
+                "version",
+                "the documents of this source have external versions already; leave option `version` out",
             );
         }
         Ok(())

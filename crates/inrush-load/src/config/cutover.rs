@@ -57,6 +57,9 @@ pub struct SwapConfig {
     /// larger loss stops the swap. An index without documents needs
     /// [`crate::config::LoadConfig::allow_empty`] as well. Default: 50.
     pub shrink_max: f64,
+    /// Several loads, as of the members of a consumer group, fill one new index, which then has to
+    /// be named. Each may create it, and the last one to end moves the alias. Default: false.
+    pub is_shared: bool,
 }
 
 impl SwapConfig {
@@ -68,6 +71,7 @@ impl SwapConfig {
             old_writes: OldWrites::Report,
             warm: Vec::new(),
             shrink_max: 50.0,
+            is_shared: false,
         }
     }
 

@@ -11,7 +11,7 @@ mod warm;
 
 use std::future::Future;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use http::Method;
 use inrush_cluster::api::changes::Marks;
@@ -24,9 +24,12 @@ pub use waiting::is_passing;
 
 use crate::config::{FinishConfig, GuardConfig, OldWrites, WaitFor};
 use crate::event::StopSignal;
+use crate::grace::Grace;
 use crate::progress::{ShowPhase, Step};
-use crate::report::{FinishReport, OldIndex, OldWritesReport, SettingsRestored, Status, StepReport, SwapReport};
-use crate::settings_guard::{self, RecoverOptions};
+use crate::report::{
+    FinishReport, OldIndex, OldWritesReport, SettingsReport, SettingsRestored, Status, StepReport, SwapReport,
+};
+use crate::settings_guard::{self, RecoverOptions, RecoveredState};
 
 /// How the user resumes an interrupted load.
 #[derive(Clone, Copy)]
@@ -66,6 +69,10 @@ pub struct Finishing {
     why_not: String,
     /// Option that allows a new index with fewer documents than the old one.
     would_allow: Option<&'static str>,
+    /// The time for the end after a stop.
+    grace: Grace,
+    /// Other loads still fill the new index.
+    is_left_to_others: bool,
 }
 
 impl Finishing {
@@ -86,12 +93,47 @@ impl Finishing {
             old_writes: None,
             why_not: String::new(),
             would_allow: None,
+            grace: Grace::new(Duration::MAX),
+            is_left_to_others: false,
         }
+    }
+
+    /// With the time that a stopped load has for its end.
+    pub(crate) fn with_grace(self, grace: Grace) -> Self {
+        Finishing { grace, ..self }
+    }
+
+    /// A stop has ended a step.
+    pub(crate) fn interrupt(&mut self) {
+        self.interrupted = true;
     }
 
     /// Whether the load swaps an alias.
     pub fn swaps(&self) -> bool {
         self.swapping.is_some()
+    }
+
+    /// Whether several loads fill the new index.
+    pub(crate) fn is_shared(&self) -> bool {
+        self.swapping.as_ref().is_some_and(|swapping| swapping.options.is_shared)
+    }
+
+    /// Other loads still fill the new index. The last one of them moves the alias.
+    pub(crate) fn leave_to_others(&mut self) {
+        self.is_left_to_others = true;
+    }
+
+    /// Restores settings of the new index that a load changed which was killed.
+    pub(crate) async fn restore_settings(&self, names: &[String]) -> SettingsReport {
+        let options = RecoverOptions { indices: names.to_vec(), ..RecoverOptions::default() };
+        let recovered = settings_guard::recover(Arc::clone(&self.waiting.transport), &options, |_| {}).await;
+        match recovered {
+            Ok(recovered) => match recovered.into_iter().find(|one| one.state != RecoveredState::Restored) {
+                Some(left) => SettingsReport::new(SettingsRestored::No, left.detail),
+                None => SettingsReport::new(SettingsRestored::Yes, "another instance restored the settings".to_owned()),
+            },
+            Err(error) => SettingsReport::new(SettingsRestored::No, error.to_string()),
+        }
     }
 
     /// Whether an earlier run moved the alias, so that other clients may write to the index.
@@ -174,6 +216,10 @@ impl Finishing {
     /// Runs the remaining steps. `status` is the status of the load before them, and `why` the
     /// reason where it is not complete. Returns the final status.
     pub async fn run(&mut self, names: &[String], status: Status, why: String, stop: &mut impl StopSignal) -> Status {
+        if self.is_left_to_others {
+            self.lift_block().await;
+            return status;
+        }
         let ready = status == Status::Complete && !self.interrupted && self.report.failure.is_none();
         let waits = matches!(status, Status::Complete | Status::Incomplete | Status::CheckFailed);
         if self.swapping.is_none() && waits && !self.interrupted || ready {
@@ -227,6 +273,9 @@ impl Finishing {
             (true, _) => {
                 step(Step::Swap).unwrap_or_else(|| format!("an earlier run moved the alias {alias} to {index}"))
             }
+            (false, _) if self.is_left_to_others => {
+                format!("other instances still write to {index}; the last one of them moves the alias {alias}")
+            }
             (false, _) if self.in_doubt => {
                 format!(
                     "{}; the alias {alias} may or may not stand for {index}: check it with GET /_alias/{alias}",
@@ -249,7 +298,7 @@ impl Finishing {
         });
         let command = resume.map(ResumeCommand::text);
         let what_next = match status {
-            _ if self.swapped => None,
+            _ if self.swapped || self.is_left_to_others => None,
             _ if self.in_doubt => Some(match command {
                 Some(command) => format!("run {command} to check what was done and continue"),
                 None => format!("check GET /_alias/{alias} before you delete an index"),
@@ -268,6 +317,7 @@ impl Finishing {
             index: index.clone(),
             old_index,
             swapped: self.swapped,
+            waits_for_others: self.is_left_to_others,
             old: self.old,
             detail,
             what_next,
@@ -355,11 +405,13 @@ impl Finishing {
     /// Removes the write block.
     async fn lift_block(&mut self) {
         let Some(block) = self.block.take() else { return };
-        let report = block.release().await;
-        if report.restored == SettingsRestored::No {
-            let failure = format!("the write block of the old index was not removed: {}", report.detail);
-            self.report.failure.get_or_insert(failure);
-        }
+        let failure = match self.grace.limit(block.release()).await {
+            Some(report) if report.restored != SettingsRestored::No => return,
+            Some(report) => report.detail,
+            None => "the cluster gave no answer within the time of option `grace`; run: inrush recover".to_owned(),
+        };
+        let failure = format!("the write block of the old index was not removed: {failure}");
+        self.report.failure.get_or_insert(failure);
     }
 
     /// Counts the writes to the old index that the new one lacks.

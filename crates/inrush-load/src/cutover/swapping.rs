@@ -71,7 +71,9 @@ pub async fn begin(
     let Some(options) = config.finish.swap.clone() else { return Ok(None) };
     let alias = &options.alias;
     let now = standing(transport, alias).await?;
-    let is_done = matches!((&now, &earlier), (Some((name, _)), Some(noted)) if *name == noted.index);
+    let shared = config.index.fixed().filter(|index| options.is_shared && index != alias);
+    let done = earlier.as_ref().map(|noted| noted.index.as_str()).or(shared);
+    let is_done = matches!((&now, done), (Some((name, _)), Some(index)) if *name == *index);
     if !is_done {
         check_old(&options, &now)?;
     }
@@ -93,10 +95,10 @@ pub async fn begin(
                 Some(index) if index != alias => index.to_owned(),
                 _ => name_at(alias, SystemTime::now()),
             };
-            if index::exists(transport, &index).await? {
+            if !options.is_shared && index::exists(transport, &index).await? {
                 return Err(exists(&index));
             }
-            let old = match now {
+            let old = match now.filter(|_| !is_done) {
                 Some((name, carrier)) => Some(note(transport, &options, name, carrier.uuid).await?),
                 None => None,
             };
@@ -116,6 +118,9 @@ impl Swapping {
     /// A template that creates data streams, or an index that was created meanwhile.
     pub fn check_new(&self, target: Option<&Target>) -> Result<(), LoadError> {
         let Some(Target { name, kind }) = target.filter(|_| !self.resumed) else { return Ok(()) };
+        if self.options.is_shared && matches!(kind, TargetKind::Index(_)) {
+            return Ok(());
+        }
         match kind {
             TargetKind::Missing { template: Some(template) } if template.data_stream => Err(refuse(
                 name,

@@ -16,18 +16,19 @@ use inrush_sources::{Source, SourceInfo};
 use tokio::sync::mpsc::{self, UnboundedSender};
 use tokio::sync::watch;
 
-use super::end::End;
+use super::end::{End, Last};
 use super::prepare::{LoadInput, Prepared, index_uuids, prepare};
 use super::task::LoadTask;
-use super::{Loader, RunningLoad, body_format, http_options, recreate, routing};
+use super::{Loader, RunningLoad, StopHandle, body_format, gc_deletes, http_options, recreate, routing};
 use crate::checkpoint::{self, Checkpointer, FirstCheckpoint, Opened, Saved};
-use crate::config::{Durability, LoadConfig, Replies};
+use crate::config::{DeadLetters, Durability, LoadConfig, Replies};
 use crate::cutover::{self, Finishing, Swapping};
 use crate::dead_letter::{self, DeadLetterWriter};
 use crate::error::LoadError;
 use crate::event::Event;
 use crate::feedback::SourceFeedback;
 use crate::fetch::Fetcher;
+use crate::grace::{self, Grace};
 use crate::ids::Ids;
 use crate::notify::Notifier;
 use crate::observe::{self, LoadEvent, LoadStart, LoadingTime, Log, ObserverSet, Observers, ProgressSender};
@@ -106,7 +107,8 @@ impl Loader {
     }
 }
 
-/// The writer of a new dead-letter file, or of the interrupted run's file.
+/// The writer of a new dead-letter file, or of the interrupted run's file. Where the source has a
+/// place for dead letters, there is a file only if one is named.
 fn dead_letter_writer(
     config: &LoadConfig,
     run_id: &str,
@@ -115,11 +117,14 @@ fn dead_letter_writer(
     earlier: Option<&Saved>,
 ) -> Result<DeadLetterWriter, LoadError> {
     let (place, names) = (&config.dead_letters, info.names.clone());
-    let writer = match earlier {
-        Some(earlier) => DeadLetterWriter::resume(place, run_id, names, failures, &earlier.dead_letters)?,
-        None => DeadLetterWriter::new(place, run_id, names, failures)?,
+    let is_named = matches!(place, DeadLetters::File(_));
+    let writer = match (earlier, &info.dead_letters) {
+        (Some(earlier), _) => DeadLetterWriter::resume(place, run_id, names, failures, &earlier.dead_letters)?,
+        (None, Some(_)) if !is_named => DeadLetterWriter::without_file(names, failures),
+        (None, _) => DeadLetterWriter::new(place, run_id, names, failures)?,
     };
-    Ok(writer.topics(info.topics.clone()).sent_with(dead_letter::sent_with(config)))
+    let writer = writer.sink(info.dead_letters.clone()).topics(info.topics.clone());
+    Ok(writer.sent_with(dead_letter::sent_with(config)))
 }
 
 impl NewLoad {
@@ -145,6 +150,11 @@ impl NewLoad {
             prepared.before = earlier.before.ok_or_else(|| "the interrupted run could not count the index".to_owned());
         }
         prepared.log(&self.config);
+        let warning = gc_deletes::warning(&self.transport, &self.config, &self.info, &prepared).await;
+        if let Some(warning) = warning {
+            tracing::warn!("{warning}");
+            prepared.preflight.warnings.push(warning);
+        }
         Ok(prepared)
     }
 
@@ -168,6 +178,7 @@ impl NewLoad {
         }
         let start = self.load_start(&flow, &prepared);
         let (sender, events) = mpsc::unbounded_channel();
+        let grace = Grace::new(config.limits.grace);
         let checkpointer = self.first_checkpoint(opened, &prepared, &mut outputs.dead_letters, &sender).await?;
         if checkpointer.is_some() {
             let progress = self.earlier.as_ref().map(|earlier| &earlier.progress);
@@ -210,11 +221,13 @@ impl NewLoad {
             health_every: config.limits.health_every,
             sizes_before: earlier.map_or(&prepared.sizes_before, |earlier| &earlier.sizes_before).clone(),
             source_feedback,
+            grace: grace.clone(),
         };
         observers.notify(self.started.elapsed(), LoadEvent::Started(&start));
         let others = Arc::new(Mutex::new(Tally::default()));
         let task = self.task(run, prepared, observers, loading, readers.dropped, Arc::clone(&others));
-        Ok(RunningLoad::new(sender, watched, others, tokio::spawn(task.run())))
+        let stop = StopHandle::new(sender, grace);
+        Ok(RunningLoad::new(stop, watched, others, tokio::spawn(task.run())))
     }
 
     /// The flow before its first block.
@@ -234,9 +247,9 @@ impl NewLoad {
                 ..RetryPolicy::default()
             },
             pause_max: limits.pause_max,
-            drain_max: limits.drain_max,
+            drain_max: grace::for_requests(limits.grace),
             on_conflict: config.on_conflict,
-            versioned: config.version.is_some() || self.info.has_versions,
+            versioned: config.version.is_some() || self.info.versions.is_some(),
             incremental_bulk: preflight.info.incremental_bulk(),
             summary_replies: config.replies == Replies::Summary,
             pairing: match preflight.pipelines {
@@ -276,7 +289,7 @@ impl NewLoad {
         }
         let letters = dead_letters
             .sync_point()
-            .map_err(|e| LoadError::DeadLetters { path: dead_letters.path().to_owned(), reason: e.to_string() })?;
+            .map_err(|e| LoadError::DeadLetters { path: dead_letters.place().into(), reason: e.to_string() })?;
         let first = FirstCheckpoint {
             run_id: &self.run_id,
             started: self.started,
@@ -326,7 +339,9 @@ impl NewLoad {
             Some(target) if target.is_data_stream() && config.action == Action::Index => Action::Create,
             _ => config.action,
         };
-        let encoder = Encoder::new(config.operations(action));
+        let mut operations = config.operations(action);
+        operations.version_type = self.info.versions.unwrap_or_default();
+        let encoder = Encoder::new(operations);
         let encoder = match groups {
             Some(shards) => encoder.with_shards(shards),
             None => encoder,
@@ -356,7 +371,8 @@ impl NewLoad {
         let SourceInfo { names, warnings, is_endless, .. } = info;
         let shown = observers.clone();
         let show: ShowPhase = Arc::new(move |phase| shown.phase(&phase));
-        let finishing = Finishing::new(Arc::clone(&transport), show, config.finish, swapping);
+        let finishing =
+            Finishing::new(Arc::clone(&transport), show, config.finish, swapping).with_grace(run.grace.clone());
         let end = End {
             transport,
             prepared,
@@ -369,11 +385,12 @@ impl NewLoad {
             allow_empty: config.allow_empty || is_endless,
             is_endless,
             once: config.once,
-            drain_max: config.limits.drain_max,
+            grace: run.grace.clone(),
             observers,
             loading,
             settings: SettingsReport::new(SettingsRestored::Unchanged, "the settings were not changed".to_owned()),
             others: Tally::default(),
+            last: Last::Unknown,
             dropped,
         };
         LoadTask { run, finishing, guard: config.guard, others, end }

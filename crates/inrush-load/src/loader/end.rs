@@ -16,10 +16,12 @@ use super::outcome::Outcome;
 use super::prepare::Prepared;
 use crate::count_check::{self, Expectation, Fixed, Share};
 use crate::cutover::{Finishing, ResumeCommand};
+use crate::grace::Grace;
 use crate::observe::{LoadingTime, Observers};
 use crate::progress::Phase;
 use crate::report::{
-    IndexSizes, PlanReport, Report, SettingsReport, SourceReport, Status, ThisRun, Verified, VerifiedState,
+    IndexSizes, PlanReport, Report, SettingsReport, SettingsRestored, SourceReport, Status, ThisRun, Verified,
+    VerifiedState,
 };
 use crate::run::Finished;
 use crate::targets;
@@ -58,15 +60,27 @@ pub(super) struct End {
     pub(super) is_endless: bool,
     /// The load has option `once`.
     pub(super) once: bool,
-    /// Timeout of the verification of an interrupted load.
-    pub(super) drain_max: Duration,
+    /// The time for the end after a stop.
+    pub(super) grace: Grace,
     pub(super) observers: Observers,
     pub(super) loading: LoadingTime,
     pub(super) settings: SettingsReport,
     /// Counts of other loads of the same job.
     pub(super) others: Tally,
+    /// Whether this load is the last one that writes to the index.
+    pub(super) last: Last,
     /// Counts of fields that option `drop` removed.
     pub(super) dropped: Dropped,
+}
+
+/// Whether a load is the last one that writes to the index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Last {
+    Yes,
+    /// Others are still running.
+    No,
+    /// The record of the loads could not be read or written.
+    Unknown,
 }
 
 /// Why the count of the index proves nothing, where the earlier runs are the reason.
@@ -118,14 +132,15 @@ impl End {
         outcome.check_errors(&flow);
         let resumed = checkpointer.as_ref().is_some_and(|c| c.is_resumed());
         let names = self.prepared.names(&tally);
-        if outcome.settled {
-            finishing.searchable(&names).await;
+        if outcome.settled && self.grace.limit(finishing.searchable(&names)).await.is_none() {
+            finishing.interrupt();
         }
         let unproven = unproven(finishing.was_swapped(), resumed && !outcome.settled);
-        let verified = self.verify_in_time(outcome.status, &tally, &finished.counts_before, resumed, unproven).await;
+        let verified = self.verify_in_time(&tally, &finished.counts_before, resumed, unproven).await;
         let sizes = self.sizes(finished.sizes_before, &tally.indices).await;
         let tolerance = self.tolerate.map(|tolerance| tolerance.judge(&tally.counts));
         let not_in = not_in(&tally.counts, tolerance.as_ref());
+        self.share_swap(&mut outcome, &mut finishing, &names).await;
         let why_not = outcome.judge(not_in, &verified, &self.settings, finishing.swaps());
         let status = finishing.run(&names, outcome.status, why_not, &mut events).await;
         // A resumed load judges a failure at the end again, for example with another `max_errors`.
@@ -155,12 +170,14 @@ impl End {
             sizes,
             pauses: finished.pauses,
             source_idle_seconds: self.loading.idle().as_secs_f64(),
+            lag: finished.lag,
             finish,
             swap,
             errors: tally.errors(),
             indices: tally.indices,
             counts: tally.counts,
-            dead_letters,
+            dead_letters: dead_letters.file,
+            dead_letter_topic: dead_letters.sink,
             warnings,
             sources: sources(&flow, self.names),
             run_id: self.run_id,
@@ -173,10 +190,9 @@ impl End {
         report
     }
 
-    /// Verifies the index. An interrupted load gets `drain_max` for it, because its caller waits.
+    /// Verifies the index. A load that is stopped has a limit for it, because its caller waits.
     async fn verify_in_time(
         &mut self,
-        status: Status,
         tally: &Tally,
         counts_before: &BTreeMap<String, Option<u64>>,
         resumed: bool,
@@ -186,16 +202,32 @@ impl End {
             return count_check::off();
         }
         self.observers.phase(&Phase::Verifying);
-        let drain_max = self.drain_max;
+        let grace = self.grace.clone();
         let verification = self.verify(tally, counts_before, resumed, unproven);
-        if status != Status::Interrupted {
-            return verification.await;
-        }
-        let in_time = tokio::time::timeout(drain_max, verification).await;
-        in_time.unwrap_or_else(|_| {
-            let why = "the cluster did not return a count within the time limit of an interrupted load";
+        grace.limit(verification).await.unwrap_or_else(|| {
+            let why = "the load was stopped, and the cluster did not return a count within the time of option `grace`";
             count_check::not_provable(why.to_owned())
         })
+    }
+
+    /// Where several loads fill the new index of an alias, decides whether this one moves it.
+    async fn share_swap(&mut self, outcome: &mut Outcome, finishing: &mut Finishing, names: &[String]) {
+        if !finishing.is_shared() || outcome.status != Status::Complete {
+            return;
+        }
+        match self.last {
+            Last::No => finishing.leave_to_others(),
+            Last::Yes if self.settings.restored == SettingsRestored::PassedOn => {
+                // The load that they were passed on to restored them, or was killed before.
+                self.settings = finishing.restore_settings(names).await;
+            }
+            Last::Yes => {}
+            Last::Unknown => outcome.fail(
+                "it is not known whether other instances still write to the new index, because their record could not \
+                 be read or written; so the alias was not moved"
+                    .to_owned(),
+            ),
+        }
     }
 
     /// Warnings of the preflight, the last checkpoint and the last report to the source.
@@ -241,8 +273,8 @@ impl End {
     ) -> BTreeMap<String, IndexSizes> {
         let names: BTreeSet<&str> = before.keys().chain(indices.keys()).map(String::as_str).collect();
         let names: Vec<&str> = names.into_iter().collect();
-        let asked = tokio::time::timeout(SIZES_MAX, stats::stats_of(&self.transport, &names)).await;
-        let after = asked.ok().and_then(Result::ok).unwrap_or_default();
+        let asked = tokio::time::timeout(SIZES_MAX, stats::stats_of(&self.transport, &names));
+        let after = self.grace.limit(asked).await.and_then(|asked| asked.ok()?.ok()).unwrap_or_default();
         let both = |name: &&str| {
             let sizes = IndexSizes { before: before.get(*name).copied(), after: after.get(*name).copied() };
             (sizes != IndexSizes::default()).then(|| ((*name).to_owned(), sizes))
@@ -268,9 +300,18 @@ impl End {
         let elsewhere = || count_check::unprovable(self.prepared.target.as_ref()?, &tally.indices);
         let share = unproven.map(str::to_owned).or_else(elsewhere).map_or(Ok(share), Err);
         loop {
+            self.last = Last::Yes;
             let together = match member.leave(&share).await {
-                Left::Over(verified) => return verified,
                 Left::Last(together) => together,
+                Left::Over(verified) => return verified,
+                Left::Others(verified) => {
+                    self.last = Last::No;
+                    return verified;
+                }
+                Left::Unknown(verified) => {
+                    self.last = Last::Unknown;
+                    return verified;
+                }
             };
             let verified = self.judge(tally, before_each, Ok(together), unproven).await;
             if member.end().await {

@@ -123,8 +123,12 @@ pub(super) struct Together {
 pub(super) enum Left {
     /// This load is the last one, and judges the count.
     Last(Together),
-    /// Other loads are still running, or the count can prove nothing.
+    /// This load is the last one, and the count can prove nothing.
     Over(Verified),
+    /// Other loads are still running.
+    Others(Verified),
+    /// Whether other loads are running is not known.
+    Unknown(Verified),
 }
 
 /// The membership of one load in a group.
@@ -273,12 +277,13 @@ impl Member {
                 Ok(Some(left)) => return left,
                 Ok(None) => {}
                 Err(error) => {
-                    return self
-                        .leave_unproven(format!("the counts of other loads into {} are unknown: {error}", self.name));
+                    let why = format!("the counts of other loads into {} are unknown: {error}", self.name);
+                    return Left::Unknown(self.leave_unproven(why));
                 }
             }
         }
-        self.leave_unproven(format!("too many other loads into {} began and ended at the same time", self.name))
+        let why = format!("too many other loads into {} began and ended at the same time", self.name);
+        Left::Unknown(self.leave_unproven(why))
     }
 
     /// `None`: another load changed the document first.
@@ -290,7 +295,7 @@ impl Member {
                 "the record of the loads into {name} ({LOADS_INDEX}/{}) was deleted, or another load removed this one from it because it missed its heartbeats",
                 self.document.id
             );
-            return Ok(Some(self.leave_unproven(why)));
+            return Ok(Some(Left::Unknown(self.leave_unproven(why))));
         };
         let others: Vec<(String, Running)> = group
             .running
@@ -312,25 +317,26 @@ impl Member {
                 1 => ("another load".to_owned(), "is"),
                 n => (format!("{n} other loads"), "are"),
             };
-            return Ok(Some(self.leave_unproven(format!(
+            let why = format!(
                 "{who} {is} writing to {name} ({}); the last load to end verifies all of them",
                 description(&living)
-            ))));
+            );
+            return Ok(Some(Left::Others(self.leave_unproven(why))));
         }
         let died = (!dead.is_empty())
             .then(|| format!("another load into {name} died without recording its counts ({})", description(&dead)));
         if let Some(why) = group.unprovable.filter(|_| group.ended > 1).or(died) {
             let deleted = self.document.delete(&purpose(&name), version).await?;
-            return Ok(deleted.then(|| self.leave_unproven(why)));
+            return Ok(deleted.then(|| Left::Over(self.leave_unproven(why))));
         }
         self.last = Some(version);
         let before = group.before.unwrap_or_default();
         Ok(Some(Left::Last(Together { loads: group.ended, before, share: group.sum })))
     }
 
-    fn leave_unproven(&mut self, why: String) -> Left {
+    fn leave_unproven(&mut self, why: String) -> Verified {
         remove(self.lock.take());
-        Left::Over(count_check::not_provable(why))
+        count_check::not_provable(why)
     }
 
     /// Ends the group after its last load has judged the count. Returns false where another load

@@ -3,6 +3,7 @@
 mod begin;
 mod body_format;
 mod end;
+mod gc_deletes;
 mod group;
 mod outcome;
 mod prepare;
@@ -18,13 +19,14 @@ use std::sync::Arc;
 use inrush_cluster::transport::HttpOptions;
 use inrush_core::Encoding;
 use inrush_sources::Source;
+use inrush_sources::fetch::Fetch;
 use inrush_sources::push::{self, PushOptions};
 pub(crate) use prepare::{index_uuids, needs, reads_itself};
 pub use running::{Others, PauseHandle, PushLoad, RunningLoad, StopHandle};
 
 use crate::config::LoadConfig;
 use crate::error::LoadError;
-use crate::fetch::{self, Fetch, Fetcher, MissingRecord};
+use crate::fetch::{self, Fetcher, MissingRecord};
 use crate::observe::{Observer, ObserverSet};
 use crate::outcomes::{self, FailureSender, Failures, SettlementSender, Settlements};
 use crate::report::Report;

@@ -1,10 +1,8 @@
 //! The status of a load after its loop.
 
-use std::path::PathBuf;
-
 use inrush_core::{Flow, Stop};
 
-use crate::dead_letter::DeadLetterWriter;
+use crate::dead_letter::{DeadLetterWriter, WrittenLetters};
 use crate::report::{SettingsReport, SettingsRestored, Status, Verified, VerifiedState};
 
 /// Status of the load after its loop. Each later step may make it worse.
@@ -27,7 +25,7 @@ impl Outcome {
         Outcome { status, failure, settled: status == Status::Complete }
     }
 
-    fn fail(&mut self, why: String) {
+    pub(super) fn fail(&mut self, why: String) {
         self.failure.get_or_insert(why);
         self.status = Status::Failed;
     }
@@ -39,16 +37,13 @@ impl Outcome {
         }
     }
 
-    /// Ends the dead-letter file. Returns its path, where the load wrote a dead letter.
-    pub(super) fn finish_dead_letters(&mut self, dead_letters: DeadLetterWriter) -> Option<PathBuf> {
-        let path = dead_letters.path().display().to_string();
-        match dead_letters.finish() {
-            Ok(path) => path,
-            Err(error) => {
-                self.fail(format!("cannot write dead letters to {path}: {error}"));
-                None
-            }
-        }
+    /// Ends the dead letters. Returns where the load wrote any.
+    pub(super) fn finish_dead_letters(&mut self, dead_letters: DeadLetterWriter) -> WrittenLetters {
+        let place = dead_letters.place();
+        dead_letters.finish().unwrap_or_else(|error| {
+            self.fail(format!("cannot write dead letters to {place}: {error}"));
+            WrittenLetters::default()
+        })
     }
 
     pub(super) fn check_errors(&mut self, flow: &Flow) {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use inrush_core::report::{Counts, ErrorCount, IndexCounts, Tally};
 use inrush_sources::push::{self, Closed, Document};
@@ -9,6 +10,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 
 use crate::event::{Event, PauseRequest};
+use crate::grace::Grace;
 use crate::progress::{Phase, Progress};
 use crate::report::Report;
 
@@ -23,19 +25,20 @@ pub struct RunningLoad {
 
 impl RunningLoad {
     pub(super) fn new(
-        events: mpsc::UnboundedSender<Event>,
+        stop: StopHandle,
         progress: watch::Receiver<Progress>,
         others: Arc<Mutex<Tally>>,
         task: JoinHandle<Report>,
     ) -> Self {
-        RunningLoad { stop: StopHandle { events }, progress, others, task }
+        RunningLoad { stop, progress, others, task }
     }
 
     /// A load whose report is known before it begins.
     pub(super) fn over(report: Report) -> Self {
         let (events, _) = mpsc::unbounded_channel();
         let (_, progress) = watch::channel(Progress { phase: Phase::Done, ..Progress::default() });
-        RunningLoad::new(events, progress, Arc::default(), tokio::spawn(async { report }))
+        let stop = StopHandle::new(events, Grace::new(Duration::ZERO));
+        RunningLoad::new(stop, progress, Arc::default(), tokio::spawn(async { report }))
     }
 
     /// Progress of the load, updated ten times a second.
@@ -92,16 +95,22 @@ impl Others {
     }
 }
 
-/// Ends a load early. The load reads nothing more and waits for its requests in flight. The report
-/// contains how far it came.
+/// Ends a load early. The load reads nothing more and waits for its requests in flight, for no
+/// longer than [`crate::config::Limits::grace`]. The report contains how far it came.
 #[derive(Clone, Debug)]
 pub struct StopHandle {
     events: mpsc::UnboundedSender<Event>,
+    grace: Grace,
 }
 
 impl StopHandle {
+    pub(super) fn new(events: mpsc::UnboundedSender<Event>, grace: Grace) -> Self {
+        StopHandle { events, grace }
+    }
+
     /// Ends the load. Further calls do nothing.
     pub fn stop(&self) {
+        self.grace.begin();
         // A load that has ended needs no stop.
         let _ = self.events.send(Event::Stop);
     }

@@ -9,7 +9,7 @@ use super::end::End;
 use crate::config::GuardConfig;
 use crate::cutover::Finishing;
 use crate::progress::Phase;
-use crate::report::Report;
+use crate::report::{Report, SettingsReport, SettingsRestored};
 use crate::run::Run;
 use crate::settings_guard;
 
@@ -47,9 +47,16 @@ impl LoadTask {
         }
         if let Some(guards) = guards {
             end.observers.phase(&Phase::PuttingBack);
-            end.settings = guards.release().await;
+            end.settings = end.grace.limit(guards.release()).await.unwrap_or_else(not_confirmed);
         }
         end.others = std::mem::take(&mut *others.lock().unwrap_or_else(PoisonError::into_inner));
         end.report(finished, finishing).await
     }
+}
+
+/// The cluster did not answer in time.
+fn not_confirmed() -> SettingsReport {
+    let detail = "the load was stopped, and the cluster did not confirm within the time of option `grace` that the \
+                  settings are restored; when it answers again, run: inrush recover";
+    SettingsReport::new(SettingsRestored::No, detail.to_owned())
 }

@@ -38,6 +38,9 @@ pub struct SwapReport {
     pub old_index: Option<String>,
     /// Whether the alias stands for the new index.
     pub swapped: bool,
+    /// Other instances still write to the new index, and the last one of them moves the alias.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub waits_for_others: bool,
     /// State of the old index.
     pub old: OldIndex,
     /// The result, as text. Where the swap was not made, the reason.

@@ -1,6 +1,7 @@
 //! The merge of the reports of one job's loads.
 
 use inrush_core::report::Tally;
+use inrush_sources::Lag;
 
 use super::{Report, SettingsRestored, Status, VerifiedState};
 
@@ -13,10 +14,10 @@ impl Report {
     /// | counts, `indices`, `errors`, `docs_per_second` | sums |
     /// | `seconds`, `source_idle_seconds` | the longest |
     /// | `status` | the worst |
-    /// | `failure` | the first |
+    /// | `failure`, `dead_letter_topic` | the first |
     /// | `verified`, `settings` | the first one that failed, or that of the first part |
     /// | `tolerance` | compared with the sums |
-    /// | `sizes`, `pauses`, `warnings`, `sources` | all |
+    /// | `sizes`, `pauses`, `warnings`, `sources`, `lag` | all |
     /// | `dead_letters`, `checkpoint`, `this_run` | none: each part has its own |
     /// | the rest | those of the first part |
     pub fn merged(reports: impl IntoIterator<Item = Report>) -> Option<Report> {
@@ -45,6 +46,7 @@ impl Report {
             self.status = part.status;
         }
         self.failure = self.failure.take().or(part.failure);
+        self.dead_letter_topic = self.dead_letter_topic.take().or(part.dead_letter_topic);
         self.seconds = self.seconds.max(part.seconds);
         self.source_idle_seconds = self.source_idle_seconds.max(part.source_idle_seconds);
         self.docs_per_second += part.docs_per_second;
@@ -54,6 +56,10 @@ impl Report {
         if self.settings.restored != SettingsRestored::No && part.settings.restored == SettingsRestored::No {
             self.settings = part.settings;
         }
+        self.lag = match (self.lag.take(), part.lag) {
+            (Some(one), Some(other)) => Some(Lag::new([one.partitions, other.partitions].concat())),
+            (one, other) => one.or(other),
+        };
         self.sizes.extend(part.sizes);
         self.pauses.extend(part.pauses);
         self.warnings.extend(part.warnings);
@@ -117,6 +123,7 @@ mod tests {
             sizes: BTreeMap::new(),
             pauses: Vec::new(),
             source_idle_seconds: 0.0,
+            lag: None,
             finish: FinishReport::default(),
             swap: None,
             ended_before: None,
@@ -126,6 +133,7 @@ mod tests {
                 .into_iter()
                 .collect(),
             dead_letters: Some("d".into()),
+            dead_letter_topic: None,
             warnings: vec![format!("{docs_read}")],
             sources: Vec::new(),
             run_id: "r".into(),

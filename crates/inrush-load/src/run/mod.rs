@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use inrush_cluster::api::stats::IndexStats;
 use inrush_cluster::transport::Transport;
 use inrush_core::{Encoding, Flow, ItemBlock, PauseTotal, Stop, Time};
-use inrush_sources::SourceError;
+use inrush_sources::{Lag, SourceError};
 use tokio::sync::mpsc;
 
 use crate::checkpoint::{self, Checkpointer};
@@ -22,6 +22,7 @@ use crate::config::IndexCreation;
 use crate::dead_letter::DeadLetterWriter;
 use crate::event::{Event, PauseRequest};
 use crate::feedback::SourceFeedback;
+use crate::grace::Grace;
 use crate::idle::{Change, Idle};
 use crate::notify::{IDLE_LONG, Notifier};
 use crate::outcomes::SettlementSender;
@@ -69,6 +70,8 @@ pub(crate) struct Run {
     pub(crate) sizes_before: BTreeMap<String, IndexStats>,
     /// Reports settled positions to the source, where the source asks for them.
     pub(crate) source_feedback: Option<SourceFeedback>,
+    /// The time for the end after a stop.
+    pub(crate) grace: Grace,
 }
 
 /// The result of the loop.
@@ -85,6 +88,8 @@ pub(crate) struct Finished {
     pub(crate) pauses: Vec<PauseTotal>,
     /// Why the source did not get all settled positions.
     pub(crate) feedback_failure: Option<String>,
+    /// How far the source is behind, where it says so.
+    pub(crate) lag: Option<Lag>,
     pub(crate) sizes_before: BTreeMap<String, IndexStats>,
     /// Receives a stop of the caller during the steps after the loop.
     pub(crate) events: mpsc::UnboundedReceiver<Event>,
@@ -134,7 +139,8 @@ impl Run {
                 self.execute(command);
             }
             self.smile.store(self.flow.encoding() == Encoding::Smile, Ordering::Relaxed);
-            self.gate.set_room(self.flow.input_room().saturating_sub(intake.waiting_bytes()));
+            let waiting = intake.waiting_bytes() + self.dead_letters.waiting_bytes();
+            self.gate.set_room(self.flow.input_room().saturating_sub(waiting));
             if self.flow.is_done() {
                 if let Some(why) = intake.source_error.take() {
                     self.fail(now, why);
@@ -158,7 +164,7 @@ impl Run {
                 () = sleep_until(due) => {}
                 _ = tick.tick() => {
                     self.show_progress(&intake);
-                    self.send_what_the_source_waits_for();
+                    self.follow_source(&mut intake);
                 }
             }
         }
@@ -167,11 +173,12 @@ impl Run {
         let pauses = self.flow.pauses(self.now());
         let checkpoint_failure = self.keep_last_checkpoint().await;
         self.notifier.drained(self.now(), &self.flow);
-        let feedback_failure = self.report_last_settled(checkpoint_failure.is_none()).await;
+        let (feedback_failure, lag) = self.report_last_settled(checkpoint_failure.is_none()).await;
         Finished {
             checkpointer: self.checkpointer,
             checkpoint_failure,
             feedback_failure,
+            lag,
             source_changed: intake.changed,
             flow: self.flow,
             dead_letters: self.dead_letters,
@@ -259,6 +266,9 @@ impl Run {
 
     /// Ends the load early.
     fn stop(&mut self, now: Time, why: Stop) {
+        if why == Stop::Interrupted {
+            self.grace.begin();
+        }
         self.flow.handle_stop(now, why);
         self.gate.close();
         if let Some(source_feedback) = &self.source_feedback {
@@ -311,7 +321,7 @@ impl Run {
     }
 
     fn dead_letters_failed(&mut self, e: &io::Error) {
-        let path = self.dead_letters.path().display().to_string();
+        let path = self.dead_letters.place();
         self.fail(
             self.now(),
             format!("cannot write dead letters to {path}: {e}; the load stops so that no document is lost"),
@@ -324,7 +334,8 @@ impl Run {
 
     fn show_progress(&mut self, intake: &Intake) {
         let now = self.now();
-        self.notifier.progress(now, &self.flow, intake.idle.lasts(now), &self.transport);
+        let lag = self.source_feedback.as_mut().and_then(SourceFeedback::lag);
+        self.notifier.progress(now, &self.flow, intake.idle.lasts(now), lag, &self.transport);
         self.targets.update(&self.flow.tally().indices);
         if let Err(e) = self.dead_letters.flush() {
             self.dead_letters_failed(&e);

@@ -1,10 +1,16 @@
 //! Checkpoints of settled documents, and the report of settled positions to the source.
 
+use std::time::Duration;
+
 use inrush_core::Time;
+use inrush_sources::Lag;
 
 use super::{Intake, Run};
 use crate::event::{Event, Written};
 use crate::feedback::SourceFeedback;
+
+/// How long the source may take to confirm its last settled positions.
+const CONFIRM_MAX: Duration = Duration::from_secs(30);
 
 impl Run {
     /// Handles the end of writing a checkpoint.
@@ -23,16 +29,13 @@ impl Run {
     }
 
     /// Handles the end of a report to the source. An error means that dead letters could not be
-    /// synced before.
+    /// kept before.
     pub(super) fn feedback_sent(&mut self, now: Time, result: Result<(), String>) {
         if let Some(source_feedback) = &mut self.source_feedback {
             source_feedback.ended();
         }
         if let Err(why) = result {
-            self.fail(
-                now,
-                format!("cannot sync the dead letters to disk: {why}; the load stops so that no document is lost"),
-            );
+            self.fail(now, format!("{why}; the load stops so that no document is lost"));
         }
     }
 
@@ -67,26 +70,49 @@ impl Run {
             return;
         }
         match self.dead_letters.sync_point() {
-            Ok(letters) => source_feedback.start(settled, letters.file),
+            Ok(letters) => source_feedback.start(settled, letters.unsynced),
             Err(e) => self.dead_letters_failed(&e),
         }
     }
 
-    /// Ends the wait for later documents while the source waits for settled positions.
-    pub(super) fn send_what_the_source_waits_for(&mut self) {
-        if self.source_feedback.as_ref().is_some_and(SourceFeedback::is_waiting) {
+    /// Gives back what the source has lost, and ends the wait for later documents while the source
+    /// waits for settled positions.
+    pub(super) fn follow_source(&mut self, intake: &mut Intake) {
+        let Some(source_feedback) = &self.source_feedback else { return };
+        let lost = source_feedback.lost();
+        if !lost.is_empty() {
+            intake.waiting.retain(|block| !lost.contains(&block.partition()));
+            self.flow.handle_lost(lost);
+        }
+        if source_feedback.is_waiting() {
             self.flow.handle_source_wait(self.now());
         }
     }
 
     /// Reports the last settled positions to the source. `written` says that the last checkpoint
-    /// contains them, where there are checkpoints. Returns why the source did not get them.
-    pub(super) async fn report_last_settled(&mut self, written: bool) -> Option<String> {
-        let source_feedback = self.source_feedback.take().filter(|_| written)?;
+    /// contains them, where there are checkpoints. Returns why the source did not get them, and how
+    /// far it is behind.
+    pub(super) async fn report_last_settled(&mut self, written: bool) -> (Option<String>, Option<Lag>) {
+        let Some(source_feedback) = self.source_feedback.take() else { return (None, None) };
+        let feedback = source_feedback.feedback();
+        let failure = match written {
+            true => self.finish_feedback(source_feedback).await,
+            false => None,
+        };
+        let lag = feedback.lag();
+        // A source may wait for its last answers when it is dropped.
+        let dropped = tokio::task::spawn_blocking(move || drop(feedback));
+        self.grace.limit(dropped).await;
+        (failure, lag)
+    }
+
+    async fn finish_feedback(&mut self, source_feedback: SourceFeedback) -> Option<String> {
         match self.dead_letters.sync_point() {
             Ok(letters) => {
-                let longest = self.flow.drain_max();
-                source_feedback.finish(self.flow.settled_below(), letters.file, longest).await.err()
+                let finish = source_feedback.finish(self.flow.settled_below(), letters.unsynced, CONFIRM_MAX);
+                let late = "the load was stopped, and the source did not confirm its settled positions within the time \
+                            of option `grace`, so it may read some documents again";
+                self.grace.limit(finish).await.unwrap_or_else(|| Err(late.to_owned())).err()
             }
             Err(e) => Some(format!(
                 "the source did not get its last settled positions, because the dead letters could not be synced to disk: {e}"

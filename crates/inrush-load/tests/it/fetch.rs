@@ -10,8 +10,9 @@ use inrush_core::Action;
 use inrush_core::block::DocMeta;
 use inrush_fake::{FakeCluster, FakeConfig, Fault, Faults, Rule};
 use inrush_load::config::{DeadLetters, Encoding, LoadConfig};
-use inrush_load::fetch::{Fetch, FetchError, Fetched, MissingRecord};
+use inrush_load::fetch::MissingRecord;
 use inrush_load::{Loader, Report};
+use inrush_sources::fetch::{Answer, Fetch, FetchError, Fetched};
 use inrush_sources::push::Document;
 
 const IDS: u32 = 2_000;
@@ -40,8 +41,11 @@ impl Fetch for Handle {
             }
             assert!(ids.len() <= IDS_AT_ONCE as usize);
             database.asked.lock().unwrap().extend(ids.iter().cloned());
-            let record = |id: &String| record(id.parse().unwrap()).map(Bytes::from);
-            Ok(ids.iter().map(record).collect())
+            let answer = |id: &String| match record(id.parse().unwrap()) {
+                Some(record) => Answer::Document(Bytes::from(record)),
+                None => Answer::NoRecord,
+            };
+            Ok(ids.iter().map(answer).collect())
         })
     }
 }
@@ -111,6 +115,15 @@ async fn an_id_is_looked_up_once_a_window_and_is_a_dead_letter_where_it_has_no_r
     let counts = &report.counts;
     assert_eq!(counts.docs_dead_lettered, u64::from(2 * without_record));
     assert_eq!((report.errors.len(), report.errors[0].kind.as_str(), report.errors[0].status), (1, "no_record", 404));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn ids_without_a_record_can_be_skipped() {
+    let fake = FakeCluster::start(FakeConfig::default()).await.unwrap();
+    let (report, _) = load(&fake, MissingRecord::Skip, None).await;
+    assert_eq!(indexed(&fake), expected());
+    let counts = &report.counts;
+    assert_eq!((counts.docs_dropped, counts.docs_dead_lettered), (u64::from(2 * IDS / 10), 0));
 }
 
 #[test]

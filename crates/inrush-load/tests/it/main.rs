@@ -2,4 +2,5 @@
 #![allow(missing_docs, unreachable_pub, clippy::unwrap_used)]
 
 mod coalesce;
+mod dead_letters;
 mod fetch;

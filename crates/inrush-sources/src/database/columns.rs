@@ -47,7 +47,7 @@ impl Columns {
     /// Begins a document.
     pub(super) fn document<'a>(&'a self, out: &'a mut Vec<u8>, no_values: &'a mut [u64]) -> Document<'a> {
         out.push(b'{');
-        Document { columns: &self.columns, out, no_values, empty: true }
+        Document { columns: &self.columns, out, no_values, left_out: None, empty: true }
     }
 
     /// Reports values that were left out.
@@ -66,10 +66,17 @@ pub(super) struct Document<'a> {
     columns: &'a [Column],
     out: &'a mut Vec<u8>,
     no_values: &'a mut [u64],
+    /// The place of a column that is left out.
+    left_out: Option<usize>,
     empty: bool,
 }
 
 impl Document<'_> {
+    /// Leaves the column at `place` out.
+    pub(super) fn leave_out(&mut self, place: usize) {
+        self.left_out = Some(place);
+    }
+
     /// Writes the value of the column at `place`, from the text of its type.
     pub(super) fn push(&mut self, place: usize, text: &[u8]) {
         let Some(column) = self.columns.get(place) else { return };
@@ -79,7 +86,7 @@ impl Document<'_> {
     /// Writes the value of the column at `place`. `write` appends it, or returns false for no
     /// value.
     pub(super) fn push_with(&mut self, place: usize, write: impl FnOnce(&mut Vec<u8>, &mut u64) -> bool) {
-        let Some(column) = self.columns.get(place) else { return };
+        let Some(column) = self.columns.get(place).filter(|_| self.left_out != Some(place)) else { return };
         let start = self.out.len();
         if !self.empty {
             self.out.push(b',');

@@ -11,6 +11,8 @@ mod address;
 mod columns;
 #[cfg(feature = "databases")]
 mod copy;
+#[cfg(feature = "databases")]
+pub(crate) mod fetch;
 mod kind;
 #[cfg(feature = "databases")]
 mod mysql;

@@ -85,7 +85,7 @@ pub(super) async fn open(options: DatabaseOptions, name: String, warnings: Warni
     })
 }
 
-fn connect_options(options: &DatabaseOptions) -> Result<MySqlConnectOptions, String> {
+pub(super) fn connect_options(options: &DatabaseOptions) -> Result<MySqlConnectOptions, String> {
     let text = options.address.expose();
     // The library knows the protocol only as `mysql`.
     let text = text.strip_prefix("mariadb://").map_or_else(|| text.to_owned(), |rest| format!("mysql://{rest}"));
@@ -121,11 +121,11 @@ async fn begin(connect: &MySqlConnectOptions) -> Result<MySqlConnection, String>
 
 /// Statements that are built here contain only names and queries of the user, who may run any
 /// query.
-fn safe(statement: &str) -> SqlStr {
+pub(super) fn safe(statement: &str) -> SqlStr {
     AssertSqlSafe(statement).into_sql_str()
 }
 
-fn quote(name: &str) -> String {
+pub(super) fn quote(name: &str) -> String {
     format!("`{}`", name.replace('`', "``"))
 }
 
@@ -170,7 +170,7 @@ async fn read(
 
 /// Form of a column's values.
 #[derive(Clone, Debug, PartialEq)]
-enum MySqlKind {
+pub(super) enum MySqlKind {
     /// Text of this kind.
     Text(Kind),
     /// `BIT(n)`: the bytes of a number.
@@ -178,7 +178,7 @@ enum MySqlKind {
     Bytes,
 }
 
-fn kind(name: &str) -> MySqlKind {
+pub(super) fn kind(name: &str) -> MySqlKind {
     MySqlKind::Text(match name.trim_end_matches(" UNSIGNED") {
         "BOOLEAN" => Kind::Bool,
         "TINYINT" | "SMALLINT" | "MEDIUMINT" | "INT" | "BIGINT" | "YEAR" => Kind::Integer,
@@ -195,7 +195,7 @@ fn kind(name: &str) -> MySqlKind {
     })
 }
 
-fn push(row: &MySqlRow, kinds: &[MySqlKind], document: &mut Document<'_>) {
+pub(super) fn push(row: &MySqlRow, kinds: &[MySqlKind], document: &mut Document<'_>) {
     for (place, kind) in kinds.iter().enumerate() {
         if row.try_get_raw(place).map_or(true, |value| value.is_null()) {
             continue;

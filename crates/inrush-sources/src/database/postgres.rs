@@ -27,7 +27,7 @@ const PIECE_BYTES: usize = 256 << 10;
 const PAGES_SINCE: u32 = 140_000;
 
 /// Settings of the form of values, which replace the defaults of server and user.
-const SETTINGS: [&str; 7] = [
+pub(super) const SETTINGS: [&str; 7] = [
     "SET LOCAL TIME ZONE 'UTC'",
     "SET LOCAL DateStyle = 'ISO, YMD'",
     "SET LOCAL IntervalStyle = 'iso_8601'",
@@ -100,7 +100,7 @@ pub(super) async fn open(options: DatabaseOptions, name: String, warnings: Warni
     })
 }
 
-fn connect_options(options: &DatabaseOptions) -> Result<PgConnectOptions, String> {
+pub(super) fn connect_options(options: &DatabaseOptions) -> Result<PgConnectOptions, String> {
     let connect =
         PgConnectOptions::from_str(options.address.expose()).map_err(|e| format!("is not a valid address: {e}"))?;
     let connect = connect.application_name("inrush").disable_statement_logging();
@@ -125,12 +125,12 @@ async fn begin(connect: &PgConnectOptions, snapshot: Option<&str>) -> Result<PgC
 
 /// Statements that are built here contain only names and queries of the user, who may run any
 /// query.
-fn safe(statement: &str) -> SqlStr {
+pub(super) fn safe(statement: &str) -> SqlStr {
     AssertSqlSafe(statement).into_sql_str()
 }
 
 /// The single value of a query.
-async fn text(connection: &mut PgConnection, query: &str) -> Result<String, String> {
+pub(super) async fn text(connection: &mut PgConnection, query: &str) -> Result<String, String> {
     let row = connection.fetch_one(safe(query)).await.map_err(|e| explain(&e))?;
     row.try_get(0).map_err(|e| explain(&e))
 }
@@ -267,7 +267,7 @@ async fn by_column(
 }
 
 /// Kind of a type's values.
-fn kind(info: &PgTypeInfo) -> Kind {
+pub(super) fn kind(info: &PgTypeInfo) -> Kind {
     match info.kind() {
         PgTypeKind::Domain(base) => kind(base),
         // Boxes are the only type whose arrays have another separator.

@@ -96,7 +96,7 @@ async fn read(connection: &mut SqliteConnection, select: &str, mut blocks: RowBl
 }
 
 /// Writes each value by its own type.
-fn push(row: &SqliteRow, document: &mut Document<'_>) {
+pub(super) fn push(row: &SqliteRow, document: &mut Document<'_>) {
     for place in 0..row.len() {
         let Ok(value) = row.try_get_raw(place) else { continue };
         if value.is_null() {
@@ -138,6 +138,6 @@ fn push(row: &SqliteRow, document: &mut Document<'_>) {
 }
 
 /// The shortest digits that read back as the same number. JSON has no `inf`.
-fn shortest(number: f64) -> String {
+pub(super) fn shortest(number: f64) -> String {
     format!("{number:?}")
 }

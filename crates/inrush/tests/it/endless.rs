@@ -13,8 +13,9 @@ use inrush_load::Loader;
 use inrush_load::config::{DeadLetters, LoadConfig, Rate, StateFolder};
 use inrush_load::{Phase, Report, RunningLoad, Status};
 use inrush_sources::{
-    Chunk, DocBlock, Feedback, Files, FormatOptions, OpenError, Opened, Opening, Origin, Partition, Record, Request,
-    Source, SourceError, SourceId, SourceInfo, SourceKind, SourceSpec, Step, Warnings, open,
+    Chunk, DocBlock, Feedback, Files, FormatOptions, Lag, OpenError, Opened, Opening, Origin, Partition, PartitionLag,
+    Record, Request, Source, SourceError, SourceId, SourceInfo, SourceKind, SourceSpec, Step, TopicPartition, Warnings,
+    open,
 };
 use tokio::sync::watch;
 
@@ -176,6 +177,17 @@ impl Feedback for Commits {
     fn stop(&self) {
         self.until.lock().unwrap().get_or_insert_with(|| self.topic.ends());
     }
+
+    fn lag(&self) -> Option<Lag> {
+        let (committed, ends) = (self.topic.committed.borrow().clone(), self.topic.ends());
+        let lag = |(number, (committed, end)): (usize, (u64, u64))| {
+            let at = TopicPartition::new("orders", number as i32);
+            let mut lag = PartitionLag::new(&at, Some(committed as i64), end as i64);
+            lag.records = end - committed;
+            lag
+        };
+        Some(Lag::new(committed.into_iter().zip(ends).enumerate().map(lag).collect()))
+    }
 }
 
 /// The kind of source. A program makes it known with one line:
@@ -277,6 +289,8 @@ async fn what_is_settled_is_committed_and_a_stop_in_order_loads_the_rest() {
     let report = load.finish().await;
     assert_eq!((report.status, report.failure.as_deref()), (Status::Complete, None), "{report:?}");
     assert_eq!(report.counts.docs_read, PARTITIONS as u64 * 309);
+    let lag = report.lag.as_ref().unwrap();
+    assert_eq!((lag.records, lag.partitions.len()), (0, PARTITIONS), "{lag:?}");
     assert!(report.source_idle_seconds >= 1.0, "{report:?}");
     assert_eq!(job.indexed(), topic.ids());
     job.check(&report);
@@ -324,8 +338,12 @@ async fn a_stop_at_once_commits_what_is_settled() {
     let load = job.start().await;
     load.progress().wait_for(|progress| progress.docs_settled > 100).await.unwrap();
     load.stop_handle().stop();
+    let progress = load.progress();
     let report = load.finish().await;
     assert_eq!(report.status, Status::Interrupted, "{report:?}");
+    assert!(progress.borrow().lag.as_ref().is_some_and(|lag| lag.partitions.len() == PARTITIONS));
+    let left: i64 = report.lag.as_ref().unwrap().partitions.iter().map(|lag| lag.end - lag.committed.unwrap()).sum();
+    assert_eq!(report.lag.as_ref().unwrap().records, left as u64, "{report:?}");
     assert_eq!(*job.topic.wrong.lock().unwrap(), Vec::<String>::new());
     let committed: u64 = job.topic.committed.borrow().iter().map(|committed| committed - 1_000).sum();
     assert!(committed > 0, "{report:?}");

@@ -343,7 +343,7 @@ async fn a_stop_drains_and_gives_back() {
 async fn an_interrupted_load_does_not_wait_long_for_a_cluster_that_does_not_count() {
     let fake = fake([Rule::new(Fault::HoldBeforeApplying).path("_refresh")]).await;
     let (mut config, _folder) = config(fake.urls(), "docs");
-    config.limits.drain_max = Duration::from_millis(50);
+    config.limits.grace = Duration::from_millis(50);
     let endless = common::Lines::new(documents(50_000, 50_000));
     let load = Loader::new(config).unwrap().start(Box::new(endless)).await.unwrap();
     load.progress().wait_for(|p| p.docs_settled > 0).await.unwrap();
@@ -451,7 +451,7 @@ async fn tells_what_it_waits_for(load: &RunningLoad, why: &str) {
     let phase = load.progress().wait_for(|p| matches!(p.phase, Phase::Draining(_))).await.unwrap().phase.clone();
     let Phase::Draining(said) = phase else { panic!("{phase:?}") };
     assert!(said.contains(why), "{said}");
-    assert!(said.ends_with("; waiting up to 30 s for requests in flight"), "{said}");
+    assert!(said.ends_with("; waiting up to 20 s for requests in flight"), "{said}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -18,6 +18,9 @@ mod database_sqlite;
 mod durability;
 mod endless;
 mod failures;
+mod fetch;
+mod grace;
+mod index_names;
 mod job;
 mod load;
 #[cfg(all(feature = "parquet", feature = "arrow"))]

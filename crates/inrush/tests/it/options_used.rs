@@ -7,8 +7,9 @@ use std::path::Path;
 use inrush_bake::BakeError;
 use inrush_commands::bake::{BakeOptions, BakePlan};
 use inrush_commands::options::{
-    DatabaseSourceOptions, Environment, IndexSourceOptions, KafkaGroupOptions, KafkaSourceOptions, KafkaValueOptions,
-    LoadOptions, LoadPlan, OptionGroup, OptionInfo, OptionKind, QueryOptions, ReadingOptions, SourceLoginOptions,
+    DatabaseSourceOptions, Environment, FetchOptions, IndexSourceOptions, KafkaGroupOptions, KafkaSourceOptions,
+    KafkaValueOptions, LoadOptions, LoadPlan, OptionGroup, OptionInfo, OptionKind, QueryOptions, ReadingOptions,
+    SourceLoginOptions,
 };
 use inrush_load::LoadError;
 use serde_json::{Value, json};
@@ -99,10 +100,11 @@ fn value(info: &OptionInfo, folder: &Path) -> Value {
         | "from_password_file"
         | "from_api_key_file"
         | "from_bearer_file"
+        | "fetch_password_file"
         | "source_password_file" => file("secret"),
         "password_env" | "api_key_env" | "bearer_env" | "from_password_env" | "from_api_key_env"
-        | "from_bearer_env" => json!("PATH"),
-        "ca" | "from_ca" | "cert" | "from_cert" => file("cert.pem"),
+        | "from_bearer_env" | "fetch_password_env" => json!("PATH"),
+        "ca" | "from_ca" | "fetch_ca" | "cert" | "from_cert" => file("cert.pem"),
         "key" | "from_key" => file("key.pem"),
         "warm" => file("warm.ndjson"),
         "sql_file" => file("query.sql"),
@@ -120,6 +122,9 @@ fn value(info: &OptionInfo, folder: &Path) -> Value {
         "store_option" => json!("aws_region=eu-west-1"),
         "kafka_option" => json!("client.rack=a"),
         "from" | "until" => json!("latest"),
+        "fetch" => json!("sqlite:///a.db SELECT a FROM t WHERE a IN ($keys)"),
+        "fetch_url" => json!("http://127.0.0.1:3/?a={keys}"),
+        "fetch_body" => json!("{keys}"),
         "sql" => json!("SELECT a FROM input"),
         "table" => json!(format!("other={}", folder.join("b.csv").display())),
         "query" => json!({"match_all": {}}),
@@ -128,7 +133,7 @@ fn value(info: &OptionInfo, folder: &Path) -> Value {
         "settings" => json!({"index": {"codec": "best_compression"}}),
         "indices" => json!([{"pattern": "x-*", "shards": 2}]),
         "max_rate" => json!("100docs"),
-        "linger" | "request_timeout" | "retry_for" | "pause_for" | "wait_timeout" => json!("7s"),
+        "linger" | "request_timeout" | "retry_for" | "pause_for" | "grace" | "wait_timeout" => json!("7s"),
         "memory" | "sql_memory" | "workbook_bytes" | "sample" | "builder_heap" => json!("300MiB"),
         "with" => json!("key"),
         "coalesce" => json!("5s"),
@@ -148,6 +153,8 @@ fn value(info: &OptionInfo, folder: &Path) -> Value {
 fn companions(command: Command, name: &str, folder: &Path) -> Options {
     let file = |name: &str| json!(folder.join(name));
     let is_fed = matches!(command, Command::Fed);
+    let looks_up = matches!(command, Command::File | Command::Query);
+    let url = || json!("http://127.0.0.1:3/?b={keys}");
     match name {
         "password_file" | "password_env" | "password" => vec![("user", json!("u"))],
         "user" => vec![("password", json!("p"))],
@@ -163,6 +170,14 @@ fn companions(command: Command, name: &str, folder: &Path) -> Options {
         "sheet" | "header_row" | "workbook_bytes" if !is_fed => vec![("format", json!("excel"))],
         "version" => vec![("id", json!("a"))],
         "action" => vec![("id", json!("a"))],
+        // Their names come first where look-ups are refused.
+        name if name.starts_with("fetch") && !looks_up => Vec::new(),
+        "fetch" | "fetch_url" => vec![("id", json!("a"))],
+        "fetch_password_file" | "fetch_password_env" => {
+            vec![("id", json!("a")), ("fetch_url", url()), ("fetch_user", json!("u"))]
+        }
+        "fetch_user" => vec![("id", json!("a")), ("fetch_url", url()), ("fetch_password_env", json!("PATH"))],
+        "fetch_body" | "fetch_id" | "fetch_missing" | "fetch_ca" => vec![("id", json!("a")), ("fetch_url", url())],
         "resume" | "once" => vec![("state", json!(folder))],
         "sample" => vec![("estimate", json!(true))],
         "layout" => vec![("builders", json!(2)), ("id", json!("a"))],
@@ -210,9 +225,12 @@ async fn plan(command: Command, options: &Options) -> Result<String, Problem> {
     let environment = Environment::new(|name| (name == "PATH").then(|| "abc".into()));
     let reading = load.reading.clone();
     let text = |plan: LoadPlan| {
-        let LoadPlan { config, source, reopen: _, local, model, confirmations, notes } = plan;
+        let LoadPlan { config, source, reopen: _, fetch, local, model, confirmations, notes } = plan;
         let reading = reading.format_options(config.limits.document_bytes_max);
-        format!("{config:?} {:?} {reading:?} {local:?} {model:?} {confirmations:?} {notes:?}", source.describe().names)
+        format!(
+            "{config:?} {:?} {reading:?} {fetch:?} {local:?} {model:?} {confirmations:?} {notes:?}",
+            source.describe().names
+        )
     };
     Ok(match command {
         Command::File | Command::Query => text(load.resolve(&environment).await?),
@@ -265,17 +283,21 @@ fn refused(command: Command) -> Vec<&'static str> {
         // They mean nothing without a query.
         Command::File => vec!["table", "sql_memory", "store_option"],
         Command::Query => vec!["from_dead_letters", "store_option"],
-        Command::Output => vec!["from_dead_letters", "store_option", "resume", "once"],
+        Command::Output => {
+            [vec!["from_dead_letters", "store_option", "resume", "once"], names::<FetchOptions>()].concat()
+        }
         Command::Fed => [
             vec!["sources", "from_dead_letters", "map", "mixed"],
             names::<ReadingOptions>().into_iter().filter(|name| *name != "timestamps").collect(),
             names::<QueryOptions>(),
+            names::<FetchOptions>(),
         ]
         .concat(),
         Command::Bake => [
             vec!["store_option", "action", "recreate", "durability"],
             vec!["replicas_off", "under_policy", "once"],
             names::<QueryOptions>(),
+            names::<FetchOptions>(),
         ]
         .concat(),
     };

@@ -5,13 +5,14 @@ use sqlx::{ConnectOptions, Connection, Executor};
 
 use crate::database_server::{Server, find, folder, opened, options, ordinary, port, query, read, table};
 
-fn start() -> Option<(Server, String)> {
+/// A server with a database `shop`. `name` is that of its folder.
+pub fn start(name: &str) -> Option<(Server, String)> {
     let folders = ["/usr/sbin", "/usr/bin"];
     let (Some(install), Some(mariadbd)) = (find("mariadb-install-db", &folders), find("mariadbd", &folders)) else {
         println!("skipped: there is no MariaDB here");
         return None;
     };
-    let folder = folder("mariadb");
+    let folder = folder(name);
     let data = folder.join("data");
     let made = ordinary(&install)
         .args(["--no-defaults", "--auth-root-authentication-method=normal", "--skip-test-db"])
@@ -34,7 +35,7 @@ fn start() -> Option<(Server, String)> {
     Some((server, format!("{root}/shop")))
 }
 
-fn execute(url: &str, statements: &'static str) {
+pub fn execute(url: &str, statements: &'static str) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let connect: sqlx::mysql::MySqlConnectOptions = url.parse().unwrap();
@@ -46,7 +47,7 @@ fn execute(url: &str, statements: &'static str) {
 
 #[test]
 fn mariadb() {
-    let Some((_server, url)) = start() else { return };
+    let Some((_server, url)) = start("mariadb") else { return };
     execute(
         &url,
         "CREATE TABLE things (a BIGINT UNSIGNED, b DECIMAL(40,10), c DOUBLE, d BOOLEAN, e DATETIME(3), f TIMESTAMP NULL, g DATE, \

@@ -12,12 +12,12 @@ use crate::source_support::{Outcome, drain};
 
 const PASSWORD: &str = "pass word/1";
 
-/// A server with a superuser `tester` and its password.
-fn start() -> (Server, String) {
+/// A server with a superuser `tester` and its password. `name` is that of its folder.
+pub fn start(name: &str) -> (Server, String) {
     let binaries = ["/usr/local/bin", "/usr/bin"];
     let (initdb, postgres) = (find("initdb", &binaries).unwrap(), find("postgres", &binaries).unwrap());
-    let folder = folder("postgres");
-    let password = std::env::temp_dir().join(format!("inrush-postgres-password-{}", std::process::id()));
+    let folder = folder(name);
+    let password = std::env::temp_dir().join(format!("inrush-{name}-password-{}", std::process::id()));
     std::fs::write(&password, PASSWORD).unwrap();
     let made = ordinary(&initdb)
         .args(["--username=tester", "--auth=scram-sha-256", "--encoding=UTF8", "--locale=C", "--no-sync"])
@@ -35,7 +35,7 @@ fn start() -> (Server, String) {
     (server, format!("postgres://tester:pass%20word%2F1@127.0.0.1:{port}/postgres"))
 }
 
-fn execute(url: &str, statements: &'static str) {
+pub fn execute(url: &str, statements: &'static str) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let connect: sqlx::postgres::PgConnectOptions = url.parse().unwrap();
@@ -63,7 +63,7 @@ fn numbers(outcome: &Outcome, field: &str) -> Vec<i64> {
 
 #[test]
 fn postgres() {
-    let (_server, url) = start();
+    let (_server, url) = start("postgres");
     types(&url);
     one_state_side_by_side(&url);
     divided_by_columns(&url);

@@ -15,6 +15,8 @@ mod source_support;
 mod bake;
 mod cluster;
 #[cfg(feature = "databases")]
+mod database_fetch;
+#[cfg(feature = "databases")]
 mod database_mysql;
 #[cfg(feature = "databases")]
 mod database_postgres;

@@ -6,6 +6,7 @@ mod everywhere;
 mod exit_statuses;
 mod hostile;
 mod keeping;
+mod running;
 mod unattended;
 
 use std::process::{Output, Stdio};

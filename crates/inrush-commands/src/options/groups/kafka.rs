@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use inrush_kafka::{OnGap, OnNull, SaslMechanism, SchemaIds, Start, Until, Unwrap, With};
+use inrush_kafka::{OnGap, OnNull, SaslMechanism, SchemaIds, Start, Until, Unwrap, VersionFrom, With};
 
 use crate::options::{LoaderBuilder, Pair};
 
@@ -21,8 +21,17 @@ options! {
         until: Option<Until> = "WHERE", default("the load runs until it is stopped");
         /// What becomes of records without a value
         on_null: Option<OnNull> = "WHAT", default("delete if the ids are keys, else dead-letter");
+        /// The external version of each document: offset, timestamp, or a field with a whole
+        /// number. The cluster keeps the document with the highest version, in any order of
+        /// arrival, and option `on_conflict` is skip by default
+        version_from: Option<VersionFrom> = "offset|timestamp|FIELD", default("none"), conflicts(&["version"]),
+            server("version, version_type: external_gte");
         /// What happens if the broker has deleted records that were not read yet
         on_offset_gap: Option<OnGap> = "WHAT", default("stop");
+        /// A topic of the same brokers for dead letters: each record as it was, with headers that
+        /// say why, as Kafka Connect writes them. A file is written only if option `dead_letters`
+        /// names it
+        dead_letter_topic: Option<String> = "NAME", default("dead letters go to a file");
     }
 }
 
@@ -36,8 +45,9 @@ options! {
         /// Encrypt connections to the brokers; option `from_ca`, option `from_cert` and option
         /// `from_insecure` do so, too
         kafka_tls: bool;
-        /// The mechanism by which option `from_user` and its password log in at the brokers
-        kafka_sasl: Option<SaslMechanism> = "MECHANISM", default("plain");
+        /// The mechanism by which option `from_user` and its password, or option
+        /// `from_bearer_file`, log in at the brokers
+        kafka_sasl: Option<SaslMechanism> = "MECHANISM", default("plain, or oauthbearer with a token");
         /// A property of librdkafka, as in fetch.max.bytes=1048576 or client.rack=a; repeatable.
         /// Secrets are not allowed: see option `from_user`
         kafka_option: Vec<Pair> = "NAME=VALUE";

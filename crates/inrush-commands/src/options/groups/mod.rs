@@ -2,6 +2,7 @@
 
 mod ending;
 mod errors;
+mod fetch;
 mod index_source;
 mod kafka;
 mod login;
@@ -13,6 +14,7 @@ mod target;
 
 pub use ending::EndOptions;
 pub use errors::ErrorOptions;
+pub use fetch::FetchOptions;
 pub use index_source::{IndexSourceOptions, SourceLoginOptions};
 pub use kafka::{KafkaGroupOptions, KafkaSourceOptions, KafkaValueOptions};
 pub use login::LoginOptions;

@@ -52,6 +52,10 @@ options! {
         /// shard (red), a disk above its high watermark or the flood stage. After it the load
         /// stops, and option `resume` continues it
         pause_for: Option<Duration> = "DURATION", default("10m");
+        /// The longest time from Ctrl-C, SIGTERM or a stop by a program to the end of the load.
+        /// Most of it is for requests in flight, at most 5 s for what follows them: the last commit
+        /// or checkpoint, the restore of settings and the count
+        grace: Option<Duration> = "DURATION", default("25s");
         /// The encoding in which documents are sent
         encoding: Option<OrAuto<Encoding>> = "FORM", default("auto");
         /// The compression of bodies: none; gzip or gzip:LEVEL, with 1 (the default, fastest) to

@@ -11,8 +11,9 @@ options! {
     /// The target: the index, the ids, and how the index is created.
     pub struct TargetOptions in LoaderBuilder.target, "Target" {
         /// Index, alias or data stream; {field} stands for the value of a field, as in
-        /// 'logs-{tenant}'. Required, except with option `alias`. With option `from_dead_letters`
-        /// the default is the index of the first load
+        /// 'logs-{tenant}', and {field:format} for a date in UTC, as in
+        /// 'logs-{@timestamp:yyyy.MM.dd}'. Required, except with option `alias`. With option
+        /// `from_dead_letters` the default is the index of the first load
         index: Option<IndexTemplate> = "NAME";
         /// Nodes of the cluster, repeated or separated by commas; the default port is 9200. `local`
         /// is the local OpenSearch node, which is started if it does not run

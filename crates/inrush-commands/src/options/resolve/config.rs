@@ -26,6 +26,8 @@ pub(super) fn config(options: &LoadOptions, environment: &Environment) -> Result
         kafka_values: _,
         kafka_group: _,
         source_login: _,
+        // The plan of the load has it.
+        fetch: _,
         target,
         login,
         sizes,
@@ -162,6 +164,7 @@ fn of_sizes(config: &mut LoadConfig, sizes: &SizeOptions) {
         retry_for,
         retries,
         pause_for,
+        grace,
         encoding,
         compression,
         bulk_routing,
@@ -182,10 +185,10 @@ fn of_sizes(config: &mut LoadConfig, sizes: &SizeOptions) {
         retry_for: retry_for.unwrap_or(defaults.retry_for),
         retries: retries.map_or(defaults.retries, |retries| retries.get()),
         pause_max: pause_for.unwrap_or(defaults.pause_max),
+        grace: grace.unwrap_or(defaults.grace),
         // These have no options. They are for tests.
         retry_wait: defaults.retry_wait,
         health_every: defaults.health_every,
-        drain_max: defaults.drain_max,
     };
     config.trace = trace;
     config.coalesce = coalesce;

@@ -38,7 +38,7 @@ impl LoadOptions {
         let local = local(&config).await?;
         let confirmations = confirmations(&self, &config, local.as_ref());
         let notes = Vec::new();
-        Ok((sender, LoadPlan { config, source, reopen: None, local, model: None, confirmations, notes }))
+        Ok((sender, LoadPlan { config, source, reopen: None, fetch: None, local, model: None, confirmations, notes }))
     }
 
     /// Refuses options about sources: documents of a program come from no file, database or index.
@@ -53,6 +53,7 @@ impl LoadOptions {
             kafka_values,
             kafka_group,
             source_login,
+            fetch,
             target,
             // These are about the cluster, the requests and the end, so they apply to every source.
             login: _,
@@ -79,6 +80,7 @@ impl LoadOptions {
             let message = format!("option `{}` is for files, but the program gives documents", info.name);
             return Err(OptionError::conflict(message).of(info.name).hint("leave it out"));
         }
+        fetch.refuse("a load of documents of a program")?;
         if target.map.is_some() {
             let message = "option `map=auto` reads the sources twice, but documents of a program come only once";
             return Err(OptionError::conflict(message).of("map").hint("give a mapping with option `mapping`"));

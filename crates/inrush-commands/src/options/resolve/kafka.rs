@@ -3,8 +3,9 @@
 use std::ffi::OsString;
 use std::path::Path;
 
-use inrush_kafka::{Ids, KafkaAddress, KafkaOptions, OnNull, SchemaRegistry, Values};
-use inrush_load::config::{IdFrom, LoadConfig};
+use inrush_core::OnConflict;
+use inrush_kafka::{Ids, KafkaAddress, KafkaOptions, OnNull, SaslMechanism, SchemaRegistry, Until, Values};
+use inrush_load::config::{IdFrom, LoadConfig, OldWrites};
 use inrush_sources::Format;
 
 use super::{Environment, login};
@@ -33,7 +34,15 @@ const OWN_PROPERTIES: [(&str, &str); 12] = [
 ];
 
 /// Properties on which the settlement of documents depends.
-const FIXED_PROPERTIES: [&str; 3] = ["enable.auto.commit", "enable.auto.offset.store", "enable.partition.eof"];
+const FIXED_PROPERTIES: [&str; 7] = [
+    "acks",
+    "delivery.timeout.ms",
+    "enable.auto.commit",
+    "enable.auto.offset.store",
+    "enable.partition.eof",
+    "message.timeout.ms",
+    "request.required.acks",
+];
 
 /// The topics, if the source is an address of topics.
 pub(super) fn address(sources: &[OsString], reading: &ReadingOptions) -> Result<Option<KafkaAddress>, OptionError> {
@@ -46,13 +55,13 @@ pub(super) fn address(sources: &[OsString], reading: &ReadingOptions) -> Result<
             .hint("several topics of one Kafka cluster go into one address: kafka://broker/a,b,logs-*"));
     }
     let is_of_values = |name: &str| match name {
-        "format" => matches!(reading.format, Some(Format::Json | Format::Ndjson | Format::Text)),
+        "format" => matches!(reading.format, Some(Format::Json | Format::Ndjson | Format::Text | Format::Bulk)),
         "field" => reading.format == Some(Format::Text),
         _ => false,
     };
     if let Some(info) = reading.given().find(|info| !is_of_values(info.name)) {
         let message = format!(
-            "option `{}` does not apply to {address}, whose values are single documents; values are JSON, with option `format=text` text, and with option `schema_registry` or option `schema_file` Avro or Protobuf",
+            "option `{}` does not apply to {address}, whose values are single documents; values are JSON, with option `format=text` text, with option `format=bulk` items of bulk bodies, and with option `schema_registry` or option `schema_file` Avro or Protobuf",
             info.name
         );
         return Err(OptionError::conflict(message).of(info.name).hint("leave it out"));
@@ -81,19 +90,28 @@ pub(super) fn options(
     environment: &Environment,
 ) -> Result<KafkaOptions, OptionError> {
     check(load)?;
-    let KafkaSourceOptions { member, from, until, on_null, on_offset_gap } = load.kafka.clone();
+    let KafkaSourceOptions { member, from, until, on_null, version_from, on_offset_gap, dead_letter_topic } =
+        load.kafka.clone();
     let mut options = KafkaOptions::new(address);
     options.group = load.kafka_group.group.clone().unwrap_or_else(|| format!("inrush-{}", config.index.as_str()));
     options.member = member;
     options.from = from.unwrap_or_default();
     options.until = until;
+    if let Some(swap) = &mut config.finish.swap {
+        swap.is_shared = true;
+        options.ends_together = true;
+    }
     options.ids = match (&load.target.id, load.target.id_from) {
         (Some(_), _) => Ids::None,
         // The records have the ids.
         (None, Some(_)) => Ids::Position,
+        // A record without a key has nothing that could be looked up.
+        (None, None) if load.fetch.given().next().is_some() => Ids::Key,
         (None, None) => Ids::KeyOrPosition,
     };
-    if options.ids == Ids::KeyOrPosition && (options.address.topics.len() > 1 || has_pattern(&options.address)) {
+    if matches!(options.ids, Ids::Key | Ids::KeyOrPosition)
+        && (options.address.topics.len() > 1 || has_pattern(&options.address))
+    {
         tracing::warn!(
             "ids are keys, so records of several topics with one key are one document; \
              if they are not meant to be, give option `id_from=position`, or option `id`"
@@ -102,9 +120,16 @@ pub(super) fn options(
     config.id_from = None;
     options.on_null = on_null_of(on_null, options.ids)?;
     options.on_gap = on_offset_gap.unwrap_or_default();
+    options.dead_letter_topic = dead_letter_topic;
+    if version_from.is_some() && load.errors.on_conflict.is_none() {
+        // A newer document is in the index already.
+        config.on_conflict = OnConflict::Skip;
+    }
+    options.versions = version_from;
     options.values = values(load, environment)?;
     options.unwrap = load.kafka_values.unwrap.unwrap_or_default();
     options.with.clone_from(&load.kafka_values.with);
+    options.token_file.clone_from(&load.source_login.from_bearer_file);
     options.properties = load.kafka_group.properties(&load.source_login, environment)?;
     options.document_bytes_max = config.limits.document_bytes_max;
     // Batches have the rest.
@@ -168,6 +193,7 @@ fn values(load: &LoadOptions, environment: &Environment) -> Result<Values, Optio
         (None, _, Some(Format::Text)) => {
             Values::Text { field: load.reading.field.clone().unwrap_or_else(|| "message".to_owned()) }
         }
+        (None, _, Some(Format::Bulk)) => Values::Bulk,
         (None, _, _) => Values::Json,
     })
 }
@@ -220,9 +246,29 @@ fn check(load: &LoadOptions) -> Result<(), OptionError> {
             "give a number of shards",
         ),
         (
-            (load.end.alias.is_some() && load.kafka.until.is_none()).then_some("alias"),
-            "moves the alias at the end, but this load runs until it is stopped",
-            "give it an end with option `until=latest`",
+            (load.end.alias.is_some() && load.kafka.until != Some(Until::Latest)).then_some("alias"),
+            "moves the alias once the group has read everything, and this load has no such end",
+            "give it one with option `until=latest`",
+        ),
+        (
+            (load.end.alias.is_some() && load.target.index.is_none()).then_some("alias"),
+            "needs a new index that all instances of the group fill",
+            "name it with option `index`, the same for each instance",
+        ),
+        (
+            (load.end.alias.is_some() && load.errors.no_verify).then_some("no_verify"),
+            "does not work with option `alias`: the last instance is found with the counts of all",
+            "leave it out",
+        ),
+        (
+            (load.end.alias.is_some() && load.target.leave_settings).then_some("leave_settings"),
+            "does not work with option `alias`: instances know of each other by a record in the cluster",
+            "leave it out",
+        ),
+        (
+            (load.end.old_writes == Some(OldWrites::CatchUp)).then_some("old_writes"),
+            "`catch-up` copies what was written to the old index, but the documents come from the topic",
+            "leave it out, and write to the topic",
         ),
     ];
     match refused.into_iter().find_map(|(name, why, hint)| Some((name?, why, hint))) {
@@ -255,12 +301,23 @@ fn properties(
     let user = user_and_password(login, environment)?;
     let tls = login.tls()?;
     let has_tls = kafka.kafka_tls || tls.insecure || tls.ca_file.is_some() || tls.client_cert_file.is_some();
-    let mechanism = kafka.kafka_sasl.unwrap_or_default();
-    if kafka.kafka_sasl.is_some() && user.is_none() {
-        let message = "option `kafka_sasl` is the mechanism of a login, but no user is given";
-        return Err(OptionError::conflict(message).of("kafka_sasl").hint("name the user with option `from_user`"));
+    let has_token = login.from_bearer_file.is_some();
+    if has_token && user.is_some() {
+        let message = "option `from_user` and option `from_bearer_file` are two logins";
+        return Err(OptionError::conflict(message).of("from_bearer_file").hint("choose one"));
     }
-    let protocol = match (has_tls, user.is_some()) {
+    let mechanism = match (kafka.kafka_sasl, has_token) {
+        (None, true) => SaslMechanism::OauthBearer,
+        (given, _) => given.unwrap_or_default(),
+    };
+    let is_of_token = mechanism == SaslMechanism::OauthBearer;
+    if kafka.kafka_sasl.is_some() && (is_of_token != has_token || !has_token && user.is_none()) {
+        let message = format!("option `kafka_sasl` is {}, but no login of that kind is given", mechanism.name());
+        return Err(OptionError::conflict(message).of("kafka_sasl").hint(
+            "name the user with option `from_user`, or with oauthbearer the file of the token with option `from_bearer_file`",
+        ));
+    }
+    let protocol = match (has_tls, user.is_some() || has_token) {
         (false, false) => None,
         (true, false) => Some("ssl"),
         (false, true) => Some("sasl_plaintext"),
@@ -269,8 +326,10 @@ fn properties(
     if let Some(protocol) = protocol {
         add("security.protocol", protocol);
     }
-    if let Some((user, password)) = user {
+    if user.is_some() || has_token {
         add("sasl.mechanism", mechanism.name());
+    }
+    if let Some((user, password)) = user {
         add("sasl.username", &user);
         add("sasl.password", password.expose());
     }
@@ -328,7 +387,6 @@ fn user_and_password(
     let of_clusters = [
         ("from_api_key_file", login.from_api_key_file.is_some()),
         ("from_api_key_env", login.from_api_key_env.is_some()),
-        ("from_bearer_file", login.from_bearer_file.is_some()),
         ("from_bearer_env", login.from_bearer_env.is_some()),
         ("from_aws_sigv4", login.from_aws_sigv4.is_some()),
         ("from_aws_region", login.from_aws_region.is_some()),
@@ -338,7 +396,9 @@ fn user_and_password(
         let message = format!("option `{name}` is for clusters of Elasticsearch and OpenSearch, not for Kafka");
         return Err(OptionError::conflict(message)
             .of(name)
-            .hint("give option `from_user` and a password, or option `from_cert` and option `from_key`"));
+            .hint(
+                "give option `from_user` and a password, option `from_bearer_file`, or option `from_cert` and option `from_key`",
+            ));
     }
     login.user_and_password(environment)
 }
@@ -347,7 +407,6 @@ fn user_and_password(
 mod tests {
     use super::*;
     use crate::options::{OptionInfo, SourceOptions, Style};
-    use inrush_kafka::Until;
     use serde_json::{Value, json};
 
     fn load(given: &[(&str, Value)]) -> LoadOptions {
@@ -391,6 +450,19 @@ mod tests {
         let (options, config) = resolved(&[("id", json!("n")), ("on_null", json!("skip"))]).unwrap();
         assert_eq!((options.ids, options.on_null, config.id.is_some()), (Ids::None, OnNull::Skip, true));
         refused(&[("id", json!("n")), ("on_null", json!("delete"))], "the ids are not keys");
+        let (options, _) = resolved(&[("fetch_url", json!("https://h/?ids={keys}"))]).unwrap();
+        assert_eq!((options.ids, options.on_null), (Ids::Key, OnNull::Delete));
+        let (_, config) = resolved(&[("version_from", json!("offset"))]).unwrap();
+        assert_eq!(config.on_conflict, OnConflict::Skip);
+        let given = [("version_from", json!("updated")), ("on_conflict", json!("compare"))];
+        assert_eq!(resolved(&given).unwrap().1.on_conflict, OnConflict::Compare);
+    }
+
+    #[test]
+    fn values_are_what_the_format_says() {
+        let values = |format: &str| resolved(&[("format", json!(format))]).unwrap().0.values;
+        assert!(matches!(values("ndjson"), Values::Json) && matches!(values("bulk"), Values::Bulk));
+        assert!(matches!(values("text"), Values::Text { field } if field == "message"));
     }
 
     #[test]
@@ -405,6 +477,10 @@ mod tests {
         assert_eq!(property(&login, "security.protocol").unwrap(), "sasl_plaintext");
         assert_eq!(property(&login, "sasl.password").unwrap(), "hunter2");
         assert!(!format!("{login:?}").contains("hunter2"));
+        let token = [("from_bearer_file", json!("/token"))];
+        let (bearer, _) = resolved(&token).unwrap();
+        assert_eq!(property(&bearer, "sasl.mechanism").unwrap(), "OAUTHBEARER");
+        assert_eq!(bearer.token_file.as_deref(), Some(std::path::Path::new("/token")));
         let tls = [("kafka_tls", json!(true)), ("kafka_sasl", json!("scram-sha-512"))];
         let (both, _) = resolved(&[user.as_slice(), &tls].concat()).unwrap();
         assert_eq!(property(&both, "security.protocol").unwrap(), "sasl_ssl");
@@ -422,15 +498,17 @@ mod tests {
             ("id_from", json!("content"), "records have keys or positions"),
             ("map", json!("auto"), "reads records once"),
             ("shards", json!("auto"), "is not known"),
-            ("alias", json!("now"), "runs until it is stopped"),
+            ("alias", json!("now"), "this load has no such end"),
             ("copy_mapping", json!(true), "is for an index of another cluster"),
             ("format", json!("csv"), "whose values are single documents"),
             ("registry_user", json!("me"), "name it with schema_registry"),
             ("schema_message", json!("a.B"), "name the .proto file"),
             ("from_bearer_env", json!("X"), "not for Kafka"),
-            ("kafka_sasl", json!("plain"), "no user is given"),
+            ("kafka_sasl", json!("plain"), "no login of that kind is given"),
+            ("kafka_sasl", json!("oauthbearer"), "no login of that kind is given"),
             ("kafka_option", json!("group.id=x"), "give group"),
             ("kafka_option", json!("enable.auto.commit=true"), "decides which records count as loaded"),
+            ("kafka_option", json!("acks=1"), "decides which records count as loaded"),
             ("kafka_option", json!("ssl.key.password=x"), "is a secret"),
         ] {
             refused(&[(name, value)], expected);
@@ -449,6 +527,7 @@ mod tests {
     fn each_option_of_topics_changes_the_source() {
         let value = |info: &OptionInfo| match (info.value.choices.last(), info.name) {
             (Some(choice), _) => json!(choice.name),
+            (None, "version_from") => json!("offset"),
             (None, "from" | "until") => json!("2026-01-31"),
             (None, "with") => json!("key"),
             (None, "kafka_option") => json!("client.rack=a"),
@@ -471,9 +550,9 @@ mod tests {
             let text = |given: &[(&str, Value)]| {
                 let (options, _) = resolved(given).unwrap();
                 let KafkaOptions { group, member, from, until, on_null, on_gap, properties, .. } = &options;
-                let KafkaOptions { values, unwrap, with, .. } = &options;
+                let KafkaOptions { values, unwrap, with, versions, dead_letter_topic, .. } = &options;
                 format!(
-                    "{group} {member:?} {from:?} {until:?} {on_null:?} {on_gap:?} {properties:?} {values:?} {unwrap:?} {with:?}"
+                    "{group} {member:?} {from:?} {until:?} {on_null:?} {on_gap:?} {properties:?} {values:?} {unwrap:?} {with:?} {versions:?} {dead_letter_topic:?}"
                 )
             };
             assert_ne!(text(&[]), text(&[(info.name, value(info))]), "{}", info.name);

@@ -42,6 +42,14 @@ const REGISTRY: Names = Names {
     bearer_env: "INRUSH_REGISTRY_BEARER",
 };
 
+/// The names for the place of look-ups, which has no API keys.
+const FETCH: Names = Names {
+    prefix: "fetch_",
+    password_env: "INRUSH_FETCH_PASSWORD",
+    api_key_env: "",
+    bearer_env: "INRUSH_FETCH_BEARER",
+};
+
 /// The way to authenticate, before any secret is read.
 #[derive(Debug, PartialEq, Eq)]
 enum Way<'a> {
@@ -113,11 +121,42 @@ impl SourceLoginOptions {
     }
 }
 
-/// The credentials for a schema registry: a user and the place of the password, or a token of the
-/// environment.
+/// The file or the variable of a password.
+type PasswordPlace<'a> = (Option<&'a Path>, Option<&'a str>);
+
+/// The credentials for a schema registry.
 pub(super) fn of_registry(
     user: Option<&str>,
-    (file, env): (Option<&Path>, Option<&str>),
+    place: PasswordPlace<'_>,
+    environment: &Environment,
+) -> Result<Credentials, OptionError> {
+    of_service(user, place, &REGISTRY, environment)
+}
+
+/// The credentials for a web service of look-ups.
+pub(super) fn of_fetch(
+    user: Option<&str>,
+    place: PasswordPlace<'_>,
+    environment: &Environment,
+) -> Result<Credentials, OptionError> {
+    of_service(user, place, &FETCH, environment)
+}
+
+/// The password for a database of look-ups, whose address has the user.
+pub(super) fn password_of_fetch(
+    (file, env): PasswordPlace<'_>,
+    environment: &Environment,
+) -> Result<Option<Secret>, OptionError> {
+    let of_environment = environment.is_set(FETCH.password_env).then_some(Place::Environment(FETCH.password_env));
+    let place = place("password", file, env, None)?.or(of_environment);
+    place.map(|place| secret(&place, "password", environment)).transpose()
+}
+
+/// A user and the place of the password, or a token of the environment.
+fn of_service(
+    user: Option<&str>,
+    (file, env): PasswordPlace<'_>,
+    names: &Names,
     environment: &Environment,
 ) -> Result<Credentials, OptionError> {
     let login = LoginOptions {
@@ -126,7 +165,7 @@ pub(super) fn of_registry(
         password_env: env.map(str::to_owned),
         ..LoginOptions::default()
     };
-    match way(&login, false, &REGISTRY, environment)? {
+    match way(&login, false, names, environment)? {
         Way::Basic(user, place) => {
             let password = secret(&place, &format!("password of {user}"), environment)?;
             Credentials::basic(user, password).map_err(setup)

@@ -5,6 +5,7 @@ mod config;
 mod database;
 mod ending;
 mod fed;
+mod fetch;
 mod files;
 mod format;
 mod kafka;
@@ -118,13 +119,16 @@ impl LoadOptions {
     pub fn resolve<'a>(self, environment: &'a Environment) -> BoxFuture<'a, Result<LoadPlan, LoadError>> {
         Box::pin(async move {
             let mut config = self.config(environment)?;
+            let fetch = fetch::plan(&self, &config, environment)?;
             let Opened { source, reopen, model } = sources::open(&self, &mut config, environment).await?;
             mapping::of_load(&self, &mut config, &environment.registry).await?;
-            let SourceInfo { bytes_total, has_ids, .. } = source.describe();
+            let described = source.describe();
+            fetch::check_ids(&self, &described)?;
+            let SourceInfo { bytes_total, has_ids, .. } = described;
             let notes = shards::of_load(&self, (bytes_total, has_ids), &mut config, &environment.registry).await?;
             let local = local(&config).await?;
             let confirmations = confirmations(&self, &config, local.as_ref());
-            Ok(LoadPlan { config, source, reopen, local, model, confirmations, notes })
+            Ok(LoadPlan { config, source, reopen, fetch, local, model, confirmations, notes })
         })
     }
 

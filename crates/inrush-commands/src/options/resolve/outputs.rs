@@ -39,7 +39,16 @@ impl LoadOptions {
             let notes = shards::of_load(&options, (bytes_total, has_ids), &mut config, &environment.registry).await?;
             let local = local(&config).await?;
             let confirmations = confirmations(&options, &config, local.as_ref());
-            plans.push(LoadPlan { config, source, reopen: None, local, model: None, confirmations, notes });
+            plans.push(LoadPlan {
+                config,
+                source,
+                reopen: None,
+                fetch: None,
+                local,
+                model: None,
+                confirmations,
+                notes,
+            });
         }
         Ok(plans)
     }
@@ -86,6 +95,7 @@ fn refuse(options: &LoadOptions) -> Result<(), OptionError> {
         kafka_values: _,
         kafka_group: _,
         source_login: _,
+        fetch,
         // These apply to each output.
         target: _,
         login: _,
@@ -99,6 +109,7 @@ fn refuse(options: &LoadOptions) -> Result<(), OptionError> {
             .of("from_dead_letters")
             .hint("load one after the other"));
     }
+    fetch.refuse("a load of several outputs")?;
     if resume.resume {
         let message = "option `resume` does not work with several outputs, some of which may have ended";
         return Err(OptionError::conflict(message)

@@ -231,6 +231,7 @@ impl LoadOptions {
     /// # Errors
     /// The source is a topic.
     pub fn check_dry_run(&self) -> Result<(), OptionError> {
+        self.fetch.refuse("a dry run")?;
         if !self.reads_topics()? {
             return Ok(());
         }

@@ -3,6 +3,7 @@
 use super::*;
 use crate::block::DocMeta;
 use crate::coalesce::Coalesce;
+use crate::operation::VersionType;
 use crate::outcome::Settled;
 
 /// An operation of a test: its id, its action and the word of its document.
@@ -255,6 +256,19 @@ fn operations_that_do_not_replace_each_other_are_all_sent_in_order() {
         finish(&mut flow, &mut cluster, at(0));
         let counts = flow.counts();
         assert_eq!((counts.docs_superseded, counts.docs_read), (superseded, ops.len() as u64), "{ops:?}");
+    }
+}
+
+#[test]
+fn the_same_version_replaces_where_its_type_allows_that() {
+    let versioned = |version| Op { version: Some(version), ..index("a", "x") };
+    let ops = [versioned(1), versioned(1), versioned(3), versioned(2), versioned(3)];
+    for (version_type, superseded) in [(VersionType::External, 2), (VersionType::ExternalGte, 3)] {
+        let operations = Operations { version_type, ..operations(Action::Index, false) };
+        let mut flow = flow(coalescing("1h"), 1 << 20, 1);
+        flow.handle_block(Time::START, Encoder::new(operations).encode(block(0, &ops))).unwrap();
+        finish(&mut flow, &mut Cluster::default(), at(0));
+        assert_eq!(flow.counts().docs_superseded, superseded, "{version_type:?}");
     }
 }
 

@@ -3,6 +3,7 @@
 mod committing;
 mod ending;
 mod gaps;
+mod lag;
 mod memory;
 mod rebalancing;
 mod scripts;

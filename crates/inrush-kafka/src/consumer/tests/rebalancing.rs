@@ -72,6 +72,7 @@ fn nothing_of_a_lost_partition_goes_on() {
     scene.records(1, 10);
     scene.lose([0]);
     assert_eq!(scene.take(), [(1, 0, 10)], "a block that waits could overwrite what the other member writes");
+    assert_eq!(scene.shared.state().take_lost(), [0], "the engine gives back what it has not sent");
     scene.settle(0, 10);
     scene.settle(1, 10);
     scene.goes_on();
@@ -148,4 +149,26 @@ fn a_partition_that_comes_back_begins_where_the_other_member_ended() {
     assert_eq!(scene.committed()[&at(0)], 50);
     scene.settle(1, 60);
     assert_eq!(scene.close()[&at(0)], 60);
+}
+
+#[test]
+fn what_is_not_sent_in_time_is_given_back_before_the_next_member_begins() {
+    let mut scene = Scene::new();
+    scene.assign([0, 1]);
+    scene.records(0, 10);
+    scene.take();
+    scene.revoke([0]);
+    let settle_for = KafkaOptions::new(KafkaAddress::parse("kafka://broker/orders").unwrap()).settle_for;
+    pass(settle_for / 2);
+    scene.goes_on();
+    assert!(scene.shared.state().take_lost().is_empty());
+    pass(settle_for / 4);
+    scene.goes_on();
+    assert_eq!(scene.shared.state().take_lost(), [0]);
+    assert!(scene.assigned().contains_key(&at(0)), "requests in flight are answered");
+    scene.settle(0, 4);
+    pass(settle_for / 4);
+    scene.goes_on();
+    assert!(scene.shared.state().take_lost().is_empty());
+    assert_eq!((scene.assigned(), scene.committed()), (offsets([(1, 0)]), offsets([(0, 4), (1, 0)])));
 }

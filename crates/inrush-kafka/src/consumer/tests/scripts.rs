@@ -78,12 +78,10 @@ impl Script {
     /// Whether a partition is with this member, or on its way to or from it.
     fn is_here(&self, partition: i32) -> bool {
         let consumer = &self.scene.consumer;
-        let is_among = |waiting: &Option<(Vec<TopicPartition>, Instant)>| {
-            waiting.as_ref().is_some_and(|(partitions, _)| partitions.contains(&at(partition)))
-        };
-        self.scene.assigned().contains_key(&at(partition))
-            || is_among(&consumer.arriving)
-            || is_among(&consumer.leaving)
+        let at = at(partition);
+        self.scene.assigned().contains_key(&at)
+            || consumer.arriving.as_ref().is_some_and(|(partitions, _)| partitions.contains(&at))
+            || consumer.leaving.as_ref().is_some_and(|leaving| leaving.partitions.contains(&at))
     }
 
     /// Whether the group waits for this member.
@@ -112,6 +110,8 @@ impl Script {
             Act::Lose(partition, is_made) if self.is_here(partition) => {
                 self.fail_commit(is_made);
                 self.scene.lose([partition]);
+                // It was sent again before the member knew.
+                self.fail_commit(false);
             }
             Act::Other(partition, count) if !self.is_here(partition) => self.other(partition, count),
             Act::Take(blocks) => self.take(blocks),

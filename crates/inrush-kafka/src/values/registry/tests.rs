@@ -96,8 +96,8 @@ fn json_is_read_by_its_schema_in_front_or_in_a_header() {
         [
             (Some("k"), "{\"a\":1}", None),
             (Some("3"), "{\"a\":2}", None),
-            (None, "{\"a\":3}", Some("no_schema")),
-            (None, "\0\0\0\0\x08{\"a\":4}", Some("unknown_schema")),
+            (Some("k"), "{\"a\":3}", Some("no_schema")),
+            (Some("k"), "\0\0\0\0\x08{\"a\":4}", Some("unknown_schema")),
             (Some("gone"), "", None),
         ]
     );

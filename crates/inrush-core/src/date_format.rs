@@ -1,0 +1,149 @@
+//! Dates in the names of indices.
+
+use std::fmt::{self, Write};
+use std::str::FromStr;
+
+use time::format_description::well_known::Iso8601;
+use time::{Date, OffsetDateTime, PrimitiveDateTime, UtcOffset};
+
+/// How a date becomes part of a name, with the letters of Java's `DateTimeFormatter`, as the
+/// servers' date math has them: `yyyy` or `uuuu` (year), `MM` (month), `dd` (day), `HH` (hour), and
+/// `xxxx` or `YYYY` (year of the week) with `ww` (week by ISO 8601). Other letters are refused, the
+/// rest is text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DateFormat(Vec<Piece>);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Piece {
+    Text(char),
+    Year,
+    Month,
+    Day,
+    Hour,
+    WeekYear,
+    Week,
+}
+
+const PIECES: [(&str, Piece); 8] = [
+    ("yyyy", Piece::Year),
+    ("uuuu", Piece::Year),
+    ("MM", Piece::Month),
+    ("dd", Piece::Day),
+    ("HH", Piece::Hour),
+    ("xxxx", Piece::WeekYear),
+    ("YYYY", Piece::WeekYear),
+    ("ww", Piece::Week),
+];
+
+impl FromStr for DateFormat {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (mut pieces, mut rest) = (Vec::new(), text);
+        while let Some(first) = rest.chars().next() {
+            let letters = rest.chars().take_while(|letter| *letter == first).map(char::len_utf8).sum();
+            let (word, after) = rest.split_at(letters);
+            match PIECES.iter().find(|(name, _)| *name == word) {
+                Some((_, piece)) => pieces.push(piece.clone()),
+                None if first.is_ascii_alphabetic() => {
+                    return Err(format!(
+                        "`{word}` is no part of a date in {text:?}; expected yyyy, MM, dd, HH, xxxx and ww, as in \
+                         yyyy.MM.dd or xxxx-ww"
+                    ));
+                }
+                None => pieces.extend(word.chars().map(Piece::Text)),
+            }
+            rest = after;
+        }
+        if pieces.iter().all(|piece| matches!(piece, Piece::Text(_))) {
+            return Err(format!("{text:?} has no part of a date; expected letters as in yyyy.MM.dd"));
+        }
+        Ok(DateFormat(pieces))
+    }
+}
+
+impl DateFormat {
+    /// Appends the date, in UTC, that a field has: a date or a time by ISO 8601 (one without an
+    /// offset is in UTC), or milliseconds since 1970, as fields of type `date` take them. `None`:
+    /// the text is none of these.
+    pub(crate) fn push(&self, value: &str, name: &mut String) -> Option<()> {
+        let time = time_of(value)?;
+        let (week_year, week, _) = time.to_iso_week_date();
+        for piece in &self.0 {
+            // Writing to a text does not fail.
+            let _ = match piece {
+                Piece::Text(letter) => name.write_char(*letter),
+                Piece::Year => write!(name, "{:04}", time.year()),
+                Piece::Month => write!(name, "{:02}", u8::from(time.month())),
+                Piece::Day => write!(name, "{:02}", time.day()),
+                Piece::Hour => write!(name, "{:02}", time.hour()),
+                Piece::WeekYear => write!(name, "{week_year:04}"),
+                Piece::Week => write!(name, "{week:02}"),
+            };
+        }
+        Some(())
+    }
+}
+
+impl fmt::Display for DateFormat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for piece in &self.0 {
+            match piece {
+                Piece::Text(letter) => f.write_char(*letter)?,
+                _ => f.write_str(PIECES.iter().find(|(_, one)| one == piece).map_or("", |(name, _)| name))?,
+            }
+        }
+        Ok(())
+    }
+}
+
+fn time_of(value: &str) -> Option<OffsetDateTime> {
+    if let Ok(millis) = value.parse::<i64>() {
+        return OffsetDateTime::from_unix_timestamp_nanos(i128::from(millis) * 1_000_000).ok();
+    }
+    let iso = &Iso8601::PARSING;
+    if let Ok(time) = OffsetDateTime::parse(value, iso) {
+        return Some(time.to_offset(UtcOffset::UTC));
+    }
+    let time = PrimitiveDateTime::parse(value, iso).ok();
+    time.or_else(|| Some(Date::parse(value, iso).ok()?.midnight())).map(PrimitiveDateTime::assume_utc)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn name(format: &str, value: &str) -> Option<String> {
+        let mut name = String::new();
+        format.parse::<DateFormat>().unwrap().push(value, &mut name).map(|()| name)
+    }
+
+    #[test]
+    fn dates_are_in_utc() {
+        for (format, value, expected) in [
+            ("yyyy.MM.dd", "2026-01-31T23:59:59.999Z", "2026.01.31"),
+            ("yyyy.MM.dd", "2026-01-31T23:30:00-01:00", "2026.02.01"),
+            ("uuuu-MM-dd-HH", "2026-01-31T05:00:00+0100", "2026-01-31-04"),
+            ("yyyyMMdd", "2026-01-31", "20260131"),
+            ("yyyy.MM", "2026-01-31T10:00:00", "2026.01"),
+            ("xxxx-ww", "2027-01-01", "2026-53"),
+            ("yyyy", "1769903999123", "2026"),
+            ("yyyy", "-1", "1969"),
+        ] {
+            assert_eq!(name(format, value).as_deref(), Some(expected), "{format} of {value}");
+        }
+        for value in ["", "yesterday", "2026-13-01", "31.01.2026", "9223372036854775807"] {
+            assert_eq!(name("yyyy", value), None, "{value}");
+        }
+    }
+
+    #[test]
+    fn formats_of_other_letters_are_refused() {
+        for (format, problem) in [("yyyy.QQ", "`QQ`"), ("y", "`y`"), ("mm", "`mm`"), ("", "no part"), ("..", "no part")]
+        {
+            let error = format.parse::<DateFormat>().unwrap_err();
+            assert!(error.contains(problem), "{error}");
+        }
+        assert_eq!("uuuu.MM".parse::<DateFormat>().unwrap().to_string(), "yyyy.MM");
+    }
+}

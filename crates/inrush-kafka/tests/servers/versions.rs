@@ -1,0 +1,87 @@
+//! External versions from records: an older record never replaces a newer one.
+
+use inrush_core::OnConflict;
+use inrush_fake::{FakeCluster, FakeConfig};
+use inrush_kafka::{KafkaOptions, KafkaSource, VersionFrom};
+use inrush_load::Loader;
+use inrush_load::Report;
+use inrush_load::config::{DeadLetters, LoadConfig};
+
+use crate::broker::shared;
+use crate::topic::Topic;
+
+/// Loads the topic to its end.
+async fn load(fake: &FakeCluster, options: KafkaOptions) -> Report {
+    let folder = tempfile::tempdir().unwrap();
+    let mut config = LoadConfig::new(fake.urls(), "docs".parse().unwrap());
+    config.on_conflict = OnConflict::Skip;
+    config.dead_letters = DeadLetters::File(folder.path().join("dead.ndjson"));
+    let source = tokio::task::spawn_blocking(|| KafkaSource::open(options).unwrap()).await.unwrap();
+    let report = Loader::new(config).unwrap().start(Box::new(source)).await.unwrap().finish().await;
+    assert!(report.counts.add_up() && report.failure.is_none(), "{report:?}");
+    report
+}
+
+fn documents(fake: &FakeCluster) -> Vec<(String, String)> {
+    let documents = fake.documents("docs").into_iter();
+    let mut documents: Vec<_> =
+        documents.map(|document| (document.id, String::from_utf8_lossy(&document.source).into_owned())).collect();
+    documents.sort();
+    documents
+}
+
+fn expected(documents: &[(&str, &str)]) -> Vec<(String, String)> {
+    documents.iter().map(|(id, source)| ((*id).to_owned(), (*source).to_owned())).collect()
+}
+
+async fn topic() -> Topic {
+    tokio::task::spawn_blocking(|| shared().topic(1)).await.unwrap()
+}
+
+fn with_versions(mut options: KafkaOptions, versions: VersionFrom) -> KafkaOptions {
+    options.versions = Some(versions);
+    options
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_record_with_the_latest_timestamp_stays() {
+    let fake = FakeCluster::start(FakeConfig::default()).await.unwrap();
+    let topic = topic().await;
+    for (key, value, time) in [
+        ("a", Some("{\"n\":2}"), 2_000),
+        ("a", Some("{\"n\":1}"), 1_000),
+        ("b", Some("{\"n\":1}"), 1_000),
+        ("b", None, 3_000),
+        ("b", Some("{\"n\":2}"), 2_000),
+        ("c", Some("{\"n\":1}"), 1_000),
+        ("c", Some("{\"n\":2}"), 1_000),
+    ] {
+        topic.produce_at(0, key, value, time);
+    }
+    let report = load(&fake, with_versions(topic.bounded("time"), VersionFrom::Timestamp)).await;
+    assert_eq!((report.counts.docs_read, report.counts.docs_conflicting), (7, 2), "{report:?}");
+    assert!(report.warnings.iter().any(|warning| warning.contains("index.gc_deletes")), "{:?}", report.warnings);
+    assert_eq!(documents(&fake), expected(&[("a", "{\"n\":2}"), ("c", "{\"n\":2}")]));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn records_that_are_read_again_change_nothing() {
+    let fake = FakeCluster::start(FakeConfig::default()).await.unwrap();
+    let topic = topic().await;
+    topic.produce(0, [("a", Some("{\"n\":1}")), ("b", Some("{\"n\":1}")), ("a", Some("{\"n\":2}")), ("b", None)]);
+    for (group, conflicting) in [("first", 0), ("second", 2)] {
+        let report = load(&fake, with_versions(topic.bounded(group), VersionFrom::Offset)).await;
+        assert_eq!(report.counts.docs_conflicting, conflicting, "{report:?}");
+        assert_eq!(documents(&fake), expected(&[("a", "{\"n\":2}")]));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_document_with_the_highest_field_stays() {
+    let fake = FakeCluster::start(FakeConfig::default()).await.unwrap();
+    let topic = topic().await;
+    topic.produce(0, [("a", Some("{\"v\":7}")), ("a", Some("{\"v\":5}")), ("b", Some("{\"n\":1}"))]);
+    let report = load(&fake, with_versions(topic.bounded("field"), "v".parse().unwrap())).await;
+    assert_eq!((report.counts.docs_conflicting, report.counts.docs_dead_lettered), (1, 1), "{report:?}");
+    assert_eq!(documents(&fake), expected(&[("a", "{\"v\":7}")]));
+}
