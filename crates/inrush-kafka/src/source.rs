@@ -157,6 +157,11 @@ impl Feedback for Thread {
         self.shared.change(|state| state.is_stopped = true);
     }
 
+    fn close(&self) {
+        self.shared.change(|state| state.is_closed = true);
+        self.shared.wait(LAST_COMMIT, |state| state.is_gone);
+    }
+
     fn is_waiting(&self) -> bool {
         self.shared.state().assignment.is_waiting()
     }

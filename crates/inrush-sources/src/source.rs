@@ -224,6 +224,11 @@ pub trait Feedback: Send + Sync {
     /// [`Step::End`]. May be called more than once, and after the end. Must not wait.
     fn stop(&self);
 
+    /// The load needs the source no more. Returns once the source has released its connections.
+    /// Called once, after the last [`Feedback::settled`], on a thread that may wait. Default: does
+    /// nothing.
+    fn close(&self) {}
+
     /// Whether the source waits for [`Feedback::settled`], because a partition is to be taken away.
     /// Meanwhile no document waits for a later one with the same id. Called ten times a second.
     /// Must not wait. Default: never.

@@ -100,9 +100,9 @@ impl Run {
             false => None,
         };
         let lag = feedback.lag();
-        // A source may wait for its last answers when it is dropped.
-        let dropped = tokio::task::spawn_blocking(move || drop(feedback));
-        self.grace.limit(dropped).await;
+        // A reading thread may still have the source, and the process may end after the load.
+        let closed = tokio::task::spawn_blocking(move || feedback.close());
+        self.grace.limit(closed).await;
         (failure, lag)
     }
 
