@@ -238,16 +238,16 @@ def avro(bench, args):
 def away(bench, args):
     """The server is stopped after a third of the records, and another one starts at its address."""
     name = bench.topic("plain", events(args.docs))
-    command = [release("inrush-testbed"), "null", "--port"]
-    start = lambda port: subprocess.Popen([*command, str(port)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    start = lambda port: subprocess.Popen([release("inrush-testbed"), "null", "--port", str(port)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     server = start(0)
     url = server.stdout.readline().strip()
-    times = {}
+    times, ended = {}, threading.Event()
 
     def outage():
         nonlocal server
         while docs() < args.docs // 3:
-            time.sleep(0.02)
+            if ended.wait(0.02):
+                return
         server.kill()
         server.wait()
         times["gone"] = time.monotonic() - began
@@ -270,12 +270,14 @@ def away(bench, args):
     began = time.monotonic()
     thread = threading.Thread(target=outage, daemon=True)
     thread.start()
-    sink = Sink("inrush", topic("--pause-for", f"{args.seconds + 600}s"))
-    command = sink.command(bench.broker.address, name, "bench-away", url, INDEX, "")
     # The log says when the member gets partitions.
-    command[command.index("--quiet")] = "-v"
+    sink = Sink("inrush", topic("--pause-for", f"{args.seconds + 600}s", "--log-level", "info"))
+    command = sink.command(bench.broker.address, name, "bench-away", url, INDEX, "")
     run = Timed(command, docs, timeout=args.seconds + 900)
+    ended.set()
     thread.join()
+    if "back" not in times:
+        raise SystemExit(f"the load ended before the server was gone: {run.errors[-500:]}")
     resident = lambda begin, end: max((kib for at, _, kib in run.samples if begin <= at < end), default=0) / 1024
     after = [(at, count) for at, count, _ in run.samples if at > times["back"] and count]
     rate = lambda points: (points[-1][1] - points[0][1]) / max(0.001, points[-1][0] - points[0][0]) if len(points) > 1 else 0

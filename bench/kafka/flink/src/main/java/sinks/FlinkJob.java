@@ -6,6 +6,8 @@ import org.apache.flink.api.common.eventtime.WatermarkStrategy;
 import org.apache.flink.api.common.typeinfo.TypeHint;
 import org.apache.flink.api.common.typeinfo.TypeInformation;
 import org.apache.flink.api.java.tuple.Tuple2;
+import org.apache.flink.configuration.Configuration;
+import org.apache.flink.configuration.RestartStrategyOptions;
 import org.apache.flink.connector.base.DeliveryGuarantee;
 import org.apache.flink.connector.kafka.source.KafkaSource;
 import org.apache.flink.connector.kafka.source.enumerator.initializer.OffsetsInitializer;
@@ -29,8 +31,11 @@ public final class FlinkJob {
     public static void main(String[] args) throws Exception {
         String index = args[4];
         URI url = URI.create(args[3]);
+        // A failure ends the run: by default the job starts again without an end.
+        Configuration settings = new Configuration();
+        settings.set(RestartStrategyOptions.RESTART_STRATEGY, "none");
         StreamExecutionEnvironment flink =
-                StreamExecutionEnvironment.createLocalEnvironment(Integer.parseInt(args[6]));
+                StreamExecutionEnvironment.createLocalEnvironment(Integer.parseInt(args[6]), settings);
         flink.enableCheckpointing(5000);
         flink.getConfig().enableObjectReuse();
         KafkaSource<Tuple2<String, byte[]>> source = KafkaSource.<Tuple2<String, byte[]>>builder()
