@@ -11,12 +11,15 @@
 #             tls HOST:PORT       TLS; FOLDER/ca.pem has the certificate
 #             sasl_tls HOST:PORT  both
 #             oauth HOST:PORT     SASL by OAUTHBEARER with unsigned tokens
+#             iam HOST:PORT       SASL by OAUTHBEARER with tokens for Amazon MSK (ConnectTokens.java)
+#                                 and TLS
 set -euo pipefail
 version=4.4.0
-[ $# -ge 1 ] || { sed -n '2,13p' "$0" >&2; exit 2; }
+[ $# -ge 1 ] || { sed -n '2,15p' "$0" >&2; exit 2; }
 folder=$(realpath -m "$1")
 port=${2:-}
 logins=${3:-}
+handler=$(realpath "$(dirname "$0")/ConnectTokens.java")
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/inrush/kafka-$version
 
 # Several tests may want the jars at once.
@@ -35,6 +38,9 @@ if [ ! -e "$cache/complete" ]; then
 POM
   mvn -q -B -f "$cache/pom.xml" dependency:copy-dependencies -DoutputDirectory="$cache/lib" -DincludeScope=runtime >&2
   touch "$cache/complete"
+fi
+if [ -n "$logins" ] && [ ! "$cache/handler/ConnectTokens.class" -nt "$handler" ]; then
+  javac --release 17 -cp "$cache/lib/*" -d "$cache/handler" "$handler" >&2
 fi
 flock -u 9
 
@@ -65,7 +71,7 @@ transaction.state.log.num.partitions=4
 PROPERTIES
 format=()
 if [ -n "$logins" ]; then
-  sasl=$(free_port) tls=$(free_port) sasl_tls=$(free_port) oauth=$(free_port)
+  sasl=$(free_port) tls=$(free_port) sasl_tls=$(free_port) oauth=$(free_port) iam=$(free_port)
   # A certificate that signs itself, which is its own authority.
   store=$folder/broker.p12
   if [ ! -e "$store" ]; then
@@ -73,15 +79,18 @@ if [ -n "$logins" ]; then
       -storetype PKCS12 -keystore "$store" -storepass broker-secret >&2
     keytool -exportcert -rfc -alias broker -keystore "$store" -storepass broker-secret -file "$folder/ca.pem" >&2
   fi
-  sed -i -e "s|^listeners=.*|&,SASL://127.0.0.1:$sasl,TLS://127.0.0.1:$tls,SASL_TLS://127.0.0.1:$sasl_tls,OAUTH://127.0.0.1:$oauth|" \
-    -e "s|^advertised.listeners=.*|&,SASL://127.0.0.1:$sasl,TLS://127.0.0.1:$tls,SASL_TLS://127.0.0.1:$sasl_tls,OAUTH://127.0.0.1:$oauth|" \
-    -e 's|^listener.security.protocol.map=.*|&,SASL:SASL_PLAINTEXT,TLS:SSL,SASL_TLS:SASL_SSL,OAUTH:SASL_PLAINTEXT|' \
+  sed -i -e "s|^listeners=.*|&,SASL://127.0.0.1:$sasl,TLS://127.0.0.1:$tls,SASL_TLS://127.0.0.1:$sasl_tls,OAUTH://127.0.0.1:$oauth,IAM://127.0.0.1:$iam|" \
+    -e "s|^advertised.listeners=.*|&,SASL://127.0.0.1:$sasl,TLS://127.0.0.1:$tls,SASL_TLS://127.0.0.1:$sasl_tls,OAUTH://127.0.0.1:$oauth,IAM://127.0.0.1:$iam|" \
+    -e 's|^listener.security.protocol.map=.*|&,SASL:SASL_PLAINTEXT,TLS:SSL,SASL_TLS:SASL_SSL,OAUTH:SASL_PLAINTEXT,IAM:SASL_SSL|' \
     "$folder/server.properties"
   modules=org.apache.kafka.common.security
   cat >>"$folder/server.properties" <<PROPERTIES
 sasl.enabled.mechanisms=PLAIN,SCRAM-SHA-512
 listener.name.oauth.sasl.enabled.mechanisms=OAUTHBEARER
 listener.name.oauth.oauthbearer.sasl.jaas.config=$modules.oauthbearer.OAuthBearerLoginModule required unsecuredLoginStringClaim_sub="broker";
+listener.name.iam.sasl.enabled.mechanisms=OAUTHBEARER
+listener.name.iam.oauthbearer.sasl.jaas.config=$modules.oauthbearer.OAuthBearerLoginModule required unsecuredLoginStringClaim_sub="broker";
+listener.name.iam.oauthbearer.sasl.server.callback.handler.class=ConnectTokens
 ssl.keystore.type=PKCS12
 ssl.keystore.location=$store
 ssl.keystore.password=broker-secret
@@ -94,7 +103,7 @@ PROPERTIES
   done
   format=(--add-scram 'SCRAM-SHA-512=[name=alice,password=alice-secret]')
 fi
-java=(java -Xmx400m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -cp "$cache/lib/*")
+java=(java -Xmx400m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -cp "$cache/lib/*:$cache/handler")
 if [ ! -e "$folder/data/meta.properties" ]; then
   "${java[@]}" kafka.tools.StorageTool format -t inrushinrushinrushinru \
     -c "$folder/server.properties" "${format[@]}" >"$folder/format.log" 2>&1
@@ -106,7 +115,7 @@ for _ in $(seq 600); do
   kill -0 "$broker" 2>/dev/null || { tail -n 20 "$folder/broker.log" >&2; exit 1; }
   if (: <"/dev/tcp/127.0.0.1/$port") 2>/dev/null; then
     echo "127.0.0.1:$port"
-    [ -z "$logins" ] || printf '%s 127.0.0.1:%s\n' sasl "$sasl" tls "$tls" sasl_tls "$sasl_tls" oauth "$oauth"
+    [ -z "$logins" ] || printf '%s 127.0.0.1:%s\n' sasl "$sasl" tls "$tls" sasl_tls "$sasl_tls" oauth "$oauth" iam "$iam"
     while read -r order; do
       [ "$order" != kill ] || { kill -KILL "$broker"; break; }
     done

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
-use crate::operation::{Action, FieldPath};
+use crate::operation::{Action, FieldPath, VersionType};
 
 /// A source of the job: its index in the job's list of sources, from 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -82,6 +82,8 @@ pub struct DocMeta {
     pub routing: Option<String>,
     /// The external version.
     pub version: Option<u64>,
+    /// The type of the external version, also of one in a field that the source knows.
+    pub version_type: VersionType,
     /// The source's text of fields that ids, routing values and the like are made of, where the
     /// document spells the value differently: a cell `1` that becomes the number `1.0`.
     pub texts: Vec<(Arc<str>, String)>,
@@ -127,6 +129,13 @@ impl DocMeta {
         DocMeta { version: version.into(), ..self }
     }
 
+    /// Sets [`DocMeta::version_type`].
+    #[inline]
+    #[must_use]
+    pub fn with_version_type(self, version_type: VersionType) -> Self {
+        DocMeta { version_type, ..self }
+    }
+
     /// Sets [`DocMeta::texts`].
     #[inline]
     #[must_use]
@@ -144,7 +153,7 @@ impl DocMeta {
 
     /// Whether it says where the document goes, as an action line does.
     pub(crate) fn names_something(&self) -> bool {
-        let DocMeta { action, index, id, routing, version, texts: _, fields: _ } = self;
+        let DocMeta { action, index, id, routing, version, .. } = self;
         action.is_some() || index.is_some() || id.is_some() || routing.is_some() || version.is_some()
     }
 

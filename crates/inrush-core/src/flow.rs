@@ -69,7 +69,7 @@ pub struct FlowConfig {
     pub drain_max: Duration,
     /// What a 409 means that no attempt of this run explains.
     pub on_conflict: OnConflict,
-    /// Items carry external versions. Their order does not matter then.
+    /// All items carry external versions. Their order does not matter then.
     pub versioned: bool,
     /// The server may apply parts of a body before it refuses the rest.
     pub incremental_bulk: bool,

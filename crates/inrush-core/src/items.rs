@@ -42,6 +42,10 @@ pub struct ItemBlock {
 /// The shard of an item whose id the server will generate.
 pub const NO_SHARD: u16 = u16::MAX;
 
+/// The text before the version in an action line. Quotes in an id or a routing value have a
+/// backslash before them, so it is nowhere else.
+pub(crate) const VERSION_KEY: &[u8] = b",\"version\":";
+
 /// The items of a block as SMILE.
 #[derive(Clone, Debug, Default)]
 pub struct SmileItems {
@@ -137,6 +141,11 @@ impl ItemBlock {
             _ => document,
         };
         (item.slice(..line), document)
+    }
+
+    /// Whether item `index` has an external version.
+    pub(crate) fn has_version(&self, index: u32) -> bool {
+        memchr::memmem::find(&self.action_and_document(index).0, VERSION_KEY).is_some()
     }
 
     /// The hash of (index, id) of item `index`; `None` where the server generates the id.

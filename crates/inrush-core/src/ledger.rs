@@ -4,7 +4,7 @@
 mod feedback;
 mod resume;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Range;
 
 use crate::block::Origin;
@@ -47,6 +47,8 @@ pub struct Ledger {
     given_back: u64,
     /// Only records below the horizon of their partition may be opened.
     has_horizons: bool,
+    /// Partitions without later blocks, which are forgotten once they are settled.
+    ended: BTreeSet<Partition>,
 }
 
 #[derive(Debug, Default)]

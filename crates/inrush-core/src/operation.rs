@@ -63,11 +63,13 @@ impl FromStr for Action {
     }
 }
 
-/// The type of external versions, in the servers' words (`version_type`).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// The type of an external version, in the servers' words (`version_type`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum VersionType {
     /// A document replaces one with a lower version.
     #[default]
+    #[serde(alias = "external_gt")]
     External,
     /// A document replaces one with a lower version or the same.
     ExternalGte,
@@ -94,10 +96,9 @@ pub struct Operations {
     pub id: Option<FieldPath>,
     /// The field of the routing value.
     pub routing: Option<FieldPath>,
-    /// The field of the external version, a whole number from 0 to 2^63 - 1.
+    /// The field of the external version, a whole number from 0 to 2^63 - 1. Its type is
+    /// [`VersionType::External`].
     pub version: Option<FieldPath>,
-    /// The type of all external versions, also of those of the source.
-    pub version_type: VersionType,
     /// Fields to remove from the document before it is sent.
     pub drop: Vec<FieldPath>,
 }
@@ -105,8 +106,7 @@ pub struct Operations {
 impl Operations {
     /// This action on all documents, in this index, with ids of this field.
     pub fn new(action: Action, index: IndexTemplate, id: Option<FieldPath>) -> Self {
-        let version_type = VersionType::default();
-        Operations { action, index, id, routing: None, version: None, version_type, drop: Vec::new() }
+        Operations { action, index, id, routing: None, version: None, drop: Vec::new() }
     }
 
     /// The fields that ids, routing values, versions and index names are made of.

@@ -112,7 +112,7 @@ pub struct Tally {
     pub counts: Counts,
     /// Counts by index.
     pub indices: BTreeMap<String, IndexCounts>,
-    errors: BTreeMap<(u16, String, String), ErrorCount>,
+    errors: BTreeMap<ErrorKey, ErrorCount>,
 }
 
 /// Kinds of errors that are counted separately. Further ones count as `other`.
@@ -208,10 +208,13 @@ impl Tally {
     }
 }
 
+/// The common part of errors of the same kind: status, type, and beginning of the reason.
+pub type ErrorKey = (u16, String, String);
+
 /// The common part of errors of the same kind. Servers put the document's id and a preview of the
 /// value at the end of the reason, and Elasticsearch the position in the document at the start. The
 /// text between them is the same for all.
-fn error_key(status: u16, kind: &str, reason: &str) -> (u16, String, String) {
+pub fn error_key(status: u16, kind: &str, reason: &str) -> ErrorKey {
     let stem = reason.split(" in document with id").next().unwrap_or(reason);
     let place = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit() || byte == b':');
     let stem = match stem.strip_prefix('[').and_then(|rest| rest.split_once("] ")) {
@@ -229,33 +232,34 @@ impl Counts {
         counts
     }
 
-    /// The counts since `earlier`, an earlier state of the same counts.
+    /// The counts since `earlier`, an earlier state of the same counts. A count that has fallen is
+    /// 0.
     pub fn since(&self, earlier: &Counts) -> Counts {
         Counts {
-            docs_read: self.docs_read - earlier.docs_read,
-            docs_indexed: self.docs_indexed - earlier.docs_indexed,
-            docs_created: self.docs_created - earlier.docs_created,
-            docs_updated: self.docs_updated - earlier.docs_updated,
-            docs_deleted: self.docs_deleted - earlier.docs_deleted,
-            docs_noop: self.docs_noop - earlier.docs_noop,
-            docs_not_found: self.docs_not_found - earlier.docs_not_found,
-            docs_already_there: self.docs_already_there - earlier.docs_already_there,
-            docs_conflicting: self.docs_conflicting - earlier.docs_conflicting,
-            docs_dropped: self.docs_dropped - earlier.docs_dropped,
-            docs_redirected: self.docs_redirected - earlier.docs_redirected,
-            docs_superseded: self.docs_superseded - earlier.docs_superseded,
-            docs_dead_lettered: self.docs_dead_lettered - earlier.docs_dead_lettered,
-            docs_unknown: self.docs_unknown - earlier.docs_unknown,
-            docs_given_back: self.docs_given_back - earlier.docs_given_back,
-            possible_duplicates: self.possible_duplicates - earlier.possible_duplicates,
-            uncertain_creates: self.uncertain_creates - earlier.uncertain_creates,
-            uncertain_updates: self.uncertain_updates - earlier.uncertain_updates,
-            uncertain_deletes: self.uncertain_deletes - earlier.uncertain_deletes,
-            bytes_read: self.bytes_read - earlier.bytes_read,
-            bytes_sent: self.bytes_sent - earlier.bytes_sent,
-            requests: self.requests - earlier.requests,
-            retried_items: self.retried_items - earlier.retried_items,
-            rejected_items: self.rejected_items - earlier.rejected_items,
+            docs_read: self.docs_read.saturating_sub(earlier.docs_read),
+            docs_indexed: self.docs_indexed.saturating_sub(earlier.docs_indexed),
+            docs_created: self.docs_created.saturating_sub(earlier.docs_created),
+            docs_updated: self.docs_updated.saturating_sub(earlier.docs_updated),
+            docs_deleted: self.docs_deleted.saturating_sub(earlier.docs_deleted),
+            docs_noop: self.docs_noop.saturating_sub(earlier.docs_noop),
+            docs_not_found: self.docs_not_found.saturating_sub(earlier.docs_not_found),
+            docs_already_there: self.docs_already_there.saturating_sub(earlier.docs_already_there),
+            docs_conflicting: self.docs_conflicting.saturating_sub(earlier.docs_conflicting),
+            docs_dropped: self.docs_dropped.saturating_sub(earlier.docs_dropped),
+            docs_redirected: self.docs_redirected.saturating_sub(earlier.docs_redirected),
+            docs_superseded: self.docs_superseded.saturating_sub(earlier.docs_superseded),
+            docs_dead_lettered: self.docs_dead_lettered.saturating_sub(earlier.docs_dead_lettered),
+            docs_unknown: self.docs_unknown.saturating_sub(earlier.docs_unknown),
+            docs_given_back: self.docs_given_back.saturating_sub(earlier.docs_given_back),
+            possible_duplicates: self.possible_duplicates.saturating_sub(earlier.possible_duplicates),
+            uncertain_creates: self.uncertain_creates.saturating_sub(earlier.uncertain_creates),
+            uncertain_updates: self.uncertain_updates.saturating_sub(earlier.uncertain_updates),
+            uncertain_deletes: self.uncertain_deletes.saturating_sub(earlier.uncertain_deletes),
+            bytes_read: self.bytes_read.saturating_sub(earlier.bytes_read),
+            bytes_sent: self.bytes_sent.saturating_sub(earlier.bytes_sent),
+            requests: self.requests.saturating_sub(earlier.requests),
+            retried_items: self.retried_items.saturating_sub(earlier.retried_items),
+            rejected_items: self.rejected_items.saturating_sub(earlier.rejected_items),
         }
     }
 

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use bytes::Bytes;
 use inrush_core::block::Record;
-use inrush_core::{Action, DocBlock, DocMeta, Reject};
+use inrush_core::{Action, DocBlock, DocMeta, Reject, VersionType};
 use memchr::memchr_iter;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
@@ -213,7 +213,7 @@ struct Target {
     #[serde(alias = "_routing", default, deserialize_with = "text")]
     routing: Option<String>,
     version: Option<u64>,
-    version_type: Option<String>,
+    version_type: Option<VersionType>,
 }
 
 /// A string. Servers accept numbers as well.
@@ -244,11 +244,10 @@ fn read(line: &[u8], document: Option<&[u8]>) -> Result<(DocMeta, Range<usize>),
         Line::Update(target) => (Action::Update, target),
         Line::Delete(target) => (Action::Delete, target),
     };
-    let external = target.version_type.as_deref().is_some_and(|kind| matches!(kind, "external" | "external_gt"));
-    if (target.version.is_some() || target.version_type.is_some()) && !external {
-        return Err(
-            "the action line has a version that is not external; expected \"version_type\":\"external\"".to_owned()
-        );
+    if target.version.is_some() && target.version_type.is_none() {
+        return Err("the action line has a version without a type; expected \"version_type\":\"external\" or \
+                    \"external_gte\""
+            .to_owned());
     }
     let within = match (action, document) {
         (Action::Delete, _) => 0..0,
@@ -265,14 +264,15 @@ fn read(line: &[u8], document: Option<&[u8]>) -> Result<(DocMeta, Range<usize>),
         }
         (_, Some(document)) => 0..document.len(),
     };
-    let Target { index, id, routing, version, .. } = target;
+    let Target { index, id, routing, version, version_type, .. } = target;
     Ok((
         DocMeta::default()
             .with_action(action)
             .with_index(index)
             .with_id(id)
             .with_routing(routing)
-            .with_version(version),
+            .with_version(version)
+            .with_version_type(version_type.unwrap_or_default()),
         within,
     ))
 }
@@ -329,7 +329,8 @@ mod tests {
         let text = "{\"index\":{\"_id\":7,\"_type\":\"_doc\"}}\n{\"a\":1}\n\n{ \"delete\" : {\"_id\":\"x\",\"_index\":\"i\"}}\n\
                     {\"update\":{\"_id\":\"u\"}}\r\n{\"doc\": {\"b\":2} }\r\n{\"create\":{\"routing\":\"r\"}}\n{}\n\
                     {\"update\":{\"_id\":\"v\"}}\n{\"doc_as_upsert\":true,\"doc\":{}}\n\
-                    {\"index\":{\"version\":3,\"version_type\":\"external\"}}\n{\"c\":3}";
+                    {\"index\":{\"version\":3,\"version_type\":\"external\"}}\n{\"c\":3}\n\
+                    {\"delete\":{\"version_type\":\"external_gte\",\"version\":4}}";
         let meta = |action, id: Option<&str>| DocMeta::default().with_action(action).with_id(id.map(str::to_owned));
         let expected = [
             (meta(Action::Index, Some("7")), "{\"a\":1}"),
@@ -338,6 +339,7 @@ mod tests {
             (meta(Action::Create, None).with_routing("r".to_owned()), "{}"),
             (meta(Action::Upsert, Some("v")), "{}"),
             (meta(Action::Index, None).with_version(3), "{\"c\":3}"),
+            (meta(Action::Delete, None).with_version(4).with_version_type(VersionType::ExternalGte), ""),
         ];
         let expected = expected.map(|(meta, document)| (meta, document.to_owned(), None));
         for bytes in [1, 10, 37, 1000] {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use base64::Engine as _;
 use bytes::Bytes;
 use inrush_core::block::Record;
-use inrush_core::{Action, DocBlock, DocMeta, MetaFields, Reject};
+use inrush_core::{Action, DocBlock, DocMeta, MetaFields, Reject, VersionType};
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
@@ -66,28 +66,37 @@ struct Target {
     id: Option<String>,
     routing: Option<String>,
     version: Option<u64>,
+    /// Letters of earlier releases lack it.
+    #[serde(default)]
+    version_type: VersionType,
 }
 
 impl ActionLine {
     fn meta(self, doc_as_upsert: bool) -> DocMeta {
-        let (action, Target { index, id, routing, version }) = match self {
+        let (action, Target { index, id, routing, version, version_type }) = match self {
             ActionLine::Index(target) => (Action::Index, target),
             ActionLine::Create(target) => (Action::Create, target),
             ActionLine::Update(target) if doc_as_upsert => (Action::Upsert, target),
             ActionLine::Update(target) => (Action::Update, target),
             ActionLine::Delete(target) => (Action::Delete, target),
         };
-        DocMeta::default().with_action(action).with_index(index).with_id(id).with_routing(routing).with_version(version)
+        DocMeta::default()
+            .with_action(action)
+            .with_index(index)
+            .with_id(id)
+            .with_routing(routing)
+            .with_version(version)
+            .with_version_type(version_type)
     }
 }
 
 /// The metadata of a record that never became an item. The fields of its first load apply, unless
 /// this load names others.
 fn meta_of_unsent(sent_with: SentWith) -> Result<DocMeta, String> {
-    let SentWith { action, id, routing, version } = sent_with;
+    let SentWith { action, id, routing, version, version_type } = sent_with;
     let field = |path: Option<String>| path.map(|path| path.parse()).transpose();
     let fields = MetaFields { id: field(id)?, routing: field(routing)?, version: field(version)? };
-    Ok(DocMeta::default().with_action(action).with_fields(Arc::new(fields)))
+    Ok(DocMeta::default().with_action(action).with_fields(Arc::new(fields)).with_version_type(version_type))
 }
 
 /// The contents of an entry.
@@ -156,9 +165,11 @@ fn read_entry<'a>(line: &'a [u8], meta: &mut DocMeta) -> Contents<'a> {
     }
     if let Some(action) = entry.action {
         // Its values take precedence over the fields.
-        let fields = meta.fields.take();
-        *meta = action.meta(entry.doc_as_upsert);
-        meta.fields = fields;
+        let of_unsent = std::mem::replace(meta, action.meta(entry.doc_as_upsert));
+        meta.fields = of_unsent.fields;
+        if meta.version.is_none() {
+            meta.version_type = of_unsent.version_type;
+        }
     }
     match (entry.document, entry.text, entry.base64) {
         (Some(document), None, None) => Contents::Document(Cow::Borrowed(document.get().as_bytes())),
@@ -208,6 +219,13 @@ pub struct SentWith {
     /// The field with the version.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
+    /// The type of that version, unless it is `external`.
+    #[serde(skip_serializing_if = "is_external")]
+    pub version_type: VersionType,
+}
+
+fn is_external(version_type: &VersionType) -> bool {
+    *version_type == VersionType::External
 }
 
 #[cfg(test)]
@@ -271,6 +289,39 @@ mod tests {
         assert_eq!((meta.action, meta.id.as_deref(), block.rejects.len()), (Some(Action::Index), Some("7"), 0));
         let fields = meta.fields.as_deref().unwrap();
         assert_eq!(fields.routing.as_ref().map(ToString::to_string).as_deref(), Some("shop"));
+    }
+
+    #[test]
+    fn a_version_keeps_its_type() {
+        for (members, version, version_type, has_field) in [
+            (r#""action":{"index":{"_id":"7","version":3}}"#, Some(3), VersionType::External, false),
+            (
+                r#""action":{"index":{"_id":"7","version":3,"version_type":"external_gte"}}"#,
+                Some(3),
+                VersionType::ExternalGte,
+                false,
+            ),
+            (
+                r#""action":{"index":{"_id":"7"}},"sent_with":{"version":"v","version_type":"external_gte"}"#,
+                None,
+                VersionType::ExternalGte,
+                true,
+            ),
+            (
+                r#""action":{"index":{"version":3}},"sent_with":{"version":"v","version_type":"external_gte"}"#,
+                Some(3),
+                VersionType::External,
+                true,
+            ),
+        ] {
+            let block = one(&format!("{members},\"document\":{{}}}}"));
+            let meta = &block.meta[0];
+            assert_eq!((meta.version, meta.version_type), (version, version_type), "{members}");
+            let field = meta.fields.as_deref().and_then(|fields| fields.version.as_ref());
+            assert_eq!(field.is_some(), has_field, "{members}");
+        }
+        let block = one(r#""action":{"index":{"version":3,"version_type":"internal"}},"document":{}}"#);
+        assert!(block.rejects[0].reason.contains("unknown variant `internal`"), "{:?}", block.rejects);
     }
 
     #[test]

@@ -21,6 +21,8 @@ pub(crate) struct Assignment {
     sent: Option<Vec<(u32, i64)>>,
     /// The partitions by number, also of those that were taken away.
     named: BTreeMap<u32, TopicPartition>,
+    /// The numbers that were taken away since the engine was told.
+    ended: Vec<u32>,
 }
 
 /// How far a partition is. Offsets are those after the last record.
@@ -65,7 +67,7 @@ impl Assignment {
         let (given, position, settled, end) = (start, start, start, start);
         let (is_leaving, written) = (false, Written::default());
         let owned = Owned { number, given, position, settled, committed, until, is_leaving, end, written };
-        self.owned.insert(at, owned);
+        self.ended.extend(self.owned.insert(at, owned).map(|before| before.number));
         number
     }
 
@@ -95,7 +97,13 @@ impl Assignment {
 
     /// Takes partitions away. What is settled of them later means nothing any more.
     pub(crate) fn remove(&mut self, partitions: &[TopicPartition]) {
-        self.owned.retain(|at, _| !partitions.contains(at));
+        let removed = partitions.iter().filter_map(|at| self.owned.remove(at));
+        self.ended.extend(removed.map(|owned| owned.number));
+    }
+
+    /// The numbers that were taken away since the last call.
+    pub(crate) fn take_ended(&mut self) -> Vec<u32> {
+        std::mem::take(&mut self.ended)
     }
 
     /// The numbers of these partitions.
@@ -337,5 +345,24 @@ mod tests {
         assignment.settle(number, 20);
         assert_eq!(assignment.to_commit(), offsets([(0, 20)]), "it was reset to an earlier offset");
         assert!(!assignment.is_at_end(), "it has no end");
+    }
+
+    #[test]
+    fn partitions_that_were_taken_away_take_no_memory() {
+        let mut assignment = Assignment::default();
+        for number in 0..100_000 {
+            assert_eq!(assignment.add(at(0), 0, None, None), number);
+            match number % 2 {
+                // It is assigned again without having been taken away.
+                0 => assert!(assignment.take_ended().is_empty()),
+                _ => {
+                    assert_eq!(assignment.take_ended(), [number - 1]);
+                    assignment.remove(&[at(0), at(1)]);
+                    assert_eq!(assignment.take_ended(), [number]);
+                }
+            }
+            assert!(assignment.named.len() <= NAMED && assignment.ended.is_empty());
+        }
+        assert!(assignment.is_empty());
     }
 }

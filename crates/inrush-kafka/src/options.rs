@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
+use inrush_cluster::transport::aws::AwsOptions;
 use inrush_core::FieldPath;
 
 use crate::KafkaAddress;
@@ -55,6 +56,9 @@ pub struct KafkaOptions {
     /// read again before the token expires; one that does not say when, after 4 minutes. Default:
     /// none.
     pub token_file: Option<PathBuf>,
+    /// A login by OAUTHBEARER at brokers of Amazon MSK, whose tokens are signed with credentials of
+    /// AWS ([`SaslMechanism::AwsIam`]). The service of the options is not used. Default: none.
+    pub aws_iam: Option<AwsOptions>,
     /// Properties of librdkafka, which take precedence over those that this crate sets.
     pub properties: Vec<(String, String)>,
     /// The memory of records that wait, bytes: half for librdkafka, half for those that were taken
@@ -104,7 +108,7 @@ impl PartitionOffset {
     }
 }
 
-/// The mechanism by which a user and a password log in at a broker (`sasl.mechanism`).
+/// The mechanism by which a client logs in at a broker (`sasl.mechanism`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SaslMechanism {
     /// The password as it is. Use it with TLS only.
@@ -116,6 +120,8 @@ pub enum SaslMechanism {
     ScramSha512,
     /// A token ([`KafkaOptions::token_file`]).
     OauthBearer,
+    /// A token for Amazon MSK that is signed with credentials of AWS ([`KafkaOptions::aws_iam`]).
+    AwsIam,
 }
 
 impl SaslMechanism {
@@ -125,7 +131,7 @@ impl SaslMechanism {
             SaslMechanism::Plain => "PLAIN",
             SaslMechanism::ScramSha256 => "SCRAM-SHA-256",
             SaslMechanism::ScramSha512 => "SCRAM-SHA-512",
-            SaslMechanism::OauthBearer => "OAUTHBEARER",
+            SaslMechanism::OauthBearer | SaslMechanism::AwsIam => "OAUTHBEARER",
         }
     }
 }
@@ -234,6 +240,7 @@ impl KafkaOptions {
             on_gap: OnGap::default(),
             dead_letter_topic: None,
             token_file: None,
+            aws_iam: None,
             properties: Vec::new(),
             memory: 64 << 20,
             document_bytes_max: 100 << 20,

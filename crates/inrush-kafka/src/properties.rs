@@ -44,8 +44,18 @@ pub(crate) fn properties(options: &KafkaOptions, member: Option<&str>) -> Vec<(S
         // The broker assigns the partitions in that protocol (KIP-848).
         all.retain(|(name, _)| name != "partition.assignment.strategy");
     }
+    all.extend(authorities(options, |name| std::env::var_os(name).is_some()));
     all.extend(options.properties.iter().cloned());
     all
+}
+
+/// Where certificate authorities are. OpenSSL that is part of this binary looks at the place of the
+/// machine that compiled it, so librdkafka looks at those of all systems instead.
+fn authorities(options: &KafkaOptions, is_set: impl Fn(&str) -> bool) -> Option<(String, String)> {
+    let is_tls = |(name, value): &(String, String)| name == "security.protocol" && value.contains("ssl");
+    let is_told = ["SSL_CERT_FILE", "SSL_CERT_DIR"].into_iter().any(is_set);
+    let is_needed = cfg!(feature = "vendored") && !is_told && options.properties.iter().any(is_tls);
+    is_needed.then(|| ("ssl.ca.location".to_owned(), "probe".to_owned()))
 }
 
 /// The properties of a client that writes dead letters. A record counts as written once all
@@ -63,7 +73,8 @@ pub(crate) fn properties_of_writer(options: &KafkaOptions) -> Vec<(String, Strin
     let fixed = [("acks", "all"), ("message.timeout.ms", "0")];
     let own = own.into_iter().map(|(name, value)| (name.to_owned(), value));
     let fixed = fixed.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned()));
-    own.chain(options.properties.iter().cloned()).chain(fixed).collect()
+    let authorities = authorities(options, |name| std::env::var_os(name).is_some());
+    own.chain(authorities).chain(options.properties.iter().cloned()).chain(fixed).collect()
 }
 
 #[cfg(test)]
@@ -86,6 +97,15 @@ mod tests {
         options.properties.push(("group.protocol".into(), "consumer".into()));
         assert_eq!(value(&options, "isolation.level").unwrap(), "read_uncommitted");
         assert_eq!(value(&options, "partition.assignment.strategy"), None);
+    }
+
+    #[test]
+    fn authorities_are_looked_for_where_openssl_does_not_know_them() {
+        let mut options = KafkaOptions::new(KafkaAddress::parse("kafka://a/t").unwrap());
+        assert_eq!(authorities(&options, |_| false), None);
+        options.properties = vec![("security.protocol".into(), "sasl_ssl".into())];
+        assert_eq!(authorities(&options, |_| false).is_some(), cfg!(feature = "vendored"));
+        assert_eq!(authorities(&options, |name| name == "SSL_CERT_FILE"), None);
     }
 
     #[test]

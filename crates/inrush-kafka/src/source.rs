@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use inrush_core::{SourceId, VersionType};
+use inrush_core::SourceId;
 use inrush_sources::{
     DeadLetterSink, Feedback, IDLE_AFTER, Lag, Partition, Repeats, Source, SourceError, SourceInfo, Step, Topics,
 };
@@ -16,7 +16,7 @@ use crate::dead_letters::{DeadLetterTopic, Writer};
 use crate::member::Member;
 use crate::shared::{Next, Shared};
 use crate::values::Shape;
-use crate::{Ids, KafkaOptions, OnNull, Unwrap, Values};
+use crate::{Ids, KafkaOptions, OnNull, Unwrap, Values, VersionFrom};
 
 /// How long the engine waits for the last commit.
 const LAST_COMMIT: Duration = Duration::from_secs(15);
@@ -115,10 +115,12 @@ impl Source for KafkaSource {
         info.is_endless = self.options.until.is_none();
         info.repeats = Repeats::Unordered;
         info.has_ids = self.options.ids != Ids::None;
-        info.versions = self.options.versions.as_ref().map(|_| VersionType::ExternalGte);
+        info.has_versions = self.options.versions.is_some();
         info.has_deletions = self.options.on_null == OnNull::Delete
             || self.options.unwrap == Unwrap::Debezium
             || matches!(self.options.values, Values::Bulk);
+        info.has_unversioned_deletions =
+            info.has_deletions && matches!(self.options.versions, Some(VersionFrom::Field(_)));
         info.settled_every = self.options.commit_every;
         info.topics = Some(Arc::clone(&self.thread.shared) as Arc<dyn Topics>);
         info.dead_letters = self.dead_letters.clone().map(|topic| topic as Arc<dyn DeadLetterSink>);
@@ -174,5 +176,10 @@ impl Feedback for Thread {
 
     fn lost(&self) -> Vec<Partition> {
         self.shared.state().take_lost().into_iter().map(|number| (SourceId::default(), number)).collect()
+    }
+
+    fn ended(&self) -> Vec<Partition> {
+        let ended = self.shared.state().assignment.take_ended();
+        ended.into_iter().map(|number| (SourceId::default(), number)).collect()
     }
 }

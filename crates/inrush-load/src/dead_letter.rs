@@ -16,6 +16,8 @@
 //! | `doc_as_upsert` | `true` for an upsert |
 
 mod line;
+#[cfg(test)]
+mod round_trip;
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -72,6 +74,7 @@ pub(crate) fn sent_with(config: &LoadConfig) -> SentWith {
         id: field(&config.id),
         routing: field(&config.routing),
         version: field(&config.version),
+        ..SentWith::default()
     }
 }
 
@@ -115,6 +118,8 @@ pub(crate) struct WrittenLetters {
     pub(crate) file: Option<PathBuf>,
     /// The name of the source's sink, if it has got any.
     pub(crate) sink: Option<String>,
+    /// Why the sink does not keep all of them, where it refused none.
+    pub(crate) not_kept: Option<String>,
 }
 
 impl DeadLetterWriter {
@@ -281,8 +286,12 @@ impl DeadLetterWriter {
         // The sink ends also where the file has an error.
         let closed = sink.as_ref().map_or(Ok(()), |sink| sink.close());
         let sink = sink.filter(|_| self.sink_used).map(|sink| sink.name().to_owned());
-        let written = WrittenLetters { file: file?, sink };
-        closed.map(|()| written)
+        let file = file?;
+        let not_kept = match closed {
+            Err(error) if error.kind() == io::ErrorKind::TimedOut => Some(error.to_string()),
+            closed => closed.map(|()| None)?,
+        };
+        Ok(WrittenLetters { file, sink, not_kept })
     }
 
     fn finish_file(&mut self) -> io::Result<Option<PathBuf>> {
@@ -328,7 +337,7 @@ fn check(path: &Path) -> Result<(), String> {
 
 #[cfg(test)]
 mod tests {
-    use inrush_core::{DocMeta, Position, SourceId};
+    use inrush_core::{DocMeta, MetaFields, Position, SourceId, VersionType};
     use inrush_sources::TopicPartition;
 
     use super::*;
@@ -364,7 +373,18 @@ mod tests {
         let with = SentWith { action: Some(Action::Upsert), routing: Some("shop".to_owned()), ..none() };
         assert_eq!(
             unsent(id().with_routing("r".to_owned()).with_version(3), "{}", with),
-            r#""action":{"update":{"_id":"7","routing":"r","version":3}},"sent_with":{"action":"upsert","routing":"shop"},"doc_as_upsert":true,"text":"{}"}"#
+            r#""action":{"update":{"_id":"7","routing":"r","version":3,"version_type":"external"}},"sent_with":{"action":"upsert","routing":"shop"},"doc_as_upsert":true,"text":"{}"}"#
+        );
+        let fields = MetaFields { version: Some("v".parse().unwrap()), ..MetaFields::default() };
+        let meta = id().with_fields(Arc::new(fields)).with_version_type(VersionType::ExternalGte);
+        assert_eq!(
+            unsent(meta.clone(), "{}", none()),
+            r#""action":{"index":{"_id":"7"}},"sent_with":{"version":"v","version_type":"external_gte"},"text":"{}"}"#
+        );
+        let of_job = SentWith { version: Some("w".to_owned()), ..none() };
+        assert_eq!(
+            unsent(meta, "{}", of_job),
+            r#""action":{"index":{"_id":"7"}},"sent_with":{"version":"w"},"text":"{}"}"#
         );
     }
 
@@ -435,91 +455,5 @@ mod tests {
             DeadLetterWriter::new(&DeadLetters::File(device.clone()), "x", vec!["a".into()], None).unwrap();
         writer.write(&letter).unwrap();
         assert_eq!(writer.finish().unwrap().file, Some(device));
-    }
-}
-
-/// A written dead-letter file reads back unchanged.
-#[cfg(test)]
-mod round_trip {
-    use std::sync::Arc;
-
-    use bytes::Bytes;
-    use inrush_core::block::Origin;
-    use inrush_core::{DocBlock, DocMeta, Position};
-    use inrush_formats::dead_letters::DeadLetterDecode;
-    use inrush_sources::{Decode, RawChunk};
-    use proptest::prelude::*;
-    use serde_json::json;
-    use serde_json::value::RawValue;
-
-    use super::*;
-
-    fn decode(text: &str) -> DocBlock {
-        let decoder = Arc::new(DeadLetterDecode { record_bytes_max: 10_000 });
-        let data = Bytes::copy_from_slice(text.as_bytes());
-        decoder.decode(RawChunk { origin: Origin::default(), data, bytes_read: 0, decoder: decoder.clone() })
-    }
-
-    /// A document of a source: JSON, nearly JSON, or any bytes, in one line.
-    fn document() -> impl Strategy<Value = Vec<u8>> {
-        prop_oneof![
-            any::<(String, i64)>().prop_map(|(text, n)| json!({ "text": text, "n": n }).to_string().into_bytes()),
-            proptest::collection::vec(proptest::sample::select(&b"{}\"a:,1 \r\xC3\xA9\\"[..]), 1..20),
-            proptest::collection::vec(any::<u8>().prop_filter("one line", |b| *b != b'\n'), 1..20),
-        ]
-    }
-
-    proptest! {
-        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
-
-        #[test]
-        fn what_is_written_as_a_letter_comes_back(
-            document in document(),
-            action in proptest::option::of(proptest::sample::select(
-                &[Action::Index, Action::Create, Action::Update, Action::Upsert][..],
-            )),
-            id in any::<String>(),
-            routing in proptest::option::of(any::<String>()),
-        ) {
-            let is_json = serde_json::from_slice::<&RawValue>(&document).is_ok();
-            // Invalid JSON never becomes an update, because it would break the whole request.
-            let action = action.filter(|a| is_json || !matches!(a, Action::Update | Action::Upsert));
-            let sent = match action {
-                Some(Action::Update) => [b"{\"doc\":", &document[..], b"}"].concat(),
-                Some(Action::Upsert) => [b"{\"doc\":", &document[..], b",\"doc_as_upsert\":true}"].concat(),
-                _ => document.clone(),
-            };
-            let line = |action: Action| {
-                let mut sent = json!({ "_index": "x", "_id": id });
-                if let Some(routing) = &routing {
-                    sent["routing"] = json!(routing);
-                }
-                json!({ action.bulk_key(): sent }).to_string()
-            };
-            let letter = DeadLetter::new(Position::default(), "k", "r", sent.into())
-                .with_status(400)
-                .with_action(action.map(|action| line(action).into()));
-            let folder = tempfile::tempdir().unwrap();
-            let config = DeadLetters::File(folder.path().join("letters"));
-            let mut writer = DeadLetterWriter::new(&config, "run", vec!["a.ndjson".to_owned()], None).unwrap();
-            writer.write(&letter).unwrap();
-            let block = decode(&std::fs::read_to_string(writer.finish().unwrap().file.unwrap()).unwrap());
-            prop_assert_eq!(block.records.len(), 1);
-            // White space around JSON is dropped. A line end inside it is white space, too, and
-            // becomes a space.
-            let expected: Vec<u8> = match is_json {
-                true => document.iter().map(|&byte| if byte == b'\r' { b' ' } else { byte }).collect(),
-                false => document.clone(),
-            };
-            prop_assert_eq!(block.record(0).trim_ascii(), expected.trim_ascii());
-            prop_assert_eq!(block.rejects.first().map(|r| r.kind), (!is_json).then_some("not_json"));
-            let meta = match action {
-                None => DocMeta::default(),
-                Some(action) => {
-                    DocMeta::default().with_action(action).with_index("x".to_owned()).with_id(id).with_routing(routing)
-                }
-            };
-            prop_assert_eq!(&block.meta[0], &meta);
-        }
     }
 }

@@ -88,6 +88,11 @@ impl SourceFeedback {
         self.feedback.lost()
     }
 
+    /// Partitions that the source needs no more, since the last call.
+    pub(crate) fn ended_partitions(&self) -> Vec<Partition> {
+        self.feedback.ended()
+    }
+
     /// Handles the start of a checkpoint with these settled positions.
     pub(crate) fn checkpoint_taken(&mut self, settled: Settled) {
         self.at_checkpoint = settled;
@@ -167,8 +172,10 @@ impl SourceFeedback {
     /// The new positions, which count as reported from now on.
     fn news(&mut self, settled: Settled) -> Settled {
         self.last = Instant::now();
-        let news: Settled = settled.into_iter().filter(|(partition, up_to)| self.is_new((partition, up_to))).collect();
-        self.reported.extend(news.iter().map(|(partition, up_to)| (*partition, *up_to)));
+        let news = settled.iter().filter(|news| self.is_new(*news));
+        let news: Settled = news.map(|(partition, up_to)| (*partition, *up_to)).collect();
+        // Partitions that have ended are not in it any more.
+        self.reported = settled;
         news
     }
 }
@@ -231,5 +238,15 @@ mod tests {
         let heard = heard.0.lock().unwrap().clone();
         let of = |partition: u32, up_to: u64| Settled::from([((SourceId(0), partition), up_to)]);
         assert_eq!(heard, [of(0, 3), of(1, 4), of(1, 7)]);
+    }
+
+    #[tokio::test]
+    async fn positions_of_partitions_that_have_ended_are_forgotten() {
+        let (events, _) = mpsc::unbounded_channel();
+        let mut source_feedback = SourceFeedback::new(Arc::new(Heard::default()), &SourceInfo::new(["test"]), events);
+        for partition in 0..100_000 {
+            let news = source_feedback.news(Settled::from([((SourceId(0), partition), 7)]));
+            assert_eq!((news.len(), source_feedback.reported.len()), (1, 1));
+        }
     }
 }

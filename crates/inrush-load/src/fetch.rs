@@ -3,7 +3,9 @@
 //! A stream of changes may have the ids of records only. Their documents are looked up for each
 //! request, before it is sent. That is after coalescing, so an id is looked up once a window, and
 //! again before a retry, so the newest document is sent. At most as many look-ups run at once as
-//! requests are in flight.
+//! requests are in flight, and fewer where their documents are large (`budget.rs`).
+
+mod budget;
 
 use std::borrow::Cow;
 use std::fmt;
@@ -16,8 +18,10 @@ use inrush_core::{Encoding, Request};
 use inrush_sources::fetch::{Answer, Fetch, FetchError};
 use serde::Deserialize;
 
-/// Documents of one request, where no option limits them. Looked-up documents do not count as
-/// `memory`, so a number bounds them.
+use self::budget::{Budget, Room};
+
+/// Documents of one request, where no option limits them. Their size is not known before they are
+/// looked up, so a number bounds them.
 pub(crate) const DOCS_MAX: u32 = 1_000;
 
 /// What becomes of an id without a record.
@@ -37,6 +41,7 @@ pub enum MissingRecord {
 pub(crate) struct Fetcher {
     fetch: Arc<dyn Fetch>,
     missing: MissingRecord,
+    budget: Arc<Budget>,
 }
 
 impl fmt::Debug for Fetcher {
@@ -53,6 +58,8 @@ pub(crate) struct Filled {
     /// Items that are not sent, in order.
     left_out: Vec<LeftOut>,
     items: u32,
+    /// Held until the request is answered.
+    _room: Room,
 }
 
 /// An item that is not sent.
@@ -79,8 +86,9 @@ struct Address<'a> {
 }
 
 impl Fetcher {
-    pub(crate) fn new(fetch: Arc<dyn Fetch>, missing: MissingRecord) -> Self {
-        Fetcher { fetch, missing }
+    /// `memory`: bytes of documents that may be looked up and not sent yet.
+    pub(crate) fn new(fetch: Arc<dyn Fetch>, missing: MissingRecord, memory: usize) -> Self {
+        Fetcher { fetch, missing, budget: Arc::new(Budget::new(memory as u64)) }
     }
 
     /// Looks up the documents of `index` items. Other items stay as they are. The body is
@@ -93,6 +101,7 @@ impl Fetcher {
         let items = items(&body);
         let wanted: Vec<Option<String>> = items.iter().map(|item| id_to_fetch(item.line)).collect();
         let ids: Vec<String> = wanted.iter().flatten().cloned().collect();
+        let mut room = self.budget.room(ids.len()).await;
         let answers = match ids.is_empty() {
             true => Vec::new(),
             false => self.fetch.fetch(&ids).await?,
@@ -125,9 +134,11 @@ impl Fetcher {
             };
             left_out.push(LeftOut { place: at as u32, id, entry });
         }
+        self.budget.came(&mut room, ids.len(), out.len());
         let body = Arc::new(Body::new(vec![out.into()], request.body.format));
         let sent = items.len() as u32 - left_out.len() as u32;
-        Ok(Filled { request: Request { body, items: sent, ..request.clone() }, left_out, items: items.len() as u32 })
+        let request = Request { body, items: sent, ..request.clone() };
+        Ok(Filled { request, left_out, items: items.len() as u32, _room: room })
     }
 }
 
@@ -272,6 +283,10 @@ mod tests {
         }
     }
 
+    fn fetcher(fetch: impl Fetch + 'static, missing: MissingRecord) -> Fetcher {
+        Fetcher::new(Arc::new(fetch), missing, 1 << 20)
+    }
+
     fn request(body: &'static str, items: u32) -> Request {
         let slices = vec![Bytes::from_static(body.as_bytes())];
         Request {
@@ -294,7 +309,7 @@ mod tests {
 
     #[tokio::test]
     async fn an_id_without_a_record_is_deleted() {
-        let filled = Fetcher::new(Arc::new(Even), MissingRecord::Delete).fill(&request(BODY, 5)).await.unwrap();
+        let filled = fetcher(Even, MissingRecord::Delete).fill(&request(BODY, 5)).await.unwrap();
         assert_eq!(
             text(&filled),
             "{\"delete\":{\"_id\":\"1\"}}\n{\"delete\":{\"_id\":\"2\"}}\n{\"index\":{\"_id\":\"4\",\"routing\":\"r\"}}\n{   \"id\": 4  }\n\
@@ -305,7 +320,7 @@ mod tests {
 
     #[tokio::test]
     async fn an_id_without_a_record_is_a_dead_letter_at_its_place() {
-        let filled = Fetcher::new(Arc::new(Even), MissingRecord::DeadLetter).fill(&request(BODY, 5)).await.unwrap();
+        let filled = fetcher(Even, MissingRecord::DeadLetter).fill(&request(BODY, 5)).await.unwrap();
         assert_eq!((filled.request.items, filled.nothing_to_send()), (3, false));
         let done = |action, result| ItemReply { action, status: 200, result: Some(result), error: None, ..no_record() };
         let (deleted, created) =
@@ -324,7 +339,7 @@ mod tests {
     #[tokio::test]
     async fn a_request_without_any_record_is_answered_without_being_sent() {
         let body = "{\"index\":{\"_id\":\"1\"}}\n{}\n";
-        let filled = Fetcher::new(Arc::new(Even), MissingRecord::DeadLetter).fill(&request(body, 1)).await.unwrap();
+        let filled = fetcher(Even, MissingRecord::DeadLetter).fill(&request(body, 1)).await.unwrap();
         assert!(filled.nothing_to_send());
         let Attempt::Replied(whole) = filled.attempt(Attempt::Replied(BulkReply::default())) else { panic!("a reply") };
         assert_eq!(whole.items(), 1);
@@ -336,7 +351,7 @@ mod tests {
         let looked_up: [(Arc<dyn Fetch>, ItemReply); 2] =
             [(Arc::new(Even), skipped()), (Arc::new(Refusing), refused("bad_key", "1 is bad".to_owned()))];
         for (fetch, expected) in looked_up {
-            let filled = Fetcher::new(fetch, MissingRecord::Skip).fill(&request(body, 1)).await.unwrap();
+            let filled = fetcher(fetch, MissingRecord::Skip).fill(&request(body, 1)).await.unwrap();
             let reply = filled.attempt(Attempt::Replied(BulkReply::default()));
             let Attempt::Replied(whole) = reply else { panic!("a reply") };
             assert_eq!(whole.runs, [ItemRun { count: 1, item: expected }]);
@@ -347,7 +362,7 @@ mod tests {
     async fn a_look_up_that_fails_or_answers_too_little_is_an_error() {
         for (answer, problem) in [(Err("no route to the database"), "no route"), (Ok(2), "3 ids were looked up, and 2")]
         {
-            let fetcher = Fetcher::new(Arc::new(Fixed(answer)), MissingRecord::Delete);
+            let fetcher = fetcher(Fixed(answer), MissingRecord::Delete);
             let error = fetcher.fill(&request(BODY, 5)).await.unwrap_err();
             assert!(error.to_string().contains(problem), "{error}");
         }

@@ -34,6 +34,11 @@ impl Grace {
         });
     }
 
+    /// Whether the load was stopped.
+    pub(crate) fn has_begun(&self) -> bool {
+        self.over.borrow().is_some()
+    }
+
     /// Runs a step of the end. After a stop, also one that comes during the step, it gets half of
     /// the time that is left, so that there is time for the next step. `None` if it took longer.
     pub(crate) async fn limit<T>(&self, step: impl Future<Output = T>) -> Option<T> {

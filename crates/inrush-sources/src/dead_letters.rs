@@ -28,6 +28,7 @@ pub trait DeadLetterSink: fmt::Debug + Send + Sync {
     /// Ends the work. A thread that waits in [`DeadLetterSink::sync`] gets an error. Must not wait.
     ///
     /// # Errors
-    /// Dead letters that are not kept, and why.
+    /// Dead letters that are not kept, and why. With [`io::ErrorKind::TimedOut`] none of them was
+    /// refused: the end came first.
     fn close(&self) -> io::Result<()>;
 }

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::{Duration, Instant};
 
-use inrush_core::VersionType;
 use inrush_core::ledger::Partition;
 use inrush_formats::{Chunk, SourceError, Warnings};
 
@@ -243,6 +242,14 @@ pub trait Feedback: Send + Sync {
         Vec::new()
     }
 
+    /// Partitions of which the source returns no more documents, and whose settled positions it
+    /// needs no more, since the last call. The load forgets them, so that a source whose partitions
+    /// change all the time takes no memory for the old ones. Called ten times a second. Must not
+    /// wait. Default: none.
+    fn ended(&self) -> Vec<Partition> {
+        Vec::new()
+    }
+
     /// How far the source is behind the ends of its partitions, by what it knows. Called every
     /// second, and after the last [`Feedback::settled`]. Must not wait. Default: its partitions
     /// have no ends.
@@ -278,8 +285,12 @@ pub struct SourceInfo {
     pub rows: Option<RowsRead>,
     /// Whether all documents have ids of their own. Default: false.
     pub has_ids: bool,
-    /// The type of the external versions of all documents. Default: they have none.
-    pub versions: Option<VersionType>,
+    /// Whether all documents have external versions. The order of documents with one id does not
+    /// matter then. Default: false.
+    pub has_versions: bool,
+    /// Whether deletions have none, although documents have external versions. The order matters
+    /// then. Default: false.
+    pub has_unversioned_deletions: bool,
     /// Whether operations of the source may delete documents. Default: false.
     pub has_deletions: bool,
     /// Whether the source numbers its documents itself
@@ -311,7 +322,8 @@ impl SourceInfo {
             reading: String::new(),
             rows: None,
             has_ids: false,
-            versions: None,
+            has_versions: false,
+            has_unversioned_deletions: false,
             has_deletions: false,
             own_numbers: false,
             is_fed: false,

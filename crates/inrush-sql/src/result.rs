@@ -22,7 +22,7 @@ use super::table::Table;
 use super::wrong::Scene;
 
 /// The name of the result in reports and dead letters.
-const NAME: &str = "query";
+pub(super) const NAME: &str = "query";
 
 /// Batches of the result that wait to become documents.
 const AHEAD: usize = 2;
@@ -41,7 +41,7 @@ impl Workers {
         Ok(Workers(Some(runtime)))
     }
 
-    fn handle(&self) -> Option<Handle> {
+    pub(super) fn handle(&self) -> Option<Handle> {
         self.0.as_ref().map(|runtime| runtime.handle().clone())
     }
 }
@@ -113,6 +113,11 @@ impl SqlSource {
             reported: 0,
             ended: false,
         }
+    }
+
+    /// The query, which has not run.
+    pub(super) fn into_query(self) -> Query {
+        self.query
     }
 
     /// The index of the result in [`SourceInfo::names`].

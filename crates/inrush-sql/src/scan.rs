@@ -21,7 +21,7 @@ use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PhysicalExpr, PlanProperties, StatisticsArgs,
 };
 use inrush_core::{DocBlock, SourceId};
-use inrush_sources::{Chunk, Files, Source, SourceError, Warnings};
+use inrush_sources::{Chunk, Source, SourceError, Warnings};
 
 use super::decode::Decoder;
 use super::reading::{Lines, Reading};
@@ -168,7 +168,7 @@ pub(super) struct Work {
 
 #[derive(Default)]
 struct Turn {
-    files: Option<Files>,
+    rows: Option<Box<dyn Source>>,
     next: u64,
     ended: bool,
 }
@@ -213,17 +213,17 @@ impl Work {
         if turn.ended {
             return Ok(None);
         }
-        if turn.files.is_none() {
+        if turn.rows.is_none() {
             let warnings = if self.told.is_some() { self.reading.warnings.clone() } else { Warnings::default() };
             self.table.warn(&warnings);
             let columns = self.schema.fields().iter().map(|field| field.name().clone()).collect();
-            turn.files = Some(self.table.files(columns, &warnings).inspect_err(|_| turn.ended = true)?);
+            turn.rows = Some(self.table.read(columns, &warnings).inspect_err(|_| turn.ended = true)?);
         }
-        let Some(files) = &mut turn.files else { return Ok(None) };
-        let chunk = files.next_chunk(BATCH_BYTES);
+        let Some(rows) = &mut turn.rows else { return Ok(None) };
+        let chunk = rows.next_chunk(BATCH_BYTES);
         let Ok(Some(chunk)) = chunk else {
             turn.ended = true;
-            turn.files = None;
+            turn.rows = None;
             return chunk.map(|_| None);
         };
         turn.next += 1;

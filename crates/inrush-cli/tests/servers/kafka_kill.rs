@@ -6,20 +6,16 @@
 //! rounds (60,000).
 
 use std::collections::HashMap;
-use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use rdkafka::admin::{AdminClient, AdminOptions, NewTopic, TopicReplication};
-use rdkafka::client::DefaultClientContext;
-use rdkafka::consumer::{BaseConsumer, Consumer};
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use rdkafka::producer::{BaseProducer, BaseRecord, Producer};
-use rdkafka::{ClientConfig, Offset, TopicPartitionList};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
+use crate::broker::Broker;
 use crate::killing::{Random, number};
 use crate::server::{Server, Version};
 
@@ -30,61 +26,6 @@ const GROUP: &str = "followers";
 
 /// How long the instances may take for the rest after the last round.
 const REST: Duration = Duration::from_secs(600);
-
-struct Broker {
-    child: Child,
-    address: String,
-    folder: tempfile::TempDir,
-}
-
-impl Broker {
-    fn start() -> Broker {
-        let folder = tempfile::tempdir().unwrap();
-        let (child, address) = run_broker(folder.path(), None);
-        Broker { child, address, folder }
-    }
-
-    /// Kills the broker, and starts it again with its data at the same address.
-    fn kill(&mut self) {
-        let mut input = self.child.stdin.take().unwrap();
-        input.write_all(b"kill\n").unwrap();
-        self.child.wait().unwrap();
-        let port = self.address.rsplit(':').next().unwrap().to_owned();
-        self.child = run_broker(self.folder.path(), Some(&port)).0;
-    }
-
-    async fn make_topic(&self) {
-        let admin: AdminClient<DefaultClientContext> = self.config().create().unwrap();
-        let topic = NewTopic::new(TOPIC, PARTITIONS, TopicReplication::Fixed(1));
-        for made in admin.create_topics([&topic], &AdminOptions::new()).await.unwrap() {
-            made.unwrap();
-        }
-    }
-
-    fn config(&self) -> ClientConfig {
-        let mut config = ClientConfig::new();
-        config.set("bootstrap.servers", &self.address);
-        config
-    }
-}
-
-impl Drop for Broker {
-    fn drop(&mut self) {
-        // The script ends the broker when its input is closed.
-        drop(self.child.stdin.take());
-        let _ = self.child.wait();
-    }
-}
-
-fn run_broker(folder: &Path, port: Option<&str>) -> (Child, String) {
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/kafka.sh");
-    let mut child =
-        Command::new(script).arg(folder).args(port).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-    let mut address = String::new();
-    BufReader::new(child.stdout.take().unwrap()).read_line(&mut address).unwrap();
-    assert!(!address.is_empty(), "the broker does not start; see {}", folder.display());
-    (child, address.trim_end().to_owned())
-}
 
 /// Writes records, and remembers the last one of each key.
 struct Writer {
@@ -150,28 +91,29 @@ fn start(number: usize, broker: &str, url: &str, folder: &Path) -> Instance {
     Instance { child, number }
 }
 
+/// Starts instances again that have ended, as a supervisor does. They may end because the cluster
+/// or the broker was away when they started, or because a broker that was killed does not know of
+/// their last start, and takes them for others with their names.
+fn revive(instances: &mut [Instance], broker: &str, url: &str, folder: &Path) {
+    for instance in instances {
+        if let Some(status) = instance.child.try_wait().unwrap() {
+            let text = std::fs::read_to_string(folder.join(instance.number.to_string()).join("errors")).unwrap();
+            let error = text.lines().rfind(|line| line.starts_with("error: ")).unwrap_or_default();
+            let allowed =
+                ["was not sent", "got no complete reply", "no answer from", "did not answer", "uses the name of this"];
+            assert!(allowed.iter().any(|cause| error.contains(cause)), "{status}: {}", messages(folder));
+            println!("instance {} is started again: {error}", instance.number);
+            *instance = start(instance.number, broker, url, folder);
+        }
+    }
+}
+
 /// Waits until the group has committed all records. Aborts with the instances' messages otherwise.
-fn wait_for_the_rest(broker: &Broker, folder: &Path) {
-    let reader: BaseConsumer = broker.config().set("group.id", GROUP).create().unwrap();
+fn wait_for_the_rest(broker: &Broker, instances: &mut [Instance], url: &str, folder: &Path) {
     let until = Instant::now() + REST;
-    let lag = || -> Option<i64> {
-        let mut list = TopicPartitionList::new();
-        for partition in 0..PARTITIONS {
-            list.add_partition(TOPIC, partition);
-        }
-        let committed = reader.committed_offsets(list, Duration::from_secs(10)).ok()?;
-        let mut lag = 0;
-        for element in committed.elements() {
-            let (_, end) = reader.fetch_watermarks(TOPIC, element.partition(), Duration::from_secs(10)).ok()?;
-            lag += match element.offset() {
-                Offset::Offset(offset) => end - offset,
-                _ => end,
-            };
-        }
-        Some(lag)
-    };
     loop {
-        let left = lag();
+        revive(instances, &broker.address, url, folder);
+        let left = broker.lag(GROUP, TOPIC, PARTITIONS);
         if left == Some(0) {
             return;
         }
@@ -228,7 +170,7 @@ async fn the_index_has_the_last_record_of_each_key() {
     let mut server = Server::own_with(Version::OpenSearch3, 1, |spec| spec.heap_mib = 1024).await;
     let (url, folder) = (server.url(), tempfile::tempdir().unwrap());
     let mut broker = tokio::task::spawn_blocking(Broker::start).await.unwrap();
-    broker.make_topic().await;
+    broker.make_topic(TOPIC, PARTITIONS).await;
     let mut random = Random::new();
     let mut writer = Writer::new(&broker, (records / 10).max(1));
     let mut instances: Vec<Instance> =
@@ -263,10 +205,11 @@ async fn the_index_has_the_last_record_of_each_key() {
             }
         }
         writer = writing.await.unwrap();
+        revive(&mut instances, &broker.address, &url, folder.path());
     }
     let path = folder.path().to_owned();
     tokio::task::spawn_blocking(move || {
-        wait_for_the_rest(&broker, &path);
+        wait_for_the_rest(&broker, &mut instances, &url, &path);
         let reports = stop(instances, &path);
         verify(&writer.last, &url, &path);
         let sum = |name: &str| reports.iter().map(|report| report[name].as_u64().unwrap_or_default()).sum::<u64>();
@@ -281,7 +224,7 @@ async fn the_index_has_the_last_record_of_each_key() {
             sum("docs_read"),
             sum("docs_indexed"),
             sum("docs_deleted"),
-            sum("docs_failed"),
+            sum("docs_dead_lettered"),
         );
     })
     .await

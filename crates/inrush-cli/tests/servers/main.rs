@@ -13,7 +13,15 @@ mod server;
 mod bake_kill;
 mod bake_s3;
 #[cfg(feature = "kafka")]
+mod broker;
+#[cfg(feature = "kafka")]
+mod kafka_iam;
+#[cfg(feature = "kafka")]
 mod kafka_kill;
+#[cfg(all(feature = "kafka", feature = "sql"))]
+mod kafka_sql;
+#[cfg(feature = "kafka")]
+mod kafka_stream;
 mod kill;
 #[cfg(feature = "cloud")]
 mod s3;

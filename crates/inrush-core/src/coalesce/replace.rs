@@ -6,6 +6,7 @@
 use memchr::memmem;
 
 use crate::batch::Segment;
+use crate::items::VERSION_KEY;
 
 /// The action line of an operation that leaves nothing of an earlier one.
 struct Line<'a> {
@@ -27,12 +28,10 @@ impl<'a> Line<'a> {
         let bytes = &items.body[items.start(item.first) as usize..items.start(item.end) as usize];
         let line = &bytes[..memchr::memchr(b'\n', bytes).unwrap_or(bytes.len())];
         let rest = line.strip_prefix(b"{\"index\":").or_else(|| line.strip_prefix(b"{\"delete\":"))?;
-        // Quotes in an id or a routing value have a backslash before them, so this is the key.
-        let key = b",\"version\":";
-        let Some(at) = memmem::find(rest, key) else {
+        let Some(at) = memmem::find(rest, VERSION_KEY) else {
             return Some(Line { address: (rest, b""), version: None, takes_same: false });
         };
-        let (before, after) = (&rest[..at], &rest[at + key.len()..]);
+        let (before, after) = (&rest[..at], &rest[at + VERSION_KEY.len()..]);
         let (number, after) = after.split_at(after.iter().take_while(|byte| byte.is_ascii_digit()).count());
         let version = std::str::from_utf8(number).ok()?.parse().ok()?;
         let takes_same = after.starts_with(b",\"version_type\":\"external_gte\"");

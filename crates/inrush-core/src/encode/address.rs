@@ -18,8 +18,7 @@ pub(super) struct Address<'a> {
     /// The id; `None` if the server generates it.
     pub(super) id: Option<Cow<'a, str>>,
     pub(super) routing: Option<Cow<'a, str>>,
-    pub(super) version: Option<u64>,
-    version_type: VersionType,
+    pub(super) version: Option<(u64, VersionType)>,
 }
 
 impl<'a> Address<'a> {
@@ -44,16 +43,17 @@ impl<'a> Address<'a> {
             (None, Some(path)) => Some(required(shallow(document)?, meta, path, "routing")?),
             (None, None) => None,
         };
-        let version = match (meta.version, operations.version.as_ref().or_else(|| fields?.version.as_ref())) {
-            (Some(version), _) => Some(version),
-            (None, Some(path)) => Some(version_of(shallow(document)?, meta, path)?),
-            (None, None) => None,
+        let of_source = || fields.and_then(|fields| fields.version.as_ref());
+        let version = match (meta.version, &operations.version) {
+            (Some(version), _) => Some((version, meta.version_type)),
+            (None, Some(path)) => Some((version_of(shallow(document)?, meta, path)?, VersionType::External)),
+            (None, None) => match of_source() {
+                Some(path) => Some((version_of(shallow(document)?, meta, path)?, meta.version_type)),
+                None => None,
+            },
         };
-        if version.is_some() && matches!(action, Action::Update | Action::Upsert) {
-            return Err((
-                "version_on_update",
-                "servers refuse a bulk update with a version; use the action `index`".to_owned(),
-            ));
+        if version.is_some() {
+            check_versioned(id.is_some(), action)?;
         }
         let index = match &meta.index {
             Some(index) => {
@@ -63,7 +63,7 @@ impl<'a> Address<'a> {
             None if operations.index.fixed().is_some() => None,
             None => Some(index_of(operations, shallow(document)?, meta)?),
         };
-        Ok(Address { index, id, routing, version, version_type: operations.version_type })
+        Ok(Address { index, id, routing, version })
     }
 
     /// Appends the action line with its line end.
@@ -90,9 +90,9 @@ impl<'a> Address<'a> {
         if let Some(routing) = &self.routing {
             string(body, "routing", routing);
         }
-        if let Some(version) = self.version {
+        if let Some((version, kind)) = self.version {
             body.extend_from_slice(separator);
-            let kind = self.version_type.name();
+            let kind = kind.name();
             body.extend_from_slice(format!("\"version\":{version},\"version_type\":\"{kind}\"").as_bytes());
         }
         body.extend_from_slice(b"}}\n");
@@ -117,6 +117,24 @@ fn check_id(id: Option<&str>, action: Action) -> Result<(), Refusal> {
             Err(("missing_id", format!("action `{key}` needs an id; name its field with the option `id`")))
         }
         Some(_) | None => Ok(()),
+    }
+}
+
+/// Checks what would spoil the whole request of a document with an external version.
+fn check_versioned(has_id: bool, action: Action) -> Result<(), Refusal> {
+    match action {
+        Action::Index | Action::Delete if has_id => Ok(()),
+        Action::Index | Action::Delete => Err((
+            "missing_id",
+            "a document with an external version needs an id; name its field with the option `id`".to_owned(),
+        )),
+        Action::Update | Action::Upsert => {
+            Err(("version_on_update", "servers refuse a bulk update with a version; use the action `index`".to_owned()))
+        }
+        Action::Create => {
+            let reason = "servers refuse the action `create` with an external version; use the action `index`";
+            Err(("version_on_create", reason.to_owned()))
+        }
     }
 }
 

@@ -175,8 +175,11 @@ fn encode_fixed(mut block: DocBlock, line: &[u8], buffer: Vec<u8>, share: impl F
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
-    use crate::block::Record;
+    use crate::block::{MetaFields, Record};
+    use crate::operation::VersionType;
 
     fn operations(index: &str) -> Operations {
         Operations::new(Action::Index, index.parse().unwrap(), None)
@@ -276,6 +279,52 @@ mod tests {
         assert_eq!(items.indices, ["t-x"]);
         assert!(items.key(0).is_some());
         assert_eq!(items.key(1), None);
+    }
+
+    #[test]
+    fn each_version_has_the_type_that_its_document_came_with() {
+        let of_field = |version_type| {
+            let fields = MetaFields { version: Some("v".parse().unwrap()), ..MetaFields::default() };
+            DocMeta::default().with_fields(Arc::new(fields)).with_version_type(version_type)
+        };
+        let (external, gte) = (VersionType::External, VersionType::ExternalGte);
+        let with_id = |meta: DocMeta| meta.with_id("a".to_owned());
+        for (meta, field_of_job, expected) in [
+            (DocMeta::default().with_version(3), false, "3,\"version_type\":\"external\""),
+            (DocMeta::default().with_version(3).with_version_type(gte), false, "3,\"version_type\":\"external_gte\""),
+            (DocMeta::default().with_version(3).with_version_type(gte), true, "3,\"version_type\":\"external_gte\""),
+            (of_field(external), false, "7,\"version_type\":\"external\""),
+            (of_field(gte), false, "7,\"version_type\":\"external_gte\""),
+            (of_field(gte), true, "8,\"version_type\":\"external\""),
+        ] {
+            let version = field_of_job.then(|| "w".parse().unwrap());
+            let mut documents = block(&["{\"v\":7,\"w\":8}"]);
+            documents.meta = vec![with_id(meta)];
+            let items = Encoder::new(Operations { version, ..operations("x") }).encode(documents);
+            let (line, _) = items.action_and_document(0);
+            let expected = format!("{{\"index\":{{\"_id\":\"a\",\"version\":{expected}}}}}");
+            assert_eq!(String::from_utf8_lossy(&line), expected);
+        }
+    }
+
+    #[test]
+    fn versions_that_would_spoil_the_request_are_refused() {
+        let meta = DocMeta::default().with_version(3);
+        let with_id = || meta.clone().with_id("a".to_owned());
+        let mut documents = block(&["{}"; 6]);
+        documents.meta = vec![
+            with_id(),
+            meta.clone(),
+            with_id().with_action(Action::Create),
+            with_id().with_action(Action::Update),
+            with_id().with_action(Action::Upsert),
+            with_id().with_action(Action::Delete),
+        ];
+        let items = Encoder::new(operations("x")).encode(documents);
+        let kinds: Vec<_> = items.rejects.iter().map(|reject| (reject.record, reject.kind)).collect();
+        let expected =
+            [(1, "missing_id"), (2, "version_on_create"), (3, "version_on_update"), (4, "version_on_update")];
+        assert_eq!(kinds, expected);
     }
 
     #[test]

@@ -329,7 +329,10 @@ impl Flow {
         items: Segment,
         sorted: &mut Sorted,
     ) -> Option<String> {
-        let context = self.context(part);
+        let mut context = self.context(part);
+        // A source without versions may have some all the same, as dead letters do.
+        let has_version = |item| items.block.items.has_version(item);
+        context.versioned |= reply.status == 409 && (items.first..items.end).all(has_version);
         let error = reply.error.clone().unwrap_or_default();
         let last = || LastError::new(reply.status, &error);
         match item_verdict(reply, context) {

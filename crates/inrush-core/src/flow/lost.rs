@@ -25,6 +25,13 @@ impl Flow {
         }
     }
 
+    /// The source returns no more documents of these partitions, and needs their settled positions
+    /// no more, so they are forgotten once they are settled. To be called again until then, also
+    /// with no others.
+    pub fn handle_ended(&mut self, partitions: impl IntoIterator<Item = Partition>) {
+        self.ledger.forget(partitions);
+    }
+
     /// Takes the documents of lost partitions out of a batch.
     pub(super) fn without_lost(&mut self, now: Time, batch: Batch) -> Batch {
         let is_lost = |segment: &Segment| self.lost.contains(&segment.block.items.partition());

@@ -17,6 +17,23 @@ impl Ledger {
         self.partitions.keys().map(below).collect()
     }
 
+    /// The source has no more blocks of these partitions, and needs their settled positions no
+    /// more. They are forgotten, each once nothing of it is open. Checkpoints need all partitions.
+    pub(crate) fn forget(&mut self, ended: impl IntoIterator<Item = Partition>) {
+        if self.has_horizons {
+            return;
+        }
+        self.ended.extend(ended);
+        let partitions = &mut self.partitions;
+        self.ended.retain(|partition| {
+            let is_open = partitions.get(partition).is_some_and(|blocks| !blocks.open.is_empty());
+            if !is_open {
+                partitions.remove(partition);
+            }
+            is_open
+        });
+    }
+
     /// The end of these records stayed unknown.
     pub(crate) fn note_unknown(&mut self, items: &ItemBlock, records: Range<u32>) {
         if let (Some(blocks), false) = (self.partitions.get_mut(&items.partition()), records.is_empty()) {
@@ -48,6 +65,24 @@ mod tests {
         assert_eq!(ledger.settled_below()[&partition], 5_000_010);
         let gap = items(5_000_011, &[0], 1);
         assert!(ledger.open_numbered(&gap.origin, vec![0], 1).is_err(), "only the first block may");
+    }
+
+    #[test]
+    fn a_partition_that_has_ended_is_forgotten_once_it_is_settled() {
+        let mut ledger = Ledger::default();
+        let open = |ledger: &mut Ledger, partition| {
+            let origin = Origin { partition, ..items(7, &[0, 1], 2).origin };
+            ledger.open_numbered(&origin, vec![0, 1], 2).unwrap()
+        };
+        let (first, second) = (open(&mut ledger, 0), open(&mut ledger, 1));
+        ledger.settle(first, 0..2).unwrap();
+        ledger.settle(second, 0..1).unwrap();
+        ledger.forget([(SourceId(0), 0), (SourceId(0), 1), (SourceId(0), 2)]);
+        assert_eq!(ledger.settled_below(), BTreeMap::from([((SourceId(0), 1), 8)]));
+        ledger.settle(second, 1..2).unwrap();
+        ledger.forget([]);
+        assert!(ledger.settled_below().is_empty() && ledger.ended.is_empty());
+        assert_eq!((ledger.opened(), ledger.settled(), ledger.in_flight()), (4, 4, 0));
     }
 
     #[test]

@@ -7,8 +7,6 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::error::Error;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -19,12 +17,15 @@ use rdkafka::config::{ClientConfig, RDKafkaLogLevel};
 use rdkafka::consumer::base_consumer::BaseConsumer;
 use rdkafka::consumer::{CommitMode, Consumer, ConsumerContext, RebalanceProtocol};
 use rdkafka::error::{KafkaError, KafkaResult, RDKafkaErrorCode};
-use rdkafka::message::{BorrowedMessage, Headers, Message};
+use rdkafka::message::Message;
 use rdkafka::metadata::Metadata;
 use rdkafka::topic_partition_list::{Offset, TopicPartitionList};
 use rdkafka::types::RDKafkaRespErr;
 
-use super::{Client, ClientError, Offsets, Polled, Record, TopicPartition, token};
+use super::headers::headers;
+use super::messages::{log, log_error, log_passing};
+use super::token::Tokens;
+use super::{Client, ClientError, Offsets, Polled, Record, TopicPartition};
 use crate::properties::properties;
 use crate::{KafkaAddress, KafkaOptions, PartitionOffset, Start};
 
@@ -46,6 +47,10 @@ const CERTIFICATES: &str = "name the certificates of the brokers' authority with
 
 /// How long a complaint of librdkafka may be the cause of an error.
 const COMPLAINT_FOR: Duration = Duration::from_secs(60);
+
+/// The error where librdkafka asks for a token, and the login has none.
+pub(super) const NO_TOKENS: &str =
+    "option `kafka_sasl` is oauthbearer, and option `from_bearer_file` names no file with a token";
 
 /// The time between two questions for a topic.
 const ASK_AGAIN: Duration = Duration::from_millis(200);
@@ -98,7 +103,7 @@ fn ask_all(consumer: &BaseConsumer<Events>, questions: &Receiver<Vec<TopicPartit
 #[derive(Default)]
 struct Events {
     state: Mutex<EventState>,
-    token_file: Option<PathBuf>,
+    tokens: Option<Tokens>,
 }
 
 #[derive(Default)]
@@ -116,22 +121,11 @@ impl Events {
     }
 }
 
-/// Writes what librdkafka says to the log.
-pub(super) fn log(level: RDKafkaLogLevel, facility: &str, message: &str) {
-    match level {
-        RDKafkaLogLevel::Debug => tracing::debug!(target: "librdkafka", "{facility}: {message}"),
-        RDKafkaLogLevel::Info | RDKafkaLogLevel::Notice => {
-            tracing::info!(target: "librdkafka", "{facility}: {message}");
-        }
-        _ => tracing::warn!(target: "librdkafka", "{facility}: {message}"),
-    }
-}
-
 impl ClientContext for Events {
     const ENABLE_REFRESH_OAUTH_TOKEN: bool = true;
 
     fn generate_oauth_token(&self, _: Option<&str>) -> Result<OAuthToken, Box<dyn Error>> {
-        token::read(self.token_file.as_deref())
+        self.tokens.as_ref().ok_or(NO_TOKENS)?.next()
     }
 
     fn log(&self, level: RDKafkaLogLevel, facility: &str, message: &str) {
@@ -142,7 +136,7 @@ impl ClientContext for Events {
     }
 
     fn error(&self, error: KafkaError, reason: &str) {
-        tracing::warn!(target: "librdkafka", "{error}: {reason}");
+        log_error(&error, reason);
         self.with(|state| state.complaint = Some((Instant::now(), reason.to_owned())));
     }
 }
@@ -207,7 +201,11 @@ impl Librdkafka {
             config.set(name, value);
         }
         config.set_log_level(RDKafkaLogLevel::Warning);
-        let events = Events { token_file: options.token_file.clone(), ..Events::default() };
+        let events = Events { tokens: Tokens::of(options), ..Events::default() };
+        if let Some(tokens @ Tokens::Aws(_)) = &events.tokens {
+            // Why there are no credentials is known at once.
+            tokens.next().map_err(|error| ClientError::lasting(error.to_string()))?;
+        }
         let consumer: BaseConsumer<Events> =
             config.create_with_context(events).map_err(|error| ClientError::lasting(not_created(&error)))?;
         let consumer = Arc::new(consumer);
@@ -268,7 +266,7 @@ impl Librdkafka {
         let brokers = options.address.brokers.join(", ");
         // Other events of the client wait in the queue that is polled; metadata has one of its own.
         let (until, known_by) = (Instant::now() + ANSWER, Instant::now() + KNOWN_AFTER);
-        if options.token_file.is_some() {
+        if self.consumer.context().tokens.is_some() {
             // librdkafka asks for the token in a poll. An error comes again with the question.
             drop(self.consumer.poll(Duration::ZERO));
         }
@@ -335,9 +333,7 @@ impl Librdkafka {
         while let Some(polled) = self.consumer.poll(Duration::ZERO) {
             match polled.err().and_then(|error| error.rdkafka_error_code()) {
                 Some(RDKafkaErrorCode::Authentication | RDKafkaErrorCode::SaslAuthenticationFailed) => {
-                    return Some(
-                        "correct option `from_user` and its password, or option `from_bearer_file`, and option `kafka_sasl`",
-                    );
+                    return Some(Tokens::remedy(self.consumer.context().tokens.as_ref()));
                 }
                 Some(RDKafkaErrorCode::SSL) => return Some(CERTIFICATES),
                 _ => {}
@@ -393,7 +389,7 @@ impl Librdkafka {
             }
             code if is_final(code) => Err(self.fatal(error)),
             _ => {
-                tracing::warn!("{error}; the client tries again");
+                log_passing(error, code);
                 Ok(None)
             }
         }
@@ -408,17 +404,6 @@ impl Librdkafka {
             None => self.error(error),
         }
     }
-}
-
-/// The headers of a record, without those whose names are not UTF-8.
-pub(crate) fn headers<'a>(message: &'a BorrowedMessage<'_>) -> Vec<(&'a str, Option<&'a [u8]>)> {
-    let Some(headers) = message.headers() else { return Vec::new() };
-    let header = |at| {
-        // `try_get` panics at a name that is not UTF-8.
-        let header = catch_unwind(AssertUnwindSafe(|| headers.try_get(at))).ok()??;
-        Some((header.key, header.value))
-    };
-    (0..headers.count()).filter_map(header).collect()
 }
 
 impl Client for Librdkafka {
@@ -466,8 +451,11 @@ impl Client for Librdkafka {
         }
     }
 
+    /// librdkafka keeps the pause of a partition that is taken away while it is paused. So each
+    /// partition is resumed first. Not afterwards: that would drop records that have come already.
     fn assign(&mut self, starts: &Offsets) -> Result<(), ClientError> {
         let list = list(starts);
+        self.consumer.resume(&list).map_err(|error| self.error(&error))?;
         let done = match self.consumer.rebalance_protocol() {
             RebalanceProtocol::Cooperative => self.consumer.incremental_assign(&list),
             _ => self.consumer.assign(&list),

@@ -1,7 +1,6 @@
 //! Clients that only say what librdkafka says: of dead letters.
 
 use std::error::Error;
-use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
 use rdkafka::client::{ClientContext, OAuthToken};
@@ -10,21 +9,23 @@ use rdkafka::consumer::ConsumerContext;
 use rdkafka::error::KafkaError;
 use rdkafka::producer::{DeliveryResult, ProducerContext};
 
-use super::librdkafka::{log, not_created};
-use super::{ClientError, token};
+use super::ClientError;
+use super::librdkafka::{NO_TOKENS, not_created};
+use super::messages::{log, log_error};
+use super::token::Tokens;
 use crate::KafkaOptions;
 
 /// Logs what librdkafka says, and keeps the first record that could not be written.
 #[derive(Default)]
 pub(crate) struct Log {
     failed: Mutex<Option<KafkaError>>,
-    token_file: Option<PathBuf>,
+    tokens: Option<Tokens>,
 }
 
 impl Log {
     /// For a client with the login of these options.
     pub(crate) fn of(options: &KafkaOptions) -> Self {
-        Log { token_file: options.token_file.clone(), ..Log::default() }
+        Log { tokens: Tokens::of(options), ..Log::default() }
     }
 
     /// A configuration with these properties.
@@ -52,7 +53,7 @@ impl ClientContext for Log {
     const ENABLE_REFRESH_OAUTH_TOKEN: bool = true;
 
     fn generate_oauth_token(&self, _: Option<&str>) -> Result<OAuthToken, Box<dyn Error>> {
-        token::read(self.token_file.as_deref())
+        self.tokens.as_ref().ok_or(NO_TOKENS)?.next()
     }
 
     fn log(&self, level: RDKafkaLogLevel, facility: &str, message: &str) {
@@ -63,7 +64,7 @@ impl ClientContext for Log {
     }
 
     fn error(&self, error: KafkaError, reason: &str) {
-        tracing::warn!(target: "librdkafka", "{error}: {reason}");
+        log_error(&error, reason);
     }
 }
 

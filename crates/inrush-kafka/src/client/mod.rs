@@ -3,17 +3,22 @@
 //! It is narrow so that another client can stand behind it, and a script in tests. Everything is
 //! called from one thread.
 
+mod headers;
 mod librdkafka;
 mod log;
+mod messages;
 #[cfg(test)]
 pub(crate) mod scripted;
+#[cfg(test)]
+mod tests;
 mod token;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 pub(crate) use inrush_sources::TopicPartition;
-pub(crate) use librdkafka::{Librdkafka, headers};
+pub(crate) use headers::{Header, headers};
+pub(crate) use librdkafka::Librdkafka;
 pub(crate) use log::Log;
 
 /// An offset for each of some partitions.
@@ -29,8 +34,8 @@ pub(crate) struct Record<'a> {
     pub(crate) value: Option<&'a [u8]>,
     /// Milliseconds since 1970.
     pub(crate) timestamp: Option<i64>,
-    /// Names and values. None where the options use no headers.
-    pub(crate) headers: &'a [(&'a str, Option<&'a [u8]>)],
+    /// None where the options use no headers.
+    pub(crate) headers: &'a [Header<'a>],
 }
 
 /// What a call of [`Client::poll`] brought.
@@ -95,7 +100,8 @@ pub(crate) trait Client: Send {
     /// tries again.
     fn poll(&mut self, wait: Duration, take: &mut dyn FnMut(Record<'_>) -> bool) -> Result<Polled, ClientError>;
 
-    /// Begins to read these partitions at these offsets.
+    /// Begins to read these partitions at these offsets. None of them is paused afterwards, also if
+    /// it left while it was paused.
     fn assign(&mut self, starts: &Offsets) -> Result<(), ClientError>;
 
     /// Ends reading of these partitions, and lets the group go on.

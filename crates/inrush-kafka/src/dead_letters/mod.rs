@@ -40,7 +40,7 @@ pub(crate) struct DeadLetterTopic {
 
 /// A dead letter that is not written yet.
 pub(crate) struct Letter {
-    /// Where its record is. `None` if that was forgotten.
+    /// Where its record is. `None` of a row of a query, and if that was forgotten.
     at: Option<TopicPartition>,
     offset: i64,
     status: u16,
@@ -150,14 +150,19 @@ impl fmt::Debug for DeadLetterTopic {
     }
 }
 
+/// The error of letters that are not refused, and not acknowledged yet.
+fn late(what: String) -> io::Error {
+    io::Error::new(io::ErrorKind::TimedOut, what)
+}
+
 impl State {
     /// Whether the first `taken` letters are acknowledged.
     fn kept_up_to(&self, taken: u64) -> io::Result<()> {
         match (&self.error, taken.saturating_sub(self.kept)) {
             (_, 0) => Ok(()),
             (Some(error), _) => Err(io::Error::other(error.clone())),
-            (None, 1) => Err(io::Error::other("one of them was not acknowledged by the brokers")),
-            (None, missing) => Err(io::Error::other(format!("{missing} were not acknowledged by the brokers"))),
+            (None, 1) => Err(late("one of them was not acknowledged by the brokers".to_owned())),
+            (None, missing) => Err(late(format!("{missing} were not acknowledged by the brokers"))),
         }
     }
 }

@@ -87,7 +87,9 @@ impl Writer {
         let offsets: Vec<i64> = letters.iter().map(|letter| letter.offset).collect();
         originals.read(at, &offsets, queue, &mut |number, record| match record {
             Some(record) => {
-                let headers = headers(headers_of(record), &letters[number], sending.group);
+                let of_record = headers_of(record);
+                let of_record = of_record.iter().map(|(name, value)| (&**name, *value));
+                let headers = headers(of_record, &letters[number], sending.group);
                 sending.send(record.key(), record.payload(), headers)
             }
             None => sending.document(&letters[number]),
@@ -110,13 +112,15 @@ struct Sending<'a> {
 }
 
 impl Sending<'_> {
-    /// Sends what is known of a record that is gone: the id and the document.
+    /// Sends what is known of a record that is gone, or of a row of a query: the id and the
+    /// document.
     fn document(&mut self, letter: &Letter) -> Result<(), String> {
-        let place = letter.at.as_ref().map_or_else(|| "a partition".to_owned(), ToString::to_string);
-        tracing::warn!(
-            "the record at offset {} of {place} is gone, so its dead letter has the document and the id",
-            letter.offset
-        );
+        if let Some(at) = &letter.at {
+            tracing::warn!(
+                "the record at offset {} of {at} is gone, so its dead letter has the document and the id",
+                letter.offset
+            );
+        }
         let key = letter.id.as_deref().map(str::as_bytes);
         let value = Some(&letter.document[..]).filter(|document| !document.is_empty());
         self.send(key, value, headers([], letter, self.group))

@@ -190,6 +190,7 @@ impl Gathered {
                 Ok(Some(meta)) => documents.add(record, meta),
                 Err(problem) => {
                     let known = maker.known(&problem, key.map(|key| || key_text(key)), offset);
+                    let known = maker.known_version(known, offset, timestamps.get(nth));
                     documents.refuse(record, problem, known);
                     continue;
                 }
@@ -329,6 +330,16 @@ impl Maker {
         }
     }
 
+    /// Adds the version to what is known of a record that becomes no document, so that it replaces
+    /// no newer document when it is corrected and loaded again.
+    fn known_version(&self, meta: DocMeta, offset: i64, timestamp: Option<&i64>) -> DocMeta {
+        // Without an id there is no version. Where ids are fields, the document has it.
+        match meta.id.is_some() || self.ids == Ids::None {
+            true => self.versioned(Ok(Some(meta.clone())), offset, timestamp).ok().flatten().unwrap_or(meta),
+            false => meta,
+        }
+    }
+
     /// What an event of a deletion does. Without ids of keys the id is a field of the document that
     /// was deleted.
     fn deleted(&self, key: Option<impl FnOnce() -> Result<String, Problem>>) -> Result<DocMeta, Problem> {
@@ -392,6 +403,27 @@ mod tests {
         assert_eq!(ids(&block), [Some("a"), Some("orders-3-103"), Some("a"), None, None, Some("b")]);
         assert_eq!(block.meta[2].action, Some(Action::Delete));
         assert_eq!(kinds(&block), [(3, "missing_id"), (4, "bad_id"), (5, "too_large")]);
+    }
+
+    #[test]
+    fn a_record_that_becomes_no_document_has_its_version() {
+        let of = |ids, on_null| {
+            let mut gathered = Gathered::new(100);
+            gathered.push(102, Some(b"a"), None, 20);
+            gathered.push(103, Some(b"\xFF"), Some(b"{}"), 20);
+            let Ok(maker) = Arc::try_unwrap(maker(ids, on_null)) else { unreachable!("it is not shared") };
+            let maker = Arc::new(Maker { versions: Some(Versions::Offset), ..maker });
+            gathered.chunk(7, maker).into_block()
+        };
+        let keys = of(Ids::KeyOrPosition, OnNull::DeadLetter);
+        let found: Vec<_> = keys.meta.iter().map(|meta| (meta.id.as_deref(), meta.version)).collect();
+        assert_eq!(
+            (kinds(&keys), found),
+            (vec![(0, "null_value"), (1, "bad_id")], vec![(Some("a"), Some(102)), (None, None)])
+        );
+        let fields = of(Ids::None, OnNull::DeadLetter);
+        assert_eq!(kinds(&fields), [(0, "null_value")]);
+        assert!(fields.meta.iter().map(|meta| meta.version).eq([Some(102), Some(103)]), "the document has the id");
     }
 
     #[test]

@@ -52,6 +52,7 @@ impl Gathered {
                     out.truncate(at);
                     out.extend_from_slice(kept.value);
                     let known = shaping.known(&problem, &kept);
+                    let known = maker.known_version(known, kept.offset, timestamps.get(nth));
                     documents.refuse(record(&out), problem, known);
                 }
             }

@@ -3,7 +3,7 @@
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 
-use inrush_core::{Action, DocMeta, MetaFields};
+use inrush_core::{Action, DocMeta, MetaFields, VersionType};
 
 use crate::VersionFrom;
 use crate::client::TopicPartition;
@@ -31,9 +31,11 @@ impl Versions {
         }
     }
 
-    /// Adds the version to what is known of a document. A deletion whose id is that of the key has
-    /// no document, so it has no field either.
+    /// Adds the version to what is known of a document. A record that is read again has the same
+    /// version, and is no conflict. A deletion whose id is that of the key has no document, so it
+    /// has no field either.
     pub(super) fn add(&self, meta: DocMeta, offset: i64, timestamp: i64) -> Result<DocMeta, Problem> {
+        let meta = meta.with_version_type(VersionType::ExternalGte);
         match self {
             // Offsets are not negative.
             Versions::Offset => Ok(meta.with_version(offset as u64)),
@@ -98,7 +100,10 @@ mod tests {
     fn each_document_has_the_version_that_is_asked_for() {
         let delete = DocMeta::default().with_action(Action::Delete).with_id("a".to_owned());
         let version = |versions: &Versions, meta: &DocMeta, timestamp| {
-            versions.add(meta.clone(), 7, timestamp).map(|meta| (meta.version, meta.fields.is_some()))
+            versions.add(meta.clone(), 7, timestamp).map(|meta| {
+                assert_eq!(meta.version_type, VersionType::ExternalGte);
+                (meta.version, meta.fields.is_some())
+            })
         };
         let document = DocMeta::default();
         for meta in [&delete, &document] {

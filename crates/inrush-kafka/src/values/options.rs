@@ -21,9 +21,6 @@ pub enum Values {
     /// An item of a bulk body: an action line and, unless it is a delete, the line of the document.
     /// What the action line says takes precedence over the key and the options of the load.
     Bulk,
-    /// A JSON document behind the id of its JSON Schema, or without an id. The document is not
-    /// checked, so no registry is asked.
-    JsonSchema,
     /// Avro, Protobuf or JSON Schema, as the schema of each record in the registry says. Keys that
     /// name a schema are read in the same way.
     Registry(SchemaRegistry),

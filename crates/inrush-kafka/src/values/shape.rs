@@ -7,7 +7,7 @@ use inrush_core::{Action, DocMeta};
 
 #[cfg(feature = "avro")]
 use super::avro;
-use super::framing::{KEY_HEADER, SchemaKey, VALUE_HEADER, framed, json_content};
+use super::framing::{KEY_HEADER, SchemaKey, VALUE_HEADER, framed};
 use super::key::Key;
 #[cfg(feature = "protobuf")]
 use super::protobuf;
@@ -60,7 +60,6 @@ enum Form {
     /// The beginning of each document: `{"field":`.
     Text(Vec<u8>),
     Bulk,
-    JsonSchema,
     Registry(Arc<registry::Schemas>, SchemaIds),
     #[cfg(feature = "avro")]
     Avro(avro::Schema),
@@ -112,7 +111,6 @@ impl Shape {
                 Form::Text(beginning)
             }
             Values::Bulk => Form::Bulk,
-            Values::JsonSchema => Form::JsonSchema,
             Values::Registry(registry) => Form::Registry(registry::Schemas::open(registry)?, registry.ids),
             Values::Avro { schema_file } => open_avro(schema_file)?,
             Values::Protobuf { schema_file, message } => open_protobuf(schema_file, message.as_deref())?,
@@ -169,7 +167,6 @@ impl Shape {
                 }
                 None => None,
             },
-            Form::JsonSchema if bytes.first() == Some(&0) => Some(json_content(bytes)),
             _ => None,
         };
         let json = match (self.unwrap, json) {
@@ -268,7 +265,6 @@ impl Shape {
     fn decode<'a>(&self, record: &Kept<'a>, out: &mut Vec<u8>) -> Result<Decoded<'a>, Problem> {
         match &self.form {
             Form::Json | Form::Bulk => return Ok(Decoded::Json(record.value)),
-            Form::JsonSchema => return Ok(Decoded::Json(json_content(record.value))),
             Form::Text(beginning) => {
                 let text = std::str::from_utf8(record.value).map_err(|error| {
                     let byte = error.valid_up_to();

@@ -3,7 +3,7 @@ use std::sync::Arc;
 use inrush_core::{Action, DocBlock};
 
 use super::*;
-use crate::client::{Record, TopicPartition};
+use crate::client::{Header, Record, TopicPartition};
 use crate::gather::{Gathered, Maker};
 use crate::{Ids, KafkaAddress, KafkaOptions, OnNull};
 
@@ -44,8 +44,10 @@ pub(super) fn block(options: &KafkaOptions, records: &[Sent<'_>]) -> DocBlock {
     let mut gathered = Gathered::new(100);
     for (offset, (key, value, headers)) in (100..).zip(records) {
         let timestamp = Some(1_700_000_000_123);
-        let record = Record { topic: "orders", partition: 3, offset, key: *key, value: *value, timestamp, headers };
-        gathered.push(offset, *key, *value, options.document_bytes_max);
+        let headers: Vec<Header<'_>> = headers.iter().map(|(name, value)| ((*name).into(), *value)).collect();
+        let (key, value, headers) = (*key, *value, &headers[..]);
+        let record = Record { topic: "orders", partition: 3, offset, key, value, timestamp, headers };
+        gathered.push(offset, key, value, options.document_bytes_max);
         gathered.push_more(&record, &shape);
     }
     let needs = Needs::new(Some(&shape), gathered.schemas());
@@ -188,9 +190,7 @@ fn the_tombstone_behind_a_deletion_is_passed_over_before_on_null_is_asked() {
 #[test]
 fn null_of_json_is_no_object_with_metadata_as_without() {
     let value: Sent<'_> = (Some(b"k"), Some(b"null"), &[]);
-    for options in [with(&["offset"]), options(Values::JsonSchema)] {
-        assert_eq!(found(&block(&options, &[value])), [(Some("k"), None, "null", Some("not_an_object"))]);
-    }
+    assert_eq!(found(&block(&with(&["offset"]), &[value])), [(Some("k"), None, "null", Some("not_an_object"))]);
 }
 
 #[test]
@@ -252,18 +252,6 @@ fn all_headers_are_an_object() {
     let options = KafkaOptions { ids: Ids::Position, ..with(&["headers=meta", "key=k"]) };
     let block = super::tests::block(&options, &[(Some(b"\xFF"), Some(b"{}"), headers)]);
     assert_eq!(found(&block)[0].2, r#"{"meta":{"b":"","a":"2"},"k":"/w=="}"#);
-}
-
-#[test]
-fn json_behind_the_id_of_its_schema_is_the_document() {
-    let records: [Sent<'_>; 3] = [
-        (Some(b"\0\0\0\0\x07{\"id\":4}"), Some(b"\0\0\0\0\x07{\"a\":1}"), &[]),
-        (Some(b"k"), Some(b"{\"a\":\n2}"), &[]),
-        (Some(b"k"), Some(b"\0\0\0\0\x077"), &[]),
-    ];
-    let block = block(&options(Values::JsonSchema), &records);
-    assert_eq!(found(&block)[..2], [(Some("4"), None, r#"{"a":1}"#, None), (Some("k"), None, r#"{"a": 2}"#, None)]);
-    assert_eq!(found(&block)[2].3, Some("not_an_object"));
 }
 
 #[test]

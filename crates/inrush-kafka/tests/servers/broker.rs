@@ -41,7 +41,7 @@ impl Broker {
     pub(crate) fn with_logins() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let (child, address, output) = run(folder.path(), &["", "logins"]);
-        let lines = output.lines().take(4).map(|line| line.unwrap());
+        let lines = output.lines().take(5).map(|line| line.unwrap());
         let logins = lines.map(|line| line.split_once(' ').map(|(name, at)| (name.to_owned(), at.to_owned())).unwrap());
         let logins = logins.collect();
         Broker { address, logins, child, folder }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use base64::Engine;
-use inrush_core::{Action, DeadLetter, DocMeta, FieldPath};
+use inrush_core::{Action, DeadLetter, DocMeta, FieldPath, VersionType};
 use inrush_formats::dead_letters::SentWith;
 use inrush_sources::TopicPartition;
 use serde::Serialize;
@@ -59,22 +59,21 @@ struct Target<'a> {
     routing: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     version: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    version_type: Option<VersionType>,
 }
 
 /// The action line that a record would have had.
 fn action_line(action: Action, meta: &DocMeta) -> Option<Box<RawValue>> {
     let DocMeta { index, id, routing, version, .. } = meta;
     let (index, id, routing) = (index.as_deref(), id.as_deref(), routing.as_deref());
-    to_raw_value(&std::collections::BTreeMap::from([(
-        action.bulk_key(),
-        Target { index, id, routing, version: *version },
-    )]))
-    .ok()
+    let target = Target { index, id, routing, version: *version, version_type: version.map(|_| meta.version_type) };
+    to_raw_value(&std::collections::BTreeMap::from([(action.bulk_key(), target)])).ok()
 }
 
 /// The options for a record that never became an item, with the fields that its source names.
 fn fields_of<'a>(letter: &DeadLetter, sent_with: &'a SentWith) -> Cow<'a, SentWith> {
-    let Some(fields) = letter.meta.as_ref().and_then(|meta| meta.fields.as_deref()) else {
+    let Some((meta, fields)) = letter.meta.as_deref().and_then(|meta| Some((meta, meta.fields.as_deref()?))) else {
         return Cow::Borrowed(sent_with);
     };
     let either = |own: &Option<String>, of_source: &Option<FieldPath>| {
@@ -85,6 +84,10 @@ fn fields_of<'a>(letter: &DeadLetter, sent_with: &'a SentWith) -> Cow<'a, SentWi
         id: either(&sent_with.id, &fields.id),
         routing: either(&sent_with.routing, &fields.routing),
         version: either(&sent_with.version, &fields.version),
+        version_type: match (&sent_with.version, &fields.version) {
+            (None, Some(_)) => meta.version_type,
+            _ => sent_with.version_type,
+        },
     })
 }
 

@@ -25,8 +25,8 @@ use http::Method;
 use inrush_cluster::api::ConnectError;
 use inrush_cluster::api::{ClusterError, ClusterInfo, Product, Version, product, stats, stored};
 use inrush_cluster::transport::{Credentials, HttpOptions, TlsOptions, Transport, path_segment};
+use inrush_core::SourceId;
 use inrush_core::ledger::Partition;
-use inrush_core::{SourceId, VersionType};
 pub(crate) use kind::IndexKind;
 pub use kind::IndexModels;
 use lookup::Found;
@@ -237,7 +237,7 @@ impl Source for IndexSource {
         info.repeats = Repeats::Always;
         info.reading = format!("query {query}, ids {keep_ids}, routing {keep_routing}, versions {keep_versions}");
         info.has_ids = *keep_ids;
-        info.versions = keep_versions.then_some(VersionType::External);
+        info.has_versions = *keep_versions;
         info.own_numbers = true;
         info.warnings = Some(self.warnings.clone());
         info

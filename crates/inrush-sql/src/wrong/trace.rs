@@ -4,8 +4,7 @@ use std::collections::HashMap;
 
 use inrush_core::SourceId;
 use inrush_formats::beginning;
-use inrush_sources::CHUNK_BYTES;
-use inrush_sources::{Source, Warnings};
+use inrush_sources::{CHUNK_BYTES, Warnings};
 use serde_json::value::RawValue;
 
 use super::super::table::Table;
@@ -57,12 +56,16 @@ fn find(
     columns: &[&str],
     wanted: impl Fn(&dyn Fn(&str) -> Option<String>) -> Option<(String, String)>,
 ) -> Option<Found> {
+    if table.is_held() {
+        // The position of a row in memory says nothing to a user.
+        return None;
+    }
     tracing::info!("looking for the row that a message is about: {} of table {}", columns.join(", "), table.name);
     let only = columns.iter().map(|name| (*name).to_owned()).collect();
-    let mut files = table.files(only, &Warnings::default()).ok()?;
+    let mut rows = table.read(only, &Warnings::default()).ok()?;
     let (mut read, mut passed) = (0, HashMap::<SourceId, u64>::new());
     while read < BYTES_MAX {
-        let block = files.next_chunk(CHUNK_BYTES).ok()??.into_block();
+        let block = rows.next_chunk(CHUNK_BYTES).ok()??.into_block();
         let before = passed.entry(block.origin.source).or_default();
         for (at, record) in block.records.iter().enumerate() {
             let Ok(members) = serde_json::from_slice::<HashMap<String, &RawValue>>(block.record(at)) else { continue };

@@ -28,14 +28,13 @@ pub(super) struct Found {
     pub(super) credentials: AwsCredentials,
 }
 
-/// Finds region and credentials for signing requests to `host`. Only files are read; the
-/// credentials are asked for when they are used.
+/// Finds region and credentials for signing requests to `host`, whose name has the region
+/// `from_host`. Only files are read; the credentials are asked for when they are used.
 ///
 /// # Errors
 /// [`SetupError::Credentials`] where no region is known, or a variable of the environment has no
 /// pair.
-pub(super) async fn find(options: &AwsOptions, host: &str) -> Result<Found, SetupError> {
-    let from_host = service_and_region(host).map(|(_, region)| region);
+pub(super) async fn find(options: &AwsOptions, host: &str, from_host: Option<&str>) -> Result<Found, SetupError> {
     let profile = Profile::chosen(options.profile.as_deref());
     let region = match options.region.clone().or_else(region_of_environment) {
         Some(region) => Some(region),
@@ -84,6 +83,14 @@ pub(super) fn service_and_region(host: &str) -> Option<(Service, &str)> {
         "aoss" => Some((Service::Aoss, region)),
         _ => None,
     }
+}
+
+/// The region in the name of a broker of Amazon MSK: `b-1.NAME.ID.c2.kafka.REGION.amazonaws.com`,
+/// `boot-ID.c1.kafka-serverless.REGION.amazonaws.com`.
+pub(super) fn region_of_broker(host: &str) -> Option<&str> {
+    let rest = host.strip_suffix(".amazonaws.com").or_else(|| host.strip_suffix(".amazonaws.com.cn"))?;
+    let (rest, region) = rest.rsplit_once('.')?;
+    matches!(rest.rsplit_once('.')?.1, "kafka" | "kafka-serverless").then_some(region)
 }
 
 fn variable(name: &str) -> Option<String> {
@@ -198,5 +205,18 @@ mod tests {
         assert_eq!(service_and_region("search-x.aos.us-east-1.on.aws"), Some((Service::Es, "us-east-1")));
         assert_eq!(service_and_region("s3.eu-west-1.amazonaws.com"), None);
         assert_eq!(service_and_region("localhost"), None);
+    }
+
+    #[test]
+    fn names_of_brokers_tell_the_region() {
+        for (host, region) in [
+            ("b-1.demo.ab12cd.c2.kafka.eu-west-1.amazonaws.com", Some("eu-west-1")),
+            ("boot-ab12cd.c1.kafka-serverless.us-east-1.amazonaws.com", Some("us-east-1")),
+            ("b-2.demo.ab12cd.c3.kafka.cn-north-1.amazonaws.com.cn", Some("cn-north-1")),
+            ("search-x.eu-west-1.es.amazonaws.com", None),
+            ("broker", None),
+        ] {
+            assert_eq!(region_of_broker(host), region, "{host}");
+        }
     }
 }

@@ -119,6 +119,12 @@ impl AwsCredentials {
         AwsCredentials::new(vec![Provider::new("the program", keys)], AwsHttpClient::default())
     }
 
+    /// These keys, until they expire.
+    #[cfg(test)]
+    pub(super) fn given(keys: Keys) -> Self {
+        AwsCredentials::new(vec![Provider::new("the test", keys)], AwsHttpClient::default())
+    }
+
     /// The first of `providers` that has credentials gives them. They send their requests with
     /// `client`.
     pub(super) fn new(providers: Vec<Provider>, client: AwsHttpClient) -> Self {

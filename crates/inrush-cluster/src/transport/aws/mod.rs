@@ -9,11 +9,13 @@
 mod chain;
 mod client;
 mod credentials;
+mod kafka;
 mod sigv4;
 
 #[cfg(feature = "cloud")]
 pub use chain::of_s3;
 pub use credentials::{AwsCredentials, CredentialsError};
+pub use kafka::{KafkaToken, KafkaTokens};
 pub use sigv4::{Service, Signer, WallClock};
 
 /// Options of signing. An option without a value has a default.

@@ -133,7 +133,10 @@ impl Signer {
     async fn found(&self) -> Result<&Found, SetupError> {
         match &self.identity {
             Identity::Given(found) => Ok(found),
-            Identity::Sought { options, host, found } => found.get_or_try_init(|| chain::find(options, host)).await,
+            Identity::Sought { options, host, found } => {
+                let region = chain::service_and_region(host).map(|(_, region)| region);
+                found.get_or_try_init(|| chain::find(options, host, region)).await
+            }
         }
     }
 

@@ -1,48 +1,22 @@
 //! Topics of Kafka as the source.
 
+mod connection;
+
 use std::ffi::OsString;
 use std::path::Path;
 
 use inrush_core::OnConflict;
-use inrush_kafka::{Ids, KafkaAddress, KafkaOptions, OnNull, SaslMechanism, SchemaRegistry, Until, Values};
+use inrush_kafka::{Ids, KafkaAddress, KafkaOptions, OnNull, SchemaRegistry, Until, Values};
 use inrush_load::config::{IdFrom, LoadConfig, OldWrites};
 use inrush_sources::Format;
 
 use super::{Environment, login};
 use crate::options::{
-    KafkaGroupOptions, KafkaSourceOptions, KafkaValueOptions, LoadOptions, OptionError, OptionGroup, OrAuto, Pair,
-    ReadingOptions, SourceLoginOptions,
+    KafkaSourceOptions, KafkaValueOptions, LoadOptions, OptionError, OptionGroup, OrAuto, ReadingOptions,
 };
 
 /// The part of the memory for records that wait.
 const MEMORY_PART: usize = 4;
-
-/// Properties that options of a load set, and these options.
-const OWN_PROPERTIES: [(&str, &str); 12] = [
-    ("auto.offset.reset", "on_offset_gap"),
-    ("bootstrap.servers", "sources"),
-    ("enable.ssl.certificate.verification", "from_insecure"),
-    ("group.id", "group"),
-    ("group.instance.id", "member"),
-    ("metadata.broker.list", "sources"),
-    ("sasl.mechanism", "kafka_sasl"),
-    ("sasl.mechanisms", "kafka_sasl"),
-    ("sasl.username", "from_user"),
-    ("ssl.ca.location", "from_ca"),
-    ("ssl.certificate.location", "from_cert"),
-    ("ssl.key.location", "from_key"),
-];
-
-/// Properties on which the settlement of documents depends.
-const FIXED_PROPERTIES: [&str; 7] = [
-    "acks",
-    "delivery.timeout.ms",
-    "enable.auto.commit",
-    "enable.auto.offset.store",
-    "enable.partition.eof",
-    "message.timeout.ms",
-    "request.required.acks",
-];
 
 /// The topics, if the source is an address of topics.
 pub(super) fn address(sources: &[OsString], reading: &ReadingOptions) -> Result<Option<KafkaAddress>, OptionError> {
@@ -57,6 +31,8 @@ pub(super) fn address(sources: &[OsString], reading: &ReadingOptions) -> Result<
     let is_of_values = |name: &str| match name {
         "format" => matches!(reading.format, Some(Format::Json | Format::Ndjson | Format::Text | Format::Bulk)),
         "field" => reading.format == Some(Format::Text),
+        // Of a query's columns and rows.
+        "schema" | "timestamps" => true,
         _ => false,
     };
     if let Some(info) = reading.given().find(|info| !is_of_values(info.name)) {
@@ -121,16 +97,15 @@ pub(super) fn options(
     options.on_null = on_null_of(on_null, options.ids)?;
     options.on_gap = on_offset_gap.unwrap_or_default();
     options.dead_letter_topic = dead_letter_topic;
-    if version_from.is_some() && load.errors.on_conflict.is_none() {
-        // A newer document is in the index already.
+    if load.errors.on_conflict.is_none() && (version_from.is_some() || options.ids == Ids::Position) {
+        // A newer document is in the index already, or that of the same record.
         config.on_conflict = OnConflict::Skip;
     }
     options.versions = version_from;
     options.values = values(load, environment)?;
     options.unwrap = load.kafka_values.unwrap.unwrap_or_default();
     options.with.clone_from(&load.kafka_values.with);
-    options.token_file.clone_from(&load.source_login.from_bearer_file);
-    options.properties = load.kafka_group.properties(&load.source_login, environment)?;
+    load.kafka_group.connect(&mut options, &load.source_login, environment)?;
     options.document_bytes_max = config.limits.document_bytes_max;
     // Batches have the rest.
     options.memory = options.memory.min(config.limits.memory / MEMORY_PART);
@@ -277,136 +252,10 @@ fn check(load: &LoadOptions) -> Result<(), OptionError> {
     }
 }
 
-impl KafkaGroupOptions {
-    /// The properties of librdkafka for the connection, and those that the user gives.
-    ///
-    /// # Errors
-    /// A login that cannot be used, and properties that are secrets or are set by other options.
-    pub fn properties(
-        &self,
-        login: &SourceLoginOptions,
-        environment: &Environment,
-    ) -> Result<Vec<(String, String)>, OptionError> {
-        properties(self, login, environment)
-    }
-}
-
-fn properties(
-    kafka: &KafkaGroupOptions,
-    login: &SourceLoginOptions,
-    environment: &Environment,
-) -> Result<Vec<(String, String)>, OptionError> {
-    let mut all = Vec::new();
-    let mut add = |name: &str, value: &str| all.push((name.to_owned(), value.to_owned()));
-    let user = user_and_password(login, environment)?;
-    let tls = login.tls()?;
-    let has_tls = kafka.kafka_tls || tls.insecure || tls.ca_file.is_some() || tls.client_cert_file.is_some();
-    let has_token = login.from_bearer_file.is_some();
-    if has_token && user.is_some() {
-        let message = "option `from_user` and option `from_bearer_file` are two logins";
-        return Err(OptionError::conflict(message).of("from_bearer_file").hint("choose one"));
-    }
-    let mechanism = match (kafka.kafka_sasl, has_token) {
-        (None, true) => SaslMechanism::OauthBearer,
-        (given, _) => given.unwrap_or_default(),
-    };
-    let is_of_token = mechanism == SaslMechanism::OauthBearer;
-    if kafka.kafka_sasl.is_some() && (is_of_token != has_token || !has_token && user.is_none()) {
-        let message = format!("option `kafka_sasl` is {}, but no login of that kind is given", mechanism.name());
-        return Err(OptionError::conflict(message).of("kafka_sasl").hint(
-            "name the user with option `from_user`, or with oauthbearer the file of the token with option `from_bearer_file`",
-        ));
-    }
-    let protocol = match (has_tls, user.is_some() || has_token) {
-        (false, false) => None,
-        (true, false) => Some("ssl"),
-        (false, true) => Some("sasl_plaintext"),
-        (true, true) => Some("sasl_ssl"),
-    };
-    if let Some(protocol) = protocol {
-        add("security.protocol", protocol);
-    }
-    if user.is_some() || has_token {
-        add("sasl.mechanism", mechanism.name());
-    }
-    if let Some((user, password)) = user {
-        add("sasl.username", &user);
-        add("sasl.password", password.expose());
-    }
-    if tls.insecure {
-        add("enable.ssl.certificate.verification", "false");
-    }
-    for (name, path) in [
-        ("ssl.ca.location", &tls.ca_file),
-        ("ssl.certificate.location", &tls.client_cert_file),
-        ("ssl.key.location", &tls.client_key_file),
-    ] {
-        if let Some(path) = path {
-            let text = path.to_str().ok_or_else(|| {
-                OptionError::unusable(format!("the path {} is not UTF-8, as librdkafka expects it", path.display()))
-            })?;
-            add(name, text);
-        }
-    }
-    for Pair { name, value } in &kafka.kafka_option {
-        check_property(name)?;
-        all.push((name.clone(), value.clone()));
-    }
-    Ok(all)
-}
-
-/// Refuses properties that hold secrets, and those that other options set.
-fn check_property(name: &str) -> Result<(), OptionError> {
-    let refused = |why: String, hint: String| {
-        Err(OptionError::value("kafka_option", format!("the property {name} {why}")).hint(hint))
-    };
-    if let Some((_, option)) = OWN_PROPERTIES.iter().find(|(own, _)| *own == name) {
-        return refused("is set by another option".to_owned(), format!("give option `{option}`"));
-    }
-    if FIXED_PROPERTIES.contains(&name) {
-        let why = "decides which records count as loaded, which is inrush's work".to_owned();
-        return refused(why, "leave it out".to_owned());
-    }
-    let is_secret = name.contains("password") || name.contains("secret") || name == "ssl.key.pem";
-    if is_secret {
-        let why = "is a secret, and every user of the machine can read arguments".to_owned();
-        let hint = match name.starts_with("sasl.") {
-            true => "give the password in a file with option `from_password_file`, or in the environment",
-            false => "name a key without a password with option `from_key`, and let only this user read its file",
-        };
-        return refused(why, hint.to_owned());
-    }
-    Ok(())
-}
-
-/// The user and the password for the brokers.
-fn user_and_password(
-    login: &SourceLoginOptions,
-    environment: &Environment,
-) -> Result<Option<(String, inrush_cluster::transport::Secret)>, OptionError> {
-    let of_clusters = [
-        ("from_api_key_file", login.from_api_key_file.is_some()),
-        ("from_api_key_env", login.from_api_key_env.is_some()),
-        ("from_bearer_env", login.from_bearer_env.is_some()),
-        ("from_aws_sigv4", login.from_aws_sigv4.is_some()),
-        ("from_aws_region", login.from_aws_region.is_some()),
-        ("from_aws_profile", login.from_aws_profile.is_some()),
-    ];
-    if let Some((name, _)) = of_clusters.into_iter().find(|(_, is_given)| *is_given) {
-        let message = format!("option `{name}` is for clusters of Elasticsearch and OpenSearch, not for Kafka");
-        return Err(OptionError::conflict(message)
-            .of(name)
-            .hint(
-                "give option `from_user` and a password, option `from_bearer_file`, or option `from_cert` and option `from_key`",
-            ));
-    }
-    login.user_and_password(environment)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::options::{OptionInfo, SourceOptions, Style};
+    use crate::options::{KafkaGroupOptions, OptionInfo, SourceOptions, Style};
     use serde_json::{Value, json};
 
     fn load(given: &[(&str, Value)]) -> LoadOptions {
@@ -418,7 +267,7 @@ mod tests {
         load
     }
 
-    fn resolved(given: &[(&str, Value)]) -> Result<(KafkaOptions, LoadConfig), OptionError> {
+    pub(super) fn resolved(given: &[(&str, Value)]) -> Result<(KafkaOptions, LoadConfig), OptionError> {
         let load = load(given);
         let environment = Environment::new(|_| None);
         let mut config = super::super::config::config(&load, &environment)?;
@@ -428,14 +277,10 @@ mod tests {
     }
 
     #[track_caller]
-    fn refused(given: &[(&str, Value)], expected: &str) {
+    pub(super) fn refused(given: &[(&str, Value)], expected: &str) {
         let error = resolved(given).unwrap_err();
         let text = format!("{error}; {}", error.hint_in(Style::Key).unwrap_or_default());
         assert!(text.contains(expected), "{text}");
-    }
-
-    fn property(options: &KafkaOptions, name: &str) -> Option<String> {
-        options.properties.iter().find(|(found, _)| found == name).map(|(_, value)| value.clone())
     }
 
     #[test]
@@ -447,6 +292,8 @@ mod tests {
         let (options, config) = resolved(&[("id_from", json!("position")), ("until", json!("latest"))]).unwrap();
         assert_eq!((options.ids, options.on_null), (Ids::Position, OnNull::DeadLetter));
         assert_eq!((config.id_from, options.until), (None, Some(Until::Latest)));
+        // Of a record that is read again the document is there, where the action is create.
+        assert_eq!(config.on_conflict, OnConflict::Skip);
         let (options, config) = resolved(&[("id", json!("n")), ("on_null", json!("skip"))]).unwrap();
         assert_eq!((options.ids, options.on_null, config.id.is_some()), (Ids::None, OnNull::Skip, true));
         refused(&[("id", json!("n")), ("on_null", json!("delete"))], "the ids are not keys");
@@ -466,32 +313,6 @@ mod tests {
     }
 
     #[test]
-    fn the_connection_follows_from_the_options() {
-        let (plain, _) = resolved(&[]).unwrap();
-        assert!(plain.properties.is_empty());
-        let folder = tempfile::tempdir().unwrap();
-        let secret = folder.path().join("secret");
-        std::fs::write(&secret, "hunter2\n").unwrap();
-        let user = [("from_user", json!("me")), ("from_password_file", json!(secret))];
-        let (login, _) = resolved(&user).unwrap();
-        assert_eq!(property(&login, "security.protocol").unwrap(), "sasl_plaintext");
-        assert_eq!(property(&login, "sasl.password").unwrap(), "hunter2");
-        assert!(!format!("{login:?}").contains("hunter2"));
-        let token = [("from_bearer_file", json!("/token"))];
-        let (bearer, _) = resolved(&token).unwrap();
-        assert_eq!(property(&bearer, "sasl.mechanism").unwrap(), "OAUTHBEARER");
-        assert_eq!(bearer.token_file.as_deref(), Some(std::path::Path::new("/token")));
-        let tls = [("kafka_tls", json!(true)), ("kafka_sasl", json!("scram-sha-512"))];
-        let (both, _) = resolved(&[user.as_slice(), &tls].concat()).unwrap();
-        assert_eq!(property(&both, "security.protocol").unwrap(), "sasl_ssl");
-        assert_eq!(property(&both, "sasl.mechanism").unwrap(), "SCRAM-SHA-512");
-        let (ca, _) = resolved(&[("from_ca", json!("/ca.pem")), ("kafka_option", json!("client.rack=a"))]).unwrap();
-        assert_eq!(property(&ca, "security.protocol").unwrap(), "ssl");
-        assert_eq!(property(&ca, "ssl.ca.location").unwrap(), "/ca.pem");
-        assert_eq!(property(&ca, "client.rack").unwrap(), "a");
-    }
-
-    #[test]
     fn options_that_do_not_work_with_topics_are_refused() {
         for (name, value, expected) in [
             ("recreate", json!(true), "whose offsets the group has committed"),
@@ -503,13 +324,6 @@ mod tests {
             ("format", json!("csv"), "whose values are single documents"),
             ("registry_user", json!("me"), "name it with schema_registry"),
             ("schema_message", json!("a.B"), "name the .proto file"),
-            ("from_bearer_env", json!("X"), "not for Kafka"),
-            ("kafka_sasl", json!("plain"), "no login of that kind is given"),
-            ("kafka_sasl", json!("oauthbearer"), "no login of that kind is given"),
-            ("kafka_option", json!("group.id=x"), "give group"),
-            ("kafka_option", json!("enable.auto.commit=true"), "decides which records count as loaded"),
-            ("kafka_option", json!("acks=1"), "decides which records count as loaded"),
-            ("kafka_option", json!("ssl.key.password=x"), "is a secret"),
         ] {
             refused(&[(name, value)], expected);
         }

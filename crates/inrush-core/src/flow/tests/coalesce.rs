@@ -264,9 +264,10 @@ fn the_same_version_replaces_where_its_type_allows_that() {
     let versioned = |version| Op { version: Some(version), ..index("a", "x") };
     let ops = [versioned(1), versioned(1), versioned(3), versioned(2), versioned(3)];
     for (version_type, superseded) in [(VersionType::External, 2), (VersionType::ExternalGte, 3)] {
-        let operations = Operations { version_type, ..operations(Action::Index, false) };
         let mut flow = flow(coalescing("1h"), 1 << 20, 1);
-        flow.handle_block(Time::START, Encoder::new(operations).encode(block(0, &ops))).unwrap();
+        let mut block = block(0, &ops);
+        block.meta.iter_mut().for_each(|meta| meta.version_type = version_type);
+        flow.handle_block(Time::START, encoder().encode(block)).unwrap();
         finish(&mut flow, &mut Cluster::default(), at(0));
         assert_eq!(flow.counts().docs_superseded, superseded, "{version_type:?}");
     }

@@ -100,3 +100,25 @@ fn a_document_that_a_lost_one_replaced_is_sent() {
     flow.close().unwrap();
     assert_eq!((flow.counts().docs_created, flow.counts().docs_given_back), (1, 1));
 }
+
+#[test]
+fn partitions_that_have_ended_take_no_memory() {
+    let mut flow = flow(FlowConfig { linger: Duration::ZERO, ..config() }, 1 << 20, 1);
+    let mut cluster = Cluster::default();
+    for partition in 0..100_000 {
+        flow.handle_block(Time::START, block(partition, 5, &["a"])).unwrap();
+        let sent = requests(&mut flow, Time::START);
+        if partition % 3 == 0 {
+            flow.handle_lost(lost(partition));
+        }
+        flow.handle_ended(lost(partition));
+        assert_eq!(flow.settled_below()[&(SourceId(0), partition)], 5, "its document is in flight");
+        answer(&mut flow, &mut cluster, &sent);
+        flow.handle_ended([]);
+        assert!(flow.settled_below().is_empty());
+    }
+    flow.handle_source_end();
+    assert!(requests(&mut flow, Time::START).is_empty() && flow.is_done());
+    flow.close().unwrap();
+    assert_eq!(flow.counts().docs_read, 100_000);
+}
