@@ -11,7 +11,7 @@ LONG := bake::several::opensearch_2_19 bake::several::elasticsearch_8_19 bake_ki
 # scripts/readme.sh and the Python package are plain builds.
 FULL := --locked --workspace --features $(MORE)
 
-.PHONY: build release demo test check odd-files unit fmt lint docs deny features purity servers jackson readme python python-spark python-hadoop python-ray wheel instructions chaos tools reference fuzz bench bench-peers bench-tools
+.PHONY: build release demo test check odd-files unit fmt lint docs deny features purity servers jackson readme metrics browser python python-spark python-hadoop python-ray wheel instructions chaos tools reference fuzz bench bench-peers bench-tools
 
 build: ## the plain release build
 	cargo build --locked --release -p inrush-cli
@@ -28,7 +28,7 @@ demo: ## real flights into a local OpenSearch node, a report and a query
 
 CHECK := fmt lint docs deny purity unit
 test: ## everything, and the seconds of each part at the end; INRUSH_SECONDS=FILE also writes CSV
-	scripts/parts.sh tools $(CHECK) instructions features servers jackson readme odd-files python python-spark python-hadoop python-ray
+	scripts/parts.sh tools $(CHECK) instructions features servers jackson readme metrics browser odd-files python python-spark python-hadoop python-ray
 
 check: ## all checks that need no server, and the seconds of each part
 	scripts/parts.sh $(CHECK)
@@ -67,6 +67,12 @@ jackson: tools ## our SMILE against Jackson's
 
 readme: tools ## the commands of README.md, against a node of their own
 	scripts/readme.sh
+
+metrics: ## metrics of a load, by the reference parser, and by Prometheus where it is installed
+	scripts/metrics.sh
+
+browser: tools ## the page of a load in a real browser, and its report as a page
+	scripts/browser.sh
 
 python: tools ## the Python package, against the fake cluster and a real OpenSearch
 	scripts/python.sh package

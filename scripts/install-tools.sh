@@ -2,13 +2,14 @@
 # Installs missing packages for the tests, or with `demo` only those for the demo. Prints nothing if
 # none is missing. Usage: scripts/install-tools.sh [demo]
 #   demo   a C compiler, curl, pip for its data, Java and Maven for the local node
-#   tests  also an older Java for other servers, valgrind, Go for the S3 server, Postgres, MariaDB
-#          and OpenSSL's headers. The tests fetch the other servers when they start them
+#   tests  also an older Java for other servers, valgrind, Go for the S3 server, Postgres, MariaDB,
+#          OpenSSL's headers, a browser and Node. The tests fetch the other servers when they start
+#          them
 set -euo pipefail
 case ${1:-tests} in
   demo) tests=false ;;
   tests) tests=true ;;
-  *) sed -n '2,6p' "$0" >&2; exit 2 ;;
+  *) sed -n '2,7p' "$0" >&2; exit 2 ;;
 esac
 
 # Succeeds if a Java home of this machine has a major version between the two arguments.
@@ -22,7 +23,13 @@ has_java() { # least, most
   return 1
 }
 
+# Succeeds if Node is new enough for the browser tests.
+has_node() {
+  command -v npm >/dev/null && node -e 'process.exit(parseInt(process.versions.node) >= 20 ? 0 : 1)' 2>/dev/null
+}
+
 need=()
+browser=false
 command -v cc >/dev/null || need+=(build-essential)
 command -v curl >/dev/null || need+=(curl ca-certificates)
 command -v pip >/dev/null || need+=(python3-pip)
@@ -42,6 +49,8 @@ if $tests; then
   pkg-config --exists openssl 2>/dev/null || need+=(libssl-dev)
   command -v valgrind >/dev/null || need+=(valgrind)
   command -v go >/dev/null || [ -x /usr/local/go/bin/go ] || need+=(golang-go)
+  command -v chromium-headless-shell >/dev/null || command -v chromium >/dev/null || browser=true
+  has_node || need+=(nodejs npm)
   command -v mariadbd >/dev/null || [ -x /usr/sbin/mariadbd ] || need+=(mariadb-server-core)
   # The data folder of a server is made with a tool of the client package.
   command -v my_print_defaults >/dev/null || need+=(mariadb-client-core)
@@ -50,7 +59,7 @@ if $tests; then
   fi
   has_java 17 21 || java+=(old)
 fi
-[ $((${#need[@]} + ${#node[@]} + ${#java[@]})) -gt 0 ] || exit 0
+[ $((${#need[@]} + ${#node[@]} + ${#java[@]})) -gt 0 ] || $browser || exit 0
 
 if ! command -v apt-get >/dev/null; then
   if ! $tests && [ ${#need[@]} = 0 ]; then
@@ -74,6 +83,7 @@ first_there() { # packages in the order of preference
     fi
   done
 }
+! $browser || first_there chromium-headless-shell chromium
 for age in "${java[@]}"; do
   case $age in
     new) first_there openjdk-25-jdk-headless openjdk-21-jdk-headless temurin-25-jdk temurin-21-jdk ;;
@@ -91,6 +101,10 @@ if [ ${#need[@]} -gt 0 ]; then
 fi
 ! $tests || has_java 17 21 || {
   echo "no Java 17 to 21 is here and apt has none: OpenSearch 2.19 and Elasticsearch cannot be tested; set JAVA_HOME to one" >&2
+  exit 1
+}
+! $tests || has_node || {
+  echo "the browser tests need Node 20 or newer, and apt has an older one; install it from nodejs.org" >&2
   exit 1
 }
 # Not fatal: OpenSearch's archive has a bundled Java.

@@ -48,6 +48,9 @@ if [ "$part" = wheel ]; then
   "$python" -m venv "$clean/venv"
   "$clean/venv/bin/pip" install --quiet --no-index "$wheel"
   "$clean/venv/bin/inrush" --version
+  # Refused by librdkafka, which is in the wheel.
+  ! "$clean/venv/bin/inrush" lag kafka://broker/topic --group g --kafka-option no.such=1 2>"$clean/said"
+  grep -q 'the property `no.such` of librdkafka' "$clean/said" || { cat "$clean/said" >&2; exit 1; }
   cargo build --locked --quiet -p inrush-testbed
   coproc FAKE { exec "$CARGO_TARGET_DIR/debug/inrush-testbed" fake; }
   read -r url <&"${FAKE[0]}"
@@ -55,7 +58,7 @@ if [ "$part" = wheel ]; then
     import inrush, sys
     report = inrush.load([{"message": "hello"}], index="logs", to=sys.argv[1])
     print(report)
-    assert report.ok' "$url")
+    assert report.ok and callable(inrush.consume)' "$url")
   echo "built $wheel"
   exit 0
 fi

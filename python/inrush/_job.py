@@ -37,6 +37,10 @@ _REFUSED = {
     "map": "no part sees all documents; give a mapping",
     "max_rate": "each part would have a rate of its own; limit the requests with in_flight",
     "trace": "each part has a tuner of its own",
+    "page": "no process sees all documents; the framework has a page of its own",
+    "page_token_file": "no process sees all documents; the framework has a page of its own",
+    "textfile": "no process sees all documents",
+    "otlp": "no process sees all documents",
 }
 # Options of steps that only the job does.
 _ONCE = (

@@ -82,8 +82,8 @@ class LoadOptions(TypedDict, total=False):
     data."""
 
     schema: str | Sequence[str] | None
-    """CSV, parse_regex, fixed_width: types of columns instead of the detected ones, as in
-    id:string,price:float. An integer 007 or +5 becomes 7 or 5, also in an id."""
+    """CSV, parse_regex, fixed_width, sql over a topic: types of columns instead of the detected ones,
+    as in id:string,price:float. An integer 007 or +5 becomes 7 or 5, also in an id."""
 
     all_strings: bool | None
     """CSV: every column is a string, except those in schema."""
@@ -137,7 +137,8 @@ class LoadOptions(TypedDict, total=False):
 
     sql: str | None
     """Load the result of a query instead of the sources, which are its table `input`; each row is a
-    document. Names are case-sensitive; see docs/sql.md."""
+    document. Of a topic a window of records is the table (coalesce). Names are case-sensitive; see
+    docs/sql.md."""
 
     sql_file: str | os.PathLike[str] | None
     """The same with the query in a file."""
@@ -252,11 +253,12 @@ class LoadOptions(TypedDict, total=False):
     kafka_tls: bool | None
     """Encrypt connections to the brokers; from_ca, from_cert and from_insecure do so, too."""
 
-    kafka_sasl: Literal["plain", "scram-sha-256", "scram-sha-512", "oauthbearer"] | None
-    """The mechanism by which from_user and its password, or from_bearer_file, log in at the brokers.
-    Default: plain, or oauthbearer with a token; "plain": the password is sent as it is;
-    "scram-sha-256": the password is not sent; "scram-sha-512": the password is not sent; "oauthbearer":
-    the token of from_bearer_file."""
+    kafka_sasl: Literal["plain", "scram-sha-256", "scram-sha-512", "oauthbearer", "aws-iam"] | None
+    """The mechanism of the login at the brokers. `aws-iam` uses credentials of AWS, the others
+    from_user and its password, or from_bearer_file. Default: plain, or oauthbearer with a token;
+    "plain": the password is sent as it is; "scram-sha-256": the password is not sent; "scram-sha-512":
+    the password is not sent; "oauthbearer": the token of from_bearer_file; "aws-iam": Amazon MSK: a
+    token that is signed with credentials of AWS, by TLS (kafka_tls is not needed)."""
 
     kafka_option: str | Sequence[str] | None
     """A property of librdkafka, as in fetch.max.bytes=1048576 or client.rack=a; repeatable. Secrets are
@@ -302,11 +304,12 @@ class LoadOptions(TypedDict, total=False):
     Serverless."""
 
     from_aws_region: str | None
-    """AWS region. Default: AWS_REGION, AWS_DEFAULT_REGION, the profile's, then the host name's."""
+    """AWS region, also for kafka_sasl='aws-iam'. Default: AWS_REGION, AWS_DEFAULT_REGION, the
+    profile's, then the host name's."""
 
     from_aws_profile: str | None
-    """Profile in the AWS configuration files; no other place is asked for credentials. Default: the
-    AWS_* variables, then AWS_PROFILE, then `default`."""
+    """Profile in the AWS configuration files, also for kafka_sasl='aws-iam'; no other place is asked
+    for credentials. Default: the AWS_* variables, then AWS_PROFILE, then `default`."""
 
     fetch: str | None
     """Look documents up in a database by their ids: its address and a query with $keys, as in
@@ -512,8 +515,8 @@ class LoadOptions(TypedDict, total=False):
     coalesce: str | None
     """Send only the last of several documents or deletes with one id within this time or this number of
     documents, as in 5s, 10000docs or 5s,10000docs. With 0s only documents are replaced that wait
-    because the cluster is busy. Works with the actions index and delete. Default: every document is
-    sent."""
+    because the cluster is busy. Works with the actions index and delete. With sql over a topic: the
+    records of one run of the query, 5s by default. Default: every document is sent."""
 
     memory: str | int | None
     """Bytes of documents in flight; batch_bytes x in_flight must fit. At most half as much is read
@@ -567,8 +570,9 @@ class LoadOptions(TypedDict, total=False):
 
     on_conflict: Literal["fail", "skip", "compare"] | None
     """The treatment of a version conflict (409) that no earlier attempt of this load has caused.
-    Default: fail; "fail": it is a dead letter; "skip": it is counted, and not an error; "compare": it
-    is not an error if the index has the same content, else a dead letter."""
+    Default: fail; skip for topics with version_from or id_from='position'; "fail": it is a dead letter;
+    "skip": it is counted, and not an error; "compare": it is not an error if the index has the same
+    content, else a dead letter."""
 
     dead_letters: str | os.PathLike[str] | None
     """File for documents that cannot be indexed, one JSON object per line with error, position and
@@ -650,6 +654,24 @@ class LoadOptions(TypedDict, total=False):
     state: str | os.PathLike[str] | None
     """Folder for checkpoints, and for records of changed settings, which are also kept in the cluster.
     Default: inrush in XDG_STATE_HOME or ~/.local/state."""
+
+    page: bool | int | str | None
+    """Show the load on a live page, with metrics for Prometheus at /metrics and the health of the
+    process at /healthz. Its address is printed at the start. Without a value a free port of this
+    machine, which only this machine reaches; other machines need page_token_file. See docs/page.md."""
+
+    page_token_file: str | os.PathLike[str] | None
+    """File with a token of at least 16 characters. With page: viewers need the token, may be on other
+    machines, and may pause, resume and stop the load."""
+
+    textfile: str | os.PathLike[str] | None
+    """Folder of the textfile collector of node_exporter: the metrics are written to inrush-INDEX.prom
+    in it every 15 s and at the end."""
+
+    otlp: bool | str | None
+    """Send the metrics to a collector of OpenTelemetry, by OTLP over HTTP. Without a value the
+    environment variables OTEL_EXPORTER_OTLP_ENDPOINT and the like say where, by default
+    http://localhost:4318."""
 
 
 class BakeOptions(LoadOptions, total=False):

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import contextvars
 import logging
+import shutil
 import sys
 import threading
 from collections.abc import Callable
-from html import escape
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from . import _inrush
+from . import _inrush, _notebook
+
+if TYPE_CHECKING:
+    from ._report import Report
 
 EVERY_S = 0.2
 
@@ -19,7 +23,7 @@ Progress = bool | Callable[[dict[str, Any]], None] | None
 class _Display(Protocol):
     def show(self, load: _inrush.Load) -> None: ...
 
-    def close(self) -> None: ...
+    def close(self, report: Report) -> None: ...
 
 
 class _Terminal:
@@ -29,34 +33,15 @@ class _Terminal:
         self._shown = 0
 
     def show(self, load: _inrush.Load) -> None:
-        line = load.line()[:119]
+        line = load.line()[: shutil.get_terminal_size().columns - 1]
         sys.stderr.write("\r" + line.ljust(self._shown))
         sys.stderr.flush()
         self._shown = len(line)
 
-    def close(self) -> None:
+    def close(self, report: Report) -> None:
         if self._shown:
             sys.stderr.write("\r" + " " * self._shown + "\r")
             sys.stderr.flush()
-
-
-class _Notebook:
-    """One line below the cell."""
-
-    def __init__(self) -> None:
-        from IPython.display import HTML, display
-
-        # IPython has no types.
-        self._html: Any = HTML
-        self._handle: Any = display(HTML("starting"), display_id=True)  # type: ignore[no-untyped-call]
-
-    def show(self, load: _inrush.Load) -> None:
-        now = load.progress()
-        share = f'<progress max="1" value="{now["bytes_read"] / now["bytes_total"]:.3f}"></progress> ' if now["bytes_total"] else ""
-        self._handle.update(self._html(f"{share}<code>{escape(load.line())}</code>"))
-
-    def close(self) -> None:
-        self._handle.update(self._html(""))
 
 
 class _Callback:
@@ -66,7 +51,7 @@ class _Callback:
     def show(self, load: _inrush.Load) -> None:
         self._function(load.progress())
 
-    def close(self) -> None:
+    def close(self, report: Report) -> None:
         pass
 
 
@@ -75,9 +60,8 @@ def _display(progress: Progress) -> _Display | None:
         return None
     if callable(progress):
         return _Callback(progress)
-    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
-    if shell is not None and type(shell).__name__ == "ZMQInteractiveShell":
-        return _Notebook()
+    if _notebook.has_kernel():
+        return _notebook.Widget()
     if progress is True or sys.stderr.isatty():
         return _Terminal()
     return None
@@ -105,7 +89,9 @@ class Watcher:
         self._load = load
         self._display = _display(progress)
         self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._watch, name="inrush-progress", daemon=True)
+        # A notebook knows by its context which cell the thread belongs to.
+        context = contextvars.copy_context()
+        self._thread = threading.Thread(target=context.run, args=(self._watch,), name="inrush-progress", daemon=True)
         self._thread.start()
 
     def _watch(self) -> None:
@@ -119,11 +105,14 @@ class Watcher:
                     logging.getLogger("inrush").exception("the progress cannot be shown")
                     self._display = None
 
-    def stop(self) -> None:
+    def stop(self, report: Report) -> None:
         self._stop.set()
         if threading.current_thread() is not self._thread:
             self._thread.join()
         if self._display is not None:
-            self._display.close()
+            try:
+                self._display.close(report)
+            except Exception:
+                logging.getLogger("inrush").exception("the report cannot be shown")
             self._display = None
         forward_messages()

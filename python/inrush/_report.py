@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from html import escape
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from . import _inrush
+from . import _inrush, _notebook
 from ._errors import CheckFailed, Incomplete, LoadFailed
 from ._report_fields import ReportFields
+
+if TYPE_CHECKING:
+    from ._notebook import Widget
 
 
 @dataclass(frozen=True)
@@ -40,11 +42,12 @@ class Report(ReportFields):
     `docs_dead_lettered`, `seconds`, `plan`, `verified`, and so on.
     """
 
-    __slots__ = ("_data", "_once")
+    __slots__ = ("_data", "_once", "_widget")
 
     def __init__(self, data: dict[str, Any], once: bool = False) -> None:
         self._data = data
         self._once = once
+        self._widget: Widget | None = None
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
@@ -120,12 +123,13 @@ class Report(ReportFields):
         return "\n".join(f"{name:<{width}}  {value}".rstrip() for name, value in rows)
 
     def _repr_html_(self) -> str:
-        colour = "#2a7d46" if self.ok else "#b3261e"
-        rows = "".join(
-            f'<tr><th style="text-align:left">{escape(name)}</th><td style="text-align:left">{escape(value)}</td></tr>'
-            for name, value in self._described()[2]
-        )
-        return f'<table style="border-left:4px solid {colour}"><tbody>{rows}</tbody></table>'
+        if self._widget is not None:
+            self._widget.give_way()
+            self._widget = None
+        return self._html()
+
+    def _html(self) -> str:
+        return _notebook.table(self._described()[2], _notebook.GOOD if self.ok else _notebook.BAD)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Report) and self._data == other._data

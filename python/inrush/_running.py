@@ -76,7 +76,7 @@ class Running:
             if text is not None:
                 self._report = Report(json.loads(text), self._once)
                 _active.discard(self)
-                self._watcher.stop()
+                self._watcher.stop(self._report)
         return self._report
 
     def wait(self) -> Report:

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import IPython
-import IPython.display
-
 import inrush
 
 
@@ -23,22 +20,6 @@ def test_a_line_on_a_terminal_that_is_gone_afterwards(cluster, capsys):
     assert "docs" in shown and shown.endswith("\r")
     load(cluster.url)
     assert capsys.readouterr().err == "", "stderr is no terminal here"
-
-
-def test_a_line_below_the_cell_of_a_notebook(cluster, monkeypatch):
-    shown = []
-
-    class Handle:
-        def update(self, html):
-            shown.append(html.data)
-
-    class ZMQInteractiveShell:
-        pass
-
-    monkeypatch.setattr(IPython, "get_ipython", ZMQInteractiveShell)
-    monkeypatch.setattr(IPython.display, "display", lambda html, display_id: Handle())
-    load(cluster.url)
-    assert "docs" in shown[0] and shown[-1] == ""
 
 
 def test_a_function_that_fails_does_not_stop_the_load(cluster, caplog):

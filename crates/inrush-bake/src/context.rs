@@ -108,6 +108,10 @@ impl Context {
             all.in_flight += other.in_flight;
             all.plan_in_flight += other.plan_in_flight;
             all.memory_bytes += other.memory_bytes;
+            // Each part reads the whole source.
+            let bytes_read = all.counts.bytes_read.max(other.counts.bytes_read);
+            all.counts = all.counts.plus(&other.counts);
+            all.counts.bytes_read = bytes_read;
         }
         self.progress.send_replace(all);
     }

@@ -11,6 +11,8 @@ mod mapping;
 mod node;
 mod recover;
 mod reference;
+mod report;
+mod segments;
 mod sweep;
 mod table;
 mod verify;
@@ -27,6 +29,8 @@ pub(crate) use mapping::MappingArgs;
 pub(crate) use node::{NodeArgs, NodeCommand, NodeLogsArgs, NodeStartArgs, NodeStatusArgs, NodeStopArgs};
 pub(crate) use recover::RecoverArgs;
 pub(crate) use reference::{Page, ReferenceArgs};
+pub(crate) use report::ReportArgs;
+pub(crate) use segments::SegmentsArgs;
 pub(crate) use sweep::{GridArgs, SweepArgs, SweepIndexArgs};
 pub(crate) use table::{Options, one_of};
 pub(crate) use verify::{CompareArgs, VerifyArgs};
@@ -58,8 +62,12 @@ pub(crate) enum Command {
     Convert(Box<ConvertArgs>),
     /// Find settings and states that slow loading into a cluster or an index
     Doctor(Box<DoctorArgs>),
+    /// Make a page of a report, or of several side by side
+    Report(Box<ReportArgs>),
     /// Report how far a consumer group of Kafka is behind its topics
     Lag(Box<LagArgs>),
+    /// Show the Lucene segments of an index, shard by shard, and what would change them
+    Segments(Box<SegmentsArgs>),
     /// Start, stop or inspect the local OpenSearch node
     Node(NodeArgs),
     /// Restore index settings that a crashed load has left behind; exit status 4 if some could not

@@ -14,8 +14,9 @@ use crate::failure::{self, UsageError};
 use crate::job;
 use crate::logging::Stderr;
 use crate::plain::{inline, plain_in};
-use crate::progress::{RateWindow, line};
+use crate::progress::{RateWindow, Table, line};
 use crate::summary;
+use crate::watching::{self, Watching};
 
 /// The most bytes of settlements that wait for the program.
 const SETTLEMENTS_BYTES_MAX: usize = 64 << 20;
@@ -25,13 +26,14 @@ const SETTLEMENTS_BYTES_MAX: usize = 64 << 20;
 const FAILURES_BYTES_MORE: usize = 64 << 20;
 
 /// Options that apply only to the command line.
-const ONLY_FOR_THE_COMMAND_LINE: [&str; 11] = [
+const ONLY_FOR_THE_COMMAND_LINE: [&str; 12] = [
     "job",
     "mode",
     "output",
     "explain",
     "dry_run",
     "report_every",
+    "report",
     "quiet",
     "json",
     "log_level",
@@ -188,12 +190,24 @@ async fn start(mut plan: LoadPlan, keep_outcomes: bool) -> Result<(RunningLoad, 
         })?];
     }
     let failures_bytes_max = plan.config.limits.memory.saturating_mul(2).saturating_add(FAILURES_BYTES_MORE);
+    let (watch, name) = watching::of_plan(&mut plan);
     let (mut loader, source) = plan.loader().await?;
+    let watching = Watching::start(watch, false, false, &stderr).await?;
     let outcomes = keep_outcomes.then(|| Outcomes {
         failures: loader.failures(failures_bytes_max),
         settlements: loader.settlements(SETTLEMENTS_BYTES_MAX),
     });
-    Ok((loader.start(source).await?, outcomes))
+    let (loader, shown) = watching.observe(loader, &name);
+    match loader.start(source).await {
+        Ok(load) => {
+            watching.begun(shown, &load);
+            Ok((load.followed_by(watching.end()), outcomes))
+        }
+        Err(error) => {
+            watching.end().await;
+            Err(error.into())
+        }
+    }
 }
 
 /// Bakes as `inrush bake` does, and returns its exit status. `options` are the keys of a job file,
@@ -246,6 +260,21 @@ impl ProgressLine {
     pub fn text(&mut self, now: &Progress) -> String {
         self.rates.see(now);
         inline(&line(now, &self.rates)).into_owned()
+    }
+}
+
+/// The progress as names and values, for a program with a display of its own. The names of counts
+/// are those of the report, and options are named as keyword arguments.
+#[derive(Debug, Default)]
+pub struct ProgressTable {
+    table: Table,
+}
+
+impl ProgressTable {
+    /// The rows for `now`, each on one line. A value without a name continues the one above it.
+    /// Call it about once a second.
+    pub fn rows(&mut self, now: &Progress) -> Vec<(String, String)> {
+        self.table.rows(now)
     }
 }
 

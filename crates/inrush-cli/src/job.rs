@@ -84,6 +84,7 @@ impl Layer {
     fn relative_to(&mut self, folder: &Path) {
         self.load.relative_to(folder);
         self.bake.relative_to(folder);
+        self.run.relative_to(folder);
     }
 
     /// These options, completed by those of `lower` that these do not set.

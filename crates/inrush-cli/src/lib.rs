@@ -6,6 +6,8 @@ mod args;
 mod commands;
 pub mod embed;
 mod failure;
+mod in_place;
+mod index_segments;
 mod job;
 mod keys;
 mod logging;
@@ -13,9 +15,12 @@ mod no_threads;
 mod plain;
 mod progress;
 mod reference;
+mod report_file;
+mod segments;
 mod summary;
 mod sweep;
 mod units;
+mod watching;
 
 use std::ffi::OsString;
 use std::io::Write as _;
@@ -50,8 +55,10 @@ pub fn run(arguments: Vec<OsString>) -> u8 {
             Command::Convert(args) => commands::convert::run(*args).await,
             Command::Doctor(args) => commands::doctor::run(*args).await,
             Command::Lag(args) => commands::lag::run(*args).await,
+            Command::Segments(args) => commands::segments::run(*args).await,
             Command::Node(args) => commands::node::run(args).await,
             Command::Recover(args) => commands::recover::run(*args).await,
+            Command::Report(args) => commands::report::run(*args).await,
             Command::Reference(args) => commands::reference::run(&args),
         }
     })

@@ -1,17 +1,18 @@
-//! stderr, shared by the log and the progress line. Each write is one whole message, without
-//! characters that control a terminal.
+//! stderr, shared by the log and the progress. Each write is one whole message, without characters
+//! that control a terminal.
 
 use std::io::Write;
 use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Instant;
 
-use indicatif::ProgressBar;
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::MakeWriter;
 
 use crate::args::{LogArgs, LogLevel};
+use crate::in_place::{self, InPlace};
 use crate::plain;
 
-/// stderr. The progress line is hidden during a write. A clone writes to the same place.
+/// stderr. Messages are written above the rows that are drawn. A clone writes to the same place.
 #[derive(Clone)]
 pub(crate) struct Stderr {
     inner: Arc<Mutex<Inner>>,
@@ -19,7 +20,7 @@ pub(crate) struct Stderr {
 
 struct Inner {
     out: Box<dyn Write + Send>,
-    bar: Option<ProgressBar>,
+    drawn: InPlace,
 }
 
 impl Stderr {
@@ -29,17 +30,36 @@ impl Stderr {
     }
 
     fn to(out: Box<dyn Write + Send>) -> Self {
-        Stderr { inner: Arc::new(Mutex::new(Inner { out, bar: None })) }
+        Stderr { inner: Arc::new(Mutex::new(Inner { out, drawn: InPlace::default() })) }
     }
 
-    /// Hides `bar` during each write from now on.
-    pub(crate) fn attach(&self, bar: ProgressBar) {
-        self.lock().bar = Some(bar);
+    /// Draws rows in the place of those before. They may have colours, and nothing else that
+    /// controls a terminal.
+    pub(crate) fn draw(&self, rows: Vec<String>) {
+        self.change(|drawn, columns| drawn.draw(rows, columns, Instant::now()));
     }
 
-    /// The progress line has ended.
-    pub(crate) fn detach(&self) {
-        self.lock().bar = None;
+    /// Removes the rows.
+    pub(crate) fn clear(&self) {
+        self.change(|drawn, columns| drawn.clear(columns, Instant::now()));
+    }
+
+    /// Leaves the rows as they are. What follows is written below them.
+    pub(crate) fn leave(&self) {
+        self.lock().drawn.leave();
+    }
+
+    /// Ends the process. Rows that are being drawn are finished before.
+    pub(crate) fn exit(&self, status: i32) -> ! {
+        let _inner = self.lock();
+        std::process::exit(status)
+    }
+
+    fn change(&self, change: impl FnOnce(&mut InPlace, usize) -> String) {
+        let mut inner = self.lock();
+        let text = change(&mut inner.drawn, in_place::size().0);
+        // If stderr is closed, there is no other place to report it.
+        let _ = inner.out.write_all(text.as_bytes()).and_then(|()| inner.out.flush());
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
@@ -56,10 +76,8 @@ impl Write for Stderr {
     fn write_all(&mut self, bytes: &[u8]) -> std::io::Result<()> {
         let text = plain::message(&String::from_utf8_lossy(bytes));
         let mut inner = self.lock();
-        match inner.bar.clone() {
-            Some(bar) => bar.suspend(|| inner.out.write_all(text.as_bytes())),
-            None => inner.out.write_all(text.as_bytes()),
-        }
+        let text = inner.drawn.message(&text, in_place::size().0, Instant::now());
+        inner.out.write_all(text.as_bytes())
     }
 
     /// Writes one message, not the pieces of the format.
@@ -147,13 +165,14 @@ mod tests {
     }
 
     #[test]
-    fn writing_goes_around_the_progress_line() {
+    fn messages_are_above_the_rows_that_are_drawn() {
         let (stderr, text) = testing::capture();
-        stderr.attach(ProgressBar::hidden());
+        stderr.draw(vec!["row".to_owned()]);
         writeln!(stderr.clone(), "above").unwrap();
-        stderr.detach();
+        stderr.clear();
         writeln!(stderr.clone(), "after").unwrap();
-        assert_eq!(text(), "above\nafter\n");
+        let row = "\x1b[?7l\x1b[Krow\n\x1b[J\x1b[?7h";
+        assert_eq!(text(), format!("{row}\x1b[1F\x1b[Jabove\n{row}\x1b[1F\x1b[Jafter\n"));
     }
 
     #[test]

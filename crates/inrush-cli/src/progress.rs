@@ -1,34 +1,39 @@
-//! Progress on stderr while a load runs: one line that is redrawn on a terminal, plain lines
-//! otherwise.
+//! The progress on stderr while a load runs: a picture of a few rows that is drawn in its place on
+//! a terminal, plain lines otherwise.
 
 mod format;
+mod graph;
+mod lines;
 mod periodic;
+mod picture;
+mod table;
 
 use std::io::{IsTerminal, Write};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use indicatif::{ProgressBar, ProgressStyle};
 use inrush_load::{Phase, Progress};
-use tokio::sync::watch;
+use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
 
+use crate::in_place;
 use crate::logging::Stderr;
-use crate::plain::inline;
-use format::finishing;
 pub(crate) use format::{RateWindow, line};
+use lines::Lines;
+pub(crate) use lines::pause;
 pub(crate) use periodic::report;
+use picture::{OPENING, Seen, picture};
+pub(crate) use picture::{Screen, phase_row};
+pub(crate) use table::Table;
 
-/// The interval between redraws of the line on a terminal.
-const REDRAW_EVERY: Duration = Duration::from_millis(200);
-/// The interval between plain lines.
-const LINE_EVERY: Duration = Duration::from_secs(5);
+/// The interval between pictures on a terminal.
+pub(crate) const REDRAW_EVERY: Duration = Duration::from_millis(200);
 
 /// How progress is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Display {
-    /// One line that is redrawn.
+    /// A picture that is drawn in its place.
     Terminal,
-    /// A line every 5 s, the first after 5 s.
+    /// A line every 10 s, later every minute, where there is news.
     Plain,
     /// No progress is shown.
     None,
@@ -48,16 +53,53 @@ impl Display {
     }
 }
 
-/// Shows progress until the load is done or its sender is dropped.
-pub(crate) async fn show(mut progress: watch::Receiver<Progress>, display: Display, stderr: Stderr) {
-    match display {
-        Display::None => {}
-        Display::Terminal => terminal(&mut progress, &stderr).await,
-        Display::Plain => plain(&mut progress, &stderr).await,
+impl Screen {
+    /// The terminal of stderr. The cursor is in the line below a picture.
+    pub(crate) fn of_stderr() -> Self {
+        let (width, height) = in_place::size();
+        Screen { width, height: height.saturating_sub(1), colours: in_place::has_colours() }
     }
 }
 
-/// Waits until the last line of [`report`] is printed, so that the report is the last one.
+/// The display of a load that is being opened.
+pub(crate) struct Opening {
+    begun: oneshot::Sender<watch::Receiver<Progress>>,
+    shown: JoinHandle<()>,
+}
+
+impl Opening {
+    /// Begins to show that a load is being opened.
+    pub(crate) fn show(display: Display, stderr: Stderr) -> Self {
+        let (begun, progress) = oneshot::channel();
+        Opening { begun, shown: tokio::spawn(show(progress, display, stderr)) }
+    }
+
+    /// The load has begun. The task ends with the last picture of its progress.
+    pub(crate) fn begun(self, progress: watch::Receiver<Progress>) -> JoinHandle<()> {
+        // A display that has ended shows nothing.
+        let _ = self.begun.send(progress);
+        self.shown
+    }
+
+    /// The load does not begin. Nothing of the display is left.
+    pub(crate) async fn end(self) {
+        drop(self.begun);
+        ended(Some(self.shown)).await;
+    }
+}
+
+/// Shows a load until it is done or the senders are dropped. `begun` gives the progress of the load
+/// as soon as it has begun.
+async fn show(begun: oneshot::Receiver<watch::Receiver<Progress>>, display: Display, stderr: Stderr) {
+    match display {
+        Display::None => {}
+        Display::Terminal => terminal(begun, &stderr, !std::io::stdout().is_terminal()).await,
+        Display::Plain => plain(begun, &stderr).await,
+    }
+}
+
+/// Waits until the last line of [`report`] or the last picture is there, so that the report is the
+/// last one.
 pub(crate) async fn ended(told: Option<JoinHandle<()>>) {
     if let Some(told) = told {
         // Its result no longer matters.
@@ -65,157 +107,88 @@ pub(crate) async fn ended(told: Option<JoinHandle<()>>) {
     }
 }
 
-async fn terminal(progress: &mut watch::Receiver<Progress>, stderr: &Stderr) {
-    let bar = ProgressBar::new_spinner();
-    // Uses no colours, so NO_COLOR changes nothing. indicatif cuts the line to the terminal's
-    // width.
-    if let Ok(style) = ProgressStyle::with_template("{spinner} {wide_msg}") {
-        bar.set_style(style);
-    }
-    // Log lines are printed above the line from now on.
-    stderr.attach(bar.clone());
-    let mut rates = RateWindow::default();
+/// `keeps_last`: the last picture stays, because the report is not printed on the terminal.
+async fn terminal(mut begun: oneshot::Receiver<watch::Receiver<Progress>>, stderr: &Stderr, keeps_last: bool) {
+    let (opened, mut seen) = (Instant::now(), Seen::default());
     let mut ticks = tokio::time::interval(REDRAW_EVERY);
+    let mut progress = loop {
+        tokio::select! {
+            biased;
+            progress = &mut begun => match progress {
+                Ok(progress) => break progress,
+                Err(_) => return stderr.clear(),
+            },
+            _ = ticks.tick() => draw(stderr, |screen| vec![phase_row(opened.elapsed(), OPENING, screen)]),
+        }
+    };
+    let mut is_drawn = false;
     loop {
         ticks.tick().await;
         let now = progress.borrow_and_update().clone();
-        rates.see(&now);
-        bar.set_message(inline(&line(&now, &rates)).into_owned());
-        bar.tick();
-        if now.phase == Phase::Done || progress.has_changed().is_err() {
-            break;
+        let ends = now.phase == Phase::Done || progress.has_changed().is_err();
+        seen.see(&now);
+        if ends && !(keeps_last && is_drawn) {
+            return stderr.clear();
+        }
+        is_drawn = true;
+        draw(stderr, |screen| picture(&now, &seen, opened.elapsed(), screen));
+        if ends {
+            return stderr.leave();
         }
     }
-    stderr.detach();
-    bar.finish_and_clear();
 }
 
-async fn plain(progress: &mut watch::Receiver<Progress>, stderr: &Stderr) {
-    let mut lines = Lines::default();
-    let mut ticks = tokio::time::interval_at(tokio::time::Instant::now() + LINE_EVERY, LINE_EVERY);
+/// Draws a picture. In the background the terminal belongs to another process.
+pub(crate) fn draw(stderr: &Stderr, picture: impl FnOnce(Screen) -> Vec<String>) {
+    match in_place::is_in_foreground() {
+        true => stderr.draw(picture(Screen::of_stderr())),
+        false => stderr.leave(),
+    }
+}
+
+async fn plain(mut begun: oneshot::Receiver<watch::Receiver<Progress>>, stderr: &Stderr) {
+    let (mut lines, opened) = (Lines::default(), tokio::time::Instant::now());
+    let mut next = opened + pause(Duration::ZERO);
+    let mut progress = loop {
+        tokio::select! {
+            progress = &mut begun => match progress {
+                Ok(progress) => break progress,
+                Err(_) => return,
+            },
+            () = tokio::time::sleep_until(next) => {
+                print(lines.on_tick(&Progress::default()), stderr);
+                next += pause(opened.elapsed());
+            }
+        }
+    };
     loop {
-        let text = tokio::select! {
-            _ = ticks.tick() => lines.on_tick(&progress.borrow()),
+        tokio::select! {
+            () = tokio::time::sleep_until(next) => {
+                print(lines.on_tick(&progress.borrow()), stderr);
+                next = tokio::time::Instant::now() + pause(opened.elapsed());
+            }
             changed = progress.changed() => {
                 let now = progress.borrow_and_update().clone();
                 if changed.is_err() || now.phase == Phase::Done {
                     return;
                 }
-                lines.on_change(&now)
+                print(lines.on_change(&now), stderr);
             }
-        };
-        if let Some(text) = text {
-            // If stderr is closed, there is no other place to report it.
-            let _ = writeln!(stderr.clone(), "{text}");
         }
     }
 }
 
-/// The content of plain lines, and what they said before.
-#[derive(Debug, Default)]
-struct Lines {
-    rates: RateWindow,
-    phase: Phase,
-    /// The last line about a step of a bake.
-    told: String,
-}
-
-impl Lines {
-    /// The line every 5 s. A step of a bake has one only if its progress has changed.
-    fn on_tick(&mut self, now: &Progress) -> Option<String> {
-        self.rates.see(now);
-        let text = line(now, &self.rates);
-        match &now.phase {
-            Phase::Baking(_) if self.told == text => None,
-            Phase::Baking(_) => {
-                self.told.clone_from(&text);
-                Some(text)
-            }
-            _ => Some(text),
-        }
+fn print(text: Option<String>, stderr: &Stderr) {
+    if let Some(text) = text {
+        // If stderr is closed, there is no other place to report it.
+        let _ = writeln!(stderr.clone(), "{text}");
     }
-
-    /// The line for a change of phase, such as the reason of a pause, which is written at once.
-    fn on_change(&mut self, now: &Progress) -> Option<String> {
-        let same_step = match (&now.phase, &self.phase) {
-            (Phase::Finishing { step: now, .. }, Phase::Finishing { step: before, .. }) => now == before,
-            (Phase::Baking(now), Phase::Baking(before)) => step_of_bake(now) == step_of_bake(before),
-            (now, before) => now == before,
-        };
-        if same_step {
-            return None;
-        }
-        self.phase = now.phase.clone();
-        match &now.phase {
-            Phase::Paused(why) | Phase::Draining(why) => Some(format!("{}: {why}", now.phase.name())),
-            Phase::Finishing { .. } => Some(format!("at the end: {}", finishing(&now.phase))),
-            Phase::Baking(_) => {
-                self.told = line(now, &self.rates);
-                Some(self.told.clone())
-            }
-            _ => None,
-        }
-    }
-}
-
-/// The step without its progress, as `restore` of `restore: 3 of 10 files`. `part 1: restore` is a
-/// step of one of several parts.
-fn step_of_bake(text: &str) -> &str {
-    let begins = if text.starts_with("part ") { text.find(": ").map_or(0, |at| at + 2) } else { 0 };
-    text[begins..].find(": ").map_or(text, |at| &text[..begins + at])
 }
 
 #[cfg(test)]
 mod tests {
-    use inrush_load::Step;
-
     use super::*;
     use crate::logging::testing;
-
-    fn in_phase(phase: Phase) -> Progress {
-        let mut progress = Progress::default();
-        progress.phase = phase;
-        progress
-    }
-
-    #[test]
-    fn a_pause_is_told_once_and_at_once() {
-        let mut lines = Lines::default();
-        let mut now = in_phase(Phase::Loading);
-        assert_eq!(lines.on_change(&now), None);
-        now.phase = Phase::Paused("index logs is write-blocked".into());
-        assert_eq!(lines.on_change(&now).as_deref(), Some("paused: index logs is write-blocked"));
-        assert_eq!(lines.on_change(&now), None);
-        assert!(lines.on_tick(&now).unwrap().starts_with("paused: index logs"));
-        now.phase = Phase::Loading;
-        assert_eq!(lines.on_change(&now), None);
-    }
-
-    #[test]
-    fn a_step_of_the_end_is_told_once() {
-        let mut lines = Lines::default();
-        let at = |step, detail: &str| in_phase(Phase::Finishing { step, detail: detail.into() });
-        assert_eq!(lines.on_change(&at(Step::Green, "")).as_deref(), Some("at the end: green"));
-        let waits = at(Step::Green, "1 of 2 shard copies");
-        assert_eq!(lines.on_change(&waits), None);
-        assert!(lines.on_tick(&waits).unwrap().starts_with("green: 1 of 2 shard copies  0 docs"));
-        assert_eq!(lines.on_change(&at(Step::Swap, "a to b")).as_deref(), Some("at the end: swap: a to b"));
-    }
-
-    #[test]
-    fn a_step_of_a_bake_is_told_when_it_changes() {
-        let mut lines = Lines::default();
-        let at = |step: &str| in_phase(Phase::Baking(step.into()));
-        assert_eq!(lines.on_change(&at("builder")).as_deref(), Some("bake: builder"));
-        assert_eq!(lines.on_tick(&at("builder")), None);
-        assert_eq!(lines.on_change(&at("restore: 1 of 9 files")).as_deref(), Some("bake: restore: 1 of 9 files"));
-        // Progress within a step comes with the ticks.
-        assert_eq!(lines.on_change(&at("restore: 2 of 9 files")), None);
-        assert_eq!(lines.on_tick(&at("restore: 2 of 9 files")).as_deref(), Some("bake: restore: 2 of 9 files"));
-        assert_eq!(lines.on_tick(&at("restore: 2 of 9 files")), None);
-        assert_eq!(lines.on_change(&at("part 1: load")).as_deref(), Some("bake: part 1: load"));
-        assert_eq!(lines.on_change(&at("part 2: load")).as_deref(), Some("bake: part 2: load"));
-    }
 
     #[tokio::test]
     async fn a_load_that_ends_ends_the_display_without_a_line() {
@@ -224,8 +197,20 @@ mod tests {
             let (stderr, text) = testing::capture();
             sender.send_modify(|p| p.phase = Phase::Done);
             drop(sender);
-            show(receiver, display, stderr).await;
+            let (begun, progress) = oneshot::channel();
+            begun.send(receiver).unwrap();
+            show(progress, display, stderr).await;
             assert_eq!(text(), "", "{display:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_load_that_does_not_begin_leaves_nothing() {
+        for display in [Display::Plain, Display::Terminal, Display::None] {
+            let (stderr, text) = testing::capture();
+            Opening::show(display, stderr).end().await;
+            let text = text();
+            assert!(text.is_empty() || text.ends_with("\x1b[1F\x1b[J"), "{display:?}: {text:?}");
         }
     }
 }

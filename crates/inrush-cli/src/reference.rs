@@ -70,7 +70,11 @@ fn section<'a>(page: &mut String, heading: &str, infos: impl Iterator<Item = &'a
 /// The notations of an option: flag, keyword argument, key of the job file.
 fn forms(info: &OptionInfo) -> Vec<String> {
     let mut forms = Vec::new();
-    let value = if info.value_name.is_empty() { String::new() } else { format!(" {}", info.value_name) };
+    let value = match (info.value_name, info.bare) {
+        ("", _) => String::new(),
+        (name, None) => format!(" {name}"),
+        (name, Some(_)) => format!("[={name}]"),
+    };
     match info.scope {
         Scope::Argument => forms.push(info.value_name.to_owned()),
         _ if info.is_flag() => forms.push(format!("{}{value}", info.flag())),

@@ -7,7 +7,7 @@ mod finish;
 use inrush_bake::{BakeReport, HandOver};
 use inrush_cluster::api::stats::IndexStats;
 use inrush_commands::options::Style;
-use inrush_core::report::ErrorCount;
+use inrush_core::report::{Counts, ErrorCount};
 use inrush_load::{Report, SettingChange, SettingsRestored, Status, ThisRun, ToleranceReport, VerifiedState};
 
 use crate::plain::inline_in;
@@ -164,7 +164,17 @@ fn are_in(report: &Report) -> String {
 }
 
 fn documents(report: &Report, rows: &mut Rows) {
-    let c = &report.counts;
+    add_counts(&report.counts, rows);
+    if report.indices.len() > 1 {
+        for (index, counts) in &report.indices {
+            rows.add(format!("  {index}"), parts(counts.created, counts.updated, counts.deleted));
+        }
+    }
+}
+
+/// Adds the documents by result. Rows that are zero are left out, except documents read and
+/// indexed.
+pub(crate) fn add_counts(c: &Counts, rows: &mut Rows) {
     rows.add("documents read", count(c.docs_read));
     let mut indexed = count(c.docs_indexed);
     if c.docs_updated + c.docs_deleted > 0 {
@@ -189,11 +199,6 @@ fn documents(report: &Report, rows: &mut Rows) {
     }
     if c.possible_duplicates > 0 {
         rows.add("possible duplicates", possible_duplicates(c.possible_duplicates, c.docs_read));
-    }
-    if report.indices.len() > 1 {
-        for (index, counts) in &report.indices {
-            rows.add(format!("  {index}"), parts(counts.created, counts.updated, counts.deleted));
-        }
     }
 }
 
@@ -386,7 +391,7 @@ fn what_next(report: &Report, once: bool) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use inrush_core::report::{Counts, IndexCounts};
+    use inrush_core::report::IndexCounts;
     use inrush_core::{PauseKind, PauseTotal};
     use inrush_load::config::Encoding;
     use inrush_load::{IndexSizes, PlanReport, SettingsReport, Verified};

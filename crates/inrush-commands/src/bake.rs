@@ -12,6 +12,7 @@ use inrush_bake::{
     BakeConfig, BakeError, BakeReport, Baker, BuilderConfig, Estimate, Layout, OpenSource, Place, RunningBake,
 };
 use inrush_load::LoadError;
+use inrush_page::WatchConfig;
 
 /// The default sample, which is enough for a warm server to reach its speed.
 const SAMPLE_BYTES: usize = 32 << 20;
@@ -87,6 +88,8 @@ pub struct BakePlan {
     pub notes: Vec<String>,
     /// Bytes of a sample, if only the costs are estimated.
     pub estimate: Option<usize>,
+    /// What shows the bake. The front end starts it before the bake.
+    pub watch: WatchConfig,
 }
 
 impl BakeOptions {
@@ -102,7 +105,7 @@ impl BakeOptions {
     ) -> BoxFuture<'a, Result<BakePlan, BakeError>> {
         Box::pin(async move {
             self.check(&load).map_err(LoadError::from)?;
-            let LoadPlan { config, source, reopen, fetch: _, local, model, confirmations, notes } =
+            let LoadPlan { config, source, reopen, fetch: _, local, model, confirmations, notes, watch } =
                 load.resolve(environment).await?;
             // A bake deletes no index and changes no replicas, which the check of its configuration
             // ensures. It reads no index, so there is no model index.
@@ -122,7 +125,7 @@ impl BakeOptions {
             let estimate = self.estimate.then(|| self.sample.map_or(SAMPLE_BYTES, ByteSize::as_usize));
             let config = self.config(config).map_err(LoadError::from)?;
             config.check().map_err(LoadError::from)?;
-            Ok(BakePlan { config, sources, notes, estimate })
+            Ok(BakePlan { config, sources, notes, estimate, watch })
         })
     }
 
@@ -134,6 +137,9 @@ impl BakeOptions {
             }
         }
         refuse_unused(load)?;
+        if self.estimate {
+            load.watch.refuse("option `estimate`")?;
+        }
         if self.sample.is_some() && !self.estimate {
             return Err(OptionError::conflict("option `sample` needs option `estimate`").of("sample"));
         }
@@ -226,6 +232,8 @@ fn refuse_unused(load: &LoadOptions) -> Result<(), OptionError> {
         errors: _,
         end: _,
         resume: _,
+        // Of the bake itself.
+        watch: _,
     } = load;
     used(target);
     fetch.refuse("a bake")?;
@@ -329,6 +337,7 @@ impl BakeBuilder {
             return Err(LoadError::from(problem).into());
         }
         let (load, environment) = self.load.into_parts().map_err(LoadError::from)?;
+        load.watch.refuse("a bake in a program").map_err(LoadError::from)?;
         self.options.bake.resolve(load, &environment).await
     }
 
@@ -338,7 +347,7 @@ impl BakeBuilder {
     /// As [`BakeOptions::resolve`]; also if the option `estimate` is set, which
     /// [`BakeBuilder::cost`] needs.
     pub async fn start(self) -> Result<RunningBake, BakeError> {
-        let BakePlan { config, sources, notes: _, estimate } = self.plan().await?;
+        let BakePlan { config, sources, notes: _, estimate, watch: _ } = self.plan().await?;
         if estimate.is_some() {
             let refusal = OptionError::conflict("option `estimate` asks for the costs of a bake, and not for a bake");
             return Err(LoadError::from(refusal.of("estimate").hint("call `BakeBuilder::cost`")).into());
@@ -360,7 +369,7 @@ impl BakeBuilder {
     /// # Errors
     /// As [`BakeOptions::resolve`], or the builder cannot be used.
     pub async fn cost(self) -> Result<Estimate, BakeError> {
-        let BakePlan { config, sources, notes: _, estimate } = self.estimate(true).plan().await?;
+        let BakePlan { config, sources, notes: _, estimate, watch: _ } = self.estimate(true).plan().await?;
         let sample_bytes = estimate.unwrap_or(SAMPLE_BYTES);
         inrush_bake::estimate(config, sources, sample_bytes, std::future::pending()).await
     }

@@ -43,8 +43,7 @@ pub async fn lag(
     };
     let mut options = KafkaOptions::new(address);
     options.group.clone_from(&name);
-    options.token_file.clone_from(&login.from_bearer_file);
-    options.properties = group.properties(login, environment)?;
+    group.connect(&mut options, login, environment)?;
     let partitions = ask(options).await?;
     Ok(Lag {
         records: partitions.iter().map(|partition| partition.records).sum(),

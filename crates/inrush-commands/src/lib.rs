@@ -1,6 +1,6 @@
 //! The options of a load and of a bake, and the use cases beside a load: `verify`, `doctor`,
-//! `mapping`, `convert`, `lag` and the copy of an index. The command line, the Python package and
-//! the crate `inrush` are front ends of this crate.
+//! `segments`, `mapping`, `convert`, `lag` and the copy of an index. The command line, the Python
+//! package and the crate `inrush` are front ends of this crate.
 //!
 //! Programs use the crate `inrush`, which promises its names.
 
@@ -14,6 +14,7 @@ pub mod doctor;
 pub mod lag;
 pub mod mapping;
 pub mod options;
+pub mod segments;
 pub mod shards;
 pub mod verify;
 

@@ -24,6 +24,8 @@ pub(crate) struct Notifier {
     rows: Option<RowsRead>,
     phase: Phase,
     is_paused: bool,
+    /// The reason of the last change of the plan.
+    plan_why: Option<Arc<str>>,
     /// Settled documents in the last event.
     settled: u64,
     /// Health of each node in the last event.
@@ -39,6 +41,7 @@ impl Notifier {
             rows,
             phase: Phase::Starting,
             is_paused: false,
+            plan_why: None,
             settled: 0,
             healthy: vec![true; nodes],
         }
@@ -92,7 +95,10 @@ impl Notifier {
             Note::Lost(why) => LoadEvent::RequestLost(why),
             Note::WillRetry(why) => LoadEvent::RequestRetried(why),
             Note::SentAgain(docs) => LoadEvent::DocsResent(*docs),
-            Note::Plan(decision) => LoadEvent::PlanChanged(decision),
+            Note::Plan(decision) => {
+                self.plan_why = Some(decision.why.as_str().into());
+                LoadEvent::PlanChanged(decision)
+            }
             Note::BodyFormat(change) => LoadEvent::BodyFormatChanged(change),
         };
         self.observers.notify(now.since_start(), event);
@@ -169,6 +175,7 @@ impl Notifier {
             in_flight: flow.in_flight(),
             plan_in_flight: plan.in_flight,
             plan_batch_bytes: plan.batch_bytes,
+            plan_why: self.plan_why.clone(),
             memory_bytes: flow.held_bytes(),
             body_format: flow.body_format(),
             seconds: now.since_start().as_secs_f64(),

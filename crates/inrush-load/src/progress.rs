@@ -39,6 +39,8 @@ pub struct Progress {
     pub plan_in_flight: u32,
     /// Bytes of one request's body: the current plan.
     pub plan_batch_bytes: u64,
+    /// The reason of the last change of the plan. `None` before the first change.
+    pub plan_why: Option<Arc<str>>,
     /// Bytes of documents that are in memory and not settled.
     pub memory_bytes: u64,
     /// Current encoding and compression of requests.

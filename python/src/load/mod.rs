@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use inrush_cli::embed::{self, Outcomes, ProgressLine, Secret};
+use inrush_cli::embed::{self, Outcomes, ProgressLine, ProgressTable, Secret};
 use inrush_load::{Others, PauseHandle, Phase, Progress, Report, RunningLoad, StopHandle};
 use inrush_sources::push::Sender;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
@@ -24,6 +24,7 @@ pub(crate) struct Load {
     feed: Option<Sender>,
     progress: watch::Receiver<Progress>,
     line: Mutex<ProgressLine>,
+    table: Mutex<ProgressTable>,
     stop: StopHandle,
     pause: PauseHandle,
     /// The end of each document, where the program asked for it.
@@ -123,6 +124,11 @@ impl Load {
     /// The progress in one line, as in the command line.
     fn line(&self) -> String {
         lock(&self.line).text(&self.progress.borrow())
+    }
+
+    /// The progress as names and values.
+    fn rows(&self) -> Vec<(String, String)> {
+        lock(&self.table).rows(&self.progress.borrow())
     }
 
     /// Whether there is room for more documents, within this number of seconds. Also true if the
@@ -276,6 +282,7 @@ impl Load {
             feed,
             progress,
             line: Mutex::default(),
+            table: Mutex::default(),
             stop,
             pause,
             outcomes: Mutex::new(outcomes),

@@ -1,5 +1,7 @@
 //! Options of the command line itself: output and log.
 
+use std::path::PathBuf;
+
 use clap::Args;
 use inrush_commands::options::{PositiveDuration, Scope};
 
@@ -17,6 +19,10 @@ inrush_commands::options! {
         /// Print the progress on stdout each time that this time has passed, as one JSON object a
         /// line. The report follows as the last line, as with option `json`
         report_every: Option<PositiveDuration> = "DURATION", scope(Scope::CommandLine), heading("Output"), default("never");
+        /// Write the report as a page: one self-contained file with the result, the history that
+        /// option `page` shows, the command and the environment. `inrush report` puts several side
+        /// by side. See docs/report.md
+        report: Option<PathBuf> = "FILE", scope(Scope::CommandLine), heading("Output");
     }
 }
 

@@ -103,6 +103,11 @@ pub(crate) fn arg(info: &'static OptionInfo) -> Arg {
     let arg = if info.is_delimited { arg.value_delimiter(',') } else { arg };
     // The text of an empty cell may look like a flag, as -99.
     let arg = if info.name == "null" { arg.allow_hyphen_values(true) } else { arg };
+    let arg = match info.bare {
+        // Without the sign the next argument, such as a source, would be the value.
+        Some(value) => arg.num_args(0..=1).require_equals(true).default_missing_value(value),
+        None => arg,
+    };
     match info.value.path {
         Some(PathKind::File) => arg.value_hint(ValueHint::FilePath),
         Some(PathKind::Folder) => arg.value_hint(ValueHint::DirPath),
@@ -160,7 +165,7 @@ mod tests {
     fn no_flag_needs_another_one_to_be_read() {
         let command = Options::<LoadOptions>::augment_args(Command::new("load"));
         for info in LoadOptions::infos().into_iter().filter(|info| info.is_flag()) {
-            let values = ["1", "1s", "1%", "a", "none", "a=b", "a:1-2", "a:float", "utf-8", "latest", "key"];
+            let values = ["1", "1s", "1%", "a", "none", "a=b", "a:1-2", "a:float", "utf-8", "latest", "key", "auto"];
             let values = info.value.choices.iter().map(|choice| choice.name).chain(values);
             let given = |value: &str| match info.kind {
                 OptionKind::Flag | OptionKind::Count => vec!["load".to_owned(), info.flag()],

@@ -13,9 +13,11 @@ use crate::args::{BakeArgs, OutputArgs};
 use crate::failure::{ExitStatus, UsageError};
 use crate::job::{self, Job};
 use crate::logging::{self, Stderr};
-use crate::progress::{self, Display};
+use crate::progress::{self, Display, Opening};
+use crate::report_file::ReportFile;
 use crate::summary::Rows;
 use crate::units::{bytes, count, counted, seconds};
+use crate::watching::Watching;
 
 /// Bakes, reports, and returns the exit status.
 pub(crate) async fn run(args: BakeArgs) -> Result<u8> {
@@ -36,8 +38,13 @@ pub(crate) async fn go(job: Job, stderr: Stderr) -> Result<u8> {
         let message = "--dry-run reads the beginning of the sources, but --resume continues in the middle";
         return Err(UsageError::new(message).hint("leave one of them out").into());
     }
+    let report_file = ReportFile::new(run.report, &options)?;
+    let name = options.target.index.as_ref().map(ToString::to_string).unwrap_or_default();
+    if run.dry_run {
+        options.watch.refuse("a dry run").map_err(load::refused)?;
+    }
     let plan = bake.unwrap_or_default().resolve(options, &environment).await.map_err(explain)?;
-    let BakePlan { config, sources, notes, estimate: sample } = plan;
+    let BakePlan { config, sources, notes, estimate: sample, watch } = plan;
     load::tell(&notes, output.quiet, &stderr);
     if run.dry_run {
         if sample.is_some() {
@@ -52,20 +59,28 @@ pub(crate) async fn go(job: Job, stderr: Stderr) -> Result<u8> {
         return estimate(config, sources, sample, &output, stderr).await;
     }
     let baker = Baker::new(config, sources).map_err(explain)?;
+    let watching =
+        Watching::start(watch, report_file.is_wanted(), output.quiet, &stderr).await.map_err(load::refused)?;
 
     let signals = Signals::new()?;
     let bake = baker.start();
+    let page = watching.follow(&name, &bake);
     let display = Display::detect(output.quiet, output.log.log_json);
-    let shown = tokio::spawn(progress::show(bake.progress(), display, stderr.clone()));
+    let shown = Opening::show(display, stderr.clone()).begun(bake.progress());
     let told = run.report_every.map(|every| tokio::spawn(progress::report(bake.progress(), every.get(), super::print)));
     let stop = bake.stop_handle();
     tokio::spawn(stop_on_signals(signals, stderr.clone(), "the target stays in its former state", move || stop.stop()));
     let ended = bake.finish().await;
-    // The progress line is cleared before the report is printed. Its result no longer matters.
-    let _ = shown.await;
+    // The report is the last text.
+    progress::ended(Some(shown)).await;
     progress::ended(told).await;
+    if let (Some(page), Ok(report)) = (&page, &ended) {
+        page.ended(&report.load);
+    }
+    watching.end().await;
     match ended {
         Ok(report) => {
+            report_file.write(&[(&name, &report)], page.as_slice(), &stderr).await;
             load::print_bake(&report, &output, stderr)?;
             Ok(report.exit_code())
         }
@@ -79,7 +94,7 @@ async fn stop_on_signals(mut signals: Signals, mut stderr: Stderr, what_follows:
     let _ = writeln!(stderr, "interrupted: {what_follows}; press Ctrl-C again after a second to exit at once");
     stop();
     signals.again().await;
-    std::process::exit(i32::from(ExitStatus::Interrupted.code()));
+    stderr.exit(i32::from(ExitStatus::Interrupted.code()));
 }
 
 /// Makes the estimate, prints it, and returns the exit status.

@@ -34,7 +34,7 @@ pub(crate) async fn run(args: DoctorArgs) -> Result<u8> {
 }
 
 /// Splits into the address, and the index that its path names.
-fn split(target: &str) -> Result<(String, Option<String>), UsageError> {
+pub(super) fn split(target: &str) -> Result<(String, Option<String>), UsageError> {
     let Some((scheme, rest)) = target.split_once("://") else {
         let message = format!("{target} has no scheme");
         return Err(UsageError::new(message).hint(format!("write http://{target} or https://{target}")));

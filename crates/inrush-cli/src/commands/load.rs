@@ -20,8 +20,10 @@ use crate::job::{self, Job};
 use crate::keys::Keys;
 use crate::logging::{self, Stderr};
 use crate::plain::inline;
-use crate::progress::{self, Display};
-use crate::{no_threads, summary};
+use crate::progress::{self, Display, Opening};
+use crate::report_file::ReportFile;
+use crate::watching::{self, Watching};
+use crate::{index_segments, no_threads, summary};
 
 /// Loads, reports, and returns the exit status.
 pub(crate) async fn run(args: LoadArgs) -> Result<u8> {
@@ -29,11 +31,7 @@ pub(crate) async fn run(args: LoadArgs) -> Result<u8> {
     let stderr = Stderr::new();
     logging::start(&job.output.log, job.output.quiet, &stderr);
     if job.run.explain {
-        let each = if job.outputs.is_empty() { vec![&job.options] } else { job.outputs.iter().collect() };
-        for options in each {
-            super::print(&options.explain().await.map_err(usage)?)?;
-        }
-        return Ok(0);
+        return explain(&job).await;
     }
     if !job.outputs.is_empty() {
         return outputs::run(job, &stderr).await;
@@ -51,6 +49,7 @@ pub(crate) async fn run(args: LoadArgs) -> Result<u8> {
     if run.dry_run {
         options.check_dry_run().map_err(refused)?;
     }
+    let report_file = ReportFile::new(run.report, &options)?;
     tell_of_terminal(&options);
     let (from_stdin, once) = (reads_stdin(&options), options.resume.once);
     let plan = options.resolve(&environment).await.map_err(usage)?;
@@ -58,38 +57,65 @@ pub(crate) async fn run(args: LoadArgs) -> Result<u8> {
     if run.dry_run {
         return super::dry_run::print(&output, &plan.dry_run().await.map_err(usage)?);
     }
-    let plan = confirm(plan, has_terminal())?;
+    let mut plan = confirm(plan, has_terminal())?;
+    let (watch, name) = watching::of_plan(&mut plan);
+    let watching = Watching::start(watch, report_file.is_wanted(), output.quiet, &stderr).await.map_err(refused)?;
 
     // From here on this process handles signals. Before, they end the process as usual, prompts
     // included.
     let mut signals = Signals::new()?;
     let pauses = signal(SignalKind::user_defined1()).context("cannot catch signals")?;
-    let load = tokio::select! {
-        load = start(plan, output.quiet, &stderr) => match load {
-            // Quiet for a job runner that starts the load again while it runs.
-            Err(error) if output.quiet && once && error.is::<Busy>() => return Ok(ExitStatus::Busy.code()),
-            load => load?,
-        },
-        () = signals.next() => {
-            let _ = writeln!(stderr.clone(), "interrupted: nothing was sent");
-            return Ok(ExitStatus::Interrupted.code());
+    let display = Display::detect(output.quiet, output.log.log_json);
+    let opening = Opening::show(display, stderr.clone());
+    let begun = tokio::select! {
+        load = start(plan, &name, (&watching, &report_file), output.quiet, &stderr) => load.map_err(Some),
+        () = signals.next() => Err(None),
+    };
+    let load = match begun {
+        Ok(load) => load,
+        Err(why) => {
+            opening.end().await;
+            return not_begun(why, output.quiet && once, stderr);
         }
     };
-    let display = Display::detect(output.quiet, output.log.log_json);
-    let shown = tokio::spawn(progress::show(load.progress(), display, stderr.clone()));
+    let shown = opening.begun(load.progress());
     let told = run.report_every.map(|every| tokio::spawn(progress::report(load.progress(), every.get(), super::print)));
     tokio::spawn(pause_on_signals(pauses, vec![load.pause_handle()]));
-    let keys = listen_to_keys(vec![load.pause_handle()], display, from_stdin);
+    let keys = listen_to_keys(vec![load.pause_handle()], display, from_stdin, &stderr);
     tokio::spawn(stop_on_signals(signals, vec![load.stop_handle()], keys.clone(), stderr.clone()));
     let report = load.finish().await;
     if let Some(keys) = keys {
         keys.restore();
     }
-    // The progress line is cleared before the report is printed. Its result no longer matters.
-    let _ = shown.await;
+    // The report is the last text.
+    progress::ended(Some(shown)).await;
     progress::ended(told).await;
+    report_file.write(&[(&name, &report)], &watching.shown(), &stderr).await;
+    watching.end().await;
     print(&report, once, &output, stderr)?;
     Ok(report.exit_code())
+}
+
+/// Prints the tables and plans of the queries.
+async fn explain(job: &Job) -> Result<u8> {
+    let each = if job.outputs.is_empty() { vec![&job.options] } else { job.outputs.iter().collect() };
+    for options in each {
+        super::print(&options.explain().await.map_err(usage)?)?;
+    }
+    Ok(0)
+}
+
+/// The exit status of a load that did not begin, because of an error or of a signal. `is_silent`: a
+/// job runner starts the load again while it runs.
+fn not_begun(why: Option<anyhow::Error>, is_silent: bool, mut stderr: Stderr) -> Result<u8> {
+    match why {
+        Some(error) if is_silent && error.is::<Busy>() => Ok(ExitStatus::Busy.code()),
+        Some(error) => Err(error),
+        None => {
+            let _ = writeln!(stderr, "interrupted: nothing was sent");
+            Ok(ExitStatus::Interrupted.code())
+        }
+    }
 }
 
 /// The parts of this process that a load depends on.
@@ -129,11 +155,25 @@ pub(super) fn tell_of_terminal(options: &LoadOptions) {
 }
 
 /// Finds the cluster, and starts the load.
-pub(crate) async fn start(mut plan: LoadPlan, quiet: bool, stderr: &Stderr) -> Result<RunningLoad> {
+async fn start(
+    mut plan: LoadPlan,
+    name: &str,
+    (watching, report_file): (&Watching, &ReportFile),
+    quiet: bool,
+    stderr: &Stderr,
+) -> Result<RunningLoad> {
     if plan.local.is_some() && plan.config.to.is_empty() {
         plan.config.to = vec![super::node::local(quiet, stderr).await?];
     }
-    plan.start().await.map_err(usage)
+    report_file.examine(&plan.config);
+    if let Some(view) = watching.segments() {
+        index_segments::ask(view, &plan.config);
+    }
+    let (loader, source) = plan.loader().await.map_err(usage)?;
+    let (loader, shown) = watching.observe(loader, name);
+    let load = loader.start(source).await.map_err(usage)?;
+    watching.begun(shown, &load);
+    Ok(load)
 }
 
 /// Confirms steps that cannot be undone. Each needs an option, or the answer of a user who is
@@ -252,7 +292,7 @@ pub(super) async fn stop_after_signal(
     if let Some(keys) = keys {
         keys.restore();
     }
-    std::process::exit(i32::from(ExitStatus::Interrupted.code()));
+    stderr.exit(i32::from(ExitStatus::Interrupted.code()));
 }
 
 /// SIGUSR1 pauses the load. The next one resumes it.
@@ -263,7 +303,12 @@ pub(super) async fn pause_on_signals(mut signals: Signal, loads: Vec<PauseHandle
 }
 
 /// `p` and space pause and resume, if stdin is a terminal and not the source.
-pub(super) fn listen_to_keys(loads: Vec<PauseHandle>, display: Display, reads_stdin: bool) -> Option<Arc<Keys>> {
+pub(super) fn listen_to_keys(
+    loads: Vec<PauseHandle>,
+    display: Display,
+    reads_stdin: bool,
+    stderr: &Stderr,
+) -> Option<Arc<Keys>> {
     if display != Display::Terminal || reads_stdin {
         return None;
     }
@@ -271,14 +316,14 @@ pub(super) fn listen_to_keys(loads: Vec<PauseHandle>, display: Display, reads_st
     // From now on these signals would leave the terminal in the changed mode.
     let suspend = signal(SignalKind::from_raw(rustix::process::Signal::TSTP.as_raw()));
     if let (Ok(mut suspend), Ok(mut quit)) = (suspend, signal(SignalKind::quit())) {
-        let keys = Arc::clone(&keys);
+        let (keys, stderr) = (Arc::clone(&keys), stderr.clone());
         tokio::spawn(async move {
             loop {
                 tokio::select! {
                     _ = suspend.recv() => keys.suspend(),
                     _ = quit.recv() => {
                         keys.restore();
-                        std::process::exit(QUIT);
+                        stderr.exit(QUIT);
                     }
                 }
             }

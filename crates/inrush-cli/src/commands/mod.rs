@@ -17,6 +17,8 @@ pub(crate) mod node;
 mod outputs;
 pub(crate) mod recover;
 pub(crate) mod reference;
+pub(crate) mod report;
+pub(crate) mod segments;
 mod signals;
 pub(crate) mod sweep;
 pub(crate) mod verify;

@@ -6,11 +6,11 @@ use std::io::Write as _;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use inrush_commands::options::{Confirmation, LoadPlan};
+use inrush_commands::options::{Confirmation, LoadPlan, PositiveDuration};
 use inrush_core::report::Tally;
 use inrush_load::{Phase, Progress, Report, RunningLoad, StopHandle};
 use serde_json::json;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 
 use super::load;
@@ -19,8 +19,10 @@ use crate::args::OutputArgs;
 use crate::failure::{ExitStatus, UsageError, failed};
 use crate::job::Job;
 use crate::logging::Stderr;
-use crate::progress::{self, Display};
+use crate::progress::{self, Display, Opening};
+use crate::report_file::ReportFile;
 use crate::summary;
+use crate::watching::{self, Watching};
 
 /// Loads all outputs, reports, and returns the worst exit status of all.
 pub(super) async fn run(job: Job, stderr: &Stderr) -> Result<u8> {
@@ -31,10 +33,16 @@ pub(super) async fn run(job: Job, stderr: &Stderr) -> Result<u8> {
             .hint("run each query alone, with --sql and without [[output]]")
             .into());
     }
+    let report_file = ReportFile::new(run.report, &options)?;
     let reads_stdin = options.source.sources.iter().any(|source| source == "-");
     load::tell_of_terminal(&options);
     let plans = options.resolve_outputs(outputs, &environment).await.map_err(load::usage)?;
-    let plans = confirm(plans, &output, stderr).await?;
+    let mut plans = confirm(plans, &output, stderr).await?;
+    // The option applies to all outputs.
+    let watch = plans.iter_mut().map(|plan| watching::of_plan(plan).0).next().unwrap_or_default();
+    let watching =
+        Watching::start(watch, report_file.is_wanted(), output.quiet, stderr).await.map_err(load::refused)?;
+    let ending = Ending { report_file, output: &output, stderr };
 
     let mut signals = Signals::new()?;
     let pauses = signal(SignalKind::user_defined1()).context("cannot catch signals")?;
@@ -42,7 +50,7 @@ pub(super) async fn run(job: Job, stderr: &Stderr) -> Result<u8> {
     // A signal does not cancel this: a load that has begun changes settings, and must end in order.
     let mut loads = Vec::new();
     let begun = tokio::select! {
-        begun = start(plans, &mut loads) => begun.map(|()| true),
+        begun = start(plans, &watching, &mut loads) => begun.map(|()| true),
         () = signals.next() => Ok(false),
     };
     let not_begun = names[loads.len()..].join(", ");
@@ -56,9 +64,7 @@ pub(super) async fn run(job: Job, stderr: &Stderr) -> Result<u8> {
             tokio::spawn(load::stop_after_signal(signals, stop_handles(&loads), None, stderr.clone()));
             let reports = finish(names, loads).await;
             let _ = writeln!(stderr.clone(), "interrupted: nothing was sent to {not_begun}");
-            let status = ExitStatus::Interrupted.code();
-            print(&reports, status, &output, stderr)?;
-            return Ok(status);
+            return ending.print(&reports, ExitStatus::Interrupted.code(), watching).await;
         }
         Err(error) => {
             stop_handles(&loads).iter().for_each(StopHandle::stop);
@@ -69,28 +75,60 @@ pub(super) async fn run(job: Job, stderr: &Stderr) -> Result<u8> {
                 return Err(error);
             }
             // Other loads have begun, so this is a failure, not a refusal.
-            print(&reports, ExitStatus::Failed.code(), &output, stderr)?;
+            ending.print(&reports, ExitStatus::Failed.code(), watching).await?;
             return Err(failed(&error));
         }
     }
+    let report_every = run.report_every;
+    let reports = follow(names, loads, (signals, pauses), report_every, reads_stdin, &output, stderr).await;
+    let status = worst(reports.iter().map(|(_, report)| report.exit_code()));
+    ending.print(&reports, status, watching).await
+}
+
+/// Shows the loads until they end. `signals`: those that stop and those that pause them.
+async fn follow(
+    names: Vec<String>,
+    loads: Vec<RunningLoad>,
+    (signals, pauses): (Signals, Signal),
+    report_every: Option<PositiveDuration>,
+    reads_stdin: bool,
+    output: &OutputArgs,
+    stderr: &Stderr,
+) -> Vec<(String, Report)> {
     let display = Display::detect(output.quiet, output.log.log_json);
     let all = all_progress(&loads);
-    let told = run.report_every.map(|every| tokio::spawn(progress::report(all.clone(), every.get(), super::print)));
-    let shown = tokio::spawn(progress::show(all, display, stderr.clone()));
+    let told = report_every.map(|every| tokio::spawn(progress::report(all.clone(), every.get(), super::print)));
+    let shown = Opening::show(display, stderr.clone()).begun(all);
     let handles = || loads.iter().map(RunningLoad::pause_handle).collect();
     tokio::spawn(load::pause_on_signals(pauses, handles()));
-    let keys = load::listen_to_keys(handles(), display, reads_stdin);
+    let keys = load::listen_to_keys(handles(), display, reads_stdin, stderr);
     tokio::spawn(load::stop_on_signals(signals, stop_handles(&loads), keys.clone(), stderr.clone()));
     let reports = finish(names, loads).await;
     if let Some(keys) = keys {
         keys.restore();
     }
-    // The progress line is cleared before the reports are printed. Its result no longer matters.
-    let _ = shown.await;
+    // The report is the last text.
+    progress::ended(Some(shown)).await;
     progress::ended(told).await;
-    let status = worst(reports.iter().map(|(_, report)| report.exit_code()));
-    print(&reports, status, &output, stderr)?;
-    Ok(status)
+    reports
+}
+
+/// The end of the command.
+struct Ending<'a> {
+    report_file: ReportFile,
+    output: &'a OutputArgs,
+    stderr: &'a Stderr,
+}
+
+impl Ending<'_> {
+    /// Prints the reports, and returns the exit status.
+    async fn print(self, reports: &[(String, Report)], status: u8, watching: Watching) -> Result<u8> {
+        let named: Vec<_> = reports.iter().map(|(name, report)| (name.as_str(), report)).collect();
+        self.report_file.write(&named, &watching.shown(), self.stderr).await;
+        watching.end().await;
+        print(reports, status, self.output, self.stderr)?;
+        Ok(status)
+    }
 }
 
 /// Asks for confirmations, and starts the local node if it is the target.
@@ -115,18 +153,22 @@ async fn confirm(plans: Vec<LoadPlan>, output: &OutputArgs, stderr: &Stderr) -> 
 
 /// Starts all loads, one after the other. `begun` has those that have started, also if this fails
 /// or is dropped.
-async fn start(plans: Vec<LoadPlan>, begun: &mut Vec<RunningLoad>) -> Result<()> {
+async fn start(plans: Vec<LoadPlan>, watching: &Watching, begun: &mut Vec<RunningLoad>) -> Result<()> {
     let mut loaders = Vec::new();
     for plan in plans {
-        loaders.push(plan.loader().await.map_err(load::usage)?);
+        let name = plan.config.index.as_str().to_owned();
+        loaders.push((name, plan.loader().await.map_err(load::usage)?));
     }
     // Checked before the first load deletes its index.
     let mut checked = Vec::new();
-    for (loader, source) in loaders {
-        checked.push(loader.check_recreate(source).await.map_err(load::usage)?);
+    for (name, (loader, source)) in loaders {
+        checked.push((name, loader.check_recreate(source).await.map_err(load::usage)?));
     }
-    for (loader, source) in checked {
-        begun.push(loader.start(source).await.map_err(load::usage)?);
+    for (name, (loader, source)) in checked {
+        let (loader, shown) = watching.observe(loader, &name);
+        let load = loader.start(source).await.map_err(load::usage)?;
+        watching.begun(shown, &load);
+        begun.push(load);
     }
     Ok(())
 }

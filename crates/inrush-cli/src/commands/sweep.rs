@@ -120,7 +120,8 @@ async fn prepare(args: &SweepArgs, stderr: &Stderr) -> Result<Prepared> {
     let plan = options(args)?.resolve(&load::with_prompt(Environment::of_process())).await.map_err(load::usage)?;
     let plan = load::confirm(plan, load::has_terminal())?;
     // Each run opens the sources again.
-    let LoadPlan { mut config, source, reopen, fetch: _, local: _, model: _, confirmations: _, notes: _ } = plan;
+    let LoadPlan { mut config, source, reopen, fetch: _, local: _, model: _, confirmations: _, notes: _, watch: _ } =
+        plan;
     let source_bytes = source.describe().bytes_total;
     drop(source);
     let Some(sources) = reopen else {

@@ -1,10 +1,8 @@
 //! `inrush verify`.
 
 use std::io::Write;
-use std::time::Duration;
 
 use anyhow::{Context, Result};
-use indicatif::{ProgressBar, ProgressStyle};
 use inrush_cluster::api::connect;
 use inrush_cluster::transport::HttpOptions;
 use inrush_commands::options::{
@@ -13,20 +11,16 @@ use inrush_commands::options::{
 use inrush_commands::verify::{Example, Outcome, VerifyError, VerifyOptions, VerifyProgress, VerifyReport, verify};
 use inrush_load::LoadError;
 use tokio::sync::watch;
+use tokio::time::Instant;
 
 use super::load;
 use super::signals::Signals;
 use crate::args::{CompareArgs, VerifyArgs};
 use crate::failure::{ExitStatus, UsageError};
 use crate::logging::{self, Stderr};
-use crate::plain::inline;
-use crate::progress::Display;
+use crate::progress::{Display, REDRAW_EVERY, draw, pause, phase_row};
 use crate::summary::Rows;
 use crate::units::{count, seconds};
-
-/// The interval between plain lines. On a terminal the line is redrawn more often.
-const LINE_EVERY: Duration = Duration::from_secs(5);
-const REDRAW_EVERY: Duration = Duration::from_millis(200);
 
 /// Compares, prints, and returns the exit status.
 pub(crate) async fn run(args: VerifyArgs) -> Result<u8> {
@@ -43,7 +37,8 @@ pub(crate) async fn run(args: VerifyArgs) -> Result<u8> {
     let plan = options.resolve(&load::with_prompt(Environment::of_process())).await.map_err(load::usage)?;
     let plan = load::confirm(plan, load::has_terminal())?;
     // Only the source and the cluster of the plan are used: a comparison creates no index.
-    let LoadPlan { config, source, reopen: _, fetch: _, local: _, model: _, confirmations: _, notes: _ } = plan;
+    let LoadPlan { config, source, reopen: _, fetch: _, local: _, model: _, confirmations: _, notes: _, watch: _ } =
+        plan;
     let nodes = match config.to.is_empty() {
         true => vec![super::node::local(output.quiet, &stderr).await?],
         false => config.to,
@@ -63,7 +58,7 @@ pub(crate) async fn run(args: VerifyArgs) -> Result<u8> {
         () = signals.next() => return Ok(ExitStatus::Interrupted.code()),
     };
     drop(progress);
-    // The progress line is cleared before the report is printed. Its result no longer matters.
+    // The progress is cleared before the report is printed. Its result no longer matters.
     let _ = shown.await;
     let report = compared.map_err(explain)?;
     let text = match (output.json, output.quiet) {
@@ -121,44 +116,35 @@ fn explain(error: VerifyError) -> anyhow::Error {
     }
 }
 
-/// Shows progress until the comparison drops its sender.
+/// Shows progress until the comparison drops its sender: a row on a terminal, plain lines
+/// otherwise, where there is news.
 async fn show(mut progress: watch::Receiver<VerifyProgress>, display: Display, mut stderr: Stderr) {
-    let every = match display {
-        Display::None => return,
-        Display::Terminal => REDRAW_EVERY,
-        Display::Plain => LINE_EVERY,
-    };
-    let bar = (display == Display::Terminal).then(ProgressBar::new_spinner);
-    if let Some(bar) = &bar {
-        if let Ok(style) = ProgressStyle::with_template("{spinner} {wide_msg}") {
-            bar.set_style(style);
-        }
-        stderr.attach(bar.clone());
+    if display == Display::None {
+        return;
     }
-    let mut ticks = tokio::time::interval_at(tokio::time::Instant::now() + every, every);
+    let begun = Instant::now();
+    let wait = || match display {
+        Display::Terminal => REDRAW_EVERY,
+        _ => pause(begun.elapsed()),
+    };
+    let (mut next, mut told) = (begun + wait(), String::new());
     loop {
         tokio::select! {
-            _ = ticks.tick() => {
+            () = tokio::time::sleep_until(next) => {
                 let line = line(&progress.borrow());
-                match &bar {
-                    Some(bar) => {
-                        bar.set_message(inline(&line).into_owned());
-                        bar.tick();
-                    }
+                if display == Display::Terminal {
+                    draw(&stderr, |screen| vec![phase_row(begun.elapsed(), &line, screen)]);
+                } else if line != told {
                     // If stderr is closed, there is no other place to report it.
-                    None => drop(writeln!(stderr, "{line}")),
+                    let _ = writeln!(stderr, "{line}");
+                    told = line;
                 }
+                next = Instant::now() + wait();
             }
-            changed = progress.changed() => {
-                if changed.is_err() {
-                    break;
-                }
-            }
+            changed = progress.changed() => if changed.is_err() {
+                return stderr.clear();
+            },
         }
-    }
-    if let Some(bar) = bar {
-        stderr.detach();
-        bar.finish_and_clear();
     }
 }
 

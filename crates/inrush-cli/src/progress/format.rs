@@ -26,6 +26,14 @@ struct Sample {
 }
 
 impl RateWindow {
+    /// Begins with the documents of earlier runs of a resumed load. Without it rates begin at zero.
+    pub(super) fn begin(&mut self, now: &Progress) {
+        if self.samples.is_empty() && now.phase != Phase::Starting {
+            let (docs, bytes) = (now.docs_settled, bytes_settled(now));
+            self.samples.push_back(Sample { seconds: now.seconds, docs, bytes });
+        }
+    }
+
     /// Adds a sample of the load's progress.
     pub(crate) fn see(&mut self, now: &Progress) {
         self.push(now.seconds, now.docs_settled, bytes_settled(now));
@@ -44,11 +52,11 @@ impl RateWindow {
     }
 
     /// Documents per second. None until two samples differ in time.
-    fn docs_per_second(&self) -> Option<f64> {
+    pub(super) fn docs_per_second(&self) -> Option<f64> {
         self.rate(|sample| sample.docs)
     }
 
-    fn bytes_per_second(&self) -> Option<f64> {
+    pub(super) fn bytes_per_second(&self) -> Option<f64> {
         self.rate(|sample| sample.bytes)
     }
 
@@ -75,13 +83,13 @@ pub(crate) fn line(progress: &Progress, rates: &RateWindow) -> String {
         phase => parts.push(phase.name().to_owned()),
     }
     parts.push(format!("{} docs", units::count(progress.docs_settled)));
-    parts.extend(rows(progress));
+    parts.extend(rows_read(progress));
     let bytes = units::bytes(bytes_settled(progress));
     parts.push(match percent(progress) {
         Some(percent) => format!("{bytes} ({percent} %)"),
         None => bytes,
     });
-    if let Some(rate) = rates.docs_per_second() {
+    if let Some(rate) = rates.docs_per_second().filter(|_| has_rate(&progress.phase)) {
         parts.push(format!("{} docs/s", units::count(rate.round() as u64)));
     }
     parts.extend(progress.lag.as_deref().map(behind));
@@ -105,12 +113,18 @@ pub(crate) fn line(progress: &Progress, rates: &RateWindow) -> String {
 }
 
 /// How far the source is behind: `1,234 behind`, and by how long.
-fn behind(lag: &Lag) -> String {
+pub(super) fn behind(lag: &Lag) -> String {
     let records = units::count(lag.records);
     match lag.seconds {
         Some(seconds) => format!("{records} behind ({})", units::seconds(seconds)),
         None => format!("{records} behind"),
     }
+}
+
+/// Whether documents are read in this phase. After the last one the time of the progress stands
+/// still, and with it its rates.
+pub(super) fn has_rate(phase: &Phase) -> bool {
+    matches!(phase, Phase::Loading | Phase::Idle | Phase::Paused(_) | Phase::Draining(_))
 }
 
 /// A step at the end, with its progress.
@@ -124,7 +138,7 @@ pub(super) fn finishing(phase: &Phase) -> String {
 /// Bytes of the sources whose documents are settled. They are estimated by the share of settled
 /// documents, because the reader runs ahead by as much as memory allows: for a small file, by the
 /// whole file.
-fn bytes_settled(progress: &Progress) -> u64 {
+pub(super) fn bytes_settled(progress: &Progress) -> u64 {
     if progress.docs_read == 0 {
         return 0;
     }
@@ -134,13 +148,13 @@ fn bytes_settled(progress: &Progress) -> u64 {
 
 /// The settled share of the sources, rounded down so that 100 means all. A file that grows never
 /// exceeds 100.
-fn percent(progress: &Progress) -> Option<u64> {
+pub(super) fn percent(progress: &Progress) -> Option<u64> {
     let total = progress.bytes_total.filter(|total| *total > 0)?;
     Some((u128::from(bytes_settled(progress).min(total)) * 100 / u128::from(total)) as u64)
 }
 
 /// The rows that a query has read. It may read all of them before its first document.
-fn rows(progress: &Progress) -> Option<String> {
+pub(super) fn rows_read(progress: &Progress) -> Option<String> {
     let read = units::count(progress.rows_read?);
     Some(match progress.rows_total {
         Some(total) => format!("{read} of {} rows read", units::count(total)),
@@ -149,7 +163,7 @@ fn rows(progress: &Progress) -> Option<String> {
 }
 
 /// The time left, by the recent rate of bytes. None while the rate is zero.
-fn seconds_left(progress: &Progress, rates: &RateWindow) -> Option<u64> {
+pub(super) fn seconds_left(progress: &Progress, rates: &RateWindow) -> Option<u64> {
     if progress.phase != Phase::Loading {
         return None;
     }
@@ -159,7 +173,7 @@ fn seconds_left(progress: &Progress, rates: &RateWindow) -> Option<u64> {
 }
 
 /// `0:07`, `12:30`, `3:07:00`.
-fn clock(seconds: u64) -> String {
+pub(super) fn clock(seconds: u64) -> String {
     let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
     if hours > 0 { format!("{hours}:{minutes:02}:{seconds:02}") } else { format!("{minutes}:{seconds:02}") }
 }
@@ -225,6 +239,9 @@ mod tests {
         let line = line(&progress, &rates_of(&progress));
         assert!(line.starts_with("paused: index logs is write-blocked  1,500 docs"), "{line}");
         assert!(!line.contains("left"));
+        progress.phase = Phase::Verifying;
+        let line = super::line(&progress, &rates_of(&progress));
+        assert!(line.starts_with("verifying  1,500 docs") && !line.contains("docs/s"), "{line}");
     }
 
     #[test]
@@ -255,6 +272,18 @@ mod tests {
         let mut progress = loading();
         progress.bytes_total = Some(u64::MAX);
         assert!(!line(&progress, &rates).contains("left"), "no time left is shown while the rate is zero");
+    }
+
+    #[test]
+    fn a_resumed_load_begins_with_the_documents_of_its_earlier_runs() {
+        let (mut rates, mut now) = (RateWindow::default(), Progress::default());
+        rates.begin(&now);
+        now = loading();
+        (now.docs_settled, now.docs_read, now.seconds) = (1_000_000, 1_000_000, 0.1);
+        rates.begin(&now);
+        (now.docs_settled, now.docs_read, now.seconds) = (1_001_000, 1_001_000, 2.1);
+        rates.see(&now);
+        assert_eq!(rates.docs_per_second(), Some(500.0));
     }
 
     #[test]

@@ -1,22 +1,18 @@
 //! Pauses of the binary by a signal and by keys on a terminal, whose mode is restored on every
 //! exit; and full disks.
 
-use std::io::{Read, Write};
-use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
-use std::sync::{Arc, Mutex};
 
 use inrush_fake::{FakeCluster, Fault, Rule};
 use rustix::process::{Pid, Signal, kill_process};
-use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-use rustix::termios::{LocalModes, tcgetattr};
 use serde_json::Value;
 use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
 
 use crate::common::{self, fake};
+use crate::terminal::Terminal;
 
 const DOCS: u64 = 3_000;
 
@@ -97,71 +93,12 @@ async fn sigusr1_pauses_and_the_next_one_goes_on() {
     assert_eq!(report["sizes"]["docs"]["after"]["docs"], DOCS);
 }
 
-/// A terminal: its own end, what was drawn so far, and the end that a process gets.
-struct Terminal {
-    own: OwnedFd,
-    theirs: OwnedFd,
-    drawn: Arc<Mutex<String>>,
-}
-
-impl Terminal {
-    fn new() -> Terminal {
-        let own = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
-        grantpt(&own).unwrap();
-        unlockpt(&own).unwrap();
-        let name = ptsname(&own, Vec::new()).unwrap().into_string().unwrap();
-        let theirs = std::fs::File::options().read(true).write(true).open(name).unwrap().into();
-        let drawn = Arc::new(Mutex::new(String::new()));
-        let (mut from, into) = (std::fs::File::from(own.try_clone().unwrap()), Arc::clone(&drawn));
-        std::thread::spawn(move || {
-            let mut bytes = [0; 4096];
-            while let Ok(n @ 1..) = from.read(&mut bytes) {
-                into.lock().unwrap().push_str(&String::from_utf8_lossy(&bytes[..n]));
-            }
-        });
-        Terminal { own, theirs, drawn }
-    }
-
-    /// Starts the binary as a shell does: this is the terminal that it runs in.
-    fn start(&self, folder: &Path, arguments: &[String]) -> Child {
-        let mut command = command("setsid", folder);
-        command.args(["--ctty", env!("CARGO_BIN_EXE_inrush")]).args(arguments);
-        command.stdin(self.theirs.try_clone().unwrap()).stderr(self.theirs.try_clone().unwrap());
-        command.spawn().unwrap()
-    }
-
-    fn press(&self, keys: &[u8]) {
-        std::fs::File::from(self.own.try_clone().unwrap()).write_all(keys).unwrap();
-    }
-
-    async fn shows(&self, text: &str) {
-        while !self.drawn.lock().unwrap().contains(text) {
-            tokio::task::yield_now().await;
-        }
-    }
-
-    fn forget(&self) {
-        self.drawn.lock().unwrap().clear();
-    }
-
-    /// Whether it hands over lines and shows what is typed, as shells leave it.
-    fn is_as_it_was(&self) -> bool {
-        tcgetattr(&self.theirs).unwrap().local_modes.contains(LocalModes::ICANON | LocalModes::ECHO)
-    }
-
-    async fn listens(&self) {
-        while self.is_as_it_was() {
-            tokio::task::yield_now().await;
-        }
-    }
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn keys_pause_and_the_terminal_is_put_back() {
     let fake = fake([]).await;
     let (folder, path) = source();
     let terminal = Terminal::new();
-    let child = terminal.start(folder.path(), &arguments(&fake, &path));
+    let child = terminal.start(folder.path(), &arguments(&fake, &path), &[]);
     terminal.listens().await;
     some_are_in(&fake).await;
     terminal.press(b"xp");
@@ -187,7 +124,7 @@ async fn however_the_load_ends_the_terminal_is_put_back() {
         let fake = fake([Rule::new(Fault::HoldBeforeApplying).after(3)]).await;
         let (folder, path) = source();
         let terminal = Terminal::new();
-        let mut child = terminal.start(folder.path(), &arguments(&fake, &path));
+        let mut child = terminal.start(folder.path(), &arguments(&fake, &path), &[]);
         terminal.listens().await;
         fake.wait_for_held(1).await;
         for key in keys {
@@ -253,10 +190,8 @@ async fn a_source_that_is_typed_is_asked_for() {
     let folder = tempfile::tempdir().unwrap();
     let terminal = Terminal::new();
     let arguments = ["load", "-", "--format", "ndjson", "--index", "docs", "--to", &fake.url()].map(str::to_owned);
-    let mut child = terminal.start(folder.path(), &arguments);
-    while !terminal.drawn.lock().unwrap().contains("Ctrl-D") {
-        tokio::task::yield_now().await;
-    }
+    let mut child = terminal.start(folder.path(), &arguments, &[]);
+    terminal.shows("Ctrl-D").await;
     terminal.press(b"{\"n\":1}\n\x04");
     assert_eq!(child.wait().await.unwrap().code(), Some(0));
     assert_eq!(fake.documents("docs").len(), 1);
@@ -269,7 +204,7 @@ async fn a_node_is_started_for_a_yes_only() {
     for answer in [&b"n\n"[..], b"\n", b"\x04"] {
         let terminal = Terminal::new();
         let arguments = ["load", &path.display().to_string(), "--index", "docs"].map(str::to_owned);
-        let mut child = terminal.start(folder.path(), &arguments);
+        let mut child = terminal.start(folder.path(), &arguments, &[]);
         terminal.shows("Start an OpenSearch node on this machine").await;
         terminal.press(answer);
         assert_eq!(child.wait().await.unwrap().code(), Some(2));

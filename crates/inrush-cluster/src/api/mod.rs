@@ -25,6 +25,7 @@ mod policy;
 pub mod primary_terms;
 pub mod product;
 mod rest;
+pub mod segments;
 pub mod shards;
 pub mod snapshots;
 pub mod stats;

@@ -135,7 +135,7 @@ fn entries(value: &Value) -> impl Iterator<Item = (&String, &Value)> {
 }
 
 /// A size with one decimal: `1.5 GiB`.
-fn size(bytes: f64) -> String {
+pub(crate) fn size(bytes: f64) -> String {
     let mut value = bytes;
     let mut units = ["B", "KiB", "MiB", "GiB", "TiB"].into_iter();
     let mut unit = units.next().unwrap_or_default();

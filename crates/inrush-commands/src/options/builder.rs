@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use super::Loader;
-use crate::options::{Environment, LoadOptions, LoadPlan, OptionError};
+use crate::options::{Environment, LoadOptions, LoadPlan, OptionError, refused_watch};
 use inrush_cluster::transport::{Credentials, TlsOptions};
 use inrush_load::LoadError;
 use inrush_load::dry_run::DryRun;
 use inrush_load::observe::{Observer, ObserverSet};
 use inrush_load::{Report, RunningLoad};
+use inrush_page::Watch;
 
 /// Sets the options of a load. There is one setter for each option of the command line. A setter
 /// takes the value, or the text that the command line accepts. Setters of lists can be called
@@ -84,6 +85,7 @@ impl LoaderBuilder {
         let observers = self.observers.clone();
         let (options, _) = self.into_parts()?;
         options.check_fed()?;
+        options.watch.refuse("a source of the program")?;
         let mut config = options.config(&Environment::empty())?;
         config.credentials = credentials.unwrap_or(config.credentials);
         config.tls = tls.unwrap_or(config.tls);
@@ -117,8 +119,31 @@ impl LoaderBuilder {
     /// document was sent.
     pub async fn start(self) -> Result<RunningLoad, LoadError> {
         let observers = self.observers.clone();
-        let (loader, source) = self.plan().await?.loader().await?;
-        loader.with_observers(observers).start(source).await
+        let mut plan = self.plan().await?;
+        let (config, name) = (std::mem::take(&mut plan.watch), plan.config.index.as_str().to_owned());
+        if config.is_off() {
+            let (loader, source) = plan.loader().await?;
+            return loader.with_observers(observers).start(source).await;
+        }
+        let watch = Watch::start(config).await.map_err(|error| refused_watch(&error))?;
+        if let Some(url) = watch.url() {
+            tracing::info!("the load is shown at {url}");
+        }
+        let (observer, shown) = watch.show(&name);
+        let begun = async {
+            let (loader, source) = plan.loader().await?;
+            loader.with_observers(observers).observe(observer).start(source).await
+        };
+        match begun.await {
+            Ok(load) => {
+                shown.control(load.pause_handle(), load.stop_handle());
+                Ok(load.followed_by(watch.end()))
+            }
+            Err(error) => {
+                watch.end().await;
+                Err(error)
+            }
+        }
     }
 
     /// Loads the sources that the options name, to their end.

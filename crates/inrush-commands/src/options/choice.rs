@@ -181,6 +181,7 @@ option_choices! { SaslMechanism {
     "scram-sha-256" => SaslMechanism::ScramSha256, "the password is not sent";
     "scram-sha-512" => SaslMechanism::ScramSha512, "the password is not sent";
     "oauthbearer" => SaslMechanism::OauthBearer, "the token of option `from_bearer_file`";
+    "aws-iam" => SaslMechanism::AwsIam, "Amazon MSK: a token that is signed with credentials of AWS, by TLS (option `kafka_tls` is not needed)";
 } }
 
 option_choices! { Service {

@@ -25,6 +25,8 @@ pub struct OptionInfo {
     pub is_delimited: bool,
     /// The letter of a short flag.
     pub short: Option<char>,
+    /// The value of a flag that stands without one.
+    pub bare: Option<&'static str>,
     /// Options that cannot be given together with this one.
     pub conflicts: &'static [&'static str],
     /// Checks a text as [`OptionGroup::set`](super::OptionGroup::set) would.
@@ -143,6 +145,7 @@ impl OptionInfo {
             scope: Scope::Everywhere,
             is_delimited: false,
             short: None,
+            bare: None,
             conflicts: &[],
             check: S::check,
             help,
@@ -183,6 +186,13 @@ impl OptionInfo {
     #[must_use]
     pub const fn short(self, short: char) -> Self {
         OptionInfo { short: Some(short), ..self }
+    }
+
+    /// May stand without a value on the command line, which is this value then. A value follows
+    /// after `=`.
+    #[must_use]
+    pub const fn bare(self, value: &'static str) -> Self {
+        OptionInfo { bare: Some(value), ..self }
     }
 
     /// Sets a heading other than that of its group.

@@ -183,6 +183,12 @@ macro_rules! option_argument {
     (Option<Shrink>) => {
         String
     };
+    (Option<PageAddress>) => {
+        String
+    };
+    (Option<OtlpEndpoint>) => {
+        String
+    };
     (Option<Charset>) => {
         String
     };

@@ -43,13 +43,13 @@ pub use choice::{MapFrom, OrAuto};
 pub use groups::{
     DatabaseSourceOptions, EndOptions, ErrorOptions, FetchOptions, IndexSourceOptions, KafkaGroupOptions,
     KafkaSourceOptions, KafkaValueOptions, LoginOptions, QueryOptions, ReadingOptions, ResumeOptions, SizeOptions,
-    SourceLoginOptions, SourceOptions, TargetOptions,
+    SourceLoginOptions, SourceOptions, TargetOptions, WatchOptions,
 };
 pub use info::{Choice, OptionInfo, OptionKind, PathKind, Scope, ValueInfo};
 pub use inrush_load::{OptionError, OptionErrorKind, Style, keyword, render};
 pub use loader::Loader;
 pub use plan::{Confirmation, FetchPlan, LoadPlan, LocalNode, OpenSource};
-pub use resolve::{Environment, Inputs, Model, read_body, urls};
+pub use resolve::{Environment, Inputs, Model, read_body, refused_watch, urls};
 #[doc(hidden)]
 pub use slot::{Argument, NotText, SetterValue};
 pub use slot::{Given, IntoOption, OptionGroup, OptionValue, Slot};
@@ -134,6 +134,8 @@ all_options! {
         end: EndOptions,
         /// How a load that was cut off continues.
         resume: ResumeOptions,
+        /// What shows a load while it runs.
+        watch: WatchOptions,
     }
 }
 

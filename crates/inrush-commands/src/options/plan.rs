@@ -10,6 +10,7 @@ use inrush_load::RunningLoad;
 use inrush_load::config::LoadConfig;
 use inrush_load::dry_run::DryRun;
 use inrush_load::fetch::MissingRecord;
+use inrush_page::WatchConfig;
 
 use crate::options::Loader;
 use inrush_sources::{Source, open_fetch};
@@ -36,6 +37,8 @@ pub struct LoadPlan {
     pub confirmations: Vec<Confirmation>,
     /// Automatic choices and their reasons, in sentences for the user.
     pub notes: Vec<String>,
+    /// What shows the load. The front end starts it before the load.
+    pub watch: WatchConfig,
 }
 
 /// Documents that are looked up.
@@ -138,7 +141,7 @@ impl LoadPlan {
     /// # Errors
     /// As [`LoadPlan::start`].
     pub async fn loader(self) -> Result<(Loader, Box<dyn Source>), LoadError> {
-        let LoadPlan { mut config, source, reopen: _, fetch, local, model, confirmations, notes: _ } = self;
+        let LoadPlan { mut config, source, reopen: _, fetch, local, model, confirmations, notes: _, watch: _ } = self;
         if let Some(refusal) = confirmations.iter().find_map(Confirmation::refusal) {
             return Err(refusal.into());
         }
@@ -162,7 +165,8 @@ impl LoadPlan {
     /// # Errors
     /// As [`inrush_load::dry_run::dry_run`].
     pub async fn dry_run(self) -> Result<DryRun, LoadError> {
-        let LoadPlan { mut config, source, reopen: _, fetch: _, local, model, confirmations: _, notes: _ } = self;
+        let LoadPlan { mut config, source, reopen: _, fetch: _, local, model, confirmations: _, notes: _, watch: _ } =
+            self;
         let mut not_asked = false;
         if let (true, Some(local)) = (config.to.is_empty(), local) {
             // A dry run does not start the local node.
@@ -192,6 +196,7 @@ impl fmt::Debug for LoadPlan {
             .field("fetch", &self.fetch)
             .field("local", &self.local)
             .field("confirmations", &self.confirmations)
+            .field("watch", &self.watch)
             .finish_non_exhaustive()
     }
 }

@@ -14,6 +14,7 @@ use super::units::{ByteSize, COUNT_OR_SHARE, Count, count_or_percent};
 use inrush_cluster::transport::Secret;
 use inrush_kafka::{Start, Until, VersionFrom, With};
 use inrush_load::config::Tolerance;
+use inrush_page::{OtlpEndpoint, PageAddress};
 use inrush_sources::{Charset, ColumnType, FixedColumn, RecordsPath};
 
 /// Types that are parsed by their `FromStr`.
@@ -73,6 +74,52 @@ impl OptionValue for PathBuf {
 
     fn relative_to(self, folder: &Path) -> Self {
         resolve(self.into_os_string(), folder).into()
+    }
+}
+
+/// An address, or `true` for a free port of this machine.
+impl OptionValue for PageAddress {
+    argument! { text }
+
+    const VALUE: ValueInfo = ValueInfo::TEXT.in_python("bool | int | str");
+
+    fn parse(text: &str) -> Result<Self, String> {
+        text.parse()
+    }
+
+    fn read(given: Given) -> Result<Self, String> {
+        match given {
+            Given::Value(Value::Bool(true)) => Ok(PageAddress::FREE),
+            Given::Value(Value::Bool(false)) => Err("expected true or an address; leave it out for no page".to_owned()),
+            given => {
+                let text = String::read(given)?;
+                text.parse().map_err(|problem| format!("invalid value '{text}': {problem}"))
+            }
+        }
+    }
+}
+
+/// An address of a collector, or `true` for that of the environment variables.
+impl OptionValue for OtlpEndpoint {
+    argument! { text }
+
+    const VALUE: ValueInfo = ValueInfo::TEXT.in_python("bool | str");
+
+    fn parse(text: &str) -> Result<Self, String> {
+        text.parse()
+    }
+
+    fn read(given: Given) -> Result<Self, String> {
+        match given {
+            Given::Value(Value::Bool(true)) => Ok(OtlpEndpoint::AUTO),
+            Given::Value(Value::Bool(false)) => {
+                Err("expected true or an address; leave it out to send nothing".to_owned())
+            }
+            given => {
+                let text = String::read(given)?;
+                text.parse().map_err(|problem| format!("invalid value '{text}': {problem}"))
+            }
+        }
     }
 }
 

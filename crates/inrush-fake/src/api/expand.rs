@@ -15,7 +15,7 @@ pub(super) fn expand(cluster: &Cluster, expression: &str) -> Result<Vec<String>,
     let mut names = Vec::new();
     for part in expression.split(',').filter(|part| !part.is_empty()) {
         let part = if part == "_all" { "*" } else { part };
-        let before = names.len();
+        let mut is_found = false;
         for (name, index) in &cluster.indices {
             let hidden = name.starts_with('.') && !part.starts_with('.');
             let by_name = pattern::matches(part, name) && !(hidden && part.contains('*'));
@@ -24,11 +24,14 @@ pub(super) fn expand(cluster: &Cluster, expression: &str) -> Result<Vec<String>,
                 .data_streams
                 .iter()
                 .any(|(stream, state)| pattern::matches(part, stream) && state.indices.contains(name));
-            if (by_name || by_alias || by_stream) && !names.contains(name) {
-                names.push(name.clone());
+            if by_name || by_alias || by_stream {
+                is_found = true;
+                if !names.contains(name) {
+                    names.push(name.clone());
+                }
             }
         }
-        if names.len() == before && !part.contains('*') && !names.iter().any(|name| name == part) {
+        if !is_found && !part.contains('*') {
             return Err(ServerError::index_not_found(part, "index_or_alias"));
         }
     }

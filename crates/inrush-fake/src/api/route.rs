@@ -132,6 +132,8 @@ fn of_indices(cluster: &mut Cluster, request: &ApiRequest, at: (&str, &[&str])) 
         ("POST" | "GET", ["_flush"]) => shards::flush(cluster, "*"),
         ("POST" | "GET", [index, "_flush"]) => shards::flush(cluster, index),
         ("POST", [index, "_forcemerge"]) => shards::force_merge(cluster, index, request),
+        ("GET", ["_segments"]) => shards::segments(cluster, "*"),
+        ("GET", [index, "_segments"]) => shards::segments(cluster, index),
         ("GET", ["_stats", ..]) => shards::stats(cluster, "*", request),
         ("GET", [index, "_stats", ..]) => shards::stats(cluster, index, request),
         ("GET", ["_settings"]) => settings::settings(cluster, "*", None, request),

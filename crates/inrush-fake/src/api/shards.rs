@@ -7,6 +7,7 @@ use super::nodes::node_id;
 use super::request::{ApiReply, ApiRequest};
 use crate::error::ServerError;
 use crate::model::{Cluster, Index};
+use crate::pattern;
 
 /// `_refresh`.
 pub(super) fn refresh(cluster: &mut Cluster, expression: &str) -> Result<ApiReply, ServerError> {
@@ -30,7 +31,7 @@ pub(super) fn flush(cluster: &mut Cluster, expression: &str) -> Result<ApiReply,
     Ok(broadcast(cluster, &names))
 }
 
-/// `_forcemerge`. The fake has no segments: a merge does nothing, and a merge with
+/// `_forcemerge`. A merge is done at once, to one segment a shard, and a merge with
 /// `wait_for_completion=false` is a task that is finished at once.
 pub(super) fn force_merge(
     cluster: &mut Cluster,
@@ -45,12 +46,50 @@ pub(super) fn force_merge(
             request.path
         ))),
         Some("false") => {
+            merge(cluster, &names);
             let id = format!("{}:{}", node_id(0), cluster.task_results.len() + 1);
             cluster.task_results.insert(id.clone(), merged.body);
             Ok(ApiReply::ok(json!({ "task": id })))
         }
-        _ => Ok(merged),
+        _ => {
+            merge(cluster, &names);
+            Ok(merged)
+        }
     }
+}
+
+fn merge(cluster: &mut Cluster, names: &[String]) {
+    for name in names {
+        if let Some(index) = cluster.indices.get_mut(name) {
+            index.merge();
+        }
+    }
+}
+
+/// `_segments`.
+pub(super) fn segments(cluster: &Cluster, expression: &str) -> Result<ApiReply, ServerError> {
+    let patterns: Vec<&str> = expression.split(',').filter(|part| part.contains('*')).collect();
+    let mut names = expand(cluster, expression)?;
+    let is_open = |name: &String| cluster.indices.get(name).is_some_and(|index| index.open);
+    // A pattern finds open indices only.
+    names.retain(|name| is_open(name) || !patterns.iter().any(|one| pattern::matches(one, name)));
+    if let Some(closed) = names.iter().find(|name| !is_open(name)) {
+        return Err(ServerError::new(400, "index_closed_exception", "closed").with("index", closed.as_str()));
+    }
+    let shards = broadcast(cluster, &names).body["_shards"].take();
+    let indices = by_index(names, |name| {
+        let index = cluster.indices.get(name)?;
+        let copies = index.copies().min(cluster.nodes.max(1));
+        let shards = index.segments_values().into_iter().enumerate().map(|(shard, segments)| {
+            let of = |copy: usize| {
+                json!({"routing": {"state": "STARTED", "primary": copy == 0, "node": node_id(copy)},
+                    "num_committed_segments": 0, "num_search_segments": 0, "segments": segments})
+            };
+            (shard.to_string(), (0..copies).map(of).collect())
+        });
+        Some(json!({"shards": Value::Object(shards.collect())}))
+    });
+    Ok(ApiReply::ok(json!({"_shards": shards, "indices": indices})))
 }
 
 /// The reply of a request to all copies of all shards.

@@ -21,6 +21,7 @@ impl Index {
     /// Makes everything written so far durable.
     pub(crate) fn flush(&mut self) {
         self.unsynced.clear();
+        self.commit();
     }
 
     /// Acknowledged writes that a crash would undo now.

@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 use super::document::{Document, Slot};
 use super::mapping::Mapping;
 use super::op::{Action, Op, VersionType};
+use super::segments::Segments;
 use super::settings::Settings;
 use crate::error::ServerError;
 use crate::routing::shard_of;
@@ -37,6 +38,8 @@ pub(crate) struct Index {
     pub(super) primary_terms: Vec<u64>,
     pub(super) next_seq_no: Vec<u64>,
     pub(super) searchable_seq_no: Vec<u64>,
+    /// The segments of each shard.
+    pub(super) segments: Vec<Segments>,
     pub(super) searchable_count: usize,
     pub(super) live_count: usize,
 }
@@ -63,6 +66,7 @@ impl Index {
             primary_terms: vec![1; shards as usize],
             next_seq_no: vec![0; shards as usize],
             searchable_seq_no: vec![0; shards as usize],
+            segments: vec![Segments::default(); shards as usize],
             searchable_count: 0,
             live_count: 0,
         }
@@ -98,6 +102,7 @@ impl Index {
     pub(crate) fn refresh(&mut self) {
         self.searchable_count = self.live_count;
         self.searchable_seq_no.clone_from(&self.next_seq_no);
+        self.seal();
     }
 
     /// The sequence number of the next operation, by shard.

@@ -10,6 +10,7 @@ mod mapping;
 mod op;
 mod pipeline;
 mod resolve;
+mod segments;
 mod settings;
 mod write;
 

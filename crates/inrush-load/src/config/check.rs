@@ -284,13 +284,13 @@ impl LoadConfig {
         if self.version.is_some() && self.id.is_none() && !source.has_ids {
             return refuse("version", "an external version needs an id; name its field with option `id`");
         }
-        if source.versions.is_some() && self.action != Action::Index {
+        if source.has_versions && self.action != Action::Index {
             return refuse(
                 "action",
                 "the documents of this source have external versions, which servers accept only with the action index; leave option `action` out, or load without versions",
             );
         }
-        if source.versions.is_some() && self.version.is_some() {
+        if source.has_versions && self.version.is_some() {
             return refuse(
                 "version",
                 "the documents of this source have external versions already; leave option `version` out",

@@ -176,7 +176,6 @@ impl NewLoad {
         if let (Durability::Async, Some(terms)) = (config.durability, &prepared.primary_terms) {
             flow.wait_for_flushes(terms.clone());
         }
-        let start = self.load_start(&flow, &prepared);
         let (sender, events) = mpsc::unbounded_channel();
         let grace = Grace::new(config.limits.grace);
         let checkpointer = self.first_checkpoint(opened, &prepared, &mut outputs.dead_letters, &sender).await?;
@@ -184,6 +183,7 @@ impl NewLoad {
             let progress = self.earlier.as_ref().map(|earlier| &earlier.progress);
             flow.enable_checkpoints(progress).map_err(|e| LoadError::State(e.to_string()))?;
         }
+        let start = self.load_start(&flow, &prepared);
         let (progress, watched) = watch::channel(Progress::default());
         let loading = LoadingTime::default();
         let observers = self.observers(outputs.observers, outputs.trace, progress, loading.clone());
@@ -249,7 +249,7 @@ impl NewLoad {
             pause_max: limits.pause_max,
             drain_max: grace::for_requests(limits.grace),
             on_conflict: config.on_conflict,
-            versioned: config.version.is_some() || self.info.versions.is_some(),
+            versioned: config.version.is_some() || (self.info.has_versions && !self.info.has_unversioned_deletions),
             incremental_bulk: preflight.info.incremental_bulk(),
             summary_replies: config.replies == Replies::Summary,
             pairing: match preflight.pipelines {
@@ -267,12 +267,15 @@ impl NewLoad {
     fn load_start(&self, flow: &Flow, prepared: &Prepared) -> LoadStart {
         LoadStart {
             run_id: self.run_id.clone(),
+            cluster: prepared.preflight.info.to_string(),
             nodes: self.transport.nodes().iter().map(ToString::to_string).collect(),
             sources: self.info.names.clone(),
             bytes_total: self.info.bytes_total,
             controller: self.config.limits.controller(),
             bounds: self.config.sending_limits().bounds(prepared.preflight.body_bytes_max),
             plan: flow.steady_plan(),
+            counts: flow.counts().clone(),
+            memory_max: self.config.limits.memory as u64,
         }
     }
 
@@ -339,9 +342,7 @@ impl NewLoad {
             Some(target) if target.is_data_stream() && config.action == Action::Index => Action::Create,
             _ => config.action,
         };
-        let mut operations = config.operations(action);
-        operations.version_type = self.info.versions.unwrap_or_default();
-        let encoder = Encoder::new(operations);
+        let encoder = Encoder::new(config.operations(action));
         let encoder = match groups {
             Some(shards) => encoder.with_shards(shards),
             None => encoder,

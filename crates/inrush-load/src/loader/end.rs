@@ -126,7 +126,7 @@ impl End {
         let Finished { mut flow, dead_letters, checkpointer, mut events, .. } = finished;
         let mut outcome = Outcome::of_loop(&flow);
         outcome.close(&mut flow);
-        let dead_letters = outcome.finish_dead_letters(dead_letters);
+        let dead_letters = outcome.finish_dead_letters(dead_letters, self.grace.has_begun());
         let mut tally = flow.tally().clone();
         tally.absorb(&self.others.counts, &self.others.indices, &self.others.errors());
         outcome.check_errors(&flow);
@@ -152,6 +152,7 @@ impl End {
         let seconds_before = checkpointer.as_ref().map_or(0.0, |c| c.seconds_before());
         let loading = self.loading();
         let mut warnings = self.warnings(finished.checkpoint_failure.filter(|_| failed), finished.feedback_failure);
+        warnings.extend(dead_letters.not_kept);
         warnings.extend(self.source_warnings(outcome.settled, resumed, tally.counts.docs_read));
         warnings.extend(finishing.warnings());
         let (finish, swap) = finishing.reports(status, resumable.then_some(ResumeCommand { once: self.once }));

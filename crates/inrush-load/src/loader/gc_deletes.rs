@@ -23,7 +23,7 @@ pub(super) async fn warning(
     info: &SourceInfo,
     prepared: &Prepared,
 ) -> Option<String> {
-    if info.versions.is_none() || !info.has_deletions {
+    if !info.has_versions || !info.has_deletions {
         return None;
     }
     let index = prepared.index(config)?;

@@ -70,10 +70,11 @@ impl Loader {
     }
 
     /// Replaces the document of each `index` item by the one that `fetch` has for the item's id. A
-    /// source of changes then needs only ids. Documents are looked up when their request is sent,
-    /// so they do not count as [`crate::config::Limits::memory`], and a request has at most 1,000
-    /// documents where [`crate::config::Limits::batch_docs`] has no other number. A dead letter has
-    /// the document of the source. Bodies are JSON; `bytes_sent` counts them without the documents.
+    /// source of changes then needs only ids. Documents are looked up when their request is sent.
+    /// They take as many bytes as [`crate::config::Limits::memory`], besides it. A request has at
+    /// most 1,000 documents where [`crate::config::Limits::batch_docs`] has no other number. A dead
+    /// letter has the document of the source. Bodies are JSON; `bytes_sent` counts them without the
+    /// documents.
     ///
     /// # Errors
     /// [`LoadError::Usage`] for options that exclude it.
@@ -81,7 +82,7 @@ impl Loader {
         self.config.check_fetch().map_err(LoadError::usage)?;
         self.config.encoding = Some(Encoding::Json);
         self.config.limits.batch_docs.get_or_insert(fetch::DOCS_MAX);
-        self.fetcher = Some(Fetcher::new(Arc::new(fetch), missing));
+        self.fetcher = Some(Fetcher::new(Arc::new(fetch), missing, self.config.limits.memory));
         Ok(self)
     }
 

@@ -37,13 +37,28 @@ impl Outcome {
         }
     }
 
-    /// Ends the dead letters. Returns where the load wrote any.
-    pub(super) fn finish_dead_letters(&mut self, dead_letters: DeadLetterWriter) -> WrittenLetters {
+    /// Ends the dead letters. Returns where the load wrote any. A load that `was_stopped` does not
+    /// wait for those that are not kept yet; the source was not told that they are settled.
+    pub(super) fn finish_dead_letters(&mut self, dead_letters: DeadLetterWriter, was_stopped: bool) -> WrittenLetters {
         let place = dead_letters.place();
-        dead_letters.finish().unwrap_or_else(|error| {
-            self.fail(format!("cannot write dead letters to {place}: {error}"));
-            WrittenLetters::default()
-        })
+        let mut written = match dead_letters.finish() {
+            Ok(written) => written,
+            Err(error) => {
+                self.fail(format!("cannot write dead letters to {place}: {error}"));
+                return WrittenLetters::default();
+            }
+        };
+        let Some(why) = written.not_kept.take() else { return written };
+        if was_stopped && self.status != Status::Failed {
+            (self.status, self.settled) = (Status::Interrupted, false);
+        } else {
+            self.fail(format!("cannot write dead letters to {place}: {why}"));
+        }
+        written.not_kept = Some(format!(
+            "the load ended before {place} had all dead letters: {why}; the source was not told that their documents \
+             are settled, so the next load reads them again"
+        ));
+        written
     }
 
     pub(super) fn check_errors(&mut self, flow: &Flow) {
@@ -80,6 +95,66 @@ impl Outcome {
             Status::CheckFailed => settings.detail.clone(),
             Status::Incomplete => not_in.unwrap_or_default(),
             Status::Failed | Status::Interrupted => "the load did not finish".to_owned(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+    use std::sync::Arc;
+
+    use inrush_core::{DeadLetter, Position};
+    use inrush_sources::DeadLetterSink;
+
+    use super::*;
+
+    /// A sink that keeps nothing, for this reason.
+    #[derive(Debug)]
+    struct Keeps(Option<io::ErrorKind>);
+
+    impl DeadLetterSink for Keeps {
+        fn name(&self) -> &str {
+            "dead"
+        }
+
+        fn write(&self, _: &DeadLetter) {}
+
+        fn waiting_bytes(&self) -> u64 {
+            0
+        }
+
+        fn sync(&self) -> io::Result<()> {
+            self.close()
+        }
+
+        fn close(&self) -> io::Result<()> {
+            self.0.map_or(Ok(()), |kind| Err(io::Error::new(kind, "two are missing")))
+        }
+    }
+
+    #[test]
+    fn a_stopped_load_with_letters_that_are_not_kept_is_interrupted() {
+        use Status::{Complete, Failed, Interrupted};
+        let (late, refused) = (Some(io::ErrorKind::TimedOut), Some(io::ErrorKind::Other));
+        for (status, sink, was_stopped, expected) in [
+            (Complete, None, false, (Complete, false)),
+            (Interrupted, None, true, (Interrupted, false)),
+            (Interrupted, late, true, (Interrupted, true)),
+            (Complete, late, true, (Interrupted, true)),
+            (Complete, late, false, (Failed, true)),
+            (Failed, late, true, (Failed, true)),
+            (Interrupted, refused, true, (Failed, false)),
+        ] {
+            let mut outcome = Outcome { status, failure: None, settled: status == Complete };
+            let mut letters =
+                DeadLetterWriter::without_file(vec!["a".to_owned()], None).sink(Some(Arc::new(Keeps(sink))));
+            letters.write(&DeadLetter::new(Position::default(), "k", "r", "x".into())).unwrap();
+            let written = outcome.finish_dead_letters(letters, was_stopped);
+            assert_eq!((outcome.status, written.not_kept.is_some()), expected, "{status:?} {sink:?} {was_stopped}");
+            assert_eq!(outcome.settled, outcome.status == Complete || expected.0 == Failed && status == Complete);
+            let says = |text: &Option<String>| text.as_ref().is_some_and(|text| text.contains("two are missing"));
+            assert_eq!((says(&outcome.failure), says(&written.not_kept)), (expected.0 == Failed, expected.1));
         }
     }
 }

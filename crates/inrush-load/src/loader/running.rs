@@ -63,20 +63,36 @@ impl RunningLoad {
         Others { tally: Arc::clone(&self.others) }
     }
 
+    /// The same load, with a step between its end and the return of [`RunningLoad::finish`], such
+    /// as the last figures for a collector of metrics.
+    #[must_use]
+    pub fn followed_by(self, step: impl Future<Output = ()> + Send + 'static) -> Self {
+        let RunningLoad { stop, progress, others, task } = self;
+        let task = tokio::spawn(async move {
+            let report = ended(task).await;
+            step.await;
+            report
+        });
+        RunningLoad { stop, progress, others, task }
+    }
+
     /// Waits for the end.
     ///
     /// # Panics
     /// If the load itself panicked.
     pub async fn finish(self) -> Report {
-        match self.task.await {
-            Ok(report) => report,
-            Err(e) => match e.try_into_panic() {
-                Ok(panic) => std::panic::resume_unwind(panic),
-                // Only a shutdown of the whole runtime cancels the task, and no caller waits here
-                // then.
-                Err(cancelled) => panic!("the runtime was shut down under a load: {cancelled}"),
-            },
-        }
+        ended(self.task).await
+    }
+}
+
+async fn ended(task: JoinHandle<Report>) -> Report {
+    match task.await {
+        Ok(report) => report,
+        Err(e) => match e.try_into_panic() {
+            Ok(panic) => std::panic::resume_unwind(panic),
+            // Only a shutdown of the whole runtime cancels the task, and no caller waits here then.
+            Err(cancelled) => panic!("the runtime was shut down under a load: {cancelled}"),
+        },
     }
 }
 

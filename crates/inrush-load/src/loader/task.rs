@@ -8,6 +8,7 @@ use inrush_core::{Stop, Time};
 use super::end::End;
 use crate::config::GuardConfig;
 use crate::cutover::Finishing;
+use crate::observe::LoadEvent;
 use crate::progress::Phase;
 use crate::report::{Report, SettingsReport, SettingsRestored};
 use crate::run::Run;
@@ -39,6 +40,9 @@ impl LoadTask {
             }
             None => None,
         };
+        if let Some((index, changed)) = guards.as_ref().and_then(|guards| guards.changed.as_ref()) {
+            end.observers.notify_now(LoadEvent::SettingsChanged { index, changed });
+        }
         run.refresh_early = guards.as_ref().and_then(|guards| guards.refresh_early.clone());
         let mut finished = run.run().await;
         if finished.flow.stopped().is_none() {
@@ -48,6 +52,7 @@ impl LoadTask {
         if let Some(guards) = guards {
             end.observers.phase(&Phase::PuttingBack);
             end.settings = end.grace.limit(guards.release()).await.unwrap_or_else(not_confirmed);
+            end.observers.notify_now(LoadEvent::SettingsRestored(&end.settings));
         }
         end.others = std::mem::take(&mut *others.lock().unwrap_or_else(PoisonError::into_inner));
         end.report(finished, finishing).await

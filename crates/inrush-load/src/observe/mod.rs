@@ -7,6 +7,7 @@ mod loading_time;
 mod log;
 mod progress;
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
@@ -23,7 +24,7 @@ pub(crate) use log::Log;
 pub(crate) use progress::ProgressSender;
 
 use crate::progress::{Phase, Progress};
-use crate::report::Report;
+use crate::report::{Report, SettingChange, SettingsReport};
 
 /// Receives the events of a load. A closure with the same arguments is an observer, too.
 ///
@@ -130,6 +131,16 @@ pub enum LoadEvent<'a> {
         /// The load was stopped during the pause.
         by_stop: bool,
     },
+    /// The settings guard has changed settings of an index for the load.
+    #[non_exhaustive]
+    SettingsChanged {
+        /// The index.
+        index: &'a str,
+        /// The changes, by setting.
+        changed: &'a BTreeMap<String, SettingChange>,
+    },
+    /// The settings guard has restored the settings, or has failed to.
+    SettingsRestored(&'a SettingsReport),
     /// A node does not answer and gets no requests for now: its index in [`LoadStart::nodes`].
     NodeUnhealthy(usize),
     /// The node gets requests again.
@@ -150,6 +161,8 @@ pub enum LoadEvent<'a> {
 pub struct LoadStart {
     /// The id in the logs of the cluster: requests carry `X-Opaque-Id: inrush-<run id>-<number>`.
     pub run_id: String,
+    /// Product and version of the cluster.
+    pub cluster: String,
     /// The nodes of the cluster, without credentials.
     pub nodes: Vec<String>,
     /// The names of the sources.
@@ -162,6 +175,28 @@ pub struct LoadStart {
     pub bounds: Bounds,
     /// The plan at the start.
     pub plan: Plan,
+    /// The counts of the earlier runs of a resumed load.
+    pub counts: Counts,
+    /// The most bytes of documents in memory.
+    pub memory_max: u64,
+}
+
+impl LoadStart {
+    /// The start of a load without sources, for the tests of a program that shows loads.
+    pub fn new(run_id: String, nodes: Vec<String>, bounds: Bounds, plan: Plan) -> Self {
+        LoadStart {
+            run_id,
+            cluster: String::new(),
+            nodes,
+            sources: Vec::new(),
+            bytes_total: None,
+            controller: "auto",
+            bounds,
+            plan,
+            counts: Counts::default(),
+            memory_max: 0,
+        }
+    }
 }
 
 /// An observer that a loader and its clones share.
@@ -210,6 +245,11 @@ impl Observers {
     /// Reports a phase to all observers.
     pub(crate) fn phase(&self, phase: &Phase) {
         self.notify(self.started.elapsed(), LoadEvent::Phase(phase));
+    }
+
+    /// Reports an event to all observers, with the current time.
+    pub(crate) fn notify_now(&self, event: LoadEvent<'_>) {
+        self.notify(self.started.elapsed(), event);
     }
 
     /// Reports the end of the load to all observers.

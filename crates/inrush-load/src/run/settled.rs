@@ -75,8 +75,8 @@ impl Run {
         }
     }
 
-    /// Gives back what the source has lost, and ends the wait for later documents while the source
-    /// waits for settled positions.
+    /// Gives back what the source has lost, forgets what it needs no more, and ends the wait for
+    /// later documents while the source waits for settled positions.
     pub(super) fn follow_source(&mut self, intake: &mut Intake) {
         let Some(source_feedback) = &self.source_feedback else { return };
         let lost = source_feedback.lost();
@@ -84,6 +84,7 @@ impl Run {
             intake.waiting.retain(|block| !lost.contains(&block.partition()));
             self.flow.handle_lost(lost);
         }
+        self.flow.handle_ended(source_feedback.ended_partitions());
         if source_feedback.is_waiting() {
             self.flow.handle_source_wait(self.now());
         }

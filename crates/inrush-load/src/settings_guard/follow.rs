@@ -1,6 +1,7 @@
 //! The settings guards of a load: one for the index that it writes to, and one for each index that
 //! replaces it by a rollover. Every index has its own lease. All settings are restored at the end.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -11,7 +12,7 @@ use tokio::sync::{oneshot, watch};
 use tokio::task::{JoinHandle, JoinSet};
 
 use super::{Plan, Running};
-use crate::report::{SettingsReport, SettingsRestored};
+use crate::report::{SettingChange, SettingsReport, SettingsRestored};
 
 /// The indices to guard.
 #[derive(Clone, Debug)]
@@ -37,6 +38,8 @@ pub(crate) struct Guards {
     /// Index whose refreshes were made rare. A refresh beside the last requests shortens the one
     /// after them.
     pub(crate) refresh_early: Option<String>,
+    /// The first index, and the changes of its settings.
+    pub(crate) changed: Option<(String, BTreeMap<String, SettingChange>)>,
 }
 
 impl Guards {
@@ -54,11 +57,12 @@ impl Guards {
             known.push(plan.uuid.clone());
             running.push(Running::start(Arc::clone(&transport), plan, holder).await);
         }
-        let refresh_early = running.first().and_then(|first: &Running| first.refresh_early.clone());
+        let refresh_early = running.first().and_then(Running::refresh_early);
+        let changed = running.first().map(|first: &Running| (first.index.clone(), first.changed.clone()));
         let (stop, stopped) = oneshot::channel();
         let follower = Follower { transport, holder: holder.to_owned(), known, running };
         let task = tokio::spawn(follower.follow(plans.next, written, stopped));
-        Guards { stop, task, refresh_early }
+        Guards { stop, task, refresh_early, changed }
     }
 
     /// Restores the settings, unless other loads still need them.

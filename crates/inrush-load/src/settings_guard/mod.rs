@@ -8,6 +8,7 @@ mod recover;
 mod state;
 mod store;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -39,9 +40,10 @@ const RESTORE_RETRY_FOR: Duration = Duration::from_secs(60);
 pub(crate) struct Running {
     stop: oneshot::Sender<()>,
     task: JoinHandle<Driver>,
-    /// Index whose refreshes were made rare. A refresh beside the last requests shortens the one
-    /// after them.
-    refresh_early: Option<String>,
+    /// The index.
+    index: String,
+    /// The changes at the start. None without a lease.
+    changed: BTreeMap<String, SettingChange>,
 }
 
 struct Driver {
@@ -78,9 +80,15 @@ impl Running {
         let (stop, stopped) = oneshot::channel();
         let (active, is_active) = oneshot::channel();
         let task = tokio::spawn(driver.run(active, stopped));
-        // Whether refreshes were made rare. Without a lease there is no answer.
-        let refresh_early = is_active.await.unwrap_or(false).then_some(index);
-        Running { stop, task, refresh_early }
+        // Without a lease there is no answer.
+        let changed = is_active.await.unwrap_or_default();
+        Running { stop, task, index, changed }
+    }
+
+    /// The index, where its refreshes were made rare. A refresh beside the last requests shortens
+    /// the one after them.
+    fn refresh_early(&self) -> Option<String> {
+        self.changed.contains_key(policy::REFRESH).then(|| self.index.clone())
     }
 
     /// Restores the settings, unless other loads still need them.
@@ -97,7 +105,7 @@ impl Running {
 }
 
 impl Driver {
-    async fn run(mut self, active: oneshot::Sender<bool>, mut stopped: oneshot::Receiver<()>) -> Driver {
+    async fn run(mut self, active: oneshot::Sender<BTreeMap<String, SettingChange>>, mut stopped: oneshot::Receiver<()>) -> Driver {
         let mut active = Some(active);
         let mut heartbeat = tokio::time::interval_at(tokio::time::Instant::now() + HEARTBEAT, HEARTBEAT);
         heartbeat.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -108,7 +116,7 @@ impl Driver {
             }
             if let Some(active) = active.take() {
                 // A load that was dropped receives nothing.
-                let _ = active.send(self.guard.changes().any(|(name, _)| name == policy::REFRESH));
+                let _ = active.send(self.changed());
             }
             tokio::select! {
                 biased;
@@ -155,10 +163,15 @@ impl Driver {
         state.save(&Record { index, uuid, changes: changes.clone() })
     }
 
+    /// The changed settings.
+    fn changed(&self) -> BTreeMap<String, SettingChange> {
+        let change = |from: &Option<String>, to: &String| SettingChange { from: from.clone(), to: to.clone() };
+        self.guard.changes().map(|(name, c)| (name.clone(), change(&c.original, &c.applied))).collect()
+    }
+
     fn report(self) -> SettingsReport {
         let index = &self.store.index;
-        let change = |from: &Option<String>, to: &String| SettingChange { from: from.clone(), to: to.clone() };
-        let changed = self.guard.changes().map(|(name, c)| (name.clone(), change(&c.original, &c.applied))).collect();
+        let changed = self.changed();
         let (restored, mut detail) = match self.guard.outcome() {
             Some(Outcome::Nothing | Outcome::Restored { .. }) if self.guard.changes().next().is_none() => {
                 (SettingsRestored::Unchanged, format!("the settings of {index} were not changed"))

@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::Duration;
 
 use inrush_core::block::{DocMeta, Origin, Record};
 use inrush_core::{DeadLetter, DocBlock, Reject};
 use inrush_fake::{FakeCluster, FakeConfig, Fault, Faults, Rule};
 use inrush_load::config::{DeadLetters, LoadConfig};
-use inrush_load::{Loader, Report, Status};
+use inrush_load::{Loader, Report, RunningLoad, Status};
 use inrush_sources::{Chunk, DeadLetterSink, Feedback, Partition, Source, SourceError, SourceInfo, Step};
 
 /// Four documents, of which one is none. It keeps dead letters.
@@ -20,8 +21,19 @@ struct Four {
 #[derive(Debug, Default)]
 struct Sink {
     state: Mutex<State>,
+    keeps: Keeps,
+    /// Told at the end.
+    closed: Condvar,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+enum Keeps {
+    #[default]
+    All,
     /// Letters cannot be kept.
-    fails: bool,
+    Nothing,
+    /// They may be kept later.
+    Later,
 }
 
 #[derive(Debug, Default)]
@@ -48,17 +60,28 @@ impl DeadLetterSink for Sink {
 
     fn sync(&self) -> io::Result<()> {
         let mut state = self.state.lock().unwrap();
-        if self.fails && !state.taken.is_empty() {
-            return Err(io::Error::other("it is full"));
+        match self.keeps {
+            _ if state.taken.is_empty() => {}
+            Keeps::All => state.kept = state.taken.len(),
+            Keeps::Nothing => return Err(io::Error::other("it is full")),
+            Keeps::Later => {
+                let waited = self.closed.wait_while(state, |state| !state.closed).unwrap();
+                drop(waited);
+                return Err(io::Error::new(io::ErrorKind::TimedOut, "it is away"));
+            }
         }
-        state.kept = state.taken.len();
         Ok(())
     }
 
     fn close(&self) -> io::Result<()> {
         let mut state = self.state.lock().unwrap();
         state.closed = true;
-        if state.kept == state.taken.len() { Ok(()) } else { Err(io::Error::other("it is full")) }
+        self.closed.notify_all();
+        match self.keeps {
+            _ if state.kept == state.taken.len() => Ok(()),
+            Keeps::Later => Err(io::Error::new(io::ErrorKind::TimedOut, "it is away")),
+            Keeps::All | Keeps::Nothing => Err(io::Error::other("it is full")),
+        }
     }
 }
 
@@ -89,7 +112,7 @@ impl Source for Four {
     }
 }
 
-fn four(fails: bool) -> Four {
+fn four(keeps: Keeps) -> Four {
     let data = b"{\"n\":0}{\"n\":1}{\"n\":2}{\"n\":3}".to_vec();
     let record = |at: u32| Record { start: at * 7, end: at * 7 + 7, byte: at * 7, line: at };
     let block = DocBlock {
@@ -101,21 +124,26 @@ fn four(fails: bool) -> Four {
         rejects: vec![Reject { record: 2, kind: "bad_value", reason: "no".to_owned() }],
         meta: (0..4).map(|at| DocMeta::default().with_id(format!("id-{at}"))).collect(),
     };
-    Four { block: Some(block), sink: Arc::new(Sink { fails, ..Sink::default() }) }
+    Four { block: Some(block), sink: Arc::new(Sink { keeps, ..Sink::default() }) }
 }
 
 /// Loads them into a cluster that refuses the second one.
 async fn load(source: Four, change: impl FnOnce(&mut LoadConfig)) -> Report {
+    let (load, _fake) = start(source, change).await;
+    load.finish().await
+}
+
+async fn start(source: Four, change: impl FnOnce(&mut LoadConfig)) -> (RunningLoad, FakeCluster) {
     let rule = Rule::new(Fault::ItemBadRequest).ids(["id-1"]);
     let fake = FakeCluster::start(FakeConfig::default().faults(Faults::new([rule]))).await.unwrap();
     let mut config = LoadConfig::new(fake.urls(), "docs".parse().unwrap());
     change(&mut config);
-    Loader::new(config).unwrap().start(Box::new(source)).await.unwrap().finish().await
+    (Loader::new(config).unwrap().start(Box::new(source)).await.unwrap(), fake)
 }
 
 #[tokio::test]
 async fn documents_are_settled_once_their_letters_are_kept() {
-    let source = four(false);
+    let source = four(Keeps::All);
     let sink = Arc::clone(&source.sink);
     let folder = tempfile::tempdir().unwrap();
     // No file is written there, and a folder that is missing is no error.
@@ -142,7 +170,7 @@ async fn documents_are_settled_once_their_letters_are_kept() {
 async fn a_named_file_is_written_as_well() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("dead.ndjson");
-    let report = load(four(false), |config| config.dead_letters = DeadLetters::File(path.clone())).await;
+    let report = load(four(Keeps::All), |config| config.dead_letters = DeadLetters::File(path.clone())).await;
     assert_eq!((report.dead_letter_topic.as_deref(), report.dead_letters.as_ref()), (Some("the sink"), Some(&path)));
     let text = std::fs::read_to_string(path).unwrap();
     assert!(text.contains(r#""action":{"index":{"_id":"id-2"}},"text":"{\"n\":2}""#) && text.lines().count() == 2);
@@ -150,12 +178,28 @@ async fn a_named_file_is_written_as_well() {
 
 #[tokio::test]
 async fn letters_that_cannot_be_kept_end_the_load() {
-    let source = four(true);
+    let source = four(Keeps::Nothing);
     let sink = Arc::clone(&source.sink);
     let report = load(source, |_| ()).await;
     assert_eq!(report.status, Status::Failed, "{report:?}");
     let failure = report.failure.unwrap();
     assert!(failure.contains("cannot write dead letters to the sink: it is full"), "{failure}");
+    let state = sink.state.lock().unwrap();
+    assert!(state.settled.is_empty() && state.closed, "{state:?}");
+}
+
+#[tokio::test]
+async fn a_load_that_is_stopped_does_not_wait_for_letters_that_are_not_kept() {
+    let source = four(Keeps::Later);
+    let sink = Arc::clone(&source.sink);
+    let (load, _fake) = start(source, |config| config.limits.grace = Duration::from_secs(1)).await;
+    load.progress().wait_for(|progress| progress.docs_settled == 4).await.unwrap();
+    load.stop_handle().stop();
+    let report = load.finish().await;
+    assert_eq!((report.status, report.failure.as_deref()), (Status::Interrupted, None), "{report:?}");
+    assert_eq!((report.dead_letter_topic.as_deref(), report.counts.docs_dead_lettered), (Some("the sink"), 2));
+    let sentence = "the load ended before the sink had all dead letters: it is away; the source was not told";
+    assert!(report.warnings.iter().any(|warning| warning.starts_with(sentence)), "{:?}", report.warnings);
     let state = sink.state.lock().unwrap();
     assert!(state.settled.is_empty() && state.closed, "{state:?}");
 }

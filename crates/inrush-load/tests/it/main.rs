@@ -4,3 +4,4 @@
 mod coalesce;
 mod dead_letters;
 mod fetch;
+mod versions;

@@ -23,6 +23,7 @@ case_table! {
     scroll "a scroll shows each document once, with its routing and without its source, and then an empty page";
     windows "a search for a range of sequence numbers in one shard answers them in order, with ids, routing, versions and sources as they were sent, nested ones too";
     point_in_time "a point in time of one shard shows what was there when it was opened; once it is closed, a search in it answers 404 search_context_missing_exception";
+    segments "_segments tells the documents, size and state of each segment by shard; a refresh and a flush make one, a force-merge leaves one; a closed index is refused";
     search_and_aggregate "_search pages through documents and aggregates keyword terms and sums";
 }
 
@@ -305,4 +306,45 @@ async fn search_and_aggregate(t: &Target) -> Check {
         json!([{"key": "x", "doc_count": 3, "sum": {"value": 6.0}}, {"key": "y", "doc_count": 2, "sum": {"value": 6.0}}]),
     )?;
     equal("mean", &found["aggregations"]["mean"]["value"], json!(2.4))
+}
+
+/// The segments of the only shard that searches see, without those that have no documents.
+async fn seen_segments(t: &Target, name: &str) -> Result<Vec<Value>, String> {
+    let copies = t.get(&format!("/{name}/_segments")).await?["indices"][name]["shards"]["0"].clone();
+    equal("primary", &copies[0]["routing"]["primary"], json!(true))?;
+    holds("node", copies[0]["routing"]["node"].is_string(), &copies)?;
+    let segments = copies[0]["segments"].as_object().cloned().unwrap_or_default();
+    let seen = segments.into_values().filter(|one| one["search"] == json!(true) && one["num_docs"] != json!(0));
+    Ok(seen.collect())
+}
+
+async fn segments(t: &Target) -> Check {
+    let name = t.create("segments", json!({})).await?;
+    equal("empty", &json!(seen_segments(t, &name).await?.len()), json!(0))?;
+    for id in 0..2 {
+        let body = format!("{{\"index\":{{\"_id\":\"{id}\"}}}}\n{{\"n\":{id}}}\n");
+        t.items(&format!("/{name}/_bulk?refresh=true"), &body).await?;
+    }
+    let found = seen_segments(t, &name).await?;
+    equal("two refreshes", &json!(found.len()), json!(2))?;
+    for segment in &found {
+        equal("documents", &segment["num_docs"], json!(1))?;
+        equal("committed", &segment["committed"], json!(false))?;
+        let numbers = ["generation", "deleted_docs", "size_in_bytes"];
+        holds("numbers", numbers.iter().all(|key| segment[*key].is_u64()), segment)?;
+    }
+    expect_status(&t.json("POST", &format!("/{name}/_flush"), json!(null)).await?, 200)?;
+    let committed = seen_segments(t, &name).await?.iter().all(|segment| segment["committed"] == json!(true));
+    holds("committed by a flush", committed, &found[0])?;
+    expect_status(&t.json("POST", &format!("/{name}/_forcemerge?max_num_segments=1"), json!(null)).await?, 200)?;
+    expect_status(&t.json("POST", &format!("/{name}/_refresh"), json!(null)).await?, 200)?;
+    let merged = seen_segments(t, &name).await?;
+    let docs: Vec<&Value> = merged.iter().map(|segment| &segment["num_docs"]).collect();
+    equal("merged", &json!(docs), json!([2]))?;
+    expect_status(&t.json("POST", &format!("/{name}/_close"), json!(null)).await?, 200)?;
+    let closed = t.json("GET", &format!("/{name}/_segments"), json!(null)).await?;
+    expect_status(&closed, 400)?;
+    equal("type", &closed.json()["error"]["type"], json!("index_closed_exception"))?;
+    let missing = t.json("GET", &format!("/{name}-none/_segments"), json!(null)).await?;
+    expect_status(&missing, 404)
 }

@@ -49,6 +49,8 @@ mod sql;
 mod sql_docs;
 #[cfg(feature = "sql")]
 mod sql_load;
+#[cfg(feature = "sql")]
+mod sql_windows;
 mod swap;
 mod swap_resume;
 mod transport;

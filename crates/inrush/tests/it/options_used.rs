@@ -77,6 +77,7 @@ fn write_files(folder: &Path) {
     fs::write(folder.join("mixed.ndjson"), "{\"a\":1}\n{\"a\":2}\n{\"a\":3}\n{\"a\":\"x\"}\n").unwrap();
     fs::write(folder.join("letters.ndjson"), "").unwrap();
     fs::write(folder.join("secret"), "abc\n").unwrap();
+    fs::write(folder.join("token"), "0123456789abcdef\n").unwrap();
     fs::write(folder.join("query.sql"), "SELECT b FROM input").unwrap();
     let signed = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
     fs::write(folder.join("cert.pem"), signed.cert.pem()).unwrap();
@@ -107,8 +108,10 @@ fn value(info: &OptionInfo, folder: &Path) -> Value {
         "ca" | "from_ca" | "fetch_ca" | "cert" | "from_cert" => file("cert.pem"),
         "key" | "from_key" => file("key.pem"),
         "warm" => file("warm.ndjson"),
+        "page" | "otlp" => json!(true),
+        "page_token_file" => file("token"),
         "sql_file" => file("query.sql"),
-        "state" | "builder_data" | "builder_home" | "java_home" | "repository_path" => json!(folder.join("folder")),
+        "state" | "builder_data" | "builder_home" | "java_home" | "repository_path" | "textfile" => json!(folder.join("folder")),
         "records" => json!("/items"),
         "parse_regex" => json!("(?<x>.*)"),
         "fixed_width" => json!("x:1-3"),
@@ -180,6 +183,7 @@ fn companions(command: Command, name: &str, folder: &Path) -> Options {
         "fetch_body" | "fetch_id" | "fetch_missing" | "fetch_ca" => vec![("id", json!("a")), ("fetch_url", url())],
         "resume" | "once" => vec![("state", json!(folder))],
         "sample" => vec![("estimate", json!(true))],
+        "page_token_file" => vec![("page", json!(true))],
         "layout" => vec![("builders", json!(2)), ("id", json!("a"))],
         _ => Vec::new(),
     }
@@ -225,10 +229,10 @@ async fn plan(command: Command, options: &Options) -> Result<String, Problem> {
     let environment = Environment::new(|name| (name == "PATH").then(|| "abc".into()));
     let reading = load.reading.clone();
     let text = |plan: LoadPlan| {
-        let LoadPlan { config, source, reopen: _, fetch, local, model, confirmations, notes } = plan;
+        let LoadPlan { config, source, reopen: _, fetch, local, model, confirmations, notes, watch } = plan;
         let reading = reading.format_options(config.limits.document_bytes_max);
         format!(
-            "{config:?} {:?} {reading:?} {fetch:?} {local:?} {model:?} {confirmations:?} {notes:?}",
+            "{config:?} {:?} {reading:?} {fetch:?} {local:?} {model:?} {confirmations:?} {notes:?} {watch:?}",
             source.describe().names
         )
     };
@@ -240,9 +244,9 @@ async fn plan(command: Command, options: &Options) -> Result<String, Problem> {
             plans.into_iter().map(text).collect()
         }
         Command::Bake => {
-            let BakePlan { config, sources: _, notes, estimate } = bake.resolve(load, &environment).await?;
+            let BakePlan { config, sources: _, notes, estimate, watch } = bake.resolve(load, &environment).await?;
             let reading = reading.format_options(config.load.limits.document_bytes_max);
-            format!("{config:?} {reading:?} {notes:?} {estimate:?}")
+            format!("{config:?} {reading:?} {notes:?} {estimate:?} {watch:?}")
         }
     })
 }

@@ -1,12 +1,37 @@
 //! Loads whose plan is tuned, bounded or recorded, against the fake cluster.
 
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
 use inrush_core::trace::{Entry, Header};
 use inrush_core::tune::{AutoTuner, GentleTuner, Tuner};
 use inrush_fake::{FakeCluster, FakeConfig, Fault, Faults, Rule};
-use inrush_load::Status;
 use inrush_load::config::{Gentle, Rate};
+use inrush_load::observe::{LoadEvent, Observer};
+use inrush_load::{Loader, Status};
 
-use crate::common::{config, documents, fake, load};
+use crate::common::{Lines, config, documents, fake, load};
+
+/// The reason of the last change of the plan, and how often the progress had another one.
+#[derive(Clone, Default)]
+struct Reasons(Arc<Mutex<Seen>>);
+
+#[derive(Default)]
+struct Seen {
+    last: Option<String>,
+    wrong: u32,
+}
+
+impl Observer for Reasons {
+    fn on_event(&mut self, _: Duration, event: &LoadEvent<'_>) {
+        let mut seen = self.0.lock().unwrap();
+        match event {
+            LoadEvent::PlanChanged(decision) => seen.last = Some(decision.why.clone()),
+            LoadEvent::Progress(now) => seen.wrong += u32::from(now.plan_why.as_deref() != seen.last.as_deref()),
+            _ => {}
+        }
+    }
+}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_tuned_load_gets_everything_in_and_its_trace_leads_to_the_same_decisions() {
@@ -24,9 +49,12 @@ async fn a_tuned_load_gets_everything_in_and_its_trace_leads_to_the_same_decisio
         config.id = Some("id".parse().unwrap());
         let trace = folder.path().join("trace.ndjson");
         config.trace = Some(trace.clone());
-        let report = load(&config, documents(100_000, 100_000)).await;
+        let reasons = Reasons::default();
+        let loader = Loader::new(config).unwrap().observe(reasons.clone());
+        let report = loader.run(Lines::new(documents(100_000, 100_000))).await.unwrap();
         assert_eq!(report.status, Status::Complete, "{report:?}");
         assert_eq!(fake.documents("docs").len(), 100_000);
+        assert_eq!(reasons.0.lock().unwrap().wrong, 0, "the progress has the reason of the last change");
 
         let text = std::fs::read_to_string(trace).unwrap();
         let mut lines = text.lines();

@@ -23,6 +23,7 @@ mod database_postgres;
 mod guard;
 mod load;
 mod node;
+mod segments;
 mod smile;
 mod source_index;
 #[cfg(feature = "sql")]

@@ -6,6 +6,7 @@ mod everywhere;
 mod exit_statuses;
 mod hostile;
 mod keeping;
+mod page;
 mod running;
 mod unattended;
 

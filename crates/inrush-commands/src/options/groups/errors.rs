@@ -12,7 +12,8 @@ options! {
     pub struct ErrorOptions in LoaderBuilder.errors, "Errors and checks" {
         /// The treatment of a version conflict (409) that no earlier attempt of this load has
         /// caused
-        on_conflict: Option<OnConflict> = "WHAT", default("fail");
+        on_conflict: Option<OnConflict> = "WHAT",
+            default("fail; skip for topics with option `version_from` or option `id_from=position`");
         /// File for documents that cannot be indexed, one JSON object per line with error, position
         /// and document
         dead_letters: Option<PathBuf> = "PATH",

@@ -61,9 +61,10 @@ options! {
         from_insecure: bool;
         /// Sign requests for an Amazon service
         from_aws_sigv4: Option<Service> = "SERVICE";
-        /// AWS region
+        /// AWS region, also for option `kafka_sasl=aws-iam`
         from_aws_region: Option<String> = "REGION", default("AWS_REGION, AWS_DEFAULT_REGION, the profile's, then the host name's");
-        /// Profile in the AWS configuration files; no other place is asked for credentials
+        /// Profile in the AWS configuration files, also for option `kafka_sasl=aws-iam`; no other
+        /// place is asked for credentials
         from_aws_profile: Option<String> = "NAME", default("the AWS_* variables, then AWS_PROFILE, then `default`");
     }
 }

@@ -45,8 +45,8 @@ options! {
         /// Encrypt connections to the brokers; option `from_ca`, option `from_cert` and option
         /// `from_insecure` do so, too
         kafka_tls: bool;
-        /// The mechanism by which option `from_user` and its password, or option
-        /// `from_bearer_file`, log in at the brokers
+        /// The mechanism of the login at the brokers. `aws-iam` uses credentials of AWS, the others
+        /// option `from_user` and its password, or option `from_bearer_file`
         kafka_sasl: Option<SaslMechanism> = "MECHANISM", default("plain, or oauthbearer with a token");
         /// A property of librdkafka, as in fetch.max.bytes=1048576 or client.rack=a; repeatable.
         /// Secrets are not allowed: see option `from_user`

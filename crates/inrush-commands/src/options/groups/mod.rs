@@ -11,6 +11,7 @@ mod resume;
 mod sizes;
 mod source;
 mod target;
+mod watch;
 
 pub use ending::EndOptions;
 pub use errors::ErrorOptions;
@@ -23,3 +24,4 @@ pub use resume::ResumeOptions;
 pub use sizes::SizeOptions;
 pub use source::{DatabaseSourceOptions, QueryOptions, SourceOptions};
 pub use target::TargetOptions;
+pub use watch::WatchOptions;

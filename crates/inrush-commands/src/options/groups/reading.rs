@@ -45,9 +45,9 @@ options! {
         /// CSV, workbooks: names of the columns in order, for files without a header: the first row
         /// is data
         columns: Vec<String> = "NAME,…", delimited();
-        /// CSV, option `parse_regex`, option `fixed_width`: types of columns instead of the
-        /// detected ones, as in id:string,price:float. An integer 007 or +5 becomes 7 or 5, also in
-        /// an id
+        /// CSV, option `parse_regex`, option `fixed_width`, option `sql` over a topic: types of
+        /// columns instead of the detected ones, as in id:string,price:float. An integer 007 or +5
+        /// becomes 7 or 5, also in an id
         schema: Vec<ColumnSchema> = "COLUMN:TYPE,…", delimited();
         /// CSV: every column is a string, except those in option `schema`
         all_strings: bool;

@@ -33,7 +33,8 @@ options! {
         linger: Option<Duration> = "DURATION", default("1s");
         /// Send only the last of several documents or deletes with one id within this time or this
         /// number of documents, as in 5s, 10000docs or 5s,10000docs. With 0s only documents are
-        /// replaced that wait because the cluster is busy. Works with the actions index and delete
+        /// replaced that wait because the cluster is busy. Works with the actions index and delete.
+        /// With option `sql` over a topic: the records of one run of the query, 5s by default
         coalesce: Option<Coalesce> = "WINDOW", default("every document is sent");
         /// Bytes of documents in flight; option `batch_bytes` x option `in_flight` must fit. At
         /// most half as much is read ahead

@@ -43,7 +43,8 @@ options! {
     /// A query between the sources and the documents.
     pub struct QueryOptions in LoaderBuilder.query, "SQL" {
         /// Load the result of a query instead of the sources, which are its table `input`; each row
-        /// is a document. Names are case-sensitive; see docs/sql.md
+        /// is a document. Of a topic a window of records is the table (option `coalesce`). Names
+        /// are case-sensitive; see docs/sql.md
         sql: Option<String> = "QUERY", conflicts(&["sql_file"]);
         /// The same with the query in a file
         sql_file: Option<PathBuf> = "FILE";

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{Environment, LOCAL, ending, files};
+use super::{Environment, LOCAL, ending, files, windows};
 use crate::options::{
     ErrorOptions, LoadOptions, OptionError, OptionErrorKind, OrAuto, PatternEntry, ResumeOptions, SizeOptions,
     TargetOptions,
@@ -26,8 +26,9 @@ pub(super) fn config(options: &LoadOptions, environment: &Environment) -> Result
         kafka_values: _,
         kafka_group: _,
         source_login: _,
-        // The plan of the load has it.
+        // The plan of the load has them.
         fetch: _,
+        watch: _,
         target,
         login,
         sizes,
@@ -53,6 +54,10 @@ pub(super) fn config(options: &LoadOptions, environment: &Environment) -> Result
     config.finish = finish;
     of_target(&mut config, target)?;
     of_sizes(&mut config, sizes);
+    if windows::are_meant(options) {
+        // The window is that of the query.
+        config.coalesce = None;
+    }
     of_errors(&mut config, errors, environment);
     of_resuming(&mut config, resume, environment);
     super::checks::of_options(options, &config)?;

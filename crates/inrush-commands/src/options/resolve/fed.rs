@@ -1,6 +1,6 @@
 //! A load whose documents come from the program.
 
-use super::{Environment, LOCAL, confirmations, local};
+use super::{Environment, LOCAL, confirmations, local, watch_config};
 use crate::options::{LoadOptions, LoadPlan, OptionError, OptionGroup, OrAuto, SourceOptions};
 use inrush_load::LoadError;
 use inrush_sources::Source;
@@ -37,8 +37,10 @@ impl LoadOptions {
         let source: Box<dyn Source> = Box::new(source.with_bytes_total(bytes));
         let local = local(&config).await?;
         let confirmations = confirmations(&self, &config, local.as_ref());
-        let notes = Vec::new();
-        Ok((sender, LoadPlan { config, source, reopen: None, fetch: None, local, model: None, confirmations, notes }))
+        let (notes, watch) = (Vec::new(), watch_config(&self.watch, environment)?);
+        let plan =
+            LoadPlan { config, source, reopen: None, fetch: None, local, model: None, confirmations, notes, watch };
+        Ok((sender, plan))
     }
 
     /// Refuses options about sources: documents of a program come from no file, database or index.
@@ -61,6 +63,7 @@ impl LoadOptions {
             errors: _,
             end: _,
             resume: _,
+            watch: _,
         } = self;
         if !sources.is_empty() || from_dead_letters.is_some() {
             let name = if sources.is_empty() { "from_dead_letters" } else { "sources" };

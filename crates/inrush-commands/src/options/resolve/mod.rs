@@ -16,6 +16,8 @@ mod outputs;
 mod query;
 mod shards;
 mod sources;
+mod watch;
+mod windows;
 
 use inrush_cluster::BoxFuture;
 use std::ffi::OsString;
@@ -26,6 +28,8 @@ use std::path::PathBuf;
 pub use config::urls;
 pub use files::{Inputs, read_body};
 pub use model::Model;
+pub(crate) use watch::config as watch_config;
+pub use watch::refused as refused_watch;
 
 use super::{Confirmation, LoadOptions, LoadPlan, LocalNode, OptionError, OptionGroup};
 use inrush_cluster::transport::Secret;
@@ -119,6 +123,7 @@ impl LoadOptions {
     pub fn resolve<'a>(self, environment: &'a Environment) -> BoxFuture<'a, Result<LoadPlan, LoadError>> {
         Box::pin(async move {
             let mut config = self.config(environment)?;
+            let watch = watch_config(&self.watch, environment)?;
             let fetch = fetch::plan(&self, &config, environment)?;
             let Opened { source, reopen, model } = sources::open(&self, &mut config, environment).await?;
             mapping::of_load(&self, &mut config, &environment.registry).await?;
@@ -128,7 +133,7 @@ impl LoadOptions {
             let notes = shards::of_load(&self, (bytes_total, has_ids), &mut config, &environment.registry).await?;
             let local = local(&config).await?;
             let confirmations = confirmations(&self, &config, local.as_ref());
-            Ok(LoadPlan { config, source, reopen, fetch, local, model, confirmations, notes })
+            Ok(LoadPlan { config, source, reopen, fetch, local, model, confirmations, notes, watch })
         })
     }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::query::{tables_of_outputs, text};
-use super::{Environment, confirmations, local, mapping, shards};
+use super::{Environment, confirmations, local, mapping, shards, watch_config};
 use crate::options::{LoadOptions, LoadPlan, OptionError, OptionErrorKind, SourceOptions};
 use inrush_load::LoadError;
 use inrush_load::config::LoadConfig;
@@ -48,6 +48,7 @@ impl LoadOptions {
                 model: None,
                 confirmations,
                 notes,
+                watch: watch_config(&options.watch, environment)?,
             });
         }
         Ok(plans)
@@ -102,6 +103,7 @@ fn refuse(options: &LoadOptions) -> Result<(), OptionError> {
         sizes: _,
         errors: _,
         end: _,
+        watch: _,
         resume,
     } = options;
     if from_dead_letters.is_some() {

@@ -1,13 +1,13 @@
 //! A query in SQL over files as the source.
 
-use inrush_core::FieldPath;
+use inrush_core::{Coalesce, FieldPath};
 
 use super::kafka;
 use super::sources::{check_files, check_some, not_an_index};
 use crate::options::{LoadOptions, OptionError, OptionGroup, QueryOptions};
 use inrush_load::LoadError;
 use inrush_load::config::Limits;
-use inrush_sources::{FormatOptions, Source, SourceSpec};
+use inrush_sources::{ColumnType, FormatOptions, Source, SourceSpec};
 
 /// The query in SQL, if there is one.
 pub(super) fn text(options: &QueryOptions) -> Result<Option<String>, OptionError> {
@@ -63,15 +63,43 @@ pub(super) struct Tables<'a> {
     pub(super) format: FormatOptions,
 }
 
+/// How records of a topic become windows, and what their query reads and writes.
+#[cfg_attr(not(feature = "sql"), expect(dead_code, reason = "nothing reads it without SQL"))]
+pub(super) struct WindowPlan {
+    pub(super) window: Coalesce,
+    pub(super) memory: usize,
+    /// Types of columns.
+    pub(super) columns: Vec<(String, ColumnType)>,
+    /// Whether records that delete a document are left out.
+    pub(super) skip_deletions: bool,
+}
+
+/// Makes the source of a query's rows of the source of its records.
+pub(super) type Over = Box<dyn FnOnce(Box<dyn Source>) -> Box<dyn Source> + Send>;
+
 #[cfg(feature = "sql")]
 mod built {
-    use super::{FieldPath, FormatOptions, OptionError, Source, SourceSpec, Tables};
+    use super::{FieldPath, FormatOptions, OptionError, Over, Source, SourceSpec, Tables, WindowPlan};
     use inrush_sources::SheetOptions;
-    use inrush_sql::{QueryError, QueryOptions, Session, SessionOptions, SqlError, TableSpec};
+    use inrush_sql::{QueryError, QueryOptions, Session, SessionOptions, SqlError, TableSpec, WindowOptions};
 
     impl Tables<'_> {
         /// Opens the session, which finds the columns of the tables.
         async fn open(self, queries: usize) -> Result<Session, OptionError> {
+            let mut options = self.session();
+            options.keep_text = queries > 1;
+            Session::open(self.specs(), options).await.map_err(usage)
+        }
+
+        fn session(&self) -> SessionOptions {
+            let mut options = SessionOptions::default();
+            if let Some(memory) = self.options.sql_memory {
+                options.memory = memory.as_usize();
+            }
+            options
+        }
+
+        fn specs(self) -> Vec<TableSpec> {
             let mut specs = Vec::new();
             if !self.input.is_empty() {
                 specs.push(TableSpec { name: "input".to_owned(), sources: self.input, format: self.format.clone() });
@@ -84,11 +112,21 @@ mod built {
                 let sources = vec![SourceSpec::new(&table.path)];
                 specs.push(TableSpec { name: table.name.clone(), sources, format });
             }
-            let mut options = SessionOptions { keep_text: queries > 1, ..SessionOptions::default() };
-            if let Some(memory) = self.options.sql_memory {
-                options.memory = memory.as_usize();
-            }
-            Session::open(specs, options).await.map_err(usage)
+            specs
+        }
+
+        /// A query over windows of a source, whose records are its table `input`.
+        pub(in super::super) async fn windows(self, sql: &str, plan: WindowPlan) -> Result<Over, OptionError> {
+            let mut options = WindowOptions::new(plan.window);
+            options.memory = plan.memory;
+            options.columns = plan.columns;
+            options.skip_deletions = plan.skip_deletions;
+            let (document_bytes_max, timestamps) = (self.format.document_bytes_max, self.format.timestamps);
+            options.rows = QueryOptions { id: None, document_bytes_max, timestamps };
+            let session = self.session();
+            let session = Session::open_beside(self.specs(), session).await.map_err(usage)?;
+            let windows = session.windows(sql, options).map_err(usage)?;
+            Ok(Box::new(move |source| Box::new(windows.over(source))))
         }
 
         /// The documents of a query; `id` is the field that holds their id.
@@ -135,7 +173,7 @@ mod built {
 
 #[cfg(not(feature = "sql"))]
 mod built {
-    use super::{FieldPath, OptionError, Source, Tables};
+    use super::{FieldPath, OptionError, Over, Source, Tables, WindowPlan};
 
     impl Tables<'_> {
         pub(in super::super) async fn source(
@@ -150,6 +188,10 @@ mod built {
             self,
             _: Vec<(&str, Option<FieldPath>)>,
         ) -> Result<Vec<Box<dyn Source>>, OptionError> {
+            Err(not_built())
+        }
+
+        pub(in super::super) async fn windows(self, _: &str, _: WindowPlan) -> Result<Over, OptionError> {
             Err(not_built())
         }
 

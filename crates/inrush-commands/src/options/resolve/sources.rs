@@ -9,7 +9,7 @@ use inrush_core::FieldPath;
 use serde_json::Value;
 
 use super::query::Tables;
-use super::{Environment, Model, checks, database, kafka, query};
+use super::{Environment, Model, checks, database, kafka, query, windows};
 use crate::options::{
     DatabaseSourceOptions, IndexSourceOptions, LoadOptions, OpenSource, OptionError, OptionErrorKind, OptionGroup,
     QueryOptions, ReadingOptions, SearchQuery, SourceLoginOptions, SourceOptions,
@@ -78,7 +78,7 @@ pub(super) async fn open(
         if let Some(address) = index {
             return index_of_load(options, address, config, environment).await;
         }
-        let topics = if of_query { None } else { kafka::address(&source.sources, reading)? };
+        let topics = kafka::address(&source.sources, reading)?;
         if let Some(address) = topics {
             return topics_of_load(options, address, config, environment).await;
         }
@@ -232,6 +232,7 @@ impl LoadOptions {
     /// The source is a topic.
     pub fn check_dry_run(&self) -> Result<(), OptionError> {
         self.fetch.refuse("a dry run")?;
+        self.watch.refuse("a dry run")?;
         if !self.reads_topics()? {
             return Ok(());
         }
@@ -259,7 +260,8 @@ pub(super) fn check_files(sources: &[OsString], reading: &ReadingOptions) -> Res
         return refused("a database", "run the query in the database, with option `db_query`");
     }
     if kafka::address(sources, reading)?.is_some() {
-        return refused("a topic", "load the topic without a query");
+        let hint = "`inrush load` of one query reads windows of a topic, without option `explain`";
+        return refused("a topic", hint);
     }
     match index_address(sources, reading)? {
         None => Ok(()),
@@ -322,11 +324,17 @@ async fn topics_of_load(
     config: &mut LoadConfig,
     environment: &Environment,
 ) -> Result<Opened, LoadError> {
+    windows::check(options)?;
     let topics = kafka::options(options, address, config, environment)?;
+    // Tables are read before the group is joined.
+    let windows = windows::of_load(options, config).await?;
     let request = Request::new(&options.source.sources).with(topics);
     let inrush_sources::Opened { source, reopen, .. } =
         environment.registry.open(&request).await.map_err(not_opened)?;
-    Ok(Opened { source, reopen, model: None })
+    Ok(match windows {
+        Some(over) => Opened { source: over(source), reopen: None, model: None },
+        None => Opened { source, reopen, model: None },
+    })
 }
 
 /// The query, given in the syntax of a search or as the part under `query`.

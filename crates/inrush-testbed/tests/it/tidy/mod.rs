@@ -32,7 +32,7 @@ const BANNED: [&str; 9] = [
 /// Commands of others, in messages that say what to run.
 const COMMANDS: [&str; 2] = ["long=31", "aws configure"];
 /// Crates whose messages name an option, and not the flag of a front end.
-const LIBRARIES: [&str; 12] = [
+const LIBRARIES: [&str; 13] = [
     "inrush",
     "inrush-bake",
     "inrush-cluster",
@@ -42,6 +42,7 @@ const LIBRARIES: [&str; 12] = [
     "inrush-kafka",
     "inrush-load",
     "inrush-node",
+    "inrush-page",
     "inrush-smile",
     "inrush-sources",
     "inrush-sql",

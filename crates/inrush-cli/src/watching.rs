@@ -1,0 +1,106 @@
+//! What shows the loads of this process while they run: the live page and metrics.
+
+use std::io::Write as _;
+use std::sync::{Mutex, PoisonError};
+
+use inrush_bake::RunningBake;
+use inrush_commands::options::{LoadPlan, Loader, OptionError, refused_watch};
+use inrush_load::RunningLoad;
+use inrush_page::{Control, Recorder, SegmentsView, Shown, Watch, WatchConfig};
+
+use crate::logging::Stderr;
+
+/// What shows the loads, if anything does.
+#[derive(Debug)]
+pub(crate) struct Watching {
+    watch: Option<Watch>,
+    /// The loads that have begun, in their order.
+    shown: Mutex<Vec<Shown>>,
+}
+
+impl Watching {
+    /// Begins to listen, and tells the address of the page on stderr. `keep`: the history of the
+    /// loads is kept also if neither page nor metrics show it.
+    ///
+    /// # Errors
+    /// An address or a folder cannot be used.
+    pub(crate) async fn start(
+        config: WatchConfig,
+        keep: bool,
+        quiet: bool,
+        stderr: &Stderr,
+    ) -> Result<Self, OptionError> {
+        if config.is_off() && !keep {
+            return Ok(Watching { watch: None, shown: Mutex::default() });
+        }
+        let watch = Watch::start(config).await.map_err(|error| refused_watch(&error))?;
+        if !quiet {
+            tell(&watch, stderr);
+        }
+        Ok(Watching { watch: Some(watch), shown: Mutex::default() })
+    }
+
+    /// The loader of a plan and its source, with the observer of the page. The name is that of the
+    /// index.
+    pub(crate) fn observe(&self, loader: Loader, name: &str) -> (Loader, Option<Shown>) {
+        match self.show(name) {
+            Some((recorder, shown)) => (loader.observe(recorder), Some(shown)),
+            None => (loader, None),
+        }
+    }
+
+    fn show(&self, name: &str) -> Option<(Recorder, Shown)> {
+        Some(self.watch.as_ref()?.show(name))
+    }
+
+    /// Shows a bake, which has no observer.
+    pub(crate) fn follow(&self, name: &str, bake: &RunningBake) -> Option<Shown> {
+        let shown = self.watch.as_ref()?.follow(name, bake.progress());
+        let stop = bake.stop_handle();
+        shown.control_by(move |control| {
+            // A bake cannot pause.
+            if control == Control::Stop {
+                stop.stop();
+            }
+        });
+        Some(shown)
+    }
+
+    /// Where the page shows the segments of the index.
+    pub(crate) fn segments(&self) -> Option<SegmentsView> {
+        self.watch.as_ref()?.segments()
+    }
+
+    /// The load has begun.
+    pub(crate) fn begun(&self, shown: Option<Shown>, load: &RunningLoad) {
+        if let Some(shown) = shown {
+            shown.control(load.pause_handle(), load.stop_handle());
+            self.shown.lock().unwrap_or_else(PoisonError::into_inner).push(shown);
+        }
+    }
+
+    /// The loads as viewers see them, in the order of their beginnings.
+    pub(crate) fn shown(&self) -> Vec<Shown> {
+        self.shown.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Sends the last events to the viewers, and ends.
+    pub(crate) async fn end(self) {
+        if let Some(watch) = self.watch {
+            watch.end().await;
+        }
+    }
+}
+
+/// Tells the address of the page.
+pub(crate) fn tell(watch: &Watch, stderr: &Stderr) {
+    let Some(url) = watch.url() else { return };
+    let token = if watch.needs_token() { "; open it once with ?token=TOKEN at its end" } else { "" };
+    // If stderr is closed, there is no other place to report it.
+    let _ = writeln!(stderr.clone(), "live page: {url}{token}");
+}
+
+/// The configuration of a plan, and the name of its load.
+pub(crate) fn of_plan(plan: &mut LoadPlan) -> (WatchConfig, String) {
+    (std::mem::take(&mut plan.watch), plan.config.index.as_str().to_owned())
+}

@@ -1,0 +1,99 @@
+//! The live page of a load, and its metrics as a file.
+
+use std::net::{SocketAddr, TcpListener};
+use std::process::Stdio;
+
+use inrush_cli::embed::Load;
+use inrush_fake::{Fault, Faults, Rule};
+use inrush_sources::push::Document;
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::TcpStream;
+
+use crate::common::{check, fake, folder_with, inrush, lines, run};
+
+/// The body of a page.
+async fn get(address: SocketAddr, path: &str) -> String {
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    stream.write_all(format!("GET {path} HTTP/1.1\r\nHost: {address}\r\n\r\n").as_bytes()).await.unwrap();
+    let mut text = String::new();
+    stream.read_to_string(&mut text).await.unwrap();
+    assert!(text.starts_with("HTTP/1.1 200"), "{path}: {text}");
+    text.split_once("\r\n\r\n").unwrap().1.to_owned()
+}
+
+#[tokio::test]
+async fn a_page_shows_the_load_and_ends_with_it() {
+    let fake = fake([Rule::new(Fault::HoldBeforeApplying).path("_bulk")]).await;
+    let (folder, _) = folder_with("a.ndjson", &lines(10));
+    let to = fake.url();
+    // A source after the flag is no address.
+    let load = ["load", "--page", "a.ndjson", "--index", "docs", "--to", &to, "--textfile", ".", "--json"];
+    let mut child = inrush(folder.path(), &load).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut told = BufReader::new(child.stderr.take().unwrap()).lines();
+    let address: SocketAddr = loop {
+        let line = told.next_line().await.unwrap().unwrap();
+        if let Some(url) = line.strip_prefix("live page: http://") {
+            break url.trim_end_matches('/').parse().unwrap();
+        }
+    };
+    fake.wait_for_held(1).await;
+    assert!(get(address, "/").await.contains("<html"));
+    assert_eq!(get(address, "/healthz").await, "ok\n");
+    let snapshot: Value = serde_json::from_str(&get(address, "/snapshot").await).unwrap();
+    let load = &snapshot["loads"][0];
+    assert_eq!((&load["start"]["name"], &load["start"]["sources"]), (&"docs".into(), &json!(["a.ndjson"])));
+    assert!(get(address, "/metrics").await.contains("inrush_documents_total{load=\"docs\",outcome=\"created\"} 0\n"));
+    fake.set_faults(Faults::default());
+    fake.release_held();
+    let (stdout, _) = check(&child.wait_with_output().await.unwrap(), 0);
+    let report: Value = serde_json::from_str(&stdout).unwrap();
+    assert_eq!(report["docs_created"], 10);
+    assert!(TcpStream::connect(address).await.is_err());
+    let metrics = std::fs::read_to_string(folder.path().join("inrush-docs.prom")).unwrap();
+    assert!(metrics.contains("inrush_documents_total{load=\"docs\",outcome=\"created\"} 10\n"), "{metrics}");
+    assert!(metrics.contains("inrush_load_exit_status{load=\"docs\"} 0\n"), "{metrics}");
+}
+
+#[tokio::test]
+async fn a_page_that_cannot_be_shown_is_refused_before_anything_is_sent() {
+    let fake = fake([]).await;
+    let (folder, _) = folder_with("a.ndjson", &lines(10));
+    std::fs::write(folder.path().join("short"), "secret\n").unwrap();
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let taken = format!("--page={}", taken.local_addr().unwrap());
+    let to = fake.url();
+    for (flags, expected) in [
+        (&[taken.as_str()][..], "choose another port"),
+        (&["--page=0.0.0.0:0"], "needs a token; name a file with one by --page-token-file"),
+        (&["--page", "--page-token-file", "short"], "expected at least 16"),
+        (&["--page-token-file", "short"], "--page-token-file needs --page"),
+        (&["--page=example.com"], "expected a port such as 8080"),
+        (&["--textfile", "no/such/folder"], "expected an existing folder"),
+        (&["--page", "--dry-run"], "--page does not work with a dry run"),
+    ] {
+        let load = ["load", "a.ndjson", "--index", "docs", "--to", &to];
+        let (_, stderr) = check(&run(folder.path(), &[&load, flags].concat()).await, 2);
+        assert!(stderr.contains(expected) && !stderr.contains("secret"), "{flags:?}: {stderr}");
+    }
+    assert!(fake.bulk_requests().is_empty());
+}
+
+/// As the Python package calls it. The page ends with the load, and the process goes on.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_program_has_a_page_as_long_as_its_load_runs() {
+    let fake = fake([]).await;
+    let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let options = json!({"index": "docs", "to": fake.url(), "page": free.port(), "textfile": folder.path()});
+    let Value::Object(options) = options else { panic!() };
+    let (sender, load, _) = Load::new(options).unwrap().start_fed("python", None).await.unwrap();
+    assert!(get(free, "/snapshot").await.contains("\"name\":\"docs\""));
+    sender.send(Document { body: "{\"a\":1}".into(), meta: Default::default() }).await.unwrap();
+    drop(sender);
+    assert_eq!(load.finish().await.counts.docs_created, 1);
+    assert!(TcpStream::connect(free).await.is_err());
+    // A program that ends now has lost nothing.
+    let metrics = std::fs::read_to_string(folder.path().join("inrush-docs.prom")).unwrap();
+    assert!(metrics.contains("inrush_load_exit_status{load=\"docs\"} 0\n"), "{metrics}");
+}

@@ -1,0 +1,93 @@
+// A browser whose pages are watched: errors on the console and requests to other addresses are
+// failures, and axe checks that people with a keyboard or a screen reader can use the page.
+
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { join } from "node:path";
+
+// The packages are in the cache, not beside this file.
+const require = createRequire(join(process.env.INRUSH_NODE_MODULES, "x.js"));
+const { chromium } = require("playwright-core");
+const AXE = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
+
+export async function startBrowser() {
+  return chromium.launch({
+    executablePath: process.env.INRUSH_CHROMIUM,
+    args: [
+      "--no-sandbox",
+      "--disable-gpu",
+      "--disable-quic",
+      "--no-first-run",
+      "--disable-background-networking",
+      "--disable-component-update",
+      "--disable-sync",
+    ],
+  });
+}
+
+/** Opens `url`. `problems` of the page stays empty as long as it behaves. */
+export async function open(browser, url, options = {}) {
+  const context = await browser.newContext({ viewport: { width: 1280, height: 850 }, ...options });
+  const page = await context.newPage();
+  // A busy machine loads the flights in minutes.
+  page.setDefaultTimeout(300000);
+  const problems = [];
+  page.on("console", (message) => {
+    if (["error", "warning"].includes(message.type())) problems.push(`console: ${message.text()}`);
+  });
+  page.on("pageerror", (error) => problems.push(`error: ${error.stack}`));
+  page.on("dialog", (dialog) => {
+    problems.push(`dialog: ${dialog.message()}`);
+    dialog.dismiss();
+  });
+  const origin = new URL(url).origin;
+  page.on("request", (request) => {
+    const asked = new URL(request.url());
+    if (
+      asked.protocol !== "data:" &&
+      (asked.origin !== origin || (asked.protocol === "file:" && request.url() !== url))
+    )
+      problems.push(`request: ${request.url()}`);
+  });
+  await page.goto(url);
+  return { page, problems };
+}
+
+/** Fails if axe finds something. */
+export async function accessible(page, what) {
+  await page.evaluate(AXE);
+  const { violations } = await page.evaluate(() => globalThis.axe.run());
+  const found = violations.map(
+    (one) => `${one.id}: ${one.help}: ${one.nodes.map((node) => node.target.join(" ")).join(", ")}`,
+  );
+  assert.deepEqual(found, [], `axe on ${what}`);
+}
+
+/** The text of the element, without spaces around it. */
+export async function textOf(page, selector) {
+  return (await page.locator(selector).first().textContent()).trim();
+}
+
+/** The value of a figure at the top of the page. */
+export async function tile(page, title) {
+  return (
+    await page
+      .locator(".tile", { has: page.locator("dt", { hasText: new RegExp(`^${title}$`) }) })
+      .locator(".big")
+      .textContent()
+  ).trim();
+}
+
+/** The rows of a panel's table: the first cell as the key, the second one as the value. */
+export async function rows(page, selector) {
+  const cells = await page
+    .locator(`${selector} tbody tr`)
+    .evaluateAll((all) => all.map((row) => [...row.children].map((cell) => cell.textContent.trim())));
+  return Object.fromEntries(cells.map(([key, value]) => [key, value]));
+}
+
+/** `1,234,567`. */
+export function count(number) {
+  return number.toString().replace(/\B(?=(\d{3})+$)/g, ",");
+}
