@@ -532,15 +532,17 @@ class LoadOptions(TypedDict, total=False):
     """The longest time of one request. Default: 120s."""
 
     retry_for: str | datetime.timedelta | None
-    """The longest time for retries of a batch while the cluster is overloaded. Default: 10m."""
+    """The longest time for retries of a batch while the cluster is overloaded or cannot be reached. A
+    load of topics without until waits for a day. Default: 10m."""
 
     retries: int | None
-    """The most retries in a row without any of the batch's documents getting in. Default: 20."""
+    """The most retries in a row without any of the batch's documents getting in. Attempts that reach no
+    server do not count. Default: 20."""
 
     pause_for: str | datetime.timedelta | None
     """The longest wait for a condition of the index to end: a write block, a missing primary shard
     (red), a disk above its high watermark or the flood stage. After it the load stops, and resume
-    continues it. Default: 10m."""
+    continues it. A load of topics without until waits for a day. Default: 10m."""
 
     grace: str | datetime.timedelta | None
     """The longest time from Ctrl-C, SIGTERM or a stop by a program to the end of the load. Most of it

@@ -7,7 +7,8 @@ use crate::time::Time;
 /// Limits of the retries of one batch.
 #[derive(Clone, Copy, Debug)]
 pub struct RetryPolicy {
-    /// Retries in a row that get no document indexed. Default 20.
+    /// Retries in a row that get no document indexed. Attempts that reach no server do not count.
+    /// Default 20.
     pub retries: u32,
     /// Time from the first attempt of a batch in which it is retried. Default 10 min.
     pub retry_for: Duration,

@@ -310,7 +310,8 @@ pub struct Limits {
     pub request_timeout: Duration,
     /// Time for which one batch is retried. Default: 10 min.
     pub retry_for: Duration,
-    /// Retries of one batch in a row that index none of its documents. Default: 20.
+    /// Retries of one batch in a row that index none of its documents. Attempts that reach no
+    /// server do not count. Default: 20.
     pub retries: u32,
     /// Wait before the first retry of a batch. Each further wait is twice as long, up to 30 s.
     /// Default: 100 ms.

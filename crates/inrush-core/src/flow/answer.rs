@@ -80,7 +80,7 @@ impl Flow {
             }
             Attempt::NotSent { reason } => {
                 self.commands.push_back(Command::Note(Note::WillRetry(reason.clone())));
-                self.retry(now, slot_id, part, &LastError::client("not_sent", reason));
+                self.retry_unsent(now, slot_id, part, &LastError::client("not_sent", reason));
             }
             Attempt::Lost { reason } => self.lost(slot_id, request, part, reason),
             Attempt::Garbled { reason } => {

@@ -122,10 +122,8 @@ impl Flow {
         if self.last_progress <= part.first_sent {
             // The cluster accepts nothing at all. These documents are not the cause, and dead
             // letters would not help.
-            let why = format!(
-                "the cluster has accepted no document for {tried:.0} s; the last of {} failed attempts ended with {last}",
-                part.failures
-            );
+            let why =
+                format!("the cluster has accepted no document for {tried:.0} s; the last attempt ended with {last}");
             // The stop comes first: documents that are unknown at the end of a run are sent again
             // by the next run.
             self.handle_stop(now, Stop::Failed(why));

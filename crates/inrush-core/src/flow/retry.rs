@@ -8,6 +8,9 @@ use crate::batch::Batch;
 use crate::outcome::RequestVerdict;
 use crate::time::Time;
 
+/// While no server is reached, the wait doubles this many times at most: by default up to 3.2 s.
+const UNSENT_SETBACKS_MAX: u32 = 6;
+
 impl Flow {
     /// The wait after this number of setbacks.
     pub(super) fn wait(&mut self, setbacks: u32) -> Duration {
@@ -18,6 +21,16 @@ impl Flow {
     pub(super) fn retry(&mut self, now: Time, slot_id: u64, mut part: Part, last: &LastError) {
         part.failures += 1;
         part.setbacks += 1;
+        if !self.config.retry.allows(part.failures, part.first_sent, now) {
+            return self.exhausted(now, part, last);
+        }
+        self.wait_and_send(now, slot_id, [part], last);
+    }
+
+    /// As [`Flow::retry`], where no server was reached. That costs time but no retries, so a cluster
+    /// may be away for the whole of `retry_for`. The waits stay short enough to notice its return.
+    pub(super) fn retry_unsent(&mut self, now: Time, slot_id: u64, mut part: Part, last: &LastError) {
+        part.setbacks = (part.setbacks + 1).min(UNSENT_SETBACKS_MAX);
         if !self.config.retry.allows(part.failures, part.first_sent, now) {
             return self.exhausted(now, part, last);
         }

@@ -524,6 +524,13 @@ fn an_unreachable_cluster_ends_the_run_with_unknown_documents() {
 }
 
 #[test]
+fn a_cluster_that_comes_back_after_minutes_gets_the_documents() {
+    let out = run(config(), Action::Index, 3, &[Fault::NotSent; 100]);
+    assert_eq!((out.flow.counts().docs_created, out.flow.stopped()), (3, None));
+    assert!(out.elapsed > Duration::from_secs(150) && out.elapsed < Duration::from_secs(330), "{:?}", out.elapsed);
+}
+
+#[test]
 fn a_server_is_left_alone_for_as_long_as_it_asks() {
     for (asked_for_s, waited_s) in [(0, 0), (7, 7), (3600, 30)] {
         for status in [429, 503] {

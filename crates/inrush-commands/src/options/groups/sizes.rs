@@ -45,13 +45,16 @@ options! {
         max_document_bytes: Option<ByteSize> = "SIZE", default("100MiB"), server("http.max_content_length");
         /// The longest time of one request
         request_timeout: Option<PositiveDuration> = "DURATION", default("120s");
-        /// The longest time for retries of a batch while the cluster is overloaded
+        /// The longest time for retries of a batch while the cluster is overloaded or cannot be
+        /// reached. A load of topics without option `until` waits for a day
         retry_for: Option<Duration> = "DURATION", default("10m");
-        /// The most retries in a row without any of the batch's documents getting in
+        /// The most retries in a row without any of the batch's documents getting in. Attempts that
+        /// reach no server do not count
         retries: Option<Whole<0, { u32::MAX }>> = "N", default("20");
         /// The longest wait for a condition of the index to end: a write block, a missing primary
         /// shard (red), a disk above its high watermark or the flood stage. After it the load
-        /// stops, and option `resume` continues it
+        /// stops, and option `resume` continues it. A load of topics without option `until` waits
+        /// for a day
         pause_for: Option<Duration> = "DURATION", default("10m");
         /// The longest time from Ctrl-C, SIGTERM or a stop by a program to the end of the load.
         /// Most of it is for requests in flight, at most 5 s for what follows them: the last commit

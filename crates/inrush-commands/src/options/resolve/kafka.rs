@@ -4,6 +4,7 @@ mod connection;
 
 use std::ffi::OsString;
 use std::path::Path;
+use std::time::Duration;
 
 use inrush_core::OnConflict;
 use inrush_kafka::{Ids, KafkaAddress, KafkaOptions, OnNull, SchemaRegistry, Until, Values};
@@ -14,6 +15,9 @@ use super::{Environment, login};
 use crate::options::{
     KafkaSourceOptions, KafkaValueOptions, LoadOptions, OptionError, OptionGroup, OrAuto, ReadingOptions,
 };
+
+/// How long a load without an end waits for the cluster.
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// The part of the memory for records that wait.
 const MEMORY_PART: usize = 4;
@@ -100,6 +104,11 @@ pub(super) fn options(
     if load.errors.on_conflict.is_none() && (version_from.is_some() || options.ids == Ids::Position) {
         // A newer document is in the index already, or that of the same record.
         config.on_conflict = OnConflict::Skip;
+    }
+    if until.is_none() {
+        // It is to go on by itself after a night.
+        config.limits.retry_for = load.sizes.retry_for.unwrap_or(DAY);
+        config.limits.pause_max = load.sizes.pause_for.unwrap_or(DAY);
     }
     options.versions = version_from;
     options.values = values(load, environment)?;
@@ -288,10 +297,12 @@ mod tests {
         let (options, config) = resolved(&[]).unwrap();
         assert_eq!((options.ids, options.on_null), (Ids::KeyOrPosition, OnNull::Delete));
         assert_eq!((options.group.as_str(), options.until), ("inrush-orders", None));
+        assert_eq!((config.limits.retry_for, config.limits.pause_max), (DAY, DAY));
         assert!(config.limits.memory + options.memory == LoadConfig::new(vec![], "i".parse().unwrap()).limits.memory);
         let (options, config) = resolved(&[("id_from", json!("position")), ("until", json!("latest"))]).unwrap();
         assert_eq!((options.ids, options.on_null), (Ids::Position, OnNull::DeadLetter));
         assert_eq!((config.id_from, options.until), (None, Some(Until::Latest)));
+        assert_eq!(config.limits.retry_for, Duration::from_secs(600));
         // Of a record that is read again the document is there, where the action is create.
         assert_eq!(config.on_conflict, OnConflict::Skip);
         let (options, config) = resolved(&[("id", json!("n")), ("on_null", json!("skip"))]).unwrap();
