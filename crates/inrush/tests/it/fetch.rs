@@ -6,6 +6,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use inrush_commands::Loader;
 use inrush_commands::options::{Environment, LoaderBuilder};
@@ -184,7 +185,7 @@ async fn a_service_that_never_answers_ends_the_load_with_its_answer() {
     let service = Service::start(|_| (403, "who are you".to_owned()));
     let (folder, fake) = (tempfile::tempdir().unwrap(), common::fake([]).await);
     let builder = events(folder.path()).fetch_url(format!("{}/items?token=hunter2&ids={{keys}}", service.url));
-    let report = load(builder.retries(1), &fake).await;
+    let report = load(builder.retry_for(Duration::from_secs(1)), &fake).await;
     let failure = report.failure.clone().unwrap();
     assert!(failure.contains("/items answers 403: who are you") && !failure.contains("hunter2"), "{failure}");
     assert!(indexed(&fake).is_empty());
