@@ -61,7 +61,8 @@ mod tests {
 
     #[test]
     fn runs_have_names_of_their_own() {
-        let run = || Run { name: "a".to_owned(), report: serde_json::Value::Null, load: None, made: None, doctor: None };
+        let run =
+            || Run { name: "a".to_owned(), report: serde_json::Value::Null, load: None, made: None, doctor: None };
         let mut runs = [run(), run(), run()];
         name_apart(&mut runs);
         assert_eq!(runs.map(|run| run.name), ["a", "a (2)", "a (3)"]);

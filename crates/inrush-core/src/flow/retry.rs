@@ -27,8 +27,9 @@ impl Flow {
         self.wait_and_send(now, slot_id, [part], last);
     }
 
-    /// As [`Flow::retry`], where no server was reached. That costs time but no retries, so a cluster
-    /// may be away for the whole of `retry_for`. The waits stay short enough to notice its return.
+    /// As [`Flow::retry`], where no server was reached. That costs time but no retries, so a
+    /// cluster may be away for the whole of `retry_for`. The waits stay short enough to notice its
+    /// return.
     pub(super) fn retry_unsent(&mut self, now: Time, slot_id: u64, mut part: Part, last: &LastError) {
         part.setbacks = (part.setbacks + 1).min(UNSENT_SETBACKS_MAX);
         if !self.config.retry.allows(part.failures, part.first_sent, now) {

@@ -16,8 +16,8 @@ mod token;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-pub(crate) use inrush_sources::TopicPartition;
 pub(crate) use headers::{Header, headers};
+pub(crate) use inrush_sources::TopicPartition;
 pub(crate) use librdkafka::Librdkafka;
 pub(crate) use log::Log;
 

@@ -105,7 +105,11 @@ impl Running {
 }
 
 impl Driver {
-    async fn run(mut self, active: oneshot::Sender<BTreeMap<String, SettingChange>>, mut stopped: oneshot::Receiver<()>) -> Driver {
+    async fn run(
+        mut self,
+        active: oneshot::Sender<BTreeMap<String, SettingChange>>,
+        mut stopped: oneshot::Receiver<()>,
+    ) -> Driver {
         let mut active = Some(active);
         let mut heartbeat = tokio::time::interval_at(tokio::time::Instant::now() + HEARTBEAT, HEARTBEAT);
         heartbeat.set_missed_tick_behavior(MissedTickBehavior::Delay);

@@ -111,7 +111,9 @@ fn value(info: &OptionInfo, folder: &Path) -> Value {
         "page" | "otlp" => json!(true),
         "page_token_file" => file("token"),
         "sql_file" => file("query.sql"),
-        "state" | "builder_data" | "builder_home" | "java_home" | "repository_path" | "textfile" => json!(folder.join("folder")),
+        "state" | "builder_data" | "builder_home" | "java_home" | "repository_path" | "textfile" => {
+            json!(folder.join("folder"))
+        }
         "records" => json!("/items"),
         "parse_regex" => json!("(?<x>.*)"),
         "fixed_width" => json!("x:1-3"),
