@@ -1,0 +1,40 @@
+//! Builds an index into the snapshot of an empty shard: `lucene-bake MAPPING LINES SHARD_FOLDER
+//! SCRATCH_FOLDER PRODUCT VERSION`.
+
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+
+use inrush_lucene::{Mapping, Product, Shard, ShardOptions, ShardSnapshot, Target};
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let arguments: Vec<String> = std::env::args().collect();
+    let [_, mapping, lines, shard, scratch, product, version] = arguments.as_slice() else {
+        return Err("six arguments".into());
+    };
+    let parse = |text: &str| -> Result<[u32; 3], Box<dyn std::error::Error>> {
+        let parts: Vec<u32> = text.split('.').map(str::parse).collect::<Result<_, _>>()?;
+        Ok(parts.try_into().map_err(|_| "three numbers")?)
+    };
+    let snapshot = ShardSnapshot::open(Path::new(shard))?;
+    let product = if product == "opensearch" { Product::OpenSearch } else { Product::Elasticsearch };
+    let target = Target { product, version: parse(version)?, lucene: snapshot.lucene() };
+    let mapping = Mapping::parse(&serde_json::from_slice(&std::fs::read(mapping)?)?, target)?;
+    let mut random = [0; 32];
+    std::fs::File::open("/dev/urandom")?.read_exact(&mut random)?;
+    let folder = Path::new(scratch);
+    std::fs::create_dir_all(folder)?;
+    let shard = Shard::new(
+        ShardOptions { folder: folder.to_owned(), primary_term: 1, memory_max: 256 << 20, random },
+        &mapping,
+    );
+    let mut writer = shard.writer();
+    for line in BufReader::new(std::fs::File::open(lines)?).lines() {
+        writer.add(line?.as_bytes(), None)?;
+    }
+    writer.finish()?;
+    shard.commit(snapshot.generation(), snapshot.user_data())?;
+    let mut names = [0; 16];
+    names.copy_from_slice(&random[..16]);
+    snapshot.fill(folder, names)?;
+    Ok(())
+}

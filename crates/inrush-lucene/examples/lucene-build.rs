@@ -1,0 +1,140 @@
+//! Builds a shard's index from NDJSON: `lucene-build MAPPING LINES FOLDER [KEY=VALUE...]`.
+//!
+//! The pairs: `generation` of the commit, `lucene` and `opensearch` or `elasticsearch` with the
+//! versions of the server, `ids=number` for the numbers of the lines as ids, `threads`, `memory` of
+//! each in bytes, `refused` for a file with refused lines; other pairs are user data of the commit.
+
+#![allow(clippy::print_stderr, reason = "a program for benchmarks")]
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::PathBuf;
+use std::sync::Mutex;
+
+use inrush_lucene::{AddError, Mapping, Product, Shard, ShardOptions, Target};
+
+struct Options {
+    generation: u64,
+    target: Target,
+    numbered: bool,
+    threads: usize,
+    memory: usize,
+    refused: Option<Mutex<std::fs::File>>,
+    user_data: Vec<(String, String)>,
+}
+
+type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
+
+fn options(pairs: &[String]) -> Result<Options> {
+    let target = Target { product: Product::OpenSearch, version: [3, 6, 0], lucene: [10, 4, 0] };
+    let mut options = Options {
+        generation: 3,
+        target,
+        numbered: false,
+        threads: 1,
+        memory: 1 << 30,
+        refused: None,
+        user_data: Vec::new(),
+    };
+    for pair in pairs {
+        let (key, value) = pair.split_once('=').ok_or("KEY=VALUE")?;
+        match key {
+            "generation" => options.generation = value.parse()?,
+            "threads" => options.threads = value.parse()?,
+            "memory" => options.memory = value.parse()?,
+            "refused" => options.refused = Some(Mutex::new(std::fs::File::create(value)?)),
+            "ids" => options.numbered = value == "number",
+            "lucene" => options.target.lucene = version(value)?,
+            "opensearch" => options.target.version = version(value)?,
+            "elasticsearch" => {
+                options.target = Target { product: Product::Elasticsearch, version: version(value)?, ..options.target }
+            }
+            _ => options.user_data.push((key.to_owned(), value.to_owned())),
+        }
+    }
+    Ok(options)
+}
+
+fn version(text: &str) -> Result<[u32; 3]> {
+    let mut version = [0; 3];
+    for (part, text) in version.iter_mut().zip(text.split('.')) {
+        *part = text.parse()?;
+    }
+    Ok(version)
+}
+
+/// Bytes of lines that a thread takes at once.
+const BLOCK_BYTES: usize = 1 << 20;
+
+/// The lines that are not read yet, and the number of the next one.
+struct Lines {
+    reader: BufReader<std::fs::File>,
+    number: u64,
+}
+
+impl Lines {
+    /// Reads whole lines; returns the number of the first.
+    fn read(&mut self, block: &mut Vec<u8>) -> std::io::Result<u64> {
+        let first = self.number;
+        block.resize(BLOCK_BYTES, 0);
+        let mut len = 0;
+        while len < block.len() {
+            match self.reader.read(&mut block[len..])? {
+                0 => break,
+                more => len += more,
+            }
+        }
+        block.truncate(len);
+        self.reader.read_until(b'\n', block)?;
+        self.number += block.iter().filter(|byte| **byte == b'\n').count() as u64;
+        Ok(first)
+    }
+}
+
+fn work(shard: &Shard, lines: &Mutex<Lines>, options: &Options) -> std::io::Result<()> {
+    let mut writer = shard.writer();
+    let mut block = Vec::new();
+    loop {
+        let first = lines.lock().map_err(|_| std::io::Error::other("another thread panicked"))?.read(&mut block)?;
+        if block.is_empty() {
+            return writer.finish();
+        }
+        for (number, line) in (first..).zip(block.split(|byte| *byte == b'\n').filter(|line| !line.is_empty())) {
+            let id = options.numbered.then(|| number.to_string());
+            match (writer.add(line, id.as_deref()), &options.refused) {
+                (Ok(()), _) => {}
+                (Err(AddError::Io(error)), _) => return Err(error),
+                (Err(AddError::Refused(error)), Some(file)) => {
+                    let mut file = file.lock().map_err(|_| std::io::Error::other("another thread panicked"))?;
+                    writeln!(file, "{number}\t{error}")?;
+                }
+                (Err(AddError::Refused(error)), None) => eprintln!("{number}\t{error}"),
+            }
+        }
+    }
+}
+
+fn main() -> Result<()> {
+    let arguments: Vec<String> = std::env::args().collect();
+    let [_, mapping, lines, folder, pairs @ ..] = arguments.as_slice() else {
+        return Err("lucene-build MAPPING LINES FOLDER [KEY=VALUE...]".into());
+    };
+    let options = options(pairs)?;
+    let mapping = Mapping::parse(&serde_json::from_slice(&std::fs::read(mapping)?)?, options.target)?;
+    let mut random = [0; 32];
+    std::fs::File::open("/dev/urandom")?.read_exact(&mut random)?;
+    let shard = Shard::new(
+        ShardOptions { folder: PathBuf::from(folder), primary_term: 1, memory_max: options.memory, random },
+        &mapping,
+    );
+    let start = std::time::Instant::now();
+    let lines = Mutex::new(Lines { reader: BufReader::new(std::fs::File::open(lines)?), number: 0 });
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..options.threads).map(|_| scope.spawn(|| work(&shard, &lines, &options))).collect();
+        threads
+            .into_iter()
+            .try_for_each(|thread| thread.join().unwrap_or_else(|_| Err(std::io::Error::other("a thread panicked"))))
+    })?;
+    let docs = shard.commit(options.generation, &options.user_data)?;
+    eprintln!("{docs} documents in {:.2} s", start.elapsed().as_secs_f64());
+    Ok(())
+}

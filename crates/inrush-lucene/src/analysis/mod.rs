@@ -1,0 +1,220 @@
+//! The analyser `standard`: words of a text, in lower case.
+//!
+//! Source: Unicode Standard Annex 29 (word boundaries) and Unicode Technical Standard 51 (emoji
+//! sequences), as the documentation of `org.apache.lucene.analysis.standard.StandardTokenizer` and
+//! the rules in its grammar choose among them: ideographs and hiragana are words of one character,
+//! what is written without spaces in South East Asia stays together, and emoji are words.
+
+mod classes;
+mod machine;
+
+use std::sync::LazyLock;
+
+use classes::{RANGES, bit};
+use machine::{DEAD, Machine, Pattern, START};
+
+/// The longest word in units of UTF-16; longer ones are cut.
+const WORD_MAX: usize = 255;
+
+/// Finds words.
+pub(crate) struct Words {
+    machine: Machine,
+    /// The classes of ASCII.
+    ascii: [u8; 128],
+    /// For each 256 characters, where the page with their classes begins.
+    pages: Vec<u32>,
+    classes: Vec<u8>,
+}
+
+/// The one for all texts.
+pub(crate) static WORDS: LazyLock<Words> = LazyLock::new(Words::new);
+
+impl Words {
+    fn new() -> Self {
+        // Characters with the same bits are in one class.
+        let mut kinds = vec![0];
+        let mut class_of = |bits: u32| match kinds.iter().position(|&kind| kind == bits) {
+            Some(class) => class as u8,
+            None => {
+                kinds.push(bits);
+                (kinds.len() - 1) as u8
+            }
+        };
+        let mut pages = Vec::new();
+        let mut classes = vec![0; 256];
+        let mut ranges = RANGES.iter().peekable();
+        for first in (0..=u32::from(char::MAX)).step_by(256) {
+            let mut page = [0; 256];
+            while let Some(&&(start, end, bits)) = ranges.peek()
+                && start < first + 256
+            {
+                let class = class_of(bits);
+                for c in start.max(first)..=end.min(first + 255) {
+                    page[(c - first) as usize] = class;
+                }
+                if end >= first + 256 {
+                    break;
+                }
+                ranges.next();
+            }
+            if page == [0; 256] {
+                pages.push(0);
+            } else {
+                pages.push(classes.len() as u32);
+                classes.extend_from_slice(&page);
+            }
+        }
+        let mut ascii = [0; 128];
+        ascii.copy_from_slice(&classes[pages[0] as usize..][..128]);
+        Self { machine: Machine::new(&pattern(), &kinds), ascii, pages, classes }
+    }
+
+    #[inline]
+    fn class(&self, c: char) -> u8 {
+        let c = c as usize;
+        self.classes[self.pages[c >> 8] as usize + (c & 0xff)]
+    }
+
+    /// Calls `visit` with each word of a text, in lower case.
+    pub(crate) fn each(&self, text: &str, mut visit: impl FnMut(&[u8])) {
+        let bytes = text.as_bytes();
+        // A character becomes at most 4 bytes.
+        let mut word = Vec::with_capacity(4 * WORD_MAX);
+        let mut at = 0;
+        while let Some(&byte) = bytes.get(at) {
+            if byte < 0x80 && self.machine.next(START, self.ascii[usize::from(byte)]) == DEAD {
+                at += 1;
+                continue;
+            }
+            match self.longest(text, at) {
+                Some(end) => {
+                    word.clear();
+                    put_lower(&text[at..end], &mut word);
+                    visit(&word);
+                    at = end;
+                }
+                None => at += text[at..].chars().next().map_or(1, char::len_utf8),
+            }
+        }
+    }
+
+    /// Where the longest word ends that begins at `start`.
+    #[inline]
+    fn longest(&self, text: &str, start: usize) -> Option<usize> {
+        let bytes = text.as_bytes();
+        let mut state = START;
+        let mut end = None;
+        let mut at = start;
+        let mut units = 0;
+        while let Some(&byte) = bytes.get(at) {
+            let (class, len) = if byte < 0x80 {
+                (self.ascii[usize::from(byte)], 1)
+            } else {
+                let c = text[at..].chars().next()?;
+                units += c.len_utf16() - 1;
+                (self.class(c), c.len_utf8())
+            };
+            units += 1;
+            if units > WORD_MAX {
+                break;
+            }
+            state = self.machine.next(state, class);
+            if state == DEAD {
+                break;
+            }
+            at += len;
+            if self.machine.accepts(state) {
+                end = Some(at);
+            }
+        }
+        end
+    }
+}
+
+/// A text in lower case, character by character.
+pub(crate) fn lower(text: &str) -> String {
+    let mut out = Vec::with_capacity(text.len());
+    put_lower(text, &mut out);
+    String::from_utf8(out).unwrap_or_default()
+}
+
+/// Appends a text in lower case, character by character.
+fn put_lower(text: &str, out: &mut Vec<u8>) {
+    if text.is_ascii() {
+        out.extend(text.bytes().map(|byte| byte.to_ascii_lowercase()));
+        return;
+    }
+    for c in text.chars() {
+        // The servers map each character to one.
+        let lower = c.to_lowercase().next().unwrap_or(c);
+        out.extend_from_slice(lower.encode_utf8(&mut [0; 4]).as_bytes());
+    }
+}
+
+/// What a word is. A character takes with it the ones that combine with it (rule WB4 of the annex).
+fn pattern() -> Pattern {
+    use Pattern::{One, Or, Then};
+    let ex = |bits: u32| Then(vec![One(bits), One(bit::IGNORED).any()]);
+    let joiners = || ex(bit::JOINER).any();
+    // Items with joiners or one character of `mid` between them.
+    let linked = |item: u32, mid: u32| {
+        let between = if mid == 0 { joiners() } else { Or(vec![joiners(), ex(mid)]) };
+        Then(vec![ex(item), Then(vec![between, ex(item)]).any()])
+    };
+    let hebrew = Then(vec![
+        ex(bit::HEBREW),
+        Or(vec![ex(bit::SINGLE_QUOTE), Then(vec![ex(bit::DOUBLE_QUOTE), ex(bit::HEBREW)])]),
+    ]);
+    let part = Or(vec![
+        linked(bit::KATAKANA, 0),
+        Or(vec![hebrew, linked(bit::DIGIT, bit::MID_DIGIT), linked(bit::LETTER, bit::MID_LETTER)]).some(),
+    ]);
+    let word = Then(vec![joiners(), part.clone(), Then(vec![ex(bit::JOINER).some(), part]).any(), joiners()]);
+    Or(vec![emoji(), word, ex(bit::COMPLEX).some(), ex(bit::HAN), ex(bit::HIRAGANA)])
+}
+
+/// A sequence of emoji that is shown as one.
+fn emoji() -> Pattern {
+    use Pattern::{One, Or, Then};
+    let plain = |bits: u32| Then(vec![One(bits), One(bit::PLAIN_IGNORED).any()]);
+    let shown = Then(vec![One(bit::ZWJ).any(), plain(bit::EMOJI), One(bit::AS_EMOJI).maybe()]);
+    let modified = Then(vec![Then(vec![One(bit::ZWJ).any(), plain(bit::MODIFIER_BASE)]).maybe(), plain(bit::MODIFIER)]);
+    let one = Or(vec![shown, modified]);
+    let joined = Then(vec![One(bit::ZWJ), one.clone()]).any();
+    let tagged = Then(vec![One(bit::TAG).some(), One(bit::TAG_END)]);
+    let key = Then(vec![plain(bit::KEY_BASE), One(bit::AS_EMOJI).maybe(), plain(bit::KEY_CAP)]);
+    let flag = Then(vec![One(bit::FLAG), One(bit::IGNORED).any()]);
+    Or(vec![Then(vec![one, Or(vec![joined, tagged])]), key, Then(vec![flag.clone(), flag])])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::WORDS;
+
+    fn words(text: &str) -> Vec<String> {
+        let mut words = Vec::new();
+        WORDS.each(text, |word| words.push(String::from_utf8_lossy(word).into_owned()));
+        words
+    }
+
+    #[test]
+    fn ascii() {
+        assert_eq!(words("GET /images/logo.png HTTP/1.1"), ["get", "images", "logo.png", "http", "1.1"]);
+        assert_eq!(
+            words("can't 3.14 1,000;5 a:b 1:2 a,b _ __a_1__ x. .y"),
+            ["can't", "3.14", "1,000;5", "a:b", "1", "2", "a", "b", "__a_1__", "x", "y"]
+        );
+    }
+
+    #[test]
+    fn other_scripts() {
+        assert_eq!(words("Ünïcödé l’été ΣΊΣΥΦΟΣ"), ["ünïcödé", "l’été", "σίσυφοσ"]);
+        assert_eq!(words("東京ひらカタカナ 한국어 ภาษาไทย"), ["東", "京", "ひ", "ら", "カタカナ", "한국어", "ภาษาไทย"]);
+        assert_eq!(words("👩‍👩‍👧 🇫🇷🇪🇸 1\u{fe0f}\u{20e3}"), ["👩‍👩‍👧", "🇫🇷", "🇪🇸", "1\u{fe0f}\u{20e3}"]);
+    }
+
+    #[test]
+    fn long_words_are_cut() {
+        assert_eq!(words(&"a".repeat(600)).iter().map(String::len).collect::<Vec<_>>(), [255, 255, 90]);
+    }
+}

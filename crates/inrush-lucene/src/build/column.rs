@@ -1,0 +1,177 @@
+//! The values of a field, document after document, until the segment is written.
+
+use crate::build::intern::Interner;
+use crate::formats::doc_values::Values;
+
+/// The documents of values, in the order of the values.
+#[derive(Default)]
+pub(crate) struct Docs {
+    /// As long as each document has one value, they are not listed.
+    listed: Option<Vec<u32>>,
+    count: u32,
+}
+
+impl Docs {
+    #[inline]
+    pub(crate) fn push(&mut self, doc: u32) {
+        match &mut self.listed {
+            None if doc == self.count => {}
+            None => {
+                let mut docs: Vec<u32> = (0..self.count).collect();
+                docs.push(doc);
+                self.listed = Some(docs);
+            }
+            Some(docs) => docs.push(doc),
+        }
+        self.count += 1;
+    }
+
+    /// The document of each value, or `None` if each of `max_doc` documents has one.
+    pub(crate) fn finish(&mut self, max_doc: u32) -> Option<&[u32]> {
+        if self.listed.is_none() && self.count != max_doc {
+            self.listed = Some((0..self.count).collect());
+        }
+        self.listed.as_deref()
+    }
+
+    /// How many different documents there are.
+    pub(crate) fn distinct(&self) -> u32 {
+        match &self.listed {
+            None => self.count,
+            Some(docs) => docs.chunk_by(|a, b| a == b).count() as u32,
+        }
+    }
+
+    fn memory(&self) -> usize {
+        self.listed.as_ref().map_or(0, |docs| 4 * docs.capacity())
+    }
+}
+
+/// Numbers.
+#[derive(Default)]
+pub(crate) struct Numbers {
+    pub(crate) values: Vec<i64>,
+    pub(crate) docs: Docs,
+}
+
+impl Numbers {
+    #[inline]
+    pub(crate) fn push(&mut self, doc: u32, value: i64) {
+        self.values.push(value);
+        self.docs.push(doc);
+    }
+
+    /// The values with those of a document ascending.
+    pub(crate) fn ascending(&mut self, max_doc: u32) -> Values<'_> {
+        let docs = self.docs.finish(max_doc);
+        sort_in_docs(&mut self.values, docs);
+        Values { values: &self.values, docs }
+    }
+
+    pub(crate) fn memory(&self) -> usize {
+        8 * self.values.capacity() + self.docs.memory()
+    }
+}
+
+/// Sorts the values of each document.
+pub(crate) fn sort_in_docs<T: Ord>(values: &mut [T], docs: Option<&[u32]>) {
+    let mut start = 0;
+    for same in docs.into_iter().flat_map(|docs| docs.chunk_by(|a, b| a == b)) {
+        let end = start + same.len();
+        if same.len() > 1 {
+            values[start..end].sort_unstable();
+        }
+        start = end;
+    }
+}
+
+/// Addresses of 128 bits.
+#[derive(Default)]
+pub(crate) struct Addresses {
+    pub(crate) values: Vec<u128>,
+    pub(crate) docs: Docs,
+}
+
+impl Addresses {
+    pub(crate) fn memory(&self) -> usize {
+        16 * self.values.capacity() + self.docs.memory()
+    }
+}
+
+/// Terms, of which a document has some without an order.
+pub(crate) struct Keywords {
+    pub(crate) terms: Interner,
+    /// The number of each value's term.
+    pub(crate) values: Vec<u32>,
+    pub(crate) docs: Docs,
+}
+
+impl Keywords {
+    pub(crate) fn new() -> Self {
+        Self { terms: Interner::new(), values: Vec::new(), docs: Docs::default() }
+    }
+
+    #[inline]
+    pub(crate) fn push(&mut self, doc: u32, term: &[u8]) {
+        self.values.push(self.terms.number(term));
+        self.docs.push(doc);
+    }
+
+    pub(crate) fn memory(&self) -> usize {
+        self.terms.memory() + 4 * self.values.capacity() + self.docs.memory()
+    }
+}
+
+/// Texts: the terms of each document in their order.
+pub(crate) struct Texts {
+    pub(crate) terms: Interner,
+    /// The number of each occurrence's term.
+    pub(crate) occurrences: Vec<u32>,
+    /// The documents with the field, and where the occurrences of each end.
+    pub(crate) docs: Docs,
+    pub(crate) ends: Vec<u32>,
+    /// Where a text has a further value: the place of the text, and the number of the next
+    /// occurrence, whose position is further from the one before.
+    pub(crate) jumps: Vec<(u32, u32)>,
+    last_doc: Option<u32>,
+}
+
+/// How much further the first position of a further value of a document is.
+pub(crate) const POSITION_GAP: u32 = 100;
+
+impl Texts {
+    pub(crate) fn new() -> Self {
+        Self {
+            terms: Interner::new(),
+            occurrences: Vec::new(),
+            docs: Docs::default(),
+            ends: Vec::new(),
+            jumps: Vec::new(),
+            last_doc: None,
+        }
+    }
+
+    /// Begins a value of a document; [`Texts::push`] adds its terms.
+    pub(crate) fn start(&mut self, doc: u32) {
+        if self.last_doc == Some(doc) {
+            self.jumps.push((self.ends.len() as u32 - 1, self.occurrences.len() as u32));
+        } else {
+            self.docs.push(doc);
+            self.ends.push(self.occurrences.len() as u32);
+            self.last_doc = Some(doc);
+        }
+    }
+
+    #[inline]
+    pub(crate) fn push(&mut self, term: &[u8]) {
+        let number = self.terms.number(term);
+        self.occurrences.push(number);
+        if let Some(end) = self.ends.last_mut() {
+            *end += 1;
+        }
+    }
+
+    pub(crate) fn memory(&self) -> usize {
+        self.terms.memory() + 4 * (self.occurrences.capacity() + self.ends.capacity()) + self.docs.memory()
+    }
+}

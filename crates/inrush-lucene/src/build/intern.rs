@@ -1,0 +1,103 @@
+//! Terms, each kept once and known by a number.
+
+/// A set of terms. Numbers are given in the order in which terms are first seen.
+pub(crate) struct Interner {
+    bytes: Vec<u8>,
+    /// Where each term ends.
+    ends: Vec<u32>,
+    hashes: Vec<u32>,
+    /// A power of two of places; a term's number plus 1, or 0.
+    table: Vec<u32>,
+}
+
+impl Interner {
+    pub(crate) fn new() -> Self {
+        Self { bytes: Vec::new(), ends: Vec::new(), hashes: Vec::new(), table: vec![0; 1024] }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Bytes in memory.
+    pub(crate) fn memory(&self) -> usize {
+        self.bytes.capacity() + 4 * (self.ends.capacity() + self.hashes.capacity() + self.table.capacity())
+    }
+
+    #[inline]
+    pub(crate) fn term(&self, number: u32) -> &[u8] {
+        let number = number as usize;
+        let start = if number == 0 { 0 } else { self.ends[number - 1] as usize };
+        &self.bytes[start..self.ends[number] as usize]
+    }
+
+    /// The number of a term, a new one if it was not seen before.
+    #[inline]
+    pub(crate) fn number(&mut self, term: &[u8]) -> u32 {
+        let hash = hash(term);
+        let mask = self.table.len() - 1;
+        let mut place = hash as usize & mask;
+        loop {
+            match self.table[place] {
+                0 => return self.add(term, hash, place),
+                number if self.hashes[number as usize - 1] == hash && self.term(number - 1) == term => {
+                    return number - 1;
+                }
+                _ => place = (place + 1) & mask,
+            }
+        }
+    }
+
+    #[cold]
+    fn add(&mut self, term: &[u8], hash: u32, place: usize) -> u32 {
+        self.bytes.extend_from_slice(term);
+        self.ends.push(self.bytes.len() as u32);
+        self.hashes.push(hash);
+        let number = self.ends.len() as u32;
+        self.table[place] = number;
+        if self.ends.len() * 2 > self.table.len() {
+            let mask = self.table.len() * 2 - 1;
+            let mut table = vec![0; mask + 1];
+            for (number, hash) in (1..).zip(&self.hashes) {
+                let mut place = *hash as usize & mask;
+                while table[place] != 0 {
+                    place = (place + 1) & mask;
+                }
+                table[place] = number;
+            }
+            self.table = table;
+        }
+        number - 1
+    }
+
+    /// The numbers of all terms, in the order of the terms.
+    pub(crate) fn sorted(&self) -> Vec<u32> {
+        let key = |number: u32| {
+            let term = self.term(number);
+            let mut first = [0; 8];
+            let len = term.len().min(8);
+            first[..len].copy_from_slice(&term[..len]);
+            u64::from_be_bytes(first)
+        };
+        let mut keys: Vec<(u64, u32)> = (0..self.len() as u32).map(|number| (key(number), number)).collect();
+        keys.sort_unstable_by(|a, b| a.0.cmp(&b.0).then_with(|| self.term(a.1).cmp(self.term(b.1))));
+        keys.into_iter().map(|(_, number)| number).collect()
+    }
+}
+
+#[inline]
+fn hash(term: &[u8]) -> u32 {
+    const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
+    let mut hash = term.len() as u64;
+    let mut chunks = term.chunks_exact(8);
+    for chunk in &mut chunks {
+        hash = (hash.rotate_left(5) ^ u64::from_le_bytes(chunk.try_into().unwrap_or_default())).wrapping_mul(FACTOR);
+    }
+    let rest = chunks.remainder();
+    if !rest.is_empty() {
+        let mut last = [0; 8];
+        last[..rest.len()].copy_from_slice(rest);
+        hash = (hash.rotate_left(5) ^ u64::from_le_bytes(last)).wrapping_mul(FACTOR);
+    }
+    (hash >> 32) as u32 ^ (hash as u32) >> 7
+}

@@ -1,0 +1,223 @@
+//! Terms with their postings, out of columns that have each occurrence's term.
+
+use crate::build::column::{Keywords, POSITION_GAP, Texts, sort_in_docs};
+use crate::build::intern::Interner;
+use crate::formats::doc_values::{Dictionary, DocValuesWriter, Values};
+use crate::formats::norms::norm;
+use crate::formats::postings::{Postings, PostingsWriter};
+use crate::formats::terms::{FieldTerms, TermState, Terms, TermsWriter};
+
+/// Sorted terms with their postings.
+struct SortedTerms<'a> {
+    terms: &'a Interner,
+    order: &'a [u32],
+    states: Vec<TermState>,
+}
+
+impl Terms for SortedTerms<'_> {
+    fn len(&self) -> usize {
+        self.order.len()
+    }
+
+    fn term(&self, at: usize) -> &[u8] {
+        self.terms.term(self.order[at])
+    }
+
+    fn state(&self, at: usize) -> TermState {
+        self.states[at]
+    }
+}
+
+impl Dictionary for SortedTerms<'_> {
+    fn len(&self) -> usize {
+        self.order.len()
+    }
+
+    fn each(&self, visit: &mut dyn FnMut(&[u8])) {
+        for number in self.order {
+            visit(self.terms.term(*number));
+        }
+    }
+}
+
+/// Adds the doc values of terms; `order` has their numbers in their order.
+pub(super) fn add_keyword_set(
+    number: u32,
+    keywords: &mut Keywords,
+    order: &[u32],
+    max_doc: u32,
+    doc_values: &mut DocValuesWriter,
+) {
+    let mut ranks = vec![0_i64; order.len()];
+    for (rank, number) in (0..).zip(order) {
+        ranks[*number as usize] = rank;
+    }
+    let mut values: Vec<i64> = keywords.values.iter().map(|&number| ranks[number as usize]).collect();
+    let docs = keywords.docs.finish(max_doc);
+    sort_in_docs(&mut values, docs);
+    let sorted = SortedTerms { terms: &keywords.terms, order, states: Vec::new() };
+    match docs {
+        None => doc_values.add_sorted_set(number, Values { values: &values, docs }, &sorted),
+        Some(docs) => {
+            // A document has a term once, however often it comes.
+            let mut pairs: Vec<(u32, i64)> = docs.iter().copied().zip(values).collect();
+            pairs.dedup();
+            let (docs, values): (Vec<u32>, Vec<i64>) = pairs.into_iter().unzip();
+            doc_values.add_sorted_set(number, Values { values: &values, docs: Some(&docs) }, &sorted);
+        }
+    }
+}
+
+/// Adds the postings of terms; `order` has their numbers in their order.
+pub(super) fn add_keyword_terms(
+    number: u32,
+    keywords: &mut Keywords,
+    order: &[u32],
+    max_doc: u32,
+    postings: &mut PostingsWriter,
+    terms: &mut TermsWriter,
+) {
+    let docs = keywords.docs.finish(max_doc);
+    let grouped = Grouped::new(&keywords.values, keywords.terms.len(), |i| docs.map_or(i as u32, |docs| docs[i]));
+    let mut states = Vec::with_capacity(order.len());
+    let mut own = Vec::new();
+    for number in order {
+        own.clear();
+        own.extend_from_slice(grouped.of(*number));
+        own.dedup();
+        states.push(postings.add(&Postings { docs: &own, freqs: None, position_gaps: None }, None));
+    }
+    let field = FieldTerms { number, freqs: false, positions: false, docs: keywords.docs.distinct() };
+    terms.add(&field, &SortedTerms { terms: &keywords.terms, order, states });
+}
+
+/// Something of each occurrence, by term.
+struct Grouped<T> {
+    starts: Vec<u32>,
+    items: Vec<T>,
+}
+
+impl<T: Copy + Default> Grouped<T> {
+    /// `numbers` are the terms of the occurrences, of which there are `terms`.
+    fn new(numbers: &[u32], terms: usize, mut item: impl FnMut(usize) -> T) -> Self {
+        let mut starts = vec![0_u32; terms + 1];
+        for &number in numbers {
+            starts[number as usize + 1] += 1;
+        }
+        for i in 1..=terms {
+            starts[i] += starts[i - 1];
+        }
+        let mut next = starts.clone();
+        let mut items = vec![T::default(); numbers.len()];
+        for (i, &number) in numbers.iter().enumerate() {
+            let place = &mut next[number as usize];
+            items[*place as usize] = item(i);
+            *place += 1;
+        }
+        Self { starts, items }
+    }
+
+    fn of(&self, number: u32) -> &[T] {
+        let number = number as usize;
+        &self.items[self.starts[number] as usize..self.starts[number + 1] as usize]
+    }
+}
+
+/// How long the texts are.
+pub(super) struct Lengths {
+    /// The norm of each document.
+    pub(super) norms: Vec<u8>,
+    /// The documents that have a term.
+    docs: u32,
+}
+
+impl Lengths {
+    pub(super) fn new(texts: &mut Texts, max_doc: u32) -> Self {
+        let docs = texts.docs.finish(max_doc);
+        let mut norms = vec![0; max_doc as usize];
+        let mut start = 0;
+        let mut with_terms = 0;
+        for (i, &end) in texts.ends.iter().enumerate() {
+            norms[docs.map_or(i, |docs| docs[i] as usize)] = norm(end - start);
+            with_terms += u32::from(end > start);
+            start = end;
+        }
+        Self { norms, docs: with_terms }
+    }
+}
+
+pub(super) fn add_text(
+    number: u32,
+    texts: &mut Texts,
+    lens: &Lengths,
+    norms: bool,
+    postings: &mut PostingsWriter,
+    terms: &mut TermsWriter,
+) {
+    let order = texts.terms.sorted();
+    let max_doc = lens.norms.len() as u32;
+    let docs = texts.docs.finish(max_doc);
+    // Occurrences come in the order of the documents, so a cursor knows where they are.
+    let mut at = Cursor { texts_at: 0, position: 0, jump: 0 };
+    let (ends, jumps) = (&texts.ends, &texts.jumps);
+    let grouped = Grouped::new(&texts.occurrences, texts.terms.len(), |i| {
+        let (text, position) = at.go(i as u32, ends, jumps);
+        (docs.map_or(text as u32, |docs| docs[text]), position)
+    });
+    let mut states = Vec::with_capacity(order.len());
+    let (mut own, mut freqs, mut gaps) = (Vec::new(), Vec::new(), Vec::new());
+    for number in &order {
+        own.clear();
+        freqs.clear();
+        gaps.clear();
+        let mut before = (u32::MAX, 0);
+        for &(doc, position) in grouped.of(*number) {
+            if doc == before.0 {
+                gaps.push(position - before.1);
+                if let Some(freq) = freqs.last_mut() {
+                    *freq += 1;
+                }
+            } else {
+                own.push(doc);
+                freqs.push(1);
+                gaps.push(position);
+            }
+            before = (doc, position);
+        }
+        states.push(postings.add(
+            &Postings { docs: &own, freqs: Some(&freqs), position_gaps: Some(&gaps) },
+            norms.then_some(&lens.norms),
+        ));
+    }
+    let field = FieldTerms { number, freqs: true, positions: true, docs: lens.docs };
+    terms.add(&field, &SortedTerms { terms: &texts.terms, order: &order, states });
+}
+
+/// Goes from occurrence to occurrence.
+struct Cursor {
+    texts_at: usize,
+    position: u32,
+    jump: usize,
+}
+
+impl Cursor {
+    /// The text of the next occurrence, `i`, and the position in it.
+    #[inline]
+    fn go(&mut self, i: u32, ends: &[u32], jumps: &[(u32, u32)]) -> (usize, u32) {
+        while i >= ends[self.texts_at] {
+            self.texts_at += 1;
+            self.position = 0;
+        }
+        while let Some(&(text, at)) = jumps.get(self.jump)
+            && (text as usize, at) <= (self.texts_at, i)
+        {
+            if text as usize == self.texts_at {
+                self.position += POSITION_GAP;
+            }
+            self.jump += 1;
+        }
+        let position = self.position;
+        self.position += 1;
+        (self.texts_at, position)
+    }
+}

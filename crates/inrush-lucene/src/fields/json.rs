@@ -1,0 +1,321 @@
+//! The values of a JSON document, without a tree.
+//!
+//! Source: RFC 8259.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+
+/// A value that is neither an object nor an array.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Scalar<'a> {
+    Null,
+    Bool(bool),
+    /// A number as it is written.
+    Number(&'a str),
+    Text(Cow<'a, str>),
+}
+
+/// Where a text stops being JSON.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Malformed {
+    pub(crate) at: usize,
+    pub(crate) expected: &'static str,
+}
+
+/// What a document has to have; the servers refuse others, too.
+pub(crate) const NO_DUPLICATE: &str = "a name that the object does not have yet";
+
+/// The deepest nesting that is read.
+const DEPTH_MAX: u32 = 1000;
+
+/// Reads a document from its beginning to its end.
+pub(crate) struct Reader<'a> {
+    text: &'a str,
+    bytes: &'a [u8],
+    at: usize,
+    depth: u32,
+}
+
+type Result<T> = std::result::Result<T, Malformed>;
+
+impl<'a> Reader<'a> {
+    pub(crate) fn new(text: &'a str) -> Self {
+        Self { text, bytes: text.as_bytes(), at: 0, depth: 0 }
+    }
+
+    pub(crate) fn malformed<T>(&self, expected: &'static str) -> Result<T> {
+        Err(Malformed { at: self.at, expected })
+    }
+
+    /// The next byte that is no space, or 0 at the end.
+    #[inline]
+    pub(crate) fn peek(&mut self) -> u8 {
+        while let Some(byte) = self.bytes.get(self.at) {
+            match byte {
+                b' ' | b'\t' | b'\n' | b'\r' => self.at += 1,
+                byte => return *byte,
+            }
+        }
+        0
+    }
+
+    #[inline]
+    fn take(&mut self, byte: u8, expected: &'static str) -> Result<()> {
+        if self.peek() != byte {
+            return self.malformed(expected);
+        }
+        self.at += 1;
+        Ok(())
+    }
+
+    /// Begins an object or an array.
+    pub(crate) fn open(&mut self, byte: u8) -> Result<()> {
+        self.take(byte, if byte == b'{' { "an object" } else { "an array" })?;
+        self.depth += 1;
+        if self.depth > DEPTH_MAX {
+            return self.malformed("at most 1,000 levels");
+        }
+        Ok(())
+    }
+
+    /// Whether another member or element follows; ends the object or array if not. `first` is
+    /// whether none came yet.
+    #[inline]
+    pub(crate) fn more(&mut self, first: bool, close: u8) -> Result<bool> {
+        let byte = self.peek();
+        if byte == close {
+            self.at += 1;
+            self.depth -= 1;
+            return Ok(false);
+        }
+        if !first {
+            self.take(b',', "`,` or the end of the object or array")?;
+        }
+        Ok(true)
+    }
+
+    /// The name of a member, and its colon.
+    #[inline]
+    pub(crate) fn name(&mut self) -> Result<Cow<'a, str>> {
+        if self.peek() != b'"' {
+            return self.malformed("a name in quotes");
+        }
+        let name = self.string()?;
+        self.take(b':', "`:`")?;
+        Ok(name)
+    }
+
+    /// A value that is neither an object nor an array.
+    #[inline]
+    pub(crate) fn scalar(&mut self) -> Result<Scalar<'a>> {
+        match self.peek() {
+            b'"' => Ok(Scalar::Text(self.string()?)),
+            b'-' | b'0'..=b'9' => Ok(Scalar::Number(self.number()?)),
+            b't' => self.word("true", Scalar::Bool(true)),
+            b'f' => self.word("false", Scalar::Bool(false)),
+            b'n' => self.word("null", Scalar::Null),
+            _ => self.malformed("a value"),
+        }
+    }
+
+    fn word(&mut self, word: &'static str, value: Scalar<'a>) -> Result<Scalar<'a>> {
+        if !self.bytes[self.at..].starts_with(word.as_bytes()) {
+            return self.malformed("a value");
+        }
+        self.at += word.len();
+        Ok(value)
+    }
+
+    fn digits(&mut self) -> Result<()> {
+        let start = self.at;
+        while self.bytes.get(self.at).is_some_and(u8::is_ascii_digit) {
+            self.at += 1;
+        }
+        if self.at == start { self.malformed("a digit") } else { Ok(()) }
+    }
+
+    fn number(&mut self) -> Result<&'a str> {
+        let start = self.at;
+        if self.bytes[self.at] == b'-' {
+            self.at += 1;
+        }
+        if self.bytes.get(self.at) == Some(&b'0') {
+            self.at += 1;
+        } else {
+            self.digits()?;
+        }
+        if self.bytes.get(self.at) == Some(&b'.') {
+            self.at += 1;
+            self.digits()?;
+        }
+        if matches!(self.bytes.get(self.at), Some(b'e' | b'E')) {
+            self.at += 1;
+            if matches!(self.bytes.get(self.at), Some(b'+' | b'-')) {
+                self.at += 1;
+            }
+            self.digits()?;
+        }
+        Ok(&self.text[start..self.at])
+    }
+
+    #[inline]
+    fn string(&mut self) -> Result<Cow<'a, str>> {
+        self.at += 1;
+        let start = self.at;
+        loop {
+            match self.bytes.get(self.at) {
+                Some(b'"') => {
+                    let text = &self.text[start..self.at];
+                    self.at += 1;
+                    return Ok(Cow::Borrowed(text));
+                }
+                Some(b'\\') => return self.escaped(start),
+                Some(0x20..) => self.at += 1,
+                _ => return self.malformed("the end of the string"),
+            }
+        }
+    }
+
+    /// The rest of a string from its first escape on.
+    #[cold]
+    fn escaped(&mut self, start: usize) -> Result<Cow<'a, str>> {
+        let mut text = self.text[start..self.at].to_owned();
+        let mut plain = self.at;
+        loop {
+            match self.bytes.get(self.at) {
+                Some(b'"') => {
+                    text.push_str(&self.text[plain..self.at]);
+                    self.at += 1;
+                    return Ok(Cow::Owned(text));
+                }
+                Some(b'\\') => {
+                    text.push_str(&self.text[plain..self.at]);
+                    self.at += 1;
+                    text.push(self.escape()?);
+                    plain = self.at;
+                }
+                Some(0x20..) => self.at += 1,
+                _ => return self.malformed("the end of the string"),
+            }
+        }
+    }
+
+    fn escape(&mut self) -> Result<char> {
+        let byte = self.bytes.get(self.at).copied().unwrap_or_default();
+        self.at += 1;
+        Ok(match byte {
+            b'"' | b'\\' | b'/' => char::from(byte),
+            b'b' => '\u{8}',
+            b'f' => '\u{c}',
+            b'n' => '\n',
+            b'r' => '\r',
+            b't' => '\t',
+            b'u' => return self.unicode(),
+            _ => return self.malformed("an escape"),
+        })
+    }
+
+    /// The character of an escape of four digits, or of two that are a pair. Half a pair becomes
+    /// what the servers index in its place.
+    fn unicode(&mut self) -> Result<char> {
+        let first = self.hex()?;
+        if (0xd800..0xdc00).contains(&first) && self.bytes[self.at..].starts_with(b"\\u") {
+            let before = self.at;
+            self.at += 2;
+            let second = self.hex()?;
+            if (0xdc00..0xe000).contains(&second) {
+                let code = 0x10000 + ((first - 0xd800) << 10) + (second - 0xdc00);
+                return Ok(char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER));
+            }
+            self.at = before;
+        }
+        Ok(char::from_u32(first).unwrap_or(char::REPLACEMENT_CHARACTER))
+    }
+
+    fn hex(&mut self) -> Result<u32> {
+        let digits =
+            self.text.get(self.at..self.at + 4).filter(|digits| digits.bytes().all(|byte| byte.is_ascii_hexdigit()));
+        let Some(digits) = digits else { return self.malformed("four hexadecimal digits") };
+        self.at += 4;
+        Ok(u32::from_str_radix(digits, 16).unwrap_or_default())
+    }
+
+    /// Goes over a value of any kind.
+    pub(crate) fn skip(&mut self) -> Result<()> {
+        match self.peek() {
+            b'{' => {
+                self.open(b'{')?;
+                let mut names = HashSet::new();
+                while self.more(names.is_empty(), b'}')? {
+                    let name = self.name()?;
+                    if !names.insert(name) {
+                        return self.malformed(NO_DUPLICATE);
+                    }
+                    self.skip()?;
+                }
+            }
+            b'[' => {
+                self.open(b'[')?;
+                let mut first = true;
+                while self.more(first, b']')? {
+                    first = false;
+                    self.skip()?;
+                }
+            }
+            _ => {
+                self.scalar()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks that nothing follows.
+    pub(crate) fn end(&mut self) -> Result<()> {
+        if self.peek() == 0 && self.at == self.bytes.len() { Ok(()) } else { self.malformed("the end of the document") }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{NO_DUPLICATE, Reader, Scalar};
+
+    fn skip(text: &str) -> Result<(), &'static str> {
+        let mut reader = Reader::new(text);
+        reader.skip().and_then(|()| reader.end()).map_err(|error| error.expected)
+    }
+
+    #[test]
+    fn what_is_no_json_is_refused() {
+        for text in [
+            "",
+            "{",
+            "[1,]",
+            "{\"a\":1,}",
+            "01",
+            "-",
+            "1.",
+            "1e",
+            "tru",
+            "\"\u{1}\"",
+            "\"\\x\"",
+            "1 2",
+            "{1:2}",
+            "[1 2]",
+            "+1",
+        ] {
+            assert!(skip(text).is_err(), "{text}");
+        }
+        for text in ["{}", " [ ] ", "-0.5e+10", "\"\\u00e9\"", "{\"a\":{\"a\":[null,true,false]}}"] {
+            assert_eq!(skip(text), Ok(()), "{text}");
+        }
+        assert_eq!(skip("{\"a\":1,\"a\":2}"), Err(NO_DUPLICATE));
+        assert_eq!(skip(&"[".repeat(1001)), Err("at most 1,000 levels"));
+    }
+
+    #[test]
+    fn escapes_are_characters() {
+        let text = r#""a\n\u00e9\ud83d\ude00\ud83d.\udc00""#;
+        let Ok(Scalar::Text(text)) = Reader::new(text).scalar() else { panic!("no text") };
+        assert_eq!(text, "a\né😀\u{fffd}.\u{fffd}");
+    }
+}

@@ -1,0 +1,104 @@
+//! The fields of a segment.
+//!
+//! Source: the documentation of `org.apache.lucene.codecs.lucene94.Lucene94FieldInfosFormat`.
+
+use std::io;
+use std::path::Path;
+
+use crate::formats::output::{FileOutput, ID_BYTES, Put};
+
+/// The format of postings, which is part of the names of their files.
+pub(crate) const POSTINGS_FORMAT: &str = "Lucene912";
+/// The format of doc values, which is part of the names of their files.
+pub(crate) const DOC_VALUES_FORMAT: &str = "Lucene90";
+
+/// A version of Lucene: major, minor, bugfix.
+pub(crate) type LuceneVersion = [u32; 3];
+
+/// What is indexed of a field.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Indexed {
+    No = 0,
+    Docs = 1,
+    Positions = 3,
+}
+
+/// The doc values of a field.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum DocValuesKind {
+    None = 0,
+    Numeric = 1,
+    SortedSet = 4,
+    SortedNumeric = 5,
+}
+
+/// What a segment says of a field.
+#[derive(Clone)]
+pub(crate) struct FieldInfo {
+    pub(crate) number: u32,
+    pub(crate) name: String,
+    pub(crate) indexed: Indexed,
+    pub(crate) norms: bool,
+    pub(crate) doc_values: DocValuesKind,
+    /// Whether the doc values have an index of ranges.
+    pub(crate) ranges: bool,
+    /// The bytes of a point; 0 if there are none.
+    pub(crate) point_bytes: u32,
+}
+
+/// Writes `.fnm` for a reader of the given version.
+pub(crate) fn write_field_infos(
+    folder: &Path,
+    segment: &str,
+    id: &[u8; ID_BYTES],
+    fields: &[FieldInfo],
+    version: LuceneVersion,
+) -> io::Result<String> {
+    const OMIT_NORMS: u8 = 2;
+    // Indexes of ranges came with Lucene 10.
+    let ranges = version[0] >= 10;
+    let mut out = FileOutput::create(folder, format!("{segment}.fnm"))?;
+    out.put_index_header("Lucene94FieldInfos", if ranges { 2 } else { 1 }, id, "");
+    out.put_vint(fields.len() as u32);
+    for field in fields {
+        out.put_string(&field.name);
+        out.put_vint(field.number);
+        let indexed = field.indexed != Indexed::No;
+        out.put_u8(if indexed && !field.norms { OMIT_NORMS } else { 0 });
+        out.put_u8(field.indexed as u8);
+        out.put_u8(match field.doc_values {
+            DocValuesKind::None => 0,
+            DocValuesKind::Numeric => 1,
+            DocValuesKind::SortedSet => 4,
+            DocValuesKind::SortedNumeric => 5,
+        });
+        if ranges {
+            out.put_u8(u8::from(field.ranges));
+        }
+        // No updates of doc values.
+        out.put_i64(-1);
+        let mut attributes = Vec::new();
+        let mut format = |kind: &str, name: &str| {
+            attributes.push((format!("{kind}.format"), name.to_owned()));
+            attributes.push((format!("{kind}.suffix"), "0".to_owned()));
+        };
+        if indexed {
+            format("PerFieldPostingsFormat", POSTINGS_FORMAT);
+        }
+        if field.doc_values != DocValuesKind::None {
+            format("PerFieldDocValuesFormat", DOC_VALUES_FORMAT);
+        }
+        out.put_string_map(&attributes);
+        out.put_vint(u32::from(field.point_bytes > 0));
+        if field.point_bytes > 0 {
+            out.put_vint(1);
+            out.put_vint(field.point_bytes);
+        }
+        // No vectors: no dimension, numbers of 32 bits, Euclidean.
+        out.put_vint(0);
+        out.put_u8(1);
+        out.put_u8(0);
+    }
+    out.put_footer();
+    out.finish()
+}

@@ -1,0 +1,50 @@
+//! Writes indices that Lucene, and with it OpenSearch and Elasticsearch, opens.
+//!
+//! All documents are there in advance. So they become columns, and each segment is written once:
+//! terms are interned, ids, points and ordinals are sorted by radix, and there is no log, no
+//! refresh and no merge.
+//!
+//! A [`Mapping`] says what is indexed of each field, a [`Shard`] takes documents on any number of
+//! threads, and a [`ShardSnapshot`] hands the index over. What the mapping or a document asks for
+//! beyond what is supported is refused by its name, and nothing is left out silently.
+//!
+//! ```no_run
+//! use std::path::Path;
+//!
+//! use inrush_lucene::{Mapping, Product, Shard, ShardOptions, ShardSnapshot, Target};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let snapshot = ShardSnapshot::open(Path::new("repository/indices/k3lI…/0"))?;
+//! let lucene = snapshot.lucene();
+//! let target = Target { product: Product::OpenSearch, version: [3, 6, 0], lucene };
+//! let mapping = serde_json::json!({ "properties": { "n": { "type": "long" } } });
+//! let mapping = Mapping::parse(&mapping, target)?;
+//! let folder = Path::new("scratch");
+//! let (memory_max, random) = (256 << 20, [7; 32]);
+//! let options = ShardOptions { folder: folder.into(), primary_term: 1, memory_max, random };
+//! let shard = Shard::new(options, &mapping);
+//! let mut writer = shard.writer();
+//! writer.add(br#"{"n":1}"#, Some("first"))?;
+//! writer.finish()?;
+//! shard.commit(snapshot.generation(), snapshot.user_data())?;
+//! snapshot.fill(folder, [7; 16])?;
+//! # Ok(())
+//! # }
+//! ```
+
+mod analysis;
+mod build;
+mod fields;
+mod formats;
+mod radix;
+mod repository;
+
+pub use build::shard::{AddError, Shard, ShardOptions, ShardWriter};
+pub use fields::document::Refused;
+pub use fields::mapping::{Mapping, Product, Target, Unsupported};
+pub use repository::ShardSnapshot;
+
+/// Calls `visit` with each word that the analyser `standard` makes of a text.
+pub fn standard_words(text: &str, visit: impl FnMut(&[u8])) {
+    analysis::WORDS.each(text, visit);
+}

@@ -1,0 +1,27 @@
+import java.io.*;
+import java.nio.charset.StandardCharsets;
+import org.apache.lucene.analysis.TokenStream;
+import org.apache.lucene.analysis.standard.StandardAnalyzer;
+import org.apache.lucene.analysis.tokenattributes.*;
+
+/** The words that the analyser standard makes of each line of hexadecimal code points. */
+public class Words {
+  public static void main(String[] args) throws Exception {
+    BufferedReader in = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
+    PrintWriter out = new PrintWriter(new OutputStreamWriter(new BufferedOutputStream(System.out, 1 << 20), StandardCharsets.UTF_8));
+    StandardAnalyzer analyzer = new StandardAnalyzer();
+    for (String line = in.readLine(); line != null; line = in.readLine()) {
+      StringBuilder text = new StringBuilder();
+      for (String hex : line.split(" ")) if (!hex.isEmpty()) text.appendCodePoint(Integer.parseInt(hex, 16));
+      try (TokenStream tokens = analyzer.tokenStream("f", text.toString())) {
+        CharTermAttribute term = tokens.addAttribute(CharTermAttribute.class);
+        PositionIncrementAttribute step = tokens.addAttribute(PositionIncrementAttribute.class);
+        tokens.reset();
+        while (tokens.incrementToken()) { if (step.getPositionIncrement() != 1) out.print("+" + step.getPositionIncrement()); out.print(term); out.print('\u001f'); }
+        tokens.end();
+      }
+      out.print('\n');
+    }
+    out.flush();
+  }
+}
