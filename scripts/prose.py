@@ -5,7 +5,9 @@
 
 It reports lines of prose above 100 columns, words that hide the actor or the noun, links to pages,
 headings and files that do not exist, and names of raw data that are not in bench/runs/. Tables,
-code and lines that hold nothing but a link may be wider. The exit status is 1 if there are findings.
+code and lines that hold nothing but a link may be wider. Pages that are read from the beginning to
+the end have at most 120 columns in tables, too, and at most 1,500 words: all but those of the
+reference and the benchmarks. The exit status is 1 if there are findings.
 """
 
 from __future__ import annotations
@@ -16,6 +18,8 @@ import subprocess
 import sys
 
 COLUMNS = 100
+TABLE_COLUMNS = 120
+PAGE_WORDS = 1500
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 # A pattern, and the word to use instead.
@@ -34,6 +38,12 @@ BANNED = [
 # Pages that are left as they are: raw output of runs, and texts that others own.
 LEFT_OUT = re.compile(
     r"^(bench/runs/(?!README)|ARCHITECTURE\.md$|python/hadoop/|python/tests/|docs/options\.md$)"
+)
+# Reference and benchmarks: pages in which a reader looks something up. Other pages are guides.
+GUIDES = re.compile(r"^(README|COMPARE|docs/.*)\.md$")
+LOOKED_UP = re.compile(
+    r"^docs/(decisions/|benchmarks|bake/measured|encoding|tuner|"
+    r"(options|report|dead-letters|page|segments|formats|json|unattended|learned)\.md$)"
 )
 PAGES = re.compile(r"\.md$")
 SCRIPTS = re.compile(r"(^Makefile$|^\.ci/|\.sh$|^scripts/|^bench/.*\.py$|^fuzz/fuzz_targets/)")
@@ -101,6 +111,17 @@ def check_prose(name: str, lines: list[tuple[int, str, bool]]) -> list[str]:
     return found
 
 
+def check_guide(name: str, text: str) -> list[str]:
+    found = []
+    words = len(text.split())
+    if words > PAGE_WORDS:
+        found.append(f"{name}: {words} words; move a part to a page of its own")
+    for number, line, _ in prose_of_page(text):
+        if len(line) > TABLE_COLUMNS:
+            found.append(f"{name}:{number}: {len(line)} columns; make a list of the table")
+    return found
+
+
 def check_links(name: str, text: str, anchors: dict[str, set[str]]) -> list[str]:
     found = []
     for number, line, _ in prose_of_page(text):
@@ -154,6 +175,8 @@ def main() -> int:
         if PAGES.search(name):
             if not left_out:
                 found += check_prose(name, prose_of_page(text))
+                if GUIDES.match(name) and not LOOKED_UP.match(name):
+                    found += check_guide(name, text)
             if not name.startswith("bench/runs/") or name == "bench/runs/README.md":
                 found += check_links(name, text, anchors)
         elif SCRIPTS.search(name) and not left_out:
