@@ -1,5 +1,7 @@
 """Real servers for benchmarks.
 
+    bench/servers.py PRODUCT VERSION [SETTING…]    # runs one until stdin closes; its URL is the line of stdout
+
 They are unpacked from the cache of the local node and the tests, started as an ordinary user on a
 free port, and stopped by process id.
 """
@@ -13,6 +15,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 import urllib.request
@@ -177,3 +180,16 @@ class Cluster:
     def __exit__(self, *_):
         for node in self.nodes:
             node.stop()
+
+
+def main():
+    if len(sys.argv) < 3:
+        raise SystemExit(__doc__)
+    product, version, *settings = sys.argv[1:]
+    with Server(product, version, 1024, settings=settings) as server:
+        print(server.url, flush=True)
+        sys.stdin.read()
+
+
+if __name__ == "__main__":
+    main()

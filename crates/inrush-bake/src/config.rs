@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use inrush_cluster::api::{ClusterError, ConnectError};
 use inrush_core::Action;
-use inrush_load::config::{Durability, LoadConfig};
+use inrush_load::config::{Durability, Learning, LoadConfig};
 use inrush_load::{LoadError, OptionError};
 use inrush_node::NodeError;
 use inrush_sources::SourceError;
@@ -161,6 +161,11 @@ impl BakeConfig {
             )
             .of("replicas_off"));
         }
+        if let Some(option) = learning_option(load.learning) {
+            let problem =
+                format!("option `{option}` is for a live cluster; each bake has a new builder, so leave it out");
+            return Err(OptionError::conflict(problem).of(option));
+        }
         if load.state.is_none() {
             return Err(OptionError::conflict(
                 "a bake records each change of the target before it makes it; name a folder for that with option `state`",
@@ -184,6 +189,15 @@ impl BakeConfig {
             ));
         }
         Ok(())
+    }
+}
+
+/// The option that says what a load begins with.
+fn learning_option(learning: Learning) -> Option<&'static str> {
+    match learning {
+        Learning::Kept => None,
+        Learning::Anew => Some("forget"),
+        Learning::Given(_) => Some("learned"),
     }
 }
 

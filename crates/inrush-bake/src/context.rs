@@ -4,13 +4,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use inrush_cluster::transport::Transport;
+use inrush_load::observe::ObserverSet;
 use inrush_load::{Phase, Progress, StopSignal};
 use tokio::sync::watch;
 
-use super::OpenSource;
 use super::config::{BakeConfig, BakeError};
 use super::report::{BakeStep, BakeStepName as Step};
 use super::state::{Keep, Part, Saved};
+use super::{OpenSource, PartObservers};
 
 /// The state that the builders and the steps on the target share.
 pub(super) struct Context {
@@ -25,8 +26,9 @@ pub(super) struct Context {
     saved: Mutex<Saved>,
     /// Set when one of several builders has failed, so that the others are not needed now.
     abort_signal: watch::Sender<bool>,
-    /// The progress of each part's load.
+    /// The progress of each part's load, and its step before and after it.
     loading: Mutex<Vec<Progress>>,
+    observers: PartObservers,
 }
 
 impl Context {
@@ -52,7 +54,18 @@ impl Context {
             saved: Mutex::new(saved),
             abort_signal,
             loading,
+            observers: Arc::new(|_| ObserverSet::default()),
         }
+    }
+
+    /// Sets the observers of loads into builders. Default: none.
+    pub(super) fn observed_by(self, observers: PartObservers) -> Self {
+        Context { observers, ..self }
+    }
+
+    /// The observers of the load of a part.
+    pub(super) fn observers(&self, part: usize) -> ObserverSet {
+        (self.observers)(part)
     }
 
     /// Makes the builders end in order.
@@ -87,16 +100,29 @@ impl Context {
         self.write(|saved| change(&mut saved.parts[part]))
     }
 
-    /// Shows a step in the progress.
+    /// Shows a step of the whole bake in the progress.
     pub(super) fn show(&self, what: &str) {
         self.progress.send_modify(|progress| progress.phase = Phase::Baking(what.to_owned()));
     }
 
+    /// Shows a step of a part. As long as other parts load, these are shown.
+    fn show_step(&self, part: usize, what: String) {
+        let mut loading = self.loading();
+        loading[part].phase = Phase::Baking(what);
+        let phase = shown_phase(&loading, part);
+        self.progress.send_modify(|progress| progress.phase = phase);
+    }
+
+    fn loading(&self) -> MutexGuard<'_, Vec<Progress>> {
+        self.loading.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Shows the progress of a part's load. All parts are shown together.
     pub(super) fn show_loading(&self, part: usize, now: Progress) {
-        let mut loading = self.loading.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut loading = self.loading();
         loading[part] = now;
         let mut all = loading[part].clone();
+        all.phase = shown_phase(&loading, part);
         for other in loading.iter().enumerate().filter(|(at, _)| *at != part).map(|(_, other)| other) {
             all.docs_read += other.docs_read;
             all.docs_settled += other.docs_settled;
@@ -127,7 +153,10 @@ impl Context {
     ) -> Result<(), BakeError> {
         let whose =
             part.filter(|_| self.saved().parts.len() > 1).map_or_else(String::new, |n| format!("part {}: ", n + 1));
-        self.show(&format!("{whose}{}", step.name()));
+        match part {
+            Some(part) => self.show_step(part, format!("{whose}{}", step.name())),
+            None => self.show(step.name()),
+        }
         let begun = Instant::now();
         let detail = format!("{whose}{}", work.await?);
         let seconds = begun.elapsed().as_secs_f64();
@@ -143,6 +172,37 @@ impl Context {
         tokio::select! {
             done = work => done,
             () = self.aborted() => Err(BakeError::Interrupted),
+        }
+    }
+}
+
+/// The phase of several parts: a pause of one of them, else the load of one, else the step of
+/// `part`. So it does not change with each event of another part.
+fn shown_phase(parts: &[Progress], part: usize) -> Phase {
+    let paused = parts.iter().find(|part| matches!(part.phase, Phase::Paused(_)));
+    let loads = |part: &&Progress| !matches!(part.phase, Phase::Starting | Phase::Baking(_) | Phase::Done);
+    paused.or_else(|| parts.iter().find(loads)).unwrap_or(&parts[part]).phase.clone()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_phase_of_several_parts_is_the_pause_or_the_load_of_one() {
+        let part = |phase: &Phase| {
+            let mut part = Progress::default();
+            part.phase = phase.clone();
+            part
+        };
+        let (snapshot, paused) = (Phase::Baking("part 1: snapshot".to_owned()), Phase::Paused("disk".to_owned()));
+        for (phases, expected) in [
+            (&[snapshot.clone(), Phase::Starting][..], &snapshot),
+            (&[snapshot.clone(), Phase::Loading], &Phase::Loading),
+            (&[Phase::Loading, snapshot.clone(), paused.clone()], &paused),
+        ] {
+            let parts: Vec<Progress> = phases.iter().map(part).collect();
+            assert_eq!(&shown_phase(&parts, 0), expected);
         }
     }
 }

@@ -34,16 +34,21 @@ pub use dry_run::dry_run;
 pub use estimate::{Cost, Estimate, estimate};
 use inrush_load::LoadError;
 use inrush_load::Progress;
+use inrush_load::observe::ObserverSet;
 /// Opens the sources: more than once, where an index has to be built again.
 pub use inrush_sources::Reopen as OpenSource;
 pub use report::{BakeReport, BakeStep, BakeStepName, HandOver};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
+/// Makes the observers of the load into a builder, by the number of its part from 0.
+pub(crate) type PartObservers = Arc<dyn Fn(usize) -> ObserverSet + Send + Sync>;
+
 /// A bake that has not begun.
 pub struct Baker {
     config: BakeConfig,
     open: OpenSource,
+    observers: PartObservers,
 }
 
 impl Baker {
@@ -53,14 +58,31 @@ impl Baker {
     /// [`LoadError::Usage`] for options that contradict each other.
     pub fn new(config: BakeConfig, open: OpenSource) -> Result<Self, BakeError> {
         config.check().map_err(LoadError::usage)?;
-        Ok(Baker { config, open })
+        Ok(Baker { config, open, observers: Arc::new(|_| ObserverSet::default()) })
+    }
+
+    /// Tells the events of the loads into builders to the observers that `observers` makes. It is
+    /// called for each load, with the number of its part from 0: once for each part, and again
+    /// where a part starts over. The nodes of the events are those of the builder.
+    #[must_use]
+    pub fn observe(mut self, observers: impl Fn(usize) -> ObserverSet + Send + Sync + 'static) -> Self {
+        self.observers = Arc::new(observers);
+        self
+    }
+
+    /// The number of parts, each with a builder of its own.
+    pub fn parts(&self) -> usize {
+        match self.config.parted() {
+            Some(Layout::Alias | Layout::Stitched) => self.config.builders as usize,
+            Some(Layout::Cluster) | None => 1,
+        }
     }
 
     /// Begins the bake.
     pub fn start(self) -> RunningBake {
         let (progress, watched) = watch::channel(Progress::default());
         let (stop, stopped) = watch::channel(false);
-        let task = tokio::spawn(run::bake(self.config, self.open, progress, stopped));
+        let task = tokio::spawn(run::bake(self.config, (self.open, self.observers), progress, stopped));
         RunningBake { progress: watched, stop: BakeStop { stop: Arc::new(stop) }, task }
     }
 

@@ -8,7 +8,7 @@ use inrush_cluster::transport::{Credentials, TlsOptions};
 use inrush_core::routing::Routing;
 use inrush_load::LoadError;
 use inrush_load::Phase;
-use inrush_load::config::{DeadLetters, FinishConfig, IndexCreation, LoadConfig, Rate, StateFolder};
+use inrush_load::config::{DeadLetters, FinishConfig, IndexCreation, Learning, LoadConfig, Rate, StateFolder};
 use inrush_load::loader::{Loader, RunningLoad};
 use inrush_load::{Report, Status};
 use inrush_sources::{Parted, Parting, Source};
@@ -62,7 +62,8 @@ impl PartRun {
         }
         let config = self.load_config(folder, resume)?;
         let source = self.source()?;
-        Ok(Loader::new(config)?.start(source).await?)
+        let loader = Loader::new(config)?.with_observers(self.context.observers(self.part));
+        Ok(loader.start(source).await?)
     }
 
     /// The documents of the part.
@@ -107,6 +108,8 @@ impl PartRun {
         config.finish = FinishConfig { force_merge, wait_timeout, ..FinishConfig::default() };
         config.state = Some(StateFolder::new(folder));
         config.resume = resume;
+        // The builder is a cluster of its own, which no later load meets.
+        config.learning = Learning::Given(None);
         let parts = self.context.saved().parts.len();
         if parts > 1 {
             divide_limits(&mut config, self.part, parts);

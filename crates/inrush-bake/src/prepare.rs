@@ -7,10 +7,10 @@ use inrush_cluster::api::check::{Needs, Preflight, preflight};
 use inrush_cluster::api::{
     ClusterError, ClusterInfo, Target, TargetKind, Version, data_streams, index as cluster_index, templates,
 };
+use inrush_cluster::run_id::run_id;
 use inrush_cluster::transport::Transport;
 use inrush_load::checkpoint::Job;
 use inrush_load::cutover::{self, Swapping};
-use inrush_load::run_id::run_id;
 use inrush_node::{Distribution, Product};
 use serde_json::Value;
 

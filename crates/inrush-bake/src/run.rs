@@ -4,19 +4,18 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use inrush_cluster::api::{aliases, connect, data_streams};
+use inrush_cluster::run_id::run_id;
 use inrush_cluster::transport::Transport;
 use inrush_load::LoadError;
 use inrush_load::checkpoint::Job;
 use inrush_load::config::FinishConfig;
 use inrush_load::cutover::{self, Finishing, Swapping};
 use inrush_load::loader::{http_options, not_in};
-use inrush_load::run_id::run_id;
 use inrush_load::{Phase, Progress, Report, ShowPhase, Status, StopSignal};
 use inrush_sources::{Repeats, SourceInfo};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-use super::OpenSource;
 use super::assemble::assemble;
 use super::build::PartRun;
 use super::config::{BakeConfig, BakeError};
@@ -29,6 +28,7 @@ use super::prepare::{Prepared, prepare};
 use super::report::{BakeReport, BakeStepName as Step};
 use super::state::{Keep, Saved};
 use super::undo;
+use super::{OpenSource, PartObservers};
 
 /// Why some sources cannot be baked.
 pub(super) const READ_ONCE: &str = "a bake may have to read its sources again, and one of these can be read only once, such as stdin; write it to a file first";
@@ -36,7 +36,7 @@ pub(super) const READ_ONCE: &str = "a bake may have to read its sources again, a
 /// Bakes to the end.
 pub(super) async fn bake(
     mut config: BakeConfig,
-    open: OpenSource,
+    (open, observers): (OpenSource, PartObservers),
     progress: watch::Sender<Progress>,
     mut stop: watch::Receiver<bool>,
 ) -> Result<BakeReport, BakeError> {
@@ -60,7 +60,8 @@ pub(super) async fn bake(
     let shown = progress.clone();
     let show: ShowPhase = Arc::new(move |phase| shown.send_modify(|progress| progress.phase = phase));
     let finishing = Finishing::new(Arc::clone(&target), show, waiting, swapping);
-    let context = Arc::new(Context::new(config, open, target, keep, saved, versions, (progress, stop)));
+    let context = Context::new(config, open, target, keep, saved, versions, (progress, stop));
+    let context = Arc::new(context.observed_by(observers));
     let bake = Bake { target: Target::new(Arc::clone(&context)), context, warnings, started };
     let ended = bake.run(finishing).await;
     phases.send_modify(|progress| progress.phase = Phase::Done);

@@ -2,8 +2,10 @@
 //! flags of a load come from the definitions of its options ([`inrush_commands::options`]).
 
 mod bake;
+mod completions;
 mod convert;
 mod doctor;
+mod from;
 mod front_end;
 mod lag;
 mod load;
@@ -20,8 +22,10 @@ mod verify;
 use clap::{Parser, Subcommand};
 
 pub(crate) use bake::BakeArgs;
+pub(crate) use completions::CompletionsArgs;
 pub(crate) use convert::{ConvertArgs, OutFormat};
 pub(crate) use doctor::DoctorArgs;
+pub(crate) use from::{FromArgs, OtherLoader};
 pub(crate) use front_end::{LogArgs, LogLevel, LogOptions, OutputArgs, OutputOptions, RunOptions};
 pub(crate) use lag::LagArgs;
 pub(crate) use load::LoadArgs;
@@ -40,7 +44,7 @@ pub(crate) use verify::{CompareArgs, VerifyArgs};
 ///
 /// Results go to stdout, everything else to stderr.
 #[derive(Debug, Parser)]
-#[command(name = "inrush", version, max_term_width = 110, arg_required_else_help = true)]
+#[command(name = "inrush", version, max_term_width = 110)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -73,6 +77,10 @@ pub(crate) enum Command {
     /// Restore index settings that a crashed load has left behind; exit status 4 if some could not
     /// be restored
     Recover(Box<RecoverArgs>),
+    /// Print the command that does the same as one of another loader
+    From(FromArgs),
+    /// Print completions for a shell
+    Completions(CompletionsArgs),
     /// Print the reference page of the options, the types of the Python package, or a manual page
     #[command(hide = true)]
     Reference(ReferenceArgs),

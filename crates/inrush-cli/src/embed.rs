@@ -1,10 +1,13 @@
 //! For programs that load as `inrush load` does: the same options with the same checks, without a
 //! terminal.
 
+use std::net::SocketAddr;
+
 use inrush_bake::HandOver;
 pub use inrush_cluster::transport::Secret;
 use inrush_commands::options::{Confirmation, Environment, LoadOptions, LoadPlan, OptionError, Style, render};
 use inrush_load::{Failures, LoadError, Progress, Report, RunningLoad, Settlements};
+pub use inrush_page::JobPage;
 use inrush_sources::SourceError;
 use inrush_sources::push::Sender;
 use serde_json::{Map, Value};
@@ -94,6 +97,8 @@ impl From<LoadError> for Error {
 pub struct Load {
     options: LoadOptions,
     keep_outcomes: bool,
+    parts: Option<Secret>,
+    job: Option<JobPage>,
 }
 
 /// The end of each document of a load, as a program receives it.
@@ -116,6 +121,17 @@ impl Outcomes {
     }
 }
 
+/// A load that has begun.
+#[derive(Debug)]
+pub struct Begun {
+    /// The load.
+    pub load: RunningLoad,
+    /// The end of each document, where the program asked for it.
+    pub outcomes: Option<Outcomes>,
+    /// The address at which its page listens, if it has one.
+    pub page: Option<SocketAddr>,
+}
+
 impl Load {
     /// Reads the options of a load: the keys of a job file, with paths relative to the working
     /// directory.
@@ -123,7 +139,7 @@ impl Load {
     /// # Errors
     /// An unknown option or a wrong value, of [`ErrorKind::Usage`].
     pub fn new(options: Map<String, Value>) -> Result<Self, Error> {
-        let mut load = Load { options: LoadOptions::default(), keep_outcomes: false };
+        let mut load = Load { options: LoadOptions::default(), keep_outcomes: false, parts: None, job: None };
         for (key, value) in options {
             let name = key.replace('-', "_");
             if ONLY_FOR_THE_COMMAND_LINE.contains(&name.as_str()) {
@@ -146,13 +162,26 @@ impl Load {
         self.keep_outcomes = keep;
     }
 
+    /// The load is a job whose parts in other processes report to its page with this token. The
+    /// page shows their sums, and does not control the job. Default: there are no parts.
+    pub fn with_parts(&mut self, token: Secret) {
+        self.parts = Some(token);
+    }
+
+    /// The load is a part of a job, and reports to the job's page. Without an answer it loads as
+    /// without a page.
+    pub fn part_of(&mut self, page: JobPage) {
+        self.job = Some(page);
+    }
+
     /// Starts to load the sources, or the dead letters, that the options name.
     ///
     /// # Errors
     /// The load cannot begin. No document was sent.
-    pub async fn start(self) -> Result<(RunningLoad, Option<Outcomes>), Error> {
-        let plan = self.options.resolve(&Environment::of_process()).await?;
-        start(plan, self.keep_outcomes).await
+    pub async fn start(self) -> Result<Begun, Error> {
+        let Load { options, keep_outcomes, parts, job } = self;
+        let plan = options.resolve(&Environment::of_process()).await?;
+        start(plan, keep_outcomes, (parts, job)).await
     }
 
     /// Starts a load that the program feeds. `bytes` is the approximate total size, if known:
@@ -161,20 +190,20 @@ impl Load {
     ///
     /// # Errors
     /// The load cannot begin. No document was sent.
-    pub async fn start_fed(
-        self,
-        name: &str,
-        bytes: Option<u64>,
-    ) -> Result<(Sender, RunningLoad, Option<Outcomes>), Error> {
-        let (sender, plan) = self.options.resolve_fed(name, bytes, &Environment::of_process()).await?;
-        let (load, outcomes) = start(plan, self.keep_outcomes).await?;
-        Ok((sender, load, outcomes))
+    pub async fn start_fed(self, name: &str, bytes: Option<u64>) -> Result<(Sender, Begun), Error> {
+        let Load { options, keep_outcomes, parts, job } = self;
+        let (sender, plan) = options.resolve_fed(name, bytes, &Environment::of_process()).await?;
+        Ok((sender, start(plan, keep_outcomes, (parts, job)).await?))
     }
 }
 
 /// Starts without a terminal: a step that needs a confirmation is refused, unless the option `yes`
-/// was given.
-async fn start(mut plan: LoadPlan, keep_outcomes: bool) -> Result<(RunningLoad, Option<Outcomes>), Error> {
+/// was given. `parts`, `job`: as [`Load::with_parts`] and [`Load::part_of`] set them.
+async fn start(
+    mut plan: LoadPlan,
+    keep_outcomes: bool,
+    (parts, job): (Option<Secret>, Option<JobPage>),
+) -> Result<Begun, Error> {
     if let Some(refusal) = plan.confirmations.iter().find_map(Confirmation::refusal) {
         return Err(refusal.into());
     }
@@ -190,18 +219,26 @@ async fn start(mut plan: LoadPlan, keep_outcomes: bool) -> Result<(RunningLoad, 
         })?];
     }
     let failures_bytes_max = plan.config.limits.memory.saturating_mul(2).saturating_add(FAILURES_BYTES_MORE);
-    let (watch, name) = watching::of_plan(&mut plan);
+    let (mut watch, name) = watching::of_plan(&mut plan);
+    let has_parts = parts.is_some();
+    if let Some(page) = &mut watch.page {
+        page.parts = parts;
+    }
+    watch.job = job;
     let (mut loader, source) = plan.loader().await?;
-    let watching = Watching::start(watch, false, false, &stderr).await?;
+    let mut watching = Watching::start(watch, false, false, &stderr).await?;
     let outcomes = keep_outcomes.then(|| Outcomes {
         failures: loader.failures(failures_bytes_max),
         settlements: loader.settlements(SETTLEMENTS_BYTES_MAX),
     });
     let (loader, shown) = watching.observe(loader, &name);
+    watching.report(shown.as_ref())?;
     match loader.start(source).await {
         Ok(load) => {
-            watching.begun(shown, &load);
-            Ok((load.followed_by(watching.end()), outcomes))
+            // The page of a job would control only what the job does itself.
+            watching.begun(shown.filter(|_| !has_parts), &load);
+            let page = watching.address();
+            Ok(Begun { load: load.followed_by(watching.end()), outcomes, page })
         }
         Err(error) => {
             watching.end().await;

@@ -17,11 +17,12 @@ const EVERY_COPY: Duration = Duration::from_millis(20);
 /// The pause between two moments is at least this often the time that the cluster took to answer.
 const PAUSE_TIMES: u32 = 4;
 
-/// Asks for the segments of the index of a load while the page has a viewer, until the load has
-/// ended. Where they cannot be read, the page shows none.
-pub(crate) fn ask(view: SegmentsView, config: &LoadConfig) {
+/// Asks for the segments of indices while the page has a viewer, until all loads have ended. Where
+/// they cannot be read, the page shows none. `config` has the cluster.
+pub(crate) fn ask<'a>(view: SegmentsView, config: &LoadConfig, indices: impl IntoIterator<Item = &'a str>) {
     let Ok(transport) = Transport::new(&config.to, config.credentials.clone(), &http_options(config)) else { return };
-    let mut reader = SegmentsReader::new(Arc::new(transport), Some(pattern(config.index.as_str())));
+    let mut reader =
+        SegmentsReader::new(Arc::new(transport), Some(indices.into_iter().map(pattern).collect::<Vec<_>>().join(",")));
     tokio::spawn(async move {
         while !view.has_ended() {
             let mut pause = EVERY;

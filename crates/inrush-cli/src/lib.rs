@@ -6,6 +6,7 @@ mod args;
 mod commands;
 pub mod embed;
 mod failure;
+mod from;
 mod in_place;
 mod index_segments;
 mod job;
@@ -29,10 +30,26 @@ use clap::Parser;
 
 use crate::args::{Cli, Command};
 
+/// The answer to a command line without arguments.
+const FIRST_CONTACT: &str = "\
+inrush loads data into Elasticsearch and OpenSearch, and accounts for every document.
+
+  inrush load FILE --index NAME --to URL     loads a file; `--to local` starts a node on this machine
+  inrush load FILE --index NAME --dry-run    shows the documents, the index and the errors, loads nothing
+  inrush doctor --self                       shows what this program has, and finds on this machine
+
+`inrush --help` lists all commands.
+";
+
 /// Runs the command line `arguments`, whose first element is the program's name, and returns the
 /// exit status. It handles signals, terminal and log from now on, so it must be the last call of
 /// the process.
 pub fn run(arguments: Vec<OsString>) -> u8 {
+    if arguments.len() < 2 {
+        // If this fails, there is no other place to report it.
+        let _ = std::io::stderr().write_all(FIRST_CONTACT.as_bytes());
+        return failure::ExitStatus::Usage.code();
+    }
     let cli = match Cli::try_parse_from(&arguments) {
         Ok(cli) => cli,
         Err(error) => {
@@ -59,6 +76,8 @@ pub fn run(arguments: Vec<OsString>) -> u8 {
             Command::Node(args) => commands::node::run(args).await,
             Command::Recover(args) => commands::recover::run(*args).await,
             Command::Report(args) => commands::report::run(*args).await,
+            Command::From(args) => commands::from::run(args),
+            Command::Completions(args) => commands::completions::run(&args),
             Command::Reference(args) => commands::reference::run(&args),
         }
     })

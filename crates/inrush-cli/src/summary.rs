@@ -8,7 +8,10 @@ use inrush_bake::{BakeReport, HandOver};
 use inrush_cluster::api::stats::IndexStats;
 use inrush_commands::options::Style;
 use inrush_core::report::{Counts, ErrorCount};
-use inrush_load::{Report, SettingChange, SettingsRestored, Status, ThisRun, ToleranceReport, VerifiedState};
+use inrush_load::{
+    Report, SettingChange, SettingsRestored, StartFrom, StartOutcome, StartReport, Status, ThisRun, ToleranceReport,
+    VerifiedState,
+};
 
 use crate::plain::inline_in;
 use crate::units::{bytes, bytes_exact, count, counted, seconds};
@@ -251,6 +254,9 @@ fn work(report: &Report, rows: &mut Rows) {
         "plan",
         format!("option `batch_bytes={batch}`{docs} option `in_flight={}` ({})", plan.in_flight, plan.why),
     );
+    if let Some(start) = plan.start.as_ref().filter(|start| !start.detail.is_empty() || start.outcome.is_some()) {
+        rows.add("began with", began_with(start));
+    }
     let wire = format!("option `encoding={}` option `compression={}`", plan.encoding, plan.compression);
     rows.add("sent as", format!("{wire} ({})", plan.wire_why));
     let verified = match report.verified.state {
@@ -263,6 +269,24 @@ fn work(report: &Report, rows: &mut Rows) {
     sizes(report, rows);
     settings(report, rows);
     finish::rows(report, rows);
+}
+
+/// The first plan, its origin, and what became of it.
+fn began_with(start: &StartReport) -> String {
+    let from = match (start.from, &start.learned_at) {
+        (StartFrom::EarlierLoad, Some(at)) => format!("learned by a load that ended at {at}"),
+        (StartFrom::Given, _) => "option `learned`".to_owned(),
+        (StartFrom::EarlierLoad, None) => "learned by an earlier load".to_owned(),
+        (StartFrom::Defaults, _) => "the defaults".to_owned(),
+    };
+    let outcome = match start.outcome {
+        Some(StartOutcome::Held) => "; it held",
+        Some(StartOutcome::Contradicted) => "; it did not hold, and the load began again with the defaults",
+        Some(StartOutcome::Unchecked) => "; too few requests to say whether it holds",
+        None => "",
+    };
+    let detail = if start.detail.is_empty() { String::new() } else { format!(" ({})", start.detail) };
+    format!("{} x {}, {from}{outcome}{detail}", start.in_flight, bytes_exact(start.batch_bytes))
 }
 
 /// The sizes of all indices together.
@@ -417,6 +441,8 @@ mod tests {
             encoding: Encoding::Json,
             compression: "none".into(),
             wire_why: "as given".into(),
+            start: None,
+            learned: None,
         };
         let verified = Verified::new(VerifiedState::Yes, "0 before + 1500 created = 1500".into());
         let settings = SettingsReport::new(SettingsRestored::Unchanged, "the settings were not changed".into());
@@ -439,6 +465,24 @@ mod tests {
         assert!(text.starts_with("result               all documents are in, and 3,000 duplicates\n"), "{text}");
         assert!(text.contains("possible duplicates  1,500, sent again up to 3,000 times in total"), "{text}");
         assert!(text.contains("what next            the cluster executed requests whose answer was lost"), "{text}");
+    }
+
+    #[test]
+    fn what_a_load_began_with_is_told_where_there_was_a_memory() {
+        let start = |start: serde_json::Value| {
+            let mut report = report(Status::Complete);
+            report.plan.start = Some(serde_json::from_value(start).unwrap());
+            text(&report).lines().find(|line| line.starts_with("began with")).map(str::to_owned)
+        };
+        let plan = |from: &str, outcome: Option<&str>, detail: &str| {
+            serde_json::json!({"from": from, "batch_bytes": 4 << 20, "in_flight": 8, "detail": detail,
+                "outcome": outcome, "learned_at": outcome.map(|_| "2026-11-24T02:00:00Z")})
+        };
+        let held = start(plan("earlier load", Some("held"), "")).unwrap();
+        assert!(held.ends_with("8 x 4MiB, learned by a load that ended at 2026-11-24T02:00:00Z; it held"), "{held}");
+        let wrong = start(plan("earlier load", Some("contradicted"), "a request takes 9 ms")).unwrap();
+        assert!(wrong.contains("began again with the defaults (a request takes 9 ms)"), "{wrong}");
+        assert_eq!(start(plan("defaults", None, "")), None);
     }
 
     #[test]

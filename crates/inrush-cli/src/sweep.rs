@@ -1,7 +1,6 @@
-//! The parts of `inrush sweep`: the grid of cells, the measurement of a run, and the table, chart
-//! and page of results.
+//! The parts of `inrush sweep`: the grid of cells, the measurement of a run, and the table of
+//! results.
 
-mod chart;
 mod grid;
 mod measure;
 mod page;
@@ -11,6 +10,6 @@ mod table;
 
 pub(crate) use grid::{Batch, Cell, Steps, cells, order};
 pub(crate) use measure::{Bench, Measured};
-pub(crate) use page::{About, page, verdict};
+pub(crate) use page::{About, Now, described, verdict};
 pub(crate) use runs::Runs;
 pub(crate) use table::Table;

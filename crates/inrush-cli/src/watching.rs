@@ -1,12 +1,14 @@
 //! What shows the loads of this process while they run: the live page and metrics.
 
 use std::io::Write as _;
+use std::net::SocketAddr;
 use std::sync::{Mutex, PoisonError};
 
-use inrush_bake::RunningBake;
+use inrush_bake::{Baker, RunningBake};
 use inrush_commands::options::{LoadPlan, Loader, OptionError, refused_watch};
 use inrush_load::RunningLoad;
-use inrush_page::{Control, Recorder, SegmentsView, Shown, Watch, WatchConfig};
+use inrush_load::observe::ObserverSet;
+use inrush_page::{Control, Recorder, SegmentsView, Shown, SweepView, Watch, WatchConfig};
 
 use crate::logging::Stderr;
 
@@ -53,9 +55,17 @@ impl Watching {
         Some(self.watch.as_ref()?.show(name))
     }
 
-    /// Shows a bake, which has no observer.
-    pub(crate) fn follow(&self, name: &str, bake: &RunningBake) -> Option<Shown> {
-        let shown = self.watch.as_ref()?.follow(name, bake.progress());
+    /// Begins a bake, and shows it with the loads into its builders. `name` is its index.
+    pub(crate) fn bake(&self, name: &str, baker: Baker) -> (RunningBake, Option<Shown>) {
+        let Some((_, shown)) = self.show(name) else { return (baker.start(), None) };
+        let (whole, several) = (shown.clone(), baker.parts() > 1);
+        let baker = baker.observe(move |part| {
+            let mut observers = ObserverSet::default();
+            observers.add(whole.part(several.then(|| format!("part {}", part + 1))));
+            observers
+        });
+        let bake = baker.start();
+        shown.follow(bake.progress());
         let stop = bake.stop_handle();
         shown.control_by(move |control| {
             // A bake cannot pause.
@@ -63,7 +73,38 @@ impl Watching {
                 stop.stop();
             }
         });
-        Some(shown)
+        (bake, Some(shown))
+    }
+
+    /// Shows a comparison with this index.
+    pub(crate) fn compare(&self, index: &str) -> Option<Shown> {
+        self.show(index).map(|(_, shown)| shown)
+    }
+
+    /// Shows a run of a sweep in place of the one before.
+    pub(crate) fn run(&self, name: &str) -> Option<(Recorder, Shown)> {
+        Some(self.watch.as_ref()?.show_only(name))
+    }
+
+    /// Where the page shows the runs of a sweep.
+    pub(crate) fn sweep(&self) -> Option<SweepView> {
+        self.watch.as_ref()?.sweep()
+    }
+
+    /// The address at which the page listens.
+    pub(crate) fn address(&self) -> Option<SocketAddr> {
+        self.watch.as_ref()?.address()
+    }
+
+    /// Reports the load to the page of the job that it is a part of, if it is one.
+    ///
+    /// # Errors
+    /// The address of the page cannot be used.
+    pub(crate) fn report(&mut self, shown: Option<&Shown>) -> Result<(), OptionError> {
+        match (&mut self.watch, shown) {
+            (Some(watch), Some(shown)) => watch.report(shown).map_err(|error| refused_watch(&error)),
+            _ => Ok(()),
+        }
     }
 
     /// Where the page shows the segments of the index.

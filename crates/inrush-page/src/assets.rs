@@ -19,6 +19,8 @@ pub(crate) const SCRIPT: &str = concat!(
     include_str!("../assets/js/result.js"),
     include_str!("../assets/js/head.js"),
     include_str!("../assets/js/segments.js"),
+    include_str!("../assets/js/sweep.js"),
+    include_str!("../assets/js/verify.js"),
     include_str!("../assets/js/live.js"),
     include_str!("../assets/js/report.js"),
     include_str!("../assets/js/main.js"),

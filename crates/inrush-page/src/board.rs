@@ -1,28 +1,29 @@
 //! All loads of a process that are shown: their histories, and the handles that control them.
 
-use std::fmt;
+mod shown;
+
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use inrush_load::observe::{LoadEvent, Observer};
-use inrush_load::{PauseHandle, Phase, Progress, Report, StopHandle};
+use inrush_load::Phase;
 use serde_json::Value;
-use tokio::sync::watch;
-use tokio::time::interval;
 
 use crate::exposition::Metrics;
 use crate::history::History;
 use crate::marks::cut;
 use crate::metrics::{self, Seen};
-use crate::snapshot::{End, LoadSnapshot, Snapshot, Update, VERSION};
+use crate::parts::PartReport;
+use crate::snapshot::{End, Kind, LoadSnapshot, Snapshot, Update, VERSION};
+use crate::tracer::Tracer;
+pub(crate) use shown::Load;
+pub use shown::{Control, PartRecorder, Recorder, Shown};
+use shown::{Controls, State};
 
 /// Loads that are shown. Further ones are not.
 const LOADS_MAX: usize = 64;
 /// The longest time without a word from the loop of a load that reads or sends.
 const SILENT_MAX: Duration = Duration::from_secs(60);
-/// The interval at which a progress without events is looked at.
-const FOLLOW_EVERY: Duration = Duration::from_millis(100);
 /// Bytes of a name.
 const NAME_MAX: usize = 200;
 
@@ -30,149 +31,40 @@ const NAME_MAX: usize = 200;
 #[derive(Debug, Default)]
 pub(crate) struct Board {
     loads: Mutex<Vec<Arc<Load>>>,
-    /// The last segments of the index, and whether an update has had them.
-    segments: Mutex<(Option<Value>, bool)>,
+    /// The last segments of the index.
+    segments: Extra,
+    /// The runs of a sweep.
+    sweep: Extra,
     /// Changes that an update cannot express.
     generation: AtomicU64,
     /// Viewers may control the loads.
     control: bool,
+    /// Keeps the sampled requests, where they are exported.
+    pub(crate) tracer: Option<Arc<Tracer>>,
     has_closed: AtomicBool,
 }
 
-#[derive(Debug)]
-struct Load(Mutex<State>);
+/// Figures beside the loads, and whether an update has had them.
+#[derive(Debug, Default)]
+struct Extra(Mutex<(Option<Value>, bool)>);
 
-#[derive(Debug)]
-struct State {
-    history: History,
-    started: Option<Instant>,
-    ended: Option<f64>,
-    controls: Option<Controls>,
-}
-
-/// Carries out the actions of viewers.
-#[derive(Clone)]
-struct Controls(Arc<dyn Fn(Control) + Send + Sync>);
-
-impl fmt::Debug for Controls {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Controls")
-    }
-}
-
-/// A load that is shown.
-#[derive(Clone, Debug)]
-pub struct Shown(Arc<Load>);
-
-impl Shown {
-    /// Lets viewers with a token control the load.
-    pub fn control(&self, pause: PauseHandle, stop: StopHandle) {
-        self.control_by(move |control| match control {
-            Control::Pause => pause.pause(),
-            Control::Resume => pause.resume(),
-            Control::Stop => stop.stop(),
-        });
-    }
-
-    /// Calls this function with the actions of viewers who have a token. It must not wait.
-    pub fn control_by(&self, control: impl Fn(Control) + Send + Sync + 'static) {
-        self.0.lock().controls = Some(Controls(Arc::new(control)));
-    }
-
-    /// Shows a progress that has no events of its own, such as that of a bake, until it is done.
-    pub(crate) async fn follow(self, mut progress: watch::Receiver<Progress>) {
-        let started = Instant::now();
-        {
-            let mut state = self.0.lock();
-            (state.started, state.history.start.began) = (Some(started), since_1970());
-            state.history.has_begun = true;
-        }
-        let mut ticks = interval(FOLLOW_EVERY);
-        let mut is_open = true;
-        while is_open {
-            ticks.tick().await;
-            is_open = progress.has_changed().is_ok();
-            let now = progress.borrow_and_update().clone();
-            is_open &= now.phase != Phase::Done;
-            self.see(started.elapsed(), &now);
-        }
-    }
-
-    /// A progress that has no events of its own.
-    fn see(&self, at: Duration, now: &Progress) {
-        let mut state = self.0.lock();
-        state.history.on_event(at, &LoadEvent::Progress(now));
-        if now.phase != state.history.progress.phase {
-            state.history.on_event(at, &LoadEvent::Phase(&now.phase));
-        }
-    }
-
-    /// The end of a load that has no events of its own.
-    pub fn ended(&self, report: &Report) {
-        let mut state = self.0.lock();
-        let at = state.at();
-        state.ended = Some(since_1970());
-        state.history.on_event(at, &LoadEvent::Ended(report));
-        state.history.on_event(at, &LoadEvent::Phase(&Phase::Done));
-    }
-
-    /// The load as viewers see it.
-    pub fn snapshot(&self) -> LoadSnapshot {
-        let state = self.0.lock();
-        state.history.snapshot(state.at())
-    }
-}
-
-/// An action of a viewer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Control {
-    /// Sends nothing new for now.
-    Pause,
-    /// Ends the pause.
-    Resume,
-    /// Ends the load early.
-    Stop,
-}
-
-/// Takes the events of one load: an observer for its loader.
-#[derive(Debug)]
-pub struct Recorder {
-    load: Arc<Load>,
-    board: Arc<Board>,
-}
-
-impl Observer for Recorder {
-    fn on_event(&mut self, at: Duration, event: &LoadEvent<'_>) {
-        // Most of these events come by the thousand, and the history has no use for them.
-        if matches!(event, LoadEvent::RequestSent(_) | LoadEvent::Settled(_) | LoadEvent::Read { .. }) {
-            return;
-        }
-        let mut state = self.load.lock();
-        if let LoadEvent::Started(_) = event {
-            state.started = Some(Instant::now().checked_sub(at).unwrap_or_else(Instant::now));
-            state.history.start.began = since_1970() - at.as_secs_f64();
-        }
-        if let LoadEvent::Ended(_) = event {
-            state.ended = Some(since_1970());
-        }
-        state.history.on_event(at, event);
-        if let LoadEvent::Started(_) = event {
-            self.board.generation.fetch_add(1, Ordering::Release);
-        }
-    }
-}
-
-impl Load {
-    fn lock(&self) -> MutexGuard<'_, State> {
-        // A state is valid after each event.
+impl Extra {
+    fn lock(&self) -> MutexGuard<'_, (Option<Value>, bool)> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
 
-impl State {
-    /// The time since the start of the load.
-    fn at(&self) -> Duration {
-        self.started.map(|started| started.elapsed()).unwrap_or_default()
+    fn set(&self, value: Value) {
+        *self.lock() = (Some(value), true);
+    }
+
+    fn get(&self) -> Option<Value> {
+        self.lock().0.clone()
+    }
+
+    /// The figures, if they are new since the last call.
+    fn take_new(&self) -> Option<Value> {
+        let mut extra = self.lock();
+        std::mem::take(&mut extra.1).then(|| extra.0.clone()).flatten()
     }
 }
 
@@ -180,6 +72,17 @@ impl Board {
     /// `control`: viewers may control the loads.
     pub(crate) fn new(control: bool) -> Self {
         Board { control, ..Board::default() }
+    }
+
+    /// Keeps requests for this tracer.
+    pub(crate) fn traced_by(self, tracer: Option<Arc<Tracer>>) -> Self {
+        Board { tracer, ..self }
+    }
+
+    /// Shows this load in place of all earlier ones: a run of a sweep.
+    pub(crate) fn replace(self: &Arc<Self>, name: &str) -> (Recorder, Shown) {
+        self.loads().clear();
+        self.add(name)
     }
 
     /// Adds a load. Loads with the same name get numbers, because a name stands for one load.
@@ -190,12 +93,26 @@ impl Board {
         let mut names = std::iter::once(name.clone()).chain((2..).map(|n| format!("{name} ({n})")));
         let name = names.find(|name| !is_taken(name)).unwrap_or_default();
         let history = History::new(&name);
-        let load = Arc::new(Load(Mutex::new(State { history, started: None, ended: None, controls: None })));
+        let load = Arc::new(Load::new(history));
         if loads.len() < LOADS_MAX {
             loads.push(Arc::clone(&load));
         }
+        drop(loads);
+        self.changed();
+        (Recorder::new(Arc::clone(&load), Arc::clone(self)), Shown::new(load, Arc::clone(self)))
+    }
+
+    /// All viewers get a snapshot, because an update cannot express what has changed.
+    pub(crate) fn changed(&self) {
         self.generation.fetch_add(1, Ordering::Release);
-        (Recorder { load: Arc::clone(&load), board: Arc::clone(self) }, Shown(load))
+    }
+
+    /// Takes the report of a part of the first load. Returns the seconds until its next one.
+    pub(crate) fn reported(&self, report: PartReport) -> u64 {
+        let Some(load) = self.loads().first().cloned() else { return 1 };
+        let mut state = load.lock();
+        let at = state.at();
+        state.history.reported(at, report)
     }
 
     fn loads(&self) -> MutexGuard<'_, Vec<Arc<Load>>> {
@@ -204,7 +121,12 @@ impl Board {
 
     /// Shows these segments of the index.
     pub(crate) fn set_segments(&self, segments: Value) {
-        *self.segments.lock().unwrap_or_else(PoisonError::into_inner) = (Some(segments), true);
+        self.segments.set(segments);
+    }
+
+    /// Shows these runs of a sweep.
+    pub(crate) fn set_sweep(&self, sweep: Value) {
+        self.sweep.set(sweep);
     }
 
     /// Controls all loads.
@@ -242,21 +164,18 @@ impl Board {
                 loads.push(state.history.snapshot(at));
             }
         }
-        let mut segments = self.segments.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_new = std::mem::take(&mut segments.1);
-        let now_segments = segments.0.clone();
-        let snapshot = all.then(|| self.of_loads(loads, now_segments.clone()));
-        (Update { now: now(), loads: updates, segments: now_segments.filter(|_| is_new) }, snapshot)
+        let snapshot = all.then(|| self.of_loads(loads));
+        let (segments, sweep) = (self.segments.take_new(), self.sweep.take_new());
+        (Update { now: now(), loads: updates, segments, sweep }, snapshot)
     }
 
     /// Everything.
     pub(crate) fn snapshot(&self) -> Snapshot {
-        let segments = self.segments.lock().unwrap_or_else(PoisonError::into_inner).0.clone();
         let loads = self.loads().clone();
-        self.of_loads(loads.into_iter().map(|load| Shown(load).snapshot()).collect(), segments)
+        self.of_loads(loads.iter().map(|load| load.snapshot()).collect())
     }
 
-    fn of_loads(&self, loads: Vec<LoadSnapshot>, segments: Option<Value>) -> Snapshot {
+    fn of_loads(&self, loads: Vec<LoadSnapshot>) -> Snapshot {
         Snapshot {
             version: VERSION,
             inrush: env!("CARGO_PKG_VERSION"),
@@ -264,7 +183,8 @@ impl Board {
             control: self.control,
             ended: self.is_closed(),
             loads,
-            segments,
+            segments: self.segments.get(),
+            sweep: self.sweep.get(),
         }
     }
 
@@ -293,9 +213,13 @@ impl Board {
         !loads.is_empty() && loads.iter().all(|load| load.lock().ended.is_some())
     }
 
-    /// The name of the first load.
-    pub(crate) fn name(&self) -> Option<String> {
-        self.loads().first().map(|load| load.lock().history.start.name.clone())
+    /// The kind and the name of the first load.
+    pub(crate) fn name(&self) -> Option<(Kind, String)> {
+        let of = |load: &Arc<Load>| {
+            let state = load.lock();
+            (state.history.start.kind, state.history.start.name.clone())
+        };
+        self.loads().first().map(of)
     }
 
     /// The metrics.
@@ -327,7 +251,7 @@ fn now() -> f64 {
     crate::points::rounded(since_1970())
 }
 
-fn since_1970() -> f64 {
+pub(crate) fn since_1970() -> f64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64()
 }
 
@@ -347,26 +271,15 @@ mod tests {
     }
 
     #[test]
-    fn a_bake_is_followed_by_its_progress() {
-        let (_, shown) = Arc::new(Board::new(true)).add("logs");
-        let see = |seconds, phase, docs| {
-            let mut progress = Progress::default();
-            (progress.phase, progress.counts.docs_read) = (phase, docs);
-            shown.see(Duration::from_secs(seconds), &progress);
-        };
-        see(1, Phase::Baking("builder".to_owned()), 0);
-        see(2, Phase::Loading, 10);
-        see(3, Phase::Baking("restore: 1 of 9 files".to_owned()), 20);
-        see(4, Phase::Baking("restore: 2 of 9 files".to_owned()), 20);
-        let load = shown.snapshot();
-        let phases: Vec<_> = load.phases.iter().map(|mark| (mark.t, mark.phase.as_str(), mark.why.as_str())).collect();
-        let expected = [
-            (0.0, "starting", ""),
-            (1.0, "baking", "builder"),
-            (2.0, "loading", ""),
-            (3.0, "baking", "restore: 2 of 9 files"),
-        ];
-        assert_eq!((phases.as_slice(), load.state.counts.docs_read), (expected.as_slice(), 20));
+    fn a_sweep_shows_one_load_at_a_time() {
+        let board = Arc::new(Board::new(false));
+        let before = board.generation();
+        (0..3).for_each(|_| drop(board.replace("sweep")));
+        board.set_sweep(serde_json::json!({"cells": []}));
+        let (update, snapshot) = board.take_update(true);
+        assert_eq!((update.loads.len(), update.sweep.is_some()), (1, true));
+        assert!(snapshot.unwrap().sweep.is_some() && board.generation() > before);
+        assert!(board.take_update(false).0.sweep.is_none());
     }
 
     #[test]

@@ -71,6 +71,22 @@ pub struct PageConfig {
     /// The token that viewers need. Without one the page is for this machine only, and cannot pause
     /// or stop the loads.
     pub token: Option<Secret>,
+    /// The token of the parts of a job of several processes, which report to this page. The page
+    /// then shows their sums, and cannot pause or stop the job. Default: there are no parts.
+    pub parts: Option<Secret>,
+}
+
+/// The page of the job that a load is a part of.
+#[derive(Clone, Debug)]
+pub struct JobPage {
+    /// The address of the page, as `http://10.1.2.3:8080`.
+    pub url: String,
+    /// The token of parts.
+    pub token: Secret,
+    /// The name of the part in its job.
+    pub name: String,
+    /// The machine that the part runs on.
+    pub host: String,
 }
 
 /// What shows a load.
@@ -82,12 +98,14 @@ pub struct WatchConfig {
     pub textfile: Option<PathBuf>,
     /// The collector that gets the metrics.
     pub otlp: Option<OtlpConfig>,
+    /// The page that the load, which is a part of a job, reports to.
+    pub job: Option<JobPage>,
 }
 
 impl WatchConfig {
     /// Whether nothing shows the load.
     pub fn is_off(&self) -> bool {
-        self.page.is_none() && self.textfile.is_none() && self.otlp.is_none()
+        self.page.is_none() && self.textfile.is_none() && self.otlp.is_none() && self.job.is_none()
     }
 }
 
@@ -115,6 +133,9 @@ pub enum WatchError {
         /// Why not.
         source: std::io::Error,
     },
+    /// The page of the job cannot be used.
+    #[error("the page of the job: {0}")]
+    Job(String),
     /// Metrics cannot be sent to the collector.
     #[error("option `otlp`: {0}")]
     Otlp(String),
@@ -132,7 +153,7 @@ impl WatchError {
     /// The option that the error is about.
     pub fn option(&self) -> &'static str {
         match self {
-            WatchError::NoToken(_) | WatchError::Bind { .. } => "page",
+            WatchError::NoToken(_) | WatchError::Bind { .. } | WatchError::Job(_) => "page",
             WatchError::Token(_) => "page_token_file",
             WatchError::Otlp(_) => "otlp",
             WatchError::Folder { .. } => "textfile",
@@ -186,7 +207,7 @@ mod tests {
     #[test]
     fn other_machines_need_a_token_that_cannot_be_guessed() {
         let page = |address: &str, token: Option<&str>| {
-            let config = PageConfig { address: address.parse().unwrap(), token: token.map(Secret::new) };
+            let config = PageConfig { address: address.parse().unwrap(), token: token.map(Secret::new), parts: None };
             config.check().map_err(|error| error.option())
         };
         let long = Some("0123456789abcdef");

@@ -47,6 +47,23 @@ impl Errors {
         });
     }
 
+    /// The groups of all parts of the load, which replace those before.
+    pub(crate) fn of_parts<'a>(&mut self, groups: impl Iterator<Item = &'a ErrorGroup>) {
+        self.is_new = true;
+        self.tally = Tally::default();
+        for group in groups {
+            let ErrorGroup { error, examples } = group;
+            let one = std::slice::from_ref(error);
+            self.tally.absorb(&inrush_core::report::Counts::default(), &BTreeMap::new(), one);
+            let key = error_key(error.status, &error.kind, &error.reason);
+            if self.examples.len() < WITH_EXAMPLES_MAX || self.examples.contains_key(&key) {
+                let kept = self.examples.entry(key).or_default();
+                let new: Vec<_> = examples.iter().filter(|example| !kept.contains(example)).cloned().collect();
+                kept.extend(new.into_iter().take(EXAMPLES_MAX - kept.len().min(EXAMPLES_MAX)));
+            }
+        }
+    }
+
     /// The errors of the report at the end, also those of earlier runs.
     pub(crate) fn end(&mut self, errors: &[ErrorCount]) {
         self.is_new = true;

@@ -1,5 +1,11 @@
 //! The bounded history of one load, made of its events. Pure: times are arguments.
 
+mod comparison;
+mod of_parts;
+
+pub use comparison::Comparison;
+pub(crate) use of_parts::LocalPart;
+
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
@@ -14,9 +20,10 @@ use crate::errors::Errors;
 use crate::latency::Latency;
 use crate::marks::{Marks, cut};
 use crate::nodes::Nodes;
+use crate::parts::Parts;
 use crate::points::{Open, Points};
 use crate::snapshot::{
-    FormatMark, GuardState, LoadSnapshot, LoadUpdate, NoteMark, PhaseMark, PlanMark, Point, Start, State,
+    FormatMark, GuardState, Kind, LoadSnapshot, LoadUpdate, NoteMark, PhaseMark, PlanMark, Point, Start, State,
 };
 
 const DECISIONS_MAX: usize = 400;
@@ -43,6 +50,11 @@ pub(crate) struct History {
     pub(crate) has_begun: bool,
     /// The last progress. Its counts are those of the report after the end.
     pub(crate) progress: Progress,
+    /// The progress and the phase without those of parts in other processes.
+    own: (Progress, Phase),
+    parts: Parts,
+    /// Ids read from the index, for a comparison.
+    ids_read: u64,
     pub(crate) nodes: Nodes,
     pub(crate) errors: Errors,
     pub(crate) guard: GuardState,
@@ -101,6 +113,9 @@ impl History {
             sources: Vec::new(),
             has_begun: false,
             progress: Progress::default(),
+            own: (Progress::default(), Phase::Starting),
+            parts: Parts::default(),
+            ids_read: 0,
             nodes: Nodes::default(),
             errors: Errors::default(),
             guard: GuardState { state: "off".to_owned(), ..GuardState::default() },
@@ -154,7 +169,10 @@ impl History {
             }),
             LoadEvent::Paused(pause) => self.paused(at, pause),
             LoadEvent::Resumed { .. } => self.resumed(at),
-            LoadEvent::Phase(phase) => self.phase(t, phase),
+            LoadEvent::Phase(phase) => {
+                self.own.1 = (*phase).clone();
+                self.phase(t, &self.shown_phase());
+            }
             LoadEvent::SettingsChanged { index, changed, .. } if !changed.is_empty() => {
                 let detail = format!("settings of {index} are changed for the load, and restored after it");
                 self.guard = GuardState { state: "changed".to_owned(), changed: (*changed).clone(), detail };
@@ -171,6 +189,7 @@ impl History {
         self.sources = start.sources.iter().take(NAMES_MAX).map(|name| cut(name, WHY_MAX)).collect();
         let sources_more = start.sources.len().saturating_sub(SOURCES_MAX);
         self.start = Start {
+            kind: self.start.kind,
             name: self.start.name.clone(),
             run_id: start.run_id.clone(),
             began: self.start.began,
@@ -192,11 +211,9 @@ impl History {
 
     fn saw(&mut self, at: Duration, progress: &Progress) {
         self.heard = at;
-        self.open.saw(progress.memory_bytes, progress.in_flight);
-        // Phases have events of their own.
-        let phase = std::mem::take(&mut self.progress.phase);
-        self.progress = progress.clone();
-        self.progress.phase = phase;
+        self.own.0 = progress.clone();
+        self.add_up();
+        self.open.saw(self.progress.memory_bytes, self.progress.in_flight);
     }
 
     fn answered(&mut self, sample: &Sample) {
@@ -233,8 +250,9 @@ impl History {
     fn phase(&mut self, t: f64, phase: &Phase) {
         self.progress.phase = phase.clone();
         let (name, why) = (phase.name(), cut(why(phase), WHY_MAX));
-        let is_pause = matches!(phase, Phase::Paused(_));
-        let same = self.phases.last().is_some_and(|last| last.phase == name && (!is_pause || last.why == why));
+        let (is_pause, step) = (matches!(phase, Phase::Paused(_)), step(phase));
+        let is_same = |last: &PhaseMark| last.phase == name && last.step == step && (!is_pause || last.why == why);
+        let same = self.phases.last().is_some_and(is_same);
         if same {
             if self.phases.last().is_some_and(|last| last.why != why)
                 && let Some(last) = self.phases.change_last()
@@ -247,7 +265,7 @@ impl History {
             last.until = Some(t);
         }
         let pause = self.pause.as_ref().filter(|_| is_pause).map(|(kind, _)| word(kind)).unwrap_or_default();
-        self.phases.push(PhaseMark { t, until: None, phase: name.to_owned(), pause, why });
+        self.phases.push(PhaseMark { t, until: None, phase: name.to_owned(), step: step.to_owned(), pause, why });
     }
 
     fn ended(&mut self, at: Duration, report: &Report) {
@@ -365,7 +383,8 @@ impl History {
     /// The time left, seconds.
     pub(crate) fn seconds_left(&self) -> Option<f64> {
         let progress = &self.progress;
-        if progress.phase != Phase::Loading {
+        let is_comparison = self.start.kind == Kind::Verify;
+        if progress.phase != Phase::Loading && !(is_comparison && progress.phase == Phase::Verifying) {
             return None;
         }
         let left = progress.bytes_total?.checked_sub(bytes_settled(progress)).filter(|left| *left > 0)?;
@@ -377,6 +396,7 @@ impl History {
         let progress = &self.progress;
         let ended = self.report.is_some();
         let (docs_per_second, bytes_per_second) = if ended { (0.0, 0.0) } else { self.rates.rates() };
+        let (parts, parts_more) = self.parts.shown(at.as_secs_f64());
         let total = progress.bytes_total.filter(|total| *total > 0);
         let share = |total| (bytes_settled(progress) as f64 / total as f64).min(1.0);
         State {
@@ -401,6 +421,9 @@ impl History {
             nodes: self.nodes.shown(),
             guard: self.guard.clone(),
             lag: progress.lag.as_deref().map(shown_lag),
+            ids_read: self.ids_read,
+            parts,
+            parts_more,
         }
     }
 
@@ -436,6 +459,16 @@ fn word(value: &impl Serialize) -> String {
         Ok(Value::String(word)) => word,
         _ => String::new(),
     }
+}
+
+/// The step of a bake: the text has it in front of its progress, and behind the name of its part.
+fn step(phase: &Phase) -> &str {
+    let Phase::Baking(text) = phase else { return "" };
+    let step = match text.split_once(": ") {
+        Some((part, rest)) if part.starts_with("part ") => rest,
+        _ => text,
+    };
+    step.split(": ").next().unwrap_or_default()
 }
 
 fn why(phase: &Phase) -> &str {

@@ -8,15 +8,17 @@ use inrush_sources::PartitionLag;
 
 use crate::exposition::{Kind, Metrics};
 use crate::history::History;
+use crate::snapshot;
 
 /// All phases that a load can be in.
-const PHASES: [&str; 17] = [
+const PHASES: [&str; 18] = [
     "starting",
     "loading",
     "waiting for the source",
     "paused",
     "stopping",
     "putting settings back",
+    "refreshing",
     "verifying",
     "force-merge",
     "searchable",
@@ -45,25 +47,34 @@ pub(crate) struct Seen<'a> {
 
 /// The metrics of these loads.
 pub(crate) fn collect(loads: &[Seen<'_>], viewers: usize) -> Metrics {
+    let loads: &[&Seen<'_>] = &loads.iter().collect::<Vec<_>>();
     let mut out = Metrics::default();
     out.family("inrush_build", Kind::Info, "", "The version of inrush.");
     out.info(&[("version", env!("CARGO_PKG_VERSION"))]);
     out.family("inrush_page_viewers", Kind::Gauge, "", "Connections that follow the live page.");
     out.sample(&[], viewers as f64);
     of_runs(&mut out, loads);
-    of_documents(&mut out, loads);
-    of_requests(&mut out, loads);
-    of_plans(&mut out, loads);
-    of_nodes(&mut out, loads);
-    of_pauses(&mut out, loads);
-    of_lag(&mut out, loads);
+    of_sources(&mut out, loads);
+    let (compared, loaded): (Vec<&Seen<'_>>, Vec<&Seen<'_>>) =
+        loads.iter().copied().partition(|load| load.history.start.kind == snapshot::Kind::Verify);
+    if !compared.is_empty() {
+        of_comparisons(&mut out, &compared);
+    }
+    if !loaded.is_empty() || compared.is_empty() {
+        of_documents(&mut out, &loaded);
+        of_requests(&mut out, &loaded);
+        of_plans(&mut out, &loaded);
+        of_nodes(&mut out, &loaded);
+        of_pauses(&mut out, &loaded);
+        of_lag(&mut out, &loaded);
+    }
     out
 }
 
 /// A family with one sample a load. A load without a value has no sample.
 fn each<V: Into<f64>>(
     out: &mut Metrics,
-    loads: &[Seen<'_>],
+    loads: &[&Seen<'_>],
     (name, kind, unit, help): (&'static str, Kind, &'static str, &'static str),
     value: impl Fn(&Seen<'_>) -> Option<V>,
 ) {
@@ -83,7 +94,7 @@ fn with<'a>(load: &'a Seen<'_>, more: &[(&'a str, &'a str)]) -> Vec<(&'a str, &'
     of(load).iter().chain(more).copied().collect()
 }
 
-fn of_runs(out: &mut Metrics, loads: &[Seen<'_>]) {
+fn of_runs(out: &mut Metrics, loads: &[&Seen<'_>]) {
     out.family("inrush_load", Kind::Info, "", "The id of the load in the logs of the cluster, and its controller.");
     for load in loads.iter().filter(|load| load.history.has_begun) {
         let start = &load.history.start;
@@ -107,7 +118,33 @@ fn of_runs(out: &mut Metrics, loads: &[Seen<'_>]) {
     }
 }
 
-fn of_documents(out: &mut Metrics, loads: &[Seen<'_>]) {
+fn of_sources(out: &mut Metrics, loads: &[&Seen<'_>]) {
+    let total = ("inrush_source_bytes", Kind::Gauge, "bytes", "The size of the sources, where it is known.");
+    each(out, loads, total, |load| load.history.start.bytes_total.map(|bytes| bytes as f64));
+    let left = ("inrush_remaining_seconds", Kind::Gauge, "seconds", "The time left, where it can be estimated.");
+    each(out, loads, left, |load| load.history.seconds_left());
+    let read = ("inrush_read_bytes", Kind::Counter, "bytes", "Bytes read from the sources.");
+    each(out, loads, read, |load| Some(load.history.progress.counts.bytes_read as f64));
+}
+
+fn of_comparisons(out: &mut Metrics, loads: &[&Seen<'_>]) {
+    let help = "Documents of the source by what the index holds of them, so far.";
+    out.family("inrush_compared_documents", Kind::Counter, "", help);
+    for load in loads {
+        let counts = &load.history.progress.counts;
+        for (result, count) in [
+            ("counted", counts.docs_dropped),
+            ("equal", counts.docs_noop),
+            ("missing", counts.docs_not_found),
+            ("different", counts.docs_conflicting),
+            ("not_loadable", counts.docs_dead_lettered),
+        ] {
+            out.count(&with(load, &[("result", result)]), count);
+        }
+    }
+}
+
+fn of_documents(out: &mut Metrics, loads: &[&Seen<'_>]) {
     out.family("inrush_documents", Kind::Counter, "", "Settled documents by what became of them.");
     for load in loads {
         let counts = &load.history.progress.counts;
@@ -144,10 +181,6 @@ fn of_documents(out: &mut Metrics, loads: &[Seen<'_>]) {
         ("inrush_documents_waiting", Kind::Gauge, "", "Documents that are read and not settled."),
         waiting,
     );
-    let total = ("inrush_source_bytes", Kind::Gauge, "bytes", "The size of the sources, where it is known.");
-    each(out, loads, total, |load| load.history.start.bytes_total.map(|bytes| bytes as f64));
-    let left = ("inrush_remaining_seconds", Kind::Gauge, "seconds", "The time left, where it can be estimated.");
-    each(out, loads, left, |load| load.history.seconds_left());
     let memory =
         ("inrush_memory_bytes", Kind::Gauge, "bytes", "Bytes of documents that are in memory and not settled.");
     each(out, loads, memory, |load| Some(load.history.progress.memory_bytes as f64));
@@ -167,12 +200,11 @@ fn bounded(types: BTreeMap<String, u64>) -> Vec<(String, u64)> {
     types
 }
 
-fn of_requests(out: &mut Metrics, loads: &[Seen<'_>]) {
+fn of_requests(out: &mut Metrics, loads: &[&Seen<'_>]) {
     type Count = fn(&Counts) -> u64;
-    let counters: [(&'static str, &'static str, &'static str, Count); 6] = [
+    let counters: [(&'static str, &'static str, &'static str, Count); 5] = [
         ("inrush_requests", "", "Bulk requests that were sent, retries included.", |counts| counts.requests),
         ("inrush_sent_bytes", "bytes", "Bytes of request bodies, retries included.", |counts| counts.bytes_sent),
-        ("inrush_read_bytes", "bytes", "Bytes read from the sources.", |counts| counts.bytes_read),
         ("inrush_retried_documents", "", "Documents that were sent again.", |counts| counts.retried_items),
         ("inrush_rejected_documents", "", "Documents refused because of load.", |counts| counts.rejected_items),
         ("inrush_possible_duplicates", "", "Surplus copies that the index may hold.", |counts| {
@@ -196,7 +228,7 @@ fn of_requests(out: &mut Metrics, loads: &[Seen<'_>]) {
     });
 }
 
-fn of_plans(out: &mut Metrics, loads: &[Seen<'_>]) {
+fn of_plans(out: &mut Metrics, loads: &[&Seen<'_>]) {
     let bytes = ("inrush_plan_batch_bytes", Kind::Gauge, "bytes", "The plan: bytes of one request before compression.");
     each(out, loads, bytes, |load| Some(load.history.progress.plan_batch_bytes as f64));
     let in_flight = ("inrush_plan_in_flight_requests", Kind::Gauge, "", "The plan: requests in flight at most.");
@@ -211,7 +243,7 @@ fn of_plans(out: &mut Metrics, loads: &[Seen<'_>]) {
     }
 }
 
-fn of_nodes(out: &mut Metrics, loads: &[Seen<'_>]) {
+fn of_nodes(out: &mut Metrics, loads: &[&Seen<'_>]) {
     out.family("inrush_node_healthy", Kind::Gauge, "", "1 if the node answers, as far as the load knows.");
     for load in loads {
         for node in load.history.nodes.iter() {
@@ -245,7 +277,7 @@ fn of_nodes(out: &mut Metrics, loads: &[Seen<'_>]) {
     }
 }
 
-fn of_pauses(out: &mut Metrics, loads: &[Seen<'_>]) {
+fn of_pauses(out: &mut Metrics, loads: &[&Seen<'_>]) {
     let paused = ("inrush_paused", Kind::Gauge, "", "1 if the load is paused.");
     each(out, loads, paused, |load| Some(u8::from(load.history.is_paused())));
     out.family("inrush_paused_seconds", Kind::Counter, "seconds", "The time of pauses by reason.");
@@ -256,7 +288,7 @@ fn of_pauses(out: &mut Metrics, loads: &[Seen<'_>]) {
     }
 }
 
-fn of_lag(out: &mut Metrics, loads: &[Seen<'_>]) {
+fn of_lag(out: &mut Metrics, loads: &[&Seen<'_>]) {
     if loads.iter().all(|load| load.history.progress.lag.is_none()) {
         return;
     }
@@ -272,7 +304,7 @@ fn of_lag(out: &mut Metrics, loads: &[Seen<'_>]) {
 }
 
 /// One sample a partition. A partition that was taken away has none.
-fn of_partitions(out: &mut Metrics, loads: &[Seen<'_>], value: impl Fn(&PartitionLag) -> Option<f64>) {
+fn of_partitions(out: &mut Metrics, loads: &[&Seen<'_>], value: impl Fn(&PartitionLag) -> Option<f64>) {
     for load in loads {
         for partition in load.history.progress.lag.iter().flat_map(|lag| &lag.partitions) {
             let number = partition.partition.to_string();
@@ -298,13 +330,15 @@ mod tests {
         const PAGE: &str = include_str!("../../../docs/page.md");
         let mut history = History::new("docs");
         history.progress.lag = Some(Arc::new(Lag::default()));
-        let seen = Seen { history: &history, at: Duration::ZERO, ended: None };
+        let mut comparison = History::new("docs");
+        comparison.compares("", &[], "");
+        let seen = |history| Seen { history, at: Duration::ZERO, ended: None };
         let shown = |family: &crate::exposition::Family| match family.kind {
             Kind::Counter => format!("{}_total", family.name),
             Kind::Info => format!("{}_info", family.name),
             _ => family.name.to_owned(),
         };
-        let families: BTreeSet<String> = collect(&[seen], 0).0.iter().map(shown).collect();
+        let families: BTreeSet<String> = collect(&[seen(&history), seen(&comparison)], 0).0.iter().map(shown).collect();
         let rows = PAGE.lines().filter(|line| line.starts_with("| `inrush_"));
         let names = rows.flat_map(|row| row.split(" | ").next().unwrap_or_default().split('`').skip(1).step_by(2));
         assert_eq!(names.map(str::to_owned).collect::<BTreeSet<_>>(), families);

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use inrush_load::observe::{Outcome, Sample};
+use serde::{Deserialize, Serialize};
 
 use crate::points::rounded;
 use crate::snapshot::Node;
@@ -17,7 +18,8 @@ const MEAN_SECONDS: usize = 60;
 pub(crate) struct Nodes(Vec<OneNode>);
 
 /// The sums of one node.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub(crate) struct OneNode {
     pub(crate) name: String,
     pub(crate) healthy: bool,
@@ -27,12 +29,15 @@ pub(crate) struct OneNode {
     pub(crate) lost: u64,
     pub(crate) docs: u64,
     pub(crate) rejected: u64,
-    /// Answers of each of the last seconds, the newest last.
+    /// All answers with a time of the server.
+    times: Answers,
+    /// The same of each of the last seconds, the newest last.
+    #[serde(skip)]
     recent: VecDeque<Answers>,
 }
 
 /// Answers, and the sums of their times.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 struct Answers {
     number: u64,
     wall: f64,
@@ -43,6 +48,42 @@ impl Nodes {
     pub(crate) fn new(names: &[String]) -> Self {
         let node = |name: &String| OneNode { name: name.clone(), healthy: true, ..OneNode::default() };
         Nodes(names.iter().take(NODES_MAX).map(node).collect())
+    }
+
+    /// Adds the nodes of a part of the load. Returns their places here.
+    pub(crate) fn join(&mut self, names: &[String]) -> Vec<u16> {
+        names.iter().map(|name| self.place(name)).collect()
+    }
+
+    /// The place of a node, which is added if it is new. One that finds no room counts as the last.
+    fn place(&mut self, name: &str) -> u16 {
+        let known = self.0.iter().position(|node| node.name == name);
+        let place = known.unwrap_or_else(|| {
+            if self.0.len() < NODES_MAX {
+                self.0.push(OneNode { name: name.to_owned(), healthy: true, ..OneNode::default() });
+            }
+            self.0.len() - 1
+        });
+        u16::try_from(place).unwrap_or(u16::MAX)
+    }
+
+    /// Adds what a part of the load saw of a node since it told of it the last time.
+    pub(crate) fn add(&mut self, now: &OneNode, before: Option<&OneNode>) {
+        let place = usize::from(self.place(&now.name));
+        let (default, node) = (OneNode::default(), &mut self.0[place]);
+        let before = before.unwrap_or(&default);
+        node.healthy = now.healthy;
+        node.answered += now.answered.saturating_sub(before.answered);
+        node.refused += now.refused.saturating_sub(before.refused);
+        node.too_large += now.too_large.saturating_sub(before.too_large);
+        node.lost += now.lost.saturating_sub(before.lost);
+        node.docs += now.docs.saturating_sub(before.docs);
+        node.rejected += now.rejected.saturating_sub(before.rejected);
+        node.answer(Answers {
+            number: now.times.number.saturating_sub(before.times.number),
+            wall: (now.times.wall - before.times.wall).max(0.0),
+            took: (now.times.took - before.times.took).max(0.0),
+        });
     }
 
     pub(crate) fn set_healthy(&mut self, node: usize, healthy: bool) {
@@ -62,14 +103,8 @@ impl Nodes {
             Outcome::Lost => node.lost += 1,
         }
         if let (Outcome::Answered, Some(took)) = (sample.outcome, sample.took) {
-            if node.recent.is_empty() {
-                node.recent.push_back(Answers::default());
-            }
-            if let Some(now) = node.recent.back_mut() {
-                now.number += 1;
-                now.wall += sample.wall.as_secs_f64();
-                now.took += took.min(sample.wall).as_secs_f64();
-            }
+            let (wall, took) = (sample.wall.as_secs_f64(), took.min(sample.wall).as_secs_f64());
+            node.answer(Answers { number: 1, wall, took });
         }
     }
 
@@ -98,14 +133,23 @@ impl Nodes {
     }
 }
 
+impl Answers {
+    fn plus(self, other: Answers) -> Answers {
+        Answers { number: self.number + other.number, wall: self.wall + other.wall, took: self.took + other.took }
+    }
+}
+
 impl OneNode {
+    fn answer(&mut self, answers: Answers) {
+        self.times = self.times.plus(answers);
+        match self.recent.back_mut() {
+            Some(now) => *now = now.plus(answers),
+            None => self.recent.push_back(answers),
+        }
+    }
+
     fn shown(&self) -> Node {
-        let sum = |all: Answers, one: &Answers| Answers {
-            number: all.number + one.number,
-            wall: all.wall + one.wall,
-            took: all.took + one.took,
-        };
-        let recent = self.recent.iter().fold(Answers::default(), sum);
+        let recent = self.recent.iter().fold(Answers::default(), |all, one| all.plus(*one));
         let mean = |sum: f64| (recent.number > 0).then(|| rounded(sum / recent.number as f64));
         Node {
             name: self.name.clone(),
@@ -162,5 +206,24 @@ mod tests {
         assert_eq!(nodes.shown()[1].mean, None);
         nodes.set_healthy(1, false);
         assert!(!nodes.shown()[1].healthy);
+    }
+
+    #[test]
+    fn nodes_of_parts_are_added_up_by_their_names() {
+        let name = |name: &str| name.to_owned();
+        let mut all = Nodes::default();
+        assert_eq!(all.join(&[name("a"), name("b")]), [0, 1]);
+        assert_eq!(all.join(&[name("b"), name("c")]), [1, 2]);
+        let mut part = Nodes::new(&[name("b")]);
+        part.answered(&sample(0, Outcome::Answered, 100));
+        all.add(&part.0[0], None);
+        let before = part.0[0].clone();
+        part.answered(&sample(0, Outcome::Answered, 300));
+        part.answered(&sample(0, Outcome::Lost, 1));
+        all.add(&part.0[0], Some(&before));
+        let shown = &all.shown()[1];
+        assert_eq!((shown.requests, shown.docs, shown.lost, shown.mean), (3, 18, 1, Some(0.2)));
+        (0..200).for_each(|n| drop(all.join(&[format!("more {n}")])));
+        assert_eq!(all.shown().len(), NODES_MAX);
     }
 }

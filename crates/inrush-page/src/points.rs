@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use inrush_core::report::Counts;
 
+use crate::latency::Latency;
 use crate::snapshot::Point;
 
 /// Points of the newest row: ten minutes of seconds.
@@ -39,6 +40,11 @@ impl Points {
             }
             row += 1;
         }
+    }
+
+    /// The newest point.
+    pub(crate) fn last(&self) -> Option<&Point> {
+        self.rows.first()?.back()
     }
 
     /// All points, the oldest first.
@@ -105,6 +111,16 @@ impl Open {
     /// A request without an answer.
     pub(crate) fn lost(&mut self) {
         self.sums.lost += 1;
+    }
+
+    /// Requests of a part of the load: answers with the sums of their times, the longest of them,
+    /// and requests without an answer.
+    pub(crate) fn add(&mut self, answers: &Latency, longest: f64, lost: u64) {
+        self.sums.ans += answers.answers();
+        self.sums.wall += answers.wall;
+        self.sums.took += answers.took;
+        self.sums.max = self.sums.max.max(longest);
+        self.sums.lost += lost;
     }
 
     /// The state at a moment of the interval.

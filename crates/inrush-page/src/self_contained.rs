@@ -6,6 +6,8 @@ use crate::assets::{SCRIPT, STYLE};
 pub(crate) const RUNS: &str = "inrush-runs";
 /// The data of [`recording_page`](crate::recording_page).
 pub(crate) const SEGMENTS: &str = "inrush-segments";
+/// The data of [`sweep_page`](crate::sweep_page).
+pub(crate) const SWEEP: &str = "inrush-sweep";
 
 const END: &str = "</script>";
 

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use inrush_core::report::{Counts, ErrorCount};
 use inrush_load::SettingChange;
 use inrush_sources::Lag;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// The version of these types. A page that knows another version asks for a reload.
@@ -33,11 +33,14 @@ pub struct Snapshot {
     /// `/control/stop`. Always `false` without a token file.
     pub control: bool,
     /// The loads of this process, in the order of their starts: mostly one, several for a job with
-    /// several outputs or for the parts of a bake. Empty before the first one starts.
+    /// several outputs, the current one for a sweep. Empty before the first one starts.
     pub loads: Vec<LoadSnapshot>,
     /// The segments of the index at the last moment, where the process asks for them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub segments: Option<Value>,
+    /// The runs of a sweep so far.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sweep: Option<Value>,
     /// The process has ended its loads. The connection is closed after it.
     pub ended: bool,
 }
@@ -52,6 +55,9 @@ pub struct Update {
     /// New segments of the index. Absent where nothing is new.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub segments: Option<Value>,
+    /// Replaces [`Snapshot::sweep`]. Absent where nothing is new.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sweep: Option<Value>,
 }
 
 /// The end of all loads: the event `end`. The connection is closed after it.
@@ -118,6 +124,9 @@ pub struct LoadUpdate {
 /// The facts of a load at its start.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Start {
+    /// A load, or a comparison of a source with an index.
+    #[serde(skip_serializing_if = "is_default")]
+    pub kind: Kind,
     /// The name of the load in its job: the index or data stream, or its template.
     pub name: String,
     /// The id in the logs of the cluster.
@@ -144,14 +153,29 @@ pub struct Start {
     pub memory_max: u64,
 }
 
+/// What a process does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Kind {
+    /// It loads documents, or bakes an index.
+    #[default]
+    Load,
+    /// It compares documents with an index. Settled documents are those that were looked up: equal
+    /// ones count as `docs_noop`, missing ones as `docs_not_found`, different ones as
+    /// `docs_conflicting`, those that no load could send as `docs_dead_lettered`, and those that
+    /// have no ids and are only counted as `docs_dropped`.
+    Verify,
+}
+
 /// The state of a load.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct State {
     /// Seconds since the start of the load.
     pub t: f64,
     /// The phase in a few words: `starting`, `loading`, `waiting for the source`, `paused`,
-    /// `stopping`, `putting settings back`, `verifying`, a step of the end such as `force-merge`,
-    /// `baking`, `done`.
+    /// `stopping`, `putting settings back`, `refreshing`, `verifying`, a step of the end such as
+    /// `force-merge`, `baking`, `done`.
     pub phase: String,
     /// The reason of a pause or stop, or the progress of a step.
     pub why: String,
@@ -194,6 +218,39 @@ pub struct State {
     /// How far the source is behind, for topics.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lag: Option<Lag>,
+    /// Ids read from the index, for a comparison that looks for documents that no source has.
+    #[serde(skip_serializing_if = "is_default")]
+    pub ids_read: u64,
+    /// The parts of a load that is spread over several processes, those that run first. At most
+    /// 100; see `parts_more`. The other figures are the sums of all of them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<Part>,
+    /// The number of parts that `parts` leaves out.
+    #[serde(skip_serializing_if = "is_default")]
+    pub parts_more: usize,
+}
+
+/// A part of a load that is spread over several processes.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Part {
+    /// Its name in the job, such as `partition 3`.
+    pub name: String,
+    /// The machine that it runs on.
+    pub host: String,
+    /// As [`State::phase`]; `done` after its end.
+    pub phase: String,
+    /// Settled documents.
+    pub docs: u64,
+    /// Documents per second since its last word but one.
+    pub docs_per_second: f64,
+    /// Dead letters.
+    pub dead_lettered: u64,
+    /// Documents refused because of load.
+    pub rejected: u64,
+    /// Requests in flight.
+    pub in_flight: u32,
+    /// Seconds since its last word. It has one each second, fewer with more than 100 parts.
+    pub silent: f64,
 }
 
 /// One node. The sums are those since the start of the load.
@@ -371,6 +428,9 @@ pub struct PhaseMark {
     pub until: Option<f64>,
     /// As [`State::phase`].
     pub phase: String,
+    /// The step of a bake, such as `restore`.
+    #[serde(skip_serializing_if = "is_default")]
+    pub step: String,
     /// The kind of a pause, as in `pauses` of the report, such as `disk_high` or `by_hand`.
     #[serde(skip_serializing_if = "is_default")]
     pub pause: String,
@@ -396,18 +456,19 @@ pub struct NoteMark {
 }
 
 /// Dead letters with the same reason. The sums agree with `errors` of the report.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ErrorGroup {
     /// Status, type, first reason and number.
     #[serde(flatten)]
     pub error: ErrorCount,
     /// The first documents, at most 3.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub examples: Vec<Example>,
 }
 
 /// A dead letter as an example.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Example {
     /// The name of its source.
     pub source: String,

@@ -12,13 +12,15 @@ use tokio::time::{Instant, interval_at};
 use crate::board::Board;
 use crate::config::WatchError;
 use crate::exposition::Format;
+use crate::snapshot::Kind;
 
 /// The interval between two versions of the file.
 const EVERY: Duration = Duration::from_secs(15);
 /// The collector runs as another user.
 const READABLE: u32 = 0o644;
 
-/// Writes the file `inrush-NAME.prom`, where NAME is the first load's index.
+/// Writes the file `inrush-NAME.prom`, where NAME is the first load's index, or
+/// `inrush-verify-NAME.prom` for a comparison.
 #[derive(Debug)]
 pub(crate) struct Textfile {
     board: Arc<Board>,
@@ -58,7 +60,9 @@ impl Textfile {
 
     async fn write(&self) -> io::Result<()> {
         let text = self.board.metrics(0).text(Format::Text);
-        let path = self.folder.join(format!("inrush-{}.prom", file_name(&self.board.name().unwrap_or_default())));
+        let (kind, name) = self.board.name().unwrap_or_default();
+        let prefix = if kind == Kind::Verify { "inrush-verify" } else { "inrush" };
+        let path = self.folder.join(format!("{prefix}-{}.prom", file_name(&name)));
         let folder = self.folder.clone();
         let written = tokio::task::spawn_blocking(move || replace(&folder, &path, &text)).await;
         written.unwrap_or_else(|error| Err(io::Error::other(error)))

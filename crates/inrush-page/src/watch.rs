@@ -1,17 +1,18 @@
 //! What shows the loads of a process, from its begin to its end.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 
-use inrush_load::Progress;
-use inrush_load::run_id::run_id;
+use inrush_cluster::run_id::run_id;
 use serde_json::Value;
-use tokio::sync::{Notify, watch};
+use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
 use crate::board::{Board, Recorder, Shown};
-use crate::config::{WatchConfig, WatchError};
+use crate::config::{JobPage, WatchConfig, WatchError};
 use crate::hub::Hub;
-use crate::otlp::Exporter;
+use crate::otlp;
+use crate::reporter::Reporter;
 use crate::server::Server;
 use crate::textfile::Textfile;
 
@@ -24,6 +25,7 @@ pub struct Watch {
     publisher: JoinHandle<()>,
     /// The writer of the file and the sender to the collector, and what ends each of them.
     writers: Vec<(JoinHandle<()>, Arc<Notify>)>,
+    job: Option<JobPage>,
 }
 
 /// The place of a page that shows the segments of the index. Clones stand for the same place.
@@ -47,6 +49,17 @@ impl SegmentsView {
     }
 }
 
+/// The place of a page that shows the runs of a sweep.
+#[derive(Clone, Debug)]
+pub struct SweepView(Arc<Board>);
+
+impl SweepView {
+    /// Shows these runs from now on.
+    pub fn show(&self, sweep: Value) {
+        self.0.set_sweep(sweep);
+    }
+}
+
 impl Watch {
     /// Begins to listen, where there is a page, and to write metrics. Without both it keeps the
     /// history of the loads only. Must be called in a tokio runtime.
@@ -55,14 +68,15 @@ impl Watch {
     /// The address, the folder or the collector cannot be used, or the page would be open to other
     /// machines.
     pub async fn start(config: WatchConfig) -> Result<Self, WatchError> {
-        let control = config.page.as_ref().is_some_and(|page| page.token.is_some());
-        let board = Arc::new(Board::new(control));
+        // The processes of a job are not stopped by the page of one of them.
+        let control = config.page.as_ref().is_some_and(|page| page.token.is_some() && page.parts.is_none());
+        let board = Arc::new(Board::new(control).traced_by(otlp::tracer(config.otlp.as_ref())));
         let hub = Arc::new(Hub::new(Arc::clone(&board)));
-        let (of_file, of_export) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+        let of_file = Arc::new(Notify::new());
         let textfile = config.textfile.map(|folder| Textfile::new(Arc::clone(&board), folder, Arc::clone(&of_file)));
         let textfile = textfile.transpose()?;
-        let exporter = config.otlp.map(|otlp| Exporter::new(Arc::clone(&board), otlp, Arc::clone(&of_export)));
-        let exporter = exporter.transpose().map_err(WatchError::Otlp)?;
+        let exporters = config.otlp.map(|otlp| otlp::exporters(&board, otlp)).transpose();
+        let exporters = exporters.map_err(WatchError::Otlp)?.unwrap_or_default();
         // Nothing runs yet that an error would have to end.
         let server = match &config.page {
             Some(page) => Some(Server::start(page, Arc::clone(&hub), &run_id()).await?),
@@ -72,11 +86,12 @@ impl Watch {
         if let Some(textfile) = textfile {
             writers.push((tokio::spawn(textfile.run()), of_file));
         }
-        if let Some(exporter) = exporter {
-            writers.push((tokio::spawn(exporter.run()), of_export));
+        for (exporter, ending) in exporters {
+            writers.push((tokio::spawn(exporter.run()), ending));
         }
         let publishing = Arc::clone(&hub);
-        Ok(Watch { board, hub, server, publisher: tokio::spawn(async move { publishing.run().await }), writers })
+        let publisher = tokio::spawn(async move { publishing.run().await });
+        Ok(Watch { board, hub, server, publisher, writers, job: config.job })
     }
 
     /// The address of the page for a browser. It has no token.
@@ -92,9 +107,14 @@ impl Watch {
         Some(format!("http://{address}/"))
     }
 
+    /// The address at which the page listens.
+    pub fn address(&self) -> Option<SocketAddr> {
+        Some(self.server.as_ref()?.address())
+    }
+
     /// Whether viewers need a token.
     pub fn needs_token(&self) -> bool {
-        self.board.has_control()
+        self.server.as_ref().is_some_and(Server::needs_token)
     }
 
     /// The observer of a load, and the load as it is shown. `name` is its index.
@@ -102,16 +122,33 @@ impl Watch {
         self.board.add(name)
     }
 
-    /// Shows a progress that has no events of its own, such as that of a bake.
-    pub fn follow(&self, name: &str, progress: watch::Receiver<Progress>) -> Shown {
-        let (_, shown) = self.board.add(name);
-        tokio::spawn(shown.clone().follow(progress));
-        shown
+    /// Shows a load in place of all earlier ones: a run of a sweep.
+    pub fn show_only(&self, name: &str) -> (Recorder, Shown) {
+        self.board.replace(name)
+    }
+
+    /// Reports a load to the page of the job that it is a part of, where the configuration names
+    /// one.
+    ///
+    /// # Errors
+    /// The address of the page cannot be used.
+    pub fn report(&mut self, shown: &Shown) -> Result<(), WatchError> {
+        if let Some(job) = self.job.take() {
+            let ending = Arc::new(Notify::new());
+            let reporter = Reporter::new(Arc::clone(shown.load()), job, Arc::clone(&ending));
+            self.writers.push((tokio::spawn(reporter.map_err(WatchError::Job)?.run()), ending));
+        }
+        Ok(())
     }
 
     /// Where segments of the index are shown beside the loads. `None` without a page.
     pub fn segments(&self) -> Option<SegmentsView> {
         self.server.as_ref().map(|_| SegmentsView(Arc::clone(&self.hub)))
+    }
+
+    /// Where the runs of a sweep are shown. `None` without a page.
+    pub fn sweep(&self) -> Option<SweepView> {
+        self.server.as_ref().map(|_| SweepView(Arc::clone(&self.board)))
     }
 
     /// Sends the last events to the viewers, writes the last metrics, and closes the page. It takes
@@ -120,8 +157,9 @@ impl Watch {
         self.hub.end();
         // A task that panicked shows nothing more.
         let _ = self.publisher.await;
-        for (writer, ending) in self.writers {
-            ending.notify_one();
+        // All of them end at the same time.
+        self.writers.iter().for_each(|(_, ending)| ending.notify_one());
+        for (writer, _) in self.writers {
             let _ = writer.await;
         }
         if let Some(server) = self.server {

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueHint};
-use inrush_load::config::{Compression, Encoding};
-
 use inrush_commands::options::{ByteSize, LoginOptions, OptionValue, OrAuto, PositiveDuration, ReadingOptions};
+use inrush_load::config::{Compression, Encoding};
+use inrush_page::PageAddress;
 
 use super::{LogArgs, Options, one_of};
 use crate::sweep::Steps;
@@ -44,6 +44,14 @@ pub(crate) struct SweepArgs {
     pub(crate) index: SweepIndexArgs,
     #[command(flatten)]
     pub(crate) login: Options<LoginOptions>,
+    /// Show the runs and the current load on a live page. Its address is printed at the start.
+    /// Without a value it is a free port of this machine; for other machines see --page-token-file
+    #[arg(long, value_name = "ADDR", num_args = 0..=1, require_equals = true, default_missing_value = "auto", help_heading = "Output")]
+    pub(crate) page: Option<PageAddress>,
+    /// File with a token of at least 16 characters, which viewers of --page then need; they may be
+    /// on other machines, and may stop the sweep
+    #[arg(long, value_name = "FILE", requires = "page", value_hint = ValueHint::FilePath, help_heading = "Output")]
+    pub(crate) page_token_file: Option<PathBuf>,
     /// Folder for the results; it is created if it does not exist
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, default_value = "inrush-sweep", help_heading = "Output")]
     pub(crate) out: PathBuf,

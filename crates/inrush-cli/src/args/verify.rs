@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::{ArgGroup, Args, ValueHint};
 use inrush_commands::options::{
     DatabaseSourceOptions, LoginOptions, OptionValue, QueryOptions, ReadingOptions, SearchQuery, SourceLoginOptions,
+    WatchOptions,
 };
 use inrush_core::{FieldPath, IndexTemplate};
 use inrush_load::config::IdFrom;
@@ -47,6 +48,8 @@ pub(crate) struct VerifyArgs {
     pub(crate) source_login: Options<SourceLoginOptions>,
     #[command(flatten)]
     pub(crate) login: Options<LoginOptions>,
+    #[command(flatten)]
+    pub(crate) watch: Options<WatchOptions>,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
 }

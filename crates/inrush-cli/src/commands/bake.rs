@@ -11,6 +11,7 @@ use super::load;
 use super::signals::Signals;
 use crate::args::{BakeArgs, OutputArgs};
 use crate::failure::{ExitStatus, UsageError};
+use crate::index_segments;
 use crate::job::{self, Job};
 use crate::logging::{self, Stderr};
 use crate::progress::{self, Display, Opening};
@@ -39,7 +40,6 @@ pub(crate) async fn go(job: Job, stderr: Stderr) -> Result<u8> {
         return Err(UsageError::new(message).hint("leave one of them out").into());
     }
     let report_file = ReportFile::new(run.report, &options)?;
-    let name = options.target.index.as_ref().map(ToString::to_string).unwrap_or_default();
     if run.dry_run {
         options.watch.refuse("a dry run").map_err(load::refused)?;
     }
@@ -58,13 +58,16 @@ pub(crate) async fn go(job: Job, stderr: Stderr) -> Result<u8> {
     if let Some(sample) = sample {
         return estimate(config, sources, sample, &output, stderr).await;
     }
+    let (name, of_target) = (config.load.index.as_str().to_owned(), config.load.clone());
     let baker = Baker::new(config, sources).map_err(explain)?;
     let watching =
         Watching::start(watch, report_file.is_wanted(), output.quiet, &stderr).await.map_err(load::refused)?;
+    if let Some(view) = watching.segments() {
+        index_segments::ask(view, &of_target, [name.as_str()]);
+    }
 
     let signals = Signals::new()?;
-    let bake = baker.start();
-    let page = watching.follow(&name, &bake);
+    let (bake, page) = watching.bake(&name, baker);
     let display = Display::detect(output.quiet, output.log.log_json);
     let shown = Opening::show(display, stderr.clone()).begun(bake.progress());
     let told = run.report_every.map(|every| tokio::spawn(progress::report(bake.progress(), every.get(), super::print)));

@@ -16,7 +16,10 @@ use crate::plain::inline;
 /// Examines the cluster, prints the findings, and returns the exit status.
 pub(crate) async fn run(args: DoctorArgs) -> Result<u8> {
     logging::start(&args.log, false, &Stderr::new());
-    let (url, index) = split(&args.target)?;
+    let Some(target) = &args.target else {
+        return super::print(&super::doctor_self::text().await?).map(|()| 0);
+    };
+    let (url, index) = split(target)?;
     let nodes = urls(&[url]).map_err(load::refused)?;
     let environment = load::with_prompt(Environment::of_process());
     let credentials = args.login.credentials(&nodes, &environment).map_err(load::refused)?;

@@ -167,7 +167,7 @@ async fn start(
     }
     report_file.examine(&plan.config);
     if let Some(view) = watching.segments() {
-        index_segments::ask(view, &plan.config);
+        index_segments::ask(view, &plan.config, [plan.config.index.as_str()]);
     }
     let (loader, source) = plan.loader().await.map_err(usage)?;
     let (loader, shown) = watching.observe(loader, name);

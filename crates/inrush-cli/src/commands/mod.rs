@@ -7,9 +7,12 @@ use anyhow::{Context, Result};
 use crate::plain::plain;
 
 pub(crate) mod bake;
+pub(crate) mod completions;
 pub(crate) mod convert;
 pub(crate) mod doctor;
+mod doctor_self;
 mod dry_run;
+pub(crate) mod from;
 pub(crate) mod lag;
 pub(crate) mod load;
 pub(crate) mod mapping;

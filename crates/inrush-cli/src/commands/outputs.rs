@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
@@ -17,6 +18,7 @@ use super::load;
 use super::signals::Signals;
 use crate::args::OutputArgs;
 use crate::failure::{ExitStatus, UsageError, failed};
+use crate::index_segments;
 use crate::job::Job;
 use crate::logging::Stderr;
 use crate::progress::{self, Display, Opening};
@@ -47,6 +49,10 @@ pub(super) async fn run(job: Job, stderr: &Stderr) -> Result<u8> {
     let mut signals = Signals::new()?;
     let pauses = signal(SignalKind::user_defined1()).context("cannot catch signals")?;
     let names: Vec<String> = plans.iter().map(|plan| plan.config.index.as_str().to_owned()).collect();
+    if let (Some(view), Some(plan)) = (watching.segments(), plans.first()) {
+        // All outputs are in one cluster.
+        index_segments::ask(view, &plan.config, names.iter().map(String::as_str));
+    }
     // A signal does not cancel this: a load that has begun changes settings, and must end in order.
     let mut loads = Vec::new();
     let begun = tokio::select! {
@@ -96,7 +102,7 @@ async fn follow(
     stderr: &Stderr,
 ) -> Vec<(String, Report)> {
     let display = Display::detect(output.quiet, output.log.log_json);
-    let all = all_progress(&loads);
+    let all = all_progress(&names, &loads);
     let told = report_every.map(|every| tokio::spawn(progress::report(all.clone(), every.get(), super::print)));
     let shown = Opening::show(display, stderr.clone()).begun(all);
     let handles = || loads.iter().map(RunningLoad::pause_handle).collect();
@@ -187,9 +193,10 @@ async fn finish(names: Vec<String>, loads: Vec<RunningLoad>) -> Vec<(String, Rep
 }
 
 /// The combined progress of all loads.
-fn all_progress(loads: &[RunningLoad]) -> watch::Receiver<Progress> {
+fn all_progress(names: &[String], loads: &[RunningLoad]) -> watch::Receiver<Progress> {
     let each: Vec<watch::Receiver<Progress>> = loads.iter().map(RunningLoad::progress).collect();
     let (sender, all) = watch::channel(Progress::default());
+    let mut reasons = Reasons::new(names);
     tokio::spawn(async move {
         // The interval at which a load reports its progress.
         let mut ticks = tokio::time::interval(Duration::from_millis(100));
@@ -198,12 +205,38 @@ fn all_progress(loads: &[RunningLoad]) -> watch::Receiver<Progress> {
             let now: Vec<Progress> = each.iter().map(|load| load.borrow().clone()).collect();
             // A load whose sender was dropped has ended.
             let ended = each.iter().all(|load| load.has_changed().is_err() || load.borrow().phase == Phase::Done);
-            if sender.send(sum(&now)).is_err() || ended {
+            let mut all = sum(&now);
+            all.plan_why = reasons.last(&now);
+            if sender.send(all).is_err() || ended {
                 return;
             }
         }
     });
     all
+}
+
+/// Finds the reason of the last change of a plan among several loads.
+struct Reasons {
+    /// The name and the last reason of each load.
+    known: Vec<(String, Option<Arc<str>>)>,
+    last: Option<Arc<str>>,
+}
+
+impl Reasons {
+    fn new(names: &[String]) -> Self {
+        Reasons { known: names.iter().map(|name| (name.clone(), None)).collect(), last: None }
+    }
+
+    /// The reason of the last change, behind the name of its load.
+    fn last(&mut self, loads: &[Progress]) -> Option<Arc<str>> {
+        for ((name, known), load) in self.known.iter_mut().zip(loads) {
+            if *known != load.plan_why {
+                known.clone_from(&load.plan_why);
+                self.last = known.as_ref().map(|why| format!("{name}: {why}").into());
+            }
+        }
+        self.last.clone()
+    }
 }
 
 fn sum(loads: &[Progress]) -> Progress {
@@ -237,9 +270,10 @@ fn sum(loads: &[Progress]) -> Progress {
         Phase::Starting => 2,
         Phase::Idle => 4,
         Phase::PuttingBack => 5,
-        Phase::Verifying => 6,
-        Phase::Finishing { .. } => 7,
-        Phase::Done => 8,
+        Phase::Refreshing => 6,
+        Phase::Verifying => 7,
+        Phase::Finishing { .. } => 8,
+        Phase::Done => 9,
         // Loading, or a bake.
         _ => 3,
     };
@@ -287,6 +321,21 @@ mod tests {
         for (statuses, expected) in [(&[0, 0][..], 0), (&[0, 4], 4), (&[4, 3, 0], 3), (&[3, 1], 1), (&[1, 130], 130)] {
             assert_eq!(worst(statuses.iter().copied()), expected);
         }
+    }
+
+    #[test]
+    fn the_reason_of_a_plan_is_that_of_the_load_that_changed_last() {
+        let load = |why: Option<&str>| {
+            let mut load = Progress::default();
+            load.plan_why = why.map(Arc::from);
+            load
+        };
+        let mut reasons = Reasons::new(&["a".to_owned(), "b".to_owned()]);
+        let mut last = |a, b| reasons.last(&[load(a), load(b)]).map(|why| why.to_string());
+        assert_eq!(last(None, None), None);
+        assert_eq!(last(None, Some("slow")).as_deref(), Some("b: slow"));
+        assert_eq!(last(Some("429"), Some("slow")).as_deref(), Some("a: 429"));
+        assert_eq!(last(Some("429"), Some("slow")).as_deref(), Some("a: 429"));
     }
 
     #[test]

@@ -11,21 +11,24 @@ use inrush_cluster::api::{connect, product};
 use inrush_cluster::transport::{HttpOptions, Transport};
 use inrush_commands::options::{
     Body, ByteSize, Count, Environment, Inputs, LoadOptions, LoadPlan, OpenSource, OrAuto, SizeOptions, SourceOptions,
-    TargetOptions, Whole, read_body,
+    TargetOptions, WatchOptions, Whole, read_body,
 };
 use inrush_core::IndexTemplate;
-use inrush_load::LoadError;
 use inrush_load::config::{Compression, DeadLetters, Encoding, LoadConfig};
+use inrush_load::{LoadError, Loader};
+use inrush_page::{Control, sweep_page};
 use inrush_sources::Source;
 use serde_json::{Value, json};
+use tokio::sync::Notify;
 
 use super::load;
 use super::signals::Signals;
 use crate::args::{GridArgs, SweepArgs, SweepIndexArgs};
 use crate::failure::{ExitStatus, UsageError};
 use crate::logging::{self, Stderr};
-use crate::sweep::{About, Batch, Bench, Cell, Measured, Runs, Table, cells, order, page, verdict};
+use crate::sweep::{About, Batch, Bench, Cell, Measured, Now, Runs, Table, cells, described, order, verdict};
 use crate::units::{count, seconds};
+use crate::watching::Watching;
 
 /// The defaults, which are usual in articles about bulk sizes.
 const BATCHES_DEFAULT: [u32; 5] = [100, 500, 1_000, 5_000, 10_000];
@@ -37,7 +40,7 @@ const NONE: &str = "none";
 
 /// Measures, prints the result, and returns the exit status.
 pub(crate) async fn run(args: SweepArgs) -> Result<u8> {
-    let mut stderr = Stderr::new();
+    let stderr = Stderr::new();
     logging::start(&args.log, args.quiet, &stderr);
     let written = ["runs.csv", "sweep.json", "index.html"].map(|name| args.out.join(name));
     Inputs::default()
@@ -47,63 +50,159 @@ pub(crate) async fn run(args: SweepArgs) -> Result<u8> {
         .map_err(load::refused)?;
     let groups = groups(&args.grid)?;
     let cells = grid(&args.grid, &groups)?;
-    let Prepared { config, sources, transport, about, mut runs } = prepare(&args, &stderr).await?;
+    let Prepared { config, sources, transport, about, runs } = prepare(&args, &stderr).await?;
+    let watch =
+        WatchOptions { page: args.page, page_token_file: args.page_token_file.clone(), ..WatchOptions::default() };
+    let watch = watch.config().map_err(load::refused)?;
+    let watching = Watching::start(watch, false, args.quiet, &stderr).await.map_err(load::refused)?;
+    let sweep = Sweep { args: &args, groups, cells, config, sources, transport, about, stderr };
+    let ended = sweep.run(runs, &watching).await;
+    watching.end().await;
+    ended
+}
 
-    let mut signals = Signals::new()?;
-    let mut interrupted = Box::pin(async move { signals.next().await });
-    let mut bench = Bench::new(transport, config.clone(), args.index.index_prefix.clone(), args.grid.cell_time.get());
-    let rounds = 1..=args.grid.repeat;
-    let mut left =
-        rounds.clone().map(|round| cells.iter().filter(|cell| !runs.has(cell, round)).count()).sum::<usize>();
-    let all = cells.len() * args.grid.repeat as usize;
-    let mut say = |words: &str| {
-        if !args.quiet {
-            // If stderr is closed, there is no other place to report it.
-            let _ = writeln!(stderr, "{words}");
-        }
-    };
-    if left > 0 {
-        say(&format!("warming up for {}; then {left} of {all} runs", seconds(args.grid.warm_up.as_secs_f64())));
-        if !bench.warm_up(args.grid.warm_up, &mut || open(&sources), &mut interrupted).await? {
-            return Ok(ExitStatus::Interrupted.code());
-        }
-    }
-    let (begun, mut done) = (Instant::now(), 0_u32);
-    for round in rounds {
-        for cell in order(cells.len(), args.grid.seed, round).into_iter().map(|number| &cells[number]) {
-            if runs.has(cell, round) {
-                continue;
+/// A sweep that measures.
+struct Sweep<'a> {
+    args: &'a SweepArgs,
+    groups: BTreeMap<String, Group>,
+    cells: Vec<Cell>,
+    config: LoadConfig,
+    sources: OpenSource,
+    transport: Arc<Transport>,
+    about: About,
+    stderr: Stderr,
+}
+
+impl Sweep<'_> {
+    /// Makes the runs that are missing, prints the result, and returns the exit status.
+    async fn run(&self, mut runs: Runs, watching: &Watching) -> Result<u8> {
+        let grid = &self.args.grid;
+        let (mut signals, stopped) = (Signals::new()?, Arc::new(Notify::new()));
+        let of_page = Arc::clone(&stopped);
+        let mut interrupted = Box::pin(async move {
+            tokio::select! {
+                () = signals.next() => {}
+                () = of_page.notified() => {}
             }
-            let mut config = config.clone();
-            let group = &groups[&cell.group];
-            config.create.settings.clone_from(&group.settings);
-            (config.encoding, config.compression) = (group.encoding, group.compression);
-            let run = match bench.run(cell, round, config, open(&sources)?, &mut interrupted).await? {
-                Measured::Done(run) => *run,
-                Measured::Interrupted => {
-                    say("interrupted; the same command continues");
-                    return Ok(ExitStatus::Interrupted.code());
+        });
+        let (transport, prefix) = (Arc::clone(&self.transport), self.args.index.index_prefix.clone());
+        let observe = |loader| observed(loader, watching, &self.args.index.index_prefix, &stopped);
+        let mut bench = Bench::new(&observe, transport, self.config.clone(), prefix, grid.cell_time.get());
+        let missing = |round| self.cells.iter().filter(|cell| !runs.has(cell, round)).count();
+        let mut left = (1..=grid.repeat).map(missing).sum::<usize>();
+        let all = self.cells.len() * grid.repeat as usize;
+        if left > 0 {
+            let time = seconds(grid.warm_up.as_secs_f64());
+            self.say(&format!("warming up for {time}; then {left} of {all} runs"));
+            self.show(watching, &runs, &Now { warming_up: true, ..now(None, 0, (all - left, all), None) });
+            if !bench.warm_up(grid.warm_up, &mut || open(&self.sources), &mut interrupted).await? {
+                return Ok(ExitStatus::Interrupted.code());
+            }
+        }
+        let (begun, mut done, mut rest) = (Instant::now(), 0_u32, None);
+        for round in 1..=grid.repeat {
+            for cell in order(self.cells.len(), grid.seed, round).into_iter().map(|number| &self.cells[number]) {
+                if runs.has(cell, round) {
+                    continue;
                 }
-            };
-            (done, left) = (done + 1, left - 1);
-            let rest = begun.elapsed().as_secs_f64() / f64::from(done) * left as f64;
-            say(&format!(
-                "{} of {all}, round {round}: {}: {} documents per second, {}; about {} left",
-                all - left,
-                cell.name(),
-                count(run.docs_per_second.round() as u64),
-                run.status,
-                seconds(rest)
-            ));
-            runs.add(run)?;
-            write_page(&args.out, &page(&about, &Table::new(&cells, runs.all()), args.grid.repeat))?;
+                self.show(watching, &runs, &now(Some(cell), round, (all - left, all), rest));
+                let run = match self.measure(&mut bench, cell, round, &mut interrupted).await? {
+                    Measured::Done(run) => *run,
+                    Measured::Interrupted => {
+                        self.say("interrupted; the same command continues");
+                        return Ok(ExitStatus::Interrupted.code());
+                    }
+                };
+                (done, left) = (done + 1, left - 1);
+                let seconds_left = begun.elapsed().as_secs_f64() / f64::from(done) * left as f64;
+                rest = Some(seconds_left);
+                self.say(&format!(
+                    "{} of {all}, round {round}: {}: {} documents per second, {}; about {} left",
+                    all - left,
+                    cell.name(),
+                    count(run.docs_per_second.round() as u64),
+                    run.status,
+                    seconds(seconds_left)
+                ));
+                runs.add(run)?;
+                self.write(&runs, watching)?;
+            }
+        }
+        self.write(&runs, watching)?;
+        let table = Table::new(&self.cells, runs.all());
+        super::print(&result(self.args, &self.about, &table)?)?;
+        let failed = table.cells().any(|(_, summary)| summary.is_none_or(|summary| summary.failed > 0));
+        Ok(if failed { INCOMPLETE } else { 0 })
+    }
+
+    async fn measure(
+        &self,
+        bench: &mut Bench<'_>,
+        cell: &Cell,
+        round: u32,
+        interrupted: &mut (impl Future<Output = ()> + Unpin),
+    ) -> Result<Measured> {
+        let mut config = self.config.clone();
+        let group = &self.groups[&cell.group];
+        config.create.settings.clone_from(&group.settings);
+        (config.encoding, config.compression) = (group.encoding, group.compression);
+        bench.run(cell, round, config, open(&self.sources)?, interrupted).await
+    }
+
+    fn say(&self, words: &str) {
+        if !self.args.quiet {
+            // If stderr is closed, there is no other place to report it.
+            let _ = writeln!(self.stderr.clone(), "{words}");
         }
     }
-    let table = Table::new(&cells, runs.all());
-    write_page(&args.out, &page(&about, &table, args.grid.repeat))?;
-    super::print(&result(&args, &about, &table)?)?;
-    let failed = table.cells().any(|(_, summary)| summary.is_none_or(|summary| summary.failed > 0));
-    Ok(if failed { INCOMPLETE } else { 0 })
+
+    /// Shows the runs so far on the live page.
+    fn show(&self, watching: &Watching, runs: &Runs, now: &Now) {
+        if let Some(view) = watching.sweep() {
+            view.show(self.described(runs, Some(now)));
+        }
+    }
+
+    /// Writes the page of the runs so far, and shows it on the live page.
+    fn write(&self, runs: &Runs, watching: &Watching) -> Result<()> {
+        let sweep = self.described(runs, None);
+        write_page(&self.args.out, &sweep_page(&sweep))?;
+        if let Some(view) = watching.sweep() {
+            view.show(sweep);
+        }
+        Ok(())
+    }
+
+    fn described(&self, runs: &Runs, now: Option<&Now>) -> Value {
+        described(&self.about, &Table::new(&self.cells, runs.all()), self.args.grid.repeat, now)
+    }
+}
+
+/// A load that the page shows in place of the one before, where there is a page.
+fn observed(loader: Loader, watching: &Watching, name: &str, stopped: &Arc<Notify>) -> Loader {
+    let Some((recorder, shown)) = watching.run(name) else { return loader };
+    let stopped = Arc::clone(stopped);
+    shown.control_by(move |control| {
+        // A run that pauses measures nothing.
+        if control == Control::Stop {
+            stopped.notify_one();
+        }
+    });
+    loader.observe(recorder)
+}
+
+/// The run that is made now. `runs`: those that are done, and all.
+fn now(cell: Option<&Cell>, round: u32, runs: (usize, usize), seconds_left: Option<f64>) -> Now {
+    let name = |name: Option<String>| name.unwrap_or_default();
+    Now {
+        warming_up: false,
+        group: name(cell.map(|cell| cell.group.clone())),
+        cell: name(cell.map(Cell::name)),
+        round,
+        done: runs.0,
+        all: runs.1,
+        seconds_left,
+    }
 }
 
 /// The parts of a sweep that are the same for all runs, and the runs so far.

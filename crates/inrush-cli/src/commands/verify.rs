@@ -3,13 +3,16 @@
 use std::io::Write;
 
 use anyhow::{Context, Result};
-use inrush_cluster::api::connect;
+use inrush_cluster::api::{connect, product};
+use inrush_cluster::run_id::run_id;
 use inrush_cluster::transport::HttpOptions;
 use inrush_commands::options::{
     Environment, IndexSourceOptions, Inputs, LoadOptions, LoadPlan, SourceOptions, TargetOptions,
 };
 use inrush_commands::verify::{Example, Outcome, VerifyError, VerifyOptions, VerifyProgress, VerifyReport, verify};
 use inrush_load::LoadError;
+use inrush_page::Comparison;
+use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
@@ -21,6 +24,7 @@ use crate::logging::{self, Stderr};
 use crate::progress::{Display, REDRAW_EVERY, draw, pause, phase_row};
 use crate::summary::Rows;
 use crate::units::{count, seconds};
+use crate::watching::Watching;
 
 /// Compares, prints, and returns the exit status.
 pub(crate) async fn run(args: VerifyArgs) -> Result<u8> {
@@ -37,8 +41,7 @@ pub(crate) async fn run(args: VerifyArgs) -> Result<u8> {
     let plan = options.resolve(&load::with_prompt(Environment::of_process())).await.map_err(load::usage)?;
     let plan = load::confirm(plan, load::has_terminal())?;
     // Only the source and the cluster of the plan are used: a comparison creates no index.
-    let LoadPlan { config, source, reopen: _, fetch: _, local: _, model: _, confirmations: _, notes: _, watch: _ } =
-        plan;
+    let LoadPlan { config, source, reopen: _, fetch: _, local: _, model: _, confirmations: _, notes: _, watch } = plan;
     let nodes = match config.to.is_empty() {
         true => vec![super::node::local(output.quiet, &stderr).await?],
         false => config.to,
@@ -47,19 +50,34 @@ pub(crate) async fn run(args: VerifyArgs) -> Result<u8> {
     let http = HttpOptions { tls: config.tls, ..HttpOptions::default() };
     let transport = connect(&nodes, config.credentials, &http).await.map_err(load::usage)?;
     let options = verify_options(what);
+    let watching = Watching::start(watch, false, output.quiet, &stderr).await.map_err(load::refused)?;
+    let page = watching.compare(what.index.as_str());
+    if let Some(page) = &page {
+        let cluster = product::detect(&transport).await.map_err(|error| load::usage(LoadError::Cluster(error)))?;
+        page.compares(&cluster.to_string(), &source.describe().names, &run_id());
+    }
     let (progress, watched) = watch::channel(VerifyProgress::default());
     let tell = |now| {
         progress.send_replace(now);
+        if let Some(page) = &page {
+            page.compared(&shown(&now));
+        }
     };
     let display = Display::detect(output.quiet, output.log.log_json);
-    let shown = tokio::spawn(show(watched, display, stderr.clone()));
+    let terminal = tokio::spawn(show(watched, display, stderr.clone()));
     let compared = tokio::select! {
-        compared = verify(transport, source, &options, tell) => compared,
-        () = signals.next() => return Ok(ExitStatus::Interrupted.code()),
+        compared = verify(transport, source, &options, tell) => Some(compared),
+        () = signals.next() => None,
     };
     drop(progress);
+    if let Some(page) = &page {
+        let (status, report) = ended(compared.as_ref());
+        page.compared_all(status, report);
+    }
+    watching.end().await;
     // The progress is cleared before the report is printed. Its result no longer matters.
-    let _ = shown.await;
+    let _ = terminal.await;
+    let Some(compared) = compared else { return Ok(ExitStatus::Interrupted.code()) };
     let report = compared.map_err(explain)?;
     let text = match (output.json, output.quiet) {
         (true, _) => serde_json::to_string(&report).context("cannot write the report as JSON")? + "\n",
@@ -67,10 +85,46 @@ pub(crate) async fn run(args: VerifyArgs) -> Result<u8> {
         (false, false) => text(&report),
     };
     super::print(&text)?;
-    Ok(match report.result {
+    Ok(status(&report))
+}
+
+fn status(report: &VerifyReport) -> u8 {
+    match report.result {
         Outcome::Equal => 0,
         Outcome::Different => ExitStatus::CheckFailed.code(),
-    })
+    }
+}
+
+/// The end of a comparison as the page shows it: its exit status and its report. `None` was
+/// interrupted.
+fn ended(compared: Option<&Result<VerifyReport, VerifyError>>) -> (u8, Option<Value>) {
+    match compared {
+        None => (ExitStatus::Interrupted.code(), Some(json!({ "status": "interrupted" }))),
+        Some(Err(error)) => {
+            (ExitStatus::Failed.code(), Some(json!({ "status": "failed", "failure": error.to_string() })))
+        }
+        Some(Ok(report)) => {
+            // A report is always JSON.
+            let mut json = serde_json::to_value(report).unwrap_or_default();
+            json["status"] = json["result"].take();
+            (status(report), Some(json))
+        }
+    }
+}
+
+/// The progress as the page shows it.
+fn shown(now: &VerifyProgress) -> Comparison {
+    Comparison {
+        docs_read: now.docs_read,
+        bytes_read: now.bytes_read,
+        bytes_total: now.bytes_total,
+        counted: now.docs_counted,
+        equal: now.docs_compared - now.docs_missing - now.docs_different,
+        missing: now.docs_missing,
+        different: now.docs_different,
+        rejected: now.docs_rejected,
+        ids_read: now.ids_read,
+    }
 }
 
 /// The source and the target as options of a load.
@@ -92,6 +146,7 @@ fn load_options(args: &VerifyArgs) -> LoadOptions {
             ..TargetOptions::default()
         },
         login: args.login.0.clone(),
+        watch: args.watch.0.clone(),
         ..LoadOptions::default()
     }
 }

@@ -121,7 +121,8 @@ pub(super) fn phase_text(phase: &Phase) -> String {
         Phase::Starting => OPENING.to_owned(),
         Phase::Paused(why) | Phase::Draining(why) => format!("{}: {why}", phase.name()),
         Phase::Baking(step) => format!("bake: {step}"),
-        Phase::Verifying => "verifying: refresh and count".to_owned(),
+        Phase::Refreshing => "refreshing, so that the documents can be counted".to_owned(),
+        Phase::Verifying => "verifying: counting the documents".to_owned(),
         phase => finishing(phase),
     }
 }

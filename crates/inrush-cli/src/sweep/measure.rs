@@ -23,7 +23,9 @@ const BATCH_BYTES_MIN: u64 = 64 << 10;
 const LARGER_THAN_MEAN: u64 = 4;
 
 /// The parts that all runs share.
-pub(crate) struct Bench {
+pub(crate) struct Bench<'a> {
+    /// Adds the observers of a run.
+    observe: &'a (dyn Fn(Loader) -> Loader + Send + Sync),
     transport: Arc<Transport>,
     /// The options without batch and requests in flight. Each run replaces `index`.
     config: LoadConfig,
@@ -42,14 +44,15 @@ pub(crate) enum Measured {
     Interrupted,
 }
 
-impl Bench {
+impl<'a> Bench<'a> {
     pub(crate) fn new(
+        observe: &'a (dyn Fn(Loader) -> Loader + Send + Sync),
         transport: Arc<Transport>,
         config: LoadConfig,
         index_prefix: String,
         cell_time: Duration,
     ) -> Self {
-        Bench { transport, config, index_prefix, cell_time, document_bytes: None, made: 0 }
+        Bench { observe, transport, config, index_prefix, cell_time, document_bytes: None, made: 0 }
     }
 
     /// Loads repeatedly until `time` is over, and measures the size of documents. Returns whether
@@ -162,7 +165,8 @@ impl Bench {
         // An index that a killed sweep has left behind.
         index::delete(&self.transport, &name).await?;
         server::settle(&self.transport).await;
-        let load = Loader::new(config)?.start(source).await?;
+        let loader = (self.observe)(Loader::new(config)?);
+        let load = loader.start(source).await?;
         let stop = load.stop_handle();
         let finish = load.finish();
         tokio::pin!(finish);

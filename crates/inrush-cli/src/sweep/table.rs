@@ -97,15 +97,6 @@ impl Table {
         groups
     }
 
-    pub(crate) fn batches(&self) -> Vec<Batch> {
-        sorted(self.cells.iter().filter_map(|(cell, _)| cell.batch))
-    }
-
-    /// The numbers of requests in flight. `None` means that the tuner chose.
-    pub(crate) fn in_flight(&self) -> Vec<Option<u32>> {
-        sorted(self.cells.iter().filter(|(cell, _)| !cell.is_auto()).map(|(cell, _)| cell.in_flight))
-    }
-
     pub(crate) fn get(&self, group: &str, batch: Option<Batch>, in_flight: Option<u32>) -> Option<&Summary> {
         let found = self
             .cells
@@ -134,13 +125,6 @@ impl Table {
     }
 }
 
-fn sorted<T: Ord>(values: impl Iterator<Item = T>) -> Vec<T> {
-    let mut values: Vec<T> = values.collect();
-    values.sort_unstable();
-    values.dedup();
-    values
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::grid::cells;
@@ -166,7 +150,7 @@ mod tests {
         assert_eq!(table.auto("g").unwrap().median, 850.0);
         let [best, worst] = table.best_and_worst("g").unwrap();
         assert_eq!((best.0.name(), worst.0.name()), ("100 docs x 2".to_owned(), "10 docs x 1".to_owned()));
-        assert_eq!((table.batches().len(), table.in_flight(), table.top()), (2, vec![Some(1), Some(2)], 900.0));
+        assert_eq!(table.top(), 900.0);
     }
 
     #[test]

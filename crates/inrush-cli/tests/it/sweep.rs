@@ -54,7 +54,11 @@ async fn every_cell_is_run_shown_and_gone_on_with() {
     let read = |name: &str| std::fs::read_to_string(folder.join("out").join(name)).unwrap();
     assert_eq!(read("runs.csv").lines().count(), 37);
     let page = read("index.html");
-    assert!(page.contains("<svg") && page.contains("slow, smile: 10 docs x 2") && page.contains("auto"), "{page}");
+    let (_, data) = page.split_once("id=\"inrush-sweep\">").unwrap();
+    let shown: Value = serde_json::from_str(data.split_once("</script>").unwrap().0).unwrap();
+    let groups: Vec<_> = shown["groups"].as_array().unwrap().iter().map(|group| &group["name"]).collect();
+    assert_eq!((groups.len(), shown["cells"].as_array().unwrap().len(), &shown["now"]), (4, 36, &Value::Null));
+    assert!(groups.contains(&&Value::from("slow, smile")), "{groups:?}");
     assert!(fake.indices().iter().all(|name| !name.starts_with("inrush-sweep")));
 
     // More rounds of the same go on; something else is refused.

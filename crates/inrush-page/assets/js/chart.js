@@ -1,7 +1,9 @@
 // Charts over time. All charts of a page share one time axis and one cursor (`timeline.js`).
 //
 // A chart is described by:
-//   series   [{name, kind, colour, get(point)}]; kinds: area, line, step, stack (on those before)
+//   series   [{name, kind, colour, look, quiet, get(point)}]; kinds: area, line, step, stack (on
+//            those before), points (straight from one to the next, each with a ring); looks: dashed,
+//            dotted
 //   format   a value as words; `axis`: the same in few characters
 //   bytes    the scale ends at a power of two; `least`: the least end of the scale
 //   bands    spans of time with a colour and words; `marks`: moments with words
@@ -10,6 +12,8 @@
 
 const CHART_TOP = 6;
 const CHART_BOTTOM = 4;
+/** The width of a line, pixels. */
+const LINE = 1.5;
 
 /** 1, 2 or 5 times a power of ten, at least `least`. In bytes: a power of two. */
 function niceTop(least, bytes) {
@@ -33,9 +37,9 @@ function makeChart(spec, timeline) {
   };
   svg.append(...Object.values(parts));
   const paths = (spec.series ?? []).map((series) => {
-    const area =
-      series.kind === "line" || series.kind === "step" ? null : svgEl("path", { class: `area ${series.colour}` });
-    const line = svgEl("path", { class: `line ${series.colour} k-${series.kind}` });
+    const filled = series.kind === "area" || series.kind === "stack";
+    const area = filled ? svgEl("path", { class: `area ${series.colour}` }) : null;
+    const line = svgEl("path", { class: `line ${series.colour} k-${series.kind} ${series.look ?? ""}` });
     parts.data.append(...[area, line].filter(Boolean));
     const dot = svgEl("circle", { class: `dot ${series.colour}`, r: 3 });
     parts.dots.append(dot);
@@ -138,6 +142,7 @@ function drawScale(chart, view) {
  * curve passes through the mean of both; a step does not.
  */
 function drawSeries(chart, view) {
+  const { spec } = chart;
   const zero = heightOf(chart, 0);
   const below = view.points.map(() => 0);
   chart.paths.forEach(({ series, area, line }, number) => {
@@ -146,21 +151,25 @@ function drawSeries(chart, view) {
     const bases = below.slice();
     const tops = values.map((value, at) => (value === null ? null : (stacked ? bases[at] : 0) + value));
     if (stacked) values.forEach((value, at) => (below[at] += value ?? 0));
-    // A part of a stack that is 0 has no line, which would hide the one below.
-    const shown = values.map((value) => value !== null && !(stacked && number > 0 && value === 0));
+    // A part of a stack that is 0 has no line, which would hide the one below. A quiet one has none
+    // where it is thinner than the line.
+    const least = series.quiet ? (LINE / spec.height) * chart.top : 0;
+    const shown = values.map((value) => value !== null && !(stacked && number > 0 && value <= least));
     const runs = [[]];
     view.points.forEach((point, at) => {
       if (!shown[at]) runs.push([]);
-      else runs.at(-1).push(...placesOf(chart, view, series.kind === "step", at, [tops, bases]));
+      else runs.at(-1).push(...placesOf(chart, view, series.kind, at, [tops, bases]));
     });
     const drawn = runs.filter((run) => run.length > 0);
-    line.setAttribute("d", drawn.map((run) => pathOf(run, 1)).join(""));
+    const rings = series.kind === "points" && !series.look ? drawn.flat().map(ringOf) : [];
+    line.setAttribute("d", [...drawn.map((run) => pathOf(run, 1)), ...rings].join(""));
     area?.setAttribute("d", drawn.map((run) => areaOf(run, stacked, zero)).join(""));
   });
 }
 
 /** The places of a point on a curve and on the one below it: `[x, y, y below]`. */
-function placesOf(chart, view, steps, at, curves) {
+function placesOf(chart, view, kind, at, curves) {
+  const steps = kind !== "line" && kind !== "area" && kind !== "stack";
   const point = view.points[at];
   const [from, to] = [view.x(point.start), view.x(point.end)];
   const [tops] = curves;
@@ -169,9 +178,14 @@ function placesOf(chart, view, steps, at, curves) {
     return heightOf(chart, other === null || steps ? curve[at] : (curve[at] + other) / 2);
   });
   const place = (x, other) => [x, top(other), base(other)];
+  if (kind === "points") return [place(from, at)];
   return steps
     ? [place(from, at), place(to, at)]
     : [place(from, at - 1), place((from + to) / 2, at), place(to, at + 1)];
+}
+
+function ringOf([x, y]) {
+  return `M${(x - 3).toFixed(1)} ${y.toFixed(1)}a3 3 0 1 0 6 0a3 3 0 1 0 -6 0`;
 }
 
 function areaOf(run, stacked, zero) {

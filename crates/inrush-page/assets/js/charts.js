@@ -6,14 +6,7 @@ function loadCharts(getLoad) {
   const some = (key) => load().points.some((point) => point[key] > 0);
   const someOf = (group) => load().points.some((point) => groupPerSecond(group)(point) > 0);
   return [
-    {
-      key: "phases",
-      title: "Phase",
-      height: 22,
-      bands: () => phaseBands(load()),
-      note: (_, moment) => phaseWords(load(), moment),
-      summary: () => `${load().phases.length} phases and pauses; now ${load().state.phase}`,
-    },
+    phaseChart(load),
     {
       key: "rate",
       title: "Documents a second",
@@ -22,8 +15,8 @@ function loadCharts(getLoad) {
       axis: formatShort,
       series: [
         { name: "in the index", kind: "stack", colour: "c-in", get: groupPerSecond("in") },
-        { name: "left out", kind: "stack", colour: "c-out", get: groupPerSecond("out"), absent: () => !someOf("out") },
-        { name: "not in", kind: "stack", colour: "c-bad", get: groupPerSecond("bad"), absent: () => !someOf("bad") },
+        quietPart("left out", "out", someOf),
+        quietPart("not in", "bad", someOf),
       ],
     },
     {
@@ -133,6 +126,23 @@ function loadCharts(getLoad) {
   ];
 }
 
+/** A group of documents that is mostly small beside those in the index. */
+function quietPart(name, group, someOf) {
+  const get = groupPerSecond(group);
+  return { name, kind: "stack", quiet: true, colour: `c-${group}`, get, absent: () => !someOf(group) };
+}
+
+function phaseChart(load) {
+  return {
+    key: "phases",
+    title: "Phase",
+    height: 22,
+    bands: () => phaseBands(load()),
+    note: (_, moment) => phaseWords(load(), moment),
+    summary: () => `${load().phases.length} phases and pauses; now ${load().state.phase}`,
+  };
+}
+
 const PHASE_COLOURS = {
   starting: "b-start",
   loading: "b-load",
@@ -149,7 +159,7 @@ function phaseBands(load) {
       start: phase.t,
       end: phase.until ?? endOf(load),
       colour: PHASE_COLOURS[phase.phase] ?? "b-end",
-      words: phase.pause ? `paused: ${phase.pause.replaceAll("_", " ")}` : phase.phase,
+      words: phase.pause ? `paused: ${phase.pause.replaceAll("_", " ")}` : (phase.step ?? phase.phase),
     }));
 }
 

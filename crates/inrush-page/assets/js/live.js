@@ -7,21 +7,42 @@ function showLive(body) {
   let alone = null; // The page of segments without a load.
   let chosen = 0;
   let wanted = false;
+  let page = null; // That of the kind of the load.
+  let sweep = null;
   const load = () => snapshot?.loads[chosen];
-  const page = makeLoadPage(load, makeHead(), () => moments);
+  const head = makeHead();
+  const waiting = el("main", { class: "waiting" }, el("p", null, "The load has not begun."));
 
   function take(next) {
     snapshot = next;
     snapshot.loads.forEach(makeLoad);
     chosen = Math.min(chosen, Math.max(0, snapshot.loads.length - 1));
-    page.head.choices(snapshot.loads, chosen, (at) => {
+    head.choices(snapshot.loads, chosen, (at) => {
       chosen = at;
-      page.timeline.release();
+      page?.timeline.release();
       draw();
     });
-    page.head.control(snapshot.control && !snapshot.ended && snapshot.loads.length > 0);
+    head.control(snapshot.control && !snapshot.ended && snapshot.loads.length > 0);
     takeSegments(snapshot.segments);
+    takeSweep(snapshot.sweep);
     draw();
+  }
+
+  /** Makes the page of this kind of load. */
+  function show(kind) {
+    if (page?.kind === kind) return;
+    page?.main.remove();
+    page = makeLoadPage(load, head, () => moments, kind);
+    body.append(page.main);
+  }
+
+  function takeSweep(runs) {
+    if (!runs) return;
+    if (!sweep) {
+      sweep = makeSweepView();
+      head.node.after(el("div", { class: "above" }, sweep.node));
+    }
+    sweep.draw(runs);
   }
 
   function update(changes) {
@@ -29,6 +50,7 @@ function showLive(body) {
     snapshot.now = changes.now;
     changes.loads.forEach((change, at) => snapshot.loads[at] && updateLoad(snapshot.loads[at], change));
     takeSegments(changes.segments);
+    takeSweep(changes.sweep);
     draw();
   }
 
@@ -44,9 +66,9 @@ function showLive(body) {
       const target = moment.target ?? "the index";
       alone = makeSegmentsPage(moment.time / 1000, target);
       body.append(alone.main);
-      page.head.title(`Segments of ${target}`);
+      head.title(`Segments of ${target}`);
       document.title = `${target} · segments · inrush`;
-      setHidden(page.waiting, true);
+      setHidden(waiting, true);
     }
     alone.add(moment);
   }
@@ -57,22 +79,22 @@ function showLive(body) {
     wanted = true;
     requestAnimationFrame(() => {
       wanted = false;
-      setHidden(page.waiting, Boolean(load() || alone));
-      setHidden(page.main, !load());
+      setHidden(waiting, Boolean(load() || alone));
       alone?.draw();
-      if (load()) page.draw(snapshot);
+      if (!load()) return;
+      show(load().start.kind ?? "load");
+      page.draw(snapshot);
     });
   }
 
   document.addEventListener("visibilitychange", draw);
-  body.append(page.head.node, page.waiting, page.main);
-  setHidden(page.main, true);
-  listen(page.head, take, update, (end) => {
+  body.append(head.node, waiting);
+  listen(head, take, update, (end) => {
     snapshot.ended = true;
     end.reports.forEach((report, at) => {
       if (report && snapshot.loads[at]) snapshot.loads[at].report = report;
     });
-    page.head.control(false);
+    head.control(false);
     draw();
   });
 }
@@ -101,24 +123,27 @@ function listen(head, take, update, end) {
   }
 }
 
-/** All parts of a load in their places. */
-function makeLoadPage(load, head, moments = () => null) {
-  const tiles = makeTiles();
-  const timeline = makeTimeline([...loadCharts(load), ...segmentCharts(moments)], load, "over-time", "Over time", [
-    makePicture(moments),
-  ]);
+/** All parts of a load, or of a comparison, in their places. */
+function makeLoadPage(load, head, moments = () => null, kind = "load") {
+  const compares = kind === "verify";
+  const tiles = compares ? makeVerifyTiles() : makeTiles();
+  const charts = compares ? verifyCharts(load) : [...loadCharts(load), ...segmentCharts(moments)];
+  const extras = compares ? [] : [makePicture(moments)];
+  const timeline = makeTimeline(charts, load, "over-time", "Over time", extras);
   const pick = (moment) => timeline.pick(moment);
-  const panels = [
-    makeResult(),
-    makeDocuments(),
-    makeErrors(),
-    makeDecisions(pick),
-    makeEvents(pick),
-    makeNodes(),
-    makeGuard(),
-    makeFacts(),
-  ];
-  const [result, ...beside] = panels;
+  const [result, ...beside] = compares
+    ? [makeVerifyResult(), makeDocuments(COMPARED_BUCKETS, "compared"), makeEvents(pick), makeFacts("This comparison")]
+    : [
+        makeResult(),
+        makeDocuments(),
+        makeErrors(),
+        makeParts(),
+        makeDecisions(pick),
+        makeEvents(pick),
+        makeNodes(),
+        makeGuard(),
+        makeFacts(),
+      ];
   const main = el(
     "main",
     { id: "main" },
@@ -135,13 +160,11 @@ function makeLoadPage(load, head, moments = () => null) {
       ),
     ),
   );
-  const waiting = el("main", { class: "waiting" }, el("p", null, "The load has not begun."));
   function draw(snapshot) {
     const shown = load();
     head?.draw(shown, snapshot);
-    tiles.draw(shown);
-    for (const one of panels) one.draw(shown);
+    for (const one of [tiles, result, ...beside]) one.draw(shown);
     timeline.draw();
   }
-  return { head, main, waiting, timeline, draw };
+  return { kind, main, timeline, draw };
 }

@@ -10,9 +10,35 @@ function scrollable(label) {
   return el("div", { class: "table-holder", tabindex: 0, role: "group", "aria-label": label });
 }
 
-/** The figures at the top of the page. */
+/** A row of figures at the top of the page: the second one has a bar for a share. */
+function makeTileRow(titles) {
+  const tiles = titles.map((title) => {
+    const [name, value, more] = [el("dt", null, title), el("dd", { class: "big" }), el("dd", { class: "more" })];
+    return { node: el("div", { class: "tile" }, name, value, more), name, value, more };
+  });
+  const bar = el("progress", { max: 1, value: 0, "aria-label": "Settled share of the sources" });
+  tiles[1].node.append(el("dd", { class: "bar-holder" }, bar));
+  const node = el(
+    "dl",
+    { class: `tiles of-${titles.length}`, "aria-label": "Key figures" },
+    tiles.map((tile) => tile.node),
+  );
+  function set(at, value, more, warn = false, title = null) {
+    setText(tiles[at].value, value);
+    setText(tiles[at].more, more);
+    if (title) setText(tiles[at].name, title);
+    setAttributes(tiles[at].node, { class: warn ? "tile warn" : "tile" });
+  }
+  function setShare(share) {
+    setHidden(bar, share === null || share === undefined);
+    setAttributes(bar, { value: share ?? 0 });
+  }
+  return { node, set, setShare };
+}
+
+/** The figures of a load. */
 function makeTiles() {
-  const tiles = [
+  const { node, set, setShare } = makeTileRow([
     "Rate",
     "Progress",
     "Time left",
@@ -21,22 +47,7 @@ function makeTiles() {
     "Memory",
     "Rejected",
     "Dead letters",
-  ].map((title) => {
-    const [value, more] = [el("dd", { class: "big" }), el("dd", { class: "more" })];
-    return { node: el("div", { class: "tile" }, el("dt", null, title), value, more), value, more };
-  });
-  const bar = el("progress", { max: 1, value: 0, "aria-label": "Settled share of the sources" });
-  tiles[1].node.append(el("dd", { class: "bar-holder" }, bar));
-  const node = el(
-    "dl",
-    { class: "tiles", "aria-label": "Key figures" },
-    tiles.map((tile) => tile.node),
-  );
-  const set = (at, value, more, warn) => {
-    setText(tiles[at].value, value);
-    setText(tiles[at].more, more);
-    setAttributes(tiles[at].node, { class: warn ? "tile warn" : "tile" });
-  };
+  ]);
   function draw(load) {
     const { state, start, report } = load;
     const counts = report ?? state.counts ?? {};
@@ -49,16 +60,9 @@ function makeTiles() {
       state.share !== null && state.share !== undefined ? formatPercent(state.share) : formatCount(counts.docs_read),
       `${state.share === null || state.share === undefined ? "documents" : formatCounted(counts.docs_read, "document")}; ${formatBytes(counts.bytes_read)}${size} read`,
     );
-    setHidden(bar, state.share === null || state.share === undefined);
-    setAttributes(bar, { value: state.share ?? 0 });
-    if (report) set(2, formatSeconds(report.seconds), "in all");
-    else
-      set(
-        2,
-        state.seconds_left === null || state.seconds_left === undefined ? NO_VALUE : formatSeconds(state.seconds_left),
-        `${formatSeconds(state.t)} so far`,
-      );
-    setText(tiles[2].node.firstChild, report ? "Time" : "Time left");
+    setShare(state.share);
+    if (report) set(2, formatSeconds(report.seconds), "in all", false, "Time");
+    else set(2, formatSeconds(state.seconds_left ?? NaN), `${formatSeconds(state.t)} so far`, false, "Time left");
     set(
       3,
       report
@@ -99,11 +103,11 @@ function recentPoint(load, seconds) {
 }
 
 /** Documents by bucket. */
-function makeDocuments() {
+function makeDocuments(buckets = BUCKETS, settled = "settled") {
   const body = el("div", { class: "table-holder" });
   function draw(load) {
-    const counts = load.report ?? load.state.counts ?? {};
-    const rows = BUCKETS.filter(([, key], at) => at === 0 || counts[key] > 0);
+    const counts = (buckets === BUCKETS && load.report) || load.state.counts || {};
+    const rows = buckets.filter(([, key], at) => at === 0 || counts[key] > 0);
     const key = JSON.stringify([
       rows.map((row) => counts[row[1]]),
       counts.docs_read,
@@ -116,8 +120,9 @@ function makeDocuments() {
         formatCount(counts[bucket]),
         shareOf(counts[bucket], counts.docs_read),
       ]);
-      shown.push([el("strong", null, "settled"), el("strong", null, formatCount(counts.docs_read)), ""]);
-      if (!load.report) shown.push(["read, not settled", formatCount(load.state.docs_waiting), ""]);
+      shown.push([el("strong", null, settled), el("strong", null, formatCount(counts.docs_read)), ""]);
+      if (!load.report && load.state.docs_waiting > 0)
+        shown.push([`read, not ${settled}`, formatCount(load.state.docs_waiting), ""]);
       if (counts.possible_duplicates > 0)
         shown.push(["possible duplicates", formatCount(counts.possible_duplicates), ""]);
       return [
@@ -226,6 +231,9 @@ function logEntry(t, what, why, colour, pick) {
   );
 }
 
+/** Seconds without a word of a part that are told. */
+const SILENT_SECONDS = 15;
+
 const NOTE_WORDS = {
   lost: "request without an answer",
   retried: "request sent again",
@@ -243,7 +251,7 @@ function makeEvents(pick) {
     const phases = load.phases.map((phase) => ({
       t: phase.t,
       why: phase.why,
-      what: `${phase.pause ? `paused (${phase.pause.replaceAll("_", " ")})` : phase.phase}${phase.until ? `, ${formatSeconds(phase.until - phase.t)}` : ""}`,
+      what: `${phase.pause ? `paused (${phase.pause.replaceAll("_", " ")})` : [phase.phase, phase.step].filter(Boolean).join(": ")}${phase.until ? `, ${formatSeconds(phase.until - phase.t)}` : ""}`,
       colour: phase.pause || phase.phase === "stopping" ? "warned" : "",
     }));
     const notes = load.notes.map((note) => ({
@@ -296,6 +304,46 @@ function makeNodes() {
   return { node: panel("nodes", "Nodes", body), draw };
 }
 
+/** The parts of a load that is spread over several processes. It is hidden where there are none. */
+function makeParts() {
+  const body = scrollable("Parts");
+  const more = el("p", { class: "none" });
+  const node = panel("parts", "Parts", body, more);
+  function draw(load) {
+    const { parts = [], parts_more: others = 0 } = load.state;
+    setHidden(node, parts.length === 0);
+    setHidden(more, others === 0);
+    setText(more, `and ${formatCounted(others, "more part")}, which have ended`);
+    setChildren(body, JSON.stringify(parts), () => [
+      table(
+        "Parts of the job, those that run first",
+        [
+          ["Part", ""],
+          ["Documents", "n"],
+          ["Rate", "n"],
+          ["Rejected", "n"],
+          ["Dead letters", "n"],
+        ],
+        parts.map((part) => [
+          el("span", { class: "node" }, part.name, el("span", { class: "why" }, wordsOfPart(part))),
+          formatCount(part.docs),
+          part.phase === "done" ? "" : `${formatCount(part.docs_per_second)}/s`,
+          formatCount(part.rejected),
+          formatCount(part.dead_lettered),
+        ]),
+        { class: "plain" },
+      ),
+    ]);
+  }
+  return { node, draw };
+}
+
+function wordsOfPart(part) {
+  const flies = part.in_flight > 0 ? `, ${part.in_flight} in flight` : "";
+  const silent = part.silent > SILENT_SECONDS ? ` (no word for ${formatSeconds(part.silent)})` : "";
+  return [part.host, part.phase + flies + silent].filter(Boolean).join(": ");
+}
+
 const GUARD_WORDS = {
   off: "No settings are changed.",
   changed: "These settings are changed for the load.",
@@ -340,7 +388,7 @@ function makeGuard() {
 }
 
 /** The facts of a load that do not change. */
-function makeFacts() {
+function makeFacts(title = "This load") {
   const list = el("dl", { class: "facts" });
   function draw(load) {
     const { start } = load;
@@ -359,7 +407,7 @@ function makeFacts() {
       ]),
     );
   }
-  return { node: panel("about", "This load", list), draw };
+  return { node: panel("about", title, list), draw };
 }
 
 function planWords(start) {
@@ -367,7 +415,7 @@ function planWords(start) {
     start.batch_bytes && start.in_flight
       ? `: ${formatSize(start.batch_bytes[0])} to ${formatSize(start.batch_bytes[1])}, ${start.in_flight[0]} to ${start.in_flight[1]} in flight`
       : "";
-  return `${start.controller ?? ""}${bounds}`;
+  return start.controller ? `${start.controller}${bounds}` : "";
 }
 
 function factsOf(pairs) {

@@ -6,6 +6,8 @@ const STATUS_WORDS = {
   check_failed: ["The documents are in, but a check failed", "bad"],
   failed: ["The load failed", "bad"],
   interrupted: ["The load was interrupted", "bad"],
+  equal: ["The index holds the documents of the source", "good"],
+  different: ["The index does not hold the documents of the source", "bad"],
 };
 
 /** The panel with the report. It is hidden until there is one. */
@@ -21,11 +23,9 @@ function makeResult() {
 
 /** The elements of a report, besides its counts. */
 function resultOf(report) {
-  const [words, colour] = STATUS_WORDS[report.status] ?? [report.status, "bad"];
   const steps = (report.bake?.steps ?? []).concat(report.finish?.steps ?? []);
   return [
-    el("p", { class: `verdict ${colour}` }, words),
-    report.failure ? el("p", { class: "warned" }, report.failure) : null,
+    ...verdictOf(report),
     el(
       "dl",
       { class: "facts" },
@@ -66,14 +66,26 @@ function resultOf(report) {
         )
       : null,
     sizesOf(report),
-    (report.warnings ?? []).length > 0
-      ? el(
-          "ul",
-          { class: "warnings", "aria-label": "Warnings" },
-          report.warnings.map((warning) => el("li", null, warning)),
-        )
-      : null,
+    warningsOf(report),
   ];
+}
+
+/** The result in a sentence, and why. */
+function verdictOf(report) {
+  const [words, colour] = STATUS_WORDS[report.status] ?? [report.status, "bad"];
+  return [
+    el("p", { class: `verdict ${colour}` }, words),
+    report.failure ? el("p", { class: "warned" }, report.failure) : null,
+  ];
+}
+
+function warningsOf({ warnings = [] }) {
+  if (warnings.length === 0) return null;
+  return el(
+    "ul",
+    { class: "warnings", "aria-label": "Warnings" },
+    warnings.map((warning) => el("li", null, warning)),
+  );
 }
 
 function sizesOf(report) {

@@ -242,7 +242,7 @@ function drawAxis(axis, view) {
   setChildren(axis, view.ticks.map((tick) => `${tick.at} ${tick.x}`).join() + view.width, () =>
     view.ticks.map((tick) => {
       const anchor = tick.x > view.right - 20 ? "end" : "middle";
-      return svgEl("text", { x: tick.x, y: 13, "text-anchor": anchor }, formatClock(tick.at));
+      return svgEl("text", { x: tick.x, y: 13, "text-anchor": anchor }, tick.words ?? formatClock(tick.at));
     }),
   );
 }

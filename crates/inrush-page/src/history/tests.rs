@@ -45,6 +45,8 @@ fn report(counts: Counts) -> Report {
         encoding: inrush_core::Encoding::Json,
         compression: "none".to_owned(),
         wire_why: String::new(),
+        start: None,
+        learned: None,
     };
     let verified = Verified::new(VerifiedState::Yes, "10 of 10".to_owned());
     let settings = SettingsReport::new(SettingsRestored::Unchanged, String::new());
@@ -208,4 +210,114 @@ fn twelve_hours_stay_below_a_mebibyte() {
     let text = serde_json::to_string(&history.snapshot(seconds(43_200.0))).unwrap();
     assert!(text.len() < 1 << 20, "{}", text.len());
     assert!(text.len() > 100_000, "{}", text.len());
+}
+
+fn sample(node: u16, wall: u64, outcome: Outcome) -> Sample {
+    Sample {
+        sent: Time::START,
+        wall: Duration::from_millis(wall),
+        took: (outcome == Outcome::Answered).then(|| Duration::from_millis(wall / 2)),
+        bytes: 100,
+        docs: 10,
+        accepted: 10,
+        rejected: 0,
+        outcome,
+        in_flight: 1,
+        source_limited: false,
+        remainder: false,
+        node,
+    }
+}
+
+/// The start of a load into a builder.
+fn builder(url: &str) -> LoadStart {
+    let bounds = Bounds { batch_bytes: (1 << 16, 1 << 26), batch_docs: u32::MAX, in_flight: (1, 64), memory: 1 << 28 };
+    let mut start = LoadStart::new("0123".to_owned(), vec![url.to_owned()], bounds, plan(1 << 20, 4));
+    (start.sources, start.memory_max) = (vec!["a.csv".to_owned()], 1000);
+    start
+}
+
+#[test]
+fn parts_in_this_process_share_one_history() {
+    let mut history = History::new("trips");
+    let [mut first, mut second] = ["part 1", "part 2"].map(|name| LocalPart::new(name.to_owned()));
+    history.on_event(seconds(0.0), &LoadEvent::Phase(&Phase::Baking("part 1: create".to_owned())));
+    history.on_part_event(seconds(1.0), &mut first, &LoadEvent::Started(&builder("http://a:1")));
+    history.on_part_event(seconds(1.0), &mut second, &LoadEvent::Started(&builder("http://b:1")));
+    let decision = Decision { at: Time::START, from: plan(1 << 20, 4), to: plan(1 << 20, 8), why: "better".to_owned() };
+    history.on_part_event(seconds(2.0), &mut second, &LoadEvent::PlanChanged(&decision));
+    history.on_part_event(seconds(2.0), &mut first, &LoadEvent::NodeUnhealthy(0));
+    history.on_part_event(seconds(2.0), &mut second, &LoadEvent::RequestLost("reset"));
+    // The phases and the end of a part are not those of the whole.
+    history.on_part_event(seconds(3.0), &mut second, &LoadEvent::Phase(&Phase::Verifying));
+    history.on_part_event(seconds(3.0), &mut second, &LoadEvent::Ended(&report(Counts::default())));
+    for (part, node) in [(&second, 1), (&first, 0)] {
+        assert_eq!(part.place(0), node);
+        history.answered(&sample(node, 100, Outcome::Answered));
+    }
+    let load = history.snapshot(seconds(4.0));
+    let nodes: Vec<_> = load.state.nodes.iter().map(|node| (node.name.as_str(), node.healthy, node.requests)).collect();
+    assert_eq!(nodes, [("http://a:1", false, 1), ("http://b:1", true, 1)]);
+    assert_eq!((load.start.sources.len(), load.start.memory_max), (1, 2000));
+    assert_eq!((load.decisions[0].why.as_str(), load.notes[1].text.as_str()), ("part 2: better", "part 2: reset"));
+    assert_eq!((load.phases.last().unwrap().step.as_str(), load.report.is_none()), ("create", true));
+}
+
+#[test]
+fn reports_of_parts_add_up_to_the_load_of_the_job() {
+    let mut part = begun();
+    part.on_event(seconds(1.0), &LoadEvent::Progress(&progress(100)));
+    part.answered(&sample(0, 300, Outcome::Answered));
+    part.answered(&sample(0, 1, Outcome::Lost));
+    part.tick(seconds(1.0));
+    let mut job = begun();
+    job.on_event(seconds(1.0), &LoadEvent::Phase(&Phase::Idle));
+    for _ in 0..2 {
+        // The same report again changes nothing.
+        job.reported(seconds(1.0), part.part_report("partition 1", "h"));
+    }
+    assert_eq!(job.snapshot(seconds(1.0)).state.phase, "loading", "a part loads");
+    job.on_event(seconds(1.5), &LoadEvent::Progress(&Progress::default()));
+    job.tick(seconds(2.0));
+    let load = job.snapshot(seconds(2.0));
+    assert_eq!((load.state.counts.docs_created, load.state.in_flight, load.state.parts.len()), (100, 3, 1));
+    let point = load.points.last().unwrap();
+    assert_eq!((point.docs, point.ans, point.lost, point.wall, point.max), (100, 1, 1, 0.3, 0.3));
+    assert_eq!((load.state.nodes[0].requests, load.state.nodes[0].mean), (2, Some(0.3)));
+    // The part ends, and the job with it.
+    part.on_event(seconds(3.0), &LoadEvent::Ended(&report(progress(120).counts)));
+    job.reported(seconds(3.0), part.part_report("partition 1", "h"));
+    let load = job.snapshot(seconds(3.0));
+    assert_eq!((load.state.phase.as_str(), load.state.counts.docs_created), ("waiting for the source", 120));
+    job.on_event(seconds(4.0), &LoadEvent::Ended(&report(progress(120).counts)));
+    job.reported(seconds(5.0), part.part_report("partition 2", "h"));
+    assert_eq!(job.snapshot(seconds(5.0)).state.counts.docs_created, 120, "nothing counts after the end");
+}
+
+#[test]
+fn a_comparison_has_the_history_of_a_load() {
+    let mut history = History::new("docs");
+    history.compares("OpenSearch 3.6.0", &["a.csv".to_owned()], "0123");
+    let now = Comparison {
+        docs_read: 60,
+        bytes_read: 600,
+        bytes_total: Some(1_000),
+        equal: 40,
+        missing: 5,
+        different: 3,
+        ..Comparison::default()
+    };
+    history.compared(seconds(1.0), &now);
+    history.tick(seconds(1.0));
+    history.compared(seconds(2.0), &Comparison { docs_read: 80, bytes_read: 800, equal: 70, ids_read: 9, ..now });
+    history.tick(seconds(2.0));
+    let load = history.snapshot(seconds(2.0));
+    assert_eq!((load.start.kind, load.state.phase.as_str(), load.state.share), (Kind::Verify, "verifying", Some(0.8)));
+    assert_eq!(load.state.seconds_left, Some(1.0));
+    let docs: Vec<_> = load.points.iter().map(|point| (point.docs, point.noop, point.not_found)).collect();
+    assert_eq!((docs, load.state.ids_read), (vec![(48, 40, 5), (30, 30, 0)], 9));
+    history.compared_all(seconds(3.0), 4, Some(serde_json::json!({ "status": "different" })));
+    let load = history.snapshot(seconds(3.0));
+    assert_eq!((load.state.phase.as_str(), history.exit_status), ("done", Some(4)));
+    assert_eq!(load.report.unwrap()["status"], "different");
 }

@@ -1,19 +1,47 @@
-//! Where metrics are sent, by the option and the variables `OTEL_*`.
+//! Where metrics and traces are sent, by the option and the variables `OTEL_*`.
 
 use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
 use http::{HeaderMap, HeaderName, HeaderValue, Uri};
+use inrush_cluster::run_id::run_id;
 use inrush_cluster::transport::Secret;
-use inrush_load::run_id::run_id;
 
-/// The path of metrics below an endpoint.
-const PATH: &str = "/v1/metrics";
+use crate::tracer::Sampler;
+
 /// The default of OpenTelemetry.
 const ENDPOINT: &str = "http://localhost:4318";
 const EVERY: Duration = Duration::from_secs(60);
 const TIMEOUT: Duration = Duration::from_secs(10);
+const SPANS_EVERY: Duration = Duration::from_secs(5);
+const QUEUE_MAX: usize = 2048;
+const BATCH_MAX: usize = 512;
+
+/// What is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Signal {
+    Metrics,
+    Traces,
+}
+
+impl Signal {
+    /// As in the names of variables.
+    fn name(self) -> &'static str {
+        match self {
+            Signal::Metrics => "METRICS",
+            Signal::Traces => "TRACES",
+        }
+    }
+
+    /// The path below an endpoint.
+    fn path(self) -> &'static str {
+        match self {
+            Signal::Metrics => "/v1/metrics",
+            Signal::Traces => "/v1/traces",
+        }
+    }
+}
 
 /// The endpoint that a user names: an address, or `auto` for that of the variables.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,15 +63,98 @@ impl FromStr for OtlpEndpoint {
     }
 }
 
-/// Where metrics are sent, and how.
+/// Where metrics and traces are sent, and how.
 #[derive(Clone, Debug)]
 pub struct OtlpConfig {
+    pub(super) metrics: Destination,
+    pub(super) every: Duration,
+    /// `None`: no traces are sent.
+    pub(super) traces: Option<Traces>,
+    pub(super) resource: Vec<(String, String)>,
+}
+
+/// The address of one signal.
+#[derive(Clone, Debug)]
+pub(super) struct Destination {
     server: String,
     path: String,
     headers: Vec<(HeaderName, Secret)>,
-    pub(super) every: Duration,
     pub(super) timeout: Duration,
-    pub(super) resource: Vec<(String, String)>,
+}
+
+/// Which requests are traces, and how they are sent.
+#[derive(Clone, Debug)]
+pub(super) struct Traces {
+    pub(super) to: Destination,
+    pub(super) sampler: Sampler,
+    pub(super) every: Duration,
+    /// Requests that wait to be sent. Further ones are dropped.
+    pub(super) queue_max: usize,
+    /// Requests in one message.
+    pub(super) batch_max: usize,
+}
+
+/// The variables, without empty ones.
+struct Variables<F>(F);
+
+impl<F: Fn(&str) -> Option<String>> Variables<F> {
+    fn get(&self, name: &str) -> Option<String> {
+        (self.0)(name).filter(|value| !value.trim().is_empty())
+    }
+
+    /// That of a signal, or that of all.
+    fn of(&self, signal: Signal, name: &str) -> Option<(String, String)> {
+        let special = format!("OTEL_EXPORTER_OTLP_{}_{name}", signal.name());
+        self.get(&special).map(|value| (special, value)).or_else(|| {
+            let common = format!("OTEL_EXPORTER_OTLP_{name}");
+            self.get(&common).map(|value| (common, value))
+        })
+    }
+
+    fn duration(&self, name: &str, default: Duration) -> Result<Duration, String> {
+        milliseconds(self.get(name).map(|value| (name.to_owned(), value)), default)
+    }
+
+    fn number(&self, name: &str, default: usize) -> Result<usize, String> {
+        let Some(value) = self.get(name) else { return Ok(default) };
+        match value.trim().parse() {
+            Ok(number) if number > 0 => Ok(number),
+            _ => Err(format!("{name} is {value}; expected a number above 0")),
+        }
+    }
+
+    fn destination(&self, endpoint: &OtlpEndpoint, signal: Signal) -> Result<Destination, String> {
+        let (server, path) = match &endpoint.0 {
+            Some(text) => below(text, signal)?,
+            None => by_variables(self.of(signal, "ENDPOINT"), self.of(signal, "PROTOCOL"), signal)?,
+        };
+        let headers = self.of(signal, "HEADERS").map(|(name, value)| headers(&name, &value)).transpose()?;
+        let timeout = milliseconds(self.of(signal, "TIMEOUT"), TIMEOUT)?;
+        Ok(Destination { server, path, headers: headers.unwrap_or_default(), timeout })
+    }
+
+    fn traces(&self, endpoint: &OtlpEndpoint) -> Result<Option<Traces>, String> {
+        let is_off = self.get("OTEL_TRACES_EXPORTER").is_some_and(|value| value.trim() == "none");
+        // The default of OpenTelemetry, all requests, is no default for a load of millions.
+        let Some(sampler) = self.get("OTEL_TRACES_SAMPLER").filter(|_| !is_off) else { return Ok(None) };
+        let argument = self.get("OTEL_TRACES_SAMPLER_ARG");
+        let Some(sampler) = Sampler::new(sampler.trim(), argument.as_deref().map(str::trim))? else { return Ok(None) };
+        Ok(Some(Traces {
+            to: self.destination(endpoint, Signal::Traces)?,
+            sampler,
+            every: self.duration("OTEL_BSP_SCHEDULE_DELAY", SPANS_EVERY)?,
+            queue_max: self.number("OTEL_BSP_MAX_QUEUE_SIZE", QUEUE_MAX)?,
+            batch_max: self.number("OTEL_BSP_MAX_EXPORT_BATCH_SIZE", BATCH_MAX)?,
+        }))
+    }
+}
+
+fn milliseconds(found: Option<(String, String)>, default: Duration) -> Result<Duration, String> {
+    let Some((name, value)) = found else { return Ok(default) };
+    match value.trim().parse::<u64>() {
+        Ok(ms) if ms > 0 => Ok(Duration::from_millis(ms)),
+        _ => Err(format!("{name} is {value}; expected milliseconds")),
+    }
 }
 
 impl OtlpConfig {
@@ -52,40 +163,20 @@ impl OtlpConfig {
     /// # Errors
     /// A variable has a value that cannot be used.
     pub fn new(endpoint: &OtlpEndpoint, variable: impl Fn(&str) -> Option<String>) -> Result<Option<Self>, String> {
-        let set = |name: &str| variable(name).filter(|value| !value.trim().is_empty());
-        if set("OTEL_SDK_DISABLED").is_some_and(|value| value.eq_ignore_ascii_case("true")) {
+        let variables = Variables(variable);
+        if variables.get("OTEL_SDK_DISABLED").is_some_and(|value| value.eq_ignore_ascii_case("true")) {
             return Ok(None);
         }
-        let of_metrics = |name: &str| {
-            let special = format!("OTEL_EXPORTER_OTLP_METRICS_{name}");
-            set(&special).map(|value| (special, value)).or_else(|| {
-                let common = format!("OTEL_EXPORTER_OTLP_{name}");
-                set(&common).map(|value| (common, value))
-            })
-        };
-        let (server, path) = match &endpoint.0 {
-            Some(text) => below(text)?,
-            None => by_variables(of_metrics("ENDPOINT"), of_metrics("PROTOCOL"))?,
-        };
-        let headers = of_metrics("HEADERS").map(|(name, value)| headers(&name, &value)).transpose()?;
-        let duration = |found: Option<(String, String)>, default| match found {
-            None => Ok(default),
-            Some((name, value)) => match value.trim().parse::<u64>() {
-                Ok(ms) if ms > 0 => Ok(Duration::from_millis(ms)),
-                _ => Err(format!("{name} is {value}; expected milliseconds")),
-            },
-        };
-        let interval = set("OTEL_METRIC_EXPORT_INTERVAL").map(|v| ("OTEL_METRIC_EXPORT_INTERVAL".to_owned(), v));
         Ok(Some(OtlpConfig {
-            server,
-            path,
-            headers: headers.unwrap_or_default(),
-            every: duration(interval, EVERY)?,
-            timeout: duration(of_metrics("TIMEOUT"), TIMEOUT)?,
-            resource: resource(set("OTEL_SERVICE_NAME"), set("OTEL_RESOURCE_ATTRIBUTES")),
+            metrics: variables.destination(endpoint, Signal::Metrics)?,
+            every: variables.duration("OTEL_METRIC_EXPORT_INTERVAL", EVERY)?,
+            traces: variables.traces(endpoint)?,
+            resource: resource(variables.get("OTEL_SERVICE_NAME"), variables.get("OTEL_RESOURCE_ATTRIBUTES")),
         }))
     }
+}
 
+impl Destination {
     /// Scheme, host and port.
     pub(super) fn server(&self) -> &str {
         &self.server
@@ -109,10 +200,11 @@ impl OtlpConfig {
     }
 }
 
-/// The endpoint of the variables. The one for metrics has the whole path.
+/// The endpoint of the variables. The one for a signal has the whole path.
 fn by_variables(
     endpoint: Option<(String, String)>,
     protocol: Option<(String, String)>,
+    signal: Signal,
 ) -> Result<(String, String), String> {
     if let Some((name, value)) = protocol.filter(|(_, value)| value.trim() == "grpc") {
         return Err(format!(
@@ -120,17 +212,18 @@ fn by_variables(
              `otlp=URL`, mostly at port 4318"
         ));
     }
-    let Some((name, value)) = endpoint else { return below(ENDPOINT) };
-    let found = if name.contains("METRICS") { address(value.trim()) } else { below(value.trim()) };
+    let Some((name, value)) = endpoint else { return below(ENDPOINT, signal) };
+    let found = if name.contains(signal.name()) { address(value.trim()) } else { below(value.trim(), signal) };
     found.map_err(|problem| format!("{name}: {problem}"))
 }
 
-/// The address of metrics below an endpoint.
-fn below(endpoint: &str) -> Result<(String, String), String> {
+/// The address of a signal below an endpoint, which may have the path of a signal already.
+fn below(endpoint: &str, signal: Signal) -> Result<(String, String), String> {
     let (server, path) = address(endpoint)?;
     let path = path.trim_end_matches('/');
-    let path = if path.ends_with(PATH) { path.to_owned() } else { format!("{path}{PATH}") };
-    Ok((server, path))
+    let paths = [Signal::Metrics, Signal::Traces].map(Signal::path);
+    let path = paths.iter().find_map(|known| path.strip_suffix(known)).unwrap_or(path);
+    Ok((server, format!("{path}{}", signal.path())))
 }
 
 /// Scheme, host and port of an address, and its path.
@@ -221,7 +314,7 @@ mod tests {
     #[test]
     fn an_endpoint_is_that_of_the_option_or_of_the_variables() {
         let url = |endpoint: &str, variables: &[(&str, &str)]| {
-            config(endpoint, variables).unwrap().map(|config| config.url().to_string()).unwrap_or_default()
+            config(endpoint, variables).unwrap().map(|config| config.metrics.url().to_string()).unwrap_or_default()
         };
         let common = ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://c:4318/");
         let special = ("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", "https://m/otlp");
@@ -250,9 +343,10 @@ mod tests {
             ("OTEL_RESOURCE_ATTRIBUTES", "deployment.environment=a%20b,service.name=other"),
         ];
         let config = config("auto", &variables).unwrap().unwrap();
-        assert_eq!(config.headers()["authorization"], "Bearer geheim");
+        assert_eq!(config.metrics.headers()["authorization"], "Bearer geheim");
         assert!(!format!("{config:?}").contains("geheim"));
-        assert_eq!((config.every, config.timeout), (Duration::from_millis(1500), Duration::from_millis(700)));
+        let (every, timeout) = (Duration::from_millis(1500), Duration::from_millis(700));
+        assert_eq!((config.every, config.metrics.timeout, config.traces.is_none()), (every, timeout, true));
         let of = |name: &str| config.resource.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str());
         assert_eq!((of("service.name"), of("deployment.environment")), (Some("nightly"), Some("a b")));
         assert!(of("service.version").is_some());
@@ -265,9 +359,26 @@ mod tests {
             ("OTEL_EXPORTER_OTLP_METRICS_HEADERS", "geheim"),
             ("OTEL_EXPORTER_OTLP_ENDPOINT", "collector:4317"),
             ("OTEL_METRIC_EXPORT_INTERVAL", "1m"),
+            ("OTEL_TRACES_SAMPLER", "sometimes"),
         ] {
             let problem = config("auto", &[(name, value)]).unwrap_err();
             assert!(problem.contains(name) && !problem.contains("geheim"), "{problem}");
         }
+    }
+
+    #[test]
+    fn traces_need_a_sampler_and_have_variables_of_their_own() {
+        let traces = |variables: &[(&str, &str)]| config("auto", variables).unwrap().unwrap().traces;
+        let sampled = ("OTEL_TRACES_SAMPLER", "parentbased_traceidratio");
+        let one = traces(&[sampled, ("OTEL_TRACES_SAMPLER_ARG", "0.25"), ("OTEL_BSP_MAX_QUEUE_SIZE", "9")]).unwrap();
+        assert_eq!((one.to.url().to_string().as_str(), one.queue_max), ("http://localhost:4318/v1/traces", 9));
+        assert_eq!((one.every, one.batch_max), (SPANS_EVERY, BATCH_MAX));
+        let own = traces(&[sampled, ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "http://t:1/spans")]).unwrap();
+        assert_eq!(own.to.url().to_string(), "http://t:1/spans");
+        for off in [&[][..], &[("OTEL_TRACES_SAMPLER", "always_off")], &[sampled, ("OTEL_TRACES_EXPORTER", "none")]] {
+            assert!(traces(off).is_none(), "{off:?}");
+        }
+        let both = config("http://x:1/v1/metrics", &[sampled]).unwrap().unwrap();
+        assert_eq!(both.traces.unwrap().to.url().to_string(), "http://x:1/v1/traces");
     }
 }

@@ -1,4 +1,4 @@
-//! The JSON of an export request (`ExportMetricsServiceRequest` of OTLP 1). Pure.
+//! The JSON of export requests of OTLP 1. Pure.
 
 use serde_json::{Value as Json, json};
 
@@ -7,7 +7,8 @@ use crate::exposition::{Family, Kind, Metrics, Sample, Value};
 /// Counters are sums since the start of the process.
 const CUMULATIVE: u8 = 2;
 
-/// The request with these metrics. `times`: the start of the process and now, ns since 1970.
+/// The request with these metrics (`ExportMetricsServiceRequest`). `times`: the start of the
+/// process and now, ns since 1970.
 pub(super) fn of(metrics: &Metrics, resource: &[(String, String)], times: (u64, u64)) -> Vec<u8> {
     let families = metrics.0.iter().filter(|family| !family.samples.is_empty());
     let request = json!({
@@ -16,6 +17,21 @@ pub(super) fn of(metrics: &Metrics, resource: &[(String, String)], times: (u64, 
             "scopeMetrics": [{
                 "scope": { "name": "inrush", "version": env!("CARGO_PKG_VERSION") },
                 "metrics": families.map(|family| metric(family, times)).collect::<Vec<_>>(),
+            }],
+        }],
+    });
+    // The value has string keys and finite numbers only.
+    serde_json::to_vec(&request).unwrap_or_default()
+}
+
+/// The request with these spans (`ExportTraceServiceRequest`).
+pub(super) fn of_spans(spans: &[Json], resource: &[(String, String)]) -> Vec<u8> {
+    let request = json!({
+        "resourceSpans": [{
+            "resource": { "attributes": attributes(resource) },
+            "scopeSpans": [{
+                "scope": { "name": "inrush", "version": env!("CARGO_PKG_VERSION") },
+                "spans": spans,
             }],
         }],
     });

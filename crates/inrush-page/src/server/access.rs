@@ -18,6 +18,8 @@ use sha2::{Digest as _, Sha256};
 #[derive(Debug)]
 pub(super) struct Access {
     token: Option<Token>,
+    /// The digest of the token of parts.
+    parts: Option<[u8; 32]>,
     port: u16,
 }
 
@@ -44,17 +46,24 @@ pub(super) enum Verdict {
 
 impl Access {
     /// `salt` is unique to this process.
-    pub(super) fn new(token: Option<&Secret>, port: u16, salt: &str) -> Self {
+    pub(super) fn new(token: Option<&Secret>, parts: Option<&Secret>, port: u16, salt: &str) -> Self {
         let of = |token: &Secret| Token {
             token: digest(token.expose().as_bytes()),
             session: hex(&digest(format!("session {port} {salt} {}", token.expose()).as_bytes())),
         };
-        Access { token: token.map(of), port }
+        let parts = parts.map(|parts| digest(parts.expose().as_bytes()));
+        Access { token: token.map(of), parts, port }
     }
 
-    /// Whether viewers may control the loads.
+    /// Whether viewers need the token. With it they may control the loads.
     pub(super) fn may_control(&self) -> bool {
         self.token.is_some()
+    }
+
+    /// Whether a request is the report of a part of the job. Its token is no token of a viewer.
+    pub(super) fn is_part(&self, headers: &HeaderMap) -> bool {
+        let Some(parts) = &self.parts else { return false };
+        bearer(headers).is_some_and(|given| same(&digest(given.as_bytes()), parts))
     }
 
     /// Judges a request that shows something, or controls the loads.
@@ -162,11 +171,11 @@ mod tests {
     }
 
     fn open() -> Access {
-        Access::new(None, 8080, "salt")
+        Access::new(None, None, 8080, "salt")
     }
 
     fn closed() -> Access {
-        Access::new(Some(&Secret::new(TOKEN)), 8080, "salt")
+        Access::new(Some(&Secret::new(TOKEN)), None, 8080, "salt")
     }
 
     #[test]
@@ -218,7 +227,7 @@ mod tests {
         assert_eq!(judge(&post, None, &[(COOKIE, &sent), (ORIGIN, "https://evil.example")]), Verdict::Foreign);
         // The token is no cookie, and a cookie of another process is none either.
         assert_eq!(judge(&get, None, &[(COOKIE, &format!("inrush-8080={TOKEN}"))]), Verdict::NoToken);
-        let other = Access::new(Some(&Secret::new(TOKEN)), 8080, "other").cookie().unwrap();
+        let other = Access::new(Some(&Secret::new(TOKEN)), None, 8080, "other").cookie().unwrap();
         assert_eq!(judge(&get, None, &[(COOKIE, other.split(';').next().unwrap())]), Verdict::NoToken);
         assert!(!format!("{access:?}").contains(TOKEN));
     }

@@ -16,6 +16,7 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
+use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 
 use crate::config::{PageConfig, WatchError};
@@ -39,8 +40,10 @@ const BUSY: &[u8] =
 #[derive(Debug)]
 pub(crate) struct Server {
     address: SocketAddr,
+    needs_token: bool,
     connections: Arc<Semaphore>,
     ending: Arc<Notify>,
+    listening: JoinHandle<()>,
 }
 
 /// One connection, as its request sees it.
@@ -59,17 +62,21 @@ impl Server {
         let bind = |source| WatchError::Bind { address: config.address, source };
         let listener = TcpListener::bind(config.address.address()).await.map_err(bind)?;
         let address = listener.local_addr().map_err(bind)?;
-        let access = Access::new(config.token.as_ref(), address.port(), salt);
+        let access = Access::new(config.token.as_ref(), config.parts.as_ref(), address.port(), salt);
         let routes = Arc::new(Routes { hub, access });
-        let server =
-            Server { address, connections: Arc::new(Semaphore::new(CONNECTIONS_MAX)), ending: Arc::new(Notify::new()) };
-        tokio::spawn(listen(listener, routes, Arc::clone(&server.connections), Arc::clone(&server.ending)));
-        Ok(server)
+        let (connections, ending) = (Arc::new(Semaphore::new(CONNECTIONS_MAX)), Arc::new(Notify::new()));
+        let listening = tokio::spawn(listen(listener, routes, Arc::clone(&connections), Arc::clone(&ending)));
+        Ok(Server { address, needs_token: config.token.is_some(), connections, ending, listening })
     }
 
     /// The address with its port.
     pub(crate) fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// Whether viewers need a token.
+    pub(crate) fn needs_token(&self) -> bool {
+        self.needs_token
     }
 
     /// Waits until viewers have taken the last event, and stops to listen.
@@ -79,6 +86,8 @@ impl Server {
         // A viewer that is too slow does not hold up the process.
         let _ = timeout(END_MAX, all).await;
         self.ending.notify_one();
+        // The port is free after it. A task that panicked listens no more.
+        let _ = self.listening.await;
     }
 }
 
@@ -115,7 +124,12 @@ async fn serve(stream: TcpStream, routes: Arc<Routes>, _permit: OwnedSemaphorePe
     let of_request = connection.clone();
     let service = service_fn(move |request: Request<Incoming>| {
         let (routes, connection) = (Arc::clone(&routes), of_request.clone());
-        async move { Ok::<Response<Answer>, std::convert::Infallible>(routes.answer(request.into_parts().0, connection)) }
+        async move {
+            let (head, body) = request.into_parts();
+            let reported = routes.report(&head, body).await;
+            let answer = reported.unwrap_or_else(|| routes.answer(head, connection));
+            Ok::<Response<Answer>, std::convert::Infallible>(answer)
+        }
     });
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new()).header_read_timeout(HEAD_MAX).keep_alive(false).max_buf_size(64 << 10);

@@ -14,7 +14,8 @@ use http::header::{
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
 use http_body::{Body, Frame, SizeHint};
-use http_body_util::Full;
+use http_body_util::{BodyExt as _, Full, Limited};
+use hyper::body::Incoming;
 use tokio::sync::mpsc;
 
 use super::Connection;
@@ -23,10 +24,13 @@ use crate::assets;
 use crate::board::Control;
 use crate::exposition::Format;
 use crate::hub::Hub;
+use crate::reporter::PATH as PARTS;
 
 const TEXT: &str = "text/plain; charset=utf-8";
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; \
                       img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+/// The bytes of the report of a part.
+const REPORT_BYTES_MAX: usize = 256 << 10;
 /// The headers of each reply.
 const fn headers() -> [(HeaderName, &'static str); 6] {
     [
@@ -81,7 +85,26 @@ impl Body for Answer {
 }
 
 impl Routes {
-    /// Answers a request by its head. No route has a body.
+    /// Answers the report of a part of the job, or `None` if the request is none. Only this route
+    /// has a body.
+    pub(super) async fn report(&self, request: &Parts, body: Incoming) -> Option<Response<Answer>> {
+        if request.uri.path() != PARTS {
+            return None;
+        }
+        if !self.access.is_part(&request.headers) {
+            return Some(reply(StatusCode::FORBIDDEN, TEXT, "this address is for the parts of a job\n"));
+        }
+        if request.method != Method::POST {
+            return Some(not_allowed("POST"));
+        }
+        let report = Limited::new(body, REPORT_BYTES_MAX).collect().await.ok().map(|body| body.to_bytes());
+        Some(match report.and_then(|report| serde_json::from_slice(&report).ok()) {
+            Some(report) => reply(StatusCode::OK, TEXT, self.hub.board.reported(report).to_string()),
+            None => reply(StatusCode::BAD_REQUEST, TEXT, "expected the report of a part\n"),
+        })
+    }
+
+    /// Answers a request by its head.
     pub(super) fn answer(&self, request: Parts, connection: Connection) -> Response<Answer> {
         let path = request.uri.path();
         if path == "/healthz" {
@@ -160,6 +183,9 @@ impl Routes {
             let why =
                 "the page shows the loads only; option `page_token_file` lets viewers with the token control them\n";
             return reply(StatusCode::FORBIDDEN, TEXT, why);
+        }
+        if !self.hub.board.has_control() {
+            return reply(StatusCode::FORBIDDEN, TEXT, "a job of several processes is not controlled by its page\n");
         }
         self.hub.board.control(control);
         reply(StatusCode::NO_CONTENT, TEXT, "")

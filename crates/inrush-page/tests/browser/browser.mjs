@@ -2,6 +2,7 @@
 // failures, and axe checks that people with a keyboard or a screen reader can use the page.
 
 import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
@@ -10,6 +11,30 @@ import { join } from "node:path";
 const require = createRequire(join(process.env.INRUSH_NODE_MODULES, "x.js"));
 const { chromium } = require("playwright-core");
 const AXE = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
+
+/**
+ * Starts inrush with a page. Returns the page's address, the process, and its end: its status and
+ * what it printed. `env` are further variables.
+ */
+export async function startInrush(given, env = {}) {
+  const child = spawn(process.env.INRUSH, given, {
+    cwd: process.env.WORK,
+    stdio: ["ignore", "pipe", "pipe"],
+    env: { ...process.env, ...env },
+  });
+  let [out, err] = ["", ""];
+  child.stdout.on("data", (text) => (out += text));
+  const url = new Promise((resolve, reject) => {
+    child.stderr.on("data", (text) => {
+      err += text;
+      const found = /http:\/\/127\.0\.0\.1:\d+\//.exec(err);
+      if (found) resolve(found[0]);
+    });
+    child.on("exit", () => reject(new Error(`${given[0]} ended without a page: ${err}`)));
+  });
+  const ended = new Promise((resolve) => child.on("close", (status) => resolve({ status, out, err })));
+  return { url: await url, ended, child };
+}
 
 export async function startBrowser() {
   return chromium.launch({
@@ -26,12 +51,13 @@ export async function startBrowser() {
   });
 }
 
-/** Opens `url`. `problems` of the page stays empty as long as it behaves. */
-export async function open(browser, url, options = {}) {
+/** Opens `url`, after `before` ran in the page. `problems` stays empty as long as it behaves. */
+export async function open(browser, url, options = {}, before = null) {
   const context = await browser.newContext({ viewport: { width: 1280, height: 850 }, ...options });
   const page = await context.newPage();
   // A busy machine loads the flights in minutes.
   page.setDefaultTimeout(300000);
+  if (before) await page.addInitScript(before);
   const problems = [];
   page.on("console", (message) => {
     if (["error", "warning"].includes(message.type())) problems.push(`console: ${message.text()}`);

@@ -1,5 +1,5 @@
-// A load of real flights into a real OpenSearch behind a faulty proxy is watched from its begin to
-// its end; then its report as a page is read.
+// A load of real flights into a real server behind a faulty proxy is watched from its begin to its
+// end; then its report as a page is read.
 //
 // Environment: INRUSH (the binary), TO (the proxy), DATA (a CSV file), WORK (a folder), and
 // SCREENSHOTS (a folder for new pictures of the docs, or empty).
@@ -10,14 +10,14 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 
-import { accessible, count, open, rows, startBrowser, textOf, tile } from "./browser.mjs";
+import { accessible, count, open, rows, startBrowser, startInrush, textOf, tile } from "./browser.mjs";
 
 const { INRUSH, TO, DATA, WORK, SCREENSHOTS } = process.env;
 const SECRET = "a-planted-secret";
 const PHONE = { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true };
 
 /** Starts a load with a page; returns its address and its end. */
-async function load(index, ...flags) {
+function load(index, ...flags) {
   const given = [
     "load",
     DATA,
@@ -25,7 +25,7 @@ async function load(index, ...flags) {
     index,
     "--to",
     TO,
-    // OpenSearch without security ignores user and password.
+    // A server without security ignores user and password.
     "--user",
     "ada",
     "--recreate",
@@ -40,23 +40,7 @@ async function load(index, ...flags) {
     "--page",
     ...flags,
   ];
-  const child = spawn(INRUSH, given, {
-    cwd: WORK,
-    stdio: ["ignore", "pipe", "pipe"],
-    env: { ...process.env, INRUSH_PASSWORD: SECRET },
-  });
-  let [out, err] = ["", ""];
-  child.stdout.on("data", (text) => (out += text));
-  const url = new Promise((resolve, reject) => {
-    child.stderr.on("data", (text) => {
-      err += text;
-      const found = /http:\/\/127\.0\.0\.1:\d+\//.exec(err);
-      if (found) resolve(found[0]);
-    });
-    child.on("exit", () => reject(new Error(`the load ended without a page: ${err}`)));
-  });
-  const ended = new Promise((resolve) => child.on("close", (status) => resolve({ status, out, err })));
-  return { url: await url, ended };
+  return startInrush(given, { INRUSH_PASSWORD: SECRET });
 }
 
 /** A picture of the docs: as much as fits on a small screen. */

@@ -57,7 +57,7 @@ async fn run() -> Seen {
     config.limits.in_flight = Some(4);
     config.limits.retry_wait = Duration::from_millis(2);
     config.dead_letters = DeadLetters::File(folder.path().join("dead.ndjson"));
-    let page = PageConfig { address: "auto".parse().unwrap(), token: Some(Secret::new(TOKEN)) };
+    let page = PageConfig { address: "auto".parse().unwrap(), token: Some(Secret::new(TOKEN)), parts: None };
     let watch = Watch::start(WatchConfig {
         page: Some(page),
         textfile: Some(folder.path().to_owned()),
@@ -167,7 +167,7 @@ fn check_totals(last: &Series, report: &Report) {
 async fn viewers_with_the_token_pause_and_stop() {
     let fake = fake().await;
     let config = LoadConfig::new(fake.urls(), "docs".parse().unwrap());
-    let page = PageConfig { address: "auto".parse().unwrap(), token: Some(Secret::new(TOKEN)) };
+    let page = PageConfig { address: "auto".parse().unwrap(), token: Some(Secret::new(TOKEN)), parts: None };
     let watch = Watch::start(WatchConfig { page: Some(page), ..WatchConfig::default() }).await.unwrap();
     let at = address(&watch);
     let (recorder, shown) = watch.show("docs");

@@ -5,4 +5,5 @@ mod client;
 mod load;
 mod openmetrics;
 mod otlp;
+mod parts;
 mod server;

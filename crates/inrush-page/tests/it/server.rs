@@ -9,7 +9,7 @@ use super::client::{Viewer, address, get, send};
 const TOKEN: &str = "0123456789abcdef0123";
 
 async fn page(token: Option<&str>) -> Watch {
-    let page = PageConfig { address: "auto".parse().unwrap(), token: token.map(Secret::new) };
+    let page = PageConfig { address: "auto".parse().unwrap(), token: token.map(Secret::new), parts: None };
     Watch::start(WatchConfig { page: Some(page), ..WatchConfig::default() }).await.unwrap()
 }
 
@@ -127,7 +127,7 @@ async fn a_token_opens_the_page() {
 #[tokio::test]
 async fn an_address_in_use_is_an_error() {
     let watch = page(None).await;
-    let taken = PageConfig { address: address(&watch).to_string().parse().unwrap(), token: None };
+    let taken = PageConfig { address: address(&watch).to_string().parse().unwrap(), token: None, parts: None };
     let error = Watch::start(WatchConfig { page: Some(taken), ..WatchConfig::default() }).await.unwrap_err();
     assert!(matches!(error, WatchError::Bind { .. }));
     let text = error.to_string();

@@ -109,7 +109,8 @@ fn phases_have_their_cause_or_step() {
         (Phase::Paused("index logs is write-blocked\u{1b}[2J".into()), "paused: index logs is write-blocked\\u001b[2J"),
         (Phase::Draining("interrupted".into()), "stopping: interrupted"),
         (Phase::PuttingBack, "putting settings back"),
-        (Phase::Verifying, "verifying: refresh and count"),
+        (Phase::Refreshing, "refreshing, so that the documents can be counted"),
+        (Phase::Verifying, "verifying: counting the documents"),
         (
             Phase::Finishing { step: Step::ForceMerge, detail: "12 of 40 segments".into() },
             "force-merge: 12 of 40 segments",

@@ -1,5 +1,5 @@
 //! Of what was refused before it began the exit status is 2, of what failed 1; for every command,
-//! as README's table has it.
+//! as docs/commands.md has it.
 
 use inrush_fake::FakeCluster;
 use serde_json::json;

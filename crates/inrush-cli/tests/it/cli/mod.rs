@@ -4,6 +4,7 @@
 mod documents;
 mod everywhere;
 mod exit_statuses;
+mod first_contact;
 mod hostile;
 mod keeping;
 mod page;

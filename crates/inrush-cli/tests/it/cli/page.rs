@@ -1,6 +1,7 @@
-//! The live page of a load, and its metrics as a file.
+//! The live page of a load, a comparison and a sweep, and metrics as a file.
 
 use std::net::{SocketAddr, TcpListener};
+use std::path::Path;
 use std::process::Stdio;
 
 use inrush_cli::embed::Load;
@@ -9,6 +10,7 @@ use inrush_sources::push::Document;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
+use tokio::process::Child;
 
 use crate::common::{check, fake, folder_with, inrush, lines, run};
 
@@ -22,6 +24,21 @@ async fn get(address: SocketAddr, path: &str) -> String {
     text.split_once("\r\n\r\n").unwrap().1.to_owned()
 }
 
+/// Starts a command. Returns the address of its page.
+async fn start(folder: &Path, arguments: &[&str]) -> (Child, SocketAddr) {
+    let mut child = inrush(folder, arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut told = BufReader::new(child.stderr.take().unwrap()).lines();
+    let address = loop {
+        let line = told.next_line().await.unwrap().unwrap();
+        if let Some(url) = line.strip_prefix("live page: http://") {
+            break url.trim_end_matches('/').parse().unwrap();
+        }
+    };
+    // The command writes on.
+    tokio::spawn(async move { while let Ok(Some(_)) = told.next_line().await {} });
+    (child, address)
+}
+
 #[tokio::test]
 async fn a_page_shows_the_load_and_ends_with_it() {
     let fake = fake([Rule::new(Fault::HoldBeforeApplying).path("_bulk")]).await;
@@ -29,14 +46,7 @@ async fn a_page_shows_the_load_and_ends_with_it() {
     let to = fake.url();
     // A source after the flag is no address.
     let load = ["load", "--page", "a.ndjson", "--index", "docs", "--to", &to, "--textfile", ".", "--json"];
-    let mut child = inrush(folder.path(), &load).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let mut told = BufReader::new(child.stderr.take().unwrap()).lines();
-    let address: SocketAddr = loop {
-        let line = told.next_line().await.unwrap().unwrap();
-        if let Some(url) = line.strip_prefix("live page: http://") {
-            break url.trim_end_matches('/').parse().unwrap();
-        }
-    };
+    let (child, address) = start(folder.path(), &load).await;
     fake.wait_for_held(1).await;
     assert!(get(address, "/").await.contains("<html"));
     assert_eq!(get(address, "/healthz").await, "ok\n");
@@ -87,13 +97,70 @@ async fn a_program_has_a_page_as_long_as_its_load_runs() {
     let folder = tempfile::tempdir().unwrap();
     let options = json!({"index": "docs", "to": fake.url(), "page": free.port(), "textfile": folder.path()});
     let Value::Object(options) = options else { panic!() };
-    let (sender, load, _) = Load::new(options).unwrap().start_fed("python", None).await.unwrap();
+    let (sender, begun) = Load::new(options).unwrap().start_fed("python", None).await.unwrap();
+    assert_eq!(begun.page, Some(free));
     assert!(get(free, "/snapshot").await.contains("\"name\":\"docs\""));
     sender.send(Document { body: "{\"a\":1}".into(), meta: Default::default() }).await.unwrap();
     drop(sender);
-    assert_eq!(load.finish().await.counts.docs_created, 1);
+    assert_eq!(begun.load.finish().await.counts.docs_created, 1);
     assert!(TcpStream::connect(free).await.is_err());
     // A program that ends now has lost nothing.
     let metrics = std::fs::read_to_string(folder.path().join("inrush-docs.prom")).unwrap();
     assert!(metrics.contains("inrush_load_exit_status{load=\"docs\"} 0\n"), "{metrics}");
+}
+
+#[tokio::test]
+async fn a_comparison_has_a_page_and_metrics_of_its_own() {
+    let fake = fake([]).await;
+    let (folder, _) = folder_with("a.ndjson", &lines(300));
+    let to = fake.url();
+    let ids = ["a.ndjson", "--index", "docs", "--id-from", "position", "--to", &to];
+    check(&run(folder.path(), &[&["load"], &ids[..]].concat()).await, 0);
+    std::fs::write(folder.path().join("a.ndjson"), lines(301)).unwrap();
+    // Lookups are held until the page was read.
+    fake.set_faults(Faults::new([Rule::new(Fault::HoldBeforeApplying).path("_mget")]));
+    let verify = [&["verify"], &ids[..], &["--page", "--textfile", ".", "--json"]].concat();
+    let (child, address) = start(folder.path(), &verify).await;
+    fake.wait_for_held(1).await;
+    let snapshot: Value = serde_json::from_str(&get(address, "/snapshot").await).unwrap();
+    let start = &snapshot["loads"][0]["start"];
+    assert_eq!(
+        (&start["kind"], &start["name"], &start["sources"]),
+        (&"verify".into(), &"docs".into(), &json!(["a.ndjson"]))
+    );
+    assert_eq!(snapshot["loads"][0]["state"]["phase"], "verifying");
+    fake.set_faults(Faults::default());
+    fake.release_held();
+    let (stdout, _) = check(&child.wait_with_output().await.unwrap(), 4);
+    let report: Value = serde_json::from_str(&stdout).unwrap();
+    assert_eq!((&report["docs_compared"], &report["docs_missing"]), (&301.into(), &1.into()), "{report}");
+    let metrics = std::fs::read_to_string(folder.path().join("inrush-verify-docs.prom")).unwrap();
+    for line in [
+        "inrush_compared_documents_total{load=\"docs\",result=\"equal\"} 300",
+        "inrush_compared_documents_total{load=\"docs\",result=\"missing\"} 1",
+        "inrush_load_exit_status{load=\"docs\"} 4",
+    ] {
+        assert!(metrics.lines().any(|found| found == line), "{line}: {metrics}");
+    }
+    assert!(!metrics.contains("inrush_documents_total"), "{metrics}");
+}
+
+#[tokio::test]
+async fn a_sweep_shows_its_runs_and_the_current_load() {
+    let fake = fake([Rule::new(Fault::HoldBeforeApplying).path("_bulk").first(1)]).await;
+    let (folder, _) = folder_with("a.ndjson", &lines(100));
+    let to = fake.url();
+    let sweep = ["sweep", "a.ndjson", "--batch-docs", "10,100", "--in-flight", "1", "--repeat", "1", "--warm-up", "0"];
+    let (child, address) =
+        start(folder.path(), &[&sweep[..], &["--to", &to, "--out", "out", "--page", "--json"]].concat()).await;
+    fake.wait_for_held(1).await;
+    let snapshot: Value = serde_json::from_str(&get(address, "/snapshot").await).unwrap();
+    let (sweep, loads) = (&snapshot["sweep"], snapshot["loads"].as_array().unwrap());
+    assert_eq!((sweep["cells"].as_array().unwrap().len(), &sweep["now"]["warming_up"]), (3, &true.into()));
+    assert_eq!((loads.len(), &loads[0]["start"]["name"]), (1, &"inrush-sweep".into()));
+    fake.release_held();
+    let (stdout, _) = check(&child.wait_with_output().await.unwrap(), 0);
+    let result: Value = serde_json::from_str(&stdout).unwrap();
+    assert!(result["cells"].as_array().unwrap().iter().all(|cell| cell["result"]["docs"] == 100), "{result}");
+    assert!(TcpStream::connect(address).await.is_err());
 }

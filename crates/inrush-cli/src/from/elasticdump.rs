@@ -1,0 +1,183 @@
+//! Command lines of elasticdump 6.125.1 (its README).
+
+use serde_json::Value;
+
+use super::{Argument, Arguments, Translation, index_url};
+use crate::failure::UsageError;
+
+const SWITCHES: [&str; 9] = [
+    "overwrite",
+    "debug",
+    "quiet",
+    "delete",
+    "ignore-errors",
+    "noRefresh",
+    "sourceOnly",
+    "support-big-int",
+    "searchWithTemplate",
+];
+
+/// The arguments that decide together.
+#[derive(Default)]
+struct Dump {
+    input: String,
+    output: String,
+    input_index: Option<String>,
+    output_index: Option<String>,
+    kind: Option<String>,
+    source_only: bool,
+}
+
+pub(crate) fn translate(arguments: &[String]) -> Result<Translation, UsageError> {
+    let (mut dump, mut flags) = (Dump::default(), Translation::default());
+    let mut all = Arguments::new(arguments, &SWITCHES);
+    while let Some(argument) = all.next()? {
+        match argument {
+            Argument::Word(word) => flags.untranslated(&word),
+            Argument::Flag(flag, value) => {
+                let value = value.unwrap_or_default();
+                match flag.as_str() {
+                    "input" => dump.input = value,
+                    "output" => dump.output = value,
+                    "input-index" => dump.input_index = Some(value),
+                    "output-index" => dump.output_index = Some(value),
+                    "type" => dump.kind = Some(value),
+                    "sourceOnly" => dump.source_only = value != "false",
+                    _ => translate_flag(&flag, &value, &mut flags)?,
+                }
+            }
+        }
+    }
+    let mut to = dump.translate()?;
+    to.notes.append(&mut flags.notes);
+    // The address of the cluster is the last argument.
+    let end = to.arguments.pop();
+    to.arguments.append(&mut flags.arguments);
+    to.arguments.extend(end);
+    Ok(to)
+}
+
+impl Dump {
+    fn translate(self) -> Result<Translation, UsageError> {
+        let Some(output) = index_url(&self.output).filter(|url| url.nodes.starts_with("http")) else {
+            let error = UsageError::new(format!("the output {} is not the address of an index", self.output));
+            return Err(error.hint("a load writes to a cluster; a snapshot of the cluster keeps an index"));
+        };
+        let mut to = Translation::default();
+        let source = index_url(&self.input).filter(|url| url.nodes.starts_with("http"));
+        match self.kind.as_deref() {
+            None | Some("data") => {}
+            Some("mapping" | "analyzer" | "settings") if source.is_some() => {
+                to.note(
+                    "one load copies settings, mapping and documents: the other runs of elasticdump are not needed",
+                );
+            }
+            Some(other) => {
+                return Err(UsageError::new(format!("--type {other} has no counterpart")).hint("--type data has one"));
+            }
+        }
+        match &source {
+            Some(url) => {
+                let index = self.input_index.as_deref().unwrap_or(&url.index);
+                to.source(&format!("{}/{index}", url.nodes));
+                if let Some(user) = &url.user {
+                    to.login("--from-user", "INRUSH_FROM_PASSWORD", Some(user));
+                }
+            }
+            None => self.file(&mut to),
+        }
+        to.set("--index", self.output_index.as_deref().unwrap_or(&output.index));
+        if source.is_some() {
+            to.flag("--copy-mapping");
+            to.flag("--copy-settings");
+        }
+        if let Some(user) = &output.user {
+            to.login("--user", "INRUSH_PASSWORD", Some(user));
+        }
+        to.set("--to", &output.nodes);
+        Ok(to)
+    }
+
+    fn file(&self, to: &mut Translation) {
+        let csv = self.input.strip_prefix("csv://");
+        let format = match () {
+            () if csv.is_some() => "csv",
+            () if self.source_only => "ndjson",
+            () => "hits",
+        };
+        to.source(if self.input == "$" { "-" } else { csv.unwrap_or(&self.input) });
+        to.set("--format", format);
+    }
+}
+
+fn translate_flag(flag: &str, value: &str, to: &mut Translation) -> Result<(), UsageError> {
+    match flag {
+        "searchBody" => {
+            let body: Value = serde_json::from_str(value)
+                .map_err(|error| UsageError::new(format!("--searchBody is not JSON: {error}")))?;
+            match body.get("query") {
+                Some(query) => to.set("--query", &query.to_string()),
+                None => to.untranslated("--searchBody without a query"),
+            }
+        }
+        "csvDelimiter" => to.set("--separator", value),
+        "limit" | "concurrency" | "concurrencyInterval" | "intervalCap" | "maxSockets" | "throttleInterval" => {
+            to.tuned(&format!("--{flag}"));
+        }
+        "offset" | "scrollId" => to.note(format!("--{flag}: --resume continues a load that was cut off")),
+        "ignore-errors" => to.note("--ignore-errors: refused documents are dead letters, and the exit status is 3"),
+        "httpAuthFile" => to.note(
+            "--httpAuthFile: give --user and --password-file, for the source --from-user and --from-password-file",
+        ),
+        "s3AccessKeyId" | "s3SecretAccessKey" | "s3Region" => {
+            to.note(format!(
+                "--{flag}: credentials and region come from the places of the tools of Amazon; see docs/aws.md"
+            ));
+        }
+        "s3Endpoint" => to.set("--store-option", &format!("endpoint={value}")),
+        "size" if value == "-1" => {}
+        "overwrite" | "debug" | "quiet" | "noRefresh" | "support-big-int" | "big-int-fields" | "scrollTime"
+        | "timeout" => {}
+        _ => to.untranslated(&format!("--{flag}")),
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{checked, words};
+    use super::*;
+
+    #[test]
+    fn a_copy_of_an_index() {
+        let line = r#"--input=http://ada:secret@old:9200/shop --output http://new:9200/shop-2 --type=data --limit=1000 --searchBody={"query":{"term":{"a":1}}}"#;
+        let translation = translate(&words(line)).unwrap();
+        let expected = "inrush load http://old:9200/shop --from-user ada --index shop-2 --copy-mapping --copy-settings \\\n  \
+                        --query '{\"term\":{\"a\":1}}' --to http://new:9200\n";
+        assert_eq!(checked(&translation), expected);
+        let notes = translation.notes.join("\n");
+        assert!(notes.contains("INRUSH_FROM_PASSWORD") && !notes.contains("secret"), "{notes}");
+    }
+
+    #[test]
+    fn files() {
+        let check =
+            |line: &str, expected: &str| assert_eq!(checked(&translate(&words(line)).unwrap()), expected, "{line}");
+        let to = "--index shop --to http://new:9200";
+        check(
+            "--input=shop.json --output=http://new:9200/shop",
+            &format!("inrush load shop.json --format hits {to}\n"),
+        );
+        check("--input=$ --output=http://new:9200/shop --sourceOnly", &format!("inrush load - --format ndjson {to}\n"));
+        let csv = "--input csv://shop.csv --output=http://new:9200/shop --csvDelimiter ;";
+        check(csv, "inrush load shop.csv --format csv --index shop --separator ';' --to http://new:9200\n");
+    }
+
+    #[test]
+    fn dumps_and_templates_have_no_counterpart() {
+        let refused = |line: &str| translate(&words(line)).unwrap_err().to_string();
+        assert!(refused("--input=http://old:9200/shop --output=shop.json").contains("shop.json"));
+        assert!(refused("--input=t.json --output=http://new:9200/x --type=template").contains("--type template"));
+        assert!(refused("--input=a.json --output=http://new:9200/x --searchBody={").contains("not JSON"));
+    }
+}

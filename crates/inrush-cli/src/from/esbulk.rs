@@ -1,0 +1,97 @@
+//! Command lines of esbulk, as its README describes them (read in November 2026).
+
+use super::{Argument, Arguments, Translation};
+use crate::failure::UsageError;
+
+const SWITCHES: [&str; 6] = ["0", "purge", "sjson", "v", "verbose", "z"];
+
+pub(crate) fn translate(arguments: &[String]) -> Result<Translation, UsageError> {
+    let mut to = Translation::default();
+    let mut all = Arguments::new(arguments, &SWITCHES);
+    let (mut servers, mut files, mut flags) = (Vec::new(), Vec::new(), Translation::default());
+    while let Some(argument) = all.next()? {
+        match argument {
+            Argument::Word(file) => files.push(file),
+            Argument::Flag(flag, value) => {
+                let value = value.unwrap_or_default();
+                match flag.as_str() {
+                    "server" => servers.push(value),
+                    _ => translate_flag(&flag, &value, &mut flags),
+                }
+            }
+        }
+    }
+    match files.as_slice() {
+        [] => {
+            to.source("-");
+            to.set("--format", "ndjson");
+        }
+        files => files.iter().for_each(|file| to.source(file)),
+    }
+    to.arguments.append(&mut flags.arguments);
+    to.notes.append(&mut flags.notes);
+    to.set("--to", &if servers.is_empty() { "http://localhost:9200".to_owned() } else { servers.join(",") });
+    Ok(to)
+}
+
+fn translate_flag(flag: &str, value: &str, to: &mut Translation) {
+    match flag {
+        "index" => to.set("--index", value),
+        "id" if value.contains(',') => {
+            to.note(format!(
+                "-id {value}: an id of several fields is made with --sql, as in concat(a, b) AS id; see docs/sql.md"
+            ));
+        }
+        "id" => to.set("--id", value),
+        "mapping" if value.trim_start().starts_with('{') => {
+            to.set("--mapping", "mapping.json");
+            to.note("-mapping: write the mapping into the file mapping.json");
+        }
+        "mapping" => to.set("--mapping", value),
+        "p" => to.set("--pipeline", value),
+        "purge" => {
+            to.flag("--recreate");
+            to.flag("--yes");
+            to.note("-purge: --alias in place of --recreate replaces the index without a gap");
+        }
+        "u" => to.login("--user", "INRUSH_PASSWORD", value.split(':').next()),
+        "size" | "w" => to.tuned(&format!("-{flag}")),
+        "0" | "r" => {
+            to.note(format!("-{flag}: a large load switches replicas and refreshes off and restores them by itself"))
+        }
+        "sjson" => to.note("-sjson: a broken line is a dead letter, and the exit status is 3"),
+        "type" => to.note("-type: servers of today have no types"),
+        "z" | "verbose" => {}
+        _ => to.untranslated(&format!("-{flag}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{checked, words};
+    use super::*;
+
+    #[test]
+    fn a_command_line() {
+        let line = "-server https://a:9200 -server https://b:9200 -index logs -id doc.id -w 8 -size=500 -z -purge -u ada:secret logs.ldj.gz";
+        let translation = translate(&words(line)).unwrap();
+        let expected = "inrush load logs.ldj.gz --index logs --id doc.id --recreate --yes --user ada \\\n  --to https://a:9200,https://b:9200\n";
+        assert_eq!(checked(&translation), expected);
+        let notes = translation.notes.join("\n");
+        assert!(
+            notes.contains("-w: sizes") && notes.contains("INRUSH_PASSWORD") && !notes.contains("secret"),
+            "{notes}"
+        );
+    }
+
+    #[test]
+    fn stdin_and_what_has_no_counterpart() {
+        let translation = translate(&words("-index logs -id a,b -cpuprofile x")).unwrap();
+        assert_eq!(checked(&translation), "inrush load - --format ndjson --index logs --to http://localhost:9200\n");
+        assert!(
+            translation.notes[0].contains("concat") && translation.notes[1].contains("not translated"),
+            "{translation:?}"
+        );
+        assert!(translate(&words("-index")).is_err());
+    }
+}
