@@ -8,10 +8,10 @@ MORE := sql,cloud,databases,kafka
 # Tests with servers that take long: `make chaos` runs them.
 LONG := bake::several::opensearch_2_19 bake::several::elasticsearch_8_19 bake_kill::
 # All tests use one selection of crates and features, so dependencies are compiled once.
-# scripts/readme.sh and the Python package are plain builds.
+# scripts/features.sh and the Python package are other builds.
 FULL := --locked --workspace --features $(MORE)
 
-.PHONY: build release demo test check odd-files unit fmt lint docs deny features purity servers jackson readme metrics browser python python-spark python-hadoop python-ray wheel instructions chaos tools reference fuzz bench bench-peers bench-tools
+.PHONY: build release demo test check odd-files unit fmt lint docs deny features purity servers jackson lucene site pages metrics browser python python-spark python-hadoop python-ray wheel instructions chaos tools reference fuzz bench bench-peers bench-tools
 
 build: ## the plain release build
 	cargo build --locked --release -p inrush-cli
@@ -28,7 +28,7 @@ demo: ## real flights into a local OpenSearch node, a report and a query
 
 CHECK := fmt lint docs deny purity unit
 test: ## everything, and the seconds of each part at the end; INRUSH_SECONDS=FILE also writes CSV
-	scripts/parts.sh tools $(CHECK) instructions features servers jackson readme metrics browser odd-files python python-spark python-hadoop python-ray
+	scripts/parts.sh tools $(CHECK) instructions features servers jackson lucene site pages metrics browser odd-files python python-spark python-hadoop python-ray
 
 check: ## all checks that need no server, and the seconds of each part
 	scripts/parts.sh $(CHECK)
@@ -46,7 +46,7 @@ docs: ## documentation without warnings, and the public surface compared with ap
 deny: ## licences, sources and versions of all crates
 	scripts/deny.sh
 
-features: ## each feature of the formats by itself; the other checks have all features
+features: ## each feature of the formats by itself, and the refusals of a plain build
 	scripts/features.sh
 
 purity:
@@ -65,8 +65,14 @@ servers: tools ## against real OpenSearch, Elasticsearch, Kafka, databases and S
 jackson: tools ## our SMILE against Jackson's
 	scripts/jackson.sh
 
-readme: tools ## the commands of README.md, against a node of their own
-	scripts/readme.sh
+lucene: tools ## indices of our writer against Lucene's own check
+	scripts/lucene.sh
+
+site: ## the documentation as a site below the cache; checks links, headings and spelling
+	scripts/site.sh
+
+pages: tools ## the commands of README.md and docs/, against servers of their own
+	scripts/pages.sh
 
 metrics: ## metrics of a load, by the reference parser, and by Prometheus where it is installed
 	scripts/metrics.sh

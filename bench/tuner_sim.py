@@ -2,9 +2,7 @@
 """The tables of docs/tuner/simulated.md and the missed aims, from `inrush-testbed simulate … --csv
 FILE`.
 
-The first file has the scenarios that the tuner was chosen on, the second the held-out ones.
-
-    bench/tuner_sim.py bench/runs/2026-11-23-tuner-sim.csv bench/runs/2026-11-23-tuner-sim-held-out.csv
+    bench/tuner_sim.py NEW.csv BEFORE.csv     the same scenarios with the tuner now and before
 """
 
 import csv
@@ -32,20 +30,24 @@ def mean(rows, field):
     return statistics.mean(values(rows, field))
 
 
-def table(found):
+def table(found, before):
     controllers = list(next(iter(found.values())))
-    columns = ["scenario", "auto", "worst seed", "whole run", "rejected", "settled, s", "fairness", "p99 ms, best cell's", *controllers[1:]]
+    columns = ["scenario", "before", "auto", "worst seed", "whole run", "rejected", "settled, s", "fairness", "p99 ms, best cell's", *controllers[1:]]
     yield "| " + " | ".join(columns) + " |\n" + "|---" * len(columns) + "|"
     for name, runs in found.items():
         auto = runs["auto"]
         fairness = values(auto, "fairness")
-        cells = [name, f"{mean(auto, 'ratio'):.3f}", f"{min(values(auto, 'ratio')):.3f}", f"{mean(auto, 'whole_run_ratio'):.3f}", f"{100 * mean(auto, 'rejected_ratio'):.2f} %",
+        cells = [name, f"{mean(before[name]['auto'], 'ratio'):.3f}", f"{mean(auto, 'ratio'):.3f}", f"{min(values(auto, 'ratio')):.3f}", f"{mean(auto, 'whole_run_ratio'):.3f}", f"{100 * mean(auto, 'rejected_ratio'):.2f} %",
                  f"{max(values(auto, 'settle_seconds')):.1f}", f"{min(fairness):.2f}" if fairness else "",
                  f"{mean(auto, 'p99_latency_ms'):.0f}, {mean(auto, 'best_p99_latency_ms'):.0f}", *(f"{mean(runs[other], 'ratio'):.2f}" for other in controllers[1:])]
         yield "| " + " | ".join(cells) + " |"
 
 
-def missed(found):
+def missed(found, before):
+    worse = [f"{name} {mean(before[name]['auto'], 'ratio'):.3f} to {mean(runs['auto'], 'ratio'):.3f}" for name, runs in found.items()
+             if mean(runs["auto"], "ratio") < mean(before[name]["auto"], "ratio") - BETTER]
+    yield f"worse than before by more than {BETTER}: {', '.join(worse) or 'none'}"
+
     def below(field, least):
         return ", ".join(f"{name} {mean(runs['auto'], field):.3f}" for name, runs in found.items() if mean(runs["auto"], field) < least) or "none"
 
@@ -69,11 +71,10 @@ def missed(found):
 
 
 def main():
-    if len(sys.argv) < 2:
+    if len(sys.argv) != 3:
         raise SystemExit(__doc__)
-    for path in sys.argv[1:]:
-        found = scenarios(path)
-        print(path, *table(found), "", *missed(found), "", sep="\n")
+    found, before = scenarios(sys.argv[1]), scenarios(sys.argv[2])
+    print(*table(found, before), "", *missed(found, before), sep="\n")
 
 
 if __name__ == "__main__":

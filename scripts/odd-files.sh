@@ -11,7 +11,7 @@ venv=$cache/venv-odd-files requirements=bench/odd_files/requirements.txt
 work=$cache/odd-files real=$cache/odd-files/real
 inrush=${INRUSH:-}
 if [ -z "$inrush" ]; then
-  # A plain build, as scripts/readme.sh makes.
+  # A plain build, as scripts/features.sh makes.
   cargo build --locked --quiet -p inrush-cli
   inrush=$CARGO_TARGET_DIR/debug/inrush
 fi

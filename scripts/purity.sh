@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# inrush-core has no clock, thread, file, socket, process or source of randomness. This script checks
+# inrush-core and inrush-tune below it have no clock, thread, file, socket, process or source of randomness. This script checks
 # three lists that say so; crates/inrush-core/clippy.toml forbids single functions and types.
 #
 # A build for a target without an operating system would prove more, but sonic-rs and the logarithms of
@@ -18,7 +18,7 @@ fail() {
 # ahash and getrandom, which seed its hash table; no decision depends on the order of that table. A new
 # name has to be looked at before it is added here.
 allowed='ahash base64 block-buffer bumpalo bytes cfg-if const-oid cpufeatures crypto-common deranged digest
-equivalent faststr foldhash getrandom hashbrown hybrid-array indexmap inrush-core inrush-smile itoa libc
+equivalent faststr foldhash getrandom hashbrown hybrid-array indexmap inrush-core inrush-smile inrush-tune itoa libc
 memchr num-conv once_cell powerfmt proc-macro2 quote ref-cast ref-cast-impl serde serde_core serde_derive serde_json sha2
 simdutf8 sonic-number sonic-rs sonic-simd syn thiserror thiserror-impl time time-core typenum unicode-ident
 version_check xxhash-rust zerocopy zmij'
@@ -31,17 +31,19 @@ fi
 # is allowed; clippy.toml forbids the rest.
 plain='std::(array|borrow|cmp|collections|fmt|hash|iter|mem|ops|rc|str|vec)\b'
 single='std::(net::IpAddr|num::NonZeroU64|sync::(Arc|OnceLock|atomic)|time::Duration)$'
-if found=$(grep -rnoP '\bstd::(\{|\w+(::(\{[^}]*\}|\w+))?)' crates/inrush-core/src | grep -vE ":($plain|$single)"); then
+if found=$(grep -rnoP '\bstd::(\{|\w+(::(\{[^}]*\}|\w+))?)' crates/inrush-core/src crates/inrush-tune/src | grep -vE ":($plain|$single)"); then
   fail "inrush-core uses parts of the standard library that scripts/purity.sh does not list:" <<<"$found"
 fi
 
 # 3. The lints and attributes that hold the rest are switched on.
-if ! grep -q '^#!\[deny(clippy::disallowed_methods, clippy::disallowed_types)\]' crates/inrush-core/src/lib.rs; then
-  fail "a lint is off:" <<<"crates/inrush-core/src/lib.rs has to deny disallowed methods and types"
-fi
+for crate in inrush-core inrush-tune; do
+  if ! grep -q '^#!\[deny(clippy::disallowed_methods, clippy::disallowed_types)\]' "crates/$crate/src/lib.rs"; then
+    fail "a lint is off:" <<<"crates/$crate/src/lib.rs has to deny disallowed methods and types"
+  fi
+done
 if ! grep -q '^#!\[cfg_attr(not(test), no_std)\]' crates/inrush-smile/src/lib.rs; then
   fail "an attribute is missing:" <<<"crates/inrush-smile/src/lib.rs has to be no_std"
 fi
 
 [ -z "$failed" ] || exit 1
-echo "inrush-core is pure"
+echo "inrush-core and inrush-tune are pure"

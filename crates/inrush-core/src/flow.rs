@@ -36,7 +36,7 @@ use crate::rate::{Pace, Rate};
 use crate::report::{Counts, Tally};
 use crate::retry::{Jitter, RetryPolicy};
 use crate::time::Time;
-use crate::tune::{BodyFormatChoices, BodyFormatTuner, Plan, Tuner};
+use crate::tune::{BodyFormatChoices, BodyFormatTuner, Learned, Plan, Recollection, Tuner};
 pub use command::{Command, Comparison, DeadLetter, Item, Note, Request, Settlement};
 use durable::Durable;
 pub use durable::{Flushed, PrimaryTerms};
@@ -351,6 +351,18 @@ impl Flow {
     /// The reason for the plan, in words.
     pub fn plan_why(&self) -> String {
         self.tuner.why()
+    }
+
+    /// What the next load may begin with. `None` where too little was measured.
+    pub fn learned(&self) -> Option<Learned> {
+        let learned = self.tuner.learned()?;
+        let body_bytes_max = (self.body_limit != u64::MAX).then_some(self.body_limit);
+        Some(Learned { body_bytes_max, format: self.body_format_tuner.learned(), ..learned })
+    }
+
+    /// What became of the plan that an earlier load had learned. `None` where there was none.
+    pub fn recollection(&self) -> Option<&Recollection> {
+        self.tuner.recollection()
     }
 
     /// The progress of each partition without gaps.

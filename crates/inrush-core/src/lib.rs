@@ -27,16 +27,14 @@ pub mod outcome;
 mod pending;
 pub mod ranges;
 pub mod rate;
+pub mod remembered;
 pub mod reply;
 pub mod report;
 pub mod retry;
 pub mod routing;
 pub mod settings_guard;
-pub mod time;
 pub mod trace;
-pub mod tune;
 
-pub use self::time::Time;
 pub use block::{DocBlock, DocMeta, MetaFields, Origin, Position, Reject, SourceId};
 pub use body_format::{BodyFormat, Compression, Encoding, GzipLevel};
 pub use checkpoint::{Checkpoint, PartitionCheckpoint};
@@ -44,6 +42,9 @@ pub use coalesce::Coalesce;
 pub use flow::{
     Command, DeadLetter, Flow, FlowConfig, MaxErrors, Note, Pause, PauseKind, PauseTotal, Request, Settlement, Stop,
 };
+pub use inrush_tune as tune;
+pub use inrush_tune::time;
+pub use inrush_tune::time::Time;
 pub use items::ItemBlock;
 pub use operation::{Action, FieldPath, IndexTemplate, Operations, VersionType};
 pub use outcome::{OnConflict, Settled};

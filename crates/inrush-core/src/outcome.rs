@@ -26,6 +26,9 @@ pub enum Attempt {
     NotSent {
         /// The reason.
         reason: String,
+        /// Another attempt is likely to end alike, such as a look-up without permission. After a
+        /// few attempts the run ends with the reason.
+        lasting: bool,
     },
     /// At least part of the body was sent, and no usable reply came back: the request may have been
     /// applied.

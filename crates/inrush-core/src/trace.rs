@@ -12,13 +12,13 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::time::Time;
-use crate::tune::{Bounds, Decision, Plan, Sample};
+use crate::tune::{Bounds, Decision, Learned, Plan, Sample};
 
 /// The format version that is written, and the newest that is read.
 pub const FORMAT: u32 = 2;
 
 /// The first line.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Header {
     /// The format version: [`FORMAT`].
     pub trace: u32,
@@ -30,6 +30,9 @@ pub struct Header {
     pub bounds: Bounds,
     /// The plan at the start.
     pub plan: Plan,
+    /// What the tuner began with, where an earlier load had learned it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub learned: Option<Learned>,
 }
 
 /// A line after the first.
@@ -91,7 +94,14 @@ impl Header {
             controller: controller.to_owned(),
             bounds,
             plan,
+            learned: None,
         }
+    }
+
+    /// The header of a load that begins with what an earlier one learned.
+    #[must_use]
+    pub fn with_learned(self, learned: Option<Learned>) -> Self {
+        Header { learned, ..self }
     }
 
     /// The header as a line, with the line end.

@@ -10,7 +10,7 @@ use std::time::Duration;
 use inrush_cluster::transport::{Credentials, TlsOptions};
 pub use inrush_core::rate::Rate;
 pub use inrush_core::tune::Gentle;
-use inrush_core::tune::{AutoTuner, Bounds, Fixed, GentleTuner, Plan, Tuner};
+use inrush_core::tune::{Bounds, Fixed, GentleTuner, Learned, Plan, RememberingTuner, Tuner};
 use inrush_core::{Action, FieldPath, IndexTemplate, Operations};
 pub use inrush_core::{Coalesce, Compression, Encoding, GzipLevel};
 pub use inrush_core::{MaxErrors, OnConflict};
@@ -94,6 +94,9 @@ pub struct LoadConfig {
     pub under_policy: bool,
     /// Folder for checkpoints. Default: none, and an interrupted load cannot be resumed.
     pub state: Option<StateFolder>,
+    /// What the load takes from earlier loads, and leaves to later ones. Default: in the state
+    /// folder.
+    pub learning: Learning,
     /// Resumes the interrupted load. It needs `state`, a checkpoint there, and the same options and
     /// sources. Default: false.
     pub resume: bool,
@@ -147,6 +150,7 @@ impl LoadConfig {
             finish: FinishConfig::default(),
             under_policy: false,
             state: None,
+            learning: Learning::Kept,
             resume: false,
             once: false,
         }
@@ -172,6 +176,20 @@ impl LoadConfig {
         }
         limits
     }
+}
+
+/// What a load takes from earlier loads into the same index, and leaves to later ones: the plan,
+/// and the encoding and compression. It applies where neither the size nor the number of requests
+/// is fixed, and without [`Limits::gentle`].
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum Learning {
+    /// In the state folder of [`LoadConfig::state`]. Without one, nothing is kept.
+    #[default]
+    Kept,
+    /// The load begins without it, and replaces what is in the state folder.
+    Anew,
+    /// The load begins with this, or without anything. The state folder is not used for it.
+    Given(Option<Learned>),
 }
 
 /// Shards that the documents of one request go to.
@@ -386,8 +404,14 @@ impl Limits {
         }
     }
 
-    /// Controller of the plan: fixed values where both are given, otherwise a tuner.
-    pub(crate) fn tuner(&self, body_bytes_max: Option<u64>) -> Box<dyn Tuner> {
+    /// Whether the load tunes both values, and so learns something for later loads.
+    pub(crate) fn learns(&self) -> bool {
+        self.batch_bytes.is_none() && self.in_flight.is_none() && self.gentle.is_none()
+    }
+
+    /// Controller of the plan: fixed values where both are given, otherwise a tuner. `learned` is
+    /// what it begins with.
+    pub(crate) fn tuner(&self, body_bytes_max: Option<u64>, learned: Option<&Learned>) -> Box<dyn Tuner> {
         match (self.batch_bytes, self.in_flight) {
             (Some(bytes), Some(in_flight)) => Box::new(Fixed(Plan {
                 batch_bytes: bytes as u64,
@@ -398,7 +422,7 @@ impl Limits {
                 let bounds = self.bounds(body_bytes_max);
                 match self.gentle {
                     Some(gentle) => Box::new(GentleTuner::new(bounds, gentle)),
-                    None => Box::new(AutoTuner::new(bounds)),
+                    None => Box::new(RememberingTuner::new(bounds, learned)),
                 }
             }
         }

@@ -10,6 +10,7 @@ use inrush_cluster::transport::Transport;
 use inrush_core::report::{Counts, IndexCounts};
 use serde::{Deserialize, Serialize};
 
+use crate::progress::Phase;
 use crate::report::{Verified, VerifiedState};
 
 /// Changes of the number of documents in an index by one load, or by several together.
@@ -101,8 +102,11 @@ pub(crate) fn off() -> Verified {
     Verified::new(VerifiedState::Off, "off".to_owned())
 }
 
+/// Shows the phase of the verification.
+pub(crate) type Show<'a> = &'a (dyn Fn(&Phase) + Send + Sync);
+
 /// Refreshes the index, counts its documents and compares the count.
-pub(crate) async fn verify(transport: &Transport, expectation: &Expectation<'_>) -> Verified {
+pub(crate) async fn verify(transport: &Transport, expectation: &Expectation<'_>, show: Show<'_>) -> Verified {
     let Expectation { fixed, earlier, before, counts, indices } = expectation;
     match fixed {
         Some(Fixed { target, before, share, loads }) => {
@@ -112,14 +116,14 @@ pub(crate) async fn verify(transport: &Transport, expectation: &Expectation<'_>)
             if let Some(why) = unprovable(target, indices) {
                 return not_provable(why);
             }
-            let counted = count(transport, &target.name).await;
+            let counted = count(transport, &target.name, show).await;
             let mut verified = judge(&target.name, counted, *before, share);
             if *loads > 1 {
                 verified.detail.push_str(&format!("; the counts include {loads} loads that ran at the same time"));
             }
             verified
         }
-        None => each(transport, before, counts, indices).await,
+        None => each(transport, before, (counts, indices), show).await,
     }
 }
 
@@ -127,8 +131,8 @@ pub(crate) async fn verify(transport: &Transport, expectation: &Expectation<'_>)
 async fn each(
     transport: &Transport,
     before: &BTreeMap<String, Option<u64>>,
-    counts: &Counts,
-    indices: &BTreeMap<String, IndexCounts>,
+    (counts, indices): (&Counts, &BTreeMap<String, IndexCounts>),
+    show: Show<'_>,
 ) -> Verified {
     // An alias, a data stream or a pipeline wrote documents to an index of another name.
     let elsewhere = indices.keys().find(|name| !before.contains_key(*name)).map(|other| {
@@ -142,7 +146,7 @@ async fn each(
             return not_provable(format!("{name} could not be counted before the load"));
         };
         let IndexCounts { created, deleted, .. } = indices.get(name).cloned().unwrap_or_default();
-        let counted = count(transport, name).await;
+        let counted = count(transport, name, show).await;
         let one = judge(name, counted, before, &Share::new(created, deleted, counts, false));
         duplicates += one.duplicates;
         match (one.state, &elsewhere) {
@@ -218,8 +222,11 @@ pub(crate) fn unprovable(target: &Target, indices: &BTreeMap<String, IndexCounts
     }
 }
 
-async fn count(transport: &Transport, name: &str) -> Result<u64, String> {
-    stats::count_now(transport, name).await.map_err(|e| e.to_string())
+async fn count(transport: &Transport, name: &str, show: Show<'_>) -> Result<u64, String> {
+    show(&Phase::Refreshing);
+    stats::refresh(transport, name).await.map_err(|e| e.to_string())?;
+    show(&Phase::Verifying);
+    stats::count(transport, name).await.map_err(|e| e.to_string())
 }
 
 fn judge(name: &str, counted: Result<u64, String>, before: u64, share: &Share) -> Verified {

@@ -95,7 +95,7 @@ impl Fetcher {
     /// uncompressed JSON.
     pub(crate) async fn fill(&self, request: &Request) -> Result<Filled, FetchError> {
         if request.body.format.encoding != Encoding::Json {
-            return Err(FetchError::new("documents are looked up for JSON bodies only"));
+            return Err(FetchError::new("documents are looked up for JSON bodies only").lasting());
         }
         let body = request.body.slices.concat();
         let items = items(&body);
@@ -108,7 +108,7 @@ impl Fetcher {
         };
         if answers.len() != ids.len() {
             let (asked, came) = (ids.len(), answers.len());
-            return Err(FetchError::new(format!("{asked} ids were looked up, and {came} answers came")));
+            return Err(FetchError::new(format!("{asked} ids were looked up, and {came} answers came")).lasting());
         }
         let (mut answers, mut left_out) = (answers.into_iter(), Vec::new());
         let mut out = Vec::with_capacity(body.len());

@@ -15,8 +15,10 @@ mod event;
 mod feedback;
 pub mod fetch;
 mod grace;
+mod guard_plan;
 mod idle;
 pub mod ids;
+mod learned;
 pub mod loader;
 mod notify;
 pub mod observe;
@@ -28,23 +30,23 @@ mod progress;
 pub mod reader;
 mod report;
 mod run;
-pub mod run_id;
 mod send;
-mod settings_guard;
 mod targets;
 mod tolerance;
 mod trace;
+mod utc;
 
 pub use checkpoint::LOADS_INDEX;
 pub use error::LoadError;
 pub use event::StopSignal;
+pub use inrush_guard::{GUARD_INDEX, RecoverOptions, Recovered, RecoveredState, recover};
 pub use loader::{Loader, Others, PauseHandle, PushLoad, RunningLoad, StopHandle};
 pub use option_error::{OptionError, OptionErrorKind, Style, keyword, render};
 pub use outcomes::{Failure, Failures, Settlements};
 pub use progress::{Phase, Progress, ShowPhase, Step};
 pub use report::{
     FinishReport, IndexSizes, OldIndex, OldWritesReport, PlanReport, Report, SettingChange, SettingsReport,
-    SettingsRestored, SourceReport, Status, StepReport, SwapReport, ThisRun, Verified, VerifiedState,
+    SettingsRestored, SourceReport, StartFrom, StartOutcome, StartReport, Status, StepReport, SwapReport, ThisRun,
+    Verified, VerifiedState,
 };
-pub use settings_guard::{GUARD_INDEX, RecoverOptions, Recovered, RecoveredState, recover};
 pub use tolerance::ToleranceReport;

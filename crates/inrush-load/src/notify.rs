@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use inrush_cluster::transport::Transport;
-use inrush_core::tune::Sample;
+use inrush_core::tune::{Outcome, Sample};
 use inrush_core::{DeadLetter, Flow, ItemBlock, Note, Request, Stop, Time};
 use inrush_sources::{Lag, RowsRead, SourceError};
 
@@ -68,9 +68,13 @@ impl Notifier {
         self.observers.notify_detail_now(|| LoadEvent::RequestSent(request));
     }
 
-    pub(crate) fn answered(&self, now: Time, request: u64, sample: &Sample, heard: bool) {
+    pub(crate) fn answered(&mut self, now: Time, request: u64, sample: &Sample, heard: bool, transport: &Transport) {
         let event = LoadEvent::RequestAnswered { request, sample, heard };
         self.observers.notify_detail(now.since_start(), event);
+        // A retry may find the node healthy before the next progress.
+        if sample.outcome != Outcome::Answered && self.observers.want_details() {
+            self.nodes(now, transport);
+        }
     }
 
     pub(crate) fn measurement_reset(&self, now: Time) {

@@ -72,6 +72,8 @@ pub enum Phase {
     Draining(String),
     /// The load restores the settings of the index.
     PuttingBack,
+    /// The load refreshes the index, so that its documents can be counted.
+    Refreshing,
     /// The load counts the documents of the index.
     Verifying,
     /// A step after the verification.
@@ -97,6 +99,7 @@ impl Phase {
             Phase::Paused(_) => "paused",
             Phase::Draining(_) => "stopping",
             Phase::PuttingBack => "putting settings back",
+            Phase::Refreshing => "refreshing",
             Phase::Verifying => "verifying",
             Phase::Finishing { step, .. } => step.name(),
             Phase::Baking(_) => "baking",

@@ -9,7 +9,9 @@ use std::path::PathBuf;
 pub use cutover::{FinishReport, OldIndex, OldWritesReport, StepReport, SwapReport};
 use inrush_cluster::api::stats::IndexStats;
 use inrush_core::report::{Counts, ErrorCount, IndexCounts};
+use inrush_core::tune::Learned;
 use inrush_core::{Encoding, PauseTotal};
+pub use inrush_guard::{SettingChange, SettingsReport, SettingsRestored};
 use inrush_sources::Lag;
 use serde::{Deserialize, Serialize};
 
@@ -193,6 +195,62 @@ pub struct PlanReport {
     pub compression: String,
     /// The reason for the encoding and compression, as text.
     pub wire_why: String,
+    /// What the load began with. Absent where the plan was fixed, and for loads that learn nothing
+    /// for later ones.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start: Option<StartReport>,
+    /// What a later load may begin with, for option `learned`. Absent where too little was
+    /// measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub learned: Option<Learned>,
+}
+
+/// What a load began with, and what became of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct StartReport {
+    /// The origin of the first plan.
+    pub from: StartFrom,
+    /// Bytes of one request's body at the start.
+    pub batch_bytes: u64,
+    /// Requests in flight at once at the start.
+    pub in_flight: u32,
+    /// Time (UTC) at which the earlier load ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub learned_at: Option<String>,
+    /// What the first requests showed. Absent for a start with the defaults.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<StartOutcome>,
+    /// The reason for the origin or the outcome, as text. May be empty.
+    pub detail: String,
+}
+
+/// The origin of the first plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum StartFrom {
+    /// The values that every load without a memory begins with.
+    #[serde(rename = "defaults")]
+    Defaults,
+    /// An earlier load, by the state folder.
+    #[serde(rename = "earlier load")]
+    EarlierLoad,
+    /// The caller, by option `learned`.
+    #[serde(rename = "given")]
+    Given,
+}
+
+/// What the first requests of a load said about what an earlier load had learned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum StartOutcome {
+    /// They confirmed it.
+    #[serde(rename = "held")]
+    Held,
+    /// They contradicted it, and the load began again with the defaults.
+    #[serde(rename = "contradicted")]
+    Contradicted,
+    /// They were too few, or the source was the limit.
+    #[serde(rename = "unchecked")]
+    Unchecked,
 }
 
 /// Position up to which all documents of one source are settled. A later run continues there.
@@ -246,51 +304,6 @@ pub enum VerifiedState {
     /// The verification was off.
     #[serde(rename = "off")]
     Off,
-}
-
-/// Settings that a load changed on its index.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[non_exhaustive]
-pub struct SettingsReport {
-    /// Whether the settings are restored.
-    pub restored: SettingsRestored,
-    /// The changes, by setting.
-    pub changed: BTreeMap<String, SettingChange>,
-    /// The changes and the restore, as text.
-    pub detail: String,
-}
-
-impl SettingsReport {
-    /// A report without changes.
-    pub fn new(restored: SettingsRestored, detail: String) -> Self {
-        SettingsReport { restored, changed: BTreeMap::new(), detail }
-    }
-}
-
-/// The change of one setting.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SettingChange {
-    /// Value before the load. Null where it was not set.
-    pub from: Option<String>,
-    /// Value during the load.
-    pub to: String,
-}
-
-/// Whether the settings of the index are restored.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum SettingsRestored {
-    /// The load changed them and restored them.
-    #[serde(rename = "yes")]
-    Yes,
-    /// The load changed none.
-    #[serde(rename = "unchanged")]
-    Unchanged,
-    /// Other loads into the index need them. The last one restores them.
-    #[serde(rename = "passed on")]
-    PassedOn,
-    /// The restore failed. Exit status 4, where nothing worse happened.
-    #[serde(rename = "no")]
-    No,
 }
 
 impl Report {

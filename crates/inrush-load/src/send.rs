@@ -86,7 +86,9 @@ impl BulkEndpoint {
         let Some(fetcher) = &self.fetcher else { return self.send_body(transport, &request).await };
         let filled = match fetcher.fill(&request).await {
             Ok(filled) => filled,
-            Err(error) => return (Duration::ZERO, 0, Attempt::NotSent { reason: error.text() }),
+            Err(error) => {
+                return (Duration::ZERO, 0, Attempt::NotSent { reason: error.text(), lasting: error.is_lasting() });
+            }
         };
         if filled.nothing_to_send() {
             return (Duration::ZERO, 0, filled.attempt(Attempt::Replied(BulkReply::default())));
@@ -120,7 +122,10 @@ impl BulkEndpoint {
                         return (
                             started.elapsed(),
                             0,
-                            Attempt::NotSent { reason: "the compression of the body panicked".to_owned() },
+                            Attempt::NotSent {
+                                reason: "the compression of the body panicked".to_owned(),
+                                lasting: true,
+                            },
                         );
                     }
                 }
@@ -192,7 +197,7 @@ fn attempt(result: Result<transport::Response, transport::HttpError>, request: &
         Err(error) => {
             let reason = error.to_string();
             return match error.kind {
-                HttpErrorKind::NotSent | HttpErrorKind::Local => Attempt::NotSent { reason },
+                HttpErrorKind::NotSent | HttpErrorKind::Local => Attempt::NotSent { reason, lasting: false },
                 HttpErrorKind::Lost | HttpErrorKind::TimedOut => Attempt::Lost { reason },
             };
         }

@@ -51,7 +51,8 @@ impl Observer for TraceWriter {
         let now = Time::from_start(at);
         match event {
             LoadEvent::Started(beginning) => {
-                self.write(&Header::new(beginning.controller, beginning.bounds, beginning.plan).to_line());
+                let header = Header::new(beginning.controller, beginning.bounds, beginning.plan);
+                self.write(&header.with_learned(beginning.learned).to_line());
                 self.flush();
             }
             LoadEvent::RequestAnswered { sample, heard, .. } => {

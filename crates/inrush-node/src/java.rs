@@ -30,6 +30,11 @@ pub(super) fn find(named: Option<&Path>, distribution: Option<&Path>) -> Vec<Jav
     homes(candidates)
 }
 
+/// The folder and the major version of each Java of this machine, those that a node prefers first.
+pub fn javas() -> Vec<(PathBuf, u32)> {
+    find(None, None).into_iter().map(|java| (java.home, java.major)).collect()
+}
+
 fn homes(candidates: impl IntoIterator<Item = PathBuf>) -> Vec<Java> {
     let mut seen = BTreeSet::new();
     candidates

@@ -19,6 +19,7 @@ pub use distribution::{Distribution, Product};
 pub use error::NodeError;
 pub use folders::make_writable;
 pub use group::cpu_seconds;
+pub use java::javas;
 pub use managed::{Log, NodeState, StartOptions, Started, State, Status, remove, start, status, stop, version_in};
 pub use managed::{Starting, launch, ready};
 pub use owned::OwnedNode;

@@ -8,7 +8,7 @@ use std::path::Path;
 use anyhow::Context;
 use inrush_core::Time;
 use inrush_core::tune::{Decision, Plan, Sample};
-use inrush_testbed::sim::{Record, Scenario, Watcher, controller, run};
+use inrush_testbed::sim::{Record, Scenario, Watcher, controllers, run};
 
 struct Decisions(Vec<Decision>);
 
@@ -28,7 +28,7 @@ fn main() -> anyhow::Result<()> {
     let scenario = Scenario::read(Path::new(file))?;
     let name = args.get(2).map_or("auto", String::as_str);
     let seed = args.get(3).map_or(Ok(1), |seed| seed.parse())?;
-    let tuners = scenario.loaders.iter().map(|_| controller(name, &scenario)).collect::<anyhow::Result<Vec<_>>>()?;
+    let tuners = controllers(name, &scenario)?;
     let first = tuners[0].plan();
     let mut watcher = Decisions(Vec::new());
     let record = run(&scenario, seed, tuners, &mut watcher);

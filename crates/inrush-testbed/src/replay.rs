@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use anyhow::Context;
 use inrush_core::time::Time;
 use inrush_core::trace::{Entry, Header};
-use inrush_core::tune::{Decision, Plan};
+use inrush_core::tune::{Decision, Plan, RememberingTuner, Tuner};
 use inrush_testbed::sim::controller_within;
 
 /// Processors of the machine, which a trace does not tell.
@@ -46,7 +46,10 @@ pub(crate) fn replay(args: &ReplayArgs) -> anyhow::Result<()> {
     let fixed = format!("fixed:{}:{}", header.plan.batch_bytes, header.plan.in_flight);
     let recorded_by = if header.controller == "fixed" { &fixed } else { &header.controller };
     let controller = args.controller.as_ref().unwrap_or(recorded_by);
-    let mut tuner = controller_within(controller, header.bounds, CLIENT_CPUS)?;
+    let mut tuner: Box<dyn Tuner> = match (controller.as_str(), &header.learned) {
+        ("auto", Some(learned)) => Box::new(RememberingTuner::new(header.bounds, Some(learned))),
+        _ => controller_within(controller, header.bounds, CLIENT_CPUS)?,
+    };
     let start = tuner.plan();
     let (mut recorded, mut replayed) = (Vec::new(), Vec::new());
     let (mut samples, mut unheard) = (0, 0);

@@ -59,10 +59,10 @@
 //! the reports that will grow are `#[non_exhaustive]`. The crates behind it (`inrush-load` and so
 //! on) promise nothing. Types of other projects in signatures are re-exported in [`foreign`].
 
-/// The README's example compiles.
+/// The examples of the page for Rust programs compile.
 #[cfg(doctest)]
-#[doc = include_str!("../../../README.md")]
-struct Readme;
+#[doc = include_str!("../../../docs/rust.md")]
+struct Page;
 
 pub mod cluster;
 pub mod doctor;
@@ -125,7 +125,7 @@ pub mod options {
     #[doc(inline)]
     pub use inrush_cluster::transport::aws::Service;
     #[doc(inline)]
-    pub use inrush_commands::options::{Body, ByteSize, Environment, IntoOption};
+    pub use inrush_commands::options::{Body, ByteSize, EarlierLoad, Environment, IntoOption};
     #[doc(inline)]
     pub use inrush_core::rate::Rate;
     #[doc(inline)]
@@ -149,12 +149,14 @@ pub mod report {
     #[doc(inline)]
     pub use inrush_core::report::{Counts, ErrorCount, IndexCounts};
     #[doc(inline)]
+    pub use inrush_core::tune::{Learned, Unloaded};
+    #[doc(inline)]
     pub use inrush_core::{PauseKind, PauseTotal};
     #[doc(inline)]
     pub use inrush_load::{
         FinishReport, IndexSizes, OldIndex, OldWritesReport, PlanReport, SettingChange, SettingsReport,
-        SettingsRestored, SourceReport, Step, StepReport, SwapReport, ThisRun, ToleranceReport, Verified,
-        VerifiedState,
+        SettingsRestored, SourceReport, StartFrom, StartOutcome, StartReport, Step, StepReport, SwapReport, ThisRun,
+        ToleranceReport, Verified, VerifiedState,
     };
 }
 

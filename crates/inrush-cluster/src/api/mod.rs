@@ -32,6 +32,7 @@ pub mod stats;
 pub mod stored;
 pub mod tasks;
 pub mod templates;
+pub mod topology;
 pub mod trial;
 
 pub use check::{Needs, Preflight, preflight};

@@ -80,7 +80,7 @@ impl Transport {
     }
 
     /// Sends a request. It is repeated if it surely did not arrive, or if the cluster answers that
-    /// it is busy. A request that only reads is also repeated if its reply was lost.
+    /// it is busy. A request that may be applied twice is also repeated if its reply was lost.
     pub fn ask<'a>(
         &'a self,
         method: Method,
@@ -88,7 +88,7 @@ impl Transport {
         body: Option<&'a Value>,
     ) -> BoxFuture<'a, Result<Answer, HttpError>> {
         Box::pin(async move {
-            let reads = method == Method::GET || is_read(path);
+            let repeatable = method == Method::GET || is_read(path) || is_idempotent(path);
             let mut request = Request::new(method, path);
             request.reply_bytes_max = reply_bytes_max(path);
             if let Some(body) = body {
@@ -109,7 +109,8 @@ impl Transport {
                 let asked_for = match &result {
                     Ok(response) if matches!(response.status, 429 | 503) => response.retry_after,
                     Err(error)
-                        if error.kind == HttpErrorKind::NotSent || (reads && error.kind == HttpErrorKind::Lost) =>
+                        if error.kind == HttpErrorKind::NotSent
+                            || (repeatable && error.kind == HttpErrorKind::Lost) =>
                     {
                         None
                     }
@@ -147,6 +148,12 @@ impl Transport {
 fn is_read(path: &str) -> bool {
     let path = path.split('?').next().unwrap_or_default();
     path.ends_with("/_mget") || path.ends_with("/_search")
+}
+
+/// Whether a second request to this path changes nothing more than the first one.
+fn is_idempotent(path: &str) -> bool {
+    let path = path.split('?').next().unwrap_or_default();
+    ["/_refresh", "/_flush", "/_settings", "/_mapping"].iter().any(|verb| path.ends_with(verb))
 }
 
 /// The largest reply to a request, bytes. The reply to `GET /` has a few lines, and only documents

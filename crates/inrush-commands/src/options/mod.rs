@@ -54,7 +54,9 @@ pub use resolve::{Environment, Inputs, Model, read_body, refused_watch, urls};
 pub use slot::{Argument, NotText, SetterValue};
 pub use slot::{Given, IntoOption, OptionGroup, OptionValue, Slot};
 pub use units::{ByteSize, Count, HeapSize, PositiveDuration, Shrink, Whole};
-pub use values::{Body, ColumnSchema, Escape, Folder, NamedTable, Pair, PatternEntry, Quote, SearchQuery, Separator};
+pub use values::{
+    Body, ColumnSchema, EarlierLoad, Escape, Folder, NamedTable, Pair, PatternEntry, Quote, SearchQuery, Separator,
+};
 
 /// Declares the options of a load as groups.
 macro_rules! all_options {

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use inrush_core::rate::Rate;
+use inrush_core::tune::Learned;
 use inrush_core::{Coalesce, Compression, Encoding, FieldPath, IndexTemplate, MaxErrors};
 use serde_json::Value;
 
@@ -57,7 +58,7 @@ impl OptionValue for String {
     }
 }
 
-crate::setter_values! { FieldPath, IndexTemplate, Coalesce, Rate, MaxErrors, Tolerance, Compression, Encoding, Secret, Body }
+crate::setter_values! { FieldPath, IndexTemplate, Coalesce, Rate, MaxErrors, Tolerance, Compression, Encoding, Secret, Body, EarlierLoad }
 
 impl OptionValue for PathBuf {
     argument! { itself }
@@ -462,6 +463,41 @@ fn character(text: &str, word: &str) -> Result<u8, String> {
     }
 }
 
+/// What an earlier load learned, or `None` for nothing.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct EarlierLoad(pub Option<Learned>);
+
+impl EarlierLoad {
+    fn of(value: Value) -> Result<Self, String> {
+        let what = "expected `none`, or the object plan.learned of a report";
+        let learned: Learned = serde_json::from_value(value).map_err(|problem| format!("{problem}; {what}"))?;
+        match learned.is_sound() {
+            true => Ok(EarlierLoad(Some(learned))),
+            false => Err(format!("its numbers are impossible; {what}")),
+        }
+    }
+}
+
+impl OptionValue for EarlierLoad {
+    argument! { itself }
+
+    const VALUE: ValueInfo = ValueInfo::TEXT.in_python("str | Mapping[str, Any]");
+
+    fn parse(text: &str) -> Result<Self, String> {
+        match text.trim() {
+            "none" => Ok(EarlierLoad(None)),
+            text => EarlierLoad::of(serde_json::from_str(text).map_err(|problem| problem.to_string())?),
+        }
+    }
+
+    fn read(given: Given) -> Result<Self, String> {
+        match given {
+            Given::Value(value @ Value::Object(_)) => EarlierLoad::of(value),
+            given => EarlierLoad::parse(&String::read(given)?),
+        }
+    }
+}
+
 impl OptionValue for Rate {
     argument! { itself }
 
@@ -600,6 +636,23 @@ mod tests {
         let error = Secret::read(json!(12345).into()).unwrap_err();
         assert!(!error.contains("12345"), "{error}");
         assert!(!format!("{:?}", Secret::read("hunter2".into())).contains("hunter2"));
+    }
+
+    #[test]
+    fn what_an_earlier_load_learned_is_read_as_its_report_has_it() {
+        let learned = serde_json::json!({
+            "plan": {"batch_bytes": 4096, "batch_docs": 7, "in_flight": 3}, "bytes_per_second": 1e6,
+            "wall_seconds": 0.5, "doc_bytes": 10.0, "rejected": 0.0, "unloaded": null, "seconds": 9.0,
+        });
+        let read = |value: Value| EarlierLoad::read(Given::Value(value));
+        let of_object = read(learned.clone()).unwrap();
+        assert_eq!(of_object.0.map(|learned| learned.plan.in_flight), Some(3));
+        assert_eq!(EarlierLoad::parse(&learned.to_string()), Ok(of_object));
+        assert_eq!(read("none".into()), Ok(EarlierLoad(None)));
+        let mut impossible = learned;
+        impossible["wall_seconds"] = (-1).into();
+        assert!(read(impossible).unwrap_err().contains("impossible"));
+        assert!(read(serde_json::json!({})).unwrap_err().contains("plan.learned of a report"));
     }
 
     #[test]

@@ -6,17 +6,26 @@ use serde::Serialize;
 use super::{Segment, SegmentsMoment, ShardSegments, Since, Totals};
 use crate::doctor::size;
 
-/// The least part of deleted documents that is worth a word.
+// The servers' defaults are those that OpenSearch 2.19 and 3.6 and Elasticsearch 8.19 report
+// (`GET INDEX/_settings?include_defaults`). Figures without a source are a choice of this file.
+
+/// The least part of deleted documents that is worth a word: only segments with more of them are
+/// rewritten by `only_expunge_deletes` (default of `index.merge.policy.expunge_deletes_allowed`).
 const DELETED_PART: f64 = 0.1;
-/// Segments made in a copy each second, above which the refresh interval and the writers matter.
+/// Segments made in a copy each second, above which the refresh interval and the writers matter: a
+/// fifth of what the default `index.refresh_interval` of 1 s makes with one writer.
 const MADE_PER_SECOND: f64 = 0.2;
 /// Segments of one refresh in a copy, above which the number of writers matters.
 const WRITERS: f64 = 2.0;
-/// The refresh interval that is compared with, seconds: that of a large load.
+/// The refresh interval that is compared with, seconds: the example of Elastic's page "Tune for
+/// indexing speed".
 const LONG_REFRESH_S: f64 = 30.0;
-/// Segments below this size are small: merges treat them as equal (Lucene's floor segment).
+/// Segments below this size are small: merges treat them as equal. Default of
+/// `index.merge.policy.floor_segment`: 2 MiB, in OpenSearch 3.6 16 MiB. The lower one is small for
+/// all.
 const SMALL: u64 = 2 << 20;
-/// Small segments in a copy, on average, that are worth a word.
+/// Small segments in a copy, on average, that are worth a word: as many as merges leave alone
+/// (default of `index.merge.policy.segments_per_tier`).
 const SMALL_PER_COPY: u64 = 10;
 /// The part of merging time that is held back, above which it matters; as in `inrush doctor`.
 const THROTTLED_PART: f64 = 0.2;
@@ -24,7 +33,9 @@ const THROTTLED_PART: f64 = 0.2;
 const MERGE_MS_MIN: u64 = 1_000;
 /// The part of the disk that segments without a use may take.
 const LEFT_PART: f64 = 0.1;
-/// The servers do not merge segments above this size by themselves (`max_merged_segment`).
+/// The servers do not merge segments above this size by themselves (default of
+/// `index.merge.policy.max_merged_segment`). Elasticsearch 8.19 merges those of indices of data
+/// streams up to 100 GiB.
 const NEVER_MERGED: u64 = 5 << 30;
 
 /// One thing that would change the segments.
@@ -218,8 +229,9 @@ fn force_merge(now: &SegmentsMoment, since: Option<&Since>) -> Option<String> {
     ));
     if largest > NEVER_MERGED {
         text.push_str(
-            " A segment above 5 GiB is not merged again until half of it is deleted: only for an index that gets no \
-             more documents.",
+            " A segment above 5 GiB is not merged again before more of it is deleted than \
+             index.merge.policy.deletes_pct_allowed says (20 % by default): only for an index that gets no more \
+             documents.",
         );
     }
     Some(text)

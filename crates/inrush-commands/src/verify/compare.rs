@@ -32,7 +32,15 @@ pub(super) struct Comparer {
     under_way: VecDeque<JoinHandle<Result<Vec<Compared>, ClusterError>>>,
     findings: Sorter,
     missing: Option<MissingFile>,
-    compared: u64,
+    seen: Seen,
+}
+
+/// The records whose lookup has ended.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Seen {
+    pub(super) compared: u64,
+    pub(super) missing: u64,
+    pub(super) different: u64,
 }
 
 /// A record with its verdict.
@@ -59,13 +67,13 @@ impl Comparer {
             under_way: VecDeque::new(),
             findings: Sorter::new(sort_memory),
             missing,
-            compared: 0,
+            seen: Seen::default(),
         }
     }
 
-    /// The number of records whose lookup has ended.
-    pub(super) fn compared(&self) -> u64 {
-        self.compared
+    /// The records whose lookup has ended.
+    pub(super) fn seen(&self) -> Seen {
+        self.seen
     }
 
     /// Adds the next record of the source. Waits while [`IN_FLIGHT`] requests are in flight.
@@ -78,13 +86,13 @@ impl Comparer {
         Ok(())
     }
 
-    /// All findings, sorted by id, and the file for missing documents.
-    pub(super) async fn finish(mut self) -> Result<(Sorted, Option<MissingFile>), VerifyError> {
+    /// All findings, sorted by id, their numbers, and the file for missing documents.
+    pub(super) async fn finish(mut self) -> Result<(Sorted, Seen, Option<MissingFile>), VerifyError> {
         self.send().await?;
         while !self.under_way.is_empty() {
             self.settle().await?;
         }
-        Ok((self.findings.finish(), self.missing))
+        Ok((self.findings.finish(), self.seen, self.missing))
     }
 
     async fn send(&mut self) -> Result<(), VerifyError> {
@@ -120,7 +128,9 @@ impl Comparer {
             let key = key_of(&record.key.id, record.key.routing.as_deref());
             let finding = Finding { verdict, place: record.place, kept, fields };
             self.findings.push(&key, &finding.to_bytes()).map_err(io_error("sorting in a temporary file"))?;
-            self.compared += 1;
+            self.seen.compared += 1;
+            self.seen.missing += u64::from(verdict == Verdict::Missing);
+            self.seen.different += u64::from(verdict == Verdict::Different);
         }
         Ok(())
     }

@@ -33,7 +33,7 @@ use inrush_load::ids::Ids;
 use inrush_sources::{Repeats, Source, SourceError, SourceInfo, Warnings};
 use tokio::sync::mpsc;
 
-use self::compare::Comparer;
+use self::compare::{Comparer, Seen};
 use self::conclude::{Draft, Rejected, Totals};
 use self::extra::extra;
 use self::missing::MissingFile;
@@ -123,10 +123,30 @@ impl VerifyOptions {
 pub struct VerifyProgress {
     /// Documents read from the source.
     pub docs_read: u64,
+    /// Bytes read from the source, before decompression.
+    pub bytes_read: u64,
+    /// Bytes of the source, where they are known.
+    pub bytes_total: Option<u64>,
+    /// Documents that are only counted, because they have no ids.
+    pub docs_counted: u64,
+    /// Records that no load could send.
+    pub docs_rejected: u64,
     /// Documents looked up in the index.
     pub docs_compared: u64,
+    /// Documents among them that the index does not hold. A later document with the same id counts
+    /// again here, and in its place in the report.
+    pub docs_missing: u64,
+    /// Documents among them that the index holds with other contents. As above.
+    pub docs_different: u64,
     /// Ids read from the index.
     pub ids_read: u64,
+}
+
+impl VerifyProgress {
+    fn see(&mut self, seen: Seen) {
+        let Seen { compared, missing, different } = seen;
+        (self.docs_compared, self.docs_missing, self.docs_different) = (compared, missing, different);
+    }
 }
 
 /// Why a comparison has no result.
@@ -188,8 +208,15 @@ pub async fn verify(
     let dropped = encoder.dropped();
     let mut parts = read::start(source, encoder, ids).map_err(io_error("starting a thread"))?;
     let sample = options.sample.map(Sample::new);
-    let (state, rejected) = compare_all(&mut parts, &mut comparer, sample, &names, &progress).await?;
-    let (findings, missing) = comparer.finish().await?;
+    let begin = VerifyProgress { bytes_total: info.bytes_total, ..VerifyProgress::default() };
+    let told = |now: VerifyProgress| {
+        let counted = if with_ids { 0 } else { now.docs_read - now.docs_rejected };
+        progress(VerifyProgress { docs_counted: counted, ..now });
+    };
+    let (mut state, rejected) = compare_all(&mut parts, &mut comparer, sample, &names, (begin, &told)).await?;
+    let (findings, seen, missing) = comparer.finish().await?;
+    state.see(seen);
+    told(state);
     let found = Totals::of(&findings, &names, missing.is_some()).map_err(io_error("reading a temporary file"))?;
     let docs_in_index = stats::count_now(&transport, target.lookup.name()).await?;
 
@@ -197,7 +224,7 @@ pub async fn verify(
     let more = if with_ids && options.sample.is_none() && docs_in_index > report.found.in_index() {
         // Where nothing makes ids they are the source's own, and so are routing values.
         let (name, routed) = (target.lookup.name(), options.routing.is_some() || !made);
-        let ids_read = |ids_read| progress(VerifyProgress { ids_read, ..state });
+        let ids_read = |ids_read| told(VerifyProgress { ids_read, ..state });
         Some(extra(&transport, name, &findings, routed, options.sort_memory, ids_read).await?)
     } else {
         None
@@ -222,14 +249,15 @@ async fn compare_all(
     comparer: &mut Comparer,
     mut sample: Option<Sample>,
     names: &[String],
-    progress: &impl Fn(VerifyProgress),
+    (mut state, progress): (VerifyProgress, &impl Fn(VerifyProgress)),
 ) -> Result<(VerifyProgress, Rejected), VerifyError> {
-    let mut state = VerifyProgress::default();
     let mut rejected = Rejected::default();
     loop {
         match parts.recv().await {
             Some(Message::Part(part)) => {
                 state.docs_read += part.docs;
+                state.bytes_read += part.bytes;
+                state.docs_rejected += part.rejected.len() as u64;
                 rejected.add(part.rejected, names);
                 for record in part.records {
                     match &mut sample {
@@ -237,7 +265,7 @@ async fn compare_all(
                         None => comparer.push(record).await?,
                     }
                 }
-                state.docs_compared = comparer.compared();
+                state.see(comparer.seen());
                 progress(state);
             }
             Some(Message::End(end)) => break end?,
@@ -249,7 +277,7 @@ async fn compare_all(
     }
     for record in sample.into_iter().flat_map(Sample::into_records) {
         comparer.push(record).await?;
-        state.docs_compared = comparer.compared();
+        state.see(comparer.seen());
         progress(state);
     }
     Ok((state, rejected))

@@ -43,6 +43,8 @@ pub(super) struct Part {
     pub(super) records: Vec<Record>,
     /// The records that no load could send, with the reason.
     pub(super) rejected: Vec<(Place, String)>,
+    /// Bytes of the source that were read for it.
+    pub(super) bytes: u64,
 }
 
 /// The messages of the thread.
@@ -79,10 +81,11 @@ pub(super) fn start(
                 },
                 None => block,
             };
-            let data = block.data.clone();
+            let (data, mut bytes) = (block.data.clone(), block.bytes_read);
             order.push(order.count(), encoder.encode(block));
             while let Some(items) = order.next_block() {
-                if sender.blocking_send(Message::Part(part(&items, &data))).is_err() {
+                let part = Part { bytes: std::mem::take(&mut bytes), ..part(&items, &data) };
+                if sender.blocking_send(Message::Part(part)).is_err() {
                     return;
                 }
             }
@@ -126,7 +129,7 @@ fn part(items: &ItemBlock, data: &Bytes) -> Part {
             place: place(at),
         });
     }
-    Part { docs: u64::from(items.len()), records, rejected }
+    Part { docs: u64::from(items.len()), records, rejected, bytes: 0 }
 }
 
 #[cfg(test)]

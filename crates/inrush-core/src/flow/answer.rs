@@ -78,9 +78,13 @@ impl Flow {
                 let last = LastError { retry_after: retry_after.unwrap_or_default(), ..last };
                 self.refused(now, slot_id, part, verdict, &last);
             }
-            Attempt::NotSent { reason } => {
+            Attempt::NotSent { reason, lasting } => {
                 self.commands.push_back(Command::Note(Note::WillRetry(reason.clone())));
-                self.retry_unsent(now, slot_id, part, &LastError::client("not_sent", reason));
+                let last = LastError::client("not_sent", reason);
+                match lasting {
+                    true => self.retry_lasting(now, slot_id, part, &last),
+                    false => self.retry_unsent(now, slot_id, part, &last),
+                }
             }
             Attempt::Lost { reason } => self.lost(slot_id, request, part, reason),
             Attempt::Garbled { reason } => {

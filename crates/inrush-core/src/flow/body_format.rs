@@ -7,7 +7,7 @@ use super::slot::{Part, Plain};
 use super::{Command, Flow, Note};
 use crate::body_format::{Body, BodyFormat, Compression, Encoding};
 use crate::time::Time;
-use crate::tune::{BodyFormatTuner, Outcome, Sample};
+use crate::tune::{BodyFormatTuner, Outcome, Recollection, Sample};
 
 impl Flow {
     /// Sets the tuner of the body format. Default: always uncompressed JSON. To be called before
@@ -63,6 +63,9 @@ impl Flow {
         }
         if heard {
             self.tuner.handle_sample(now, sample);
+            if let Some(Recollection::Contradicted(_)) = self.tuner.recollection() {
+                self.body_format_tuner.forget(now);
+            }
         }
         self.log_body_format_changes();
         heard
@@ -114,7 +117,7 @@ impl Part {
     /// same.
     pub(super) fn body(&mut self, format: BodyFormat) -> Arc<Body> {
         let encoding = if self.batch.has_smile() { format.encoding } else { Encoding::Json };
-        let format = if self.plain == Plain::No { BodyFormat { encoding, ..format } } else { BodyFormat::PLAIN };
+        let format = if self.plain == Plain::No { format.with_encoding(encoding) } else { BodyFormat::PLAIN };
         self.format = format;
         let body = match self.body.take() {
             Some(body) if body.format == format => body,

@@ -10,6 +10,8 @@ use crate::time::Time;
 
 /// While no server is reached, the wait doubles this many times at most: by default up to 3.2 s.
 const UNSENT_SETBACKS_MAX: u32 = 6;
+/// Attempts of a request that is likely to fail each time: by default some 20 s.
+const LASTING_FAILURES_MAX: u32 = 10;
 
 impl Flow {
     /// The wait after this number of setbacks.
@@ -36,6 +38,18 @@ impl Flow {
             return self.exhausted(now, part, last);
         }
         self.wait_and_send(now, slot_id, [part], last);
+    }
+
+    /// As [`Flow::retry`], where another attempt is likely to end alike. The documents are not the
+    /// cause, so the run ends with the reason, and the next run sends them.
+    pub(super) fn retry_lasting(&mut self, now: Time, slot_id: u64, mut part: Part, last: &LastError) {
+        part.failures += 1;
+        part.setbacks += 1;
+        if part.failures < LASTING_FAILURES_MAX {
+            return self.wait_and_send(now, slot_id, [part], last);
+        }
+        self.push_front(slot_id, part);
+        self.handle_stop(now, Stop::Failed(last.reason.clone()));
     }
 
     /// Puts parts at the front of their slot. The first one is sent after a wait.

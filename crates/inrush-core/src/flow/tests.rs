@@ -28,6 +28,8 @@ enum Fault {
     /// Every nth item is rejected because of load.
     Rejects(u32),
     NotSent,
+    /// Nothing was sent, and another attempt ends alike.
+    Lasting,
     ResetBeforeApplying,
     ResetAfterApplying,
     Refused(u16),
@@ -127,7 +129,8 @@ impl Cluster {
         let error = |kind: &str| ItemError { kind: kind.into(), ..ItemError::default() };
         let lost = || Attempt::Lost { reason: "reset".into() };
         match fault {
-            Fault::NotSent => return Attempt::NotSent { reason: "refused".into() },
+            Fault::NotSent => return Attempt::NotSent { reason: "refused".into(), lasting: false },
+            Fault::Lasting => return Attempt::NotSent { reason: "no permission to look up".into(), lasting: true },
             Fault::ResetBeforeApplying => return lost(),
             // A single document that is refused as too large is a dead letter, which is right.
             Fault::Refused(413) if request.items == 1 => {}
@@ -358,7 +361,7 @@ proptest! {
             None => encoder,
         };
         let source = blocks(&ids, &words, per_block);
-        let format = BodyFormat { encoding: if smile { Encoding::Smile } else { Encoding::Json }, ..BodyFormat::PLAIN };
+        let format = BodyFormat::PLAIN.with_encoding(if smile { Encoding::Smile } else { Encoding::Json });
         let mut flow = flow(FlowConfig { rate, settlements: true, ..patient() }, batch_bytes, in_flight);
         flow.set_body_format_tuner(BodyFormatTuner::new(format, BodyFormatChoices::default(), ""));
         flow.route_batches(shards.iter().flat_map(|&shards| Routing::new(shards, None, 1).unwrap().values()));
@@ -521,6 +524,17 @@ fn an_unreachable_cluster_ends_the_run_with_unknown_documents() {
     let out = run(config(), Action::Index, 10, &[Fault::ResetBeforeApplying; 1000]);
     assert!(out.flow.counts().docs_unknown > 0);
     assert!(out.flow.counts().add_up());
+}
+
+#[test]
+fn a_fault_that_lasts_ends_the_run_with_its_reason_and_without_a_dead_letter() {
+    // Another request succeeds in between, so the documents look like the cause.
+    let faults = [&[Fault::Lasting; 3][..], &[Fault::None], &[Fault::Lasting; 1000]].concat();
+    let out = run(config(), Action::Index, 40, &faults);
+    assert!(matches!(out.flow.stopped(), Some(Stop::Failed(why)) if why == "no permission to look up"));
+    let counts = out.flow.counts();
+    assert_eq!((counts.docs_dead_lettered, counts.docs_unknown), (0, 0));
+    assert!(counts.add_up() && out.elapsed < Duration::from_secs(60), "{:?}", out.elapsed);
 }
 
 #[test]

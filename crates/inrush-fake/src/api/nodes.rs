@@ -5,6 +5,9 @@ use serde_json::{Map, Value, json};
 use super::request::{ApiReply, Environment};
 use crate::model::Cluster;
 
+/// Write threads of a node.
+const WRITE_THREADS: u32 = 4;
+
 /// The id of a node.
 pub(super) fn node_id(node: usize) -> String {
     format!("fakenode{node:014}")
@@ -33,6 +36,7 @@ pub(super) fn nodes(cluster: &Cluster, environment: &Environment, rest: &[&str])
             let value = json!({
                 "name": node_name(node), "version": cluster.flavor.version(), "roles": ["data", "ingest"],
                 "host": "127.0.0.1", "ip": "127.0.0.1", "modules": modules, "plugins": [],
+                "thread_pool": {"write": {"type": "fixed", "size": WRITE_THREADS, "queue_size": 10_000}},
                 "http": {"max_content_length_in_bytes": environment.max_content_length_bytes, "publish_address": environment.addresses.get(node)},
             });
             (node_id(node), value)

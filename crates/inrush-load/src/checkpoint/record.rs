@@ -20,6 +20,7 @@ use tokio::sync::oneshot;
 use super::job::Job;
 use super::state::Saved;
 use crate::report::Report;
+use crate::utc::utc;
 
 /// The index with one document for each load with option `once`, and one for each index that loads
 /// write to now.
@@ -389,11 +390,4 @@ impl Kept {
             Err(error) => tracing::warn!("{error}; the report of this load is in the state folder only"),
         }
     }
-}
-
-/// A time in UTC, to the second.
-fn utc(time: SystemTime) -> String {
-    let t = time::OffsetDateTime::from(time);
-    let (date, h, m, s) = (t.date(), t.hour(), t.minute(), t.second());
-    format!("{:04}-{:02}-{:02}T{h:02}:{m:02}:{s:02}Z", date.year(), u8::from(date.month()), date.day())
 }

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::fs::{File, TryLockError};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use inrush_cluster::api::stats::IndexStats;
@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use super::job::Job;
 use crate::cutover::Noted;
 use crate::dead_letter::SavedLetters;
+use crate::private;
 
 /// Format of the file. Another number means another version of inrush, which may count documents in
 /// another way.
@@ -164,16 +165,7 @@ impl State {
             _ => {}
         }
         // Error reasons quote documents, so only the owner may read the file.
-        let file = File::options().write(true).create_new(true).mode(0o600).open(&tmp);
-        let written = file.and_then(|mut file| {
-            file.write_all(text)?;
-            file.sync_all()
-        });
-        if let Err(e) = written.and_then(|()| std::fs::rename(&tmp, path)) {
-            // A partial file is useless, and takes disk space that may be missing.
-            let _ = std::fs::remove_file(&tmp);
-            return Err(e);
-        }
+        private::replace(path, &tmp, text)?;
         File::open(&self.folder)?.sync_all()
     }
 

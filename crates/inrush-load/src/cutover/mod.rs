@@ -16,6 +16,7 @@ use std::time::{Duration, Instant};
 use http::Method;
 use inrush_cluster::api::changes::Marks;
 use inrush_cluster::transport::{Transport, path_segment};
+use inrush_guard::{RecoverOptions, RecoveredState};
 use old_writes::Arrived;
 use serde_json::Value;
 pub use swapping::{Noted, Swapping, begin};
@@ -25,11 +26,11 @@ pub use waiting::is_passing;
 use crate::config::{FinishConfig, GuardConfig, OldWrites, WaitFor};
 use crate::event::StopSignal;
 use crate::grace::Grace;
+use crate::guard_plan;
 use crate::progress::{ShowPhase, Step};
 use crate::report::{
     FinishReport, OldIndex, OldWritesReport, SettingsReport, SettingsRestored, Status, StepReport, SwapReport,
 };
-use crate::settings_guard::{self, RecoverOptions, RecoveredState};
 
 /// How the user resumes an interrupted load.
 #[derive(Clone, Copy)]
@@ -55,7 +56,7 @@ pub struct Finishing {
     config: FinishConfig,
     swapping: Option<Swapping>,
     /// Guard of the write block on the old index.
-    block: Option<settings_guard::Running>,
+    block: Option<inrush_guard::Running>,
     report: FinishReport,
     interrupted: bool,
     swapped: bool,
@@ -126,7 +127,7 @@ impl Finishing {
     /// Restores settings of the new index that a load changed which was killed.
     pub(crate) async fn restore_settings(&self, names: &[String]) -> SettingsReport {
         let options = RecoverOptions { indices: names.to_vec(), ..RecoverOptions::default() };
-        let recovered = settings_guard::recover(Arc::clone(&self.waiting.transport), &options, |_| {}).await;
+        let recovered = inrush_guard::recover(Arc::clone(&self.waiting.transport), &options, |_| {}).await;
         match recovered {
             Ok(recovered) => match recovered.into_iter().find(|one| one.state != RecoveredState::Restored) {
                 Some(left) => SettingsReport::new(SettingsRestored::No, left.detail),
@@ -153,14 +154,14 @@ impl Finishing {
                 // The interrupted run may have left a write block.
                 let indices = vec![old.name.clone()];
                 let options = RecoverOptions { indices, state: config.state.clone(), ..RecoverOptions::default() };
-                let recovered = settings_guard::recover(Arc::clone(&self.waiting.transport), &options, |_| {}).await;
+                let recovered = inrush_guard::recover(Arc::clone(&self.waiting.transport), &options, |_| {}).await;
                 return recovered.map(|_| ()).map_err(|error| error.to_string());
             }
             return Ok(());
         }
-        let plan = settings_guard::plan_write_block(config, &old.name, &old.uuid);
+        let plan = guard_plan::plan_write_block(config, &old.name, &old.uuid);
         let transport = Arc::clone(&self.waiting.transport);
-        self.block = Some(settings_guard::Running::start(Arc::clone(&transport), plan, &format!("{run_id}-old")).await);
+        self.block = Some(inrush_guard::Running::start(Arc::clone(&transport), plan, &format!("{run_id}-old")).await);
         match is_blocked(&transport, &old.name).await {
             Ok(true) => Ok(()),
             Ok(false) => Err(format!("writes to {} could not be blocked; see the log for the cause", old.name)),

@@ -11,6 +11,7 @@ use inrush_core::flow::Pairing;
 use inrush_core::report::Tally;
 use inrush_core::retry::RetryPolicy;
 use inrush_core::routing::Routing;
+use inrush_core::tune::{BodyFormatTuner, Learned, Plan};
 use inrush_core::{Action, Encoding, Flow, FlowConfig};
 use inrush_sources::{Source, SourceInfo};
 use tokio::sync::mpsc::{self, UnboundedSender};
@@ -18,8 +19,9 @@ use tokio::sync::watch;
 
 use super::end::{End, Last};
 use super::prepare::{LoadInput, Prepared, index_uuids, prepare};
+use super::running::Others;
 use super::task::LoadTask;
-use super::{Loader, RunningLoad, StopHandle, body_format, gc_deletes, http_options, recreate, routing};
+use super::{Loader, RunningLoad, StopHandle, body_format, gc_deletes, http_options, memory, recreate, routing};
 use crate::checkpoint::{self, Checkpointer, FirstCheckpoint, Opened, Saved};
 use crate::config::{DeadLetters, Durability, LoadConfig, Replies};
 use crate::cutover::{self, Finishing, Swapping};
@@ -29,7 +31,9 @@ use crate::event::Event;
 use crate::feedback::SourceFeedback;
 use crate::fetch::Fetcher;
 use crate::grace::{self, Grace};
+use crate::guard_plan::Earlier;
 use crate::ids::Ids;
+use crate::learned::Memory;
 use crate::notify::Notifier;
 use crate::observe::{self, LoadEvent, LoadStart, LoadingTime, Log, ObserverSet, Observers, ProgressSender};
 use crate::outcomes::{FailureSender, SettlementSender};
@@ -37,11 +41,10 @@ use crate::progress::{Progress, ShowPhase};
 use crate::reader::{self, Encode, Gate};
 use crate::report::{SettingsReport, SettingsRestored};
 use crate::run::Run;
-use crate::run_id::{run_id, seed};
 use crate::send::BulkEndpoint;
-use crate::settings_guard::Earlier;
 use crate::targets::Targets;
 use crate::trace::TraceWriter;
+use inrush_cluster::run_id::{run_id, seed};
 
 /// A load that begins.
 struct NewLoad {
@@ -167,10 +170,8 @@ impl NewLoad {
         mut outputs: Outputs,
     ) -> Result<RunningLoad, LoadError> {
         let config = &self.config;
-        let mut flow = self.flow(&prepared, &outputs);
-        flow.set_body_format_tuner(
-            body_format::choose(&self.transport, config, &mut prepared.preflight.warnings).await,
-        );
+        let (memory, format) = self.recall(&mut prepared).await;
+        let mut flow = self.flow(&prepared, &outputs, memory.learned(), format);
         let routed = routing::choose(&self.transport, config, &prepared, self.with_ids()).await?;
         flow.route_batches(routed.values);
         if let (Durability::Async, Some(terms)) = (config.durability, &prepared.primary_terms) {
@@ -183,7 +184,8 @@ impl NewLoad {
             let progress = self.earlier.as_ref().map(|earlier| &earlier.progress);
             flow.enable_checkpoints(progress).map_err(|e| LoadError::State(e.to_string()))?;
         }
-        let start = self.load_start(&flow, &prepared);
+        let start = self.load_start(&flow, &prepared, memory.learned());
+        let (first_plan, for_parts) = (start.plan, memory.for_parts());
         let (progress, watched) = watch::channel(Progress::default());
         let loading = LoadingTime::default();
         let observers = self.observers(outputs.observers, outputs.trace, progress, loading.clone());
@@ -224,14 +226,25 @@ impl NewLoad {
             grace: grace.clone(),
         };
         observers.notify(self.started.elapsed(), LoadEvent::Started(&start));
-        let others = Arc::new(Mutex::new(Tally::default()));
-        let task = self.task(run, prepared, observers, loading, readers.dropped, Arc::clone(&others));
+        let others = Others::default();
+        let shared = Shared { observers, loading, dropped: readers.dropped, others: others.clone() };
+        let task = self.task(run, prepared, shared, (memory, first_plan));
         let stop = StopHandle::new(sender, grace);
-        Ok(RunningLoad::new(stop, watched, others, tokio::spawn(task.run())))
+        Ok(RunningLoad::new(stop, watched, others, for_parts, tokio::spawn(task.run())))
+    }
+
+    /// What earlier loads learned, and the body format that the load begins with.
+    async fn recall(&self, prepared: &mut Prepared) -> (Memory, BodyFormatTuner) {
+        let mut memory = memory::open(&self.transport, &self.config, prepared, self.with_ids()).await;
+        let warnings = &mut prepared.preflight.warnings;
+        warnings.append(&mut memory.warnings);
+        let recalled = memory.learned().and_then(|learned| learned.format);
+        let format = body_format::choose(&self.transport, &self.config, recalled, warnings).await;
+        (memory, format)
     }
 
     /// The flow before its first block.
-    fn flow(&self, prepared: &Prepared, outputs: &Outputs) -> Flow {
+    fn flow(&self, prepared: &Prepared, outputs: &Outputs, learned: Option<&Learned>, format: BodyFormatTuner) -> Flow {
         let (config, limits, preflight) = (&self.config, &self.config.limits, &prepared.preflight);
         let flow_config = FlowConfig {
             memory: config.buffered_bytes_max(),
@@ -260,11 +273,14 @@ impl NewLoad {
             max_errors: config.max_errors,
             seed: seed(),
         };
-        Flow::new(flow_config, config.sending_limits().tuner(preflight.body_bytes_max))
+        let body_bytes_max = memory::body_bytes_max(prepared, learned);
+        let mut flow = Flow::new(flow_config, config.sending_limits().tuner(body_bytes_max, learned));
+        flow.set_body_format_tuner(format);
+        flow
     }
 
     /// The load's first event.
-    fn load_start(&self, flow: &Flow, prepared: &Prepared) -> LoadStart {
+    fn load_start(&self, flow: &Flow, prepared: &Prepared, learned: Option<&Learned>) -> LoadStart {
         LoadStart {
             run_id: self.run_id.clone(),
             cluster: prepared.preflight.info.to_string(),
@@ -272,8 +288,9 @@ impl NewLoad {
             sources: self.info.names.clone(),
             bytes_total: self.info.bytes_total,
             controller: self.config.limits.controller(),
-            bounds: self.config.sending_limits().bounds(prepared.preflight.body_bytes_max),
+            bounds: self.config.sending_limits().bounds(memory::body_bytes_max(prepared, learned)),
             plan: flow.steady_plan(),
+            learned: learned.copied(),
             counts: flow.counts().clone(),
             memory_max: self.config.limits.memory as u64,
         }
@@ -363,10 +380,8 @@ impl NewLoad {
         self,
         run: Run,
         prepared: Prepared,
-        observers: Observers,
-        loading: LoadingTime,
-        dropped: Dropped,
-        others: Arc<Mutex<Tally>>,
+        Shared { observers, loading, dropped, others }: Shared,
+        (memory, start): (Memory, Plan),
     ) -> LoadTask {
         let NewLoad { started, run_id, config, info, transport, swapping, .. } = self;
         let SourceInfo { names, warnings, is_endless, .. } = info;
@@ -391,11 +406,23 @@ impl NewLoad {
             loading,
             settings: SettingsReport::new(SettingsRestored::Unchanged, "the settings were not changed".to_owned()),
             others: Tally::default(),
+            learned_elsewhere: None,
+            memory,
+            start,
+            learns: config.limits.learns(),
             last: Last::Unknown,
             dropped,
         };
         LoadTask { run, finishing, guard: config.guard, others, end }
     }
+}
+
+/// The state that the end of the load shares with its beginning.
+struct Shared {
+    observers: Observers,
+    loading: LoadingTime,
+    dropped: Dropped,
+    others: Others,
 }
 
 /// The state that the readers share with the loop.

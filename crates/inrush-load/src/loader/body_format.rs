@@ -7,11 +7,17 @@ use inrush_core::{BodyFormat, Compression, Encoding, GzipLevel};
 
 use crate::config::LoadConfig;
 
-/// Probes the cluster for the requested encoding and compression. The tuner probes the others
-/// later.
-pub(super) async fn choose(transport: &Transport, config: &LoadConfig, warnings: &mut Vec<String>) -> BodyFormatTuner {
-    let smile = config.encoding == Some(Encoding::Smile);
-    let gzip = matches!(config.compression, Some(Compression::Gzip(_)));
+/// Probes the cluster for the requested encoding and compression, or for those that an earlier load
+/// found best. The tuner probes the others later.
+pub(super) async fn choose(
+    transport: &Transport,
+    config: &LoadConfig,
+    recalled: Option<BodyFormat>,
+    warnings: &mut Vec<String>,
+) -> BodyFormatTuner {
+    let recalled = recalled.unwrap_or(BodyFormat::PLAIN);
+    let smile = config.encoding.unwrap_or(recalled.encoding) == Encoding::Smile;
+    let gzip = matches!(config.compression.unwrap_or(recalled.compression), Compression::Gzip(_));
     let accepted = probe(transport, config.index.fixed(), smile, gzip).await;
     let mut format = BodyFormat::PLAIN;
     let mut why = Vec::new();
@@ -40,5 +46,12 @@ pub(super) async fn choose(transport: &Transport, config: &LoadConfig, warnings:
         smile: config.encoding.is_none(),
         gzip: config.compression.is_none().then(GzipLevel::default),
     };
-    BodyFormatTuner::new(format, choices, why.join("; "))
+    let mut usable = recalled;
+    if accepted.smile.is_err() {
+        usable.encoding = Encoding::Json;
+    }
+    if accepted.gzip.is_err() {
+        usable.compression = Compression::None;
+    }
+    BodyFormatTuner::new(format, choices, why.join("; ")).recalling(usable)
 }

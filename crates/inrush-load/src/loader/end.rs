@@ -9,6 +9,7 @@ use inrush_cluster::transport::Transport;
 use inrush_core::Flow;
 use inrush_core::encode::Dropped;
 use inrush_core::report::{Counts, IndexCounts, Tally};
+use inrush_core::tune::{Learned, Plan};
 use inrush_sources::Warnings;
 
 use super::group::{Left, Together};
@@ -17,11 +18,12 @@ use super::prepare::Prepared;
 use crate::count_check::{self, Expectation, Fixed, Share};
 use crate::cutover::{Finishing, ResumeCommand};
 use crate::grace::Grace;
+use crate::learned::Memory;
 use crate::observe::{LoadingTime, Observers};
 use crate::progress::Phase;
 use crate::report::{
-    IndexSizes, PlanReport, Report, SettingsReport, SettingsRestored, SourceReport, Status, ThisRun, Verified,
-    VerifiedState,
+    IndexSizes, PlanReport, Report, SettingsReport, SettingsRestored, SourceReport, StartReport, Status, ThisRun,
+    Verified, VerifiedState,
 };
 use crate::run::Finished;
 use crate::targets;
@@ -67,6 +69,14 @@ pub(super) struct End {
     pub(super) settings: SettingsReport,
     /// Counts of other loads of the same job.
     pub(super) others: Tally,
+    /// What these other loads learned.
+    pub(super) learned_elsewhere: Option<Learned>,
+    /// What the load began with, and where it leaves what it learned.
+    pub(super) memory: Memory,
+    /// The plan at the start.
+    pub(super) start: Plan,
+    /// Whether the load tunes the plan, and so learns something.
+    pub(super) learns: bool,
     /// Whether this load is the last one that writes to the index.
     pub(super) last: Last,
     /// Counts of fields that option `drop` removed.
@@ -94,9 +104,11 @@ fn unproven(was_swapped: bool, has_unsettled_runs: bool) -> Option<&'static str>
     }
 }
 
-fn plan(flow: &Flow) -> PlanReport {
+fn plan(flow: &Flow, start: Option<StartReport>) -> PlanReport {
     let (plan, format) = (flow.steady_plan(), flow.steady_body_format());
     PlanReport {
+        learned: start.as_ref().and_then(|_| flow.learned()),
+        start,
         batch_bytes: plan.batch_bytes,
         batch_docs: (plan.batch_docs != u32::MAX).then_some(plan.batch_docs),
         in_flight: plan.in_flight,
@@ -164,7 +176,7 @@ impl End {
             docs_per_second: (this_run.docs_read + self.others.counts.docs_read) as f64 / loading.as_secs_f64(),
             this_run: resumed.then_some(ThisRun { counts: this_run, seconds }),
             checkpoint: checkpointer.as_ref().filter(|_| resumable).map(|checkpointer| checkpointer.path()),
-            plan: plan(&flow),
+            plan: plan(&flow, self.learned(&flow)),
             verified,
             tolerance,
             settings: self.settings,
@@ -202,7 +214,6 @@ impl End {
         if !self.verify {
             return count_check::off();
         }
-        self.observers.phase(&Phase::Verifying);
         let grace = self.grace.clone();
         let verification = self.verify(tally, counts_before, resumed, unproven);
         grace.limit(verification).await.unwrap_or_else(|| {
@@ -229,6 +240,16 @@ impl End {
                     .to_owned(),
             ),
         }
+    }
+
+    /// Leaves what the load learned to later ones. Returns what it began with.
+    fn learned(&self, flow: &Flow) -> Option<StartReport> {
+        if !self.learns {
+            return None;
+        }
+        self.memory.keep(flow.learned(), flow.recollection());
+        self.memory.keep_of_parts(self.learned_elsewhere);
+        Some(self.memory.report(self.start, flow.recollection()))
     }
 
     /// Warnings of the preflight, the last checkpoint and the last report to the source.
@@ -342,7 +363,7 @@ impl End {
         };
         let fixed = self.prepared.target.as_ref().map(|target| Fixed { target, before, share, loads });
         let (counts, indices, earlier) = (&tally.counts, &tally.indices, &self.prepared.earlier_indices);
-        count_check::verify(&self.transport, &Expectation { fixed, earlier, before: before_each, counts, indices })
-            .await
+        let expectation = Expectation { fixed, earlier, before: before_each, counts, indices };
+        count_check::verify(&self.transport, &expectation, &|phase| self.observers.phase(phase)).await
     }
 }

@@ -11,6 +11,7 @@ use inrush_cluster::api::own::OwnDocument;
 use inrush_cluster::api::{ClusterError, IndexInfo, Target, TargetKind, stats};
 use inrush_cluster::transport::Transport;
 use inrush_core::settings_guard::{HEARTBEAT, Precondition, Version};
+use inrush_guard::{LocalState, default_folder, forget_holder, holder_is_alive};
 use serde::{Deserialize, Serialize};
 use tokio::sync::oneshot;
 
@@ -18,8 +19,8 @@ use crate::checkpoint::LOADS_INDEX;
 use crate::config::GuardConfig;
 use crate::count_check::{self, Share};
 use crate::error::LoadError;
+use crate::guard_plan::Earlier;
 use crate::report::Verified;
-use crate::settings_guard::{Earlier, LocalState, default_folder, forget_holder, holder_is_alive};
 
 /// Time without a heartbeat after which a load on another machine counts as dead, seconds, by the
 /// clocks of both machines. A larger difference of the clocks can cost the verdict of the

@@ -5,6 +5,7 @@ mod body_format;
 mod end;
 mod gc_deletes;
 mod group;
+mod memory;
 mod outcome;
 mod prepare;
 mod recreate;

@@ -16,7 +16,7 @@ use super::recreate;
 use crate::config::{Durability, IndexCreation, LoadConfig};
 use crate::cutover::Swapping;
 use crate::error::LoadError;
-use crate::settings_guard::{self, Earlier};
+use crate::guard_plan::{self, Earlier};
 use crate::targets;
 
 /// Properties of the documents and of the run before the first document.
@@ -66,7 +66,7 @@ pub(super) struct Prepared {
     /// Membership in the group of loads that write to the index at the same time.
     pub(super) member: Option<Member>,
     /// Plans of the settings guard, where it changes settings.
-    pub(super) guard: Option<settings_guard::Plans>,
+    pub(super) guard: Option<inrush_guard::Plans>,
     /// Primary terms before the first document, where the load needs them and may read them.
     pub(super) primary_terms: Option<PrimaryTerms>,
     /// Sizes of the indices, by name, where the user may read them.
@@ -214,8 +214,8 @@ pub(super) async fn prepare(
         target = Some(recreate::delete(transport, config, found, run_id).await?);
     }
     let created = create_index(transport, config, swapping, &mut target).await?;
-    let input = settings_guard::GuardInput { bytes, created, earlier };
-    let guard = settings_guard::plan(transport, config, target.as_ref(), input).await?;
+    let input = guard_plan::GuardInput { bytes, created, earlier };
+    let guard = guard_plan::plan(transport, config, target.as_ref(), input).await?;
     let mut prepared = Prepared {
         preflight,
         target,

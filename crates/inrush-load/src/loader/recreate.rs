@@ -12,7 +12,7 @@ use super::prepare::{index_uuids, needs, read_primary_terms, reads_itself};
 use super::{Loader, http_options};
 use crate::config::{Durability, LoadConfig};
 use crate::error::LoadError;
-use crate::run_id::run_id;
+use inrush_cluster::run_id::run_id;
 
 impl Loader {
     /// Checks that a load with `recreate` can create its index again and fill it. It is for several

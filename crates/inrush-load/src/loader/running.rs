@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use inrush_core::report::{Counts, ErrorCount, IndexCounts, Tally};
+use inrush_core::tune::Learned;
 use inrush_sources::push::{self, Closed, Document};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
@@ -19,7 +20,8 @@ use crate::report::Report;
 pub struct RunningLoad {
     stop: StopHandle,
     progress: watch::Receiver<Progress>,
-    others: Arc<Mutex<Tally>>,
+    others: Others,
+    for_parts: Option<Learned>,
     task: JoinHandle<Report>,
 }
 
@@ -27,10 +29,11 @@ impl RunningLoad {
     pub(super) fn new(
         stop: StopHandle,
         progress: watch::Receiver<Progress>,
-        others: Arc<Mutex<Tally>>,
+        others: Others,
+        for_parts: Option<Learned>,
         task: JoinHandle<Report>,
     ) -> Self {
-        RunningLoad { stop, progress, others, task }
+        RunningLoad { stop, progress, others, for_parts, task }
     }
 
     /// A load whose report is known before it begins.
@@ -38,7 +41,7 @@ impl RunningLoad {
         let (events, _) = mpsc::unbounded_channel();
         let (_, progress) = watch::channel(Progress { phase: Phase::Done, ..Progress::default() });
         let stop = StopHandle::new(events, Grace::new(Duration::ZERO));
-        RunningLoad::new(stop, progress, Arc::default(), tokio::spawn(async { report }))
+        RunningLoad::new(stop, progress, Others::default(), None, tokio::spawn(async { report }))
     }
 
     /// Progress of the load, updated ten times a second.
@@ -60,20 +63,26 @@ impl RunningLoad {
     /// verification. It is for a job that is spread over several processes, one of which manages
     /// the index.
     pub fn others(&self) -> Others {
-        Others { tally: Arc::clone(&self.others) }
+        self.others.clone()
+    }
+
+    /// What the parts of an earlier job of the same kind learned of the cluster and the index, for
+    /// the parts of this job. `None` where the state folder has nothing that applies.
+    pub fn learned_for_parts(&self) -> Option<&Learned> {
+        self.for_parts.as_ref()
     }
 
     /// The same load, with a step between its end and the return of [`RunningLoad::finish`], such
     /// as the last figures for a collector of metrics.
     #[must_use]
     pub fn followed_by(self, step: impl Future<Output = ()> + Send + 'static) -> Self {
-        let RunningLoad { stop, progress, others, task } = self;
+        let RunningLoad { stop, progress, others, for_parts, task } = self;
         let task = tokio::spawn(async move {
             let report = ended(task).await;
             step.await;
             report
         });
-        RunningLoad { stop, progress, others, task }
+        RunningLoad { stop, progress, others, for_parts, task }
     }
 
     /// Waits for the end.
@@ -96,10 +105,11 @@ async fn ended(task: JoinHandle<Report>) -> Report {
     }
 }
 
-/// Adds the counts of other loads of the same job.
-#[derive(Clone, Debug)]
+/// Adds the counts of other loads of the same job, and what they learned.
+#[derive(Clone, Debug, Default)]
 pub struct Others {
     tally: Arc<Mutex<Tally>>,
+    learned: Arc<Mutex<Option<Learned>>>,
 }
 
 impl Others {
@@ -108,6 +118,24 @@ impl Others {
     pub fn absorb(&self, counts: &Counts, indices: &BTreeMap<String, IndexCounts>, errors: &[ErrorCount]) {
         let mut tally = self.tally.lock().unwrap_or_else(PoisonError::into_inner);
         tally.absorb(counts, indices, errors);
+    }
+
+    /// Adds what another load learned of the cluster and the index ([`PlanReport::learned`]). The
+    /// one that was measured for the longest time is kept for the parts of later jobs.
+    ///
+    /// [`PlanReport::learned`]: crate::PlanReport::learned
+    pub fn absorb_learned(&self, learned: &Learned) {
+        let mut kept = self.learned.lock().unwrap_or_else(PoisonError::into_inner);
+        if kept.is_none_or(|kept| kept.seconds < learned.seconds) {
+            *kept = Some(*learned);
+        }
+    }
+
+    /// The sums, and what was learned.
+    pub(super) fn take(&self) -> (Tally, Option<Learned>) {
+        let tally = std::mem::take(&mut *self.tally.lock().unwrap_or_else(PoisonError::into_inner));
+        let learned = self.learned.lock().unwrap_or_else(PoisonError::into_inner).take();
+        (tally, learned)
     }
 }
 

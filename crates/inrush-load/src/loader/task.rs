@@ -1,18 +1,17 @@
 //! The task of a running load, from its loop to its report.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
-use inrush_core::report::Tally;
 use inrush_core::{Stop, Time};
 
 use super::end::End;
+use super::running::Others;
 use crate::config::GuardConfig;
 use crate::cutover::Finishing;
 use crate::observe::LoadEvent;
 use crate::progress::Phase;
 use crate::report::{Report, SettingsReport, SettingsRestored};
 use crate::run::Run;
-use crate::settings_guard;
 
 /// The task of a running load.
 pub(super) struct LoadTask {
@@ -20,7 +19,7 @@ pub(super) struct LoadTask {
     pub(super) finishing: Finishing,
     pub(super) guard: GuardConfig,
     /// Counts of other loads of the same job.
-    pub(super) others: Arc<Mutex<Tally>>,
+    pub(super) others: Others,
     pub(super) end: End,
 }
 
@@ -36,7 +35,7 @@ impl LoadTask {
             Some(plans) => {
                 tracing::info!("the settings of the index are changed for the load and restored after it");
                 let (transport, written) = (Arc::clone(&end.transport), run.targets.subscribe());
-                Some(settings_guard::Guards::start(transport, plans.clone(), &end.run_id, written).await)
+                Some(inrush_guard::Guards::start(transport, plans.clone(), &end.run_id, written).await)
             }
             None => None,
         };
@@ -54,7 +53,7 @@ impl LoadTask {
             end.settings = end.grace.limit(guards.release()).await.unwrap_or_else(not_confirmed);
             end.observers.notify_now(LoadEvent::SettingsRestored(&end.settings));
         }
-        end.others = std::mem::take(&mut *others.lock().unwrap_or_else(PoisonError::into_inner));
+        (end.others, end.learned_elsewhere) = others.take();
         end.report(finished, finishing).await
     }
 }

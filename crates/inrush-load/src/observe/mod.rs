@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 pub use inrush_core::body_format::BodyFormatChange;
 pub use inrush_core::flow::Request;
 pub use inrush_core::report::Counts;
-pub use inrush_core::tune::{Bounds, Decision, Outcome, Plan, Sample};
+pub use inrush_core::tune::{Bounds, Decision, Learned, Outcome, Plan, Sample};
 pub use inrush_core::{DeadLetter, Pause, PauseKind};
 use inrush_sources::SourceError;
 pub(crate) use loading_time::LoadingTime;
@@ -175,6 +175,8 @@ pub struct LoadStart {
     pub bounds: Bounds,
     /// The plan at the start.
     pub plan: Plan,
+    /// What the tuner begins with, where an earlier load had learned it.
+    pub learned: Option<Learned>,
     /// The counts of the earlier runs of a resumed load.
     pub counts: Counts,
     /// The most bytes of documents in memory.
@@ -193,6 +195,7 @@ impl LoadStart {
             controller: "auto",
             bounds,
             plan,
+            learned: None,
             counts: Counts::default(),
             memory_max: 0,
         }

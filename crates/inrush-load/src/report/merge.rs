@@ -116,6 +116,8 @@ mod tests {
                 encoding: Encoding::Json,
                 compression: "none".into(),
                 wire_why: String::new(),
+                start: None,
+                learned: None,
             },
             verified: Verified::new(VerifiedState::Off, String::new()),
             tolerance: tolerate.map(tolerance),

@@ -60,7 +60,9 @@ impl Run {
                 }
             }
             Command::Note(note) => self.notifier.note(self.now(), &note),
-            Command::Sample { request, sample, heard, now } => self.notifier.answered(now, request, &sample, heard),
+            Command::Sample { request, sample, heard, now } => {
+                self.notifier.answered(now, request, &sample, heard, &self.transport);
+            }
             Command::Break { now } => self.notifier.measurement_reset(now),
         }
     }

@@ -101,7 +101,9 @@ impl<A: Ask> Batches<A> {
             }
         }
         match refused.first() {
-            Some((_, reason)) if !self.has_answered.load(Ordering::Relaxed) => Err(FetchError::new(reason.clone())),
+            Some((_, reason)) if !self.has_answered.load(Ordering::Relaxed) => {
+                Err(FetchError::new(reason.clone()).lasting())
+            }
             _ => {
                 let answer = |(key, reason)| (key, Answer::Refused { kind: "refused_key", reason });
                 answers.extend(refused.into_iter().map(answer));

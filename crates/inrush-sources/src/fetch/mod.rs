@@ -56,18 +56,31 @@ pub enum Answer {
 pub struct FetchError {
     message: String,
     source: Option<Box<dyn Error + Send + Sync>>,
+    lasting: bool,
 }
 
 impl FetchError {
     /// An error with this message: the question, and the answer to it.
     pub fn new(message: impl Into<String>) -> Self {
-        FetchError { message: message.into(), source: None }
+        FetchError { message: message.into(), source: None, lasting: false }
     }
 
     /// Sets the cause.
     #[must_use]
     pub fn with_source(self, source: impl Error + Send + Sync + 'static) -> Self {
         FetchError { source: Some(Box::new(source)), ..self }
+    }
+
+    /// Another question is likely to fail alike, such as one without permission. A load tries for
+    /// less than a minute before it ends with this error.
+    #[must_use]
+    pub fn lasting(self) -> Self {
+        FetchError { lasting: true, ..self }
+    }
+
+    /// Whether another question is likely to fail alike.
+    pub fn is_lasting(&self) -> bool {
+        self.lasting
     }
 
     /// The message with its causes.

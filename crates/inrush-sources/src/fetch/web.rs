@@ -98,14 +98,15 @@ impl Web {
         let status = reply.status;
         let answer = |remedy: &str| format!("{shown} answers {status}{text}; {remedy}");
         let away = |remedy: &str| Failed::Away(FetchError::new(answer(remedy)));
+        let lasting = |remedy: &str| Failed::Away(FetchError::new(answer(remedy)).lasting());
         match status {
             400 | 422 => Failed::Keys(answer("correct the key, or the address and body of the question")),
             413 | 414 | 431 => Failed::Keys(answer("the question is too large with one key")),
-            401 | 403 => away("check option `fetch_user` and its password, or the token in INRUSH_FETCH_BEARER"),
-            300..=399 => away("expected 200; name the address that it redirects to"),
-            404 | 405 => away("expected 200, also where no record has the ids; check the address"),
+            401 | 403 => lasting("check option `fetch_user` and its password, or the token in INRUSH_FETCH_BEARER"),
+            300..=399 => lasting("expected 200; name the address that it redirects to"),
+            404 | 405 => lasting("expected 200, also where no record has the ids; check the address"),
             408 | 429 | 500.. => away("it is asked again"),
-            _ => away("expected 200 with an array of objects, or one object a line"),
+            _ => lasting("expected 200 with an array of objects, or one object a line"),
         }
     }
 }
@@ -144,7 +145,8 @@ impl Ask for Web {
         if !(200..300).contains(&reply.status) {
             return Err(self.failed(&reply));
         }
-        records(&reply.body, &self.id).map_err(|why| Failed::Away(FetchError::new(format!("{}: {why}", self.shown))))
+        records(&reply.body, &self.id)
+            .map_err(|why| Failed::Away(FetchError::new(format!("{}: {why}", self.shown)).lasting()))
     }
 }
 
@@ -313,7 +315,10 @@ mod tests {
         ] {
             let (found, text) = match web.failed(&reply(status)) {
                 Failed::Keys(text) => (true, text),
-                Failed::Away(error) => (false, error.to_string()),
+                Failed::Away(error) => {
+                    assert_eq!(error.is_lasting(), status != 503, "{error}");
+                    (false, error.to_string())
+                }
             };
             assert!(found == is_of_keys && text.contains(expected) && !text.contains("hunter2"), "{text}");
         }

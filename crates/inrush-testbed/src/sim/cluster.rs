@@ -1,8 +1,9 @@
 //! The nodes together: the places of shards, and the way of a request through them.
 
-use super::agenda::{Agenda, Event, Nanos, RequestId, nanos};
+use super::agenda::{Agenda, Event, Nanos, RequestId, nanos, seconds};
 use super::keys::{Faults, Merges, Pauses, Step, Tenant};
 use super::node::{Node, Rates, Task};
+use super::record::Indexed;
 use super::request::{Fate, Requests};
 use super::rng::Rng;
 use super::scenario::{START_SECONDS, Scenario};
@@ -34,6 +35,13 @@ pub(super) struct Cluster {
     next_shard: usize,
     /// Tasks of tenants after the first 10 s, and the part of them that a full queue rejected.
     pub(super) tenant_tasks: (u64, u64),
+    /// Seconds from the arrival of a tenant's task to its end, of those that ended after the first
+    /// 10 s.
+    pub(super) tenant_latencies: Vec<f32>,
+    /// For each loader: its unfinished parts, and when the last one was finished.
+    parts: Vec<(u32, Nanos)>,
+    /// What primaries indexed, which the engine has to record.
+    pub(super) work: Vec<Indexed>,
     /// Finished requests, which the engine has to answer.
     pub(super) finished: Vec<RequestId>,
 }
@@ -70,6 +78,9 @@ impl Cluster {
             arriving: (0..config.nodes).map(|node| Rng::new(seed, "tenant", node)).collect(),
             next_shard: 0,
             tenant_tasks: (0, 0),
+            tenant_latencies: Vec::new(),
+            parts: vec![(0, 0); scenario.loaders.len()],
+            work: Vec::new(),
             finished: Vec::new(),
         }
     }
@@ -135,11 +146,14 @@ impl Cluster {
         requests: &mut Requests,
         agenda: &mut Agenda,
     ) {
-        let Some(task) = self.nodes[node].finished(thread, version) else { return };
+        let Some((task, began)) = self.nodes[node].finished(thread, version) else { return };
         match task {
             Task::Coordinate { request } => agenda.at(now + self.hop, Event::PartsArrived { request }),
             Task::Part { request, shard, docs, bytes } => {
                 self.indexed(node, bytes);
+                let (loader, idle_since) = (requests.get(request).loader, requests.get(request).idle_since);
+                self.parts[loader] = (self.parts[loader].0.saturating_sub(1), now);
+                self.work.push(Indexed { loader, from: began.min(idle_since.unwrap_or(began)), to: now, bytes });
                 for copy in 0..self.replicas.min(self.alive.len() - 1) {
                     requests.get(request).tasks += 1;
                     self.enqueue(now, Task::Replica { request, shard, copy, docs, bytes }, agenda);
@@ -150,7 +164,12 @@ impl Cluster {
                 self.indexed(node, bytes);
                 self.task_over(now, request, requests);
             }
-            Task::Merge { .. } | Task::Tenant { .. } => {}
+            Task::Tenant { since, .. } => {
+                if now >= nanos(START_SECONDS) {
+                    self.tenant_latencies.push(seconds(now - since) as f32);
+                }
+            }
+            Task::Merge { .. } => {}
         }
         self.nodes[node].dispatch(now, &self.rates, agenda);
     }
@@ -162,6 +181,9 @@ impl Cluster {
             return self.task_over(now, id, requests);
         }
         let batch = request.batch;
+        let loader = request.loader;
+        let (unfinished, last) = self.parts[loader];
+        request.idle_since = (unfinished == 0).then_some(last);
         let shards = self.shards as u32;
         let (each, more) = (batch.docs / shards, (batch.docs % shards) as usize);
         let first = self.next_shard;
@@ -186,6 +208,7 @@ impl Cluster {
                 continue;
             }
             requests.get(id).tasks += 1;
+            self.parts[loader].0 += 1;
             self.enqueue(now, Task::Part { request: id, shard, docs, bytes }, agenda);
         }
         self.task_over(now, id, requests);
@@ -219,7 +242,7 @@ impl Cluster {
         for _ in 0..tenant.burst {
             self.tenant_tasks.0 += counts;
             if self.nodes[node].alive && !self.nodes[node].is_full(self.queue) {
-                self.nodes[node].push(Task::Tenant { seconds: tenant.task_ms / 1000.0 });
+                self.nodes[node].push(Task::Tenant { seconds: tenant.task_ms / 1000.0, since: now });
                 self.nodes[node].dispatch(now, &self.rates, agenda);
             } else {
                 self.tenant_tasks.1 += counts;
@@ -264,6 +287,10 @@ impl Cluster {
                 Task::Coordinate { request } => self.task_over(now, request, requests),
                 Task::Part { request, .. } | Task::Replica { request, .. } => {
                     if requests.get(request).fate == Fate::Lost || self.alive.is_empty() {
+                        if matches!(task, Task::Part { .. }) {
+                            let parts = &mut self.parts[requests.get(request).loader].0;
+                            *parts = parts.saturating_sub(1);
+                        }
                         self.task_over(now, request, requests);
                     } else {
                         self.enqueue(now, task, agenda);

@@ -4,12 +4,44 @@ use anyhow::{Context, bail};
 use inrush_core::tune::{AutoTuner, Bounds, Fixed, Gentle, GentleTuner, Plan, Tuner};
 
 use super::baselines;
+use super::keys::Rival;
 use super::scenario::Scenario;
 
 /// The names for [`controller`], beside `fixed:BYTES:N`: `auto` is the tuner, `gentle` the tuner of
 /// a gentle load, the others are baselines.
 pub fn controller_names() -> Vec<&'static str> {
     ["auto", "gentle"].into_iter().chain(baselines::names()).collect()
+}
+
+/// A controller for each loader of a scenario: `judged` makes one, rivals bring their own.
+///
+/// # Errors
+///
+/// Those of `judged`.
+pub fn controllers_with(
+    scenario: &Scenario,
+    judged: impl Fn() -> anyhow::Result<Box<dyn Tuner>>,
+) -> anyhow::Result<Vec<Box<dyn Tuner>>> {
+    let one = |rival: Option<Rival>| match rival {
+        None => judged(),
+        Some(Rival::Esbulk) => {
+            let bounds = scenario.bounds();
+            let plan = Plan { batch_bytes: bounds.batch_bytes.1, batch_docs: 1000, in_flight: 8 };
+            Ok(Box::new(Fixed(plan)) as Box<dyn Tuner>)
+        }
+        Some(Rival::Gradient2) => controller("gradient2", scenario),
+        Some(Rival::Vector) => controller("vector", scenario),
+    };
+    scenario.loaders.iter().map(|loader| one(loader.rival)).collect()
+}
+
+/// A controller of this name for each loader of a scenario that is no rival.
+///
+/// # Errors
+///
+/// As [`controller`].
+pub fn controllers(name: &str, scenario: &Scenario) -> anyhow::Result<Vec<Box<dyn Tuner>>> {
+    controllers_with(scenario, || controller(name, scenario))
 }
 
 /// The controller of this name for a scenario.

@@ -83,6 +83,7 @@ impl Engine<'_> {
             self.record.plans.push((loader.tuner.steady_plan(), loader.tuner.why()));
         }
         self.record.tenant_tasks = self.cluster.tenant_tasks;
+        self.record.tenant_latencies = self.cluster.tenant_latencies;
         self.record
     }
 
@@ -127,6 +128,9 @@ impl Engine<'_> {
             Event::Drift => self.cluster.drift(now, agenda),
             Event::Tenant { tenant, node } => self.cluster.tenant(now, (tenant, node), agenda),
             Event::Step { step } => self.step(now, step),
+        }
+        while let Some(work) = self.cluster.work.pop() {
+            self.record.indexed(&work);
         }
         while let Some(request) = self.cluster.finished.pop() {
             self.reply(now, request);

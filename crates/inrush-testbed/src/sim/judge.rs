@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::record::Record;
 use super::scenario::{START_SECONDS, Scenario};
-use super::yardstick::{Cell, PhaseReference, Reference};
+use super::yardstick::{Cell, PhaseReference, REJECTED_MORE, Reference};
 
 /// Share of the best throughput at which a run has settled.
 const SETTLED: f64 = 0.9;
@@ -23,7 +23,8 @@ pub struct Judgement {
     pub seed: u64,
     /// Throughput over the whole run, acknowledged before its end.
     pub throughput: f64,
-    /// Throughput of the best cell after the first 10 s.
+    /// Throughput after the first 10 s of the best cell among those that reject at most 1 % of the
+    /// documents more than this run.
     pub best_fixed: f64,
     /// The best cell.
     pub best_cell: Cell,
@@ -40,12 +41,18 @@ pub struct Judgement {
     pub settle_seconds: f64,
     /// Rejected share of the tenants' tasks after the first 10 s; `None` without tenants.
     pub tenant_rejected_ratio: Option<f64>,
+    /// 99th percentile of the time that tasks of tenants took after the first 10 s, milliseconds;
+    /// `None` without tenants.
+    pub tenant_p99_ms: Option<f64>,
     /// 99th percentile of the latencies after the first 10 s, milliseconds.
     pub p99_latency_ms: f64,
     /// 99th percentile of the best cell.
     pub best_p99_latency_ms: f64,
     /// Jain's index of the loaders' throughputs; `None` for one loader.
     pub fairness: Option<f64>,
+    /// The smallest part that a judged loader, and a rival, got of its fair share: of what it gets
+    /// alone or of an equal part of all, whichever is less. `None` for one loader or no rival.
+    pub least_shares: Option<(f64, f64)>,
     /// Throughput of all loaders, divided by that of one alone; `None` for one loader.
     pub total_to_one: Option<f64>,
     /// The phases between changes.
@@ -72,29 +79,36 @@ pub struct Phase {
     pub settle_seconds: f64,
 }
 
-/// Judges a run. `alone` is a run of the first loader alone, for scenarios with several loaders.
+/// Judges a run. `alone` are runs of each loader alone, for scenarios with several loaders; the
+/// first is enough where there is no rival.
 pub fn judge(
     scenario: &Scenario,
     controller: &str,
     seed: u64,
-    (run, alone): (&Record, Option<&Record>),
+    (run, alone): (&Record, &[Record]),
     reference: &Reference,
 ) -> Judgement {
     let phases: Vec<Phase> = reference.phases.iter().map(|best| phase(run, best)).collect();
     // A scenario has at least one loader.
     let (plan, why) = &run.plans[0];
     let (from, to) = shared_time(scenario);
+    let rejected = run.rejected_ratio(START_SECONDS);
+    let best = reference.best_within(rejected + REJECTED_MORE);
+    let best_fixed = best.map_or(reference.steady, |best| best.steady);
+    let whole_run = reference.best_whole_run_within(rejected + REJECTED_MORE);
+    let several = alone.first().filter(|_| scenario.loaders.len() > 1);
     Judgement {
         scenario: scenario.name.clone(),
         controller: controller.to_owned(),
         seed,
         throughput: run.whole_run(),
-        best_fixed: reference.steady,
-        best_cell: reference.cell,
-        ratio: run.throughput(START_SECONDS, scenario.seconds) / reference.steady,
-        whole_run_ratio: run.whole_run() / reference.whole_run,
-        rejected_ratio: run.rejected_ratio(START_SECONDS),
-        best_rejected_ratio: reference.rejected,
+        best_fixed,
+        best_cell: best.map_or(reference.cell, |best| best.cell),
+        ratio: run.throughput(START_SECONDS, scenario.seconds) / best_fixed,
+        whole_run_ratio: run.whole_run() / whole_run,
+        rejected_ratio: rejected,
+        best_rejected_ratio: best.map_or(reference.rejected, |best| best.rejected),
+        tenant_p99_ms: (!scenario.tenants.is_empty()).then(|| run.tenant_latency(0.99) * 1000.0),
         tenant_rejected_ratio: (!scenario.tenants.is_empty()).then(|| run.tenant_rejected_ratio()),
         settle_seconds: phases
             .iter()
@@ -102,9 +116,10 @@ pub fn judge(
             .map(|phase| phase.settle_seconds)
             .fold(0.0, f64::max),
         p99_latency_ms: run.latency(0.99, START_SECONDS) * 1000.0,
-        best_p99_latency_ms: reference.p99_latency * 1000.0,
-        fairness: alone.map(|_| fairness(scenario, run)),
-        total_to_one: alone.map(|alone| run.throughput(from, to) / alone.throughput(from, to)),
+        best_p99_latency_ms: best.map_or(reference.p99_latency, |best| best.p99_latency) * 1000.0,
+        fairness: several.map(|_| fairness(scenario, run)),
+        least_shares: least_shares(scenario, run, alone),
+        total_to_one: several.map(|alone| run.throughput(from, to) / alone.throughput(from, to)),
         phases,
         requests: run.requests(),
         decisions: run.decisions,
@@ -155,4 +170,20 @@ fn fairness(scenario: &Scenario, run: &Record) -> f64 {
     let rates = if free.len() < 2 { rates(true) } else { free };
     let squares = rates.iter().map(|rate| rate * rate).sum::<f64>();
     if squares == 0.0 { 0.0 } else { rates.iter().sum::<f64>().powi(2) / (squares * rates.len() as f64) }
+}
+
+/// See [`Judgement::least_shares`].
+fn least_shares(scenario: &Scenario, run: &Record, alone: &[Record]) -> Option<(f64, f64)> {
+    if !scenario.loaders.iter().any(|loader| loader.rival.is_some()) || alone.len() < scenario.loaders.len() {
+        return None;
+    }
+    let (from, to) = shared_time(scenario);
+    let equal = run.throughput(from, to) / scenario.loaders.len() as f64;
+    let (mut own, mut rivals) = (f64::INFINITY, f64::INFINITY);
+    for (number, loader) in scenario.loaders.iter().enumerate() {
+        let share = run.loader_throughput(number, from, to) / equal.min(alone[number].throughput(from, to));
+        let least = if loader.rival.is_some() { &mut rivals } else { &mut own };
+        *least = least.min(share);
+    }
+    Some((own, rivals))
 }

@@ -1,9 +1,9 @@
 //! The tables of a scenario file.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// The bounds of a tuner; see [`Bounds`](inrush_core::tune::Bounds).
-#[derive(Clone, Copy, Debug, Deserialize)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct BoundsConfig {
     /// Smallest and largest body, bytes. Default 64 KiB and 64 MiB.
@@ -23,7 +23,7 @@ impl Default for BoundsConfig {
 }
 
 /// The nodes and the index.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct ClusterConfig {
     /// Number of nodes.
@@ -55,7 +55,7 @@ pub struct ClusterConfig {
 }
 
 /// The costs of work on an idle node of speed 1. The defaults are fitted to a measured node.
-#[derive(Clone, Copy, Debug, Deserialize)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Costs {
     /// Processor time of a request on its node, microseconds.
@@ -96,7 +96,7 @@ impl Default for Costs {
 }
 
 /// The variation of costs.
-#[derive(Clone, Copy, Debug, Deserialize)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Noise {
     /// Deviation of the logarithm of the cost of a task. Default 0.2.
@@ -114,7 +114,7 @@ impl Default for Noise {
 }
 
 /// The first seconds of a JVM: work costs `factor` at first and 1 in the end.
-#[derive(Clone, Copy, Debug, Deserialize)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct WarmUp {
     /// Cost of the first task.
@@ -124,7 +124,7 @@ pub struct WarmUp {
 }
 
 /// Merges of segments.
-#[derive(Clone, Copy, Debug, Deserialize)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Merges {
     /// Indexed MiB from one merge of a node to the next.
@@ -137,7 +137,7 @@ pub struct Merges {
 }
 
 /// Pauses of a node.
-#[derive(Clone, Copy, Debug, Deserialize)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Pauses {
     /// Mean time from the start of one pause to the next, seconds; it varies by up to a fifth.
@@ -150,7 +150,7 @@ pub struct Pauses {
 }
 
 /// Random faults, each as a share of all requests or documents, from 0 to 1.
-#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Faults {
     /// Requests whose connection breaks after their arrival.
@@ -162,7 +162,7 @@ pub struct Faults {
 }
 
 /// A tenant: another user, whose tasks go into the same queues.
-#[derive(Clone, Copy, Debug, Deserialize)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Tenant {
     /// Start, seconds. Default 0.
@@ -184,7 +184,7 @@ pub struct Tenant {
 }
 
 /// The sizes of documents, action lines included.
-#[derive(Clone, Copy, Debug, Deserialize)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Documents {
     /// Mean size, bytes. Default 1,000.
@@ -203,7 +203,7 @@ impl Default for Documents {
 }
 
 /// The link that all requests of a loader share.
-#[derive(Clone, Copy, Debug, Deserialize)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct LinkConfig {
     /// Bandwidth of each direction, megabits a second. Default 10,000.
@@ -222,7 +222,7 @@ impl Default for LinkConfig {
 }
 
 /// One loader, with a controller of its own.
-#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct LoaderConfig {
     /// Start, seconds. Default 0.
@@ -233,10 +233,25 @@ pub struct LoaderConfig {
     pub source_mb_per_second: Option<f64>,
     /// Rate at which its processor can send, MB a second. Default: no limit.
     pub cpu_mb_per_second: Option<f64>,
+    /// A loader of another kind, which keeps its own controller. Default: the controller that is
+    /// judged.
+    pub rival: Option<Rival>,
+}
+
+/// Loaders of other kinds that share a cluster with the judged one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Rival {
+    /// esbulk with 8 workers: 8 requests of 1,000 documents.
+    Esbulk,
+    /// Gradient2 of Netflix, with bodies of 5 MB.
+    Gradient2,
+    /// The adaptive concurrency of Vector, with bodies of 10 MB.
+    Vector,
 }
 
 /// A change over time.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Step {
     /// Time of the change, seconds.

@@ -249,6 +249,7 @@ impl Loader {
             fate: Fate::Items,
             rejected: 0,
             tasks: 0,
+            idle_since: None,
             answered: false,
         })
     }

@@ -17,13 +17,14 @@ pub(super) enum Task {
     Replica { request: RequestId, shard: usize, copy: usize, docs: u32, bytes: f64 },
     /// Merge segments.
     Merge { seconds: f64 },
-    /// A task of a tenant.
-    Tenant { seconds: f64 },
+    /// A task of a tenant, and when it came.
+    Tenant { seconds: f64, since: Nanos },
 }
 
 #[derive(Clone, Debug, Default)]
 struct Thread {
     running: Option<Task>,
+    began: Nanos,
     ends: Nanos,
     /// Rises with each change of `ends`, which makes an earlier event void.
     version: u32,
@@ -102,16 +103,18 @@ impl Node {
             self.worked += takes;
             let thread = &mut self.threads[idle];
             thread.running = Some(task);
+            thread.began = now;
             thread.ends = now.max(self.stalled_until) + takes;
             thread.version = thread.version.wrapping_add(1);
             agenda.at(thread.ends, Event::TaskDone { node: self.number, thread: idle, version: thread.version });
         }
     }
 
-    /// The task that a thread has finished; `None` if the event is void.
-    pub(super) fn finished(&mut self, thread: usize, version: u32) -> Option<Task> {
+    /// The task that a thread has finished, and when it began; `None` if the event is void.
+    pub(super) fn finished(&mut self, thread: usize, version: u32) -> Option<(Task, Nanos)> {
         let thread = &mut self.threads[thread];
-        (thread.version == version).then(|| thread.running.take()).flatten()
+        let task = (thread.version == version).then(|| thread.running.take()).flatten()?;
+        Some((task, thread.began))
     }
 
     /// Pauses the node.
@@ -166,7 +169,7 @@ impl Node {
             Task::Replica { docs, bytes, .. } => part(docs, bytes) * costs.replica,
             // Throttles decide on the duration of a merge, not the processor.
             Task::Merge { seconds } => return nanos(seconds),
-            Task::Tenant { seconds } => seconds,
+            Task::Tenant { seconds, .. } => seconds,
         };
         let others = self.threads.iter().filter(|thread| thread.running.is_some()).count();
         let others = others as f64 / (self.threads.len().max(2) - 1) as f64;

@@ -3,12 +3,22 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Applies `f` to each job, in any order. The results are in the order of `jobs`.
+/// Applies `f` to each job on all processors, in any order. The results are in the order of `jobs`.
 pub fn map<T: Sync, R: Send>(jobs: &[T], f: impl Fn(&T) -> R + Sync) -> Vec<R> {
+    map_with(processors(), jobs, f)
+}
+
+/// The number of processors.
+pub fn processors() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+/// As [`map`], on `threads` threads.
+pub fn map_with<T: Sync, R: Send>(threads: usize, jobs: &[T], f: impl Fn(&T) -> R + Sync) -> Vec<R> {
     let next = AtomicUsize::new(0);
     let results: Vec<Mutex<Option<R>>> = jobs.iter().map(|_| Mutex::new(None)).collect();
     std::thread::scope(|scope| {
-        for _ in 0..std::thread::available_parallelism().map_or(1, usize::from).min(jobs.len()) {
+        for _ in 0..threads.max(1).min(jobs.len()) {
             scope.spawn(|| {
                 loop {
                     let at = next.fetch_add(1, Ordering::Relaxed);

@@ -9,16 +9,23 @@ use super::scenario::Scenario;
 /// Width of a bin, seconds.
 const BIN: f64 = 0.1;
 
-/// The accepted bytes of one loader.
+/// The bytes of one loader.
 #[derive(Clone, Debug, Default)]
 struct Loaded {
-    /// Accepted bytes in each bin; those of a reply are spread over the time since the reply
-    /// before.
+    /// Bytes that primaries indexed in each bin, spread over the time that it took.
     bins: Vec<f64>,
-    /// Time of the last reply with an accepted document, seconds.
-    last: f64,
     /// Bytes acknowledged before the end.
     acknowledged: f64,
+}
+
+/// Documents of one request that a primary indexed. `from`: when it began with them; or when the
+/// nodes had finished everything else of this loader, if that was earlier.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Indexed {
+    pub(super) loader: usize,
+    pub(super) from: Nanos,
+    pub(super) to: Nanos,
+    pub(super) bytes: f64,
 }
 
 /// The record of a run.
@@ -33,6 +40,8 @@ pub struct Record {
     pub(super) under_way: usize,
     /// Tasks of tenants after the first 10 s, and the part of them that a full queue rejected.
     pub(super) tenant_tasks: (u64, u64),
+    /// Seconds that tasks of tenants took after the first 10 s.
+    pub(super) tenant_latencies: Vec<f32>,
     /// Number of changes of plans.
     pub decisions: usize,
     /// The last plan of each controller with its reason.
@@ -44,14 +53,15 @@ pub struct Record {
 impl Record {
     pub(super) fn new(scenario: &Scenario) -> Self {
         let bins = (scenario.seconds / BIN).ceil() as usize;
-        let loaded = |start| Loaded { bins: vec![0.0; bins], last: start, acknowledged: 0.0 };
+        let loaded = || Loaded { bins: vec![0.0; bins], acknowledged: 0.0 };
         Record {
-            loaders: scenario.loaders.iter().map(|loader| loaded(loader.start_seconds)).collect(),
+            loaders: scenario.loaders.iter().map(|_| loaded()).collect(),
             attempts: Vec::new(),
             seconds: scenario.seconds,
             reply_bytes: scenario.costs.reply_bytes,
             under_way: 0,
             tenant_tasks: (0, 0),
+            tenant_latencies: Vec::new(),
             decisions: 0,
             plans: Vec::new(),
             docs: 0,
@@ -69,20 +79,20 @@ impl Record {
             loaded.acknowledged += learnt.accepted_bytes;
             self.docs += u64::from(sample.accepted);
         }
-        if learnt.accepted_bytes > 0.0 {
-            spread(&mut loaded.bins, (loaded.last, end), learnt.accepted_bytes);
-            loaded.last = end;
-        }
     }
 
-    /// Accepted bytes a second of all loaders from `from` to `to`, in seconds. The bytes of a reply
-    /// count evenly over the time since the reply before, so that a large request may end on either
-    /// side of an edge.
+    /// A primary indexed documents of a loader.
+    pub(super) fn indexed(&mut self, work: &Indexed) {
+        spread(&mut self.loaders[work.loader].bins, (seconds(work.from), seconds(work.to)), work.bytes);
+    }
+
+    /// Bytes a second of all loaders that the primaries indexed from `from` to `to`, in seconds.
+    /// The time of the replies would favour long queues: those that fill before `from` come later.
     pub fn throughput(&self, from: f64, to: f64) -> f64 {
         (0..self.loaders.len()).map(|loader| self.loader_throughput(loader, from, to)).sum()
     }
 
-    /// Accepted bytes a second of one loader, as [`Record::throughput`].
+    /// Indexed bytes a second of one loader, as [`Record::throughput`].
     pub fn loader_throughput(&self, loader: usize, from: f64, to: f64) -> f64 {
         let bins = &self.loaders[loader].bins;
         let (first, end) = ((from / BIN).round() as usize, ((to / BIN).round() as usize).min(bins.len()));
@@ -114,19 +124,28 @@ impl Record {
     /// The quantile (0.99 is the 99th percentile) of the latencies after `from` seconds, in
     /// seconds.
     pub fn latency(&self, quantile: f64, from: f64) -> f64 {
-        let mut walls: Vec<f32> = self.attempts.iter().filter(|a| f64::from(a.0) >= from).map(|a| a.1).collect();
-        if walls.is_empty() {
-            return 0.0;
-        }
-        let at = ((walls.len() - 1) as f64 * quantile).round() as usize;
-        let (_, wall, _) = walls.select_nth_unstable_by(at, f32::total_cmp);
-        f64::from(*wall)
+        quantile_of(self.attempts.iter().filter(|a| f64::from(a.0) >= from).map(|a| a.1).collect(), quantile)
+    }
+
+    /// The quantile of the time that tasks of tenants took after the first 10 s, seconds; 0 without
+    /// tenants.
+    pub fn tenant_latency(&self, quantile: f64) -> f64 {
+        quantile_of(self.tenant_latencies.clone(), quantile)
     }
 
     /// Number of answered attempts.
     pub fn requests(&self) -> usize {
         self.attempts.len()
     }
+}
+
+fn quantile_of(mut values: Vec<f32>, quantile: f64) -> f64 {
+    if values.is_empty() {
+        return 0.0;
+    }
+    let at = ((values.len() - 1) as f64 * quantile).round() as usize;
+    let (_, value, _) = values.select_nth_unstable_by(at, f32::total_cmp);
+    f64::from(*value)
 }
 
 /// Adds `bytes` evenly to the bins between two times.

@@ -38,6 +38,9 @@ pub(super) struct Request {
     pub(super) rejected: u32,
     /// Unfinished tasks.
     pub(super) tasks: u32,
+    /// When the nodes had finished all earlier parts of this loader, if that was before the parts
+    /// of this request came: then the link was the limit.
+    pub(super) idle_since: Option<Nanos>,
     /// True once the loader has the reply.
     pub(super) answered: bool,
 }

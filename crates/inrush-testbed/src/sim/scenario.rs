@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::{Context, ensure};
 use inrush_core::tune::Bounds;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::keys::{
     BoundsConfig, ClusterConfig, Costs, Documents, Faults, LinkConfig, LoaderConfig, Merges, Noise, Pauses, Step,
@@ -16,7 +16,7 @@ use super::keys::{
 pub const START_SECONDS: f64 = 10.0;
 
 /// A scenario file.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Scenario {
     /// Name of the file, without its ending.
@@ -132,9 +132,23 @@ impl Scenario {
         self.tenants.iter().map(|tenant| tenant.rejected_most).fold(1.0, f64::min)
     }
 
+    /// The scenario as a file.
+    ///
+    /// # Errors
+    ///
+    /// A number that TOML cannot hold.
+    pub fn to_toml(&self) -> anyhow::Result<String> {
+        Ok(toml::to_string(self)?)
+    }
+
     /// The scenario with its first loader alone, from start to end.
     pub fn alone(&self) -> Scenario {
-        let loader = LoaderConfig { start_seconds: 0.0, end_seconds: None, ..self.loaders[0] };
+        self.with_only(0)
+    }
+
+    /// The scenario with this loader alone, from start to end.
+    pub fn with_only(&self, loader: usize) -> Scenario {
+        let loader = LoaderConfig { start_seconds: 0.0, end_seconds: None, ..self.loaders[loader] };
         Scenario { loaders: vec![loader], ..self.clone() }
     }
 

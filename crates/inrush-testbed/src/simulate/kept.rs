@@ -30,10 +30,14 @@ impl Kept {
         self.references.get(&key(scenario, seed))
     }
 
-    pub(crate) fn put(&mut self, scenario: &Scenario, seed: u64, reference: &Reference) -> anyhow::Result<()> {
+    pub(crate) fn put(&mut self, scenario: &Scenario, seed: u64, reference: &Reference) {
         self.references.insert(key(scenario, seed), reference.clone());
+    }
+
+    /// Writes the file.
+    pub(crate) fn save(&self) -> anyhow::Result<()> {
         match &self.path {
-            Some(path) => std::fs::write(path, serde_json::to_string_pretty(&self.references)?)
+            Some(path) => std::fs::write(path, serde_json::to_string(&self.references)?)
                 .with_context(|| format!("cannot write {}", path.display())),
             None => Ok(()),
         }

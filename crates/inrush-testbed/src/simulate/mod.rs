@@ -1,6 +1,8 @@
 //! The subcommand `simulate`.
 
+mod by_kind;
 mod kept;
+mod many;
 mod table;
 mod traced;
 
@@ -9,7 +11,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, ensure};
 use inrush_testbed::sim::{
-    Cell, Judgement, Reference, START_SECONDS, Scenario, Unwatched, Yardstick, controller, judge, parallel, run,
+    Cell, Judgement, Reference, START_SECONDS, Scenario, Unwatched, Yardstick, controller, controllers, judge,
+    parallel, random, run,
 };
 
 use kept::Kept;
@@ -23,11 +26,28 @@ const SCENARIOS: &str = "crates/inrush-testbed/scenarios";
 pub(crate) struct SimulateArgs {
     /// Scenario, or with --all a directory of scenarios
     /// [default with --all: crates/inrush-testbed/scenarios]
-    #[arg(required_unless_present = "all")]
+    #[arg(required_unless_present_any = ["all", "random"])]
     file: Option<PathBuf>,
     /// Run every scenario of the directory, and print a table
     #[arg(long)]
     all: bool,
+    /// Run this number of scenarios that are drawn at random with --seed, and print tables by kind.
+    /// The best fixed setting is found by a climb instead of the whole grid
+    #[arg(long, conflicts_with_all = ["file", "all", "grid", "trace"])]
+    random: Option<usize>,
+    /// Number of the first scenario that --random draws
+    #[arg(long, default_value_t = 0)]
+    from: usize,
+    /// Write the ten scenarios in which the first controller is furthest behind into this directory
+    #[arg(long, requires = "random")]
+    worst: Option<PathBuf>,
+    /// Find the best fixed setting by a climb instead of the whole grid, as --random does; with
+    /// --all, print the same tables
+    #[arg(long, conflicts_with_all = ["grid", "random"])]
+    climb: bool,
+    /// Threads [default: one for each processor]
+    #[arg(long)]
+    jobs: Option<usize>,
     /// Controller: auto, gentle, fixed:BYTES:N, or a baseline such as vector, gradient2, esbulk,
     /// go-elasticsearch
     #[arg(long, default_value = "auto", conflicts_with = "controllers")]
@@ -67,11 +87,32 @@ pub(crate) fn simulate(args: &SimulateArgs) -> anyhow::Result<()> {
         [] => std::slice::from_ref(&args.controller),
         several => several,
     };
+    let jobs = args.jobs.unwrap_or_else(parallel::processors);
+    let mut kept = Kept::open(args.yardstick.as_deref())?;
+    let all = match (args.random, args.all && args.climb) {
+        (Some(number), _) => {
+            let drawn: Vec<Scenario> = (args.from..args.from + number).map(|at| random(args.seed, at)).collect();
+            many::simulate(args, &drawn, controllers, jobs, &mut kept)?
+        }
+        (None, true) => {
+            let files = scenario_files(args.file.as_deref().unwrap_or(Path::new(SCENARIOS)))?;
+            let read = files.iter().map(|file| Scenario::read(file)).collect::<anyhow::Result<Vec<_>>>()?;
+            many::simulate(args, &read, controllers, jobs, &mut kept)?
+        }
+        (None, false) => files(args, controllers, jobs, &mut kept)?,
+    };
+    if let Some(path) = &args.csv {
+        std::fs::write(path, table::csv(&all)).with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    Ok(())
+}
+
+/// Runs the scenario of a file, or those of a directory.
+fn files(args: &SimulateArgs, controllers: &[String], jobs: usize, kept: &mut Kept) -> anyhow::Result<Vec<Judgement>> {
     let files = match (&args.file, args.all) {
         (Some(file), false) => vec![file.clone()],
         (directory, _) => scenario_files(directory.as_deref().unwrap_or(Path::new(SCENARIOS)))?,
     };
-    let mut kept = Kept::open(args.yardstick.as_deref())?;
     let mut all = Vec::new();
     for file in files {
         let scenario = Scenario::read(&file)?;
@@ -84,8 +125,8 @@ pub(crate) fn simulate(args: &SimulateArgs) -> anyhow::Result<()> {
         }
         let mut judgements = Vec::new();
         for seed in args.seed..args.seed + args.seeds {
-            let reference = reference(&scenario, seed, args.grid, &mut kept)?;
-            let runs = parallel::map(controllers, |name| one(&scenario, name, seed, &reference));
+            let reference = reference(&scenario, seed, args, jobs, kept)?;
+            let runs = parallel::map_with(jobs, controllers, |name| one(&scenario, name, seed, &reference));
             judgements.extend(runs.into_iter().collect::<anyhow::Result<Vec<_>>>()?);
         }
         let lines = match (args.json, args.all) {
@@ -99,10 +140,7 @@ pub(crate) fn simulate(args: &SimulateArgs) -> anyhow::Result<()> {
     if args.all && !args.json {
         print(&table::summary(controllers, &all))?;
     }
-    if let Some(path) = &args.csv {
-        std::fs::write(path, table::csv(&all)).with_context(|| format!("cannot write {}", path.display()))?;
-    }
-    Ok(())
+    Ok(all)
 }
 
 fn scenario_files(directory: &Path) -> anyhow::Result<Vec<PathBuf>> {
@@ -114,26 +152,41 @@ fn scenario_files(directory: &Path) -> anyhow::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-fn reference(scenario: &Scenario, seed: u64, grid: bool, kept: &mut Kept) -> anyhow::Result<Reference> {
-    if let (Some(reference), false) = (kept.get(scenario, seed), grid) {
+fn reference(
+    scenario: &Scenario,
+    seed: u64,
+    args: &SimulateArgs,
+    jobs: usize,
+    kept: &mut Kept,
+) -> anyhow::Result<Reference> {
+    if let (Some(reference), false) = (kept.get(scenario, seed), args.grid) {
         return Ok(reference.clone());
     }
-    let yardstick = Yardstick::measure(scenario, seed);
-    if grid {
+    let yardstick = match args.climb {
+        true => Yardstick::search(scenario, seed),
+        false => Yardstick::measure_with(jobs, scenario, seed),
+    };
+    if args.grid {
         print(&grid_lines(scenario, &yardstick))?;
     }
     let reference = yardstick.reference(scenario);
-    kept.put(scenario, seed, &reference)?;
+    kept.put(scenario, seed, &reference);
+    kept.save()?;
     Ok(reference)
 }
 
 fn one(scenario: &Scenario, name: &str, seed: u64, reference: &Reference) -> anyhow::Result<Judgement> {
-    let run = |scenario: &Scenario| -> anyhow::Result<_> {
-        let tuners = scenario.loaders.iter().map(|_| controller(name, scenario)).collect::<anyhow::Result<_>>()?;
-        Ok(run(scenario, seed, tuners, &mut Unwatched))
+    let play = |scenario: &Scenario| -> anyhow::Result<_> {
+        Ok(run(scenario, seed, controllers(name, scenario)?, &mut Unwatched))
     };
-    let alone = (scenario.loaders.len() > 1).then(|| run(&scenario.alone())).transpose()?;
-    Ok(judge(scenario, name, seed, (&run(scenario)?, alone.as_ref()), reference))
+    let rivals = scenario.loaders.iter().any(|loader| loader.rival.is_some());
+    let alone = match scenario.loaders.len() {
+        0 | 1 => 0,
+        _ if !rivals => 1,
+        all => all,
+    };
+    let alone = (0..alone).map(|loader| play(&scenario.with_only(loader))).collect::<anyhow::Result<Vec<_>>>()?;
+    Ok(judge(scenario, name, seed, (&play(scenario)?, &alone), reference))
 }
 
 /// Batch bytes downwards, requests in flight to the right.
@@ -175,8 +228,14 @@ fn line(j: &Judgement) -> String {
     if let Some(tenant) = j.tenant_rejected_ratio {
         line += &format!(" tenant_rejected_ratio={tenant:.4}");
     }
+    if let Some(p99) = j.tenant_p99_ms {
+        line += &format!(" tenant_p99_ms={p99:.0}");
+    }
     if let (Some(fairness), Some(total)) = (j.fairness, j.total_to_one) {
         line += &format!(" fairness={fairness:.3} total_to_one={total:.3}");
+    }
+    if let Some((own, rivals)) = j.least_shares {
+        line += &format!(" share={own:.3} rival_share={rivals:.3}");
     }
     line + &format!(" decisions={} plan={}", j.decisions, cell(j.plan))
 }

@@ -24,6 +24,10 @@ fn row(scenario: &str, controller: &str, runs: &[&Judgement]) -> String {
         let fairness = worst(|j| j.fairness.unwrap_or(0.0));
         row += &format!("  fairness {fairness:.3} total {:.3}", worst(|j| j.total_to_one.unwrap_or(0.0)));
     }
+    if runs.iter().all(|run| run.least_shares.is_some()) {
+        let own = worst(|j| j.least_shares.map_or(0.0, |shares| shares.0));
+        row += &format!("  share {own:.3} rival's {:.3}", worst(|j| j.least_shares.map_or(0.0, |shares| shares.1)));
+    }
     row
 }
 
@@ -74,12 +78,12 @@ pub(crate) fn csv(judgements: &[Judgement]) -> String {
     let mut text =
         "scenario,controller,seed,throughput,best_fixed,best_batch_bytes,best_in_flight,ratio,whole_run_ratio,\
                     rejected_ratio,best_rejected_ratio,tenant_rejected_ratio,settle_seconds,p99_latency_ms,best_p99_latency_ms,fairness,\
-                    total_to_one,decisions,batch_bytes,in_flight\n"
+                    total_to_one,decisions,batch_bytes,in_flight,tenant_p99_ms,share,rival_share\n"
             .to_owned();
     let optional = |value: Option<f64>| value.map_or(String::new(), |value| format!("{value:.4}"));
     for j in judgements {
         text += &format!(
-            "{},{},{},{:.0},{:.0},{},{},{:.4},{:.4},{:.5},{:.5},{},{},{:.1},{:.1},{},{},{},{},{}\n",
+            "{},{},{},{:.0},{:.0},{},{},{:.4},{:.4},{:.5},{:.5},{},{},{:.1},{:.1},{},{},{},{},{},{},{},{}\n",
             j.scenario,
             j.controller,
             j.seed,
@@ -100,6 +104,9 @@ pub(crate) fn csv(judgements: &[Judgement]) -> String {
             j.decisions,
             j.plan.batch_bytes,
             j.plan.in_flight,
+            optional(j.tenant_p99_ms),
+            optional(j.least_shares.map(|shares| shares.0)),
+            optional(j.least_shares.map(|shares| shares.1)),
         );
     }
     text

@@ -8,11 +8,11 @@ use anyhow::Context;
 use inrush_core::time::Time;
 use inrush_core::trace::{Entry, Header};
 use inrush_core::tune::{Decision, Sample};
-use inrush_testbed::sim::{Scenario, Watcher, controller, run};
+use inrush_testbed::sim::{Scenario, Watcher, controller, controllers, run};
 
 /// Runs the scenario once more and writes samples and decisions of the first loader's controller.
 pub(crate) fn write(path: &Path, scenario: &Scenario, name: &str, seed: u64) -> anyhow::Result<()> {
-    let tuners = scenario.loaders.iter().map(|_| controller(name, scenario)).collect::<anyhow::Result<Vec<_>>>()?;
+    let tuners = controllers(name, scenario)?;
     let header = Header::new(name, scenario.bounds(), controller(name, scenario)?.plan());
     let cannot = || format!("cannot write {}", path.display());
     let file = File::create(path).with_context(cannot)?;

@@ -6,6 +6,7 @@ mod calibration;
 mod conformance;
 mod guardian;
 mod proxy;
+mod remembering;
 mod simulate;
 mod simulator;
 mod tidy;

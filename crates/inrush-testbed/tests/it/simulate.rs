@@ -41,3 +41,28 @@ fn a_run_is_one_line_and_its_trace_replays_to_the_same_decisions() {
     let other = testbed(&["replay", &trace, "--controller", "vector"]);
     assert!(!other.contains(" 0 differences"), "{other}");
 }
+
+#[test]
+fn drawn_scenarios_have_tables_by_kind_and_the_same_figures_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let worst = folder.path().join("worst");
+    let draw = || {
+        let worst = worst.to_str().unwrap();
+        testbed(&["simulate", "--random", "2", "--seed", "3", "--controllers", "auto,gradient2", "--worst", worst])
+    };
+    let text = draw();
+    for word in ["random-3-0 auto", "random-3-1 gradient2", "median", "gradient2 is ahead of auto"] {
+        assert!(text.contains(word), "{word} is not in {text}");
+    }
+    assert_eq!(text, draw());
+    let kept = worst.join("random-3-1.toml");
+    let line = testbed(&["simulate", kept.to_str().unwrap(), "--seed", "3", "--climb"]);
+    let of = |line: &str| line.split(" ratio=").nth(1).unwrap()[..5].to_owned();
+    assert_eq!(of(&line), of(text.lines().find(|line| line.starts_with("random-3-1 auto")).unwrap()));
+}
+
+#[test]
+fn a_rival_has_a_share() {
+    let line = testbed(&["simulate", "scenarios/fairness/two-node-esbulk.toml", "--climb"]);
+    assert!(line.contains(" share=") && line.contains(" rival_share="), "{line}");
+}

@@ -60,7 +60,7 @@ fn judgement(scenario: &Scenario, seed: u64) -> Judgement {
     let yardstick = Yardstick::measure(scenario, seed).reference(scenario);
     let record = run(scenario, seed, tuners(scenario, "vector"), &mut Unwatched);
     let alone = run(&scenario.alone(), seed, tuners(&scenario.alone(), "vector"), &mut Unwatched);
-    judge(scenario, "vector", seed, (&record, Some(&alone)), &yardstick)
+    judge(scenario, "vector", seed, (&record, &[alone]), &yardstick)
 }
 
 #[test]
@@ -151,7 +151,8 @@ fn a_change_shows() {
     let halved = phases("halved");
     assert!((0.45..0.55).contains(&(halved[1].steady / halved[0].steady)), "{halved:?}");
     let slower = phases("link-slows");
-    assert!(slower[1].steady <= 100.0 * 125_000.0 * 1.02 && slower[0].steady > 5.0 * slower[1].steady, "{slower:?}");
+    // Bodies that came before the change are indexed after it.
+    assert!(slower[1].steady <= 100.0 * 125_000.0 * 1.05 && slower[0].steady > 5.0 * slower[1].steady, "{slower:?}");
     let gone = phases("node-gone");
     assert!((0.6..0.9).contains(&(gone[1].steady / gone[0].steady)), "{gone:?}");
 }

@@ -27,7 +27,7 @@ fn judged_by(scenario: &Scenario, yardstick: &Scenario) -> Judgement {
     let reference = Yardstick::measure(yardstick, 1).reference(yardstick);
     let record = play(scenario, "auto", &mut Unwatched);
     let alone = (scenario.loaders.len() > 1).then(|| play(&scenario.alone(), "auto", &mut Unwatched));
-    judge(scenario, "auto", 1, (&record, alone.as_ref()), &reference)
+    judge(scenario, "auto", 1, (&record, alone.as_slice()), &reference)
 }
 
 #[test]

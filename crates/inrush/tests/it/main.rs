@@ -22,6 +22,7 @@ mod fetch;
 mod grace;
 mod index_names;
 mod job;
+mod learned;
 mod load;
 #[cfg(all(feature = "parquet", feature = "arrow"))]
 mod load_columns;

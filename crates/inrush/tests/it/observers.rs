@@ -110,7 +110,7 @@ async fn what_is_heard_adds_up_to_the_report() {
     let letters: Vec<u64> = (0..DOCS).filter(|n| n % 100 == 99).collect();
     let told: BTreeSet<u64> = heard.letters.iter().copied().collect();
     assert_eq!((told, heard.letters.len()), (letters.iter().copied().collect(), letters.len()));
-    let expected = ["Loading", "source ended", "drained", "Verifying", "ended", "Done"];
+    let expected = ["Loading", "source ended", "drained", "Refreshing", "Verifying", "ended", "Done"];
     assert_eq!(heard.story, expected, "in this order");
     assert!(heard.memory_max > 0 && heard.memory_max < 200_000, "{}", heard.memory_max);
     assert!(heard.aside >= 1 && heard.back <= heard.aside, "{} {}", heard.aside, heard.back);

@@ -111,6 +111,7 @@ fn value(info: &OptionInfo, folder: &Path) -> Value {
         "page" | "otlp" => json!(true),
         "page_token_file" => file("token"),
         "sql_file" => file("query.sql"),
+        "learned" => json!("none"),
         "state" | "builder_data" | "builder_home" | "java_home" | "repository_path" | "textfile" => {
             json!(folder.join("folder"))
         }
@@ -301,7 +302,7 @@ fn refused(command: Command) -> Vec<&'static str> {
         .concat(),
         Command::Bake => [
             vec!["store_option", "action", "recreate", "durability"],
-            vec!["replicas_off", "under_policy", "once"],
+            vec!["replicas_off", "under_policy", "once", "forget", "learned"],
             names::<QueryOptions>(),
             names::<FetchOptions>(),
         ]

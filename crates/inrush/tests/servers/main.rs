@@ -21,6 +21,7 @@ mod database_mysql;
 #[cfg(feature = "databases")]
 mod database_postgres;
 mod guard;
+mod learned;
 mod load;
 mod node;
 mod segments;

@@ -7,7 +7,7 @@ use inrush_core::rate::Rate;
 use inrush_core::{Coalesce, Compression, Encoding};
 
 use crate::options::LoaderBuilder;
-use crate::options::{ByteSize, Count, OrAuto, PositiveDuration, Whole};
+use crate::options::{ByteSize, Count, EarlierLoad, OrAuto, PositiveDuration, Whole};
 use inrush_load::config::{BulkRouting, Replies};
 
 options! {
@@ -26,6 +26,13 @@ options! {
         /// The largest rate, including retries: bytes per second before compression, such as 20MiB,
         /// or documents per second, such as 5000docs
         max_rate: Option<Rate> = "RATE", default("no limit");
+        /// Begin without what earlier loads learned of this cluster and index (the size and number
+        /// of requests, the encoding and the compression), and replace it. See docs/learned.md
+        forget: bool, conflicts(&["learned"]);
+        /// What an earlier load learned, as the JSON object plan.learned of its report, or none.
+        /// Nothing is read from option `state` then, and nothing is left there. Jobs of Spark and
+        /// Ray pass it to their parts
+        learned: Option<EarlierLoad> = "JSON", default("as option `state` has it");
         /// File for the measurements and decisions of the tuner, one JSON object per line;
         /// overwritten
         trace: Option<PathBuf> = "FILE";

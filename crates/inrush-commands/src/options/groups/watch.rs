@@ -9,7 +9,7 @@ use crate::options::{Folder, LoaderBuilder};
 options! {
     /// What shows a load while it runs.
     pub struct WatchOptions in LoaderBuilder.watch, "Output" {
-        /// Show the load on a live page, with metrics for Prometheus at /metrics and the health of
+        /// Show the run on a live page, with metrics for Prometheus at /metrics and the health of
         /// the process at /healthz. Its address is printed at the start. Without a value a free
         /// port of this machine, which only this machine reaches; other machines need option
         /// `page_token_file`. See docs/page.md
@@ -20,9 +20,9 @@ options! {
         /// Folder of the textfile collector of node_exporter: the metrics are written to
         /// inrush-INDEX.prom in it every 15 s and at the end
         textfile: Option<Folder> = "DIR";
-        /// Send the metrics to a collector of OpenTelemetry, by OTLP over HTTP. Without a value the
-        /// environment variables OTEL_EXPORTER_OTLP_ENDPOINT and the like say where, by default
-        /// http://localhost:4318
+        /// Send the metrics to a collector of OpenTelemetry, by OTLP over HTTP, and requests as
+        /// traces where OTEL_TRACES_SAMPLER is set. Without a value the environment variables
+        /// OTEL_EXPORTER_OTLP_ENDPOINT and the like say where, by default http://localhost:4318
         otlp: Option<OtlpEndpoint> = "URL", bare("auto");
     }
 }

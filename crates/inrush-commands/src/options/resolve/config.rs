@@ -4,12 +4,12 @@ use std::path::Path;
 
 use super::{Environment, LOCAL, ending, files, windows};
 use crate::options::{
-    ErrorOptions, LoadOptions, OptionError, OptionErrorKind, OrAuto, PatternEntry, ResumeOptions, SizeOptions,
-    TargetOptions,
+    EarlierLoad, ErrorOptions, LoadOptions, OptionError, OptionErrorKind, OrAuto, PatternEntry, ResumeOptions,
+    SizeOptions, TargetOptions,
 };
 use inrush_cluster::transport::NodeUrl;
 use inrush_load::config::{
-    DeadLetters, Gentle, GuardConfig, IndexCreation, IndexPattern, Limits, LoadConfig, MaxErrors, StateFolder,
+    DeadLetters, Gentle, GuardConfig, IndexCreation, IndexPattern, Learning, Limits, LoadConfig, MaxErrors, StateFolder,
 };
 
 /// The configuration, without an address if the target is the local node. `recreate` is not
@@ -159,6 +159,8 @@ fn of_sizes(config: &mut LoadConfig, sizes: &SizeOptions) {
         in_flight,
         gentle,
         max_rate,
+        forget,
+        learned,
         trace,
         linger,
         coalesce,
@@ -196,6 +198,11 @@ fn of_sizes(config: &mut LoadConfig, sizes: &SizeOptions) {
         health_every: defaults.health_every,
     };
     config.trace = trace;
+    config.learning = match learned {
+        Some(EarlierLoad(learned)) => Learning::Given(learned),
+        None if forget => Learning::Anew,
+        None => Learning::Kept,
+    };
     config.coalesce = coalesce;
     config.encoding = encoding.and_then(OrAuto::given);
     config.compression = compression.and_then(OrAuto::given);

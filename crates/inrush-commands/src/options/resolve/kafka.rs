@@ -262,12 +262,13 @@ fn check(load: &LoadOptions) -> Result<(), OptionError> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::options::{KafkaGroupOptions, OptionInfo, SourceOptions, Style};
     use serde_json::{Value, json};
 
-    fn load(given: &[(&str, Value)]) -> LoadOptions {
+    /// Options of a load of a topic, with these given.
+    pub(in super::super) fn load(given: &[(&str, Value)]) -> LoadOptions {
         let sources = vec!["kafka://broker/orders".into()];
         let mut load =
             LoadOptions { source: SourceOptions { sources, ..SourceOptions::default() }, ..LoadOptions::default() };

@@ -12,7 +12,7 @@ pub(crate) fn config(options: &WatchOptions, environment: &Environment) -> Resul
     let token = page_token_file.as_deref().map(Secret::from_file).transpose();
     let token = token.map_err(|error| OptionError::unusable(error.to_string()).of("page_token_file"))?;
     let page = match (page, token) {
-        (Some(address), token) => Some(PageConfig { address: *address, token }),
+        (Some(address), token) => Some(PageConfig { address: *address, token, parts: None }),
         (None, None) => None,
         (None, Some(_)) => {
             return Err(OptionError::conflict("option `page_token_file` needs option `page`")
@@ -28,7 +28,7 @@ pub(crate) fn config(options: &WatchOptions, environment: &Environment) -> Resul
         Some(endpoint) => OtlpConfig::new(endpoint, variable).map_err(|problem| refused(&WatchError::Otlp(problem)))?,
         None => None,
     };
-    Ok(WatchConfig { page, textfile: textfile.clone().map(|Folder(folder)| folder), otlp })
+    Ok(WatchConfig { page, textfile: textfile.clone().map(|Folder(folder)| folder), otlp, job: None })
 }
 
 /// An error of page or metrics as one of their options.

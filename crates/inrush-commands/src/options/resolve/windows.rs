@@ -101,17 +101,9 @@ pub(super) fn check(load: &LoadOptions) -> Result<(), OptionError> {
 mod tests {
     use serde_json::{Value, json};
 
+    use super::super::kafka::tests::load;
     use super::*;
-    use crate::options::{Environment, SourceOptions, Style};
-
-    fn load(given: &[(&str, Value)]) -> LoadOptions {
-        let sources = vec!["kafka://broker/orders".into()];
-        let mut load =
-            LoadOptions { source: SourceOptions { sources, ..SourceOptions::default() }, ..LoadOptions::default() };
-        load.give("index", "orders").unwrap();
-        given.iter().for_each(|(name, value)| load.give(name, value.clone()).unwrap());
-        load
-    }
+    use crate::options::{Environment, Style};
 
     #[track_caller]
     fn refused(given: &[(&str, Value)], expected: &str) {

@@ -413,7 +413,7 @@ proptest! {
         let config = FlowConfig { coalesce: Some(option), settlements: true, memory, ..patient() };
         let mut flow = flow(config, batch_bytes, in_flight);
         let encoding = if smile { Encoding::Smile } else { Encoding::Json };
-        let format = BodyFormat { encoding, ..BodyFormat::PLAIN };
+        let format = BodyFormat::PLAIN.with_encoding(encoding);
         flow.set_body_format_tuner(BodyFormatTuner::new(format, BodyFormatChoices::default(), ""));
         let expected = applied(BTreeMap::new(), &ops, 0);
         // Another load that begins with this index and at this position comes to the same end.

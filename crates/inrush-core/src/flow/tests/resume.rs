@@ -197,7 +197,7 @@ proptest! {
             .map(|k| match k { 0 => "poison", 1 => "reject", 2..5 => "exception", _ => "good" }).collect();
         let encoder = Encoder::new(operations(Action::Index, with_ids));
         let config = FlowConfig { coalesce, ..patient() };
-        let format = BodyFormat { encoding: if smile { Encoding::Smile } else { Encoding::Json }, ..BodyFormat::PLAIN };
+        let format = BodyFormat::PLAIN.with_encoding(if smile { Encoding::Smile } else { Encoding::Json });
         let blocks = blocks(&ids, &words, per_block);
         let job = Job { config, batch_bytes, in_flight, encoder: &encoder, blocks, format };
         let mut world = World::default();

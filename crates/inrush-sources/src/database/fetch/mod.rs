@@ -126,6 +126,7 @@ impl<D: Database> Ask for Lookups<D> {
             let text = format!("{}: {}", self.name, explain(&error));
             match is_of_values(&error) {
                 true => Failed::Keys(text),
+                false if is_lasting(&error) => Failed::Away(FetchError::new(text).lasting()),
                 false => Failed::Away(FetchError::new(text)),
             }
         })
@@ -143,10 +144,21 @@ fn is_broken(error: &sqlx::Error) -> bool {
     }
 }
 
+/// Whether the database refuses the statement itself. Class 42 of SQL's states has these errors:
+/// syntax, names, and permissions.
+fn is_lasting(error: &sqlx::Error) -> bool {
+    has_class(error, "42")
+}
+
 /// Whether the database refuses a value: a key, or one of a record. Class 22 of SQL's states has
 /// these errors.
 fn is_of_values(error: &sqlx::Error) -> bool {
-    error.as_database_error().and_then(|error| error.code()).is_some_and(|code| code.starts_with("22"))
+    has_class(error, "22")
+}
+
+/// Whether SQL's state of the error begins with these two characters.
+fn has_class(error: &sqlx::Error, class: &str) -> bool {
+    error.as_database_error().and_then(|error| error.code()).is_some_and(|code| code.starts_with(class))
 }
 
 /// The options of a source with the same connection.

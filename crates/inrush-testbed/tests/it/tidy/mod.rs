@@ -32,13 +32,14 @@ const BANNED: [&str; 9] = [
 /// Commands of others, in messages that say what to run.
 const COMMANDS: [&str; 2] = ["long=31", "aws configure"];
 /// Crates whose messages name an option, and not the flag of a front end.
-const LIBRARIES: [&str; 13] = [
+const LIBRARIES: [&str; 15] = [
     "inrush",
     "inrush-bake",
     "inrush-cluster",
     "inrush-commands",
     "inrush-core",
     "inrush-formats",
+    "inrush-guard",
     "inrush-kafka",
     "inrush-load",
     "inrush-node",
@@ -46,6 +47,7 @@ const LIBRARIES: [&str; 13] = [
     "inrush-smile",
     "inrush-sources",
     "inrush-sql",
+    "inrush-tune",
 ];
 
 /// Fails where a rule has more findings than its ceiling, and where the ceiling can be lowered.
@@ -164,7 +166,7 @@ struct Ceilings {
 }
 
 const CEILINGS: Ceilings =
-    Ceilings { comment_width: 0, function_length: 0, banned_words: 0, flags: 0, cycles: 0, public_types: 173 };
+    Ceilings { comment_width: 0, function_length: 0, banned_words: 0, flags: 0, cycles: 0, public_types: 179 };
 
 /// Whether `line` has `word` between characters that are no letters.
 fn has_word(line: &str, word: &str) -> bool {

@@ -265,7 +265,7 @@ async fn questions_are_repeated_a_bounded_number_of_times() {
 }
 
 #[tokio::test]
-async fn only_what_changes_nothing_is_asked_again_after_its_answer_was_lost() {
+async fn only_what_may_be_applied_twice_is_asked_again_after_its_answer_was_lost() {
     let lose_one = || {
         Server::start(|number, _| match number {
             0 => Act::CloseAfterBody,
@@ -274,8 +274,13 @@ async fn only_what_changes_nothing_is_asked_again_after_its_answer_was_lost() {
     };
     let server = lose_one();
     transport(&[&server.url], &HttpOptions::default()).get_json("/").await.unwrap();
+    for path in ["/i/_refresh", "/i/_flush?wait_if_ongoing=true"] {
+        let server = lose_one();
+        transport(&[&server.url], &HttpOptions::default()).post_json(path, None).await.unwrap();
+        assert_eq!(server.seen().len(), 2, "{path}");
+    }
     let server = lose_one();
-    let error = transport(&[&server.url], &HttpOptions::default()).post_json("/i/_flush", None).await.unwrap_err();
+    let error = transport(&[&server.url], &HttpOptions::default()).post_json("/i/_rollover", None).await.unwrap_err();
     assert!(matches!(error, ClusterError::Http(HttpError { kind: HttpErrorKind::Lost, .. })), "{error}");
     assert_eq!(server.seen().len(), 1);
     assert_eq!(server.seen()[0].header("content-length"), Some("0"));

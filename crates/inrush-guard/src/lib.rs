@@ -1,0 +1,265 @@
+//! The settings guard of a load: it changes settings of an index for the time of the load, and
+//! restores them. A task executes the commands of [`inrush_core::settings_guard::Guard`] on the
+//! cluster, and sends a heartbeat while the load runs. [`recover`] restores what crashed loads
+//! left.
+//!
+//! Nothing here knows sources, documents or bulk requests.
+
+mod follow;
+mod recover;
+mod report;
+mod state;
+mod store;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+pub use follow::{Guards, Next, Plans};
+use inrush_cluster::transport::Transport;
+use inrush_core::Time;
+use inrush_core::settings_guard::{Command, Guard, HEARTBEAT, LoadProfile, Outcome, Phase, Reply, policy};
+pub use recover::{RecoverOptions, Recovered, RecoveredState, recover};
+pub use report::{SettingChange, SettingsReport, SettingsRestored};
+use state::Record;
+pub use state::{LocalState, default_folder, is_alive as holder_is_alive, remove as forget_holder};
+pub use store::GUARD_INDEX;
+use store::Store;
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+use tokio::time::MissedTickBehavior;
+
+/// Time for which a request is repeated while the cluster cannot answer, at the start and for a
+/// heartbeat.
+const RETRY_FOR: Duration = Duration::from_secs(10);
+
+/// As [`RETRY_FOR`], for the restore.
+const RESTORE_RETRY_FOR: Duration = Duration::from_secs(60);
+
+/// The guard's plan for one index.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The index.
+    pub index: String,
+    /// Its UUID.
+    pub uuid: String,
+    /// The load, as far as the choice of settings depends on it.
+    pub job: LoadProfile,
+    /// Folder of this machine's records.
+    pub folder: Option<PathBuf>,
+}
+
+/// The guard of one index of a running load.
+pub struct Running {
+    stop: oneshot::Sender<()>,
+    task: JoinHandle<Driver>,
+    /// The index.
+    index: String,
+    /// The changes at the start. None without a lease.
+    changed: BTreeMap<String, SettingChange>,
+}
+
+struct Driver {
+    guard: Guard,
+    store: Store,
+    state: Option<LocalState>,
+    folder: Option<PathBuf>,
+    started: Instant,
+    retry_for: Duration,
+}
+
+impl Running {
+    /// Records and changes the settings. Returns when they are changed or cannot be changed.
+    pub async fn start(transport: Arc<Transport>, plan: Plan, holder: &str) -> Running {
+        let Plan { index, uuid, job, folder } = plan;
+        let state = folder.as_ref().and_then(|folder| {
+            LocalState::new(folder, holder)
+                .inspect_err(|error| {
+                    tracing::warn!(
+                        "the original settings of {index} are recorded in the cluster only, because the state folder cannot be used: {}: {error}",
+                        folder.display()
+                    );
+                })
+                .ok()
+        });
+        let driver = Driver {
+            guard: Guard::hold(holder.to_owned(), index.clone(), job),
+            store: Store { transport, index: index.clone(), uuid },
+            state,
+            folder,
+            started: Instant::now(),
+            retry_for: RETRY_FOR,
+        };
+        let (stop, stopped) = oneshot::channel();
+        let (active, is_active) = oneshot::channel();
+        let task = tokio::spawn(driver.run(active, stopped));
+        // Without a lease there is no answer.
+        let changed = is_active.await.unwrap_or_default();
+        Running { stop, task, index, changed }
+    }
+
+    /// The index, where its refreshes were made rare. A refresh beside the last requests shortens
+    /// the one after them.
+    fn refresh_early(&self) -> Option<String> {
+        self.changed.contains_key(policy::REFRESH).then(|| self.index.clone())
+    }
+
+    /// Restores the settings, unless other loads still need them.
+    pub async fn release(self) -> SettingsReport {
+        // A guard that has ended receives nothing.
+        let _ = self.stop.send(());
+        match self.task.await {
+            Ok(driver) => driver.report(),
+            Err(error) => {
+                SettingsReport::new(SettingsRestored::No, format!("the task of the settings guard panicked: {error}"))
+            }
+        }
+    }
+}
+
+impl Driver {
+    async fn run(
+        mut self,
+        active: oneshot::Sender<BTreeMap<String, SettingChange>>,
+        mut stopped: oneshot::Receiver<()>,
+    ) -> Driver {
+        let mut active = Some(active);
+        let mut heartbeat = tokio::time::interval_at(tokio::time::Instant::now() + HEARTBEAT, HEARTBEAT);
+        heartbeat.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            self.execute().await;
+            if self.guard.outcome().is_some() {
+                break;
+            }
+            if let Some(active) = active.take() {
+                // A load that was dropped receives nothing.
+                let _ = active.send(self.changed());
+            }
+            tokio::select! {
+                biased;
+                _ = &mut stopped => {
+                    self.retry_for = RESTORE_RETRY_FOR;
+                    self.guard.handle_stop();
+                }
+                _ = heartbeat.tick() => self.guard.handle_heartbeat(),
+            }
+        }
+        if let Some(problem) = self.guard.problem() {
+            tracing::warn!("the settings of {} are not changed for the load: {problem}", self.store.index);
+        }
+        let left = matches!(self.guard.outcome(), Some(Outcome::NotRestored { .. } | Outcome::Unknown(_)));
+        if let (false, Some(state)) = (left, self.state.take()) {
+            state.remove();
+        }
+        self
+    }
+
+    /// Executes the guard's commands until it has none.
+    async fn execute(&mut self) {
+        while let Some(command) = self.guard.poll() {
+            let reply = match self.write_down(&command) {
+                Ok(()) => self.store.execute(&command, self.retry_for).await,
+                Err(error) => Reply::Refused(format!("cannot record the original settings: {error}")),
+            };
+            know_holders(&mut self.guard, &reply, self.folder.as_deref());
+            self.guard.handle(Time::from_start(self.started.elapsed()), reply);
+        }
+    }
+
+    /// Writes the changes to the local state before settings are changed for the load. A restore
+    /// needs no record.
+    fn write_down(&self, command: &Command) -> std::io::Result<()> {
+        let (Command::Put { values, changes }, Some(state)) = (command, &self.state) else { return Ok(()) };
+        let for_the_load = |(name, value): (&String, &Option<String>)| {
+            changes.get(name).is_some_and(|change| Some(&change.applied) == value.as_ref())
+        };
+        if !values.iter().any(for_the_load) {
+            return Ok(());
+        }
+        let (index, uuid) = (self.store.index.clone(), self.store.uuid.clone());
+        state.save(&Record { index, uuid, changes: changes.clone() })
+    }
+
+    /// The changed settings.
+    fn changed(&self) -> BTreeMap<String, SettingChange> {
+        let change = |from: &Option<String>, to: &String| SettingChange { from: from.clone(), to: to.clone() };
+        self.guard.changes().map(|(name, c)| (name.clone(), change(&c.original, &c.applied))).collect()
+    }
+
+    fn report(self) -> SettingsReport {
+        let index = &self.store.index;
+        let changed = self.changed();
+        let (restored, mut detail) = match self.guard.outcome() {
+            Some(Outcome::Nothing | Outcome::Restored { .. }) if self.guard.changes().next().is_none() => {
+                (SettingsRestored::Unchanged, format!("the settings of {index} were not changed"))
+            }
+            Some(Outcome::Nothing) => {
+                (SettingsRestored::Yes, format!("another process restored the settings of {index}"))
+            }
+            Some(Outcome::Restored { foreign }) if foreign.is_empty() => {
+                (SettingsRestored::Yes, format!("{index} has its original settings"))
+            }
+            Some(Outcome::Restored { foreign }) => (
+                SettingsRestored::Yes,
+                format!(
+                    "{index} has its original settings, except {}, which another client has set since",
+                    foreign.join(", ")
+                ),
+            ),
+            Some(Outcome::PassedOn { holders }) => (
+                SettingsRestored::PassedOn,
+                format!("{}; if none of them is running, run: inrush recover {index}", passed_on(index, *holders)),
+            ),
+            Some(Outcome::NotRestored { refused }) => {
+                let refused: Vec<String> = refused.iter().map(|(name, why)| format!("{name}: {why}")).collect();
+                let refused = refused.join("; ");
+                (
+                    SettingsRestored::No,
+                    format!(
+                        "these settings could not be restored: {refused}; fix the cause, then run: inrush recover {index}"
+                    ),
+                )
+            }
+            Some(Outcome::Unknown(why)) => (
+                SettingsRestored::No,
+                format!(
+                    "the cluster gave no answer, so the settings of {index} may not be restored: {why}; when it answers again, run: inrush recover {index}"
+                ),
+            ),
+            None => (
+                SettingsRestored::No,
+                format!("the settings guard of {index} did not end; run: inrush recover {index}"),
+            ),
+        };
+        if let Some(problem) = self.guard.problem() {
+            detail = format!("{detail}; {problem}");
+        }
+        for (name, why) in self.guard.refused() {
+            detail.push_str(&format!("; {name} could not be changed: {why}"));
+        }
+        SettingsReport { restored, changed, detail }
+    }
+}
+
+/// Tells the guard which holders of a lease are alive, where this machine can tell.
+fn know_holders(guard: &mut Guard, reply: &Reply, folder: Option<&Path>) {
+    let (Reply::Lease(Some((lease, _))), Some(folder)) = (reply, folder) else { return };
+    let restorer = match &lease.phase {
+        Phase::Restoring { by } => Some(by),
+        Phase::Held => None,
+    };
+    for holder in lease.holders.keys().chain(restorer) {
+        if let Some(alive) = state::is_alive(folder, holder) {
+            guard.know_holder(holder, alive);
+        }
+    }
+}
+
+fn passed_on(index: &str, holders: usize) -> String {
+    match holders {
+        0 => format!("another process is restoring the settings of {index}"),
+        1 => format!("another load still needs the settings of {index}, and restores them at its end"),
+        n => format!("{n} other loads still need the settings of {index}, and the last of them restores them"),
+    }
+}

@@ -1,0 +1,170 @@
+//! The guard's requests to the cluster: its lease, and the settings of its index.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use http::Method;
+use inrush_cluster::api::own::OwnDocument;
+use inrush_cluster::api::{ClusterError, stats};
+use inrush_cluster::transport::{Transport, path_segment};
+use inrush_core::settings_guard::{Command, Lease, Precondition, Reply, Settings, Version, policy};
+use serde_json::{Map, Value, json};
+
+/// The index with one document for each guarded index.
+pub const GUARD_INDEX: &str = "inrush-guard";
+
+/// Pause before a request is repeated that the cluster could not answer.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// Access to the lease and the settings of one index.
+#[derive(Clone)]
+pub(crate) struct Store {
+    pub(crate) transport: Arc<Transport>,
+    pub(crate) index: String,
+    pub(crate) uuid: String,
+}
+
+impl Store {
+    /// Executes a command of the guard. It is repeated for up to `retry_for` while the cluster
+    /// cannot answer. Every command may be repeated, because the lease is written by
+    /// compare-and-set.
+    pub(crate) async fn execute(&self, command: &Command, retry_for: Duration) -> Reply {
+        let asked_at = Instant::now();
+        loop {
+            match self.try_once(command).await {
+                Ok(reply) => return reply,
+                Err(error) if is_passing(&error) && asked_at.elapsed() < retry_for => {
+                    tracing::debug!("the settings guard repeats a request: {error}");
+                    tokio::time::sleep(PAUSE).await;
+                }
+                Err(error) => return Reply::Failed(error.to_string()),
+            }
+        }
+    }
+
+    async fn try_once(&self, command: &Command) -> Result<Reply, ClusterError> {
+        match command {
+            Command::ReadLease => Ok(Reply::Lease(self.read_lease().await?)),
+            Command::ReadSettings => self.read_settings().await,
+            Command::WriteLease { lease, over } => self.write_lease(lease, *over).await,
+            Command::DeleteLease { version } => self.delete_lease(*version).await,
+            Command::Put { values, .. } => self.put(values).await,
+            // The caller has a clock and waits.
+            Command::Wait { .. } => Ok(Reply::Due),
+        }
+    }
+
+    fn document(&self) -> OwnDocument {
+        OwnDocument { transport: Arc::clone(&self.transport), index: GUARD_INDEX, id: self.uuid.clone() }
+    }
+
+    async fn read_lease(&self) -> Result<Option<(Lease, Version)>, ClusterError> {
+        let what = format!("reading the lease of {}", self.index);
+        let found = self.document().read(&what).await?;
+        found.map(|(source, version)| Ok((lease(&what, source)?, version))).transpose()
+    }
+
+    async fn write_lease(&self, lease: &Lease, over: Precondition) -> Result<Reply, ClusterError> {
+        let what = format!("writing the lease of {} to {GUARD_INDEX}", self.index);
+        let document = serde_json::to_value(lease)
+            .map_err(|error| ClusterError::Reply { what: what.clone(), problem: error.to_string() })?;
+        let written = self.document().write(&what, &document, over).await?;
+        Ok(written.map_or(Reply::Conflict, Reply::Written))
+    }
+
+    async fn delete_lease(&self, version: Version) -> Result<Reply, ClusterError> {
+        let what = format!("deleting the lease of {}", self.index);
+        let deleted = self.document().delete(&what, version).await?;
+        Ok(if deleted { Reply::Deleted } else { Reply::Conflict })
+    }
+
+    async fn read_settings(&self) -> Result<Reply, ClusterError> {
+        let what = format!("reading the settings of {}", self.index);
+        let path = format!("/{}/_settings?flat_settings=true&include_defaults=true", path_segment(&self.index));
+        let answer = self.transport.ask(Method::GET, &path, None).await?;
+        let body = answer.json(&what)?;
+        match answer.status() {
+            200..=299 => {}
+            404 => return Ok(Reply::Gone),
+            status => return Err(ClusterError::from_status(&what, status, &body)),
+        }
+        let Some(index) = body.get(&self.index) else { return Ok(Reply::Gone) };
+        let set = flat(index.get("settings"));
+        // The index was created again, and its settings belong to its owner.
+        if set.get("index.uuid") != Some(&self.uuid) {
+            return Ok(Reply::Gone);
+        }
+        Ok(Reply::Settings(Settings { set, defaults: flat(index.get("defaults")) }))
+    }
+
+    async fn put(&self, values: &BTreeMap<String, Option<String>>) -> Result<Reply, ClusterError> {
+        if policy::brings_replicas(values)
+            && let Err(error) = stats::flush(&self.transport, &self.index).await
+        {
+            // A new replica copies the files of the last commit and indexes all later operations.
+            // Without a commit now, those would be a large part of the load.
+            tracing::warn!(
+                "{} could not be flushed before its replicas are added, so they may index a part of the load again: {error}",
+                self.index
+            );
+        }
+        let what = format!("changing the settings of {}", self.index);
+        let path = format!("/{}/_settings", path_segment(&self.index));
+        let answer = self.transport.ask(Method::PUT, &path, Some(&json!(values))).await?;
+        let body = answer.json(&what)?;
+        match answer.status() {
+            200..=299 => Ok(Reply::Put),
+            404 => Ok(Reply::Gone),
+            status => {
+                let error = ClusterError::from_status(&what, status, &body);
+                // Blocks (403, and 429 at the flood stage) and values that are not allowed.
+                if is_passing(&error) || status >= 500 { Err(error) } else { Ok(Reply::Refused(error.to_string())) }
+            }
+        }
+    }
+}
+
+/// All leases of the cluster, by the UUIDs of their indices. Empty where no index was ever guarded.
+pub(crate) async fn leases(transport: &Transport) -> Result<Vec<(String, Lease)>, ClusterError> {
+    let what = format!("looking for leases in {GUARD_INDEX}");
+    let refreshed = transport.ask(Method::POST, &format!("/{GUARD_INDEX}/_refresh"), None).await?;
+    match refreshed.status() {
+        200..=299 => {}
+        404 => return Ok(Vec::new()),
+        status => return Err(ClusterError::from_status(&what, status, &refreshed.json(&what)?)),
+    }
+    let path = format!("/{GUARD_INDEX}/_search");
+    let body = transport.demand(&what, Method::POST, &path, Some(&json!({"size": 10_000}))).await?;
+    let hits = body.pointer("/hits/hits").and_then(Value::as_array).cloned().unwrap_or_default();
+    let one = |mut hit: Value| {
+        let id = hit.get("_id").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let source = hit.get_mut("_source").map(Value::take).unwrap_or_default();
+        lease(&what, source).map(|lease| (id, lease))
+    };
+    hits.into_iter().map(one).collect()
+}
+
+fn lease(what: &str, source: Value) -> Result<Lease, ClusterError> {
+    serde_json::from_value(source).map_err(|error| ClusterError::Reply {
+        what: what.to_owned(),
+        problem: format!("it was written by another version of inrush: {error}"),
+    })
+}
+
+fn flat(settings: Option<&Value>) -> BTreeMap<String, String> {
+    let settings: Option<&Map<String, Value>> = settings.and_then(Value::as_object);
+    let text = |(name, value): (&String, &Value)| Some((name.clone(), value.as_str()?.to_owned()));
+    settings.into_iter().flatten().filter_map(text).collect()
+}
+
+/// Whether the same request may succeed a little later. A block does not count, with
+/// any status.
+fn is_passing(error: &ClusterError) -> bool {
+    match error {
+        ClusterError::Http(_) => true,
+        ClusterError::Refused { status: 502..=504, .. } => true,
+        ClusterError::Refused { status: 429, reason, .. } => !reason.contains("cluster_block_exception"),
+        _ => false,
+    }
+}

@@ -1,0 +1,146 @@
+//! Checks in the first seconds of a load whether what an earlier load learned still holds.
+
+use std::time::Duration;
+
+use super::sums::Sums;
+use crate::time::Time;
+use crate::{Learned, Outcome, Plan, Sample};
+
+/// Documents that are larger or smaller by this factor are other documents.
+const OTHER_DOCUMENTS: f64 = 2.0;
+/// Below this part of the remembered rate a round contradicts it. Rounds on real servers vary by a
+/// third.
+const SLOW: f64 = 0.6;
+/// Below this part one round is enough.
+const VERY_SLOW: f64 = 0.35;
+/// This part of the documents may be rejected beside those that are remembered.
+const REJECTED_MORE: f64 = 0.05;
+/// The longest check, unless a request takes a good part of it.
+const LONGEST: Duration = Duration::from_secs(3);
+/// The longest check in remembered wall times.
+const LONGEST_WALLS: f64 = 4.0;
+/// A round takes at least this time.
+const ROUND: Duration = Duration::from_millis(250);
+
+/// The result of a check.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// More requests are needed.
+    Open,
+    /// The requests are as those of the earlier load.
+    Held,
+    /// Too little came back in time.
+    Undecided,
+    /// They differ, for this reason.
+    Contradicted(String),
+}
+
+/// Compares rounds of requests with the remembered ones. The first round meets a new mapping, cold
+/// caches and connections that are being made, so it only shows the size of the documents.
+#[derive(Debug)]
+pub(super) struct Check {
+    learned: Learned,
+    /// The remembered plan within the bounds of this load.
+    plan: Plan,
+    first: bool,
+    slow_rounds: u32,
+    /// The end of the check. Known once the first request was sent.
+    until: Option<Time>,
+    round: Round,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Round {
+    from: Time,
+    sums: Sums,
+}
+
+impl Round {
+    fn new(from: Time) -> Self {
+        Round { from, sums: Sums::default() }
+    }
+}
+
+impl Check {
+    pub(super) fn new(learned: Learned, plan: Plan) -> Self {
+        Check { learned, plan, first: true, slow_rounds: 0, until: None, round: Round::new(Time::START) }
+    }
+
+    /// Nothing was sent for a while on purpose: the round begins again.
+    pub(super) fn handle_break(&mut self, now: Time) {
+        self.round = Round::new(now);
+        self.until = None;
+    }
+
+    /// Whether a request was lost, refused, or rejected in more than the remembered part.
+    pub(super) fn is_trouble(&self, sample: &Sample) -> bool {
+        let usual = (self.learned.rejected + REJECTED_MORE) * f64::from(sample.docs);
+        sample.outcome != Outcome::Answered || f64::from(sample.rejected) > usual
+    }
+
+    pub(super) fn handle(&mut self, now: Time, sample: &Sample) -> Verdict {
+        let longest = LONGEST.max(Duration::from_secs_f64((LONGEST_WALLS * self.learned.wall_seconds).min(60.0)));
+        let until = *self.until.get_or_insert(sample.sent + longest);
+        if sample.sent >= self.round.from && !sample.source_limited {
+            self.round.sums.add(sample);
+        }
+        let enough = if self.first { self.plan.in_flight } else { self.plan.in_flight.max(4) };
+        let lasts = self.first || now.since(self.round.from) >= ROUND;
+        if self.round.sums.answered >= enough && lasts {
+            return self.judge(now);
+        }
+        if now >= until { self.judge_late() } else { Verdict::Open }
+    }
+
+    /// Judges a complete round.
+    fn judge(&mut self, now: Time) -> Verdict {
+        let round = std::mem::replace(&mut self.round, Round::new(now)).sums;
+        if let Some(why) = self.other_documents(&round) {
+            return Verdict::Contradicted(why);
+        }
+        if std::mem::replace(&mut self.first, false) {
+            return Verdict::Open;
+        }
+        let rejected = round.rejected();
+        let ratio = round.bytes_per_second() / self.learned.bytes_per_second;
+        let rejects = rejected > self.learned.rejected + REJECTED_MORE;
+        if ratio >= SLOW && !rejects {
+            return Verdict::Held;
+        }
+        self.slow_rounds += 1;
+        if rejects && ratio >= SLOW {
+            return match self.slow_rounds {
+                1 => Verdict::Open,
+                _ => Verdict::Contradicted(format!("{:.1} % of the documents were rejected", rejected * 100.0)),
+            };
+        }
+        if ratio < VERY_SLOW || self.slow_rounds >= 2 {
+            return Verdict::Contradicted(self.slow(&round));
+        }
+        Verdict::Open
+    }
+
+    /// Judges what has come back when the time is up.
+    fn judge_late(&self) -> Verdict {
+        let few = self.round.sums.answered < 2;
+        let slow = self.round.sums.bytes_per_second() < SLOW * self.learned.bytes_per_second;
+        if few || !slow { Verdict::Undecided } else { Verdict::Contradicted(self.slow(&self.round.sums)) }
+    }
+
+    fn other_documents(&self, round: &Sums) -> Option<String> {
+        let bytes = round.doc_bytes();
+        let ratio = bytes / self.learned.doc_bytes;
+        let other = !(1.0 / OTHER_DOCUMENTS..=OTHER_DOCUMENTS).contains(&ratio);
+        other.then(|| format!("documents have {bytes:.0} bytes, and {:.0} before", self.learned.doc_bytes))
+    }
+
+    fn slow(&self, round: &Sums) -> String {
+        format!(
+            "a request takes {:.0} ms, and {:.0} before, and the rate is {:.1} MB/s instead of {:.1}",
+            round.wall_seconds() * 1e3,
+            self.learned.wall_seconds * 1e3,
+            round.bytes_per_second() / 1e6,
+            self.learned.bytes_per_second / 1e6
+        )
+    }
+}
