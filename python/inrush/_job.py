@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
+import socket
 import tempfile
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -22,6 +24,9 @@ from ._options import Options
 from ._progress import Progress
 from ._report import Report
 from ._running import Running
+
+# The secret that has the address of the job's page and its token. Spark hides options with "token" in their names.
+PAGE = "job_page_token"
 
 # The most bytes of dead letters that a part sends to the driver. More mean that all documents have a problem.
 _LETTERS_BYTES_MAX = 1 << 20
@@ -37,11 +42,9 @@ _REFUSED = {
     "map": "no part sees all documents; give a mapping",
     "max_rate": "each part would have a rate of its own; limit the requests with in_flight",
     "trace": "each part has a tuner of its own",
-    "page": "no process sees all documents; the framework has a page of its own",
-    "page_token_file": "no process sees all documents; the framework has a page of its own",
-    "textfile": "no process sees all documents",
-    "otlp": "no process sees all documents",
 }
+# Options that only the driver's job can have: its parts report to it.
+_WATCHED = ("page", "page_token_file", "textfile", "otlp")
 # Options of steps that only the job does.
 _ONCE = (
     "mapping",
@@ -57,6 +60,8 @@ _ONCE = (
     "wait_timeout",
     "state",
     "under_policy",
+    "forget",
+    *_WATCHED,
 )
 
 
@@ -79,12 +84,21 @@ class Part:
         return cls(**json.loads(text))
 
 
-def check(options: Options) -> Options:
-    """Refuses options that a job of several processes cannot have."""
+def check(options: Options, *, has_driver: bool = False) -> Options:
+    """Refuses options that a job of several processes cannot have. `has_driver`: a job on the driver sees the reports of its parts."""
     for name, why in _REFUSED.items():
-        if options.table.get(name) not in (None, False):
+        if _is_given(options, name):
             raise UsageError(f"{name} is not possible for a load of several processes: {why}")
+    for name in _WATCHED:
+        if _is_given(options, name) and not has_driver:
+            raise UsageError(f"{name} is not possible here: only a job on the driver sees all parts, such as inrush.spark.load or inrush.spark.Job")
+        if _is_given(options, name) and not _is_given(options, "page"):
+            raise UsageError(f"{name} needs page for a load of several processes: the parts report to the page of the job")
     return options
+
+
+def _is_given(options: Options, name: str) -> bool:
+    return options.table.get(name) not in (None, False)
 
 
 def part_options(options: Options, tasks: int | None, with_job: bool) -> Options:
@@ -93,6 +107,9 @@ def part_options(options: Options, tasks: int | None, with_job: bool) -> Options
     changes: dict[str, Any] = {"leave_settings": True, "no_verify": True, "dead_letters": None, "allow_empty": True}
     if with_job:
         changes.update(dict.fromkeys(_ONCE))
+    if options.table.get("learned") is None:
+        # The plan of one of several loads is not that of a load alone, so it is not kept where the part runs.
+        changes.update(learned="none", forget=None)
     in_flight = options.table.get("in_flight")
     if in_flight is not None:
         if tasks is None:
@@ -106,11 +123,15 @@ def part_options(options: Options, tasks: int | None, with_job: bool) -> Options
     return options.but(**changes)
 
 
-def load_part(options: Options, feed: Callable[[Any], bool], repeated: bool, name: str) -> Part:
-    """Loads one part, whose documents `feed` adds. Raises if the load could not continue, so that the framework runs it again."""
+def load_part(options: Options, feed: Callable[[Any], bool], repeated: bool, name: str, title: str | None = None) -> Part:
+    """Loads one part, whose documents `feed` adds. Raises if the load could not continue, so that the framework runs it again.
+    `title` is the name of the part on the page of the job, the same for each attempt. Default: `name`.
+    """
+    page = options.secrets.get(PAGE)
+    job = None if page is None else (*json.loads(page), title or name, socket.gethostname())
     with tempfile.TemporaryDirectory(prefix="inrush-") as folder:
         letters = os.path.join(folder, "dead-letters.ndjson")
-        running = Running(options.but(dead_letters=letters), None, name=name, progress=False)
+        running = Running(options.but(dead_letters=letters), None, name=name, progress=False, job=job)
         try:
             feed(running.load)
         except BaseException as error:
@@ -143,8 +164,12 @@ def letters_of(path: str | None) -> tuple[list[str], int]:
 class Job:
     """The job, which runs once, from `start` to `finish`."""
 
-    def __init__(self, options: Options, *, expected_bytes: int | None, progress: Progress, name: str) -> None:
-        self.options = check(options)
+    def __init__(
+        self, options: Options, *, expected_bytes: int | None, progress: Progress, name: str, host: Callable[[], str | None] = lambda: None
+    ) -> None:
+        self.options = check(options, has_driver=True)
+        self._host = host
+        self._page_token = secrets.token_hex(24) if _is_given(options, "page") else None
         self._expected_bytes = expected_bytes
         self._progress = progress
         self._name = name
@@ -156,7 +181,9 @@ class Job:
         """Checks the cluster, creates the index, and changes its settings if `expected_bytes` are enough."""
         # The job has no dead letters of its own. Those of the parts are written at the end.
         once = self.options.but(dead_letters=None, in_flight=None, id=None, routing=None, version=None, action=None, on_conflict=None)
-        self._running = Running(once, None, name=self._name, expected_bytes=self._expected_bytes, progress=self._progress)
+        self._running = Running(
+            once, None, name=self._name, expected_bytes=self._expected_bytes, progress=self._progress, parts=self._page_token
+        )
         # The settings have changed when the load waits for documents. Parts begin after that.
         while self._running.load.progress()["phase"] == "starting" and self._running.poll(0.02) is None:
             pass
@@ -164,6 +191,27 @@ class Job:
     @property
     def is_started(self) -> bool:
         return self._running is not None
+
+    def of_part(self, part: Options) -> Options:
+        """The options of a part, with the page that it reports to, and with what the parts of earlier jobs learned. The job keeps
+        what these parts learn.
+        """
+        part = self._with_page(part)
+        learned = None if self._running is None else self._running.load.learned()
+        if learned is None or part.table.get("learned") != "none":
+            return part
+        return part.but(learned=learned)
+
+    def _with_page(self, part: Options) -> Options:
+        listens = None if self._running is None else self._running.load.page()
+        if listens is None or self._page_token is None:
+            return part
+        host, port = listens
+        if host in ("0.0.0.0", "::"):
+            # The page listens on all addresses of the driver.
+            host = self._host() or socket.gethostname()
+        url = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+        return part.with_secret(PAGE, json.dumps([url, self._page_token]))
 
     def absorb(self, part: Part) -> None:
         """Adds the result of a part. Add each part once, with the attempt that counts."""

@@ -506,6 +506,15 @@ class LoadOptions(TypedDict, total=False):
     """The largest rate, including retries: bytes per second before compression, such as 20MiB, or
     documents per second, such as 5000docs. Default: no limit."""
 
+    forget: bool | None
+    """Begin without what earlier loads learned of this cluster and index (the size and number of
+    requests, the encoding and the compression), and replace it. See docs/learned.md."""
+
+    learned: str | Mapping[str, Any] | None
+    """What an earlier load learned, as the JSON object plan.learned of its report, or none. Nothing is
+    read from state then, and nothing is left there. Jobs of Spark and Ray pass it to their parts.
+    Default: as state has it."""
+
     trace: str | os.PathLike[str] | None
     """File for the measurements and decisions of the tuner, one JSON object per line; overwritten."""
 
@@ -658,7 +667,7 @@ class LoadOptions(TypedDict, total=False):
     Default: inrush in XDG_STATE_HOME or ~/.local/state."""
 
     page: bool | int | str | None
-    """Show the load on a live page, with metrics for Prometheus at /metrics and the health of the
+    """Show the run on a live page, with metrics for Prometheus at /metrics and the health of the
     process at /healthz. Its address is printed at the start. Without a value a free port of this
     machine, which only this machine reaches; other machines need page_token_file. See docs/page.md."""
 
@@ -671,9 +680,9 @@ class LoadOptions(TypedDict, total=False):
     in it every 15 s and at the end."""
 
     otlp: bool | str | None
-    """Send the metrics to a collector of OpenTelemetry, by OTLP over HTTP. Without a value the
-    environment variables OTEL_EXPORTER_OTLP_ENDPOINT and the like say where, by default
-    http://localhost:4318."""
+    """Send the metrics to a collector of OpenTelemetry, by OTLP over HTTP, and requests as traces where
+    OTEL_TRACES_SAMPLER is set. Without a value the environment variables OTEL_EXPORTER_OTLP_ENDPOINT
+    and the like say where, by default http://localhost:4318."""
 
 
 class BakeOptions(LoadOptions, total=False):

@@ -34,6 +34,10 @@ class Options:
         table = {**self.table, **{name: _plain(name, value) for name, value in changes.items()}}
         return Options({name: value for name, value in table.items() if value is not None}, self.secrets)
 
+    def with_secret(self, name: str, secret: str | None) -> Options:
+        """A copy with one more secret. The text of the options does not show it."""
+        return self if secret is None else Options(self.table, {**self.secrets, name: secret})
+
     def as_json(self) -> str:
         return json.dumps(self.table)
 

@@ -25,6 +25,17 @@ class ErrorCount(TypedDict):
     count: int
 
 
+class Start(TypedDict, total=False):
+    """The plan that the load began with."""
+
+    batch_bytes: int
+    in_flight: int
+    learned_at: str
+    outcome: Literal["held", "contradicted", "unchecked"]
+    """What the first requests said about what an earlier load had learned."""
+    detail: str
+
+
 class Plan(TypedDict, total=False):
     """The plan that the load ended with."""
 
@@ -35,6 +46,9 @@ class Plan(TypedDict, total=False):
     encoding: Literal["json", "smile"]
     compression: str
     wire_why: str
+    start: Start
+    learned: dict[str, Any]
+    """What a later load may begin with, for the option `learned`."""
 
 
 class Verified(TypedDict, total=False):

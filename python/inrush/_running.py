@@ -49,6 +49,8 @@ class Running:
         expected_bytes: int | None = None,
         keep_outcomes: bool = False,
         progress: Progress = None,
+        parts: str | None = None,
+        job: tuple[str, str, str, str] | None = None,
     ) -> None:
         try:
             self.load = _inrush.Load(
@@ -59,6 +61,8 @@ class Running:
                 expected_bytes,
                 keep_outcomes,
                 level(),
+                parts,
+                job,
             )
         finally:
             forward_messages()

@@ -53,7 +53,7 @@ class InrushSink(Datasink[str]):  # type: ignore[misc]
             import ray
 
             tasks = max(1, int(ray.cluster_resources().get("CPU", 1)))
-        self._job: Job | None = Job(given, expected_bytes=expected_bytes, progress=False, name="ray")
+        self._job: Job | None = Job(given, expected_bytes=expected_bytes, progress=False, name="ray", host=_node_ip)
         self._part = part_options(given, tasks, with_job=True)
         self.report: Report | None = None
         """The report of the whole job, after its end."""
@@ -61,6 +61,7 @@ class InrushSink(Datasink[str]):  # type: ignore[misc]
     def on_write_start(self, schema: Any = None) -> None:
         assert self._job is not None, "the driver has the job"
         self._job.start()
+        self._part = self._job.of_part(self._part)
 
     def write(self, blocks: Iterable[Any], ctx: Any) -> str:
         # Ray repeats a task without notice, so any attempt may be a second one.
@@ -93,3 +94,9 @@ class InrushSink(Datasink[str]):  # type: ignore[misc]
     def __getstate__(self) -> dict[str, Any]:
         # Tasks only load their part. The job stays with the driver.
         return {**self.__dict__, "_job": None}
+
+
+def _node_ip() -> str | None:
+    import ray
+
+    return str(ray.util.get_node_ip_address())

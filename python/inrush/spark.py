@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 from ._errors import LoadFailed, UsageError
 from ._job import Job as _Job
-from ._job import Part, check, load_part, merged, part_options
+from ._job import PAGE, Part, check, load_part, merged, part_options
 from ._load import _nodes
 from ._options import Options
 from ._progress import Progress
@@ -105,7 +105,8 @@ class Job:
         **options: Unpack[LoadOptions],
     ) -> None:
         given = Options.of({**options, "index": index, "to": _nodes(to)})
-        self._job = _Job(given, expected_bytes=expected_bytes, progress=progress, name="spark")
+        host = lambda: _conf(spark, "spark.driver.host")  # noqa: E731
+        self._job = _Job(given, expected_bytes=expected_bytes, progress=progress, name="spark", host=host)
         if tasks is None and given.table.get("in_flight") is not None:
             tasks = _parallelism(spark)
         self._tasks = tasks
@@ -119,16 +120,17 @@ class Job:
     @property
     def options(self) -> dict[str, str]:
         """Options for `df.write.format("inrush")`."""
-        table = {name: value if isinstance(value, str) else json.dumps(value) for name, value in self._part.table.items()}
-        return {**table, **self._part.secrets, "job": self._spool.name, "speculation": json.dumps(self._speculation)}
+        part = self._job.of_part(self._part)
+        table = {name: value if isinstance(value, str) else json.dumps(value) for name, value in part.table.items()}
+        return {**table, **part.secrets, "job": self._spool.name, "speculation": json.dumps(self._speculation)}
 
     def batches(self) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
         """A function for `df.mapInArrow(job.batches(), "part string")`. Pass each row of the result to `absorb`."""
-        return _Batches(self._part, self._speculation)
+        return _Batches(self._job.of_part(self._part), self._speculation)
 
     def rows(self) -> Callable[[Iterable[Any]], Iterator[str]]:
         """A function for `rdd.mapPartitions(job.rows())`. Pass each element of the result to `absorb`."""
-        return _Rows(self._part, self._speculation)
+        return _Rows(self._job.of_part(self._part), self._speculation)
 
     def absorb(self, part: str) -> None:
         """Adds the result of a task."""
@@ -178,8 +180,8 @@ class _Batches:
         self._speculation = speculation
 
     def load(self, batches: Iterator[pa.RecordBatch]) -> Part:
-        name, repeated = _task()
-        return load_part(self._options, lambda load: load.push(batches), repeated or self._speculation, name)
+        name, title, repeated = _task()
+        return load_part(self._options, lambda load: load.push(batches), repeated or self._speculation, name, title)
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         import pyarrow
@@ -195,20 +197,21 @@ class _Rows:
         self._speculation = speculation
 
     def __call__(self, rows: Iterable[Any]) -> Iterator[str]:
-        name, repeated = _task()
+        name, title, repeated = _task()
         documents = (row.asDict(recursive=True) if hasattr(row, "asDict") else row for row in rows)
-        part = load_part(self._options, lambda load: load.push(documents), repeated or self._speculation, name)
+        part = load_part(self._options, lambda load: load.push(documents), repeated or self._speculation, name, title)
         yield part.to_json()
 
 
-def _task() -> tuple[str, bool]:
-    """The name of this task, and whether this is a repeated attempt."""
+def _task() -> tuple[str, str, bool]:
+    """The name of this task, its name among all tasks of the application, and whether this is a repeated attempt."""
     from pyspark import TaskContext
 
     context = TaskContext.get()
     if context is None:
-        return "partition", False
-    return f"partition {context.partitionId()}", context.attemptNumber() > 0
+        return "partition", "partition", False
+    name = f"partition {context.partitionId()}"
+    return name, f"stage {context.stageId()}, {name}", context.attemptNumber() > 0
 
 
 def _conf(spark: Any, name: str) -> str | None:
@@ -267,7 +270,8 @@ class _Settings:
         self.job = options.pop("job", None)
         self.speculation = json.loads(options.pop("speculation", "false"))
         tasks = options.pop("tasks", None)
-        given = check(Options.of({name: _value(text) for name, text in options.items()}))
+        page = options.pop(PAGE, None)
+        given = check(Options.of({name: _value(text) for name, text in options.items()})).with_secret(PAGE, page)
         self.options = given if self.job else part_options(given, None if tasks is None else int(tasks), with_job=False)
 
     def load(self, batches: Iterator[pa.RecordBatch]) -> _Message:

@@ -2,24 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import socket
-import urllib.error
-import urllib.request
 
 import inrush
 import pytest
 
-
-def free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
-
-
-def get(port: int, path: str) -> str:
-    with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=10) as reply:
-        return reply.read().decode()
+from page import free_port, get, snapshot
 
 
 def test_a_page_is_there_while_the_load_runs(cluster, tmp_path):
@@ -27,8 +15,7 @@ def test_a_page_is_there_while_the_load_runs(cluster, tmp_path):
     with inrush.Loader("page", cluster.url, page=port, textfile=tmp_path) as loader:
         loader.add({"n": 1})
         loader.flush()
-        (load,) = json.loads(get(port, "/snapshot"))["loads"]
-        assert load["start"]["name"] == "page"
+        assert snapshot(port)["start"]["name"] == "page"
         assert 'inrush_documents_total{load="page",outcome="created"}' in get(port, "/metrics")
     written = (tmp_path / "inrush-page.prom").read_text()
     assert 'inrush_documents_total{load="page",outcome="created"} 1\n' in written

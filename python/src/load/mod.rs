@@ -3,11 +3,12 @@
 mod push;
 
 use std::ffi::OsString;
+use std::net::SocketAddr;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use inrush_cli::embed::{self, Outcomes, ProgressLine, ProgressTable, Secret};
-use inrush_load::{Others, PauseHandle, Phase, Progress, Report, RunningLoad, StopHandle};
+use inrush_cli::embed::{self, Begun, JobPage, Outcomes, ProgressLine, ProgressTable, Secret};
+use inrush_load::{Others, PauseHandle, Phase, Progress, Report, StopHandle};
 use inrush_sources::push::Sender;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -30,6 +31,10 @@ pub(crate) struct Load {
     /// The end of each document, where the program asked for it.
     outcomes: Mutex<Option<Outcomes>>,
     others: Others,
+    /// What the parts of an earlier job learned, as JSON.
+    for_parts: Option<String>,
+    /// The address at which its page listens.
+    page: Option<SocketAddr>,
     ending: Arc<Ending>,
     process: u32,
 }
@@ -49,9 +54,11 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Load {
     /// Starts the load. `options` is a JSON object with the keys of a job file. `sources` are
     /// paths, globs and URLs. `None` means that the program feeds the load, under the name `name`
-    /// and with about `bytes` bytes.
+    /// and with about `bytes` bytes. `parts` is the token of the parts of this job, which report to
+    /// its page. `job` is the page of the job that this load is a part of: its address, the token,
+    /// and the name and the machine of the part.
     #[new]
-    #[pyo3(signature = (options, sources, secrets, name, bytes, keep_outcomes, log_level))]
+    #[pyo3(signature = (options, sources, secrets, name, bytes, keep_outcomes, log_level, parts, job))]
     #[expect(clippy::too_many_arguments, reason = "the one caller is `inrush/_running.py`, which names them all")]
     fn new(
         py: Python<'_>,
@@ -62,6 +69,8 @@ impl Load {
         bytes: Option<u64>,
         keep_outcomes: bool,
         log_level: u8,
+        parts: Option<String>,
+        job: Option<(String, String, String, String)>,
     ) -> PyResult<Self> {
         crate::logs::start(log_level);
         let mut load = embed::Load::new(parse_options(options)?).map_err(exception)?;
@@ -71,21 +80,29 @@ impl Load {
         let secrets = secrets.map(|secret| secret.map(Secret::new));
         [given.login.password, given.login.api_key, given.login.bearer] = secrets;
         load.keep_outcomes(keep_outcomes);
+        if let Some(token) = parts {
+            load.with_parts(Secret::new(token));
+        }
+        if let Some((url, token, name, host)) = job {
+            load.part_of(JobPage { url, token: Secret::new(token), name, host });
+        }
         let name = name.to_owned();
         let begun = wait_for(py, async move {
             Ok(match fed {
                 true => {
-                    let (feed, load, outcomes) = load.start_fed(&name, bytes).await?;
-                    (Some(feed), load, outcomes)
+                    let (feed, begun) = load.start_fed(&name, bytes).await?;
+                    (Some(feed), begun)
                 }
-                false => {
-                    let (load, outcomes) = load.start().await?;
-                    (None, load, outcomes)
-                }
+                false => (None, load.start().await?),
             })
         })?;
-        let (feed, load, outcomes) = begun.map_err(exception)?;
-        Load::watch(feed, load, outcomes)
+        let (feed, begun) = begun.map_err(exception)?;
+        Load::watch(feed, begun)
+    }
+
+    /// The host and the port at which the page of this load listens.
+    fn page(&self) -> Option<(String, u16)> {
+        self.page.map(|address| (address.ip().to_string(), address.port()))
     }
 
     /// Waits for the report, at most this number of seconds. Returns it as JSON.
@@ -221,7 +238,16 @@ impl Load {
     fn absorb(&self, report: &str) -> PyResult<()> {
         let other: Report = crate::report::parse(report)?;
         self.others.absorb(&other.counts, &other.indices, &other.errors);
+        if let Some(learned) = &other.plan.learned {
+            self.others.absorb_learned(learned);
+        }
         Ok(())
+    }
+
+    /// What the parts of this job begin with, for the option `learned`. `None` if earlier jobs left
+    /// nothing that applies.
+    fn learned(&self) -> Option<&str> {
+        self.for_parts.as_deref()
     }
 
     /// Adds the elements of an iterable: dicts, JSON as bytes or str, record batches. False if the
@@ -261,9 +287,12 @@ impl Load {
 type Letter = (u64, u16, String, String, Option<Vec<u8>>, Vec<u8>);
 
 impl Load {
-    fn watch(feed: Option<Sender>, load: RunningLoad, outcomes: Option<Outcomes>) -> PyResult<Self> {
+    fn watch(feed: Option<Sender>, begun: Begun) -> PyResult<Self> {
+        let Begun { load, outcomes, page } = begun;
         let ending = Arc::new(Ending::default());
         let others = load.others();
+        // Numbers always become JSON.
+        let for_parts = load.learned_for_parts().and_then(|learned| serde_json::to_string(learned).ok());
         let (progress, stop, pause) = (load.progress(), load.stop_handle(), load.pause_handle());
         let told = Arc::clone(&ending);
         let task = runtime()?.spawn(load.finish());
@@ -287,6 +316,8 @@ impl Load {
             pause,
             outcomes: Mutex::new(outcomes),
             others,
+            for_parts,
+            page,
             ending,
             process: std::process::id(),
         })
@@ -346,6 +377,7 @@ fn phase(phase: &Phase) -> String {
         Phase::Paused(why) => format!("paused: {why}"),
         Phase::Draining(why) => format!("draining: {why}"),
         Phase::PuttingBack => "putting back".to_owned(),
+        Phase::Refreshing => "refreshing".to_owned(),
         Phase::Verifying => "verifying".to_owned(),
         Phase::Finishing { detail, .. } => format!("finishing: {detail}"),
         Phase::Baking(detail) => format!("baking: {detail}"),

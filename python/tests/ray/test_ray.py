@@ -17,6 +17,7 @@ import docs
 import inrush
 import inrush.ray
 from killing import kill_one
+from page import Viewer, free_port
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -44,6 +45,19 @@ def test_the_sink_writes_and_looks_after_the_index(opensearch):
     assert report.ok and report.docs_created == 10_000 == opensearch.count("written"), report
     assert report.settings["restored"] == "yes" and report.settings["changed"]
     assert "refresh_interval" not in opensearch.settings("written")
+
+
+def test_the_page_of_a_job_shows_the_sums_of_its_tasks(opensearch, tmp_path: Path):
+    port = free_port()
+    sink = inrush.ray.InrushSink("paged", opensearch.url, id="id", page=port, textfile=tmp_path)
+    with Viewer(port) as viewer:
+        documents(10_000, 5).write_datasink(sink)
+    assert sink.report.ok and sink.report.docs_created == 10_000
+    parts = viewer.last["state"]["parts"]
+    assert parts and {part["name"].split()[0] for part in parts} == {"task"}
+    assert 0 < viewer.last["state"]["counts"]["docs_created"] <= 10_000
+    metrics = (tmp_path / "inrush-paged.prom").read_text()
+    assert 'inrush_documents_total{load="paged",outcome="created"} 10000\n' in metrics
 
 
 def test_the_example_of_the_page(opensearch):

@@ -24,6 +24,7 @@ import inrush
 import inrush.spark
 from conftest import node
 from killing import kill_one
+from page import Viewer, free_port, snapshot
 
 TESTS = Path(__file__).parent.parent
 
@@ -97,6 +98,32 @@ def test_the_format_writes_and_the_job_looks_after_the_index(spark, opensearch, 
     assert again.ok and again.docs_updated == 20_000, again
 
 
+def test_the_page_of_a_job_shows_the_sums_of_its_tasks(spark, opensearch, tmp_path: Path):
+    port = free_port()
+    with inrush.spark.Job(spark, "paged", opensearch.url, id="id", page=port, textfile=tmp_path) as job:
+        documents(spark, 20_000, 6).write.format("inrush").options(**job.options).mode("append").save()
+        load = snapshot(port)
+    state, report = load["state"], job.report
+    assert report.ok and state["counts"]["docs_created"] == report.docs_created == 20_000
+    assert len(state["parts"]) == 6 and all(part["phase"] == "done" for part in state["parts"])
+    assert sum(part["docs"] for part in state["parts"]) == 20_000
+    assert state["nodes"][0]["requests"] >= 6, "those of the tasks"
+    # The next job writes twice, and each task of both counts.
+    port = free_port()
+    with Viewer(port) as viewer, inrush.spark.Job(spark, "paged", opensearch.url, id="id", page=port) as job:
+        for _ in range(2):
+            documents(spark, 1_000, 2).write.format("inrush").options(**job.options).mode("append").save()
+    assert job.report.docs_updated == 2_000 and len(viewer.last["state"]["parts"]) == 4
+    assert viewer.last["state"]["counts"]["docs_read"] == 2_000
+    metrics = (tmp_path / "inrush-paged.prom").read_text()
+    assert 'inrush_documents_total{load="paged",outcome="created"} 20000\n' in metrics
+    for options, message in [({"textfile": tmp_path}, "textfile needs page"), ({"page": "0.0.0.0:0"}, "needs a token")]:
+        with pytest.raises(inrush.UsageError, match=message), inrush.spark.Job(spark, "paged", opensearch.url, **options):
+            pass
+    with pytest.raises(inrush.UsageError, match="only a job on the driver"):
+        inrush.spark.rows(index="paged", to=opensearch.url, page=True)
+
+
 def test_the_format_alone(spark, opensearch):
     df = documents(spark, 1000, 3)
     df.write.format("inrush").option("to", opensearch.url).option("index", "alone").option("id", "id").mode("append").save()
@@ -115,8 +142,9 @@ def test_the_format_alone(spark, opensearch):
         df.write.format("inrush").options(to=opensearch.url, index="alone").mode("overwrite").save()
 
 
-def test_examples_of_the_page(spark, opensearch):
+def test_examples_of_the_pages(spark, opensearch):
     assert docs.run("spark.md", opensearch.url, {"spark": spark}) >= 4
+    assert docs.run("tutorials/spark.md", opensearch.url, {"spark": spark}) == 4
 
 
 def test_streams(spark, opensearch, tmp_path: Path):
@@ -198,7 +226,7 @@ def test_a_killed_executor_leaves_a_bake_complete_and_exact(spark, tmp_path: Pat
         def run() -> None:
             names = {"spark": spark, "df": df}
             try:
-                docs.run("bake.md", cluster.url, names, {"/mnt/shared": str(root / "snapshots")})
+                docs.run("bake/several.md", cluster.url, names, {"/mnt/shared": str(root / "snapshots")})
                 result["report"] = names["report"]
             except BaseException as error:
                 result["error"] = error
