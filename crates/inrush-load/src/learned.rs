@@ -25,7 +25,7 @@ const FILES_MAX: usize = 256;
 /// A larger file was not written by a load, bytes.
 const FILE_BYTES_MAX: u64 = 64 << 10;
 /// The longest wait for the shape of the cluster. A load does without a memory then.
-const SHAPE_MAX: Duration = Duration::from_secs(5);
+const SHAPE_MAX: Duration = Duration::from_secs(15);
 
 /// What a load begins with, and where it leaves what it learns.
 #[derive(Debug)]

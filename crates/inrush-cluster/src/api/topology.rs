@@ -32,14 +32,19 @@ pub async fn shape(transport: &Transport, index: Option<&str>) -> Shape {
     Shape { cluster_uuid, distance, data_nodes, write_threads, shards, replicas }
 }
 
+/// `GET /` has the UUID. Some gateways and builds of Elasticsearch without its modules answer it
+/// with 405, and the state of the cluster has it, too.
 async fn root(transport: &Transport) -> (Option<String>, Option<Duration>) {
-    let asked = Instant::now();
-    let reply = transport.demand("asking for the UUID of the cluster", Method::GET, "/", None).await;
-    let uuid = reply.ok().and_then(|body| Some(body.get("cluster_uuid")?.as_str()?.to_owned()));
-    // A cluster that has not formed yet has none.
-    let uuid = uuid.filter(|uuid| uuid != "_na_");
-    let distance = uuid.is_some().then(|| asked.elapsed());
-    (uuid, distance)
+    for path in ["/", "/_cluster/state/version?filter_path=cluster_uuid"] {
+        let asked = Instant::now();
+        let reply = transport.demand("asking for the UUID of the cluster", Method::GET, path, None).await;
+        let uuid = reply.ok().and_then(|body| Some(body.get("cluster_uuid")?.as_str()?.to_owned()));
+        // A cluster that has not formed yet has none.
+        if let Some(uuid) = uuid.filter(|uuid| uuid != "_na_") {
+            return (Some(uuid), Some(asked.elapsed()));
+        }
+    }
+    (None, None)
 }
 
 async fn nodes(transport: &Transport) -> (Option<u32>, Option<u32>) {
