@@ -236,61 +236,63 @@ def avro(bench, args):
 
 
 def away(bench, args):
-    """The server is stopped after a third of the records, and another one starts at its address."""
+    """Once into a server that stays, and once into one that is away for a while after a third of the records."""
     name = bench.topic("plain", events(args.docs))
-    start = lambda port: subprocess.Popen([release("inrush-testbed"), "null", "--port", str(port)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    server = start(0)
-    url = server.stdout.readline().strip()
-    times, ended = {}, threading.Event()
-
-    def outage():
-        nonlocal server
-        while docs() < args.docs // 3:
-            if ended.wait(0.02):
-                return
-        server.kill()
-        server.wait()
-        times["gone"] = time.monotonic() - began
-        time.sleep(args.seconds)
-        server = start(url.rsplit(":", 1)[1])
-        server.stdout.readline()
-        times["back"] = time.monotonic() - began
-
-    class Docs:
-        last = 0
-
-        def __call__(self):
-            try:
-                self.last = request(f"{url}/_null/stats")["docs"]
-            except OSError:
-                return 0
-            return self.last
-
-    docs = Docs()
-    began = time.monotonic()
-    thread = threading.Thread(target=outage, daemon=True)
-    thread.start()
     # The log says when the member gets partitions.
     sink = Sink("inrush", topic("--pause-for", f"{args.seconds + 600}s", "--log-level", "info"))
-    command = sink.command(bench.broker.address, name, "bench-away", url, INDEX, "")
-    run = Timed(command, docs, timeout=args.seconds + 900)
-    ended.set()
-    thread.join()
-    if "back" not in times:
-        raise SystemExit(f"the load ended before the server was gone: {run.errors[-500:]}")
-    resident = lambda begin, end: max((kib for at, _, kib in run.samples if begin <= at < end), default=0) / 1024
-    after = [(at, count) for at, count, _ in run.samples if at > times["back"] and count]
-    rate = lambda points: (points[-1][1] - points[0][1]) / max(0.001, points[-1][0] - points[0][0]) if len(points) > 1 else 0
-    before = [(at, count) for at, count, _ in run.samples if at < times["gone"] and count]
-    note = (f"first document {after[0][0] - times['back']:.1f} s after the server is back; {rate(before):,.0f} docs/s before and {rate(after):,.0f} after; "
-            f"anonymous MiB {resident(0, times['gone']):.0f} before, {resident(times['gone'], times['back']):.0f} meanwhile, {resident(times['back'], 1e9):.0f} after; "
-            f"partitions were assigned {run.errors.count('this member reads')} times") if after else f"no document after the server is back: {run.errors[-300:]}"
-    server.stdin.close()
-    server.wait()
-    print(note)
-    bench.write({"time": time.strftime("%Y-%m-%dT%H:%M:%S"), "commit": bench.commit, "series": "away", "round": 1, "case": f"away for {args.seconds} s", "partitions": args.partitions,
-                 "docs": args.docs, "seconds": round(run.seconds, 3), "client_cpu_s": round(run.cpu_s, 2), "peak_mib": round(run.peak_kib / 1024),
-                 "anonymous_mib": round(run.anonymous_kib / 1024), "exit": run.exit, "note": note})
+    for outage in [0, args.seconds]:
+        run, gone = away_once(bench, args, name, sink, outage)
+        points = [(at, count) for at, count, _ in run.samples if count]
+        before, after = ([point for point in points if (point[0] < gone) is early] for early in (True, False))
+        resident = lambda begin, end: max((kib for at, _, kib in run.samples if begin <= at < end), default=0) / 1024
+        note = f"docs/s in each second: {each_second(before)}"
+        if outage:
+            back = gone + outage
+            first = next(at for at, count in after if count > before[-1][1])
+            note += (f"; away at {gone:.1f} s; after: {each_second(after)}; first document {first - back:.1f} s after the server is back; "
+                     f"anonymous MiB {resident(0, gone):.0f} before, {resident(gone, back):.0f} meanwhile, {resident(back, 1e9):.0f} after")
+        note += f"; partitions were assigned {run.errors.count('this member reads')} times"
+        print(note)
+        bench.write({"time": time.strftime("%Y-%m-%dT%H:%M:%S"), "commit": bench.commit, "series": "away", "round": 1, "case": f"away for {outage} s", "partitions": args.partitions,
+                     "docs": args.docs, "arrived": points[-1][1], "seconds": round(run.seconds, 3), "client_cpu_s": round(run.cpu_s, 2), "peak_mib": round(run.peak_kib / 1024),
+                     "anonymous_mib": round(run.anonymous_kib / 1024), "exit": run.exit, "note": note})
+
+
+def away_once(bench, args, name, sink, outage):
+    """The run, and when its server went away."""
+    gone, ended = [float("inf")], threading.Event()
+    with subprocess.Popen([release("inrush-testbed"), "null"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
+        url = server.stdout.readline().strip()
+
+        def docs():
+            try:
+                return request(f"{url}/_null/stats")["docs"]
+            except OSError:
+                return 0
+
+        def leave():
+            while docs() < args.docs // 3:
+                if ended.wait(0.02):
+                    return
+            request(f"{url}/_null/away?seconds={outage}", "POST")
+            gone[0] = time.monotonic() - began
+
+        began = time.monotonic()
+        if outage:
+            threading.Thread(target=leave, daemon=True).start()
+        run = Timed(sink.command(bench.broker.address, name, f"bench-away-{outage}", url, INDEX, ""), docs, timeout=outage + 900)
+        ended.set()
+        server.stdin.close()
+    if run.exit or (outage and gone[0] > run.seconds):
+        raise SystemExit(f"the load ended with status {run.exit}: {run.errors[-500:]}")
+    return run, gone[0]
+
+
+def each_second(points):
+    """docs/s in each whole second of points (seconds, docs)."""
+    near = lambda at: min(points, key=lambda point: abs(point[0] - at))
+    edges = [near(at) for at in range(int(points[0][0]) + 1, int(points[-1][0]) + 1)]
+    return " ".join(f"{(right[1] - left[1]) / (right[0] - left[0]):,.0f}" for left, right in zip(edges, edges[1:]))
 
 
 SERIES = {"null": null, "null-others": null_others, "server": server, "server-others": server_others, "memory": memory, "coalesce": coalesce, "fetch": fetch, "avro": avro, "away": away}

@@ -29,7 +29,7 @@ series_coalesce() { measure coalesce --server "$opensearch" --docs 1750000 --rou
 series_fetch() { measure fetch --docs 1000000; }
 series_avro() { measure avro --docs 3000000; }
 # Ten minutes without the server.
-series_away() { measure away --docs 20000000 --seconds 600; }
+series_away() { measure away --docs 30000000 --seconds 600; }
 # 50 rounds in which an instance, the broker or the node is killed.
 series_kill() { scripts/chaos.sh kafka; }
 

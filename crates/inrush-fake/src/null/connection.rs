@@ -4,6 +4,7 @@ use std::io::{self, IoSlice, Write};
 use std::net::TcpStream;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
+use std::time::Duration;
 
 use bytes::Bytes;
 use serde_json::json;
@@ -38,6 +39,9 @@ impl Connection {
     /// A malformed request, or a client that disconnects within a request.
     pub(super) fn serve(mut self) -> io::Result<()> {
         while let Some(head) = self.input.read_head()? {
+            if self.shared.away().is_some() {
+                break;
+            }
             if head.expects_continue {
                 self.input.stream().write_all(b"HTTP/1.1 100 Continue\r\n\r\n")?;
             }
@@ -83,6 +87,9 @@ impl Connection {
             return self.write_json(&ApiReply::ok(json!(self.shared.stats())));
         }
         let request = ApiRequest::new(head.method.clone(), &head.target, Bytes::from(body));
+        if request.path == "/_null/away" {
+            return self.go_away(&request);
+        }
         let environment = Environment {
             root_status: 200,
             disk_available_bytes: 1 << 50,
@@ -94,6 +101,18 @@ impl Connection {
             api::handle(&mut cluster, &request, &environment)
         };
         self.write_json(&reply)
+    }
+
+    /// The connection to the server's own port wakes the thread that accepts.
+    fn go_away(&mut self, request: &ApiRequest) -> io::Result<()> {
+        let seconds = request.param("seconds").and_then(|text| text.parse().ok()).filter(|n| *n <= 86_400);
+        let Some(seconds) = seconds else {
+            let error = ServerError::illegal_argument("seconds has to be a whole number up to 86400");
+            return self.write_json(&error.into());
+        };
+        self.shared.set_away(Some(Duration::from_secs(seconds)));
+        self.write_json(&ApiReply::ok(json!({ "seconds": seconds })))?;
+        TcpStream::connect(self.input.stream().local_addr()?).map(drop)
     }
 
     fn write_json(&mut self, reply: &ApiReply) -> io::Result<()> {

@@ -14,6 +14,9 @@ use super::state::{NullStats, Shared};
 /// success, so that a benchmark measures the client. It runs until [`NullServer::stop`] or the end
 /// of the process, in threads of its own.
 ///
+/// After `POST /_null/away?seconds=N` it refuses connections for N seconds (at most 86,400), and
+/// ends those that are open at their next request. Its indices and counts stay.
+///
 /// ```
 /// use inrush_fake::{NullServer, ReplyKind};
 ///
@@ -39,7 +42,7 @@ impl NullServer {
         let address = listener.local_addr()?;
         let shared = Arc::new(Shared::new(reply_kind));
         let accepting = Arc::clone(&shared);
-        thread::Builder::new().name("null-accept".into()).spawn(move || accept(&listener, &accepting))?;
+        thread::Builder::new().name("null-accept".into()).spawn(move || accept(listener, address, &accepting))?;
         Ok(NullServer { address, shared })
     }
 
@@ -61,12 +64,22 @@ impl NullServer {
     }
 }
 
-fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
-    for stream in listener.incoming() {
+fn accept(mut listener: TcpListener, address: SocketAddr, shared: &Arc<Shared>) {
+    loop {
+        let accepted = listener.accept();
         if shared.stopping.load(Ordering::Relaxed) {
             return;
         }
-        let Ok(stream) = stream else { continue };
+        if let Some(time) = shared.away() {
+            // Without a listener the system refuses connections.
+            drop(listener);
+            thread::sleep(time);
+            let Ok(again) = TcpListener::bind(address) else { return };
+            listener = again;
+            shared.set_away(None);
+            continue;
+        }
+        let Ok((stream, _)) = accepted else { continue };
         let shared = Arc::clone(shared);
         // Without a thread the connection is dropped, which its client sees.
         let _ = thread::Builder::new().name("null-connection".into()).spawn(move || {

@@ -1,7 +1,8 @@
 //! The counts of a null server.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, OnceLock};
+use std::sync::{Mutex, OnceLock, PoisonError};
+use std::time::Duration;
 
 use serde::Serialize;
 
@@ -34,6 +35,8 @@ pub(super) struct Shared {
     pub(super) bytes: AtomicU64,
     pub(super) requests: AtomicU64,
     pub(super) stopping: AtomicBool,
+    /// How long the server is to be away. `None`: it is there.
+    away: Mutex<Option<Duration>>,
     first_bulk_unix_us: OnceLock<u64>,
 }
 
@@ -46,8 +49,17 @@ impl Shared {
             bytes: AtomicU64::new(0),
             requests: AtomicU64::new(0),
             stopping: AtomicBool::new(false),
+            away: Mutex::new(None),
             first_bulk_unix_us: OnceLock::new(),
         }
+    }
+
+    pub(super) fn set_away(&self, time: Option<Duration>) {
+        *self.away.lock().unwrap_or_else(PoisonError::into_inner) = time;
+    }
+
+    pub(super) fn away(&self) -> Option<Duration> {
+        *self.away.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Notes the time of the first bulk request.

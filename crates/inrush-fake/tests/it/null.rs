@@ -67,3 +67,29 @@ async fn summaries_have_no_items() {
     assert_eq!(server.stats().docs, 3);
     server.stop();
 }
+
+#[tokio::test]
+async fn a_server_that_is_away_keeps_its_indices_and_counts() {
+    let server = NullServer::start(0, ReplyKind::Items).expect("start");
+    let client = Client::new(&server.url()).expect("url");
+    assert_eq!(client.json("PUT", "/a", Value::Null).await.expect("create").status, 200);
+    client.bulk("/a/_bulk", body(5)).await.expect("reply");
+    let uuid = async |client: &Client| {
+        client.json("GET", "/a/_settings", Value::Null).await.ok().map(|reply| reply.json()["a"]["settings"].clone())
+    };
+    let before = uuid(&client).await.expect("settings");
+    assert_eq!(client.json("POST", "/_null/away?seconds=x", Value::Null).await.expect("refusal").status, 400);
+    assert_eq!(client.json("POST", "/_null/away?seconds=1", Value::Null).await.expect("away").status, 200);
+    // Requests fail until it is back.
+    let mut failures = 0;
+    let after = loop {
+        match uuid(&client).await {
+            Some(settings) => break settings,
+            None => failures += 1,
+        }
+    };
+    assert!(failures > 0);
+    assert_eq!(after, before);
+    assert_eq!(server.stats().docs, 5);
+    server.stop();
+}
