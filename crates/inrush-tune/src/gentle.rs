@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use super::chance::Scatter;
 use super::knobs::Knobs;
 use super::settling::Settling;
 use super::window::Window;
@@ -44,8 +45,11 @@ const RETRY_REJECTED: Duration = Duration::from_secs(60);
 /// window that has some.
 const AMBIENT: Duration = Duration::from_secs(60);
 /// Largest part of rejected documents. Full queues delay other clients, also where this load did
-/// not fill them.
+/// not fill them. Documents that chance rejects do not count, up to the second part.
 const REJECTED_MOST: f64 = 0.01;
+const CHANCE_MOST: f64 = 0.12;
+/// A window may have this multiple of what chance rejects on average.
+const CHANCE_SWING: f64 = 1.5;
 
 /// Keeps the mean wall time below a limit. It measures a single request, adds requests step by step
 /// while there is room, removes some at once when there is not, and remembers that number.
@@ -67,6 +71,8 @@ pub struct GentleTuner {
     ceiling: Option<(u32, Time)>,
     retry_after: Duration,
     ambient_until: Time,
+    /// How rejected documents are spread over the requests.
+    scatter: Scatter,
     why: String,
 }
 
@@ -90,6 +96,7 @@ impl GentleTuner {
             ceiling: None,
             retry_after: RETRY_FIRST,
             ambient_until: Time::START,
+            scatter: Scatter::default(),
             why: "the load was too short to tune: these are the initial values".to_owned(),
         }
     }
@@ -115,8 +122,37 @@ impl GentleTuner {
         self.ceiling = Some((self.plan.in_flight, now + self.retry_after));
     }
 
+    /// The part of the documents that chance rejects, 0 if none is known.
+    fn chance(&self) -> f64 {
+        self.scatter.chance().filter(|&part| part < CHANCE_MOST).unwrap_or(0.0)
+    }
+
+    fn learn_chance(&mut self, sample: &Sample) {
+        if sample.outcome != Outcome::Answered {
+            return;
+        }
+        let known = self.chance() > 0.0;
+        self.scatter.add(sample.docs, sample.rejected);
+        if !known && self.chance() > 0.0 {
+            // What chance rejected is no limit.
+            (self.ceiling, self.retry_after) = (None, RETRY_FIRST);
+        }
+    }
+
+    /// Whether no more was rejected in the window than for reasons that are not this load.
+    fn is_clean(&self, now: Time, window: &Window) -> bool {
+        match self.chance() {
+            chance if chance > 0.0 || now < self.ambient_until => window.is_clean(CHANCE_SWING * chance),
+            _ => window.rejected_ratio() == 0.0,
+        }
+    }
+
     /// Takes a rejection. Returns whether the plan changed.
     fn handle_rejection(&mut self, now: Time) -> bool {
+        // Where chance rejects documents, windows decide.
+        if self.chance() > 0.0 {
+            return false;
+        }
         if self.plan == self.knobs.with_in_flight(&self.plan, 1) {
             self.ambient_until = now + AMBIENT;
         }
@@ -157,8 +193,8 @@ impl GentleTuner {
 
     fn handle_window(&mut self, now: Time) {
         let window = self.window;
-        let rejected = window.rejected_ratio();
-        if rejected > REJECTED_MOST && self.plan != self.knobs.with_in_flight(&self.plan, 1) {
+        let clean = self.is_clean(now, &window);
+        if !clean && window.rejected_ratio() > REJECTED_MOST && self.plan != self.knobs.with_in_flight(&self.plan, 1) {
             return self.take_back(now);
         }
         let Some(wall) = window.wall() else { return self.decide(now, self.plan, String::new()) };
@@ -191,8 +227,10 @@ impl GentleTuner {
             let why = format!("a request takes {growth:.2} times as long as a single one");
             return self.go_to(now, (wanted as u32).clamp(1, n - 1), why);
         }
-        let used = window.in_flight() > 0.8 * f64::from(n) && !window.source_was_the_limit();
-        if part < ROOM && used && rejected == 0.0 {
+        // Requests that wait for a retry are in use.
+        let used = window.in_flight() > 0.8 * f64::from(n) || window.rejected_ratio() > 0.0;
+        let used = used && !window.source_was_the_limit();
+        if part < ROOM && used && clean {
             // The step shrinks towards the limit.
             let step = f64::from(n) * (self.bound - 1.0).min(1.0) * (1.0 - part.max(0.0));
             let wanted = n + (step as u32).max(1);
@@ -231,6 +269,7 @@ impl Tuner for GentleTuner {
             let alone = self.knobs.with_in_flight(&smaller, 1);
             return self.decide(now, alone, format!("a body of {} bytes is too large for the server", sample.bytes));
         }
+        self.learn_chance(sample);
         let settling = self.settling.as_mut().is_some_and(|settling| settling.is_in_progress(now, sample));
         let rejected = sample.rejected > 0 || matches!(sample.outcome, Outcome::Refused | Outcome::Lost);
         // A request of the last plan says nothing about this one.

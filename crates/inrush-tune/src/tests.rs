@@ -326,6 +326,17 @@ fn gentle_keeps_the_wall_time_low() {
 }
 
 #[test]
+fn gentle_is_not_slowed_down_by_chance() {
+    let rate = |unlucky: f64| {
+        let cluster = Cluster { unlucky, threads: 16, ..Cluster::default() };
+        let mut model = Model::new(cluster, vec![Box::new(GentleTuner::new(bounds(), Gentle::default()))]);
+        model.run_until(10.0);
+        model.run_until(60.0)[0]
+    };
+    at_least(rate(0.05) / rate(0.0), 0.85);
+}
+
+#[test]
 fn gentle_learns_that_a_cluster_has_become_slower_for_good() {
     let tuner = GentleTuner::new(bounds(), Gentle::default());
     let mut model = Model::new(Cluster { noise: 0.0, ..Cluster::default() }, vec![Box::new(tuner)]);

@@ -34,6 +34,8 @@ struct Piece {
 #[derive(Debug)]
 struct Permit {
     pieces: VecDeque<Piece>,
+    /// The loader holds a request as a whole until all of it has ended.
+    bytes: u64,
     /// The time of the next attempt; `None` while one is in flight.
     waits_until: Option<Nanos>,
 }
@@ -143,7 +145,8 @@ impl Loader {
         self.bytes_under_way += batch.bytes;
         self.next_permit += 1;
         let piece = Piece { batch, setbacks: 0, source_limited: !full, remainder: false };
-        self.permits.insert(self.next_permit, Permit { pieces: VecDeque::from([piece]), waits_until: None });
+        let permit = Permit { pieces: VecDeque::from([piece]), bytes: batch.bytes, waits_until: None };
+        self.permits.insert(self.next_permit, permit);
         self.send(now, self.next_permit)
     }
 
@@ -177,14 +180,10 @@ impl Loader {
         let share = f64::from(accepted) / f64::from(piece.batch.docs);
         let accepted_bytes = piece.batch.bytes as f64 * share;
         let left = Batch { docs: piece.batch.docs - accepted, bytes: piece.batch.bytes - accepted_bytes as u64 };
-        self.bytes_under_way -= accepted_bytes as u64;
         if left.docs > 0 {
             match outcome {
-                Outcome::TooLarge if left.docs == 1 => {
-                    // The document becomes a dead letter.
-                    self.bytes_under_way -= left.bytes;
-                    permit.waits_until = Some(now);
-                }
+                // The document becomes a dead letter.
+                Outcome::TooLarge if left.docs == 1 => permit.waits_until = Some(now),
                 Outcome::TooLarge => {
                     self.body_limit = self.body_limit.min((piece.batch.bytes / 2).max(1));
                     let (a, b) = halves(left);
@@ -201,10 +200,10 @@ impl Loader {
                 }
             }
         } else {
-            self.bytes_under_way -= left.bytes;
             permit.waits_until = Some(now);
         }
         if permit.pieces.is_empty() {
+            self.bytes_under_way -= permit.bytes;
             self.permits.remove(&request.permit);
         }
         let sample = Sample {
