@@ -4,8 +4,10 @@
     python3 bench/lucene.py measure LINES MAPPING 5 OUT.tsv   # processor time, in turn
     python3 bench/lucene.py equal LINES MAPPING SERVER        # the same index as the server's?
     python3 bench/lucene.py fuzz SERVER SEED SECONDS          # the same, of random mappings and documents
+    python3 bench/lucene.py limits SERVER                     # the same, of documents at the limits and beyond
     python3 bench/lucene.py words SEED COUNT SERVER           # the same words of random texts?
     python3 bench/lucene.py bake LINES MAPPING SERVER         # into an empty snapshot, and restored
+    python3 bench/lucene.py queries SERVER SEED COUNT         # the same answers to random searches?
 
 SERVER is a product and a version, such as `opensearch-3.6.0`. INRUSH_LUCENE is the folder with the programs
 `lucene-build`, `lucene-bake` and `lucene-words`, which are examples of the crate.
@@ -25,8 +27,11 @@ import tempfile
 import threading
 import time
 import urllib.error
+import urllib.request
 
+import lucene_documents as documents
 import servers
+from lucene_queries import Fields, answer, same, search
 from servers import Server, request
 
 PROGRAMS = pathlib.Path(os.environ.get("INRUSH_LUCENE", "target/release/examples"))
@@ -47,7 +52,7 @@ class Node(Server):
 
     def __init__(self, name, heap_mib=1024):
         self.product, self.version = name.split("-")
-        super().__init__(self.product, self.version, heap_mib)
+        super().__init__(self.product, self.version, heap_mib, settings=["path.repo: /var/tmp"])
         root = next(path for path in self.home.iterdir() if path.is_dir())
         newest = (21, 99) if self.product == "opensearch" and self.version >= "3" or self.version >= "9" else (17, 21)
         java = servers.java(*newest) / "bin"
@@ -64,7 +69,11 @@ class Node(Server):
         return json.loads(link.getresponse().read())["items"]
 
     def index(self, lines, mapping):
-        """Indexes lines with their numbers as ids; returns the folder and why lines were refused."""
+        """Indexes lines with their numbers as ids; returns the folder and why lines were refused.
+
+        If the mapping demands a routing value, it is the number modulo 7.
+        """
+        routed = "_routing" in mapping
         ask(f"{self.url}/i", "PUT", {"mappings": mapping, "settings": SETTINGS})
         refused, body, size = {}, [], 0
 
@@ -76,7 +85,8 @@ class Node(Server):
             body.clear()
 
         for number, line in enumerate(lines.open("rb")):
-            body += [b'{"index":{"_id":"%d"}}\n' % number, line]
+            routing = b',"routing":"%d"' % (number % 7) if routed else b""
+            body += [b'{"index":{"_id":"%d"%s}}\n' % (number, routing), line]
             size += len(line)
             if size > 4 << 20:
                 send()
@@ -90,188 +100,88 @@ class Node(Server):
 
     def build(self, lines, mapping, folder):
         refused = folder / "refused"
+        shutil.rmtree(folder / "index", ignore_errors=True)
         (folder / "index").mkdir(parents=True)
         (folder / "mapping.json").write_text(json.dumps(mapping))
         pairs = ["ids=number", f"lucene={self.lucene}", f"{self.product}={self.version}", f"refused={refused}"]
-        subprocess.run([PROGRAMS / "lucene-build", folder / "mapping.json", lines, folder / "index", *pairs], check=True, stderr=subprocess.PIPE)
+        pairs += ["routing=7"] if "_routing" in mapping else []
+        run = subprocess.run([PROGRAMS / "lucene-build", folder / "mapping.json", lines, folder / "index", *pairs], stderr=subprocess.PIPE, text=True)
+        if run.returncode:
+            raise SystemExit(f"lucene-build: {run.stderr}\n{json.dumps(mapping)}")
         return folder / "index", dict((int(a), b) for a, b in (line.split("\t", 1) for line in refused.read_text().splitlines()))
 
+    def without_unsupported(self, lines, mapping, folder):
+        """The lines that the index writer knows, and how many others there are."""
+        _, refused = self.build(lines, mapping, folder)
+        unsupported = {number for number, reason in refused.items() if "let a server build" in reason}
+        known = folder / "known"
+        with known.open("wb") as file:
+            file.writelines(line for number, line in enumerate(lines.open("rb")) if number not in unsupported)
+        return known, len(unsupported)
+
     def differences(self, lines, mapping, folder):
-        """What differs between the server's index and the one that is built here."""
+        """What differs between the server's index and the one that is built here, and how many lines are not compared."""
+        lines, unsupported = self.without_unsupported(lines, mapping, folder)
         theirs, refused = self.index(lines, mapping)
         try:
             shutil.copytree(theirs, folder / "theirs", ignore=shutil.ignore_patterns("write.lock"))
         finally:
             ask(f"{self.url}/i", "DELETE")
         ours, ours_refused = self.build(lines, mapping, folder)
-        texts = lines.read_text().splitlines()
+        texts = lines.read_text(errors="replace").split("\n")[:-1]
         found = [
             f"refused by {'the server' if number in refused else 'us'}: {refused.get(number) or ours_refused.get(number)} {texts[number][:200]}"
             for number in sorted(refused.keys() ^ ours_refused.keys())
         ]
         if found or len(refused) == len(texts):
-            return found
-        for program, folders in (("Check", [ours]), ("Compare", [folder / "theirs", ours, "_seq_no", "_primary_term", "_version"])):
+            return found, unsupported
+        for program, folders in (("Check", [ours]), ("Compare", [folder / "theirs", ours, "_seq_no"])):
             run = subprocess.run([*self.java, program, *folders], capture_output=True, text=True)
             if run.returncode:
                 found += [line for line in (run.stdout + run.stderr).splitlines() if re.search(r"DIFF|FAIL|rror|xcept|\tat ", line)]
-        return found
-
-
-TEXTS = (
-    "the quick brown fox GET /index.html HTTP/1.1 l’été Ünïcödé 東京 ひら カタカナ 한국어 ภาษาไทย 👩‍👩‍👧 a_b 3.14 1,000 can't x:y _ - "
-    "שלום \u200d e\u0301 İ ſ Straße ΣΊΣΥΦΟΣ"
-).split(" ")
-NUMBERS = ("long", "integer", "short", "byte", "double", "float")
-KINDS = ["keyword", "keyword", "text", "text", "date", "date", "ip", "boolean", *NUMBERS]
-FORMATS = ["yyyy-MM-dd HH:mm:ss", "dd/MM/yyyy", "epoch_second", "yyyy/MM/dd||epoch_millis", "strict_date_optional_time||epoch_second", "yyyy-MM-dd'T'HH:mm:ss.SSS"]
-ODD = ["", "x", "-1", 5, -3.75, True, False, "true", "1.5", "1e3", "2024-01-01", "::", "999999999999", 1e300, "0", 2**63 - 1, "-0", -0.0, 1.7976931348623157e308, 10**29]
-
-
-def leaf(dice, opensearch, nested=False):
-    """A field with some of the parameters that its type has."""
-    kind = dice.choice(KINDS)
-    field = {"type": kind}
-
-    def maybe(share, name, value):
-        if dice.random() < share:
-            field[name] = value
-
-    if kind == "keyword":
-        maybe(0.3, "ignore_above", dice.choice([3, 10, 256]) if opensearch else 100_000)
-        maybe(0.2, "normalizer", "lowercase")
-        maybe(0.2, "null_value", "NULL")
-    if kind == "text":
-        maybe(0.3, "norms", False)
-        maybe(0.1, "index", False)
-    else:
-        maybe(0.15, "doc_values", False)
-        maybe(0.15, "index", False)
-    if kind in NUMBERS:
-        maybe(0.2, "coerce", False)
-        maybe(0.2, "null_value", 7)
-    if opensearch and kind in (*NUMBERS, "date", "ip"):
-        maybe(0.3, "ignore_malformed", True)
-    if kind == "date":
-        maybe(0.4, "format", dice.choice(FORMATS))
-    if kind == "ip":
-        maybe(0.2, "null_value", "::1")
-    if kind == "boolean":
-        maybe(0.2, "null_value", True)
-    if not nested and dice.random() < 0.3:
-        more = {name: leaf(dice, opensearch, True) for name in dice.sample(["raw", "x", "num"], dice.randrange(1, 3))}
-        # The servers read a second number off what the first one made of the text.
-        field["fields"] = {name: part for name, part in more.items() if part["type"] not in NUMBERS or kind not in NUMBERS}
-        numbers = [name for name, part in field["fields"].items() if part["type"] in NUMBERS]
-        for name in numbers[1:]:
-            del field["fields"][name]
-    return field
-
-
-def mapping(dice, opensearch, depth=0):
-    fields = {}
-    for number in range(dice.randrange(2, 7)):
-        if depth < 2 and dice.random() < 0.2:
-            fields[f"o{number}"] = mapping(dice, opensearch, depth + 1)
-        elif dice.random() < 0.05:
-            fields[f"off{number}"] = {"type": "object", "enabled": False}
-        else:
-            fields[f"f{number}" if dice.random() < 0.8 else "@timestamp"] = leaf(dice, opensearch)
-    if depth and dice.random() < 0.7:
-        return {"properties": fields}
-    return {"dynamic": dice.choice(["strict", "false"]), "properties": fields}
-
-
-def date(dice):
-    seconds = dice.randrange(2_000_000_000)
-    formats = ["%Y-%m-%dT%H:%M:%SZ", "%Y-%m-%d", "%Y-%m-%d %H:%M:%S", "%d/%m/%Y", "%Y/%m/%d", "%Y-%m-%dT%H:%M:%S.123", "%Y-%m-%dT%H:%M:%S.1234567+02:00", "%Y-%m", "%Y-%m-%dT%H"]
-    return dice.choice([seconds, seconds * 1000, str(seconds), *(time.strftime(text, time.gmtime(seconds)) for text in formats)])
-
-
-def address(dice):
-    a, b, c = (dice.randrange(256) for _ in range(3))
-    if dice.random() < 0.1:
-        return dice.choice([f"10.0.0.{a % 9}", "::ffff:1.2.3.4", "01.2.3.4", "1.2.3"])
-    return dice.choice([f"{a}.1.{b}.{c}", f"2001:db8::{a:x}{b:02x}"])
-
-
-def text(dice, short):
-    if dice.random() < 0.97:
-        return " ".join(dice.choice(TEXTS) for _ in range(dice.choice([1, 1, 2, 5, 12, 40])))
-    return dice.choice(["", " ", "a" * 300, "A" * 33_000 if short else "b" * 600, 42, 1.0, True])
-
-
-def scalar(dice, field):
-    kind, chance = field["type"], dice.random()
-    if chance < 0.07:
-        return None if chance < 0.04 else dice.choice(ODD)
-    if kind in ("keyword", "text"):
-        return text(dice, kind == "text" or field.get("ignore_above", 1000) < 1000)
-    values = {
-        "long": lambda: [dice.randrange(-(2**63), 2**63), dice.randrange(1000), 5, 1704063600000 + 1000 * dice.randrange(9999)],
-        "integer": lambda: [dice.randrange(-(2**31), 2**31), dice.randrange(50), 100 * dice.randrange(99), "17", 3.9],
-        "short": lambda: [dice.randrange(-32768, 32800)],
-        "byte": lambda: [dice.randrange(-128, 130)],
-        "date": lambda: [date(dice)],
-        "ip": lambda: [address(dice)],
-        "boolean": lambda: [True, False, "true", "false"],
-    }
-    decimal = lambda: [dice.uniform(-1e6, 1e6), dice.randrange(100), round(dice.uniform(0, 100), 2), "12.5", 0.1, 1e-30, -2.5]
-    return dice.choice(values.get(kind, decimal)())
-
-
-def document(dice, fields, density):
-    found = {}
-    for name, field in fields["properties"].items():
-        if dice.random() > density[name]:
-            continue
-        if field.get("enabled") is False:
-            found[name] = dice.choice([1, {"a": [1, {"b": None}]}, "x", []])
-            continue
-        one = (lambda: document(dice, field, density)) if "properties" in field else (lambda: scalar(dice, field))
-        found[name] = one() if dice.random() < 0.85 else [one() for _ in range(dice.randrange(4))]
-    if dice.random() < 0.003:
-        found["unknown"] = {"a": [1, 2]}
-    return found
-
-
-def densities(dice, fields, into):
-    """How many documents have each field."""
-    for name, field in fields["properties"].items():
-        into[name] = dice.choice([1, 1, 0.9, 0.5, 0.02])
-        if "properties" in field:
-            densities(dice, field, into)
-    return into
+        return found, unsupported
 
 
 def equal(lines, mapping, server):
     with Node(server) as node, tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
-        found = node.differences(pathlib.Path(lines), json.loads(pathlib.Path(mapping).read_text()), pathlib.Path(folder))
-    print("\n".join(found) or "equal")
+        found, unsupported = node.differences(pathlib.Path(lines), json.loads(pathlib.Path(mapping).read_text()), pathlib.Path(folder))
+    print("\n".join(found) or "equal", f"({unsupported} lines are not supported)")
     sys.exit(bool(found))
 
 
 def fuzz(server, seed, seconds):
-    seed, rounds, documents, bad = int(seed), 0, 0, 0
+    seed, rounds, lines_all, left_out, bad = int(seed), 0, 0, 0, 0
     with Node(server) as node:
         until = time.monotonic() + float(seconds)
         while time.monotonic() < until and bad < 4:
             dice = random.Random(seed)
-            fields = mapping(dice, node.product == "opensearch")
-            density = densities(dice, fields, {})
+            fields = documents.mapping(dice, node.product == "opensearch")
+            if dice.random() < 0.1:
+                fields["_routing"] = {"required": True}
+            density = documents.densities(dice, fields, {})
             count = dice.choice([1, 30, 3000, 3000, 15000])
             with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
                 lines = pathlib.Path(folder) / "lines"
                 with lines.open("w") as file:
                     for _ in range(count):
-                        file.write(json.dumps(document(dice, fields, density), ensure_ascii=dice.random() < 0.2) + "\n")
-                found = node.differences(lines, fields, pathlib.Path(folder))
+                        file.write(json.dumps(documents.document(dice, fields, density), ensure_ascii=dice.random() < 0.2) + "\n")
+                found, unsupported = node.differences(lines, fields, pathlib.Path(folder))
             if found:
                 bad += 1
-                print(f"seed {seed}, {count} documents:", *found[:10], sep="\n  ", flush=True)
-            seed, rounds, documents = seed + 1, rounds + 1, documents + count
-    print(f"{rounds} rounds, {documents} documents, {bad} differ, next seed {seed}")
+                print(f"seed {seed}, {count} documents:", *found[:10], json.dumps(fields), sep="\n  ", flush=True)
+            seed, rounds, lines_all, left_out = seed + 1, rounds + 1, lines_all + count, left_out + unsupported
+    print(f"{rounds} rounds, {lines_all} documents, {left_out} not supported, {bad} rounds differ, next seed {seed}")
     sys.exit(bool(bad))
+
+
+def limits(server):
+    lines = [line for line in documents.limits() if line]
+    with Node(server) as node, tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
+        file = pathlib.Path(folder) / "lines"
+        file.write_bytes(b"".join(line + b"\n" for line in lines))
+        found, unsupported = node.differences(file, documents.LIMITS_MAPPING, pathlib.Path(folder))
+    print("\n".join(found) or "equal", f"({len(lines)} documents, {unsupported} not supported)")
+    sys.exit(bool(found))
 
 
 def random_text(dice, ranges):
@@ -303,23 +213,79 @@ def words(seed, count, server):
     sys.exit(bool(found))
 
 
+def restore_built(node, lines, fields, index, *pairs):
+    """Builds an index into the snapshot of an empty one, and restores it."""
+    url, repository = node.url, node.home / "repository"
+    (node.home / "mapping.json").write_text(json.dumps(fields))
+    ask(f"{url}/{index}", "PUT", {"mappings": fields, "settings": SETTINGS})
+    ask(f"{url}/_snapshot/r", "PUT", {"type": "fs", "settings": {"location": str(repository), "compress": False}})
+    ask(f"{url}/_snapshot/r/empty?wait_for_completion=true", "PUT", {"indices": index, "include_global_state": False})
+    ask(f"{url}/{index}", "DELETE")
+    shard = next(repository.glob("**/indices/*/0"))
+    subprocess.run(
+        [PROGRAMS / "lucene-bake", node.home / "mapping.json", lines, shard, repository / "scratch", node.product, node.version, *pairs], check=True, stderr=subprocess.DEVNULL)
+    subprocess.run(["chmod", "-R", "a+rwX", repository], check=True)
+    ask(f"{url}/_snapshot/r/empty/_restore?wait_for_completion=true", "POST", {"indices": index, "include_global_state": False})
+    ask(f"{url}/_snapshot/r/empty", "DELETE")
+    ask(f"{url}/_snapshot/r", "DELETE")
+    shutil.rmtree(repository)
+
+
 def bake(lines, mapping, server):
     with Node(server, heap_mib=512) as node:
-        url, repository = node.url, node.home / "repository"
-        fields = json.loads(pathlib.Path(mapping).read_text())
-        ask(f"{url}/i", "PUT", {"mappings": fields, "settings": SETTINGS})
-        ask(f"{url}/_snapshot/r", "PUT", {"type": "fs", "settings": {"location": str(repository), "compress": False}})
-        ask(f"{url}/_snapshot/r/empty?wait_for_completion=true", "PUT", {"indices": "i", "include_global_state": False})
-        ask(f"{url}/i", "DELETE")
-        shard = next(repository.glob("**/indices/*/0"))
-        subprocess.run([PROGRAMS / "lucene-bake", mapping, lines, shard, repository / "scratch", node.product, node.version], check=True)
-        subprocess.run(["chmod", "-R", "a+rwX", repository], check=True)
-        ask(f"{url}/_snapshot/r/empty/_restore?wait_for_completion=true", "POST", {"indices": "i", "include_global_state": False})
+        url = node.url
+        restore_built(node, lines, json.loads(pathlib.Path(mapping).read_text()), "i")
         count = ask(f"{url}/i/_count")["count"]
         one = ask(f"{url}/i/_search", "POST", {"size": 1})["hits"]["hits"][0]["_id"]
         ask(f"{url}/i/_update/{one}?refresh=true", "POST", {"doc": {}, "detect_noop": False})
         ask(f"{url}/i/_forcemerge?max_num_segments=1", "POST")
         print(f"{count} documents restored, {ask(f'{url}/i/_count')['count']} after an update and a merge")
+
+
+def searches(node, bodies, index):
+    """The replies to searches, 100 a request."""
+    replies = []
+    for start in range(0, len(bodies), 100):
+        lines = "".join('{"index":"%s"}\n%s\n' % (index, json.dumps(body)) for body in bodies[start:start + 100])
+        asked = urllib.request.Request(f"{node.url}/_msearch", lines.encode(), {"Content-Type": "application/x-ndjson"})
+        with urllib.request.urlopen(asked, timeout=600) as reply:
+            replies += json.loads(reply.read())["responses"]
+    return replies
+
+
+def queries(server, seed, count):
+    """The same answers from an index that the server built, and from one that is built here?"""
+    seed, left, bad, with_hits, errors = int(seed), int(count), 0, 0, 0
+    with Node(server) as node:
+        while left > 0 and bad < 10:
+            dice = random.Random(seed)
+            fields = documents.mapping(dice, node.product == "opensearch")
+            fields["properties"]["n"] = {"type": "long"}
+            density = documents.densities(dice, fields, {"n": 0})
+            density["n"] = 0
+            made = [documents.document(dice, fields, density) | {"n": number} for number in range(3000)]
+            with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
+                lines = pathlib.Path(folder) / "lines"
+                lines.write_text("".join(json.dumps(document) + "\n" for document in made))
+                known, _ = node.without_unsupported(lines, fields, pathlib.Path(folder))
+                node.index(known, fields)
+                restore_built(node, known, fields, "built", "ids=number")
+            ask(f"{node.url}/i,built/_refresh", "POST")
+            of = Fields(fields, made)
+            bodies = [search(dice, of) for _ in range(min(left, 200))]
+            for body, theirs, ours in zip(bodies, searches(node, bodies, "i"), searches(node, bodies, "built"), strict=True):
+                theirs, ours = answer(theirs), answer(ours)
+                errors += "error" in theirs
+                with_hits += bool(theirs.get("hits"))
+                if not same(theirs, ours):
+                    bad += 1
+                    print(f"seed {seed}: {json.dumps(body)}\n  {json.dumps(theirs)[:600]}\n  {json.dumps(ours)[:600]}\n  {json.dumps(fields)[:2000]}", flush=True)
+            left -= len(bodies)
+            seed += 1
+            for index in ("i", "built"):
+                ask(f"{node.url}/{index}", "DELETE")
+    print(f"{count} searches, {with_hits} with hits, {errors} refused, {bad} differ, next seed {seed}")
+    sys.exit(bool(bad))
 
 
 def load(node, lines, mapping):
@@ -385,7 +351,7 @@ def measure(lines, mapping, rounds, out):
 
 
 if __name__ == "__main__":
-    commands = {"measure": (measure, 4), "equal": (equal, 3), "fuzz": (fuzz, 3), "words": (words, 3), "bake": (bake, 3)}
+    commands = {"measure": (measure, 4), "equal": (equal, 3), "fuzz": (fuzz, 3), "limits": (limits, 1), "words": (words, 3), "bake": (bake, 3), "queries": (queries, 3)}
     command, count = commands.get(sys.argv[1] if len(sys.argv) > 1 else "", (None, 0))
     if command is None or len(sys.argv) != 2 + count:
         raise SystemExit(__doc__)

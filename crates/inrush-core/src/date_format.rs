@@ -6,6 +6,37 @@ use std::str::FromStr;
 use time::format_description::well_known::Iso8601;
 use time::{Date, OffsetDateTime, PrimitiveDateTime, UtcOffset};
 
+/// A part of a pattern for dates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PatternPart<'a> {
+    /// One letter, once or several times: `yyyy`.
+    Letters(&'a str),
+    /// Text that stands for itself: other characters, and what is between two `'`.
+    Text(&'a str),
+}
+
+/// Cuts a pattern with the letters of Java's `DateTimeFormatter` into its parts. `None` if a `'`
+/// has no second one.
+///
+/// Two `'` in a row are one that stands for itself.
+pub fn pattern_parts(pattern: &str) -> Option<Vec<PatternPart<'_>>> {
+    let (mut parts, mut rest) = (Vec::new(), pattern);
+    while let Some(first) = rest.chars().next() {
+        let (part, len) = if first == '\'' {
+            let end = 1 + rest[1..].find('\'')?;
+            let text = if end == 1 { &rest[..1] } else { &rest[1..end] };
+            (PatternPart::Text(text), end + 1)
+        } else {
+            let same = rest.len() - rest.trim_start_matches(first).len();
+            let part = if first.is_ascii_alphabetic() { PatternPart::Letters } else { PatternPart::Text };
+            (part(&rest[..same]), same)
+        };
+        parts.push(part);
+        rest = &rest[len..];
+    }
+    Some(parts)
+}
+
 /// How a date becomes part of a name, with the letters of Java's `DateTimeFormatter`, as the
 /// servers' date math has them: `yyyy` or `uuuu` (year), `MM` (month), `dd` (day), `HH` (hour), and
 /// `xxxx` or `YYYY` (year of the week) with `ww` (week by ISO 8601). Other letters are refused, the
@@ -39,21 +70,20 @@ impl FromStr for DateFormat {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let (mut pieces, mut rest) = (Vec::new(), text);
-        while let Some(first) = rest.chars().next() {
-            let letters = rest.chars().take_while(|letter| *letter == first).map(char::len_utf8).sum();
-            let (word, after) = rest.split_at(letters);
-            match PIECES.iter().find(|(name, _)| *name == word) {
-                Some((_, piece)) => pieces.push(piece.clone()),
-                None if first.is_ascii_alphabetic() => {
-                    return Err(format!(
-                        "`{word}` is no part of a date in {text:?}; expected yyyy, MM, dd, HH, xxxx and ww, as in \
-                         yyyy.MM.dd or xxxx-ww"
-                    ));
-                }
-                None => pieces.extend(word.chars().map(Piece::Text)),
+        let mut pieces = Vec::new();
+        for part in pattern_parts(text).ok_or_else(|| format!("{text:?} has a `'` without a second one"))? {
+            match part {
+                PatternPart::Text(text) => pieces.extend(text.chars().map(Piece::Text)),
+                PatternPart::Letters(word) => match PIECES.iter().find(|(name, _)| *name == word) {
+                    Some((_, piece)) => pieces.push(piece.clone()),
+                    None => {
+                        return Err(format!(
+                            "`{word}` is no part of a date in {text:?}; expected yyyy, MM, dd, HH, xxxx and ww, as in \
+                             yyyy.MM.dd or xxxx-ww"
+                        ));
+                    }
+                },
             }
-            rest = after;
         }
         if pieces.iter().all(|piece| matches!(piece, Piece::Text(_))) {
             return Err(format!("{text:?} has no part of a date; expected letters as in yyyy.MM.dd"));
@@ -89,6 +119,8 @@ impl fmt::Display for DateFormat {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for piece in &self.0 {
             match piece {
+                Piece::Text('\'') => f.write_str("''")?,
+                Piece::Text(letter) if letter.is_ascii_alphabetic() => write!(f, "'{letter}'")?,
                 Piece::Text(letter) => f.write_char(*letter)?,
                 _ => f.write_str(PIECES.iter().find(|(_, one)| one == piece).map_or("", |(name, _)| name))?,
             }
@@ -129,6 +161,7 @@ mod tests {
             ("xxxx-ww", "2027-01-01", "2026-53"),
             ("yyyy", "1769903999123", "2026"),
             ("yyyy", "-1", "1969"),
+            ("yyyy'w'ww", "2026-01-31", "2026w05"),
         ] {
             assert_eq!(name(format, value).as_deref(), Some(expected), "{format} of {value}");
         }
@@ -144,6 +177,8 @@ mod tests {
             let error = format.parse::<DateFormat>().unwrap_err();
             assert!(error.contains(problem), "{error}");
         }
+        assert!("yyyy'w".parse::<DateFormat>().unwrap_err().contains("second one"));
         assert_eq!("uuuu.MM".parse::<DateFormat>().unwrap().to_string(), "yyyy.MM");
+        assert_eq!("yyyy'w'ww".parse::<DateFormat>().unwrap().to_string(), "yyyy'w'ww");
     }
 }

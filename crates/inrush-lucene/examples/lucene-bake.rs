@@ -1,16 +1,18 @@
 //! Builds an index into the snapshot of an empty shard: `lucene-bake MAPPING LINES SHARD_FOLDER
-//! SCRATCH_FOLDER PRODUCT VERSION`.
+//! SCRATCH_FOLDER PRODUCT VERSION [ids=number]`. With the last one, the numbers of the lines are
+//! ids.
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
-use inrush_lucene::{Mapping, Product, Shard, ShardOptions, ShardSnapshot, Target};
+use inrush_lucene::{AddError, Keep, Mapping, Product, Shard, ShardOptions, ShardSnapshot, Target};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().collect();
-    let [_, mapping, lines, shard, scratch, product, version] = arguments.as_slice() else {
+    let [_, mapping, lines, shard, scratch, product, version, more @ ..] = arguments.as_slice() else {
         return Err("six arguments".into());
     };
+    let numbered = more == ["ids=number"];
     let parse = |text: &str| -> Result<[u32; 3], Box<dyn std::error::Error>> {
         let parts: Vec<u32> = text.split('.').map(str::parse).collect::<Result<_, _>>()?;
         Ok(parts.try_into().map_err(|_| "three numbers")?)
@@ -24,12 +26,23 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let folder = Path::new(scratch);
     std::fs::create_dir_all(folder)?;
     let shard = Shard::new(
-        ShardOptions { folder: folder.to_owned(), primary_term: 1, memory_max: 256 << 20, random },
+        ShardOptions {
+            folder: folder.to_owned(),
+            primary_term: 1,
+            segment_memory: 128 << 20,
+            random,
+            keep: Keep::Last,
+        },
         &mapping,
     );
     let mut writer = shard.writer();
-    for line in BufReader::new(std::fs::File::open(lines)?).lines() {
-        writer.add(line?.as_bytes(), None)?;
+    for (number, line) in BufReader::new(std::fs::File::open(lines)?).lines().enumerate() {
+        let id = numbered.then(|| number.to_string());
+        match writer.add(line?.as_bytes(), id.as_deref()) {
+            // A server refuses these, too.
+            Ok(()) | Err(AddError::Refused(_)) => {}
+            Err(error) => return Err(error.into()),
+        }
     }
     writer.finish()?;
     shard.commit(snapshot.generation(), snapshot.user_data())?;

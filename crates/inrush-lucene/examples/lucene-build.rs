@@ -1,8 +1,9 @@
 //! Builds a shard's index from NDJSON: `lucene-build MAPPING LINES FOLDER [KEY=VALUE...]`.
 //!
 //! The pairs: `generation` of the commit, `lucene` and `opensearch` or `elasticsearch` with the
-//! versions of the server, `ids=number` for the numbers of the lines as ids, `threads`, `memory` of
-//! each in bytes, `refused` for a file with refused lines; other pairs are user data of the commit.
+//! versions of the server, `ids=number` for the numbers of the lines as ids, `routing` for these
+//! numbers modulo a number as routing values, `threads`, `memory` of each in bytes, `refused` for a
+//! file with refused lines; other pairs are user data of the commit.
 
 #![allow(clippy::print_stderr, reason = "a program for benchmarks")]
 
@@ -10,12 +11,13 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::path::PathBuf;
 use std::sync::Mutex;
 
-use inrush_lucene::{AddError, Mapping, Product, Shard, ShardOptions, Target};
+use inrush_lucene::{AddError, Keep, Mapping, Product, Shard, ShardOptions, Target};
 
 struct Options {
     generation: u64,
     target: Target,
     numbered: bool,
+    routing: Option<u64>,
     threads: usize,
     memory: usize,
     refused: Option<Mutex<std::fs::File>>,
@@ -30,6 +32,7 @@ fn options(pairs: &[String]) -> Result<Options> {
         generation: 3,
         target,
         numbered: false,
+        routing: None,
         threads: 1,
         memory: 1 << 30,
         refused: None,
@@ -42,6 +45,7 @@ fn options(pairs: &[String]) -> Result<Options> {
             "threads" => options.threads = value.parse()?,
             "memory" => options.memory = value.parse()?,
             "refused" => options.refused = Some(Mutex::new(std::fs::File::create(value)?)),
+            "routing" => options.routing = Some(value.parse()?),
             "ids" => options.numbered = value == "number",
             "lucene" => options.target.lucene = version(value)?,
             "opensearch" => options.target.version = version(value)?,
@@ -100,7 +104,12 @@ fn work(shard: &Shard, lines: &Mutex<Lines>, options: &Options) -> std::io::Resu
         }
         for (number, line) in (first..).zip(block.split(|byte| *byte == b'\n').filter(|line| !line.is_empty())) {
             let id = options.numbered.then(|| number.to_string());
-            match (writer.add(line, id.as_deref()), &options.refused) {
+            let routing = options.routing.map(|modulus| (number % modulus).to_string());
+            let added = match (&id, &routing) {
+                (Some(id), Some(routing)) => writer.add_routed(line, id, routing),
+                _ => writer.add(line, id.as_deref()),
+            };
+            match (added, &options.refused) {
                 (Ok(()), _) => {}
                 (Err(AddError::Io(error)), _) => return Err(error),
                 (Err(AddError::Refused(error)), Some(file)) => {
@@ -123,7 +132,13 @@ fn main() -> Result<()> {
     let mut random = [0; 32];
     std::fs::File::open("/dev/urandom")?.read_exact(&mut random)?;
     let shard = Shard::new(
-        ShardOptions { folder: PathBuf::from(folder), primary_term: 1, memory_max: options.memory, random },
+        ShardOptions {
+            folder: PathBuf::from(folder),
+            primary_term: 1,
+            segment_memory: options.memory / 2,
+            random,
+            keep: Keep::Last,
+        },
         &mapping,
     );
     let start = std::time::Instant::now();
@@ -134,7 +149,7 @@ fn main() -> Result<()> {
             .into_iter()
             .try_for_each(|thread| thread.join().unwrap_or_else(|_| Err(std::io::Error::other("a thread panicked"))))
     })?;
-    let docs = shard.commit(options.generation, &options.user_data)?;
+    let docs = shard.commit(options.generation, &options.user_data)?.docs;
     eprintln!("{docs} documents in {:.2} s", start.elapsed().as_secs_f64());
     Ok(())
 }

@@ -11,7 +11,7 @@
 //! ```no_run
 //! use std::path::Path;
 //!
-//! use inrush_lucene::{Mapping, Product, Shard, ShardOptions, ShardSnapshot, Target};
+//! use inrush_lucene::{Keep, Mapping, Product, Shard, ShardOptions, ShardSnapshot, Target};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let snapshot = ShardSnapshot::open(Path::new("repository/indices/k3lI…/0"))?;
@@ -20,8 +20,10 @@
 //! let mapping = serde_json::json!({ "properties": { "n": { "type": "long" } } });
 //! let mapping = Mapping::parse(&mapping, target)?;
 //! let folder = Path::new("scratch");
-//! let (memory_max, random) = (256 << 20, [7; 32]);
-//! let options = ShardOptions { folder: folder.into(), primary_term: 1, memory_max, random };
+//! let (segment_memory, random) = (128 << 20, [7; 32]);
+//! let keep = Keep::Last;
+//! let options =
+//!     ShardOptions { folder: folder.into(), primary_term: 1, segment_memory, random, keep };
 //! let shard = Shard::new(options, &mapping);
 //! let mut writer = shard.writer();
 //! writer.add(br#"{"n":1}"#, Some("first"))?;
@@ -36,12 +38,14 @@ mod analysis;
 mod build;
 mod fields;
 mod formats;
+mod hash;
 mod radix;
 mod repository;
 
-pub use build::shard::{AddError, Shard, ShardOptions, ShardWriter};
-pub use fields::document::Refused;
+pub use build::shard::{AddError, Committed, MadeId, MadeIds, Shard, ShardOptions, ShardWriter};
+pub use fields::ids::Keep;
 pub use fields::mapping::{Mapping, Product, Target, Unsupported};
+pub use fields::refused::Refused;
 pub use repository::ShardSnapshot;
 
 /// Calls `visit` with each word that the analyser `standard` makes of a text.

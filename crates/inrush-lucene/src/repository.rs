@@ -82,15 +82,17 @@ impl ShardSnapshot {
         self.commit.lucene
     }
 
-    /// Moves the files of the built index into the shard's folder, and lists them instead of the
-    /// empty commit. `random` makes the names of the files.
+    /// Puts the files of the built index into the shard's folder, and lists them instead of the
+    /// empty commit. `random` makes the names of the files. They are linked where that is possible,
+    /// else copied, so `index` stays as it is.
     ///
-    /// The lists are written last. A call that was interrupted leaves files that no list has.
+    /// The lists are written last. A call that was interrupted leaves files that no list has; the
+    /// same call does it again. Returns the bytes of the files.
     ///
     /// # Errors
     ///
-    /// If a file cannot be read, moved or written.
-    pub fn fill(self, index: &Path, random: [u8; ID_BYTES]) -> io::Result<()> {
+    /// If a file cannot be read or written.
+    pub fn fill(self, index: &Path, random: [u8; ID_BYTES]) -> io::Result<u64> {
         let version = self.commit.lucene.map(|part| part.to_string()).join(".");
         let random: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
         let mut names: Vec<String> = fs::read_dir(index)?
@@ -110,7 +112,7 @@ impl ShardSnapshot {
             if whole {
                 file["meta_hash"] = STANDARD.encode(fs::read(&path)?).into();
             } else {
-                fs::rename(&path, self.folder.join(&blob))?;
+                link(&path, &self.folder.join(&blob))?;
             }
             files.push(file);
         }
@@ -123,8 +125,18 @@ impl ShardSnapshot {
         replace(&self.list_file, &encode(SNAPSHOT, &list)?)?;
         let mut snapshots = serde_json::Map::new();
         snapshots.insert(name, json!({ "files": blobs }));
-        replace(&self.all_file, &encode(SNAPSHOTS, &json!({ "files": files, "snapshots": snapshots }))?)
+        replace(&self.all_file, &encode(SNAPSHOTS, &json!({ "files": files, "snapshots": snapshots }))?)?;
+        Ok(bytes)
     }
+}
+
+/// Gives a file a second name, or copies it where the file system has no such names.
+fn link(file: &Path, name: &Path) -> io::Result<()> {
+    match fs::remove_file(name) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    fs::hard_link(file, name).or_else(|_| fs::copy(file, name).map(drop))
 }
 
 /// The only file of a folder whose name begins so.

@@ -9,7 +9,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use inrush_lucene::{AddError, Mapping, Product, Shard, ShardOptions, Target};
+use inrush_lucene::{AddError, Keep, Mapping, Product, Shard, ShardOptions, Target};
 use serde_json::{Value, json};
 
 const TARGET: Target = Target { product: Product::OpenSearch, version: [3, 6, 0], lucene: [10, 4, 0] };
@@ -34,7 +34,13 @@ impl Drop for Folder {
 /// Builds an index of documents; returns which of them are refused.
 fn build(folder: &Path, mapping: &Value, memory_max: usize, docs: impl Iterator<Item = Value>) -> Vec<usize> {
     let mapping = Mapping::parse(mapping, TARGET).unwrap();
-    let options = ShardOptions { folder: folder.to_owned(), primary_term: 1, memory_max, random: [9; 32] };
+    let options = ShardOptions {
+        folder: folder.to_owned(),
+        primary_term: 1,
+        segment_memory: memory_max / 2,
+        random: [9; 32],
+        keep: Keep::Last,
+    };
     let shard = Shard::new(options, &mapping);
     let mut writer = shard.writer();
     let mut refused = Vec::new();
@@ -71,6 +77,9 @@ fn all_kinds() -> Value {
         "double": { "type": "double", "index": false }, "float": { "type": "float" },
         "@timestamp": { "type": "date" }, "ip": { "type": "ip" }, "flag": { "type": "boolean" },
         "object": { "properties": { "inner": { "type": "keyword", "doc_values": false } } },
+        "place": { "type": "geo_point" }, "half": { "type": "half_float" }, "unsigned": { "type": "unsigned_long" },
+        "nanos": { "type": "date_nanos" }, "copied": { "type": "text", "copy_to": "docs.only" },
+        "docs.only": { "type": "text", "analyzer": "whitespace", "index_options": "docs" },
         "never": { "type": "keyword" }
     } })
 }
@@ -82,7 +91,9 @@ fn document(number: u64) -> Value {
         "word": format!("{} {}", ["one", "two", "drei", "quatre"][(spread >> 62) as usize], spread >> (number % 50)),
         "bare": "l’été 東京 a.b", "long": spread as i64, "integer": number % 300,
         "double": spread as f64 / 3.0, "flag": number.is_multiple_of(3),
-        "@timestamp": 1_700_000_000_000_u64 + 1000 * (spread >> 40), "ip": format!("10.{}.{}.1", number % 7, spread >> 56)
+        "@timestamp": 1_700_000_000_000_u64 + 1000 * (spread >> 40), "ip": format!("10.{}.{}.1", number % 7, spread >> 56),
+        "place": format!("{},{}", (spread >> 40) % 180 / 2, (spread >> 20) as f64 % 360.0 - 180.0), "half": number % 1000,
+        "unsigned": spread, "nanos": number * 1_000_003, "copied": format!("a {} a", number % 30)
     });
     if number.is_multiple_of(5) {
         doc["float"] = json!([1.5, -2.5, number]);
@@ -120,6 +131,105 @@ fn little_memory_makes_many_segments() {
     check(&folder.0);
 }
 
+/// Ids that come again in the same segment, in a later one, and in one of another writer.
+#[test]
+fn one_document_of_each_id_stays() {
+    for keep in [Keep::Last, Keep::First] {
+        let folder = Folder::new(&format!("ids-{keep:?}"));
+        let mapping = Mapping::parse(&all_kinds(), TARGET).unwrap();
+        let options =
+            ShardOptions { folder: folder.0.clone(), primary_term: 1, segment_memory: 1 << 19, random: [9; 32], keep };
+        let shard = Shard::new(options, &mapping);
+        let mut writers = [shard.writer(), shard.writer()];
+        for number in 0..30_000_u64 {
+            let writer = &mut writers[usize::from(number % 7 == 0)];
+            writer.arrive(number);
+            let id = (number % 10_000).to_string();
+            writer.add(document(number).to_string().as_bytes(), Some(&id)).unwrap();
+        }
+        for writer in writers {
+            writer.finish().unwrap();
+        }
+        let committed = shard.commit(1, &[]).unwrap();
+        assert_eq!((committed.docs, committed.duplicates), (10_000, 20_000));
+        let with = |end: &str| {
+            let names = std::fs::read_dir(&folder.0).unwrap().map(|entry| entry.unwrap().file_name());
+            names.filter(|name| name.to_string_lossy().ends_with(end)).count()
+        };
+        assert!(with(".si") > 4 && with(".liv") > 2, "{} segments, {} with deletions", with(".si"), with(".liv"));
+        check(&folder.0);
+    }
+}
+
+/// Orders with lines, and lines with parts: documents of their own.
+fn nested() -> Value {
+    json!({ "dynamic": "strict", "_routing": {}, "properties": {
+        "customer": { "type": "keyword" },
+        "lines": { "type": "nested", "include_in_parent": true, "properties": {
+            "price": { "type": "double" },
+            "parts": { "type": "nested", "include_in_root": true, "properties": { "name": { "type": "text" } } }
+        } }
+    } })
+}
+
+#[test]
+fn nested_objects_are_documents() {
+    let folder = Folder::new("nested");
+    let order = |number: u64| {
+        let line = |line: u64| json!({ "price": line * number, "parts": [{ "name": "bolt" }, { "name": format!("nut {line}") }] });
+        json!({ "customer": format!("c{}", number % 10), "lines": (0..number % 4).map(line).collect::<Vec<_>>() })
+    };
+    assert_eq!(build(&folder.0, &nested(), 1 << 30, (0..5_000).map(order)), [0; 0]);
+    check(&folder.0);
+}
+
+#[test]
+fn names_with_dots_are_paths() {
+    let folder = Folder::new("dots");
+    let mapping = json!({ "properties": {
+        "a.b": { "type": "long" }, "a": { "properties": { "c": { "type": "keyword" } } }, "off": { "type": "object", "enabled": false }
+    } });
+    let docs = [
+        json!({ "a.b": 1, "a": { "b": 2 }, "a.c": "x" }),
+        json!({ "a.b.c": 1 }),
+        json!({ "a..b": 1 }),
+        json!({ "off.b": [{ "x": 1 }], "new": [null, []] }),
+        json!({ "new": 1 }),
+    ];
+    assert_eq!(build(&folder.0, &mapping, 1 << 30, docs.into_iter()), [1, 2, 4]);
+    check(&folder.0);
+}
+
+#[test]
+fn refusals_are_in_the_words_of_the_server() {
+    let mapping = Mapping::parse(&nested(), TARGET).unwrap();
+    let folder = Folder::new("words");
+    let options = ShardOptions {
+        folder: folder.0.clone(),
+        primary_term: 1,
+        segment_memory: 1 << 20,
+        random: [9; 32],
+        keep: Keep::Last,
+    };
+    let shard = Shard::new(options, &mapping);
+    let mut writer = shard.writer();
+    let too_many = json!({ "lines": vec![json!({}); 10_001] });
+    for (doc, expected) in [
+        (json!({ "new": 1 }), "mapping set to strict, dynamic introduction of [new] within [_doc] is not allowed"),
+        (json!({ "lines": { "x": 1 } }), "dynamic introduction of [x] within [lines] is not allowed"),
+        (json!({ "lines": 1 }), "object mapping for [lines] tried to parse field [lines] as object"),
+        (json!({ "lines": { "price": "much" } }), "failed to parse field [lines.price] of type [double]"),
+        (json!({ "customer": "x".repeat(32_767) }), "immense term in field=\"customer\""),
+        (too_many, "The number of nested documents has exceeded the allowed limit of [10000]"),
+    ] {
+        let Err(AddError::Refused(refused)) = writer.add(doc.to_string().as_bytes(), None) else {
+            panic!("{expected}")
+        };
+        assert!(refused.to_string().contains(expected), "{refused}");
+    }
+    writer.finish().unwrap();
+}
+
 #[test]
 fn refused_documents_leave_nothing_behind() {
     let folder = Folder::new("refused");
@@ -137,10 +247,13 @@ fn refused_documents_leave_nothing_behind() {
 #[test]
 fn what_is_not_supported_is_named() {
     for (mapping, what) in [
-        (json!({ "properties": { "a": { "type": "nested" } } }), "field \"a\" of the mapping has the type \"nested\""),
+        (
+            json!({ "properties": { "a": { "type": "percolator" } } }),
+            "field \"a\" of the mapping has the type \"percolator\"",
+        ),
         (json!({ "properties": { "a": { "type": "text", "analyzer": "english" } } }), "the parameter \"analyzer\""),
-        (json!({ "properties": { "a": { "type": "date", "format": "basic_date" } } }), "the format \"basic_date\""),
-        (json!({ "_routing": { "required": true } }), "the parameter \"_routing\""),
+        (json!({ "properties": { "a": { "type": "date", "format": "basic_week_date" } } }), "the parameter \"format\""),
+        (json!({ "_routing": { "x": true } }), "the parameter \"_routing\""),
     ] {
         let error = Mapping::parse(&mapping, TARGET).unwrap_err().to_string();
         assert!(error.contains(what), "{error}");

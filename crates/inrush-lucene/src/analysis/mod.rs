@@ -1,11 +1,13 @@
-//! The analyser `standard`: words of a text, in lower case.
+//! The analysers: `standard` is words of a text, in lower case.
 //!
-//! Source: Unicode Standard Annex 29 (word boundaries) and Unicode Technical Standard 51 (emoji
-//! sequences), as the documentation of `org.apache.lucene.analysis.standard.StandardTokenizer` and
-//! the rules in its grammar choose among them: ideographs and hiragana are words of one character,
-//! what is written without spaces in South East Asia stays together, and emoji are words.
+//! Source: the documentation of the servers' built-in analysers; for `standard` Unicode Standard
+//! Annex 29 (word boundaries) and Unicode Technical Standard 51 (emoji sequences), as the
+//! documentation of `org.apache.lucene.analysis.standard.StandardTokenizer` and the rules in its
+//! grammar choose among them: ideographs and hiragana are words of one character, what is written
+//! without spaces in South East Asia stays together, and emoji are words.
 
 mod classes;
+mod letters;
 mod machine;
 
 use std::sync::LazyLock;
@@ -15,6 +17,85 @@ use machine::{DEAD, Machine, Pattern, START};
 
 /// The longest word in units of UTF-16; longer ones are cut.
 const WORD_MAX: usize = 255;
+
+/// What makes terms of a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Analyzer {
+    /// Words in lower case.
+    Standard,
+    /// Runs of letters, in lower case.
+    Simple,
+    /// What is between white space.
+    Whitespace,
+    /// The whole text.
+    Keyword,
+}
+
+impl Analyzer {
+    /// The built-in analyser of that name. `None` if it is not known here.
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        Some(match name {
+            "standard" => Self::Standard,
+            "simple" => Self::Simple,
+            "whitespace" => Self::Whitespace,
+            "keyword" => Self::Keyword,
+            _ => return None,
+        })
+    }
+
+    /// Calls `visit` with each term of a text, in order.
+    pub(crate) fn each(self, text: &str, mut visit: impl FnMut(&[u8])) {
+        match self {
+            Self::Standard => WORDS.each(text, visit),
+            Self::Simple => runs(text, is_letter, |run| visit(lower(run).as_bytes())),
+            Self::Whitespace => runs(text, |c| !is_white(c), |run| visit(run.as_bytes())),
+            // An empty text has no term.
+            Self::Keyword if text.is_empty() => {}
+            Self::Keyword => visit(text.as_bytes()),
+        }
+    }
+}
+
+/// Visits the runs of characters that `is_part` takes, cut where they reach the greatest length.
+fn runs(text: &str, is_part: impl Fn(char) -> bool, mut visit: impl FnMut(&str)) {
+    let (mut start, mut units) = (0, 0);
+    for (at, c) in text.char_indices() {
+        if is_part(c) {
+            if units == 0 {
+                start = at;
+            }
+            units += c.len_utf16();
+            if units < WORD_MAX {
+                continue;
+            }
+            visit(&text[start..at + c.len_utf8()]);
+        } else if units > 0 {
+            visit(&text[start..at]);
+        }
+        units = 0;
+    }
+    if units > 0 {
+        visit(&text[start..]);
+    }
+}
+
+fn is_letter(c: char) -> bool {
+    if c.is_ascii() {
+        return c.is_ascii_alphabetic();
+    }
+    let c = u32::from(c);
+    let at = letters::LETTERS.partition_point(|&(first, _)| first <= c);
+    at.checked_sub(1).is_some_and(|at| c <= letters::LETTERS[at].1)
+}
+
+/// Spaces that may break a line, and controls that separate.
+fn is_white(c: char) -> bool {
+    match c {
+        '\t'..='\r' | '\u{1c}'..='\u{20}' => true,
+        '\u{85}' | '\u{a0}' | '\u{2007}' | '\u{202f}' => false,
+        c => c.is_whitespace(),
+    }
+}
 
 /// Finds words.
 pub(crate) struct Words {
@@ -189,7 +270,7 @@ fn emoji() -> Pattern {
 
 #[cfg(test)]
 mod tests {
-    use super::WORDS;
+    use super::{Analyzer, WORDS};
 
     fn words(text: &str) -> Vec<String> {
         let mut words = Vec::new();
@@ -211,6 +292,21 @@ mod tests {
         assert_eq!(words("Ünïcödé l’été ΣΊΣΥΦΟΣ"), ["ünïcödé", "l’été", "σίσυφοσ"]);
         assert_eq!(words("東京ひらカタカナ 한국어 ภาษาไทย"), ["東", "京", "ひ", "ら", "カタカナ", "한국어", "ภาษาไทย"]);
         assert_eq!(words("👩‍👩‍👧 🇫🇷🇪🇸 1\u{fe0f}\u{20e3}"), ["👩‍👩‍👧", "🇫🇷", "🇪🇸", "1\u{fe0f}\u{20e3}"]);
+    }
+
+    #[test]
+    fn other_analyzers() {
+        let terms = |name: &str, text: &str| {
+            let mut terms = Vec::new();
+            Analyzer::named(name).unwrap().each(text, |term| terms.push(String::from_utf8_lossy(term).into_owned()));
+            terms
+        };
+        assert_eq!(terms("simple", "Don't É2x ǅ東"), ["don", "t", "é", "x", "ǆ東"]);
+        assert_eq!(terms("whitespace", " A,b\u{a0}c\u{2003}D\t"), ["A,b\u{a0}c", "D"]);
+        assert_eq!(terms("keyword", " A b "), [" A b "]);
+        assert_eq!(terms("keyword", ""), [""; 0]);
+        assert_eq!(terms("simple", &"a".repeat(300)).iter().map(String::len).collect::<Vec<_>>(), [255, 45]);
+        assert_eq!(Analyzer::named("english"), None);
     }
 
     #[test]

@@ -136,9 +136,6 @@ pub(crate) struct Texts {
     last_doc: Option<u32>,
 }
 
-/// How much further the first position of a further value of a document is.
-pub(crate) const POSITION_GAP: u32 = 100;
-
 impl Texts {
     pub(crate) fn new() -> Self {
         Self {

@@ -1,5 +1,7 @@
 //! Terms, each kept once and known by a number.
 
+use crate::hash::hash;
+
 /// A set of terms. Numbers are given in the order in which terms are first seen.
 pub(crate) struct Interner {
     bytes: Vec<u8>,
@@ -83,21 +85,4 @@ impl Interner {
         keys.sort_unstable_by(|a, b| a.0.cmp(&b.0).then_with(|| self.term(a.1).cmp(self.term(b.1))));
         keys.into_iter().map(|(_, number)| number).collect()
     }
-}
-
-#[inline]
-fn hash(term: &[u8]) -> u32 {
-    const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
-    let mut hash = term.len() as u64;
-    let mut chunks = term.chunks_exact(8);
-    for chunk in &mut chunks {
-        hash = (hash.rotate_left(5) ^ u64::from_le_bytes(chunk.try_into().unwrap_or_default())).wrapping_mul(FACTOR);
-    }
-    let rest = chunks.remainder();
-    if !rest.is_empty() {
-        let mut last = [0; 8];
-        last[..rest.len()].copy_from_slice(rest);
-        hash = (hash.rotate_left(5) ^ u64::from_le_bytes(last)).wrapping_mul(FACTOR);
-    }
-    (hash >> 32) as u32 ^ (hash as u32) >> 7
 }

@@ -1,6 +1,7 @@
 //! From documents to the files of a segment, and of a shard.
 
 pub(crate) mod column;
+pub(crate) mod duplicates;
 pub(crate) mod intern;
 pub(crate) mod segment;
 pub(crate) mod shard;

@@ -5,11 +5,13 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+use crate::build::duplicates::resolve;
 use crate::build::segment::{SegmentBuilder, SegmentOptions};
-use crate::fields::document::Refused;
-use crate::fields::ids::IdMaker;
+use crate::fields::ids::{IdMaker, Keep, MADE_BYTES, decode_made};
 use crate::fields::mapping::Mapping;
+use crate::fields::refused::Refused;
 use crate::formats::commit::{Segment, write_commit};
+use crate::formats::live_docs::write_live_docs;
 use crate::formats::output::ID_BYTES;
 
 /// How a shard is built.
@@ -19,17 +21,28 @@ pub struct ShardOptions {
     pub folder: PathBuf,
     /// The primary term of the shard, from 1 on.
     pub primary_term: u64,
-    /// Bytes that one writer may have in memory; a segment ends when half of it is used, as writing
-    /// it needs as much again at most. A segment has one document at least, however little this is.
-    pub memory_max: usize,
+    /// Bytes in memory at which the segment of a writer ends. Writing it needs as much again at
+    /// most. A segment has one document at least, however little this is.
+    pub segment_memory: usize,
     /// Random bytes, of which the ids of segments and of documents are made.
     pub random: [u8; 32],
+    /// Which of several documents with one id stays.
+    pub keep: Keep,
+}
+
+/// What is in the index of a shard.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Committed {
+    /// Documents that a search finds.
+    pub docs: u64,
+    /// Documents that another one with the same id took the place of. They are not among `docs`.
+    pub duplicates: u64,
 }
 
 /// The index of a shard while it is built.
 ///
-/// Each thread has a [`ShardWriter`] of its own. Documents with one id must go to one writer, and
-/// not twice: which of two would be the newer one is not known here.
+/// Each thread has a [`ShardWriter`] of its own. Which of several documents with one id came last
+/// is known from the order in one writer, and between writers from [`ShardWriter::arrive`].
 pub struct Shard<'m> {
     options: ShardOptions,
     mapping: &'m Mapping,
@@ -66,29 +79,43 @@ impl<'m> Shard<'m> {
         let number = self.next_writer.fetch_add(1, Ordering::Relaxed);
         let mut random = [0; 9];
         random.copy_from_slice(&self.options.random[..9]);
-        ShardWriter { shard: self, segment: None, ids: IdMaker::new(random, number << WRITER_BITS), unseen: 0 }
+        ShardWriter {
+            shard: self,
+            segment: None,
+            ids: IdMaker::new(random, number << WRITER_BITS),
+            unseen: 0,
+            arrival: 0,
+        }
     }
 
-    /// Writes the commit of the generation `generation`, by which the shard is opened. Returns how
-    /// many documents it has.
+    /// Deletes the documents that another one with the same id takes the place of, and writes the
+    /// commit of the generation `generation`, by which the shard is opened.
     ///
     /// `user_data` is that of the commit of the empty shard; the last sequence number is set in it.
     ///
     /// # Errors
     ///
-    /// If the file cannot be written, or is there.
-    pub fn commit(self, generation: u64, user_data: &[(String, String)]) -> io::Result<u64> {
-        let docs = self.docs.into_inner();
+    /// If a file cannot be read or written, or is there.
+    pub fn commit(self, generation: u64, user_data: &[(String, String)]) -> io::Result<Committed> {
+        let (folder, docs) = (&self.options.folder, self.docs.into_inner());
         let mut segments = self.segments.into_inner().unwrap_or_else(PoisonError::into_inner);
         segments.sort_by(|a, b| (a.name.len(), &a.name).cmp(&(b.name.len(), &b.name)));
-        let own = ["max_seq_no", "local_checkpoint"];
-        let last = (docs as i64 - 1).to_string();
+        let in_segments: u64 = segments.iter().map(|segment| u64::from(segment.duplicates)).sum();
+        let duplicates = in_segments + resolve(folder, &mut segments, self.options.keep)?;
+        for segment in segments.iter().filter(|segment| !segment.deleted.is_empty()) {
+            write_live_docs(folder, &segment.name, &segment.id, segment.docs, &segment.deleted)?;
+        }
+        let mut own = vec![("max_seq_no", docs as i64 - 1), ("local_checkpoint", docs as i64 - 1)];
+        if duplicates > 0 {
+            // Operations that were deleted are not among the history that a copy may ask for.
+            own.push(("min_retained_seq_no", docs as i64));
+        }
         let mut data: Vec<(String, String)> =
-            user_data.iter().filter(|(key, _)| !own.contains(&key.as_str())).cloned().collect();
-        data.extend(own.map(|key| (key.to_owned(), last.clone())));
+            user_data.iter().filter(|(key, _)| own.iter().all(|(own, _)| own != key)).cloned().collect();
+        data.extend(own.iter().map(|(key, number)| ((*key).to_owned(), number.to_string())));
         let id = id(&self.options.random, u64::MAX);
-        write_commit(&self.options.folder, generation, &id, &segments, &data, self.mapping.target.lucene)?;
-        Ok(docs)
+        write_commit(folder, generation, &id, &segments, &data, self.mapping.target.lucene)?;
+        Ok(Committed { docs: docs - duplicates, duplicates })
     }
 }
 
@@ -102,6 +129,45 @@ fn id(random: &[u8; 32], number: u64) -> [u8; ID_BYTES] {
     id
 }
 
+/// The id of a document.
+#[derive(Clone, Copy)]
+enum DocumentId<'a> {
+    Given(&'a str),
+    Made(&'a [u8]),
+}
+
+/// Makes ids for documents of an index with several shards: the shard of a document depends on its
+/// id.
+#[derive(Debug, Clone)]
+pub struct MadeIds(IdMaker);
+
+/// An id that was made here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MadeId([u8; MADE_BYTES]);
+
+impl MadeIds {
+    /// Ids that begin with `random` bytes. Several makers of an index with the same bytes have
+    /// numbers of their own, up to 255.
+    #[must_use]
+    pub fn new(random: [u8; 9], number: u8) -> Self {
+        Self(IdMaker::new(random, u64::from(number) << WRITER_BITS))
+    }
+
+    /// The next id.
+    #[inline]
+    pub fn make(&mut self) -> MadeId {
+        MadeId(self.0.make())
+    }
+}
+
+impl MadeId {
+    /// The id as clients see it.
+    #[must_use]
+    pub fn text(&self) -> String {
+        decode_made(&self.0)
+    }
+}
+
 /// Writes documents into segments of a shard, on one thread.
 pub struct ShardWriter<'s, 'm> {
     shard: &'s Shard<'m>,
@@ -109,6 +175,7 @@ pub struct ShardWriter<'s, 'm> {
     ids: IdMaker,
     /// Bytes of documents since the memory was looked at.
     unseen: usize,
+    arrival: u64,
 }
 
 /// Why a document did not go into a shard.
@@ -139,12 +206,46 @@ impl std::error::Error for AddError {
 }
 
 impl ShardWriter<'_, '_> {
+    /// The documents that follow came after all those of this shard, also of other writers, that
+    /// came with a lesser number. Until the first call it is 0.
+    pub fn arrive(&mut self, number: u64) {
+        self.arrival = number;
+    }
+
     /// Adds a document, with an id that is made here if it has none.
     ///
     /// # Errors
     ///
     /// If it is refused, or a full segment cannot be written.
     pub fn add(&mut self, source: &[u8], id: Option<&str>) -> Result<(), AddError> {
+        match id {
+            Some(id) => self.push(source, DocumentId::Given(id), None),
+            None => {
+                let made = self.ids.make();
+                self.push(source, DocumentId::Made(&made), None)
+            }
+        }
+    }
+
+    /// Adds a document with a routing value, which chose its shard.
+    ///
+    /// # Errors
+    ///
+    /// As [`ShardWriter::add`].
+    pub fn add_routed(&mut self, source: &[u8], id: &str, routing: &str) -> Result<(), AddError> {
+        self.push(source, DocumentId::Given(id), Some(routing))
+    }
+
+    /// Adds a document with an id of [`MadeIds`].
+    ///
+    /// # Errors
+    ///
+    /// As [`ShardWriter::add`].
+    pub fn add_made(&mut self, source: &[u8], id: &MadeId) -> Result<(), AddError> {
+        self.push(source, DocumentId::Made(&id.0), None)
+    }
+
+    fn push(&mut self, source: &[u8], id: DocumentId, routing: Option<&str>) -> Result<(), AddError> {
         let segment = match &mut self.segment {
             Some(segment) => segment,
             none => {
@@ -157,24 +258,35 @@ impl ShardWriter<'_, '_> {
                 none.insert(SegmentBuilder::new(options, self.shard.mapping).map_err(AddError::Io)?)
             }
         };
-        match id {
-            Some(id) => segment.add_with_id(source, id),
-            None => segment.add(source, &mut self.ids),
+        segment.arrive(self.arrival);
+        let added = match id {
+            DocumentId::Given(id) => segment.add_with_id(source, id, routing),
+            DocumentId::Made(id) => segment.add_made(source, id, routing),
+        };
+        match added {
+            Ok(()) => {}
+            Err(Refused::Full) if segment.docs() > 0 => {
+                self.end_segment().map_err(AddError::Io)?;
+                return self.push(source, id, routing);
+            }
+            Err(refused) => return Err(AddError::Refused(refused)),
         }
-        .map_err(AddError::Refused)?;
         self.unseen += source.len();
         if self.unseen < LOOK_BYTES {
             return Ok(());
         }
         self.unseen = 0;
-        let full = segment.memory() >= (self.shard.options.memory_max / 2).min(SEGMENT_MEMORY_MAX);
+        let full = segment.memory() >= self.shard.options.segment_memory.min(SEGMENT_MEMORY_MAX);
         if full { self.end_segment().map_err(AddError::Io) } else { Ok(()) }
     }
 
     fn end_segment(&mut self) -> io::Result<()> {
-        let Some(segment) = self.segment.take().filter(|segment| segment.docs() > 0) else { return Ok(()) };
+        let Some(segment) = self.segment.take() else { return Ok(()) };
+        if segment.docs() == 0 {
+            return segment.discard();
+        }
         let first = self.shard.docs.fetch_add(u64::from(segment.docs()), Ordering::Relaxed);
-        let segment = segment.finish(first, self.shard.options.primary_term)?;
+        let segment = segment.finish(first, self.shard.options.primary_term, self.shard.options.keep)?;
         self.shard.segments.lock().unwrap_or_else(PoisonError::into_inner).push(segment);
         Ok(())
     }
@@ -183,7 +295,7 @@ impl ShardWriter<'_, '_> {
     ///
     /// # Errors
     ///
-    /// If a file cannot be written, or two documents of a segment have one id.
+    /// If a file cannot be written.
     pub fn finish(mut self) -> io::Result<()> {
         self.end_segment()
     }

@@ -3,141 +3,299 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 
-use crate::fields::json::{Malformed, NO_DUPLICATE, Reader, Scalar};
-use crate::fields::mapping::{Dynamic, Field, Kind, Mapping, Node, Object, Product};
-use crate::fields::values;
+use crate::fields::convert::{Indexable, convert, is_null};
+use crate::fields::field::{Field, Kind};
+use crate::fields::geo::{self, NoPoint};
+use crate::fields::json::{NO_DUPLICATE, Reader, Scalar};
+use crate::fields::mapping::{Dynamic, Mapping, Node, Object, Product};
+use crate::fields::refused::{NESTED_MAX, Refused};
 
-/// The longest id in bytes.
-pub(crate) const ID_MAX: usize = 512;
-/// The longest term in bytes.
-const TERM_MAX: usize = 32_766;
+/// The deepest arrays that OpenSearch takes.
+const ARRAYS_MAX: u32 = 20;
 
-/// Why a document is not indexed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Refused {
-    /// It is not JSON, or not an object.
-    Malformed {
-        /// The byte from which it is not.
-        at: usize,
-        /// What should be there.
-        expected: &'static str,
-    },
-    /// It is no UTF-8.
-    NotUtf8,
-    /// Its id is empty or longer than 512 bytes.
-    Id,
-    /// A field is not in the mapping, which is strict.
-    Unmapped(String),
-    /// A value is none of its field's type.
-    Value {
-        /// The field's full name.
-        field: String,
-        /// What the field takes.
-        expected: &'static str,
-    },
-    /// A term is longer than 32,766 bytes.
-    ImmenseTerm(String),
-    /// The index writer does not know this yet, but a server does.
-    Unsupported(String),
-    /// The segment is full; the document fits into another one.
-    Full,
+/// What only the server sets.
+const METADATA: [&str; 9] =
+    ["_id", "_source", "_routing", "_seq_no", "_version", "_field_names", "_index", "_ignored", "_nested_path"];
+
+fn metadata(name: &str) -> Refused {
+    let expected = "no value, as it is a metadata field and cannot be added inside a document";
+    Refused::Value { field: name.to_owned(), type_name: name.to_owned(), expected }
 }
 
-impl std::fmt::Display for Refused {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Malformed { at, expected } => write!(f, "byte {at} of the document is not {expected}"),
-            Self::NotUtf8 => write!(f, "the document is no UTF-8"),
-            Self::Id => write!(f, "the id has not 1 to {ID_MAX} bytes"),
-            Self::Unmapped(field) => write!(f, "the field {field:?} is not in the mapping"),
-            Self::Value { field, expected } => write!(f, "the field {field:?} takes {expected}"),
-            Self::ImmenseTerm(field) => write!(f, "a term of the field {field:?} is longer than {TERM_MAX} bytes"),
-            Self::Unsupported(what) => {
-                write!(f, "{what} is not supported by the index writer; let a server build the index")
-            }
-            Self::Full => write!(f, "the segment is full"),
-        }
-    }
-}
-
-impl std::error::Error for Refused {}
-
-impl From<Malformed> for Refused {
-    fn from(error: Malformed) -> Self {
-        Self::Malformed { at: error.at, expected: error.expected }
-    }
-}
-
-/// A value as its field has it; the number of the field is beside it.
-#[derive(Debug)]
-pub(crate) enum Indexable<'a> {
-    Number(i64),
-    Address(u128),
-    Term(Cow<'a, str>),
-    Text(Cow<'a, str>),
-}
+/// Values with the numbers of their fields.
+pub(crate) type Values<'a> = Vec<(usize, Indexable<'a>)>;
 
 /// What is indexed of a document.
 #[derive(Default)]
 pub(crate) struct Document<'a> {
-    pub(crate) values: Vec<(usize, Indexable<'a>)>,
-    /// The fields of which a value was left out, as it is malformed.
+    pub(crate) values: Values<'a>,
+    /// The nested objects, each before the one that has it.
+    pub(crate) children: Vec<Child<'a>>,
+    /// The fields of which a value was left out, as it is malformed or too long.
     pub(crate) ignored: Vec<usize>,
+}
+
+/// A nested object, which is a document of its own.
+pub(crate) struct Child<'a> {
+    /// The number of its path.
+    pub(crate) path: usize,
+    pub(crate) values: Values<'a>,
 }
 
 /// Reads a document.
 pub(crate) fn read<'a>(source: &'a [u8], mapping: &Mapping) -> Result<Document<'a>, Refused> {
     let text = std::str::from_utf8(source).map_err(|_| Refused::NotUtf8)?;
-    let mut reader = Reader::new(text);
-    let mut document = Document { values: Vec::with_capacity(mapping.fields.len()), ignored: Vec::new() };
-    read_object(&mut reader, &mapping.root, mapping, &mut document)?;
-    reader.end()?;
-    Ok(document)
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let document = Document { values: Vec::with_capacity(mapping.fields.len()), ..Document::default() };
+    let mut walk = Walk { reader: Reader::new(text), mapping, document, above: Vec::new(), arrays: 0 };
+    walk.object(&mapping.root)?;
+    walk.reader.end()?;
+    Ok(walk.document)
 }
 
-fn read_object<'a>(
-    reader: &mut Reader<'a>,
-    object: &Object,
-    mapping: &Mapping,
-    document: &mut Document<'a>,
-) -> Result<(), Refused> {
-    reader.open(b'{')?;
-    // Members often come in the order of the mapping.
-    let mut next = 0;
-    let mut first = true;
-    let mut seen = Seen::default();
-    while reader.more(first, b'}')? {
-        first = false;
-        let name = reader.name()?;
-        let expected = object.members.get(next).filter(|member| member.0 == name);
-        let found = expected
-            .map(|member| (next, member))
-            .or_else(|| object.members.iter().enumerate().find(|(_, member)| member.0 == name));
-        let new = match found {
-            Some((place, _)) => seen.insert(place),
-            None => seen.names.insert(name.clone()),
-        };
-        if !new {
-            return Ok(reader.malformed(NO_DUPLICATE)?);
-        }
-        let Some((place, (_, node))) = found else {
-            match object.dynamic {
-                Dynamic::Ignore => reader.skip()?,
-                Dynamic::Refuse => return Err(Refused::Unmapped(name.into_owned())),
-                Dynamic::Add => {
-                    return Err(Refused::Unsupported(format!("the field {name:?}, which is not in the mapping,")));
-                }
+/// Goes through a document along its mapping.
+struct Walk<'a, 'm> {
+    reader: Reader<'a>,
+    mapping: &'m Mapping,
+    document: Document<'a>,
+    /// The values so far of the documents that have the nested object.
+    above: Vec<Values<'a>>,
+    /// Arrays that are open.
+    arrays: u32,
+}
+
+impl<'a> Walk<'a, '_> {
+    fn object(&mut self, object: &Object) -> Result<(), Refused> {
+        self.reader.open(b'{')?;
+        let mut next = 0;
+        let mut first = true;
+        let mut seen = Seen::default();
+        while self.reader.more(first, b'}')? {
+            first = false;
+            let name = self.reader.name()?;
+            let found = object.member(&name, next);
+            let new = match found {
+                Some((place, _)) => seen.insert(place),
+                None => seen.names.insert(name.clone()),
+            };
+            if !new {
+                return Ok(self.reader.malformed(NO_DUPLICATE)?);
             }
-            continue;
-        };
-        next = place + 1;
+            match found {
+                Some((place, node)) => {
+                    next = place + 1;
+                    self.node(node, &name)?;
+                }
+                None if object.path.is_empty() && METADATA.contains(&&*name) => return Err(metadata(&name)),
+                None if name.is_empty() || name.contains('.') => self.path(object, &name)?,
+                None => self.unmapped(object, &name)?,
+            }
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn node(&mut self, node: &Node, name: &str) -> Result<(), Refused> {
         match node {
-            Node::Ignored => reader.skip()?,
-            Node::Object(object) => read_objects(reader, object, mapping, document)?,
-            Node::Fields(numbers) => read_values(reader, numbers, mapping, document)?,
+            Node::Fields(numbers) => self.values(numbers),
+            Node::Object(object) => self.objects(object),
+            Node::Points(number) => self.points(*number),
+            Node::Ignored => self.ignored(),
+            Node::Alias => Err(Refused::Value {
+                field: name.to_owned(),
+                type_name: "alias".to_owned(),
+                expected: "no value, as it is another name of a field",
+            }),
         }
     }
-    Ok(())
+
+    /// A member whose name is a path of objects.
+    fn path(&mut self, object: &Object, name: &str) -> Result<(), Refused> {
+        let parts: Vec<&str> = name.split('.').collect();
+        if parts.iter().any(|part| part.trim().is_empty()) {
+            return Err(if name.ends_with('.') && !name.trim_end_matches('.').split('.').any(str::is_empty) {
+                Refused::Unsupported(format!("the name {name:?}"))
+            } else {
+                Refused::Name(name.to_owned())
+            });
+        }
+        let start = object;
+        let mut object = object;
+        for (at, part) in parts.iter().enumerate() {
+            let Some((_, node)) = object.member(part, 0) else {
+                // OpenSearch looks at the object that has the name.
+                let is_null = self.reader.peek() == b'n' && self.mapping.target.product == Product::OpenSearch;
+                return if is_null { self.unmapped(start, name) } else { self.unmapped(object, part) };
+            };
+            match node {
+                node if at + 1 == parts.len() => return self.node(node, name),
+                Node::Object(below) if below.nested.is_none() => object = below,
+                Node::Object(_) => {
+                    return Err(Refused::Unsupported(format!("the name {name:?}, a path into nested objects,")));
+                }
+                Node::Ignored => return Ok(self.reader.skip()?),
+                Node::Fields(_) | Node::Points(_) | Node::Alias => return Err(Refused::NoObject(name.to_owned())),
+            }
+        }
+        Ok(())
+    }
+
+    /// A member that the mapping does not have.
+    fn unmapped(&mut self, object: &Object, name: &str) -> Result<(), Refused> {
+        let is_null = self.reader.peek() == b'n';
+        match object.dynamic {
+            Dynamic::Ignore => self.ignored(),
+            // OpenSearch does not look at the objects above here.
+            Dynamic::Refuse if is_null && !object.own_dynamic && self.mapping.target.product == Product::OpenSearch => {
+                Ok(self.reader.skip()?)
+            }
+            Dynamic::Refuse => Err(Refused::Unmapped { object: object.path.clone(), name: name.to_owned() }),
+            Dynamic::Add if self.reader.skip_nulls()? => Ok(()),
+            Dynamic::Add => {
+                let dot = if object.path.is_empty() { "" } else { "." };
+                let what =
+                    format!("the field {:?}, which is not in the mapping,", format!("{}{dot}{name}", object.path));
+                Err(Refused::Unsupported(what))
+            }
+        }
+    }
+
+    /// Goes over a value of which nothing is indexed.
+    fn ignored(&mut self) -> Result<(), Refused> {
+        if self.reader.peek() == b'[' { self.each(Self::ignored) } else { Ok(self.reader.skip()?) }
+    }
+
+    /// Goes through an array.
+    #[inline]
+    fn each(&mut self, mut element: impl FnMut(&mut Self) -> Result<(), Refused>) -> Result<(), Refused> {
+        self.arrays += 1;
+        if self.arrays > ARRAYS_MAX && self.mapping.target.product == Product::OpenSearch {
+            return Err(Refused::Arrays);
+        }
+        self.reader.open(b'[')?;
+        let mut first = true;
+        while self.reader.more(first, b']')? {
+            first = false;
+            element(self)?;
+        }
+        self.arrays -= 1;
+        Ok(())
+    }
+
+    /// An object, an array of objects, or null.
+    fn objects(&mut self, object: &Object) -> Result<(), Refused> {
+        match self.reader.peek() {
+            b'[' => self.each(|walk| walk.objects(object)),
+            b'n' => Ok(self.reader.skip()?),
+            b'{' => match object.nested {
+                None => self.object(object),
+                Some(path) => self.nested(object, path),
+            },
+            _ => Err(Refused::NoObject(object.path.clone())),
+        }
+    }
+
+    fn nested(&mut self, object: &Object, path: usize) -> Result<(), Refused> {
+        if self.document.children.len() + self.above.len() >= NESTED_MAX {
+            return Err(Refused::Nested);
+        }
+        self.above.push(std::mem::take(&mut self.document.values));
+        self.object(object)?;
+        let above = self.above.pop().unwrap_or_default();
+        let values = std::mem::replace(&mut self.document.values, above);
+        let nested = &self.mapping.nested[path];
+        if nested.in_parent {
+            self.document.values.extend(values.iter().cloned());
+        }
+        if nested.in_root && !(nested.in_parent && self.above.is_empty()) {
+            self.above.first_mut().unwrap_or(&mut self.document.values).extend(values.iter().cloned());
+        }
+        self.document.children.push(Child { path, values });
+        Ok(())
+    }
+
+    /// A value of fields, or an array of them.
+    #[inline]
+    fn values(&mut self, numbers: &[usize]) -> Result<(), Refused> {
+        match self.reader.peek() {
+            b'[' => return self.each(|walk| walk.values(numbers)),
+            b'{' => return self.object_of_field(numbers),
+            _ => {}
+        }
+        let scalar = self.reader.scalar()?;
+        let product = self.mapping.target.product;
+        for &number in numbers {
+            let field = &self.mapping.fields[number];
+            match convert(&scalar, field, product) {
+                Ok(Some(value)) => self.document.values.push((number, value)),
+                Ok(None) => {
+                    let too_long = matches!(field.kind, Kind::Keyword { .. }) && !is_null(&scalar, field);
+                    if too_long && product == Product::Elasticsearch {
+                        self.document.ignored.push(number);
+                    }
+                }
+                Err(Refused::Value { .. }) if field.ignore_malformed => {
+                    if product == Product::Elasticsearch || !is_nameless(&scalar, field) {
+                        self.document.ignored.push(number);
+                    }
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// An object, where a field has a value. OpenSearch leaves it out without a name where
+    /// malformed values are ignored.
+    fn object_of_field(&mut self, numbers: &[usize]) -> Result<(), Refused> {
+        let field = &self.mapping.fields[numbers[0]];
+        match (self.mapping.target.product, numbers) {
+            (Product::OpenSearch, [_]) if field.ignore_malformed => Ok(self.reader.skip()?),
+            (Product::OpenSearch, _) if field.ignore_malformed => {
+                Err(Refused::Unsupported(format!("an object in the field {:?}", field.name)))
+            }
+            _ => Err(self.wrong(numbers[0], "no object")),
+        }
+    }
+
+    fn wrong(&self, number: usize, expected: &'static str) -> Refused {
+        let Field { name, type_name, .. } = &self.mapping.fields[number];
+        Refused::Value { field: name.clone(), type_name: type_name.clone(), expected }
+    }
+
+    /// A point, or several.
+    fn points(&mut self, number: usize) -> Result<(), Refused> {
+        let field = &self.mapping.fields[number];
+        let Kind::GeoPoint { ignore_height } = field.kind else { return self.values(&[number]) };
+        let text = self.reader.raw()?;
+        match geo::points(text, ignore_height, self.mapping.target.product) {
+            Ok(points) => {
+                self.document.values.extend(points.into_iter().map(|point| (number, Indexable::Number(point))));
+                Ok(())
+            }
+            Err(NoPoint::Unsupported(what)) => {
+                Err(Refused::Unsupported(format!("{what} in the field {:?}", field.name)))
+            }
+            Err(NoPoint::Malformed) if !field.ignore_malformed => Err(self.wrong(number, "a point, or several")),
+            // What is left of an array then, and degrees beyond the range, depend on the server.
+            Err(NoPoint::Malformed) if geo::is_text_of_letters(text) => {
+                self.document.ignored.push(number);
+                Ok(())
+            }
+            Err(NoPoint::Malformed) => {
+                Err(Refused::Unsupported(format!("a malformed point in the field {:?}", field.name)))
+            }
+        }
+    }
+}
+
+/// Whether OpenSearch forgets to name the field of a malformed value.
+fn is_nameless(scalar: &Scalar, field: &Field) -> bool {
+    match (&field.kind, scalar) {
+        (Kind::Scaled(_), _) => true,
+        (Kind::Unsigned { .. }, Scalar::Number(text)) => field.coerce || !text.contains(['.', 'e', 'E']),
+        _ => false,
+    }
 }
 
 /// The members of an object that were read: by their places in the mapping, the others by name.
@@ -156,165 +314,5 @@ impl Seen<'_> {
         let new = self.first >> place & 1 == 0;
         self.first |= 1 << place;
         new
-    }
-}
-
-/// Reads an object, an array of objects, or null.
-fn read_objects<'a>(
-    reader: &mut Reader<'a>,
-    object: &Object,
-    mapping: &Mapping,
-    document: &mut Document<'a>,
-) -> Result<(), Refused> {
-    match reader.peek() {
-        b'[' => {
-            reader.open(b'[')?;
-            let mut first = true;
-            while reader.more(first, b']')? {
-                first = false;
-                read_objects(reader, object, mapping, document)?;
-            }
-            Ok(())
-        }
-        b'n' => Ok(reader.skip()?),
-        _ => read_object(reader, object, mapping, document),
-    }
-}
-
-/// Reads a value of a field, or an array of them.
-#[inline]
-fn read_values<'a>(
-    reader: &mut Reader<'a>,
-    numbers: &[usize],
-    mapping: &Mapping,
-    document: &mut Document<'a>,
-) -> Result<(), Refused> {
-    match reader.peek() {
-        b'[' => {
-            reader.open(b'[')?;
-            let mut first = true;
-            while reader.more(first, b']')? {
-                first = false;
-                read_values(reader, numbers, mapping, document)?;
-            }
-            return Ok(());
-        }
-        b'{' => {
-            let field = numbers.first().map(|&number| mapping.fields[number].name.clone()).unwrap_or_default();
-            return Err(Refused::Value { field, expected: "no object" });
-        }
-        _ => {}
-    }
-    let scalar = reader.scalar()?;
-    for &number in numbers {
-        let field = &mapping.fields[number];
-        match convert(&scalar, field) {
-            Ok(Some(value)) => document.values.push((number, value)),
-            Ok(None) => {
-                let too_long = matches!(field.kind, Kind::Keyword { .. }) && !is_null(&scalar, field);
-                if too_long && mapping.target.product == Product::Elasticsearch {
-                    return Err(Refused::Unsupported(format!(
-                        "a text longer than `ignore_above` in the field {:?}",
-                        field.name
-                    )));
-                }
-            }
-            Err(Refused::Value { .. }) if field.ignore_malformed => {
-                if mapping.target.product == Product::Elasticsearch {
-                    return Err(Refused::Unsupported(format!("a malformed value in the field {:?}", field.name)));
-                }
-                // The server forgets to name these.
-                if !matches!(field.kind, Kind::Scaled(_)) {
-                    document.ignored.push(number);
-                }
-            }
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(())
-}
-
-/// Whether a value stands for none.
-fn is_null(scalar: &Scalar, field: &Field) -> bool {
-    match scalar {
-        Scalar::Null => true,
-        Scalar::Text(text) => text.is_empty() && field.coerce && field.kind.is_number(),
-        _ => false,
-    }
-}
-
-/// What a field makes of a value; nothing of one that it leaves out.
-fn convert<'a>(scalar: &Scalar<'a>, field: &Field) -> Result<Option<Indexable<'a>>, Refused> {
-    // The servers do not look at a boolean of which they keep nothing.
-    if field.kind == Kind::Boolean && !field.indexed && !field.doc_values {
-        return Ok(None);
-    }
-    if !is_null(scalar, field) {
-        return convert_value(scalar, field);
-    }
-    let instead = match &field.null_value {
-        None => return Ok(None),
-        Some(serde_json::Value::Bool(value)) => Scalar::Bool(*value),
-        Some(serde_json::Value::String(text)) => Scalar::Text(Cow::Owned(text.clone())),
-        Some(other) => Scalar::Text(Cow::Owned(other.to_string())),
-    };
-    convert_value(&instead, &Field { coerce: true, ..field.clone() })
-}
-
-fn convert_value<'a>(scalar: &Scalar<'a>, field: &Field) -> Result<Option<Indexable<'a>>, Refused> {
-    let wrong = |expected| Refused::Value { field: field.name.clone(), expected };
-    let coerce = field.coerce;
-    let number = |number: Option<i64>, expected| {
-        number.map(|number| Some(Indexable::Number(number))).ok_or_else(|| wrong(expected))
-    };
-    match &field.kind {
-        Kind::Whole { least, most, .. } => {
-            number(values::whole(scalar, *least, *most, coerce), "a whole number within its bounds")
-        }
-        Kind::Double => number(values::double(scalar, coerce), "a finite number"),
-        Kind::Float => number(values::float(scalar, coerce), "a finite number of 32 bits"),
-        Kind::Scaled(factor) => number(values::scaled(scalar, *factor, coerce), "a finite number"),
-        Kind::Date(formats) => match scalar {
-            Scalar::Text(_) | Scalar::Number(_) => number(formats.millis(&text(scalar)), "a date of its formats"),
-            _ => Err(wrong("a date of its formats")),
-        },
-        Kind::Ip => match scalar {
-            Scalar::Text(text) => values::address(text)
-                .map(|address| Some(Indexable::Address(address)))
-                .ok_or_else(|| wrong("an IP address")),
-            _ => Err(wrong("an IP address")),
-        },
-        Kind::Boolean => number(boolean(scalar), "true or false"),
-        Kind::Keyword { ignore_above, lower } => {
-            let text = text(scalar);
-            if text.len() > *ignore_above as usize && text.encode_utf16().count() > *ignore_above as usize {
-                return Ok(None);
-            }
-            let text = if *lower { Cow::Owned(crate::analysis::lower(&text)) } else { text };
-            if text.len() > TERM_MAX {
-                return Err(Refused::ImmenseTerm(field.name.clone()));
-            }
-            Ok(Some(Indexable::Term(text)))
-        }
-        Kind::Text => Ok(Some(Indexable::Text(text(scalar)))),
-    }
-}
-
-fn boolean(scalar: &Scalar) -> Option<i64> {
-    match scalar {
-        Scalar::Bool(value) => Some(i64::from(*value)),
-        Scalar::Text(text) if text == "true" => Some(1),
-        Scalar::Text(text) if text == "false" || text.is_empty() => Some(0),
-        _ => None,
-    }
-}
-
-fn text<'a>(scalar: &Scalar<'a>) -> Cow<'a, str> {
-    match scalar {
-        Scalar::Text(text) => text.clone(),
-        Scalar::Number(text) => Cow::Borrowed(text),
-        Scalar::Bool(true) => Cow::Borrowed("true"),
-        Scalar::Bool(false) => Cow::Borrowed("false"),
-        Scalar::Null => Cow::Borrowed(""),
     }
 }

@@ -4,13 +4,24 @@
 //! OpenSearch and Elasticsearch: digits two to a byte behind 0xfe, URL-safe Base64 decoded, other
 //! texts behind 0xff.
 
+use std::ops::Range;
+
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 
 use crate::formats::terms::{TermState, Terms};
 
+/// Which of several documents with one id stays.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Keep {
+    /// The first one, as with the action `create`.
+    First,
+    /// The last one, as with the action `index`.
+    Last,
+}
+
 /// Bytes of an id that is made here.
-const MADE_BYTES: usize = 15;
+pub(crate) const MADE_BYTES: usize = 15;
 /// Of those, the ones at the end that count.
 const COUNTER_BYTES: usize = 6;
 
@@ -41,6 +52,11 @@ impl IdMaker {
     }
 }
 
+/// The text of an id that was made here.
+pub(crate) fn decode_made(id: &[u8; MADE_BYTES]) -> String {
+    BASE64_URL_SAFE_NO_PAD.encode(id)
+}
+
 /// Encodes an id that is not empty.
 pub(crate) fn encode(id: &str) -> Vec<u8> {
     let bytes = id.as_bytes();
@@ -64,12 +80,50 @@ pub(crate) struct Ids {
     ends: Vec<u32>,
     /// The documents in the order of their ids; empty where that is their own.
     order: Vec<u32>,
+    /// Where each document is in the index, behind its nested objects; empty where none has any.
+    places: Vec<u32>,
 }
 
 impl Ids {
-    pub(crate) fn push(&mut self, id: &[u8]) {
+    /// Adds the id of a document, which is at `place` in the index.
+    pub(crate) fn push(&mut self, id: &[u8], place: u32) {
+        let number = self.len();
+        if place != number && self.places.is_empty() {
+            self.places.extend(0..number);
+        }
+        if place != number || !self.places.is_empty() {
+            self.places.push(place);
+        }
         self.bytes.extend_from_slice(id);
         self.ends.push(self.bytes.len() as u32);
+    }
+
+    /// How many documents there are.
+    pub(crate) fn len(&self) -> u32 {
+        self.ends.len() as u32
+    }
+
+    /// The documents of the index that a document is: its nested objects, and then itself.
+    pub(crate) fn places(&self, doc: u32) -> Range<u32> {
+        if self.places.is_empty() {
+            return doc..doc + 1;
+        }
+        let doc = doc as usize;
+        let start = if doc == 0 { 0 } else { self.places[doc - 1] + 1 };
+        start..self.places[doc] + 1
+    }
+
+    /// Where each document is in the index; `None` if none has nested objects.
+    pub(crate) fn own_places(&self) -> Option<&[u32]> {
+        (!self.places.is_empty()).then_some(&self.places)
+    }
+
+    /// How many documents of the index have an id, once they are sorted.
+    pub(crate) fn docs_with_id(&self) -> u32 {
+        match self.own_places() {
+            None => self.terms(),
+            Some(_) => (0..self.terms() as usize).map(|at| self.places(self.doc(at)).len() as u32).sum(),
+        }
     }
 
     #[inline]
@@ -79,16 +133,42 @@ impl Ids {
         &self.bytes[start..self.ends[doc] as usize]
     }
 
-    /// Sorts the ids. Returns two documents with one id, if there are any.
-    pub(crate) fn sort(&mut self) -> Option<(u32, u32)> {
+    /// Sorts the ids. Of documents with one id, one stays, and only that one has the id from now
+    /// on. Returns the others, ascending.
+    pub(crate) fn sort(&mut self, keep: Keep) -> Vec<u32> {
         let docs = self.ends.len() as u32;
         if (1..docs).all(|doc| self.get(doc - 1) < self.get(doc)) {
-            return None;
+            return Vec::new();
         }
         let mut keys: Vec<(u64, u32)> = (0..docs).map(|doc| (first_eight(self.get(doc)), doc)).collect();
-        keys.sort_unstable_by(|a, b| a.0.cmp(&b.0).then_with(|| self.get(a.1).cmp(self.get(b.1))));
-        self.order = keys.into_iter().map(|(_, doc)| doc).collect();
-        self.order.windows(2).find(|pair| self.get(pair[0]) == self.get(pair[1])).map(|pair| (pair[0], pair[1]))
+        keys.sort_unstable_by(|a, b| {
+            a.0.cmp(&b.0).then_with(|| self.get(a.1).cmp(self.get(b.1))).then_with(|| a.1.cmp(&b.1))
+        });
+        let mut losers = Vec::new();
+        let mut order: Vec<u32> = Vec::with_capacity(keys.len());
+        for (_, doc) in keys {
+            match order.last_mut().filter(|before| self.get(**before) == self.get(doc)) {
+                None => order.push(doc),
+                Some(before) if keep == Keep::Last => losers.push(std::mem::replace(before, doc)),
+                Some(_) => losers.push(doc),
+            }
+        }
+        losers.sort_unstable();
+        self.order = order;
+        losers
+    }
+
+    /// How many different ids there are, once they are sorted.
+    pub(crate) fn terms(&self) -> u32 {
+        match self.order.len() {
+            0 => self.ends.len() as u32,
+            terms => terms as u32,
+        }
+    }
+
+    /// The ids in their order, each with its documents of the index, once they are sorted.
+    pub(crate) fn sorted(&self) -> impl Iterator<Item = (&[u8], Range<u32>)> {
+        (0..self.terms() as usize).map(|at| (self.get(self.doc(at)), self.places(self.doc(at))))
     }
 
     fn doc(&self, at: usize) -> u32 {
@@ -96,7 +176,7 @@ impl Ids {
     }
 
     pub(crate) fn memory(&self) -> usize {
-        self.bytes.capacity() + 4 * self.ends.capacity()
+        self.bytes.capacity() + 4 * (self.ends.capacity() + self.places.capacity())
     }
 }
 
@@ -107,16 +187,17 @@ fn first_eight(bytes: &[u8]) -> u64 {
     u64::from_be_bytes(first)
 }
 
-/// Sorted ids as terms, each with its document; nothing of them is in the file of documents, which
-/// is at `docs_at`.
+/// Sorted ids as terms, each with its document. Without nested objects, nothing of them is in the
+/// file of documents, which is at `docs_at`; with some, `states` says where they are.
 pub(crate) struct IdTerms<'a> {
     pub(crate) ids: &'a Ids,
     pub(crate) docs_at: u64,
+    pub(crate) states: Vec<TermState>,
 }
 
 impl Terms for IdTerms<'_> {
     fn len(&self) -> usize {
-        self.ids.ends.len()
+        self.ids.terms() as usize
     }
 
     fn term(&self, at: usize) -> &[u8] {
@@ -124,6 +205,9 @@ impl Terms for IdTerms<'_> {
     }
 
     fn state(&self, at: usize) -> TermState {
+        if let Some(state) = self.states.get(at) {
+            return *state;
+        }
         TermState {
             docs: 1,
             occurrences: 1,
@@ -136,7 +220,40 @@ impl Terms for IdTerms<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::encode;
+    use super::{IdMaker, Ids, Keep, decode_made, encode};
+
+    #[test]
+    fn made_ids_have_the_text_that_they_are_encoded_from() {
+        let mut ids = IdMaker::new([0xff; 9], 7 << 40);
+        for id in [ids.make(), ids.make()] {
+            assert_eq!(encode(&decode_made(&id)), id);
+        }
+    }
+
+    #[test]
+    fn one_of_documents_with_one_id_stays() {
+        for (keep, winners, losers) in [(Keep::Last, [2, 3, 4], [0, 1]), (Keep::First, [1, 0, 4], [2, 3])] {
+            let mut ids = Ids::default();
+            for id in ["b", "a", "a", "b", "c"] {
+                ids.push(id.as_bytes(), ids.len());
+            }
+            assert_eq!(ids.sort(keep), losers);
+            let sorted: Vec<(&[u8], u32)> = ids.sorted().map(|(id, places)| (id, places.start)).collect();
+            assert_eq!(sorted, [&b"a"[..], b"b", b"c"].into_iter().zip(winners).collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn nested_objects_are_before_their_documents() {
+        let mut ids = Ids::default();
+        for (id, place) in [("b", 0), ("a", 3), ("c", 4)] {
+            ids.push(id.as_bytes(), place);
+        }
+        assert_eq!(ids.sort(Keep::Last), [0; 0]);
+        let sorted: Vec<(&[u8], std::ops::Range<u32>)> = ids.sorted().collect();
+        assert_eq!(sorted, [(&b"a"[..], 1..4), (b"b", 0..1), (b"c", 4..5)]);
+        assert_eq!(ids.docs_with_id(), 5);
+    }
 
     #[test]
     fn ids_are_encoded_as_by_the_servers() {

@@ -27,6 +27,9 @@ pub(crate) const NO_DUPLICATE: &str = "a name that the object does not have yet"
 
 /// The deepest nesting that is read.
 const DEPTH_MAX: u32 = 1000;
+/// The longest number and the longest name.
+const NUMBER_MAX: usize = 1000;
+const NAME_MAX: usize = 50_000;
 
 /// Reads a document from its beginning to its end.
 pub(crate) struct Reader<'a> {
@@ -53,10 +56,24 @@ impl<'a> Reader<'a> {
         while let Some(byte) = self.bytes.get(self.at) {
             match byte {
                 b' ' | b'\t' | b'\n' | b'\r' => self.at += 1,
+                b'/' if self.skip_comment() => {}
                 byte => return *byte,
             }
         }
         0
+    }
+
+    /// Goes over a comment, which the servers take. Whether there was one.
+    #[cold]
+    fn skip_comment(&mut self) -> bool {
+        let rest = &self.bytes[self.at..];
+        let len = match rest.get(1) {
+            Some(b'*') => rest[2..].windows(2).position(|pair| pair == b"*/").map(|end| end + 4),
+            Some(b'/') => Some(rest.iter().position(|byte| matches!(byte, b'\n' | b'\r')).unwrap_or(rest.len())),
+            _ => None,
+        };
+        self.at += len.unwrap_or(0);
+        len.is_some()
     }
 
     #[inline]
@@ -101,6 +118,9 @@ impl<'a> Reader<'a> {
             return self.malformed("a name in quotes");
         }
         let name = self.string()?;
+        if name.len() > NAME_MAX && name.encode_utf16().count() > NAME_MAX {
+            return self.malformed("a name of at most 50,000 characters");
+        }
         self.take(b':', "`:`")?;
         Ok(name)
     }
@@ -154,6 +174,9 @@ impl<'a> Reader<'a> {
                 self.at += 1;
             }
             self.digits()?;
+        }
+        if self.at - start > NUMBER_MAX {
+            return self.malformed("a number of at most 1,000 characters");
         }
         Ok(&self.text[start..self.at])
     }
@@ -269,6 +292,34 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
+    /// Goes over a value of any kind, and returns its text.
+    pub(crate) fn raw(&mut self) -> Result<&'a str> {
+        self.peek();
+        let start = self.at;
+        self.skip()?;
+        Ok(&self.text[start..self.at])
+    }
+
+    /// Goes over a null, or an array that has nothing else. Whether it was one; if not, the rest of
+    /// the value is not read.
+    pub(crate) fn skip_nulls(&mut self) -> Result<bool> {
+        match self.peek() {
+            b'n' => self.skip().map(|()| true),
+            b'[' => {
+                self.open(b'[')?;
+                let mut first = true;
+                while self.more(first, b']')? {
+                    first = false;
+                    if !self.skip_nulls()? {
+                        return Ok(false);
+                    }
+                }
+                Ok(true)
+            }
+            _ => Ok(false),
+        }
+    }
+
     /// Checks that nothing follows.
     pub(crate) fn end(&mut self) -> Result<()> {
         if self.peek() == 0 && self.at == self.bytes.len() { Ok(()) } else { self.malformed("the end of the document") }
@@ -305,7 +356,7 @@ mod tests {
         ] {
             assert!(skip(text).is_err(), "{text}");
         }
-        for text in ["{}", " [ ] ", "-0.5e+10", "\"\\u00e9\"", "{\"a\":{\"a\":[null,true,false]}}"] {
+        for text in ["{/*x*/}//y", "{}", " [ ] ", "-0.5e+10", "\"\\u00e9\"", "{\"a\":{\"a\":[null,true,false]}}"] {
             assert_eq!(skip(text), Ok(()), "{text}");
         }
         assert_eq!(skip("{\"a\":1,\"a\":2}"), Err(NO_DUPLICATE));

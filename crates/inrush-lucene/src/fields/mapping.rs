@@ -4,7 +4,9 @@
 
 use serde_json::{Map, Value};
 
-use crate::fields::dates::Formats;
+use crate::fields::definition::{field, path_of};
+use crate::fields::field::Field;
+use crate::hash::hash;
 
 /// The product of the server that opens an index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,85 +29,29 @@ pub struct Target {
 }
 
 impl Target {
+    /// Whether the names of fields with malformed values are doc values, and not stored.
+    pub(crate) fn has_ignored_values(&self) -> bool {
+        self.product == Product::Elasticsearch && self.version >= [8, 15, 0]
+    }
+
     /// Whether dates named `@timestamp` have an index of ranges.
-    fn has_timestamp_ranges(&self) -> bool {
+    pub(crate) fn has_timestamp_ranges(&self) -> bool {
         self.product == Product::OpenSearch && self.version >= [3, 3, 0]
     }
-}
-
-/// What a field is made of.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Kind {
-    /// The whole text is one term.
-    Keyword {
-        /// Longer texts, in units of UTF-16, are left out.
-        ignore_above: u32,
-        /// Whether the term is in lower case.
-        lower: bool,
-    },
-    /// The words of a text.
-    Text,
-    /// A whole number between two bounds; the width of its point in bytes.
-    Whole { least: i64, most: i64, point_bytes: u32 },
-    /// A number of 64 bits.
-    Double,
-    /// A number of 32 bits.
-    Float,
-    /// A number that is multiplied and rounded.
-    Scaled(f64),
-    /// Milliseconds since 1970.
-    Date(Formats),
-    /// An address of 128 bits.
-    Ip,
-    /// True or false.
-    Boolean,
-}
-
-impl Kind {
-    /// Bytes of the field's points; 0 for fields that have terms.
-    pub(crate) fn point_bytes(&self) -> u32 {
-        match self {
-            Self::Keyword { .. } | Self::Text | Self::Boolean => 0,
-            Self::Whole { point_bytes, .. } => *point_bytes,
-            Self::Float => 4,
-            Self::Double | Self::Scaled(_) | Self::Date(_) => 8,
-            Self::Ip => 16,
-        }
-    }
-
-    pub(crate) fn is_number(&self) -> bool {
-        matches!(self, Self::Whole { .. } | Self::Double | Self::Float | Self::Scaled(_))
-    }
-}
-
-/// A field.
-#[derive(Debug, Clone)]
-pub(crate) struct Field {
-    pub(crate) name: String,
-    pub(crate) kind: Kind,
-    /// Whether it has points or terms.
-    pub(crate) indexed: bool,
-    pub(crate) doc_values: bool,
-    /// Whether the doc values have an index of ranges.
-    pub(crate) ranges: bool,
-    /// Of texts.
-    pub(crate) norms: bool,
-    /// What stands for null.
-    pub(crate) null_value: Option<Value>,
-    /// Whether texts are taken as numbers.
-    pub(crate) coerce: bool,
-    /// Whether a wrong value is left out, and not the document.
-    pub(crate) ignore_malformed: bool,
 }
 
 /// An object, or a field with what is made of its values.
 #[derive(Debug, Clone)]
 pub(crate) enum Node {
     Object(Object),
-    /// The numbers of the field and of its multi-fields.
+    /// The numbers of the field, of its multi-fields, and of what they are copied to.
     Fields(Vec<usize>),
+    /// The number of a field of points, which are objects or arrays.
+    Points(usize),
     /// A value of which nothing is indexed.
     Ignored,
+    /// Another name of a field, which documents must not have.
+    Alias,
 }
 
 /// What happens to members that the mapping does not have.
@@ -120,11 +66,71 @@ pub(crate) enum Dynamic {
     Refuse,
 }
 
+/// Objects that are documents of their own, before the one that has them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Nested {
+    pub(crate) path: String,
+    /// Whether the fields belong to the document above, too, and to the whole document.
+    pub(crate) in_parent: bool,
+    pub(crate) in_root: bool,
+}
+
 /// The members of an object, in the order of the mapping.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Object {
-    pub(crate) members: Vec<(String, Node)>,
+    pub(crate) path: String,
+    members: Vec<(String, Node)>,
+    /// A power of two of places; a member's number plus 1, or 0.
+    table: Vec<u16>,
     pub(crate) dynamic: Dynamic,
+    /// Whether `dynamic` is its own, and not that of the object above.
+    pub(crate) own_dynamic: bool,
+    /// The number of its path among those of nested objects.
+    pub(crate) nested: Option<usize>,
+}
+
+impl Object {
+    /// The place of a member and what it is.
+    #[inline]
+    pub(crate) fn member(&self, name: &str, expected: usize) -> Option<(usize, &Node)> {
+        // Members often come in the order of the mapping.
+        if let Some((expected_name, node)) = self.members.get(expected)
+            && expected_name == name
+        {
+            return Some((expected, node));
+        }
+        let mask = self.table.len().checked_sub(1)?;
+        let mut place = hash(name.as_bytes()) as usize & mask;
+        loop {
+            let at = usize::from(self.table[place]).checked_sub(1)?;
+            let (other, node) = &self.members[at];
+            if other == name {
+                return Some((at, node));
+            }
+            place = (place + 1) & mask;
+        }
+    }
+
+    fn get_mut(&mut self, name: &str) -> Option<&mut Node> {
+        self.members.iter_mut().find(|(other, _)| other == name).map(|(_, node)| node)
+    }
+
+    /// Makes the table, here and in the objects below. `None` if there are too many members.
+    fn finish(&mut self) -> Option<()> {
+        self.table = vec![0; (2 * self.members.len() + 1).next_power_of_two()];
+        let mask = self.table.len() - 1;
+        for (number, (name, node)) in self.members.iter_mut().enumerate() {
+            let mut place = hash(name.as_bytes()) as usize & mask;
+            while self.table[place] != 0 {
+                place = (place + 1) & mask;
+            }
+            self.table[place] = u16::try_from(number + 1).ok()?;
+            if let Node::Object(object) = node {
+                object.finish()?;
+            }
+        }
+        Some(())
+    }
 }
 
 /// The fields of an index.
@@ -132,6 +138,9 @@ pub(crate) struct Object {
 pub struct Mapping {
     pub(crate) root: Object,
     pub(crate) fields: Vec<Field>,
+    pub(crate) nested: Vec<Nested>,
+    /// Whether documents need a routing value.
+    pub(crate) routing_required: bool,
     pub(crate) target: Target,
 }
 
@@ -140,7 +149,7 @@ pub struct Mapping {
 pub struct Unsupported {
     /// The field's full name, empty for the whole mapping.
     pub field: String,
-    /// The unsupported part, such as `the type "nested"`.
+    /// The unsupported part, such as `the type "percolator"`.
     pub what: String,
 }
 
@@ -164,150 +173,230 @@ impl Mapping {
     /// If something in it is not supported. It is named, and nothing is left out silently.
     pub fn parse(mapping: &Value, target: Target) -> Result<Self, Unsupported> {
         let unsupported = |what: &str| Unsupported { field: String::new(), what: what.to_owned() };
-        let definition = mapping.as_object().ok_or_else(|| unsupported("no object"))?;
-        let mut fields = Vec::new();
-        let root = read_object(definition, "", Dynamic::Add, target, &mut fields)?;
-        Ok(Self { root, fields, target })
+        let mut definition = mapping.as_object().ok_or_else(|| unsupported("no object"))?.clone();
+        let routing_required = match definition.remove("_routing") {
+            None => false,
+            Some(routing) => routing_required(&routing).ok_or_else(|| unsupported("the parameter \"_routing\""))?,
+        };
+        for parameter in ["date_detection", "numeric_detection", "dynamic_date_formats", "dynamic_templates"] {
+            // They are about new fields, which are refused.
+            definition.remove(parameter);
+        }
+        if definition.get("_source").is_some_and(|source| *source == serde_json::json!({ "enabled": true })) {
+            definition.remove("_source");
+        }
+        let mut reader = Reader { target, fields: Vec::new(), nested: Vec::new(), copies: Vec::new() };
+        let mut root = reader.object(&definition, "", None, Dynamic::Add)?;
+        let copies = std::mem::take(&mut reader.copies);
+        for (from, to) in copies {
+            copy_to(&mut root, &reader.fields, &from, &to)?;
+        }
+        check_numbers(&root, &reader.fields)?;
+        root.finish().ok_or_else(|| unsupported("more than 65,535 members in an object"))?;
+        Ok(Self { root, fields: reader.fields, nested: reader.nested, routing_required, target })
     }
 }
 
-fn read_object(
-    definition: &Map<String, Value>,
-    path: &str,
-    above: Dynamic,
+fn routing_required(routing: &Value) -> Option<bool> {
+    let routing = routing.as_object()?;
+    match (routing.len(), routing.get("required")) {
+        (0, None) => Some(false),
+        (1, Some(Value::Bool(required))) => Some(*required),
+        _ => None,
+    }
+}
+
+/// What was read so far.
+struct Reader {
     target: Target,
-    fields: &mut Vec<Field>,
-) -> Result<Object, Unsupported> {
-    let unsupported = |what: String| Unsupported { field: path.to_owned(), what };
-    let mut object = Object { members: Vec::new(), dynamic: above };
-    for (parameter, value) in definition {
-        match (parameter.as_str(), value) {
-            ("properties" | "_meta", Value::Object(_)) => {}
-            ("type", value) if value == "object" => {}
-            ("dynamic", value) => {
-                object.dynamic = match value.as_str().map_or_else(|| value.to_string(), str::to_owned).as_str() {
-                    "true" => Dynamic::Add,
-                    "false" => Dynamic::Ignore,
-                    "strict" => Dynamic::Refuse,
-                    other => return Err(unsupported(format!("`dynamic` {other:?}"))),
-                };
+    fields: Vec<Field>,
+    nested: Vec<Nested>,
+    /// Fields of which the values are copied, and where to.
+    copies: Vec<(String, String)>,
+}
+
+impl Reader {
+    fn object(
+        &mut self,
+        definition: &Map<String, Value>,
+        path: &str,
+        scope: Option<usize>,
+        above: Dynamic,
+    ) -> Result<Object, Unsupported> {
+        let unsupported = |what: String| Unsupported { field: path.to_owned(), what };
+        let mut object = Object { path: path.to_owned(), dynamic: above, ..Object::default() };
+        let mut nested = Nested { path: path.to_owned(), in_parent: false, in_root: false };
+        let is_nested = definition.get("type").is_some_and(|kind| kind == "nested");
+        for (parameter, value) in definition {
+            match (parameter.as_str(), value) {
+                ("properties" | "_meta", Value::Object(_)) | ("enabled", Value::Bool(true)) => {}
+                ("type", value) if value == "object" || value == "nested" => {}
+                ("include_in_parent", Value::Bool(is)) if is_nested => nested.in_parent = *is,
+                ("include_in_root", Value::Bool(is)) if is_nested => nested.in_root = *is,
+                ("dynamic", value) => {
+                    object.own_dynamic = true;
+                    object.dynamic = match value.as_str().map_or_else(|| value.to_string(), str::to_owned).as_str() {
+                        "true" => Dynamic::Add,
+                        "false" => Dynamic::Ignore,
+                        "strict" => Dynamic::Refuse,
+                        other => return Err(unsupported(format!("`dynamic` {other:?}"))),
+                    };
+                }
+                (parameter, _) => return Err(unsupported(format!("the parameter {parameter:?}"))),
             }
-            (parameter, _) => return Err(unsupported(format!("the parameter {parameter:?}"))),
         }
-    }
-    for (name, definition) in definition.get("properties").and_then(Value::as_object).into_iter().flatten() {
-        let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
-        let Value::Object(definition) = definition else {
-            return Err(Unsupported { field: path, what: "no definition".to_owned() });
-        };
-        let is_object = definition.get("type").is_none_or(|kind| kind == "object");
-        let node = if is_object && definition.get("enabled") == Some(&Value::Bool(false)) {
-            Node::Ignored
-        } else if is_object {
-            Node::Object(read_object(definition, &path, object.dynamic, target, fields)?)
-        } else {
-            Node::Fields(read_field(definition, path, target, fields)?)
-        };
-        // A name with dots is a path of objects.
-        if name.contains('.') {
-            return Err(unsupported(format!("the name {name:?}")));
+        if is_nested {
+            object.nested = Some(self.nested.len());
+            self.nested.push(nested);
         }
-        object.members.push((name.clone(), node));
+        let scope = object.nested.or(scope);
+        let mut members: Vec<(&String, &Value)> =
+            definition.get("properties").and_then(Value::as_object).into_iter().flatten().collect();
+        // Names with dots may be below others.
+        members.sort_by_key(|(name, _)| name.contains('.'));
+        for (name, definition) in members {
+            let Value::Object(definition) = definition else {
+                return Err(Unsupported { field: path_of(path, name), what: "no definition".to_owned() });
+            };
+            self.member(&mut object, name, definition, path, scope)?;
+        }
+        Ok(object)
     }
-    Ok(object)
+
+    /// Adds a member. A name with dots is a path of objects.
+    fn member(
+        &mut self,
+        object: &mut Object,
+        name: &str,
+        definition: &Map<String, Value>,
+        path: &str,
+        scope: Option<usize>,
+    ) -> Result<(), Unsupported> {
+        let (first, rest) = name.split_once('.').map_or((name, None), |(first, rest)| (first, Some(rest)));
+        let first_path = path_of(path, first);
+        if first.is_empty() {
+            return Err(Unsupported { field: path.to_owned(), what: format!("the name {name:?}") });
+        }
+        if let Some(rest) = rest {
+            if object.get_mut(first).is_none() {
+                let new = Object { path: first_path.clone(), dynamic: object.dynamic, ..Object::default() };
+                object.members.push((first.to_owned(), Node::Object(new)));
+            }
+            return match object.get_mut(first) {
+                Some(Node::Object(object)) => {
+                    let scope = object.nested.or(scope);
+                    self.member(object, rest, definition, &first_path, scope)
+                }
+                _ => Err(Unsupported { field: first_path, what: format!("the name {name:?} below it") }),
+            };
+        }
+        if object.get_mut(first).is_some() {
+            return Err(Unsupported { field: first_path, what: "two definitions".to_owned() });
+        }
+        let node = self.node(definition, first_path, scope, object.dynamic)?;
+        object.members.push((first.to_owned(), node));
+        Ok(())
+    }
+
+    fn node(
+        &mut self,
+        definition: &Map<String, Value>,
+        path: String,
+        scope: Option<usize>,
+        dynamic: Dynamic,
+    ) -> Result<Node, Unsupported> {
+        let kind = definition.get("type").and_then(Value::as_str);
+        let disabled = definition.get("enabled") == Some(&Value::Bool(false));
+        Ok(match kind {
+            None | Some("object") if disabled => Node::Ignored,
+            None | Some("object" | "nested") => Node::Object(self.object(definition, &path, scope, dynamic)?),
+            Some("alias") => Node::Alias,
+            Some(_) => {
+                let numbers = self.field(definition, path, scope)?;
+                let is_point = self.fields[numbers[0]].kind.is_points();
+                if is_point { Node::Points(numbers[0]) } else { Node::Fields(numbers) }
+            }
+        })
+    }
+
+    /// Adds a field and its multi-fields; returns their numbers.
+    fn field(
+        &mut self,
+        definition: &Map<String, Value>,
+        name: String,
+        scope: Option<usize>,
+    ) -> Result<Vec<usize>, Unsupported> {
+        let mut numbers = vec![self.fields.len()];
+        self.fields.push(field(definition, &name, scope, self.target)?);
+        let targets = match definition.get("copy_to") {
+            None => Vec::new(),
+            Some(Value::String(target)) => vec![target.clone()],
+            Some(Value::Array(targets)) => targets.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
+            Some(_) => return Err(Unsupported { field: name, what: "the parameter \"copy_to\"".to_owned() }),
+        };
+        self.copies.extend(targets.into_iter().map(|target| (name.clone(), target)));
+        for (suffix, definition) in definition.get("fields").and_then(Value::as_object).into_iter().flatten() {
+            let name = format!("{name}.{suffix}");
+            let Value::Object(definition) = definition else {
+                return Err(Unsupported { field: name, what: "no definition".to_owned() });
+            };
+            if definition.contains_key("copy_to") {
+                return Err(Unsupported { field: name, what: "the parameter \"copy_to\"".to_owned() });
+            }
+            let is_points = |number: usize| self.fields[number].kind.is_points();
+            if definition.get("type").is_some_and(|kind| kind == "geo_point") || is_points(numbers[0]) {
+                return Err(Unsupported { field: name, what: "a multi-field with points".to_owned() });
+            }
+            numbers.extend(self.field(definition, name, scope)?);
+        }
+        Ok(numbers)
+    }
 }
 
-/// Adds a field and its multi-fields; returns their numbers.
-fn read_field(
-    definition: &Map<String, Value>,
-    name: String,
-    target: Target,
-    fields: &mut Vec<Field>,
-) -> Result<Vec<usize>, Unsupported> {
-    let mut numbers = vec![fields.len()];
-    fields.push(field(definition, &name, target)?);
-    for (suffix, definition) in definition.get("fields").and_then(Value::as_object).into_iter().flatten() {
-        let name = format!("{name}.{suffix}");
-        let Value::Object(definition) = definition else {
-            return Err(Unsupported { field: name, what: "no definition".to_owned() });
-        };
-        let more = read_field(definition, name.clone(), target, fields)?;
-        // The servers read the second number off what the first one made of the text.
-        if more.iter().chain(&numbers).filter(|&&number| fields[number].kind.is_number()).count() > 1 {
-            return Err(Unsupported {
-                field: name,
-                what: "the type of a number, as another one of its multi-fields".to_owned(),
-            });
-        }
-        numbers.extend(more);
-    }
-    Ok(numbers)
-}
-
-fn field(definition: &Map<String, Value>, name: &str, target: Target) -> Result<Field, Unsupported> {
-    let unsupported = |what: String| Unsupported { field: name.to_owned(), what };
-    let kind = kind(definition).ok_or_else(|| {
-        let kind = definition.get("type").and_then(Value::as_str).unwrap_or("object");
-        unsupported(format!("the type {kind:?}"))
-    })?;
-    let text = kind == Kind::Text;
-    let ranges = matches!(kind, Kind::Date(_)) && name == "@timestamp" && target.has_timestamp_ranges();
-    let mut field = Field {
-        name: name.to_owned(),
-        kind,
-        indexed: true,
-        doc_values: !text,
-        ranges,
-        norms: text,
-        null_value: None,
-        coerce: true,
-        ignore_malformed: false,
+/// Adds the numbers of the field `to`, and of its multi-fields, to those of the field `from`.
+fn copy_to(root: &mut Object, fields: &[Field], from: &str, to: &str) -> Result<(), Unsupported> {
+    let unsupported = || Unsupported { field: from.to_owned(), what: format!("`copy_to` {to:?}") };
+    let own = |number: &usize| fields[*number].name == to || fields[*number].name.starts_with(&format!("{to}."));
+    let numbers = match find(root, to) {
+        Some(Node::Fields(numbers)) => numbers.iter().copied().filter(own).collect::<Vec<_>>(),
+        _ => return Err(unsupported()),
     };
-    for (parameter, value) in definition {
-        let number = field.kind.is_number();
-        match (parameter.as_str(), value, &mut field.kind) {
-            ("type" | "fields" | "meta" | "scaling_factor", _, _) => {}
-            ("eager_global_ordinals" | "split_queries_on_whitespace", Value::Bool(_), Kind::Keyword { .. }) => {}
-            ("ignore_above", Value::Number(most), Kind::Keyword { ignore_above, .. }) => {
-                *ignore_above = most.as_u64().and_then(|most| u32::try_from(most).ok()).unwrap_or(u32::MAX);
-            }
-            ("normalizer", value, Kind::Keyword { lower, .. }) if value == "lowercase" => *lower = true,
-            ("analyzer", value, Kind::Text) if value == "standard" => {}
-            ("norms", Value::Bool(norms), Kind::Text) => field.norms = *norms,
-            ("format", Value::String(text), Kind::Date(formats)) => {
-                *formats = Formats::parse(text).ok_or_else(|| unsupported(format!("the format {text:?}")))?;
-            }
-            ("index", Value::Bool(index), _) => field.indexed = *index,
-            ("doc_values", Value::Bool(values), kind) if *kind != Kind::Text => field.doc_values = *values,
-            ("null_value", value, kind) if *kind != Kind::Text => {
-                field.null_value = Some(value.clone()).filter(|value| !value.is_null())
-            }
-            ("coerce", Value::Bool(coerce), _) if number => field.coerce = *coerce,
-            ("ignore_malformed", Value::Bool(ignore), kind) if number || matches!(kind, Kind::Date(_) | Kind::Ip) => {
-                field.ignore_malformed = *ignore
-            }
-            _ => return Err(unsupported(format!("the parameter {parameter:?}"))),
-        }
+    let Some(Node::Fields(all)) = find(root, from) else { return Err(unsupported()) };
+    // A copy to another document is not built.
+    let same_document = |number: &usize| fields[*number].scope == fields[all[0]].scope;
+    if !numbers.iter().all(same_document) {
+        return Err(unsupported());
     }
-    field.ranges &= field.doc_values;
-    Ok(field)
+    all.extend(numbers);
+    Ok(())
 }
 
-fn kind(definition: &Map<String, Value>) -> Option<Kind> {
-    let whole = |least, most, point_bytes| Kind::Whole { least, most, point_bytes };
-    Some(match definition.get("type")?.as_str()? {
-        "keyword" => Kind::Keyword { ignore_above: u32::MAX, lower: false },
-        "text" => Kind::Text,
-        "long" => whole(i64::MIN, i64::MAX, 8),
-        "integer" => whole(i64::from(i32::MIN), i64::from(i32::MAX), 4),
-        "short" => whole(i64::from(i16::MIN), i64::from(i16::MAX), 4),
-        "byte" => whole(i64::from(i8::MIN), i64::from(i8::MAX), 4),
-        "double" => Kind::Double,
-        "float" => Kind::Float,
-        "scaled_float" => Kind::Scaled(definition.get("scaling_factor")?.as_f64()?),
-        "date" => Kind::Date(Formats::default()),
-        "ip" => Kind::Ip,
-        "boolean" => Kind::Boolean,
-        _ => return None,
-    })
+fn find<'o>(object: &'o mut Object, path: &str) -> Option<&'o mut Node> {
+    let (first, rest) = path.split_once('.').map_or((path, None), |(first, rest)| (first, Some(rest)));
+    match (object.get_mut(first)?, rest) {
+        (Node::Object(object), Some(rest)) => find(object, rest),
+        (node, None) => Some(node),
+        _ => None,
+    }
+}
+
+/// The servers read a second number off what the first one made of a text, so all have to be of one
+/// kind.
+fn check_numbers(object: &Object, fields: &[Field]) -> Result<(), Unsupported> {
+    for (_, node) in &object.members {
+        match node {
+            Node::Object(object) => check_numbers(object, fields)?,
+            Node::Fields(numbers) => {
+                let mut kinds: Vec<&Field> =
+                    numbers.iter().map(|&number| &fields[number]).filter(|field| field.kind.is_number()).collect();
+                kinds.dedup_by(|a, b| a.kind == b.kind && a.coerce == b.coerce);
+                if let [_, other, ..] = kinds.as_slice() {
+                    let what = "the type of a number, made of the same value as another number".to_owned();
+                    return Err(Unsupported { field: other.name.clone(), what });
+                }
+            }
+            Node::Points(_) | Node::Ignored | Node::Alias => {}
+        }
+    }
+    Ok(())
 }

@@ -3,6 +3,7 @@
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use crate::fields::json::Scalar;
+use crate::fields::mapping::Product;
 
 fn number_text<'s>(value: &'s Scalar) -> Option<&'s str> {
     match value {
@@ -21,24 +22,101 @@ pub(crate) fn whole(value: &Scalar, least: i64, most: i64, coerce: bool) -> Opti
     let text = number_text(value)?;
     let number = match digits(text) {
         Some(number) => number,
+        // The servers read a text as a whole number of 64 bits, or as a decimal of fewer bits.
+        None if most == i64::MAX => {
+            let (number, is_whole) = exact(text)?;
+            if !coerce && !is_whole {
+                return None;
+            }
+            i64::try_from(number).ok()?
+        }
         None => {
-            let number = decimal(text)?;
+            let number = match text.trim_matches(|c| c <= ' ') {
+                // Java makes 0 of it.
+                "NaN" | "+NaN" | "-NaN" if coerce => 0.0,
+                _ => decimal(text)?,
+            };
             if !coerce && number.fract() != 0.0 {
                 return None;
             }
-            // Larger ones lose digits; the server reads those exactly.
-            (number.abs() < 9.0e15).then_some(number as i64)?
+            number as i64
         }
     };
     (least..=most).contains(&number).then_some(number)
 }
 
+/// Reads a whole number without a sign, as the servers keep it: OpenSearch its bits, Elasticsearch
+/// with the highest one changed.
+pub(crate) fn unsigned(value: &Scalar, coerce: bool, product: Product) -> Option<i64> {
+    let opensearch = product == Product::OpenSearch;
+    if opensearch && !coerce && matches!(value, Scalar::Text(_)) {
+        return None;
+    }
+    let text = number_text(value)?;
+    let number: u64 = match text.parse() {
+        Ok(number) => number,
+        Err(_) => {
+            let (number, is_whole) = exact(text)?;
+            (is_whole || opensearch && coerce).then(|| u64::try_from(number).ok())??
+        }
+    };
+    Some(if opensearch { number as i64 } else { (number ^ 1 << 63) as i64 })
+}
+
+/// Reads a decimal: what is before its dot, and whether nothing is behind it. `None` also where it
+/// has more than 38 digits.
+fn exact(text: &str) -> Option<(i128, bool)> {
+    let (number, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
+    let exponent: i32 = exponent.parse().ok().filter(|exponent: &i32| exponent.abs() <= 1000)?;
+    let unsigned = number.strip_prefix(['-', '+']).unwrap_or(number);
+    let (whole, fraction) = unsigned.split_once('.').unwrap_or((unsigned, ""));
+    let mut digits = [whole, fraction].concat();
+    if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    let dot = usize::try_from(whole.len() as i32 + exponent).unwrap_or(0);
+    while digits.len() < dot {
+        digits.push('0');
+    }
+    let (before, behind) = digits.split_at(dot);
+    let is_whole = behind.bytes().all(|byte| byte == b'0');
+    let before = before.trim_start_matches('0');
+    let number_before: i128 = if before.is_empty() { 0 } else { before.parse().ok()? };
+    Some((if number.starts_with('-') { -number_before } else { number_before }, is_whole))
+}
+
 /// Reads a finite number.
-fn decimal(text: &str) -> Option<f64> {
-    // Java takes spaces around a number; no text such as `inf`.
-    let text = text.trim();
+pub(crate) fn decimal(text: &str) -> Option<f64> {
+    // Java takes spaces and controls around a number, and its type behind it; no text such as
+    // `inf`.
+    let text = text.trim_matches(|c| c <= ' ');
+    if let Some(number) = hexadecimal(text) {
+        return Some(number).filter(|number| number.is_finite());
+    }
+    let text = match text.strip_suffix(['d', 'D', 'f', 'F']) {
+        Some(number) if number.ends_with(|c: char| c.is_ascii_digit() || c == '.') => number,
+        _ => text,
+    };
     let number: f64 = if text.bytes().any(|byte| byte.is_ascii_digit()) { text.parse().ok()? } else { return None };
     number.is_finite().then_some(number)
+}
+
+/// Reads a number such as `-0x1.8p3`, with an exponent of two. Digits beyond 52 bits are not read.
+fn hexadecimal(text: &str) -> Option<f64> {
+    let (negative, rest) = match text.as_bytes().first()? {
+        b'-' => (true, &text[1..]),
+        b'+' => (false, &text[1..]),
+        _ => (false, text),
+    };
+    let rest = rest.strip_prefix("0x").or_else(|| rest.strip_prefix("0X"))?;
+    let (digits, exponent) = rest.split_once(['p', 'P'])?;
+    let exponent: i32 = exponent.trim_end_matches(['d', 'D', 'f', 'F']).parse().ok()?;
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+    let digits = [whole, fraction].concat();
+    (1..=13).contains(&digits.len()).then_some(())?;
+    let number = u64::from_str_radix(&digits, 16).ok()? as f64;
+    let scaled = number * 2_f64.powi(exponent - 4 * fraction.len() as i32);
+    Some(if negative { -scaled } else { scaled })
 }
 
 /// Reads a number of 64 bits as the number that sorts like it.
@@ -50,10 +128,42 @@ pub(crate) fn double(value: &Scalar, coerce: bool) -> Option<i64> {
 /// Reads a number of 32 bits as the number that sorts like it.
 pub(crate) fn float(value: &Scalar, coerce: bool) -> Option<i64> {
     let text = float_text(value, coerce)?;
-    decimal(text)?;
-    let number: f32 = text.trim().parse().ok().filter(|number: &f32| number.is_finite())?;
-    let bits = number.to_bits() as i32;
+    let bits = float_value(text)?.to_bits() as i32;
     Some(i64::from(bits ^ (bits >> 31 & i32::MAX)))
+}
+
+fn float_value(text: &str) -> Option<f32> {
+    let wide = decimal(text)?;
+    // What only Java reads has few digits.
+    let narrow = text.trim_matches(|c| c <= ' ').parse().unwrap_or(wide as f32);
+    Some(narrow).filter(|number| number.is_finite())
+}
+
+/// Reads a number of 16 bits as the number that sorts like it.
+pub(crate) fn half_float(value: &Scalar, coerce: bool) -> Option<i64> {
+    let bits = half_bits(float_value(float_text(value, coerce)?)?) as i16;
+    // All bits of the exponent are infinity.
+    (bits & 0x7c00 != 0x7c00).then(|| i64::from(bits ^ (bits >> 15 & i16::MAX)))
+}
+
+/// The nearest number of 16 bits; of two that are as near, the even one.
+fn half_bits(number: f32) -> u16 {
+    let bits = number.to_bits();
+    let sign = (bits >> 16 & 0x8000) as u16;
+    let exponent = (bits >> 23 & 0xff) as i32 - 127 + 15;
+    let fraction = bits & 0x7f_ffff;
+    let round = |value: u32, shift: u32| {
+        let value = value + (1 << (shift - 1));
+        (value - (value >> shift & 1)) >> shift
+    };
+    let half = match exponent {
+        // Too small even for a number without its highest bit.
+        ..=-18 => 0,
+        -17..=0 => round(fraction | 0x80_0000, (14 - exponent) as u32),
+        1..=30 => round((exponent as u32) << 23 | fraction, 13),
+        _ => 0x7c00,
+    };
+    sign | half as u16
 }
 
 /// Reads a number, multiplied and rounded; the least or greatest of 64 bits where it is beyond.
@@ -101,6 +211,8 @@ fn digits(text: &str) -> Option<i64> {
 
 /// Reads an address; one of 32 bits is mapped into those of 128 bits.
 pub(crate) fn address(text: &str) -> Option<u128> {
+    // The name of an interface behind an address does not count.
+    let text = text.split_once('%').filter(|(address, _)| address.contains(':')).map_or(text, |(address, _)| address);
     let address = match four_bytes(text.as_bytes()) {
         Some(bytes) => Ipv4Addr::from(bytes).to_ipv6_mapped(),
         None => text.parse::<Ipv6Addr>().ok()?,
@@ -131,8 +243,9 @@ fn four_bytes(text: &[u8]) -> Option<u32> {
 
 #[cfg(test)]
 mod tests {
-    use super::{address, double, float, scaled, whole};
+    use super::{address, double, float, half_float, scaled, unsigned, whole};
     use crate::fields::json::Scalar;
+    use crate::fields::mapping::Product;
 
     #[test]
     fn numbers() {
@@ -145,13 +258,36 @@ mod tests {
         assert_eq!(double(&Scalar::Number("-0.0"), true), Some(-1));
         assert_eq!(double(&text("inf"), true), None);
         assert_eq!(float(&Scalar::Number("1e39"), true), None);
+        assert_eq!(double(&text("1.5d"), true), double(&text(" 1.5"), true));
+        assert_eq!(double(&text("-0x1.8p1"), true), double(&text("-3"), true));
+        let long = |text: &'static str| whole(&Scalar::Number(text), i64::MIN, i64::MAX, true);
+        assert_eq!((long("9223372036854775807.9"), long("1e18")), (Some(i64::MAX), Some(1_000_000_000_000_000_000)));
+        assert_eq!((long("-9223372036854775809"), long("-0.5e1"), long("25e-1")), (None, Some(-5), Some(2)));
+        assert_eq!(whole(&text(" 7 "), i64::MIN, i64::MAX, true), None);
+        assert_eq!(whole(&text(" 7d "), -128, 127, true), Some(7));
         assert_eq!(scaled(&Scalar::Number("-1.005"), 100.0, true), Some(-100));
+        let half = |text: &'static str| half_float(&Scalar::Number(text), true);
+        assert_eq!((half("1"), half("-1"), half("65504")), (Some(0x3c00), Some(-0x3c01), Some(0x7bff)));
+        assert_eq!((half("65520"), half("5.9604645E-8"), half("1e-9")), (None, Some(1), Some(0)));
+        assert_eq!((half("2049"), half("2051")), (half("2048"), half("2052")));
+    }
+
+    #[test]
+    fn numbers_without_a_sign() {
+        let most = Scalar::Number("18446744073709551615");
+        assert_eq!(unsigned(&most, true, Product::OpenSearch), Some(-1));
+        assert_eq!(unsigned(&most, true, Product::Elasticsearch), Some(i64::MAX));
+        assert_eq!(unsigned(&Scalar::Number("-1"), true, Product::OpenSearch), None);
+        assert_eq!(unsigned(&Scalar::Number("1.5"), true, Product::OpenSearch), Some(1));
+        assert_eq!(unsigned(&Scalar::Number("1.5"), true, Product::Elasticsearch), None);
     }
 
     #[test]
     fn addresses() {
         assert_eq!(address("1.2.3.4"), Some(0xffff_0102_0304));
         assert_eq!(address("::1"), Some(1));
+        assert_eq!(address("::1%eth0"), Some(1));
+        assert_eq!(address("1.2.3.4%eth0"), None);
         assert_eq!(address("1.2.3.256"), None);
     }
 }

@@ -7,18 +7,21 @@ use std::io;
 use std::path::Path;
 
 use super::field_infos::LuceneVersion;
+use super::live_docs::GENERATION;
 use super::output::{FileOutput, ID_BYTES, Put};
 
 const CODEC: &str = "Lucene912";
 const COMMIT: &str = "segments";
 const COMMIT_VERSION: u32 = 10;
 
-/// Writes `.si`, which names the other files of the segment.
+/// Writes `.si`, which names the other files of the segment. `has_nested` is whether documents are
+/// nested objects of the one behind them.
 pub(crate) fn write_segment_info(
     folder: &Path,
     segment: &str,
     id: &[u8; ID_BYTES],
     docs: u32,
+    has_nested: bool,
     mut files: Vec<String>,
     version: LuceneVersion,
 ) -> io::Result<()> {
@@ -35,9 +38,9 @@ pub(crate) fn write_segment_info(
         out.put_u32(part);
     }
     out.put_u32(docs);
-    // No compound file, and no documents that belong together.
+    // No compound file; whether some documents belong together.
     out.put_u8(u8::MAX);
-    out.put_u8(u8::MAX);
+    out.put_u8(if has_nested { 1 } else { u8::MAX });
     out.put_string_map(&[("source".to_owned(), "inrush".to_owned())]);
     out.put_string_set(&files);
     out.put_string_map(&[("Lucene90StoredFieldsFormat.mode".to_owned(), "BEST_SPEED".to_owned())]);
@@ -55,6 +58,12 @@ pub(crate) struct Segment {
     pub(crate) name: String,
     /// Its id, which each of its files has, too.
     pub(crate) id: [u8; ID_BYTES],
+    /// How many documents it has for Lucene.
+    pub(crate) docs: u32,
+    /// Those of them that are deleted, ascending.
+    pub(crate) deleted: Vec<u32>,
+    /// How many documents lost to another one of the segment with the same id.
+    pub(crate) duplicates: u32,
 }
 
 /// Writes the commit `segments_N` of the generation `generation`, by which a reader finds the
@@ -93,9 +102,10 @@ pub(crate) fn write_commit(
         out.put_string(&segment.name);
         out.put(&segment.id);
         out.put_string(CODEC);
-        // No deletions and no updates.
-        out.put(&(-1_i64).to_be_bytes());
-        out.put(&0_u32.to_be_bytes());
+        // Deletions, and no updates.
+        let deletions = if segment.deleted.is_empty() { -1 } else { GENERATION as i64 };
+        out.put(&deletions.to_be_bytes());
+        out.put(&(segment.deleted.len() as u32).to_be_bytes());
         out.put(&(-1_i64).to_be_bytes());
         out.put(&(-1_i64).to_be_bytes());
         out.put(&0_u32.to_be_bytes());

@@ -20,6 +20,7 @@ pub(crate) type LuceneVersion = [u32; 3];
 pub(crate) enum Indexed {
     No = 0,
     Docs = 1,
+    Freqs = 2,
     Positions = 3,
 }
 
@@ -42,8 +43,8 @@ pub(crate) struct FieldInfo {
     pub(crate) doc_values: DocValuesKind,
     /// Whether the doc values have an index of ranges.
     pub(crate) ranges: bool,
-    /// The bytes of a point; 0 if there are none.
-    pub(crate) point_bytes: u32,
+    /// The bytes of a dimension of the points, and how many dimensions; 0 if there are none.
+    pub(crate) point: (u32, u32),
 }
 
 /// Writes `.fnm` for a reader of the given version.
@@ -89,10 +90,12 @@ pub(crate) fn write_field_infos(
             format("PerFieldDocValuesFormat", DOC_VALUES_FORMAT);
         }
         out.put_string_map(&attributes);
-        out.put_vint(u32::from(field.point_bytes > 0));
-        if field.point_bytes > 0 {
-            out.put_vint(1);
-            out.put_vint(field.point_bytes);
+        let (bytes, dimensions) = field.point;
+        out.put_vint(dimensions);
+        if dimensions > 0 {
+            // All of them are in the index.
+            out.put_vint(dimensions);
+            out.put_vint(bytes);
         }
         // No vectors: no dimension, numbers of 32 bits, Euclidean.
         out.put_vint(0);

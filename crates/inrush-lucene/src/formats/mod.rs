@@ -8,6 +8,7 @@ pub(crate) mod doc_values;
 pub(crate) mod docs_with;
 pub(crate) mod field_infos;
 pub(crate) mod fst;
+pub(crate) mod live_docs;
 pub(crate) mod lz4;
 pub(crate) mod norms;
 pub(crate) mod output;

@@ -44,7 +44,9 @@ public class Compare {
       BytesRef u = tb.next();
       if (!t.equals(u)) throw new Error("ids " + t + " " + u);
       pa = ta.postings(pa, 0); pb = tb.postings(pb, 0);
-      map[pa.nextDoc()] = pb.nextDoc();
+      // Nested objects come before their document, and have its id.
+      for (int d = pa.nextDoc(); d != DocIdSetIterator.NO_MORE_DOCS; d = pa.nextDoc()) map[d] = pb.nextDoc();
+      if (pb.nextDoc() != DocIdSetIterator.NO_MORE_DOCS) throw new Error("more documents of id " + t);
     }
     if (tb.next() != null) throw new Error("more ids");
   }

@@ -5,18 +5,18 @@ mod terms;
 
 use std::io;
 
-use self::points::{add_address_set, add_number_points};
-use self::terms::{Lengths, add_keyword_set, add_keyword_terms, add_text};
+use self::points::{add_address_set, add_number_points, add_pairs};
+use self::terms::{Lengths, TextTerms, add_keyword_set, add_keyword_terms, add_text};
 use crate::build::column::{Addresses, Keywords, Numbers, Texts};
 use crate::build::segment::{Column, Place};
+use crate::fields::field::{Field, Kind};
 use crate::fields::ids::{IdTerms, Ids};
-use crate::fields::mapping::{Field, Kind};
 use crate::formats::doc_values::{DocValuesWriter, Values};
 use crate::formats::field_infos::{DocValuesKind, FieldInfo, Indexed};
 use crate::formats::norms::NormsWriter;
 use crate::formats::points::PointsWriter;
-use crate::formats::postings::PostingsWriter;
-use crate::formats::terms::{FieldTerms, TermsWriter};
+use crate::formats::postings::{Postings, PostingsWriter};
+use crate::formats::terms::{FieldTerms, TermState, TermsWriter};
 use crate::radix::Sorted;
 
 /// What the servers add to the fields of the mapping.
@@ -24,8 +24,25 @@ pub(crate) struct Meta<'a> {
     pub(crate) first_seq_no: u64,
     pub(crate) primary_term: u64,
     pub(crate) ids: &'a Ids,
-    pub(crate) field_names: &'a mut Keywords,
-    pub(crate) ignored: &'a mut Keywords,
+    pub(crate) terms: [MetaTerms<'a>; 4],
+}
+
+/// A field with terms that the servers add to the documents that have something of it.
+pub(crate) struct MetaTerms<'a> {
+    name: &'static str,
+    number: u32,
+    keywords: &'a mut Keywords,
+    doc_values: bool,
+}
+
+impl<'a> MetaTerms<'a> {
+    pub(crate) fn new(name: &'static str, number: u32, keywords: &'a mut Keywords) -> Self {
+        Self { name, number, keywords, doc_values: false }
+    }
+
+    pub(crate) fn with_doc_values(self, doc_values: bool) -> Self {
+        Self { doc_values, ..self }
+    }
 }
 
 /// The numbers of the fields that the servers add.
@@ -34,10 +51,12 @@ pub(crate) const SOURCE: u32 = 1;
 const SEQ_NO: u32 = 2;
 const PRIMARY_TERM: u32 = 3;
 const VERSION: u32 = 4;
-const FIELD_NAMES: u32 = 5;
+pub(crate) const FIELD_NAMES: u32 = 5;
 pub(crate) const IGNORED: u32 = 6;
+pub(crate) const NESTED_PATH: u32 = 7;
+pub(crate) const ROUTING: u32 = 8;
 /// The number of the first field of the mapping.
-const FIRST: u32 = 7;
+const FIRST: u32 = 9;
 
 /// The fields of a segment: those that the servers add, then those of the mapping that have values.
 pub(crate) fn field_infos(fields: &[Field], columns: &[Column], meta: &Meta) -> Vec<FieldInfo> {
@@ -48,42 +67,43 @@ pub(crate) fn field_infos(fields: &[Field], columns: &[Column], meta: &Meta) -> 
         norms: false,
         doc_values: DocValuesKind::None,
         ranges: false,
-        point_bytes: 0,
+        point: (0, 0),
     };
     let terms = |number, name| FieldInfo { indexed: Indexed::Docs, ..plain(number, name) };
     let numeric = |number, name| FieldInfo { doc_values: DocValuesKind::Numeric, ..plain(number, name) };
     let mut infos = vec![
         terms(ID, "_id"),
         plain(SOURCE, "_source"),
-        FieldInfo { point_bytes: 8, ..numeric(SEQ_NO, "_seq_no") },
+        FieldInfo { point: (8, 1), ..numeric(SEQ_NO, "_seq_no") },
         numeric(PRIMARY_TERM, "_primary_term"),
         numeric(VERSION, "_version"),
     ];
-    if !meta.field_names.values.is_empty() {
-        infos.push(terms(FIELD_NAMES, "_field_names"));
-    }
-    if !meta.ignored.values.is_empty() {
-        infos.push(terms(IGNORED, "_ignored"));
+    for MetaTerms { name, number, keywords, doc_values } in &meta.terms {
+        if !keywords.values.is_empty() {
+            let doc_values = if *doc_values { DocValuesKind::SortedSet } else { DocValuesKind::None };
+            infos.push(FieldInfo { doc_values, ..terms(*number, name) });
+        }
     }
     for ((number, field), column) in (FIRST..).zip(fields).zip(columns) {
         if column.is_empty() {
             continue;
         }
-        let point_bytes = field.kind.point_bytes();
+        let point = field.kind.point();
         infos.push(FieldInfo {
-            indexed: match field.kind {
-                _ if !field.indexed || point_bytes > 0 => Indexed::No,
-                Kind::Text => Indexed::Positions,
+            indexed: match &field.kind {
+                _ if !field.indexed || point.0 > 0 => Indexed::No,
+                Kind::Text { options, .. } if options.positions => Indexed::Positions,
+                Kind::Text { options, .. } if options.freqs => Indexed::Freqs,
                 _ => Indexed::Docs,
             },
             norms: field.norms && field.indexed,
             doc_values: match column {
                 _ if !field.doc_values => DocValuesKind::None,
                 Column::Numbers(_) => DocValuesKind::SortedNumeric,
-                Column::Addresses(_) | Column::Keywords(_) | Column::Texts(_) => DocValuesKind::SortedSet,
+                Column::Addresses(_) | Column::Keywords(_) | Column::Texts(..) => DocValuesKind::SortedSet,
             },
             ranges: field.ranges,
-            point_bytes: if field.indexed { point_bytes } else { 0 },
+            point: if field.indexed { point } else { (0, 0) },
             ..plain(number, &field.name)
         });
     }
@@ -97,11 +117,9 @@ pub(crate) fn columns(place: &Place, fields: &[Field], columns: &mut [Column], m
     let mut points = PointsWriter::create(place.folder, place.segment, place.id)?;
     write_meta(&mut doc_values, &mut points, place.docs, &meta);
     let mut indexed: Vec<(&str, u32, IndexedColumn)> = vec![("_id", ID, IndexedColumn::Ids(meta.ids))];
-    for (name, number, keywords) in
-        [("_field_names", FIELD_NAMES, meta.field_names), ("_ignored", IGNORED, meta.ignored)]
-    {
+    for MetaTerms { name, number, keywords, doc_values } in meta.terms {
         if !keywords.values.is_empty() {
-            indexed.push((name, number, IndexedColumn::Keywords(keywords, Use { terms: true, doc_values: false })));
+            indexed.push((name, number, IndexedColumn::Keywords(keywords, Use { terms: true, doc_values })));
         }
     }
     for ((number, field), column) in (FIRST..).zip(fields).zip(columns) {
@@ -123,7 +141,12 @@ pub(crate) fn columns(place: &Place, fields: &[Field], columns: &mut [Column], m
                 number,
                 IndexedColumn::Keywords(keywords, Use { terms: field.indexed, doc_values: field.doc_values }),
             )),
-            Column::Texts(texts) => indexed.push((&field.name, number, IndexedColumn::Texts(texts, field.norms))),
+            Column::Texts(_, texts) => {
+                if let Kind::Text { options, .. } = field.kind {
+                    let what = TextTerms { norms: field.norms, options };
+                    indexed.push((&field.name, number, IndexedColumn::Texts(texts, what)));
+                }
+            }
         }
     }
     // The dictionary has the fields in the order of their names.
@@ -145,8 +168,7 @@ struct Use {
 enum IndexedColumn<'a> {
     Ids(&'a Ids),
     Keywords(&'a mut Keywords, Use),
-    /// Whether with norms.
-    Texts(&'a mut Texts, bool),
+    Texts(&'a mut Texts, TextTerms),
     Booleans(Keywords),
 }
 
@@ -167,10 +189,16 @@ fn write_numbers(
     if !field.indexed {
         return None;
     }
-    let width = field.kind.point_bytes() as usize;
-    if width > 0 {
-        add_number_points(points, number, width, values, max_doc);
-        return None;
+    match field.kind.point() {
+        (0, _) => {}
+        (_, 2) => {
+            add_pairs(points, number, values, max_doc);
+            return None;
+        }
+        (width, _) => {
+            add_number_points(points, number, width as usize, values, max_doc);
+            return None;
+        }
     }
     let mut keywords = Keywords::new();
     for (i, &value) in values.values.iter().enumerate() {
@@ -204,18 +232,23 @@ fn write_indexed(
     doc_values: &mut DocValuesWriter,
 ) -> io::Result<Vec<String>> {
     let (base, suffix) = place.postings_base();
-    let texts = |norms_only: bool| {
-        columns.iter().any(|(.., column)| matches!(column, IndexedColumn::Texts(_, norms) if *norms || !norms_only))
+    let any = |has: fn(&TextTerms) -> bool| {
+        columns.iter().any(|(.., column)| matches!(column, IndexedColumn::Texts(_, what) if has(what)))
     };
-    let mut postings = PostingsWriter::create(place.folder, &base, place.id, &suffix, texts(false))?;
+    let positions = any(|what| what.options.positions);
+    let mut postings = PostingsWriter::create(place.folder, &base, place.id, &suffix, positions)?;
     let mut terms = TermsWriter::create(place.folder, &base, place.id, &suffix)?;
-    let mut norms =
-        if texts(true) { Some(NormsWriter::create(place.folder, place.segment, place.id, place.docs)?) } else { None };
+    let mut norms = if any(|what| what.norms) {
+        Some(NormsWriter::create(place.folder, place.segment, place.id, place.docs)?)
+    } else {
+        None
+    };
     for (_, number, column) in columns {
         match column {
             IndexedColumn::Ids(ids) => {
-                let field = FieldTerms { number, freqs: false, positions: false, docs: place.docs };
-                terms.add(&field, &IdTerms { ids, docs_at: postings.position() });
+                let field = FieldTerms { number, freqs: false, positions: false, docs: ids.docs_with_id() };
+                let docs_at = postings.position();
+                terms.add(&field, &IdTerms { ids, docs_at, states: id_states(ids, &mut postings) });
             }
             IndexedColumn::Keywords(keywords, what) => {
                 let order = keywords.terms.sorted();
@@ -230,12 +263,12 @@ fn write_indexed(
                 let order = keywords.terms.sorted();
                 add_keyword_terms(number, &mut keywords, &order, place.docs, &mut postings, &mut terms);
             }
-            IndexedColumn::Texts(texts, with_norms) => {
-                let lens = Lengths::new(texts, place.docs);
-                if let Some(norms) = norms.as_mut().filter(|_| with_norms) {
+            IndexedColumn::Texts(texts, what) => {
+                let lens = Lengths::new(texts, place.docs, !what.options.freqs);
+                if let Some(norms) = norms.as_mut().filter(|_| what.norms) {
                     norms.add(number, texts.docs.finish(place.docs), &lens.norms);
                 }
-                add_text(number, texts, &lens, with_norms, &mut postings, &mut terms);
+                add_text(number, texts, &lens, what, &mut postings, &mut terms);
             }
         }
     }
@@ -247,16 +280,30 @@ fn write_indexed(
     Ok(files)
 }
 
-fn write_meta(doc_values: &mut DocValuesWriter, points: &mut PointsWriter, docs: u32, meta: &Meta) {
-    let all = |values: &[i64], number, doc_values: &mut DocValuesWriter| {
-        doc_values.add_numeric(number, Values { values, docs: None })
-    };
-    let first = meta.first_seq_no as i64;
-    let mut values: Vec<i64> = (first..first + i64::from(docs)).collect();
-    all(&values, SEQ_NO, doc_values);
-    add_number_points(points, SEQ_NO, 8, Values { values: &values, docs: None }, docs);
-    for (number, value) in [(PRIMARY_TERM, meta.primary_term as i64), (VERSION, 1)] {
-        values.fill(value);
-        all(&values, number, doc_values);
+/// Writes the documents of each id, if some have nested objects.
+fn id_states(ids: &Ids, postings: &mut PostingsWriter) -> Vec<TermState> {
+    if ids.own_places().is_none() {
+        return Vec::new();
     }
+    let mut docs = Vec::new();
+    let mut state = |places| {
+        docs.clear();
+        docs.extend(places);
+        postings.add(&Postings { docs: &docs, freqs: None, position_gaps: None }, None)
+    };
+    ids.sorted().map(|(_, places)| state(places)).collect()
+}
+
+/// A nested object has the sequence number and the version of its document, and no primary term.
+fn write_meta(doc_values: &mut DocValuesWriter, points: &mut PointsWriter, docs: u32, meta: &Meta) {
+    let first = meta.first_seq_no as i64;
+    let values: Vec<i64> = (0..meta.ids.len())
+        .flat_map(|doc| std::iter::repeat_n(first + i64::from(doc), meta.ids.places(doc).len()))
+        .collect();
+    let all = Values { values: &values, docs: None };
+    doc_values.add_numeric(SEQ_NO, all);
+    add_number_points(points, SEQ_NO, 8, all, docs);
+    let terms = vec![meta.primary_term as i64; meta.ids.len() as usize];
+    doc_values.add_numeric(PRIMARY_TERM, Values { values: &terms, docs: meta.ids.own_places() });
+    doc_values.add_numeric(VERSION, Values { values: &vec![1; docs as usize], docs: None });
 }

@@ -4,17 +4,32 @@ use crate::formats::doc_values::{Dictionary, DocValuesWriter, Values};
 use crate::formats::points::PointsWriter;
 use crate::radix::Sorted;
 
-/// Adds points of numbers, which are unsigned there: the least one is 0.
+/// Adds points of numbers, which are unsigned there: the least one is 0. Those of 16 bytes have no
+/// sign here, but there.
 pub(super) fn add_number_points(points: &mut PointsWriter, number: u32, width: usize, values: Values, docs: u32) {
-    let flip = 1_u64 << (8 * width - 1);
-    let mask = u64::MAX >> (64 - 8 * width);
     let doc = |i: usize| values.docs.map_or(i as u32, |docs| docs[i]);
-    let sorted = Sorted::new(
-        values.values.iter().enumerate().map(|(i, &value)| (u128::from((value as u64 ^ flip) & mask), doc(i))),
-        docs,
-    );
-    let distinct = values.docs.map_or(docs, |docs| docs.chunk_by(|a, b| a == b).count() as u32);
-    points.add(number, width, &sorted, distinct);
+    let each = values.values.iter().enumerate();
+    let sorted = if width == 16 {
+        Sorted::new(each.map(|(i, &value)| (1 << 127 | u128::from(value as u64), doc(i))), docs)
+    } else {
+        let flip = 1_u64 << (8 * width - 1);
+        let mask = u64::MAX >> (64 - 8 * width);
+        Sorted::new(each.map(|(i, &value)| (u128::from((value as u64 ^ flip) & mask), doc(i))), docs)
+    };
+    points.add(number, width, &sorted, distinct(values, docs));
+}
+
+/// Adds points of two dimensions, which are the upper and the lower 32 bits of a number.
+pub(super) fn add_pairs(points: &mut PointsWriter, number: u32, values: Values, docs: u32) {
+    const FLIP: u64 = 1 << 63 | 1 << 31;
+    let doc = |i: usize| values.docs.map_or(i as u32, |docs| docs[i]);
+    let pairs = values.values.iter().enumerate().map(|(i, &value)| (value as u64 ^ FLIP, doc(i))).collect();
+    points.add_pairs(number, pairs, distinct(values, docs));
+}
+
+/// How many documents have a value.
+fn distinct(values: Values, docs: u32) -> u32 {
+    values.docs.map_or(docs, |docs| docs.chunk_by(|a, b| a == b).count() as u32)
 }
 
 /// Sorted addresses, each once.

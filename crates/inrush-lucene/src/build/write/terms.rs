@@ -1,7 +1,8 @@
 //! Terms with their postings, out of columns that have each occurrence's term.
 
-use crate::build::column::{Keywords, POSITION_GAP, Texts, sort_in_docs};
+use crate::build::column::{Keywords, Texts, sort_in_docs};
 use crate::build::intern::Interner;
+use crate::fields::field::TextOptions;
 use crate::formats::doc_values::{Dictionary, DocValuesWriter, Values};
 use crate::formats::norms::norm;
 use crate::formats::postings::{Postings, PostingsWriter};
@@ -132,13 +133,15 @@ pub(super) struct Lengths {
 }
 
 impl Lengths {
-    pub(super) fn new(texts: &mut Texts, max_doc: u32) -> Self {
+    /// `once` counts each term of a text once.
+    pub(super) fn new(texts: &mut Texts, max_doc: u32, once: bool) -> Self {
         let docs = texts.docs.finish(max_doc);
         let mut norms = vec![0; max_doc as usize];
         let mut start = 0;
         let mut with_terms = 0;
         for (i, &end) in texts.ends.iter().enumerate() {
-            norms[docs.map_or(i, |docs| docs[i] as usize)] = norm(end - start);
+            let len = if once { distinct(&texts.occurrences[start as usize..end as usize]) } else { end - start };
+            norms[docs.map_or(i, |docs| docs[i] as usize)] = norm(len);
             with_terms += u32::from(end > start);
             start = end;
         }
@@ -146,11 +149,18 @@ impl Lengths {
     }
 }
 
+fn distinct(terms: &[u32]) -> u32 {
+    let mut terms = terms.to_vec();
+    terms.sort_unstable();
+    terms.dedup();
+    terms.len() as u32
+}
+
 pub(super) fn add_text(
     number: u32,
     texts: &mut Texts,
     lens: &Lengths,
-    norms: bool,
+    what: TextTerms,
     postings: &mut PostingsWriter,
     terms: &mut TermsWriter,
 ) {
@@ -158,7 +168,7 @@ pub(super) fn add_text(
     let max_doc = lens.norms.len() as u32;
     let docs = texts.docs.finish(max_doc);
     // Occurrences come in the order of the documents, so a cursor knows where they are.
-    let mut at = Cursor { texts_at: 0, position: 0, jump: 0 };
+    let mut at = Cursor { texts_at: 0, position: 0, jump: 0, gap: what.options.gap };
     let (ends, jumps) = (&texts.ends, &texts.jumps);
     let grouped = Grouped::new(&texts.occurrences, texts.terms.len(), |i| {
         let (text, position) = at.go(i as u32, ends, jumps);
@@ -184,17 +194,29 @@ pub(super) fn add_text(
             }
             before = (doc, position);
         }
-        states.push(postings.add(
-            &Postings { docs: &own, freqs: Some(&freqs), position_gaps: Some(&gaps) },
-            norms.then_some(&lens.norms),
-        ));
+        let TextOptions { freqs: with_freqs, positions, .. } = what.options;
+        let freqs = with_freqs.then_some(freqs.as_slice());
+        let position_gaps = positions.then_some(gaps.as_slice());
+        states.push(
+            postings.add(&Postings { docs: &own, freqs, position_gaps }, what.norms.then_some(lens.norms.as_slice())),
+        );
     }
-    let field = FieldTerms { number, freqs: true, positions: true, docs: lens.docs };
+    let TextOptions { freqs, positions, .. } = what.options;
+    let field = FieldTerms { number, freqs, positions, docs: lens.docs };
     terms.add(&field, &SortedTerms { terms: &texts.terms, order: &order, states });
+}
+
+/// What is written of the terms of a text.
+#[derive(Clone, Copy)]
+pub(super) struct TextTerms {
+    pub(super) norms: bool,
+    pub(super) options: TextOptions,
 }
 
 /// Goes from occurrence to occurrence.
 struct Cursor {
+    /// How much further the first position of a further value of a document is.
+    gap: u32,
     texts_at: usize,
     position: u32,
     jump: usize,
@@ -212,7 +234,7 @@ impl Cursor {
             && (text as usize, at) <= (self.texts_at, i)
         {
             if text as usize == self.texts_at {
-                self.position += POSITION_GAP;
+                self.position += self.gap;
             }
             self.jump += 1;
         }

@@ -1,0 +1,193 @@
+"""Random searches over the documents of a mapping, and what their answers have to have in common."""
+
+from lucene_documents import DATES, NUMBERS
+
+
+class Fields:
+    """The fields of a mapping with some values that documents have."""
+
+    def __init__(self, mapping, documents):
+        self.all = []
+        self._collect(mapping["properties"], "", None, documents)
+
+    def _collect(self, properties, path, nested, documents):
+        for name, field in properties.items():
+            full = path + name
+            if "properties" in field:
+                self._collect(field["properties"], full + ".", full if field.get("type") == "nested" else nested, documents)
+                continue
+            values = [value for document in documents for value in leaves(document, full.split(".")) if not isinstance(value, (dict, list)) and value is not None]
+            for suffix, part in [("", field), *((f".{name}", part) for name, part in field.get("fields", {}).items())]:
+                if part.get("type") and values and part.get("enabled", True):
+                    self.all.append((full + suffix, part, nested, values))
+
+    def some(self, dice, kinds=None, indexed=True, doc_values=False, nested=True):
+        found = [
+            one for one in self.all
+            if (kinds is None or one[1]["type"] in kinds) and (not indexed or one[1].get("index", True))
+            and (not doc_values or one[1].get("doc_values", True) and one[1]["type"] != "text") and (nested or one[2] is None)
+        ]
+        return dice.choice(found) if found else None
+
+
+def leaves(value, path):
+    if isinstance(value, list):
+        for element in value:
+            yield from leaves(element, path)
+    elif not path:
+        yield value
+    elif isinstance(value, dict):
+        # A name of a document may have dots.
+        for length in range(1, len(path) + 1):
+            name = ".".join(path[:length])
+            if name in value:
+                yield from leaves(value[name], path[length:])
+
+
+def word(dice, values):
+    words = str(dice.choice(values)).split()
+    return dice.choice(words) if words else "x"
+
+
+def words(dice, values, count):
+    words = str(dice.choice(values)).split() or ["x"]
+    start = dice.randrange(len(words))
+    return " ".join(words[start:start + count])
+
+
+def text_query(dice, name, values):
+    some = words(dice, values, dice.randrange(1, 5))
+    return dice.choice([
+        {"match": {name: {"query": some, "operator": dice.choice(["and", "or"])}}},
+        {"match": {name: {"query": some, "fuzziness": "AUTO", "minimum_should_match": "50%"}}},
+        {"multi_match": {"query": some, "fields": [f"{name}^2", "*"], "lenient": True, "type": dice.choice(["best_fields", "most_fields"])}},
+        {"simple_query_string": {"query": some.replace("/", " "), "fields": [name]}},
+        {"prefix": {name: word(dice, values)[:2].lower() or "a"}},
+        {"wildcard": {name: f"*{word(dice, values)[:3].lower()}*"}},
+    ])
+
+
+def phrase_query(dice, name, values):
+    some = words(dice, values, dice.randrange(2, 4))
+    return dice.choice([
+        {"match_phrase": {name: {"query": some, "slop": dice.choice([0, 0, 1, 5])}}},
+        {"match_phrase_prefix": {name: some}},
+    ])
+
+
+def keyword_query(dice, name, values):
+    value = str(dice.choice(values))
+    return dice.choice([
+        {"term": {name: value}},
+        {"terms": {name: [str(dice.choice(values)) for _ in range(5)]}},
+        {"prefix": {name: value[:2]}},
+        {"wildcard": {name: f"*{value[1:4]}*"}},
+        {"fuzzy": {name: {"value": value[:20], "max_expansions": 20}}},
+        {"range": {name: {"gte": value[:3]}}},
+    ])
+
+
+def range_query(dice, name, values):
+    ends = sorted((dice.choice(values) for _ in range(2)), key=str)
+    return {"range": {name: dice.choice([{"gte": ends[0], "lt": ends[1]}, {"gt": ends[0]}, {"lte": ends[1]}])}}
+
+
+def point_query(dice, name):
+    at = {"lat": dice.uniform(-80, 80), "lon": dice.uniform(-170, 170)}
+    return dice.choice([
+        {"geo_distance": {"distance": f"{dice.choice([10, 500, 5000])}km", name: at}},
+        {"geo_bounding_box": {name: {"top_left": {"lat": min(90, at["lat"] + 40), "lon": max(-180, at["lon"] - 60)}, "bottom_right": at}}},
+    ])
+
+
+def leaf_query(dice, fields):
+    one = fields.some(dice, indexed=dice.random() < 0.9)
+    if one is None:
+        return {"match_all": {}}
+    name, field, nested, values = one
+    kind = field["type"]
+    chance = dice.random()
+    if chance < 0.1:
+        query = {"exists": {"field": name}}
+    elif kind == "text":
+        phrases = field.get("index_options", "positions") == "positions" and field.get("analyzer") != "keyword"
+        query = (phrase_query if phrases and chance < 0.5 else text_query)(dice, name, values)
+    elif kind == "keyword":
+        query = keyword_query(dice, name, values)
+    elif kind == "geo_point":
+        query = point_query(dice, name)
+    elif kind in (*NUMBERS, *DATES, "ip") and chance < 0.6:
+        query = range_query(dice, name, values)
+    else:
+        query = dice.choice([{"term": {name: dice.choice(values)}}, {"terms": {name: [dice.choice(values) for _ in range(3)]}}])
+    if nested and dice.random() < 0.9:
+        query = {"nested": {"path": nested, "query": query, "score_mode": dice.choice(["avg", "max", "sum", "none"])}}
+    return query
+
+
+def query(dice, fields, depth=0):
+    if depth < 2 and dice.random() < 0.4:
+        many = lambda most: [query(dice, fields, depth + 1) for _ in range(dice.randrange(most))]
+        return dice.choice([
+            {"bool": {"must": many(3), "should": many(3), "filter": many(2), "must_not": many(2)}},
+            {"dis_max": {"queries": many(3) or [{"match_all": {}}], "tie_breaker": 0.3}},
+            {"constant_score": {"filter": query(dice, fields, depth + 1), "boost": 2}},
+            {"function_score": {"query": query(dice, fields, depth + 1), "weight": 3}},
+        ])
+    return leaf_query(dice, fields)
+
+
+def aggregation(dice, fields):
+    one = fields.some(dice, indexed=False, doc_values=True)
+    if one is None:
+        return {"all": {"global": {}}}
+    name, field, nested, values = one
+    kind = field["type"]
+    choices = [{"terms": {"field": name, "size": 20, "order": [{"_count": "desc"}, {"_key": "asc"}]}}, {"missing": {"field": name}}, {"value_count": {"field": name}}, {"cardinality": {"field": name}}]
+    if kind in NUMBERS and kind != "unsigned_long":
+        choices += [{"stats": {"field": name}}, {"max": {"field": name}}, {"range": {"field": name, "ranges": [{"to": 0}, {"from": 0, "to": 100}, {"from": 100}]}}]
+    if kind == "date":
+        choices += [{"date_histogram": {"field": name, "calendar_interval": "year", "min_doc_count": 1}}, {"min": {"field": name}}]
+    if kind == "ip":
+        choices += [{"ip_range": {"field": name, "ranges": [{"to": "100.0.0.0"}, {"from": "100.0.0.0"}]}}]
+    if kind == "geo_point":
+        choices = [{"geo_bounds": {"field": name}}, {"geohash_grid": {"field": name, "precision": 2, "size": 50}}, {"value_count": {"field": name}}]
+    found = dice.choice(choices)
+    return {"nested": {"path": nested}, "aggs": {"in": found}} if nested else found
+
+
+def search(dice, fields):
+    """The body of a search. Hits are in an order that does not depend on the order of documents."""
+    body = {"query": query(dice, fields), "size": 20, "track_total_hits": True, "sort": [{"_score": "desc"}, {"n": "asc"}], "_source": False, "docvalue_fields": ["n"]}
+    if dice.random() < 0.3:
+        body["aggs"] = {f"a{number}": aggregation(dice, fields) for number in range(dice.randrange(1, 3))}
+    if dice.random() < 0.25:
+        one = fields.some(dice, ("keyword", *NUMBERS, *DATES, "ip", "boolean"), indexed=False, doc_values=True)
+        if one:
+            name, _, nested, _ = one
+            order = {"order": dice.choice(["asc", "desc"]), **({"nested": {"path": nested}} if nested else {})}
+            body["sort"] = [{name: order}, {"n": "asc"}]
+    if dice.random() < 0.25:
+        one = fields.some(dice, ("text", "keyword"), nested=False)
+        if one:
+            body["highlight"] = {"fields": {one[0]: {"type": dice.choice(["unified", "plain"]), "number_of_fragments": dice.choice([0, 3])}}, "require_field_match": dice.random() < 0.5}
+    return body
+
+
+def same(a, b):
+    """Whether two answers are equal; sums of decimals depend on the order of documents."""
+    if isinstance(a, dict) and isinstance(b, dict):
+        return a.keys() == b.keys() and all(same(a[key], b[key]) for key in a)
+    if isinstance(a, list) and isinstance(b, list):
+        return len(a) == len(b) and all(map(same, a, b))
+    if isinstance(a, float) and isinstance(b, float):
+        return a == b or abs(a - b) <= 1e-9 * max(abs(a), abs(b), 1e-300)
+    return a == b
+
+
+def answer(reply):
+    """What is compared of a reply: hits with scores, sort values and highlights, and aggregations."""
+    if "error" in reply:
+        return {"error": reply["error"]["root_cause"][0]["type"] if reply["error"].get("root_cause") else reply["error"]["type"]}
+    hits = [{key: value for key, value in hit.items() if key != "_index"} for hit in reply["hits"]["hits"]]
+    return {"total": reply["hits"]["total"], "max_score": reply["hits"]["max_score"], "hits": hits, "aggregations": reply.get("aggregations")}

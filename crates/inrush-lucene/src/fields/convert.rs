@@ -1,0 +1,134 @@
+//! From a value of a document to what its field indexes.
+
+use std::borrow::Cow;
+
+use crate::analysis::{Analyzer, lower};
+use crate::fields::field::{Field, Kind};
+use crate::fields::json::Scalar;
+use crate::fields::mapping::Product;
+use crate::fields::refused::{Refused, TERM_MAX};
+use crate::fields::values;
+
+/// A value as its field has it; the number of the field is beside it.
+#[derive(Debug, Clone)]
+pub(crate) enum Indexable<'a> {
+    Number(i64),
+    Address(u128),
+    Term(Cow<'a, str>),
+    Text(Cow<'a, str>),
+}
+
+/// Whether a value stands for none.
+pub(crate) fn is_null(scalar: &Scalar, field: &Field) -> bool {
+    match scalar {
+        Scalar::Null => true,
+        Scalar::Text(text) => text.is_empty() && field.coerce && field.kind.is_number(),
+        _ => false,
+    }
+}
+
+/// What a field makes of a value; nothing of one that it leaves out.
+pub(crate) fn convert<'a>(
+    scalar: &Scalar<'a>,
+    field: &Field,
+    product: Product,
+) -> Result<Option<Indexable<'a>>, Refused> {
+    // The servers do not look at a boolean of which they keep nothing.
+    if field.kind == Kind::Boolean && !field.indexed && !field.doc_values {
+        return Ok(None);
+    }
+    if !is_null(scalar, field) {
+        return value(scalar, field, product);
+    }
+    let instead = match &field.null_value {
+        None => return Ok(None),
+        Some(serde_json::Value::Bool(value)) => Scalar::Bool(*value),
+        Some(serde_json::Value::String(text)) => Scalar::Text(Cow::Owned(text.clone())),
+        Some(other) => Scalar::Text(Cow::Owned(other.to_string())),
+    };
+    value(&instead, &Field { coerce: true, ..field.clone() }, product)
+}
+
+fn value<'a>(scalar: &Scalar<'a>, field: &Field, product: Product) -> Result<Option<Indexable<'a>>, Refused> {
+    let wrong = |expected| Refused::Value { field: field.name.clone(), type_name: field.type_name.clone(), expected };
+    let coerce = field.coerce;
+    let number = |number: Option<i64>, expected| {
+        number.map(|number| Some(Indexable::Number(number))).ok_or_else(|| wrong(expected))
+    };
+    const DATE: &str = "a date of its formats";
+    match &field.kind {
+        Kind::Whole { least, most, .. } => {
+            number(values::whole(scalar, *least, *most, coerce), "a whole number within its bounds")
+        }
+        Kind::Unsigned { .. } => {
+            number(values::unsigned(scalar, coerce, product), "a whole number from 0 to 18446744073709551615")
+        }
+        Kind::Double => number(values::double(scalar, coerce), "a finite number"),
+        Kind::Float => number(values::float(scalar, coerce), "a finite number of 32 bits"),
+        Kind::HalfFloat => number(values::half_float(scalar, coerce), "a finite number of 16 bits"),
+        Kind::Scaled(factor) => number(values::scaled(scalar, *factor, coerce), "a finite number"),
+        Kind::Date(formats) => match scalar {
+            Scalar::Text(_) | Scalar::Number(_) => number(formats.millis(&text(scalar)), DATE),
+            _ => Err(wrong(DATE)),
+        },
+        Kind::DateNanos(formats) => match scalar {
+            Scalar::Text(_) | Scalar::Number(_) => {
+                let moment = formats.moment(&text(scalar)).ok_or_else(|| wrong(DATE))?;
+                number(moment.nanos(), "a date from 1970 to 2262-04-11T23:47:16.854775807")
+            }
+            _ => Err(wrong(DATE)),
+        },
+        Kind::Ip => match scalar {
+            Scalar::Text(text) => values::address(text)
+                .map(|address| Some(Indexable::Address(address)))
+                .ok_or_else(|| wrong("an IP address")),
+            _ => Err(wrong("an IP address")),
+        },
+        Kind::Boolean => number(boolean(scalar), "true or false"),
+        Kind::Keyword { ignore_above, lower } => keyword(text(scalar), field, *ignore_above, *lower),
+        Kind::Text { analyzer, .. } => {
+            let text = text(scalar);
+            if *analyzer == Analyzer::Keyword && text.len() > TERM_MAX && field.indexed {
+                return Err(Refused::ImmenseTerm(field.name.clone()));
+            }
+            Ok(Some(Indexable::Text(text)))
+        }
+        // They are read by `geo`.
+        Kind::GeoPoint { .. } => Err(wrong("a point")),
+    }
+}
+
+fn keyword<'a>(
+    text: Cow<'a, str>,
+    field: &Field,
+    ignore_above: u32,
+    is_lower: bool,
+) -> Result<Option<Indexable<'a>>, Refused> {
+    if text.len() > ignore_above as usize && text.encode_utf16().count() > ignore_above as usize {
+        return Ok(None);
+    }
+    let text = if is_lower { Cow::Owned(lower(&text)) } else { text };
+    if text.len() > TERM_MAX {
+        return Err(Refused::ImmenseTerm(field.name.clone()));
+    }
+    Ok(Some(Indexable::Term(text)))
+}
+
+fn boolean(scalar: &Scalar) -> Option<i64> {
+    match scalar {
+        Scalar::Bool(value) => Some(i64::from(*value)),
+        Scalar::Text(text) if text == "true" => Some(1),
+        Scalar::Text(text) if text == "false" || text.is_empty() => Some(0),
+        _ => None,
+    }
+}
+
+fn text<'a>(scalar: &Scalar<'a>) -> Cow<'a, str> {
+    match scalar {
+        Scalar::Text(text) => text.clone(),
+        Scalar::Number(text) => Cow::Borrowed(text),
+        Scalar::Bool(true) => Cow::Borrowed("true"),
+        Scalar::Bool(false) => Cow::Borrowed("false"),
+        Scalar::Null => Cow::Borrowed(""),
+    }
+}

@@ -1,0 +1,83 @@
+//! Days and the time of a day.
+
+use super::Moment;
+
+/// The number of digits of a fraction of which `len` make one whole.
+pub(super) fn fraction(digits: &[u8], len: usize) -> u32 {
+    (0..len).fold(0, |number, i| number * 10 + digits.get(i).map_or(0, |digit| u32::from(digit - b'0')))
+}
+
+/// The number of the next `len` digits.
+pub(super) fn digits(text: &[u8], at: usize, len: usize) -> Option<i64> {
+    let mut number = 0;
+    for byte in text.get(at..at + len)? {
+        let digit = byte.wrapping_sub(b'0');
+        if digit > 9 {
+            return None;
+        }
+        number = number * 10 + i64::from(digit);
+    }
+    Some(number)
+}
+
+/// The time of a day.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Clock {
+    /// Hour, minute and second.
+    pub(super) parts: [i64; 3],
+    pub(super) nanos: u32,
+}
+
+impl Clock {
+    pub(super) fn millis(self) -> Option<i64> {
+        let [hour, minute, second] = self.parts;
+        (hour < 24 && minute < 60 && second < 60)
+            .then_some(((hour * 60 + minute) * 60 + second) * 1000 + i64::from(self.nanos / 1_000_000))
+    }
+
+    pub(super) fn on(self, date: i64, zone: i64) -> Option<Moment> {
+        let millis = date.saturating_add(self.millis()?).saturating_sub(zone);
+        Some(Moment { millis, nanos: self.nanos % 1_000_000 })
+    }
+}
+
+pub(super) fn date_millis(year: i64, month: i64, day: i64) -> Option<i64> {
+    ((1..=12).contains(&month) && day >= 1 && day <= month_days(year, month))
+        .then(|| days(year, month, day).saturating_mul(86_400_000))
+}
+
+/// The distance of a time zone from UTC in milliseconds: `Z`, `+HH:mm`, `+HHmm`, `+HH`, or nothing.
+pub(super) fn zone_millis(text: &[u8]) -> Option<i64> {
+    let sign = match text {
+        [] | [b'Z'] => return Some(0),
+        [b'+', ..] => 1,
+        [b'-', ..] => -1,
+        _ => return None,
+    };
+    let minutes = match text.len() {
+        3 => 0,
+        5 => digits(text, 3, 2)?,
+        6 if text[3] == b':' => digits(text, 4, 2)?,
+        _ => return None,
+    };
+    let all = digits(text, 1, 2)? * 60 + minutes;
+    (minutes < 60 && all <= 18 * 60).then_some(sign * all * 60_000)
+}
+
+fn month_days(year: i64, month: i64) -> i64 {
+    match month {
+        2 if year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) => 29,
+        2 => 28,
+        4 | 6 | 9 | 11 => 30,
+        _ => 31,
+    }
+}
+
+/// Days from 1970 to a day of the Gregorian calendar. Years are counted from March on here, so that
+/// the leap day is the last.
+fn days(year: i64, month: i64, day: i64) -> i64 {
+    let year = if month <= 2 { year - 1 } else { year };
+    let of_era = year.rem_euclid(400);
+    let of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
+    year.div_euclid(400) * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468
+}

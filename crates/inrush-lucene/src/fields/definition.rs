@@ -1,0 +1,131 @@
+//! The definition of a field in a mapping: its type and its parameters.
+//!
+//! Source: the documentation of field types and mapping parameters in OpenSearch and Elasticsearch.
+
+use serde_json::{Map, Value};
+
+use crate::analysis::Analyzer;
+use crate::fields::dates::Formats;
+use crate::fields::field::{Field, Kind, TextOptions};
+use crate::fields::mapping::{Product, Target, Unsupported};
+
+/// How much further the first position of a further value of a document is by default.
+const POSITION_GAP: u32 = 100;
+
+/// The full name of a member.
+pub(crate) fn path_of(path: &str, name: &str) -> String {
+    if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") }
+}
+
+/// Reads a field without its multi-fields.
+pub(crate) fn field(
+    definition: &Map<String, Value>,
+    name: &str,
+    scope: Option<usize>,
+    target: Target,
+) -> Result<Field, Unsupported> {
+    let unsupported = |what: String| Unsupported { field: name.to_owned(), what };
+    let type_name = definition.get("type").and_then(Value::as_str).unwrap_or("object");
+    let kind = kind(type_name, definition, target).ok_or_else(|| unsupported(format!("the type {type_name:?}")))?;
+    let text = kind.is_text();
+    let ranges = matches!(kind, Kind::Date(_) | Kind::DateNanos(_)) && name == "@timestamp";
+    let mut field = Field {
+        name: name.to_owned(),
+        type_name: type_name.to_owned(),
+        kind,
+        scope,
+        indexed: true,
+        doc_values: !text,
+        ranges: ranges && target.has_timestamp_ranges(),
+        norms: text,
+        null_value: None,
+        coerce: true,
+        ignore_malformed: false,
+    };
+    for (parameter, value) in definition {
+        match parameter.as_str() {
+            "type" | "fields" | "meta" | "scaling_factor" | "copy_to" => {}
+            _ => set(&mut field, parameter, value, target.product)
+                .ok_or_else(|| unsupported(format!("the parameter {parameter:?} with {value}")))?,
+        }
+    }
+    field.ranges &= field.doc_values;
+    // OpenSearch indexes points in any case.
+    field.indexed |= field.kind.is_points() && target.product == Product::OpenSearch;
+    Ok(field)
+}
+
+/// Sets a parameter. `None` if it is not known.
+fn set(field: &mut Field, parameter: &str, value: &Value, product: Product) -> Option<()> {
+    let number = field.kind.is_number();
+    match (parameter, value, &mut field.kind) {
+        ("eager_global_ordinals" | "split_queries_on_whitespace", Value::Bool(_), Kind::Keyword { .. }) => {}
+        ("ignore_above", Value::Number(most), Kind::Keyword { ignore_above, .. }) => {
+            *ignore_above = most.as_u64().and_then(|most| u32::try_from(most).ok()).unwrap_or(u32::MAX);
+        }
+        ("normalizer", value, Kind::Keyword { lower, .. }) if value == "lowercase" => *lower = true,
+        // How queries are made of a text, and how hits are scored.
+        ("search_analyzer" | "search_quote_analyzer", Value::String(_), Kind::Text { .. }) => {}
+        ("fielddata" | "eager_global_ordinals", Value::Bool(_), Kind::Text { .. }) => {}
+        ("similarity", value, Kind::Text { .. } | Kind::Keyword { .. }) if value == "BM25" || value == "boolean" => {}
+        ("analyzer", Value::String(name), Kind::Text { analyzer, .. }) => *analyzer = Analyzer::named(name)?,
+        ("norms", Value::Bool(norms), Kind::Text { .. }) => field.norms = *norms,
+        ("norms", Value::Bool(false), Kind::Keyword { .. }) => {}
+        ("index_options", value, Kind::Keyword { .. }) if value == "docs" => {}
+        ("index_options", Value::String(name), Kind::Text { options, .. }) => {
+            (options.freqs, options.positions) = match name.as_str() {
+                "docs" => (false, false),
+                "freqs" => (true, false),
+                "positions" => (true, true),
+                _ => return None,
+            };
+        }
+        ("position_increment_gap", Value::Number(gap), Kind::Text { options, .. }) => {
+            options.gap = gap.as_u64().and_then(|gap| u32::try_from(gap).ok()).filter(|gap| *gap <= 10_000)?;
+        }
+        ("format", Value::String(text), Kind::Date(formats) | Kind::DateNanos(formats)) => {
+            *formats = Formats::parse(text, product)?;
+        }
+        ("ignore_z_value", Value::Bool(ignore), Kind::GeoPoint { ignore_height }) => *ignore_height = *ignore,
+        ("store", Value::Bool(false), _) => {}
+        ("index", Value::Bool(index), _) => field.indexed = *index,
+        ("doc_values", Value::Bool(values), kind) if !kind.is_text() => field.doc_values = *values,
+        ("null_value", Value::Null, kind) if !kind.is_text() => {}
+        ("null_value", value, kind) if !kind.is_text() && !kind.is_points() => field.null_value = Some(value.clone()),
+        ("coerce", Value::Bool(coerce), _) if number => field.coerce = *coerce,
+        ("ignore_malformed", Value::Bool(ignore), kind)
+            if number || matches!(kind, Kind::Date(_) | Kind::DateNanos(_) | Kind::Ip | Kind::GeoPoint { .. }) =>
+        {
+            field.ignore_malformed = *ignore;
+        }
+        _ => return None,
+    }
+    Some(())
+}
+
+fn kind(name: &str, definition: &Map<String, Value>, target: Target) -> Option<Kind> {
+    let whole = |least, most, point_bytes| Kind::Whole { least, most, point_bytes };
+    let opensearch = target.product == Product::OpenSearch;
+    Some(match name {
+        "keyword" => Kind::Keyword { ignore_above: u32::MAX, lower: false },
+        "text" => Kind::Text {
+            analyzer: Analyzer::Standard,
+            options: TextOptions { freqs: true, positions: true, gap: POSITION_GAP },
+        },
+        "long" => whole(i64::MIN, i64::MAX, 8),
+        "integer" => whole(i64::from(i32::MIN), i64::from(i32::MAX), 4),
+        "short" => whole(i64::from(i16::MIN), i64::from(i16::MAX), 4),
+        "byte" => whole(i64::from(i8::MIN), i64::from(i8::MAX), 4),
+        "unsigned_long" => Kind::Unsigned { point_bytes: if opensearch { 16 } else { 8 } },
+        "double" => Kind::Double,
+        "float" => Kind::Float,
+        "half_float" => Kind::HalfFloat,
+        "scaled_float" => Kind::Scaled(definition.get("scaling_factor")?.as_f64()?),
+        "date" => Kind::Date(Formats::millis_of(target.product)),
+        "date_nanos" => Kind::DateNanos(Formats::nanos_of(target.product)),
+        "ip" => Kind::Ip,
+        "boolean" => Kind::Boolean,
+        "geo_point" => Kind::GeoPoint { ignore_height: true },
+        _ => return None,
+    })
+}

@@ -1,0 +1,106 @@
+//! A field of a mapping.
+
+use serde_json::Value;
+
+use crate::analysis::Analyzer;
+use crate::fields::dates::Formats;
+
+/// What a field is made of.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Kind {
+    /// The whole text is one term.
+    Keyword {
+        /// Longer texts, in units of UTF-16, are left out.
+        ignore_above: u32,
+        /// Whether the term is in lower case.
+        lower: bool,
+    },
+    /// The words of a text.
+    Text { analyzer: Analyzer, options: TextOptions },
+    /// A whole number between two bounds; the width of its point in bytes.
+    Whole { least: i64, most: i64, point_bytes: u32 },
+    /// A whole number of 64 bits without a sign; the width of its point in bytes.
+    Unsigned { point_bytes: u32 },
+    /// A number of 64 bits.
+    Double,
+    /// A number of 32 bits.
+    Float,
+    /// A number of 16 bits.
+    HalfFloat,
+    /// A number that is multiplied and rounded.
+    Scaled(f64),
+    /// Milliseconds since 1970.
+    Date(Formats),
+    /// Nanoseconds since 1970.
+    DateNanos(Formats),
+    /// An address of 128 bits.
+    Ip,
+    /// True or false.
+    Boolean,
+    /// A latitude and a longitude; whether a third number is left out.
+    GeoPoint { ignore_height: bool },
+}
+
+/// What is indexed of a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct TextOptions {
+    pub(crate) freqs: bool,
+    pub(crate) positions: bool,
+    /// How much further the first position of a further value of a document is.
+    pub(crate) gap: u32,
+}
+
+impl Kind {
+    /// The bytes of a dimension of the field's points, and how many dimensions; 0 for fields that
+    /// have terms.
+    pub(crate) fn point(&self) -> (u32, u32) {
+        match self {
+            Self::Keyword { .. } | Self::Text { .. } | Self::Boolean => (0, 0),
+            Self::Whole { point_bytes, .. } | Self::Unsigned { point_bytes } => (*point_bytes, 1),
+            Self::HalfFloat => (2, 1),
+            Self::Float => (4, 1),
+            Self::Double | Self::Scaled(_) | Self::Date(_) | Self::DateNanos(_) => (8, 1),
+            Self::Ip => (16, 1),
+            Self::GeoPoint { .. } => (4, 2),
+        }
+    }
+
+    pub(crate) fn is_number(&self) -> bool {
+        matches!(
+            self,
+            Self::Whole { .. } | Self::Unsigned { .. } | Self::Double | Self::Float | Self::HalfFloat | Self::Scaled(_)
+        )
+    }
+
+    pub(crate) fn is_text(&self) -> bool {
+        matches!(self, Self::Text { .. })
+    }
+
+    pub(crate) fn is_points(&self) -> bool {
+        matches!(self, Self::GeoPoint { .. })
+    }
+}
+
+/// A field.
+#[derive(Debug, Clone)]
+pub(crate) struct Field {
+    pub(crate) name: String,
+    /// The name of its type in the mapping.
+    pub(crate) type_name: String,
+    pub(crate) kind: Kind,
+    /// The nested object that has it.
+    pub(crate) scope: Option<usize>,
+    /// Whether it has points or terms.
+    pub(crate) indexed: bool,
+    pub(crate) doc_values: bool,
+    /// Whether the doc values have an index of ranges.
+    pub(crate) ranges: bool,
+    /// Of texts.
+    pub(crate) norms: bool,
+    /// What stands for null.
+    pub(crate) null_value: Option<Value>,
+    /// Whether texts are taken as numbers.
+    pub(crate) coerce: bool,
+    /// Whether a wrong value is left out, and not the document.
+    pub(crate) ignore_malformed: bool,
+}
