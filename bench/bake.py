@@ -14,6 +14,7 @@ Ways:
     load       `inrush load` into the live node
     bake-warm  on a builder that has built before
     bake-cold  on a builder that is started for it; its start counts
+    native     `inrush bake --engine native`, on the builder's processors
 
 `live_busy_s`: the live node counts as working in a tenth of a second in which it uses more than a
 fifth of a processor above its idle use.
@@ -41,7 +42,7 @@ from tuner import alone, binary, settle
 
 FIELDS = ["time", "label", "round", "way", "docs", "wall_s", "live_cpu_s", "live_busy_s", "builder_cpu_s", "client_cpu_s", "total_cpu_s", "searches",
           "search_p50_ms", "search_p99_ms", "search_max_ms", "first_search_ms", "restore_s"]
-WAYS = ["idle", "neighbour", "load", "bake-warm", "bake-cold"]
+WAYS = ["idle", "neighbour", "load", "bake-warm", "bake-cold", "native"]
 SEARCH_EVERY_S = 0.02
 LOOK_EVERY_S = 0.1
 BUSY = 0.2
@@ -120,6 +121,8 @@ class Bench:
         client = ["taskset", "-c", self.args.client_cpus] if self.args.client_cpus else []
         if way == "load":
             return [*client, binary("inrush"), "load", *common]
+        if way == "native":
+            return [*client, binary("inrush"), "bake", *common, "--repository-path", str(self.shared), "--engine", "native", *self.args.bake_flags.split()]
         return [*client, binary("inrush"), "bake", *common, "--repository-path", str(self.shared), "--builder", self.builder.url, *self.args.bake_flags.split()]
 
     def once(self, way):
@@ -225,7 +228,7 @@ def summary(out, label):
     print("| way | " + " | ".join(fields) + " |")
     for way in WAYS:
         print(f"| {way} | " + " | ".join("" if median(way, f) is None else f"{median(way, f):.2f}" for f in fields) + " |")
-    for way in ["bake-warm", "bake-cold"]:
+    for way in ["bake-warm", "bake-cold", "native"]:
         for field in ["live_cpu_s", "live_busy_s", "total_cpu_s"]:
             load, bake = median("load", field), median(way, field)
             if load and bake is not None:
@@ -269,6 +272,8 @@ def main():
                 # A bake warms the builder, a load warms the live node.
                 bench.once("load")
                 bench.once("bake-warm")
+                if "native" in args.ways:
+                    bench.once("native")
             bench.once("idle")
         for number in range(args.rounds):
             order = args.ways.split(",")

@@ -18,12 +18,13 @@ use tokio::task::JoinSet;
 
 use super::assemble::assemble;
 use super::build::PartRun;
-use super::config::{BakeConfig, BakeError};
+use super::config::{BakeConfig, BakeError, Engine, with_server};
 use super::context::Context;
 use super::end::{clear, is_begun};
 use super::estimate::OPTION;
 use super::hand_over::Target;
 use super::merge::merge;
+use super::native;
 use super::prepare::{Prepared, prepare};
 use super::report::{BakeReport, BakeStepName as Step};
 use super::state::{Keep, Saved};
@@ -33,8 +34,33 @@ use super::{OpenSource, PartObservers};
 /// Why some sources cannot be baked.
 pub(super) const READ_ONCE: &str = "a bake may have to read its sources again, and one of these can be read only once, such as stdin; write it to a file first";
 
-/// Bakes to the end.
+/// Bakes to the end. What turns out while documents are read that only a server can build begins
+/// again with one, if the options leave the choice.
 pub(super) async fn bake(
+    config: BakeConfig,
+    (open, observers): (OpenSource, PartObservers),
+    progress: watch::Sender<Progress>,
+    stop: watch::Receiver<bool>,
+) -> Result<BakeReport, BakeError> {
+    let again = (config.engine == Engine::Auto).then(|| (config.clone(), Arc::clone(&open), Arc::clone(&observers)));
+    let ended = bake_once(config, (open, observers), progress.clone(), stop.clone()).await;
+    let (why, again) = match (&ended, again) {
+        (Err(BakeError::Unfinished { cause, left, .. }), Some(again)) if left.is_empty() => match &**cause {
+            BakeError::NotNative(why) => (why.clone(), again),
+            _ => return ended,
+        },
+        _ => return ended,
+    };
+    let (mut config, open, observers) = again;
+    (config.engine, config.load.resume) = (Engine::Server, false);
+    let note = with_server(&why);
+    tracing::warn!("{note}");
+    let mut report = bake_once(config, (open, observers), progress, stop).await?;
+    report.load.warnings.insert(0, note);
+    Ok(report)
+}
+
+async fn bake_once(
     mut config: BakeConfig,
     (open, observers): (OpenSource, PartObservers),
     progress: watch::Sender<Progress>,
@@ -85,36 +111,10 @@ async fn begin(
     earlier: Option<Saved>,
     bytes: Option<u64>,
 ) -> Result<Beginning, BakeError> {
-    let refuse = |why: String| Err(BakeError::Load(LoadError::State(why)));
     if config.load.resume {
-        let Some(mut saved) = earlier else {
-            return refuse(format!(
-                "there is no bake of this index from these sources in {}: it never began, came to its end, or had another index, target, action, id or other sources; leave option `resume` out",
-                keep.path().display()
-            ));
-        };
-        let differences = saved.job.differences(&job);
-        if !differences.is_empty() {
-            return refuse(format!(
-                "this is not the bake that was cut off: {}; restore that, or leave option `resume` out to bake from the beginning",
-                differences.join("; ")
-            ));
-        }
-        if saved.data_stream != config.data_stream {
-            let stream = |name: &Option<String>| name.clone().unwrap_or_else(|| "none".to_owned());
-            return refuse(format!(
-                "this is not the bake that was cut off: its data stream (option `data_stream`) was {}, but is {} now; restore that, or leave option `resume` out to bake from the beginning",
-                stream(&saved.data_stream),
-                stream(&config.data_stream)
-            ));
-        }
-        let swapping = cutover::begin(target, &mut config.load, saved.swap.clone()).await?;
-        saved.published |=
-            swapping.as_ref().is_some_and(|swapping| swapping.is_done) || is_attached(target, &saved).await?;
-        saved.in_doubt = false;
-        let versions = vec![saved.parts[0].nodes[0].version.clone()];
-        return Ok(Beginning { saved, swapping, versions, warnings: Vec::new() });
+        return resumed(target, config, keep, &job, earlier).await;
     }
+    let refuse = |why: String| Err(BakeError::Load(LoadError::State(why)));
     if let Some(mut saved) = earlier {
         let what = match saved.job.has(OPTION) {
             true => "an estimate of this bake was cut off; its index and files are deleted",
@@ -138,11 +138,61 @@ async fn begin(
                 place.unwrap_or_default()
             );
         }
+        if let Some(letters) = saved.native.as_ref().and_then(|native| native.letters.as_ref())
+            && !saved.published
+        {
+            native::forget_letters(letters);
+        }
         clear(keep, &saved).await.map_err(BakeError::Refused)?;
     }
     let Prepared { saved, swapping, versions, warnings } = prepare(target, config, job, bytes).await?;
     keep.write(&saved).map_err(BakeError::Refused)?;
     Ok(Beginning { saved, swapping, versions, warnings })
+}
+
+/// Takes up the bake that was cut off.
+async fn resumed(
+    target: &Transport,
+    config: &mut BakeConfig,
+    keep: &Keep,
+    job: &Job,
+    earlier: Option<Saved>,
+) -> Result<Beginning, BakeError> {
+    let refuse = |why: String| Err(BakeError::Load(LoadError::State(why)));
+    let Some(mut saved) = earlier else {
+        return refuse(format!(
+            "there is no bake of this index from these sources in {}: it never began, came to its end, or had another index, target, action, id or other sources; leave option `resume` out",
+            keep.path().display()
+        ));
+    };
+    let differences = saved.job.differences(job);
+    if !differences.is_empty() {
+        return refuse(format!(
+            "this is not the bake that was cut off: {}; restore that, or leave option `resume` out to bake from the beginning",
+            differences.join("; ")
+        ));
+    }
+    if saved.data_stream != config.data_stream {
+        let stream = |name: &Option<String>| name.clone().unwrap_or_else(|| "none".to_owned());
+        return refuse(format!(
+            "this is not the bake that was cut off: its data stream (option `data_stream`) was {}, but is {} now; restore that, or leave option `resume` out to bake from the beginning",
+            stream(&saved.data_stream),
+            stream(&config.data_stream)
+        ));
+    }
+    let is_native = saved.native.is_some();
+    if matches!((config.engine, is_native), (Engine::Server, true) | (Engine::Native, false)) {
+        let engine = if is_native { "native" } else { "server" };
+        return refuse(format!(
+            "this is not the bake that was cut off: its option `engine` was {engine}; restore that, or leave option `resume` out to bake from the beginning"
+        ));
+    }
+    let swapping = cutover::begin(target, &mut config.load, saved.swap.clone()).await?;
+    saved.published |=
+        swapping.as_ref().is_some_and(|swapping| swapping.is_done) || is_attached(target, &saved).await?;
+    saved.in_doubt = false;
+    let versions = saved.parts[0].nodes.first().map(|node| node.version.clone()).into_iter().collect();
+    Ok(Beginning { saved, swapping, versions, warnings: Vec::new() })
 }
 
 /// Whether the alias stands for the index already, or the data stream has it.
@@ -248,8 +298,11 @@ impl Bake {
         Ok(HandedOver { report, aliases: aliases.err().map(|error| error.to_string()) })
     }
 
-    /// The steps on the builders, in parallel.
+    /// The steps on the builders, in parallel, or those without any.
     async fn build(&self) -> Result<(), BakeError> {
+        if self.context.saved().native.is_some() {
+            return native::build(&self.context).await;
+        }
         let left: Vec<usize> = {
             let saved = self.context.saved();
             (0..saved.parts.len()).filter(|part| !saved.parts[*part].snapshot).collect()

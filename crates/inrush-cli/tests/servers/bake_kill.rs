@@ -34,6 +34,11 @@ impl Seen {
         !matches!(&self.saved[key], Value::Null | Value::Bool(false))
     }
 
+    /// The same for a bake without a builder.
+    fn native_has(&self, key: &str) -> bool {
+        self.saved["native"][key] == true
+    }
+
     /// The same for the part that the only builder builds.
     fn part_has(&self, key: &str) -> bool {
         !matches!(&self.saved["parts"][0][key], Value::Null | Value::Bool(false))
@@ -49,6 +54,19 @@ const MOMENTS: [Moment; 8] = [
     ("the index is made", |seen| seen.part_has("made")),
     ("it is being loaded", |seen| seen.loading),
     ("it is loaded", |seen| seen.part_has("loaded")),
+    ("the snapshot is whole", |seen| seen.part_has("snapshot")),
+    ("it is being restored", |seen| seen.has("restoring")),
+    ("it is published", |seen| seen.has("published")),
+];
+
+/// The moments of a bake without a builder.
+const NATIVE_MOMENTS: [Moment; 9] = [
+    ("the repository for the empty index is registered", |seen| seen.native_has("registered")),
+    ("the empty index is made", |seen| seen.native_has("making")),
+    ("the empty index is known", |seen| seen.part_has("made")),
+    ("its snapshot is copied", |seen| seen.native_has("copied")),
+    ("documents are being written", |seen| seen.loading),
+    ("they are written", |seen| seen.part_has("loaded")),
     ("the snapshot is whole", |seen| seen.part_has("snapshot")),
     ("it is being restored", |seen| seen.has("restoring")),
     ("it is published", |seen| seen.has("published")),
@@ -106,6 +124,20 @@ impl Scene {
         command
     }
 
+    fn native(&self, resume: bool) -> Command {
+        let mut command =
+            self.inrush(&["bake", "documents.ndjson", "--alias", "flights", "--id", "id", "--replicas", "0", "--json"]);
+        let mapping = r#"{"properties":{"id":{"type":"keyword"},"n":{"type":"long"},"text":{"type":"text"}}}"#;
+        std::fs::write(self.folder.join("mapping.json"), mapping).unwrap();
+        command.args(["--to", &self.server.url(), "--repository-path", "shared", "--engine", "native"]);
+        command.args(["--mapping", "mapping.json", "--shards", "2", "--build-memory", "16MiB"]);
+        command.args(["--batch-bytes", "32KiB", "--in-flight", "2", "--max-rate", "8000docs"]);
+        if resume {
+            command.arg("--resume");
+        }
+        command
+    }
+
     fn seen(&self) -> Seen {
         let bakes = self.folder.join("state/inrush/bakes");
         let files = |folder: PathBuf| {
@@ -117,8 +149,16 @@ impl Scene {
         let load = bakes.join(format!("load-{}/0/checkpoints", saved["id"].as_str().unwrap_or_default()));
         let checkpoint: Option<Value> =
             files(load).pop().and_then(|path| serde_json::from_slice(&std::fs::read(path).ok()?).ok());
-        let loading = checkpoint.is_some_and(|saved| saved["progress"]["counts"]["docs_read"].as_u64() > Some(0));
+        let loading = checkpoint.is_some_and(|saved| saved["progress"]["counts"]["docs_read"].as_u64() > Some(0))
+            || self.has_native_segments(saved["id"].as_str().unwrap_or_default());
         Seen { saved, loading }
+    }
+
+    /// Whether a bake without a builder writes documents.
+    fn has_native_segments(&self, id: &str) -> bool {
+        let build = self.folder.join(format!("shared/inrush-bake-{id}/build"));
+        let shards = std::fs::read_dir(build).into_iter().flatten().flatten();
+        shards.map(|shard| shard.path().join("_0.fdt")).any(|file| file.exists())
     }
 
     /// Waits for a moment of the bake. False where it ended before.
@@ -189,28 +229,63 @@ impl Scene {
 /// The binary is killed at every moment of one bake, and goes on each time.
 async fn check_binary(version: Version) {
     let scene = Scene::start(version, 1).await;
-    let mut killed = 0;
-    for (name, moment) in MOMENTS {
-        let mut child = scene.bake(killed > 0).spawn().unwrap();
+    let resumed = scene.killed_at_each(&MOMENTS, |resume| scene.bake(resume)).await;
+    scene.ends_with(resumed.then(|| scene.bake(true))).await;
+    scene.end().await;
+}
+
+/// The same without a builder.
+async fn check_native(version: Version) {
+    let scene = Scene::start(version, 1).await;
+    let resumed = scene.killed_at_each(&NATIVE_MOMENTS, |resume| scene.native(resume)).await;
+    scene.ends_with(resumed.then(|| scene.native(true))).await;
+    // One that is abandoned leaves nothing, whenever it was killed.
+    for (name, moment) in NATIVE_MOMENTS.into_iter().take(8) {
+        let mut child = scene.native(false).spawn().unwrap();
         if scene.wait(&mut child, moment).await {
             child.start_kill().unwrap();
             child.wait().await.unwrap();
-            killed += 1;
-            println!("{}: killed when {name}", scene.title);
-        } else {
-            // Between the last two moments there may be no time.
-            assert_eq!(name, "it is published", "{}: it ended before {name}", scene.title);
-            let output = child.wait_with_output().await.unwrap();
-            assert!(output.status.success(), "{}: {}", scene.title, String::from_utf8_lossy(&output.stderr));
         }
-        scene.alias_is_whole(name).await;
+        println!("{}: abandoned when {name}", scene.title);
     }
-    assert!(killed >= MOMENTS.len() - 1);
-    if !scene.seen().saved.is_null() {
-        let output = scene.bake(true).output().await.unwrap();
-        scene.is_complete(output).await;
-    }
+    scene.ends_with(Some(scene.native(false))).await;
+    let indices = scene.send("GET", "/_cat/indices/flights*?format=json&h=index", Value::Null).await;
+    assert!(indices.as_array().unwrap().len() <= 2, "{}: {indices}", scene.title);
     scene.end().await;
+}
+
+impl Scene {
+    /// Kills a bake at every moment, and resumes it. Returns whether there is something left to
+    /// resume.
+    async fn killed_at_each(&self, moments: &[Moment], bake: impl Fn(bool) -> Command) -> bool {
+        let scene = self;
+        let mut killed = 0;
+        for (name, moment) in moments {
+            let mut child = bake(killed > 0).spawn().unwrap();
+            if scene.wait(&mut child, *moment).await {
+                child.start_kill().unwrap();
+                child.wait().await.unwrap();
+                killed += 1;
+                println!("{}: killed when {name}", scene.title);
+            } else {
+                // Between the last two moments there may be no time.
+                assert_eq!(*name, "it is published", "{}: it ended before {name}", scene.title);
+                let output = child.wait_with_output().await.unwrap();
+                assert!(output.status.success(), "{}: {}", scene.title, String::from_utf8_lossy(&output.stderr));
+            }
+            scene.alias_is_whole(name).await;
+        }
+        assert!(killed >= moments.len() - 1);
+        !scene.seen().saved.is_null()
+    }
+
+    /// The last run, if there is one, ends the bake.
+    async fn ends_with(&self, last: Option<Command>) {
+        if let Some(mut last) = last {
+            let output = last.output().await.unwrap();
+            self.is_complete(output).await;
+        }
+    }
 }
 
 /// One that is cut off and not gone on with leaves nothing behind once the next one has begun.
@@ -250,16 +325,30 @@ async fn check_builder(version: Version) {
 /// ends by itself.
 async fn check_target(version: Version) {
     let mut scene = Scene::start(version, 1).await;
-    let mut child = scene.bake(false).spawn().unwrap();
-    for (name, moment) in [MOMENTS[3], MOMENTS[6]] {
-        assert!(scene.wait(&mut child, moment).await, "{}: it ended before {name}", scene.title);
-        scene.server.restart().await;
-        println!("{}: the target was killed when {name}", scene.title);
-        scene.alias_is_whole(name).await;
-    }
-    let output = child.wait_with_output().await.unwrap();
-    scene.is_complete(output).await;
+    let child = scene.bake(false).spawn().unwrap();
+    scene.outlives_the_target(child, &[MOMENTS[3], MOMENTS[6]]).await;
     scene.end().await;
+}
+
+/// The same without a builder, where the target makes the empty index.
+async fn check_native_target(version: Version) {
+    let mut scene = Scene::start(version, 1).await;
+    let child = scene.native(false).spawn().unwrap();
+    scene.outlives_the_target(child, &[NATIVE_MOMENTS[1], NATIVE_MOMENTS[4], NATIVE_MOMENTS[7]]).await;
+    scene.end().await;
+}
+
+impl Scene {
+    async fn outlives_the_target(&mut self, mut child: Child, moments: &[Moment]) {
+        for (name, moment) in moments {
+            assert!(self.wait(&mut child, *moment).await, "{}: it ended before {name}", self.title);
+            self.server.restart().await;
+            println!("{}: the target was killed when {name}", self.title);
+            self.alias_is_whole(name).await;
+        }
+        let output = child.wait_with_output().await.unwrap();
+        self.is_complete(output).await;
+    }
 }
 
 /// Two builders form one cluster. If they are killed together, the bake continues by itself. If the
@@ -353,6 +442,12 @@ mod binary {
     on_servers!(check_binary: opensearch_3_6 = OpenSearch3, opensearch_2_19 = OpenSearch2, elasticsearch_8_19 = Elasticsearch8);
 }
 
+mod native {
+    use super::*;
+
+    on_servers!(check_native: opensearch_3_6 = OpenSearch3, opensearch_2_19 = OpenSearch2, elasticsearch_8_19 = Elasticsearch8);
+}
+
 mod abandoned {
     use super::*;
 
@@ -369,4 +464,10 @@ mod target {
     use super::*;
 
     on_servers!(check_target: opensearch_3_6 = OpenSearch3, opensearch_2_19 = OpenSearch2, elasticsearch_8_19 = Elasticsearch8);
+}
+
+mod native_target {
+    use super::*;
+
+    on_servers!(check_native_target: opensearch_3_6 = OpenSearch3, opensearch_2_19 = OpenSearch2, elasticsearch_8_19 = Elasticsearch8);
 }

@@ -98,7 +98,7 @@ fn revive(instances: &mut [Instance], broker: &str, url: &str, folder: &Path) {
     for instance in instances {
         if let Some(status) = instance.child.try_wait().unwrap() {
             let text = std::fs::read_to_string(folder.join(instance.number.to_string()).join("errors")).unwrap();
-            let error = text.lines().rfind(|line| line.starts_with("error: ")).unwrap_or_default();
+            let error = text.lines().rfind(|line| line.starts_with("error[")).unwrap_or_default();
             let allowed =
                 ["was not sent", "got no complete reply", "no answer from", "did not answer", "uses the name of this"];
             assert!(allowed.iter().any(|cause| error.contains(cause)), "{status}: {}", messages(folder));

@@ -1,0 +1,186 @@
+//! What cannot be built without a server, by name.
+
+use inrush_cluster::api::{ClusterInfo, Version};
+use inrush_lucene::{Mapping, Product, Target};
+use serde_json::{Map, Value};
+
+use super::super::config::BakeConfig;
+use super::super::place::Shared;
+use super::super::plan::Plan;
+
+/// Settings of an index that do not change what is in its files.
+const SETTINGS: [&str; 20] = [
+    "index.number_of_shards",
+    "index.number_of_replicas",
+    "index.number_of_routing_shards",
+    "index.refresh_interval",
+    "index.auto_expand_replicas",
+    "index.gc_deletes",
+    "index.hidden",
+    "index.highlight.",
+    "index.indexing.",
+    "index.mapping.field_name_length.",
+    "index.mapping.nested_fields.",
+    "index.mapping.total_fields.",
+    "index.max_",
+    "index.merge.",
+    "index.priority",
+    "index.query.",
+    "index.requests.",
+    "index.search.",
+    "index.soft_deletes.retention",
+    "index.translog.",
+];
+
+/// The servers: of each major version, from the first one that reads the codec to the newest one
+/// that restored an index.
+const VERSIONS: [(Product, Version, Version); 4] = [
+    (Product::OpenSearch, Version::new(2, 18, 0), Version::new(2, 20, 0)),
+    (Product::OpenSearch, Version::new(3, 0, 0), Version::new(3, 7, 0)),
+    (Product::Elasticsearch, Version::new(8, 16, 0), Version::new(8, 20, 0)),
+    (Product::Elasticsearch, Version::new(9, 0, 0), Version::new(9, 2, 0)),
+];
+
+/// The product of a server.
+pub(in super::super) fn product(product: inrush_node::Product) -> Product {
+    match product {
+        inrush_node::Product::OpenSearch => Product::OpenSearch,
+        inrush_node::Product::Elasticsearch => Product::Elasticsearch,
+    }
+}
+
+/// The first thing that stands against building an index without a server. `oldest`: the version of
+/// the target's oldest node.
+///
+/// Product and version of the target are returned.
+///
+/// # Errors
+/// What it is.
+pub(in super::super) fn check(
+    config: &BakeConfig,
+    plan: &Plan,
+    shared: &Shared,
+    (info, oldest): (&ClusterInfo, Option<Version>),
+) -> Result<(inrush_node::Product, Version), String> {
+    use inrush_cluster::api::Product as Of;
+    let (node, product) = match info.product {
+        Of::OpenSearch => (inrush_node::Product::OpenSearch, Product::OpenSearch),
+        Of::Elasticsearch => (inrush_node::Product::Elasticsearch, Product::Elasticsearch),
+        Of::Unknown => return Err("the target does not say its product".to_owned()),
+    };
+    let version = oldest.or(info.version).ok_or("the target does not say its version")?;
+    check_version(product, version)?;
+    if shared.folder.is_none() {
+        return Err(format!(
+            "the repository is of the type {}, and files are only written into folders",
+            shared.repository.kind
+        ));
+    }
+    check_options(config)?;
+    if !plan.aliases.is_empty() {
+        return Err(
+            "an index template gives the index an alias, which would stand for it before it is whole".to_owned()
+        );
+    }
+    if !plan.pipelines().is_empty() || config.load.pipeline.is_some() {
+        return Err("the documents go through an ingest pipeline".to_owned());
+    }
+    check_settings(&plan.building)?;
+    plan.routing().map_err(|why| why.replace("; leave option `layout=stitched` out", ""))?;
+    let has_fields =
+        plan.mappings.get("properties").and_then(Value::as_object).is_some_and(|fields| !fields.is_empty());
+    if !has_fields {
+        return Err("the mapping names no field; give one with option `mapping`".to_owned());
+    }
+    // The version of Lucene is known once the target has made the index, and decides on no field.
+    let target = Target { product, version: [version.major, version.minor, version.patch], lucene: [9, 12, 0] };
+    Mapping::parse(&plan.mappings, target).map_err(|unsupported| unsupported.to_string())?;
+    Ok((node, version))
+}
+
+fn check_version(product: Product, version: Version) -> Result<(), String> {
+    let fits = VERSIONS.iter().any(|(of, from, to)| *of == product && (*from..*to).contains(&version));
+    let spans = VERSIONS.iter().filter(|(of, ..)| *of == product);
+    let spans: Vec<String> =
+        spans.map(|(_, from, to)| format!("{}.{} to {}.{}", from.major, from.minor, to.major, to.minor - 1)).collect();
+    if fits { Ok(()) } else { Err(format!("the target has version {version}, expected {}", spans.join(" or "))) }
+}
+
+fn check_options(config: &BakeConfig) -> Result<(), String> {
+    let load = &config.load;
+    let why = |option: &str, why: &str| Err(format!("option `{option}` {why}"));
+    if config.has_builder() {
+        return Err("the options name builders".to_owned());
+    }
+    if load.finish.force_merge.is_some() {
+        return why("force_merge", "needs a server that merges");
+    }
+    if load.version.is_some() {
+        return why("version", "stores a version");
+    }
+    Ok(())
+}
+
+fn check_settings(settings: &Map<String, Value>) -> Result<(), String> {
+    let fits = |(name, value): &(&String, &Value)| {
+        SETTINGS.iter().any(|known| name.starts_with(known)) || *name == "index.codec" && *value == "default"
+    };
+    match settings.iter().find(|setting| !fits(setting)) {
+        Some((name, _)) => Err(format!("the index has the setting {name}")),
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use inrush_cluster::api::snapshots::Repository;
+    use inrush_load::config::{LoadConfig, SwapConfig};
+    use serde_json::json;
+
+    use super::super::super::config::Place;
+    use super::*;
+
+    fn checked(change: impl FnOnce(&mut BakeConfig, &mut Plan, &mut ClusterInfo)) -> Result<(), String> {
+        let load = LoadConfig::new(vec!["http://target:9200".into()], "x".parse().unwrap());
+        let mut config = BakeConfig::new(load, Place::Path("/shared".into()));
+        let building = json!({"index.number_of_shards": 3, "index.refresh_interval": "-1"});
+        let mut plan = Plan {
+            building: building.as_object().cloned().unwrap(),
+            mappings: json!({"properties": {"n": {"type": "long"}}}),
+            ..Plan::default()
+        };
+        let mut info = ClusterInfo {
+            product: inrush_cluster::api::Product::OpenSearch,
+            version: Some(Version::new(3, 6, 0)),
+            ..ClusterInfo::default()
+        };
+        change(&mut config, &mut plan, &mut info);
+        let repository = Repository { kind: "s3".to_owned(), settings: Map::new() };
+        let folder = match &config.place {
+            Place::Path(path) => Some(path.clone()),
+            Place::Repository(_) => None,
+        };
+        check(&config, &plan, &Shared { repository, folder }, (&info, info.version)).map(drop)
+    }
+
+    #[test]
+    fn what_needs_a_server_is_named() {
+        checked(|_, _, _| {}).unwrap();
+        checked(|config, _, _| config.load.finish.swap = Some(SwapConfig::new("y"))).unwrap();
+        let problem = |change: fn(&mut BakeConfig, &mut Plan, &mut ClusterInfo)| checked(change).unwrap_err();
+        assert!(problem(|c, _, _| c.place = Place::Repository("r".into())).contains("of the type s3"));
+        assert!(problem(|c, _, _| c.builders = 2).contains("name builders"));
+        assert!(problem(|c, _, _| c.load.finish.force_merge = Some(1)).contains("option `force_merge`"));
+        assert!(problem(|c, _, _| c.load.pipeline = Some("p".into())).contains("ingest pipeline"));
+        assert!(problem(|c, _, _| c.load.version = Some("v".parse().unwrap())).contains("option `version`"));
+        assert!(problem(|_, p, _| drop(p.aliases.insert("a".into(), json!({})))).contains("alias"));
+        assert!(problem(|_, p, _| p.mappings = json!({})).contains("names no field"));
+        assert!(problem(|_, p, _| p.mappings = json!({"properties": {"n": {"type": "vector"}}})).contains("vector"));
+        for name in ["index.sort.field", "index.analysis.analyzer.default.type", "index.routing_partition_size"] {
+            let found = checked(|_, plan, _| drop(plan.building.insert(name.to_owned(), json!("2")))).unwrap_err();
+            assert!(found.contains(name), "{found}");
+        }
+        assert!(problem(|_, _, i| i.version = Some(Version::new(3, 7, 0))).contains("2.18 to 2.19 or 3.0 to 3.6"));
+        assert!(problem(|_, _, i| i.version = None).contains("does not say its version"));
+    }
+}

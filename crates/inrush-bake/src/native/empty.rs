@@ -1,0 +1,224 @@
+//! The index without documents: the target makes it as it makes any other, and writes a snapshot of
+//! it, which gives the repository its form. Then it deletes the index again.
+//!
+//! The index exists for about a second under the name that it will have. It takes no documents
+//! meanwhile, and a mark, an alias that no other index has, says that it is this bake's.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::time::{Duration, Instant};
+
+use http::Method;
+use inrush_cluster::api::snapshots::{self, SnapshotState};
+use inrush_cluster::api::{ClusterError, aliases, index};
+use inrush_cluster::transport::{Transport, path_segment};
+use inrush_load::cutover::is_passing;
+use inrush_node::make_writable;
+use serde_json::{Map, Value, json};
+
+use super::super::assemble;
+use super::super::build::SNAPSHOT;
+use super::super::config::BakeError;
+use super::super::context::Context;
+use super::super::hand_over::Target;
+use super::super::plan::Plan;
+use super::super::state::Saved;
+use super::super::undo;
+use super::{EMPTY, Folders, copy_over};
+
+/// Keeps documents out of the index. The restored index does not have it.
+pub(in super::super) const WRITE_BLOCK: &str = "index.blocks.write";
+const POLL: Duration = Duration::from_millis(50);
+/// How often the snapshot is begun if it does not complete.
+const SNAPSHOTS_MAX: u32 = 5;
+/// How long to wait for a request that makes an index. A server gives it up then.
+const BEGINS_MAX: Duration = Duration::from_secs(30);
+
+fn refuse(why: impl Into<String>) -> BakeError {
+    BakeError::Refused(why.into())
+}
+
+/// The name of the repository for the index without documents, which is also its mark.
+fn mark(saved: &Saved) -> String {
+    format!("inrush-bake-{}-empty", saved.id)
+}
+
+/// Registers a repository to which the target may write.
+pub(super) async fn share(context: &Context, target: &Target) -> Result<String, BakeError> {
+    let saved = context.saved().clone();
+    let mut place = saved.shared.within(EMPTY);
+    let folder = place.folder.clone().ok_or_else(|| refuse("the repository is not a folder"))?;
+    saved.shared.make()?;
+    make_writable(&folder)?;
+    // The target's nodes may run as another user.
+    let open = fs::set_permissions(&folder, fs::Permissions::from_mode(0o777));
+    open.map_err(|error| refuse(format!("cannot open {} for the target: {error}", folder.display())))?;
+    // What the target writes has to be read here.
+    place.repository.settings.insert("compress".to_owned(), json!(false));
+    context.write(|saved| saved.native.iter_mut().for_each(|native| native.registered = true))?;
+    let name = mark(&saved);
+    let registered = target.ask(|| snapshots::register(&context.target, &name, &place.repository)).await;
+    registered.map_err(|error| {
+        refuse(format!(
+            "the target cannot use the repository: {error}; each of its nodes has to write to {}, which is below the setting path.repo of its configuration, at the same path; see docs/bake.md",
+            folder.display()
+        ))
+    })?;
+    Ok("the target writes to it".to_owned())
+}
+
+/// Makes the index, writes its snapshot, deletes it, and copies the snapshot. [`forget`] deletes
+/// the snapshot.
+pub(super) async fn make(context: &Context, target: &Target) -> Result<String, BakeError> {
+    let saved = context.saved().clone();
+    let (name, mark) = (&saved.index, mark(&saved));
+    context.write(|saved| saved.native.iter_mut().for_each(|native| native.making = true))?;
+    target.ask(|| create(&context.target, name, &mark, &saved.plan)).await?;
+    wait_for_primaries(context, target, name).await?;
+    let made = target.ask(|| snapshots::identity(&context.target, name)).await?;
+    let made = made.ok_or_else(|| refuse(format!("{name} is gone from the target")))?;
+    let routing = saved.plan.routing().map_err(BakeError::Refused)?;
+    let slots = target.ask(|| assemble::routing_shards(&context.target, name)).await?;
+    if slots != u64::from(routing.routing_shards()) {
+        return Err(BakeError::NotNative(format!(
+            "the target routes documents over {slots} slots, but {} were expected",
+            routing.routing_shards()
+        )));
+    }
+    let mapping = target.ask(|| assemble::mapping(&context.target, name)).await?;
+    context.write_part(0, |part| (part.made, part.mapping) = (Some(made), mapping))?;
+    take(context, target, &mark, name).await?;
+    let now = context.saved().clone();
+    target.ask(|| remove_index(&context.target, &now)).await?;
+    context.write(|saved| saved.native.iter_mut().for_each(|native| native.making = false))?;
+    let Folders { empty, form, .. } = Folders::of(&saved)?;
+    // From here on only the target's user adds to it.
+    let closed = fs::set_permissions(&empty, fs::Permissions::from_mode(0o755));
+    closed.map_err(|error| refuse(format!("cannot close {}: {error}", empty.display())))?;
+    let copied = tokio::task::spawn_blocking(move || copy_over(&empty, &form)).await;
+    let copied = copied.unwrap_or_else(|error| Err(io::Error::other(error)));
+    copied.map_err(|error| refuse(format!("cannot copy the snapshot without documents: {error}")))?;
+    context.write(|saved| saved.native.iter_mut().for_each(|native| native.copied = true))?;
+    Ok(format!("{name} without documents, of {} shards", routing.shards()))
+}
+
+/// Creates the index, without what would make it more than a form. One that an earlier request has
+/// made is as good.
+async fn create(target: &Transport, name: &str, mark: &str, plan: &Plan) -> Result<(), ClusterError> {
+    let mut settings = plan.building.clone();
+    // A null removes a setting of a template. The restored index gets these.
+    let kept_back = plan.restored.keys().filter(|name| !plan.building.contains_key(*name));
+    settings.extend(kept_back.map(|name| (name.clone(), Value::Null)).collect::<Map<_, _>>());
+    settings.insert(WRITE_BLOCK.to_owned(), json!(true));
+    let body = json!({"settings": settings, "mappings": plan.mappings, "aliases": {mark: {}}});
+    let answer = target.ask(Method::PUT, &format!("/{}", path_segment(name)), Some(&body)).await?;
+    if (200..300).contains(&answer.status()) || is_marked(target, name, mark).await? {
+        return Ok(());
+    }
+    let what = format!("creating {name} without documents on the target");
+    Err(ClusterError::from_status(&what, answer.status(), &answer.json(&what)?))
+}
+
+/// Whether the index is the one of this bake.
+async fn is_marked(target: &Transport, name: &str, mark: &str) -> Result<bool, ClusterError> {
+    Ok(aliases::behind(target, mark).await?.contains_key(name))
+}
+
+async fn wait_for_primaries(context: &Context, target: &Target, name: &str) -> Result<(), BakeError> {
+    let until = Instant::now() + context.config.load.finish.wait_timeout;
+    loop {
+        let found = target.ask(|| snapshots::primaries(&context.target, name)).await?;
+        if found.total > 0 && found.started == found.total {
+            return Ok(());
+        }
+        if Instant::now() >= until {
+            return Err(refuse(format!(
+                "{} of {} primary shards of {name} are active on the target (option `wait_timeout`)",
+                found.started, found.total
+            )));
+        }
+        context.until_stopped(pause()).await?;
+    }
+}
+
+/// Writes the snapshot.
+async fn take(context: &Context, target: &Target, repository: &str, name: &str) -> Result<(), BakeError> {
+    let until = Instant::now() + context.config.load.finish.wait_timeout;
+    let (mut begun, mut tries) = (false, 1);
+    loop {
+        match target.ask(|| snapshots::state(&context.target, repository, SNAPSHOT)).await? {
+            SnapshotState::Success => return Ok(()),
+            SnapshotState::Missing if !begun => {
+                match snapshots::begin(&context.target, repository, SNAPSHOT, name).await {
+                    Ok(()) => begun = true,
+                    // The reply to the first request was lost.
+                    Err(error) if error.status() == Some(400) && error.to_string().contains("already") => {
+                        begun = true;
+                    }
+                    Err(error) if !is_passing(&error) || Instant::now() >= until => return Err(error.into()),
+                    Err(error) => tracing::warn!("{error}"),
+                }
+            }
+            SnapshotState::InProgress | SnapshotState::Missing if Instant::now() < until => {}
+            // The target may have restarted meanwhile.
+            SnapshotState::Failed(why) if tries < SNAPSHOTS_MAX => {
+                tracing::warn!("the target's snapshot did not complete: {why}; it is taken again");
+                target.ask(|| snapshots::delete(&context.target, repository, SNAPSHOT)).await?;
+                wait_for_primaries(context, target, name).await?;
+                (begun, tries) = (false, tries + 1);
+            }
+            SnapshotState::Failed(why) => return Err(refuse(format!("the target's snapshot did not complete: {why}"))),
+            SnapshotState::InProgress | SnapshotState::Missing => {
+                return Err(refuse("the target's snapshot did not end in time (option `wait_timeout`)"));
+            }
+        }
+        context.until_stopped(pause()).await?;
+    }
+}
+
+/// Deletes the index if it is the one of this bake: by its mark, and by its UUID once that is
+/// known.
+async fn remove_index(target: &Transport, saved: &Saved) -> Result<(), ClusterError> {
+    let found = aliases::behind(target, &mark(saved)).await?.remove(&saved.index);
+    let made = saved.parts[0].made.as_ref();
+    match found {
+        Some(found) if made.is_none_or(|made| made.uuid == found.uuid) => {
+            index::delete(target, &saved.index).await.map(drop)
+        }
+        _ => Ok(()),
+    }
+}
+
+async fn pause() -> Result<(), BakeError> {
+    tokio::time::sleep(POLL).await;
+    Ok(())
+}
+
+/// Deletes the index without documents if it is this bake's, and its snapshot and repository. What
+/// is done is removed from `saved`.
+///
+/// # Errors
+/// [`ClusterError`] if a request fails.
+pub(in super::super) async fn forget(target: &Transport, saved: &mut Saved) -> Result<(), ClusterError> {
+    let (mark, before) = (mark(saved), saved.clone());
+    let Some(native) = &mut saved.native else { return Ok(()) };
+    if native.registered {
+        // One that is being written is aborted. Until then the index cannot be deleted.
+        snapshots::delete(target, &mark, SNAPSHOT).await?;
+    }
+    if native.making {
+        // A run that was killed may have sent the request that makes it a moment ago.
+        let until = Instant::now() + BEGINS_MAX;
+        while undo::no_index_begins(target).await.is_err() && Instant::now() < until {
+            tokio::time::sleep(POLL).await;
+        }
+        remove_index(target, &before).await?;
+        native.making = false;
+    }
+    if native.registered {
+        snapshots::unregister(target, &mark).await?;
+        native.registered = false;
+    }
+    Ok(())
+}

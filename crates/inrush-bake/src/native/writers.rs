@@ -1,0 +1,229 @@
+//! The threads that write the shards of an index, and their memory.
+
+use std::io;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::thread::{self, JoinHandle};
+
+use bytes::Bytes;
+use inrush_core::routing::Routing;
+use inrush_lucene::{Committed, MadeIds, Mapping, Product, Shard, ShardOptions, ShardWriter};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use tokio::sync::oneshot;
+
+use super::items::Items;
+
+/// The least memory of a segment, as long as one thread can have it. Smaller segments would make
+/// searches slow.
+const SEGMENT_MEMORY_MIN: usize = 16 << 20;
+/// Threads whose ids can be told apart.
+const THREADS_MAX: usize = 255;
+
+/// A shard before its first document.
+#[derive(Clone, Debug)]
+pub(super) struct ShardPlan {
+    pub(super) folder: std::path::PathBuf,
+    pub(super) random: [u8; 32],
+    /// The generation and the user data of its commit.
+    pub(super) generation: u64,
+    pub(super) user_data: Vec<(String, String)>,
+}
+
+/// What is built.
+pub(super) struct BuildPlan {
+    pub(super) index: String,
+    pub(super) product: Product,
+    pub(super) mapping: Mapping,
+    pub(super) routing: Routing,
+    pub(super) shards: Vec<ShardPlan>,
+    pub(super) keep: inrush_lucene::Keep,
+    /// Bytes of all segments that are not written yet, and of writing them.
+    pub(super) memory: usize,
+    /// Threads, if the memory is enough for as many.
+    pub(super) threads: usize,
+}
+
+/// Why no further document is taken.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Stopped {
+    /// A server would take a document that cannot be built here.
+    Unsupported(String),
+    /// The index cannot be written.
+    Failed(String),
+}
+
+/// A bulk request.
+struct Job {
+    body: Vec<Bytes>,
+    /// Its place among all of them.
+    arrival: u64,
+    reply: oneshot::Sender<Result<Vec<u8>, Stopped>>,
+}
+
+/// Writes the documents of bulk requests into the shards of an index.
+pub(super) struct Writers {
+    /// `None` once no further document is taken.
+    jobs: Mutex<Option<mpsc::Sender<Job>>>,
+    arrivals: AtomicU64,
+    shared: Arc<Shared>,
+    thread: Mutex<Option<JoinHandle<io::Result<Vec<Committed>>>>>,
+}
+
+/// What all threads know.
+#[derive(Default)]
+struct Shared {
+    stopped: Mutex<Option<Stopped>>,
+    /// Whether the documents are not needed any more.
+    is_abandoned: AtomicBool,
+}
+
+impl Shared {
+    fn stop(&self, why: &Stopped) {
+        let mut stopped = self.stopped.lock().unwrap_or_else(PoisonError::into_inner);
+        stopped.get_or_insert_with(|| why.clone());
+        self.is_abandoned.store(true, Ordering::Relaxed);
+    }
+}
+
+/// The number of threads, and the memory of a segment. One segment for each shard grows on each
+/// thread, and one is written, which needs as much again.
+fn shares(memory: usize, shards: usize, threads: usize) -> (usize, usize) {
+    let affordable = memory / (SEGMENT_MEMORY_MIN * (shards + 1));
+    let threads = threads.clamp(1, affordable.clamp(1, THREADS_MAX));
+    (threads, memory / (threads * (shards + 1)))
+}
+
+impl Writers {
+    /// Starts the threads.
+    pub(super) fn start(plan: BuildPlan) -> io::Result<Writers> {
+        allow_files();
+        let (jobs, received) = mpsc::channel();
+        let shared = Arc::new(Shared::default());
+        let of_thread = Arc::clone(&shared);
+        let thread =
+            thread::Builder::new().name("inrush-build".to_owned()).spawn(move || build(&plan, received, &of_thread))?;
+        Ok(Writers {
+            jobs: Mutex::new(Some(jobs)),
+            arrivals: AtomicU64::new(0),
+            shared,
+            thread: Mutex::new(Some(thread)),
+        })
+    }
+
+    /// The reply to a bulk request whose documents are in the shards.
+    pub(super) async fn take(&self, body: Vec<Bytes>) -> Result<Vec<u8>, Stopped> {
+        let (reply, replied) = oneshot::channel();
+        let arrival = self.arrivals.fetch_add(1, Ordering::Relaxed);
+        let gone = || self.stopped().unwrap_or_else(|| Stopped::Failed("a thread that writes it has ended".to_owned()));
+        let jobs = self.jobs.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        jobs.and_then(|jobs| jobs.send(Job { body, arrival, reply }).ok()).ok_or_else(gone)?;
+        replied.await.unwrap_or_else(|_| Err(gone()))
+    }
+
+    /// Why no further document is taken.
+    pub(super) fn stopped(&self) -> Option<Stopped> {
+        self.shared.stopped.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Ends all segments and writes the commits, or forgets the documents.
+    pub(super) async fn end(&self, is_needed: bool) -> Result<Vec<Committed>, Stopped> {
+        if !is_needed {
+            self.shared.is_abandoned.store(true, Ordering::Relaxed);
+        }
+        // The threads end once they have no more to wait for.
+        drop(self.jobs.lock().unwrap_or_else(PoisonError::into_inner).take());
+        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let joined = tokio::task::spawn_blocking(move || thread.map(JoinHandle::join));
+        let failed = |why: String| Stopped::Failed(why);
+        let committed = match joined.await {
+            Ok(Some(Ok(committed))) => committed.map_err(|error| failed(error.to_string())),
+            Ok(Some(Err(_))) => Err(failed("a thread that writes it panicked".to_owned())),
+            // They are ended once, and the runtime waits for this task.
+            Ok(None) | Err(_) => Err(failed("the threads that write it have ended".to_owned())),
+        };
+        self.stopped().map_or(committed, Err)
+    }
+}
+
+/// Allows as many open files as the system lets a process have: each segment that grows has some,
+/// and all of a shard are read at once at the end.
+fn allow_files() {
+    let limits = getrlimit(Resource::Nofile);
+    if limits.current < limits.maximum || limits.maximum.is_none() {
+        let most = Rlimit { current: limits.maximum, maximum: limits.maximum };
+        if let Err(error) = setrlimit(Resource::Nofile, most) {
+            tracing::debug!("the limit of open files stays: {error}");
+        }
+    }
+}
+
+fn build(plan: &BuildPlan, jobs: mpsc::Receiver<Job>, shared: &Shared) -> io::Result<Vec<Committed>> {
+    let (threads, segment_memory) = shares(plan.memory, plan.shards.len(), plan.threads);
+    tracing::debug!("{threads} threads write segments of {segment_memory} bytes in memory");
+    let shard = |shard: &ShardPlan| ShardOptions {
+        folder: shard.folder.clone(),
+        primary_term: 1,
+        segment_memory,
+        random: shard.random,
+        keep: plan.keep,
+    };
+    let shards: Vec<Shard> = plan.shards.iter().map(|plan_of| Shard::new(shard(plan_of), &plan.mapping)).collect();
+    let jobs = Mutex::new(jobs);
+    thread::scope(|scope| {
+        let work = |number: usize| work(plan, &shards, number, &jobs, shared);
+        let threads: Vec<_> = (0..threads).map(|number| scope.spawn(move || work(number))).collect();
+        let panicked = || io::Error::other("a thread that writes it panicked");
+        threads.into_iter().try_for_each(|thread| thread.join().unwrap_or_else(|_| Err(panicked())))
+    })?;
+    if shared.is_abandoned.load(Ordering::Relaxed) {
+        return Ok(Vec::new());
+    }
+    let each = shards.into_iter().zip(&plan.shards);
+    each.map(|(shard, plan)| shard.commit(plan.generation, &plan.user_data)).collect()
+}
+
+/// The work of one thread.
+fn work(
+    plan: &BuildPlan,
+    shards: &[Shard],
+    number: usize,
+    jobs: &Mutex<mpsc::Receiver<Job>>,
+    shared: &Shared,
+) -> io::Result<()> {
+    let mut writers: Vec<ShardWriter> = shards.iter().map(Shard::writer).collect();
+    let mut random = [0; 9];
+    random.copy_from_slice(&plan.shards[0].random[16..25]);
+    let ids = MadeIds::new(random, u8::try_from(number).unwrap_or(u8::MAX));
+    let mut items = Items::new(plan, ids);
+    loop {
+        let job = jobs.lock().unwrap_or_else(PoisonError::into_inner).recv();
+        let Ok(Job { body, arrival, reply }) = job else { break };
+        writers.iter_mut().for_each(|writer| writer.arrive(arrival));
+        // It is no failure if the documents are not needed any more.
+        let answer = match shared.is_abandoned.load(Ordering::Relaxed) {
+            true => Err(Stopped::Failed("the documents are not needed any more".to_owned())),
+            false => items.add(&body, &mut writers).inspect_err(|why| shared.stop(why)),
+        };
+        // A load that was stopped does not wait for the reply.
+        let _ = reply.send(answer);
+    }
+    if shared.is_abandoned.load(Ordering::Relaxed) {
+        return Ok(());
+    }
+    writers.into_iter().try_for_each(ShardWriter::finish)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::shares;
+
+    #[test]
+    fn memory_is_shared_by_threads_and_shards() {
+        let mib = 1 << 20;
+        assert_eq!(shares(512 * mib, 1, 2), (2, 128 * mib));
+        assert_eq!(shares(512 * mib, 1, 32), (16, 16 * mib));
+        assert_eq!(shares(512 * mib, 3, 2), (2, 64 * mib));
+        // One thread works with however little there is.
+        assert_eq!(shares(mib, 63, 8), (1, mib / 64));
+    }
+}

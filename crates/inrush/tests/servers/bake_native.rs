@@ -1,0 +1,368 @@
+//! Indices whose files are written by this process and restored by real servers.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use inrush_bake::{BakeConfig, BakeError, BakeReport, Baker, Engine, OpenSource, Place};
+use inrush_core::{Action, OnConflict};
+use inrush_load::config::{DeadLetters, LoadConfig, StateFolder, SwapConfig};
+use inrush_load::{Loader, OldIndex, Report, Status, VerifiedState};
+use inrush_node::make_writable;
+use inrush_sources::{FormatOptions, Source, SourceSpec, Warnings, open};
+use serde_json::{Value, json};
+
+use crate::server::{self, Server, Version, on_servers};
+
+const DOCS: u64 = 20_000;
+/// Every hundredth document comes again with the same id.
+const AGAIN: u64 = 100;
+
+struct Target {
+    server: Server,
+    folder: PathBuf,
+    title: String,
+}
+
+fn line(n: u64) -> String {
+    format!(
+        "{{\"id\":\"i{n}\",\"n\":{n},\"text\":\"some words {}\",\"tag\":\"t{}\",\"at\":\"2024-01-{:02}T00:00:00Z\",\"ip\":\"10.0.{}.{}\",\"parts\":[{{\"name\":\"p{}\",\"size\":{}}},{{\"name\":\"q\",\"size\":1}}]}}\n",
+        n * 7919,
+        n % 7,
+        1 + n % 28,
+        n % 256,
+        n % 250,
+        n % 5,
+        n % 9
+    )
+}
+
+fn source_of(path: PathBuf) -> OpenSource {
+    Arc::new(move || -> Result<Box<dyn Source>, _> {
+        Ok(Box::new(open(&[SourceSpec::Path(path.clone())], FormatOptions::default(), &Warnings::default())?))
+    })
+}
+
+impl Target {
+    async fn start(version: Version) -> Target {
+        let folder = server::folder();
+        make_writable(&folder.join("shared")).unwrap();
+        let path_repo = ("path.repo".to_owned(), format!("{:?}", folder.join("shared")));
+        let target = Server::own_with(version, 2, |spec| (spec.heap_mib, spec.settings) = (600, vec![path_repo]));
+        let server = target.await;
+        let title = server.title.clone();
+        let target = Target { server, folder, title };
+        target.write("documents.ndjson", (0..DOCS).map(line));
+        target
+    }
+
+    fn write(&self, name: &str, lines: impl Iterator<Item = String>) -> OpenSource {
+        let path = self.folder.join(name);
+        std::fs::write(&path, lines.collect::<String>()).unwrap();
+        source_of(path)
+    }
+
+    fn source(&self) -> OpenSource {
+        source_of(self.folder.join("documents.ndjson"))
+    }
+
+    async fn send(&self, method: &str, path: &str, body: Value) -> Value {
+        self.server.send(method, path, body).await
+    }
+
+    async fn count(&self, index: &str) -> Value {
+        self.send("GET", &format!("/{index}/_count"), Value::Null).await["count"].clone()
+    }
+
+    fn load(&self, index: &str, shards: u32) -> LoadConfig {
+        let mut config = LoadConfig::new(vec![self.server.url()], index.parse().unwrap());
+        config.dead_letters = DeadLetters::Folder(self.folder.clone());
+        config.state = Some(StateFolder::new(self.folder.join("state")));
+        config.guard.state = Some(self.folder.join("state"));
+        config.id = Some("id".parse().unwrap());
+        config.create.mapping = Some(json!({"dynamic": "strict", "properties": {"id": {"type": "keyword"},
+            "n": {"type": "long"}, "tag": {"type": "keyword"}, "at": {"type": "date"}, "ip": {"type": "ip"},
+            "parts": {"type": "nested", "properties": {"name": {"type": "keyword"}, "size": {"type": "integer"}}},
+            "text": {"type": "text", "fields": {"raw": {"type": "keyword"}}}}}));
+        config.create.settings = Some(json!({"index": {"refresh_interval": "7s", "max_result_window": 33_333}}));
+        config.create.shards = Some(shards);
+        config.create.replicas = Some(0);
+        config
+    }
+
+    fn bake(&self, load: LoadConfig) -> BakeConfig {
+        BakeConfig { engine: Engine::Native, ..BakeConfig::new(load, Place::Path(self.folder.join("shared"))) }
+    }
+
+    async fn run(&self, config: BakeConfig, source: OpenSource) -> Report {
+        let BakeReport { load: report, hand_over: bake, .. } = Baker::new(config, source).unwrap().run().await.unwrap();
+        assert!(bake.handed_over && bake.left.is_empty(), "{}: {report:#?}{bake:?}", self.title);
+        for step in &bake.steps {
+            println!("{}: {} {:.2} s: {}", self.title, step.step.name(), step.seconds, step.detail);
+        }
+        self.is_clean().await;
+        report
+    }
+
+    async fn baked(&self, config: BakeConfig, source: OpenSource) -> Report {
+        let report = self.run(config, source).await;
+        let ended = (report.status, report.verified.state);
+        assert_eq!(ended, (Status::Complete, VerifiedState::Yes), "{}: {report:#?}", self.title);
+        report
+    }
+
+    /// Nothing of the bake is left on the target or on this machine.
+    async fn is_clean(&self) {
+        let inside = |folder: &Path| {
+            std::fs::read_dir(folder).map(|entries| entries.flatten().map(|e| e.path()).collect::<Vec<_>>())
+        };
+        assert_eq!(inside(&self.folder.join("shared")).unwrap(), Vec::<PathBuf>::new(), "{}", self.title);
+        let bakes: Vec<_> = inside(&self.folder.join("state/bakes")).unwrap_or_default();
+        assert_eq!(bakes, Vec::<PathBuf>::new(), "{}", self.title);
+        assert_eq!(self.send("GET", "/_snapshot", Value::Null).await, json!({}), "{}", self.title);
+        let aliases = self.send("GET", "/_alias", Value::Null).await.to_string();
+        assert!(!aliases.contains("inrush-bake"), "{}: {aliases}", self.title);
+    }
+
+    /// What an index is like, without what differs in each.
+    async fn like(&self, index: &str) -> Value {
+        let path = format!("/{index}/_settings?flat_settings=true");
+        let mut settings = self.send("GET", &path, Value::Null).await[index]["settings"].clone();
+        for own in ["index.uuid", "index.creation_date", "index.provided_name"] {
+            settings.as_object_mut().unwrap().remove(own);
+        }
+        let mapping = self.send("GET", &format!("/{index}/_mapping"), Value::Null).await[index]["mappings"].clone();
+        json!({"settings": settings, "mapping": mapping, "count": self.count(index).await})
+    }
+
+    /// What searches of all kinds find.
+    async fn answers(&self, index: &str) -> Vec<Value> {
+        let mut answers = Vec::new();
+        for query in [
+            json!({"term": {"tag": "t3"}}),
+            json!({"match": {"text": "words 79190"}}),
+            json!({"match_phrase": {"text": "some words 15838"}}),
+            json!({"range": {"n": {"gte": 100, "lt": 250}}}),
+            json!({"range": {"at": {"gte": "2024-01-27"}}}),
+            json!({"term": {"ip": "10.0.3.0/24"}}),
+            json!({"prefix": {"text.raw": "some words 79"}}),
+            json!({"ids": {"values": ["i1", "i77", "none"]}}),
+            json!({"nested": {"path": "parts", "query": {"bool": {"filter": [
+                {"term": {"parts.name": "p3"}}, {"range": {"parts.size": {"gte": 6}}}]}}}}),
+        ] {
+            let body = json!({"query": query, "size": 20, "sort": ["n"], "track_total_hits": true, "aggs": {
+                "tags": {"terms": {"field": "tag"}}, "sum": {"sum": {"field": "n"}}, "days": {"date_histogram": {"field": "at", "fixed_interval": "7d"}}}});
+            let mut found = self.send("POST", &format!("/{index}/_search"), body).await;
+            assert!(found["hits"]["total"]["value"].as_u64() > Some(0), "{}: {query}", self.title);
+            for hit in found["hits"]["hits"].as_array_mut().unwrap() {
+                hit.as_object_mut().unwrap().remove("_index");
+            }
+            answers.push(json!([found["hits"], found["aggregations"]]));
+        }
+        answers
+    }
+
+    /// A baked index equals a loaded one, and is an index like any other.
+    async fn equals_a_load(&self, shards: u32) {
+        let (title, loaded, baked) = (&self.title, format!("loaded-{shards}"), format!("baked-{shards}"));
+        let loader = Loader::new(self.load(&loaded, shards)).unwrap();
+        let report = loader.start(self.source()().unwrap()).await.unwrap().finish().await;
+        assert_eq!(report.status, Status::Complete, "{title}: {report:?}");
+        let mut config = self.bake(self.load(&baked, shards));
+        // Several segments in each shard.
+        config.build_memory = 16 << 20;
+        let report = self.baked(config, self.source()).await;
+        assert_eq!((report.counts.docs_created, report.counts.docs_updated), (DOCS, 0), "{title}");
+        assert_eq!(self.like(&baked).await, self.like(&loaded).await, "{title}");
+        assert_eq!(self.answers(&baked).await, self.answers(&loaded).await, "{title}");
+        for n in (0..DOCS).step_by(499) {
+            let found = self.send("GET", &format!("/{baked}/_doc/i{n}"), Value::Null).await;
+            let other = self.send("GET", &format!("/{loaded}/_doc/i{n}"), Value::Null).await;
+            let (a, b) = ((&found["_source"], &found["_version"]), (&other["_source"], &other["_version"]));
+            assert_eq!(a, b, "{title}: i{n}");
+        }
+        self.lives_on(&baked).await;
+        println!("{title}: an index of {shards} shards equals a loaded one");
+    }
+
+    async fn lives_on(&self, index: &str) {
+        let title = &self.title;
+        let update = self.send("POST", &format!("/{index}/_update/i1"), json!({"doc": {"n": 70_000}})).await;
+        assert_eq!((&update["result"], &update["_version"]), (&json!("updated"), &json!(2)), "{title}");
+        let delete = self.send("DELETE", &format!("/{index}/_doc/i2"), Value::Null).await;
+        assert_eq!(delete["result"], "deleted", "{title}");
+        let new = self.send("PUT", &format!("/{index}/_doc/new"), json!({"n": 80_000})).await;
+        assert_eq!(new["result"], "created", "{title}");
+        let by_query = json!({"query": {"term": {"tag": "t5"}}});
+        let path = format!("/{index}/_delete_by_query?refresh=true");
+        let deleted = self.server.client.json("POST", &path, by_query).await.unwrap();
+        // Two of the archives come without the module for it.
+        let gone = if deleted.status == 400 { 0 } else { deleted.json()["deleted"].as_u64().unwrap() };
+        let expected = (0..DOCS).filter(|n| n % 7 == 5).count() as u64;
+        assert!(gone == expected || (gone == 0 && !title.contains("3.6")), "{title}: {gone}");
+        for path in ["_forcemerge?max_num_segments=1", "_flush?force=true", "_refresh", "_close"] {
+            self.send("POST", &format!("/{index}/{path}"), Value::Null).await;
+        }
+        self.send("POST", &format!("/{index}/_open?wait_for_active_shards=all"), Value::Null).await;
+        assert_eq!(self.count(index).await, DOCS - gone, "{title}");
+        let replica = json!({"index": {"number_of_replicas": 1}});
+        self.send("PUT", &format!("/{index}/_settings"), replica).await;
+        self.send("DELETE", &format!("/{index}"), Value::Null).await;
+    }
+
+    /// Of documents with one id, the last one stays, or the first.
+    async fn keeps_one_of_each_id(&self) {
+        let title = &self.title;
+        // Long texts, so that little memory makes several segments.
+        let words = "again and ".repeat(100);
+        let line = |n| line(n).replace("some words", &words);
+        let lines = (0..DOCS).map(line);
+        let again = (0..DOCS).step_by(AGAIN as usize).map(|n| line(n).replace("\"n\":", "\"n\":1000000"));
+        let source = self.write("again.ndjson", lines.chain(again));
+        let duplicates = DOCS / AGAIN;
+        for (name, action) in [("last", Action::Index), ("first", Action::Create)] {
+            let mut load = self.load(name, 2);
+            load.action = action;
+            let mut config = self.bake(load);
+            config.build_memory = 16 << 20;
+            if action == Action::Create {
+                let error =
+                    Baker::new(config.clone(), Arc::clone(&source)).unwrap().run().await.unwrap_err().to_string();
+                assert!(error.contains(&format!("{duplicates} documents have the id")), "{title}: {error}");
+                self.is_clean().await;
+                config.load.on_conflict = OnConflict::Skip;
+            }
+            let report = self.baked(config, Arc::clone(&source)).await;
+            let counts = &report.counts;
+            let stats = self.send("GET", &format!("/{name}/_stats/segments,docs"), Value::Null).await;
+            let primaries = &stats["_all"]["primaries"];
+            assert!(primaries["segments"]["count"].as_u64() > Some(4), "{title}: {primaries}");
+            // Each has two nested objects.
+            assert_eq!(primaries["docs"]["deleted"], 3 * duplicates, "{title}: {primaries}");
+            let expected = if action == Action::Index { (duplicates, 0) } else { (0, duplicates) };
+            assert_eq!(counts.docs_created, DOCS, "{title}: {counts:?}");
+            assert_eq!((counts.docs_updated, counts.docs_conflicting), expected, "{title}: {counts:?}");
+            assert_eq!(self.count(name).await, DOCS, "{title}");
+            let high = json!({"query": {"range": {"n": {"gte": 1_000_000}}}, "track_total_hits": true});
+            let found = self.send("POST", &format!("/{name}/_search"), high).await;
+            assert_eq!(found["hits"]["total"]["value"], expected.0, "{title}");
+            let one = self.send("GET", &format!("/{name}/_doc/i100"), Value::Null).await;
+            let expected = if action == Action::Index { 1_000_000_100_u64 } else { 100 };
+            assert_eq!(one["_source"]["n"], expected, "{title}");
+            self.lives_on(name).await;
+        }
+        println!("{title}: one document of each id stays");
+    }
+
+    /// Ids that are made here lead to the shard in which they are.
+    async fn makes_ids(&self) {
+        let title = &self.title;
+        let mut load = self.load("made", 3);
+        load.id = None;
+        self.baked(self.bake(load), self.source()).await;
+        let all = json!({"size": 500, "query": {"range": {"n": {"lt": 500}}}});
+        let found = self.send("POST", "/made/_search", all).await;
+        let hits = found["hits"]["hits"].as_array().unwrap();
+        assert_eq!(hits.len(), 500, "{title}");
+        for hit in hits.iter().step_by(25) {
+            let one = self.send("GET", &format!("/made/_doc/{}", hit["_id"].as_str().unwrap()), Value::Null).await;
+            assert_eq!(one["_source"], hit["_source"], "{title}");
+        }
+        self.send("DELETE", "/made", Value::Null).await;
+        println!("{title}: ids that are made lead to their shards");
+    }
+
+    async fn swaps(&self) {
+        let title = &self.title;
+        self.send("PUT", "/old", json!({"aliases": {"flights": {}}})).await;
+        let mut load = self.load("flights", 2);
+        load.finish.swap = Some(SwapConfig { delete_old: true, ..SwapConfig::new("flights") });
+        let swap = self.baked(self.bake(load), self.source()).await.swap.unwrap();
+        assert_eq!((swap.swapped, swap.old), (true, OldIndex::Deleted), "{title}: {swap:?}");
+        assert_eq!(self.count("flights").await, DOCS, "{title}");
+        self.send("DELETE", &format!("/{}", swap.index), Value::Null).await;
+        println!("{title}: an alias was moved to an index that was written here");
+    }
+
+    /// What a server refuses is a dead letter with its reason.
+    async fn refuses_documents(&self) {
+        let title = &self.title;
+        let lines = (0..400).map(|n| match n % 40 {
+            7 => format!("{{\"id\":\"i{n}\",\"n\":\"many\"}}\n"),
+            9 => format!("{{\"id\":\"i{n}\",\"unknown\":1}}\n"),
+            _ => line(n),
+        });
+        let source = self.write("bad.ndjson", lines);
+        let report = self.run(self.bake(self.load("bad", 1)), source).await;
+        assert_eq!((report.status, report.counts.docs_dead_lettered), (Status::Incomplete, 20), "{title}: {report:#?}");
+        let kinds: Vec<&str> = report.errors.iter().map(|error| error.kind.as_str()).collect();
+        assert!(kinds.contains(&"strict_dynamic_mapping_exception"), "{title}: {kinds:?}");
+        assert_eq!(self.count("bad").await, 380, "{title}");
+        let letters = std::fs::read_to_string(report.dead_letters.unwrap()).unwrap();
+        assert!(letters.contains("\"n\":\"many\"") && letters.lines().count() >= 20, "{title}");
+        self.send("DELETE", "/bad", Value::Null).await;
+    }
+
+    /// What cannot be built is refused by its name and leaves the target as it was, or is built
+    /// with a server.
+    async fn refuses_mappings(&self) {
+        let title = &self.title;
+        let refused = async |config: BakeConfig, source: OpenSource| {
+            let error: BakeError = Baker::new(config, source).unwrap().run().await.unwrap_err();
+            self.is_clean().await;
+            let found = self.server.client.json("GET", "/b", Value::Null).await.unwrap();
+            assert_eq!(found.status, 404, "{title}: no index is left");
+            error.to_string()
+        };
+        let mut load = self.load("b", 1);
+        load.create.mapping = Some(json!({"properties": {"v": {"type": "percolator"}}}));
+        let error = refused(self.bake(load), self.source()).await;
+        assert!(error.contains("percolator") && error.contains("engine=server"), "{title}: {error}");
+        let mut load = self.load("b", 1);
+        load.create.settings = Some(json!({"index": {"sort.field": "n"}}));
+        let error = refused(self.bake(load), self.source()).await;
+        assert!(error.contains("index.sort.field"), "{title}: {error}");
+        println!("{title}: what cannot be built is refused");
+    }
+
+    async fn end(self) {
+        self.server.stop().await;
+        std::fs::remove_dir_all(self.folder).unwrap();
+    }
+}
+
+async fn check(version: Version) {
+    let target = Target::start(version).await;
+    target.refuses_mappings().await;
+    target.equals_a_load(1).await;
+    target.equals_a_load(3).await;
+    target.keeps_one_of_each_id().await;
+    target.makes_ids().await;
+    target.swaps().await;
+    target.refuses_documents().await;
+    target.end().await;
+}
+
+on_servers!(check: opensearch_3_6 = OpenSearch3, opensearch_2_19 = OpenSearch2, elasticsearch_8_19 = Elasticsearch8);
+
+/// Where documents need a server after all, one builds the index.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_takes_over() {
+    let target = Target::start(Version::OpenSearch3).await;
+    let lines = (0..2000).map(|n| match n {
+        1500 => "{\"id\":\"i1500\",\"n\":1500,\"later\":\"x\"}\n".to_owned(),
+        _ => line(n),
+    });
+    let source = target.write("later.ndjson", lines);
+    let mut load = target.load("later", 1);
+    load.create.mapping = Some(json!({"dynamic": true, "properties": load.create.mapping.unwrap()["properties"]}));
+    let mut config = target.bake(load);
+    let error = Baker::new(config.clone(), Arc::clone(&source)).unwrap().run().await.unwrap_err().to_string();
+    assert!(error.contains("later") && error.contains("engine=server"), "{error}");
+    target.is_clean().await;
+    config.engine = Engine::Auto;
+    config.builder.heap_mib = 600;
+    let report = target.baked(config, source).await;
+    assert!(report.warnings[0].contains("built with a server, because"), "{:?}", report.warnings);
+    assert_eq!(target.count("later").await, 2000);
+    target.end().await;
+}
