@@ -3,7 +3,7 @@
 # none is missing. Usage: scripts/install-tools.sh [demo]
 #   demo   a C compiler, curl, pip for its data, Java and Maven for the local node
 #   tests  also an older Java for other servers, valgrind, Go for the S3 server, Postgres, MariaDB,
-#          OpenSSL's headers, a browser and Node. The tests fetch the other servers when they start
+#          OpenSSL's headers, zsh and fish, a browser and Node. The tests fetch the other servers when they start
 #          them
 set -euo pipefail
 case ${1:-tests} in
@@ -48,6 +48,9 @@ if $tests; then
   command -v pkg-config >/dev/null || need+=(pkg-config)
   pkg-config --exists openssl 2>/dev/null || need+=(libssl-dev)
   command -v valgrind >/dev/null || need+=(valgrind)
+  # Shells that complete command lines; bash is there.
+  command -v zsh >/dev/null || need+=(zsh)
+  command -v fish >/dev/null || need+=(fish)
   command -v go >/dev/null || [ -x /usr/local/go/bin/go ] || need+=(golang-go)
   command -v chromium-headless-shell >/dev/null || command -v chromium >/dev/null || browser=true
   has_node || need+=(nodejs npm)

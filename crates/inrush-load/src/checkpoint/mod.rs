@@ -12,6 +12,8 @@ mod job;
 mod open;
 mod record;
 mod state;
+#[cfg(test)]
+mod versions;
 mod writer;
 
 use std::sync::Arc;

@@ -193,7 +193,7 @@ impl Drop for State {
     }
 }
 
-fn read(path: &Path) -> Result<Option<Saved>, String> {
+pub(super) fn read(path: &Path) -> Result<Option<Saved>, String> {
     let damaged = |what: String| format!("the checkpoint {} cannot be used: {what}", path.display());
     let text = match std::fs::read(path) {
         Ok(text) => text,
