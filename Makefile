@@ -6,12 +6,12 @@ SHELL := bash
 # Features that a plain build lacks.
 MORE := sql,cloud,databases,kafka
 # Tests with servers that take long: `make chaos` runs them.
-LONG := bake::several::opensearch_2_19 bake::several::elasticsearch_8_19 bake_kill::
+LONG := bake::several::opensearch_2_19 bake::several::elasticsearch_8_19 bake_native::opensearch_2_19 bake_kill::
 # All tests use one selection of crates and features, so dependencies are compiled once.
 # scripts/features.sh and the Python package are other builds.
 FULL := --locked --workspace --features $(MORE)
 
-.PHONY: build release demo test check odd-files unit fmt lint docs deny features purity servers jackson lucene site pages metrics browser python python-spark python-hadoop python-ray wheel instructions chaos tools reference fuzz bench bench-peers bench-tools
+.PHONY: build release dist dist-test publish-check completions demo test check odd-files unit fmt lint docs deny features purity servers jackson lucene completions site pages metrics browser python python-spark python-hadoop python-ray wheel instructions chaos tools reference fuzz bench bench-peers bench-tools
 
 build: ## the plain release build
 	cargo build --locked --release -p inrush-cli
@@ -21,6 +21,20 @@ release: ## the full release build, with SQL, object stores and databases
 	cargo build --locked --release -p inrush-cli --features $(MORE)
 	@echo "built $(CARGO_TARGET_DIR)/release/inrush"
 
+dist: ## programs, wheel, Debian package, image and their papers, below the cache; DIST=PARTS: some of them
+	scripts/dist.sh $(DIST)
+
+dist-test: ## each artefact of `make dist` in clean roots of Debian 11 and 13; needs root
+	scripts/dist-test.sh
+
+publish-check: ## all crates as `cargo publish` packs and compiles them; uploads nothing
+	scripts/publish-check.sh
+
+# Servers of tests live for a minute or two: with the first of Java's two compilers alone they take
+# half of the processor time (bench/runs/build-time.md).
+SERVED := servers jackson completions lucene pages metrics browser odd-files python python-spark python-hadoop python-ray chaos
+$(SERVED): export JDK_JAVA_OPTIONS ?= -XX:TieredStopAtLevel=1
+
 demo: ## real flights into a local OpenSearch node, a report and a query
 	scripts/install-tools.sh demo
 	$(MAKE) build
@@ -28,7 +42,7 @@ demo: ## real flights into a local OpenSearch node, a report and a query
 
 CHECK := fmt lint docs deny purity unit
 test: ## everything, and the seconds of each part at the end; INRUSH_SECONDS=FILE also writes CSV
-	scripts/parts.sh tools $(CHECK) instructions features servers jackson lucene site pages metrics browser odd-files python python-spark python-hadoop python-ray
+	scripts/parts.sh tools $(CHECK) instructions features servers jackson lucene completions site pages metrics browser odd-files python python-spark python-hadoop python-ray
 
 check: ## all checks that need no server, and the seconds of each part
 	scripts/parts.sh $(CHECK)
@@ -64,6 +78,9 @@ servers: tools ## against real OpenSearch, Elasticsearch, Kafka, databases and S
 
 jackson: tools ## our SMILE against Jackson's
 	scripts/jackson.sh
+
+completions: tools ## commands, values and names of a cluster in zsh and fish
+	scripts/completions.sh
 
 lucene: tools ## indices of our writer against Lucene's own check
 	scripts/lucene.sh

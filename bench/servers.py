@@ -109,6 +109,8 @@ class Server:
             "PATH": os.environ["PATH"], "HOME": str(self.home), "JAVA_HOME": str(home), "OPENSEARCH_JAVA_HOME": str(home),
             "ES_JAVA_HOME": str(home), "OPENSEARCH_JAVA_OPTS": options, "ES_JAVA_OPTS": options,
         }
+        # Options of the tests for each Java.
+        environment |= {name: os.environ[name] for name in ["JDK_JAVA_OPTIONS"] if name in os.environ}
         user = {}
         if os.geteuid() == 0:
             nobody = pwd.getpwnam("nobody")
@@ -124,7 +126,12 @@ class Server:
         # The launcher of Elasticsearch 8 stays beside its node. Looked up on first use.
         self.processes = []
         if not peers:
-            self._wait()
+            try:
+                self._wait()
+            except BaseException:
+                # The log stays.
+                os.killpg(self.process.pid, signal.SIGKILL)
+                raise
 
     def _wait(self, condition="wait_for_status=yellow"):
         until = time.monotonic() + 180
