@@ -5,19 +5,20 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import secrets
 import shutil
 import subprocess
 import sys
 import uuid
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from . import _part
+from . import _inrush, _part
 from ._cluster import Cluster, moving
 from ._errors import CheckFailed, InrushError, UsageError
-from ._job import Part, check, letters_of, merged, write_letters
+from ._job import WATCHED, Part, check, letters_of, merged, with_page, write_letters
 from ._options import Options
 from ._report import Report
 
@@ -29,12 +30,43 @@ _EXPLAINED_BY = 2000
 """The most characters of a bake's last messages in an error."""
 
 
-def bake(df: Any, index: str, to: Iterable[str], builders: int, options: Options) -> Report:
-    """See `inrush.spark.bake`."""
-    check(options)
+def bake(df: Any, index: str, to: Iterable[str], builders: int, options: Options, driver: Callable[[], str | None] = lambda: None) -> Report:
+    """See `inrush.spark.bake`. `driver` gives the driver's address."""
+    check(options, has_driver=True)
     for name in _REFUSED:
         if options.table.get(name) is not None:
             raise UsageError(f"{name} is not possible here; give user with password, api_key or bearer, or ca")
+    with _Page(index, options, driver) as page:
+        page.report = _bake(df, index, list(to), builders, page.of_parts)
+    return page.report
+
+
+class _Page:
+    """The page of the bake, if it has one, from its begin to its end. `of_parts` are the options of the parts."""
+
+    def __init__(self, index: str, options: Options, driver: Callable[[], str | None]) -> None:
+        self.report: Report | None = None
+        watched = {name: options.table[name] for name in WATCHED if name in options.table}
+        self._page = None
+        self.of_parts = options.but(**dict.fromkeys(WATCHED))
+        if watched:
+            token = secrets.token_hex(24)
+            self._page = _inrush.BakesPage(index, json.dumps(watched), token)
+            self.of_parts = with_page(self.of_parts, self._page.page(), token, driver)
+
+    def __enter__(self) -> _Page:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._page is not None:
+            try:
+                self._page.end(None if self.report is None else json.dumps(self.report.to_dict()))
+            except Exception as error:
+                # What was baked counts, and not how it was shown.
+                warnings.warn(f"the page could not show the end of the bake: {error}", stacklevel=4)
+
+
+def _bake(df: Any, index: str, to: list[str], builders: int, options: Options) -> Report:
     cluster = Cluster(to, options)
     before = cluster.behind(index, patience=10)
     prefix = f"{index}-{uuid.uuid4().hex[:8]}"
@@ -42,7 +74,7 @@ def bake(df: Any, index: str, to: Iterable[str], builders: int, options: Options
     # Documents with the same id have to go to the same builder.
     parts = df.repartition(builders, *_columns(df, id_field))
     try:
-        rows = parts.mapInArrow(_Part(prefix, list(to), options), "index string, part string").collect()
+        rows = parts.mapInArrow(_Part(prefix, to, options), "index string, part string").collect()
         if not rows:
             raise UsageError("there was nothing to bake: no partition has rows")
         built = {row["index"]: Part.from_json(row["part"]) for row in rows}
@@ -110,9 +142,10 @@ class _Part:
         from pyspark import TaskContext
 
         context = TaskContext.get()
+        number = context.partitionId() + 1 if context else 1
         # Each attempt has an index of its own, so that a lost attempt is never mistaken for the one that counts.
-        index = f"{self._prefix}-{context.partitionId() + 1 if context else 1}-{uuid.uuid4().hex[:6]}"
-        with _process(self._options) as process:
+        index = f"{self._prefix}-{number}-{uuid.uuid4().hex[:6]}"
+        with _process(self._options, f"part {number}") as process:
             rows = process.folder / "part.arrow"
             # A bake may have to read its source again, but a partition can be read only once.
             if not _write(batches, rows):
@@ -173,11 +206,12 @@ class _Process:
 
 
 @contextlib.contextmanager
-def _process(options: Options) -> Iterator[_Process]:
-    secrets = {f"INRUSH_{name.upper()}": secret for name, secret in options.secrets.items()}
+def _process(options: Options, name: str = "") -> Iterator[_Process]:
+    """The process of a part. It gets secrets through the environment."""
+    given = {f"INRUSH_{name.upper()}": secret for name, secret in options.secrets.items()}
     with subprocess.Popen(
         [sys.executable, "-m", "inrush._part"],
-        env={**os.environ, **secrets},
+        env={**os.environ, **given, _part.NAME_VARIABLE: name},
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use inrush_cluster::transport::Secret;
+use inrush_core::Code;
 
 use crate::otlp::OtlpConfig;
 
@@ -150,6 +151,19 @@ pub enum WatchError {
 }
 
 impl WatchError {
+    /// The kind.
+    pub fn code(&self) -> Code {
+        match self {
+            WatchError::Bind { source, .. } if source.kind() == std::io::ErrorKind::AddrInUse => Code::PortTaken,
+            WatchError::Folder { source, .. } => Code::of_io(source),
+            WatchError::NoToken(_)
+            | WatchError::Token(_)
+            | WatchError::Bind { .. }
+            | WatchError::Job(_)
+            | WatchError::Otlp(_) => Code::UnusableValue,
+        }
+    }
+
     /// The option that the error is about.
     pub fn option(&self) -> &'static str {
         match self {

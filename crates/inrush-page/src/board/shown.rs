@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use inrush_cluster::run_id::run_id;
 use inrush_load::observe::{LoadEvent, Observer};
 use inrush_load::{PauseHandle, Phase, Progress, Report, StopHandle};
 use serde_json::Value;
@@ -53,6 +54,7 @@ impl State {
     /// The load begins now, and has no event that says so.
     fn begins(&mut self) {
         (self.started, self.history.start.began) = (Some(Instant::now()), since_1970());
+        self.history.start.run_id = run_id();
         self.history.has_begun = true;
     }
 }
@@ -116,6 +118,7 @@ impl Shown {
     /// Must be called in a tokio runtime.
     pub fn follow(&self, progress: watch::Receiver<Progress>) {
         self.load.lock().begins();
+        self.see(Duration::ZERO, &progress.borrow());
         self.board.changed();
         tokio::spawn(self.clone().following(progress));
     }
@@ -140,6 +143,14 @@ impl Shown {
         if now.phase != state.history.progress.phase {
             state.history.on_event(at, &LoadEvent::Phase(&now.phase));
         }
+    }
+
+    /// A job that loads nothing itself has ended without a report, for this reason.
+    pub fn failed(&self, why: &str) {
+        let mut now = Progress::default();
+        now.phase = Phase::Draining(why.to_owned());
+        let at = self.load.lock().at();
+        self.see(at, &now);
     }
 
     /// The end of a load that has no events of its own.
@@ -288,5 +299,13 @@ mod tests {
         ];
         let expected = expected.map(|(t, phase, step, why)| (t, phase.into(), step.into(), why.into()));
         assert_eq!((phases.as_slice(), load.state.counts.docs_read), (expected.as_slice(), 20));
+    }
+
+    #[test]
+    fn a_job_that_has_failed_says_so() {
+        let (_, shown) = Arc::new(Board::new(false)).add("trips");
+        shown.failed("the job has failed");
+        let marks = shown.snapshot().phases;
+        assert!(marks.last().unwrap().why.contains("the job has failed"), "{marks:?}");
     }
 }

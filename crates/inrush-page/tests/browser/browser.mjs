@@ -10,30 +10,61 @@ import { join } from "node:path";
 // The packages are in the cache, not beside this file.
 const require = createRequire(join(process.env.INRUSH_NODE_MODULES, "x.js"));
 const { chromium } = require("playwright-core");
+/** A busy machine loads the flights in minutes. */
+const PATIENCE_MS = 300000;
 const AXE = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
 
 /**
- * Starts inrush with a page. Returns the page's address, the process, and its end: its status and
- * what it printed. `env` are further variables.
+ * Starts inrush. Returns the process, what it has printed on stderr so far, and its end: its status
+ * and what it printed. `env` are further variables.
  */
-export async function startInrush(given, env = {}) {
+export function start(given, env = {}) {
   const child = spawn(process.env.INRUSH, given, {
     cwd: process.env.WORK,
     stdio: ["ignore", "pipe", "pipe"],
     env: { ...process.env, ...env },
   });
-  let [out, err] = ["", ""];
+  const run = { name: `inrush ${given[0]}`, child, err: "", has_ended: false };
+  let out = "";
   child.stdout.on("data", (text) => (out += text));
-  const url = new Promise((resolve, reject) => {
-    child.stderr.on("data", (text) => {
-      err += text;
-      const found = /http:\/\/127\.0\.0\.1:\d+\//.exec(err);
-      if (found) resolve(found[0]);
-    });
-    child.on("exit", () => reject(new Error(`${given[0]} ended without a page: ${err}`)));
+  child.stderr.on("data", (text) => (run.err += text));
+  run.ended = new Promise((resolve) =>
+    child.on("close", (status) => {
+      run.has_ended = true;
+      resolve({ status, out, err: run.err });
+    }),
+  );
+  return run;
+}
+
+/** Starts inrush with a page, and waits for the page's address, which is `url` of the result. */
+export async function startInrush(given, env = {}) {
+  const run = start(given, env);
+  run.url = await until(run, "the address of the page", () => /http:\/\/127\.0\.0\.1:\d+\//.exec(run.err)?.[0]);
+  return run;
+}
+
+/** Waits until `condition` gives something. Fails at once if `run` ends before. */
+export async function until(run, what, condition) {
+  const patience = Date.now() + PATIENCE_MS;
+  for (;;) {
+    const over = run.has_ended;
+    const found = await condition();
+    if (found) return found;
+    assert.ok(!over, `${run.name} ended with ${run.child.exitCode} before ${what} came: ${run.err}`);
+    assert.ok(Date.now() < patience, `${what} did not come; ${run.name} says: ${run.err}`);
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+}
+
+/** What `waiting` gives. Fails soon if `run` ends before: a page that is told no more waits long. */
+export async function during(run, waiting) {
+  const early = run.ended.then(async ({ status, err }) => {
+    // The last events may still be on their way to the page.
+    await new Promise((resolve) => setTimeout(resolve, 10000).unref());
+    throw new Error(`${run.name} ended with ${status}, and the page does not show what was expected: ${err}`);
   });
-  const ended = new Promise((resolve) => child.on("close", (status) => resolve({ status, out, err })));
-  return { url: await url, ended, child };
+  return Promise.race([waiting, early]);
 }
 
 export async function startBrowser() {
@@ -55,8 +86,7 @@ export async function startBrowser() {
 export async function open(browser, url, options = {}, before = null) {
   const context = await browser.newContext({ viewport: { width: 1280, height: 850 }, ...options });
   const page = await context.newPage();
-  // A busy machine loads the flights in minutes.
-  page.setDefaultTimeout(300000);
+  page.setDefaultTimeout(PATIENCE_MS);
   if (before) await page.addInitScript(before);
   const problems = [];
   page.on("console", (message) => {

@@ -10,12 +10,17 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 
-import { accessible, count, open, rows, startBrowser, startInrush, textOf, tile } from "./browser.mjs";
+import { accessible, count, during, open, rows, startBrowser, startInrush, textOf, tile } from "./browser.mjs";
 
 const { INRUSH, TO, URL: server, DATA, WORK, REPOSITORY, SCREENSHOTS } = process.env;
 
 function start(...given) {
   return startInrush([...given, "--page", "--json"]);
+}
+
+/** Waits in the page of a run. */
+function shows(run, page, condition) {
+  return during(run, page.waitForFunction(condition));
 }
 
 async function picture(page, name) {
@@ -37,12 +42,13 @@ async function outputs(browser) {
     join(WORK, "outputs.toml"),
     job + output("page-jfk", "origin = 'JFK'") + output("page-lga", "origin = 'LGA'"),
   );
-  const { url, ended } = await start("load", "--job", "outputs.toml");
+  const run = await start("load", "--job", "outputs.toml");
+  const { url, ended } = run;
   const { page, problems } = await open(browser, url, { colorScheme: "light" });
   const choice = page.locator(".choice select");
-  await page.waitForFunction(() => document.querySelectorAll(".choice option").length === 2);
+  await shows(run, page, () => document.querySelectorAll(".choice option").length === 2);
   assert.deepEqual(await choice.locator("option").allTextContents(), ["page-jfk", "page-lga"]);
-  await page.waitForFunction(() => document.querySelector(".phase")?.textContent === "loading");
+  await shows(run, page, () => document.querySelector(".phase")?.textContent === "loading");
   await accessible(page, "the page of several outputs");
   await choice.selectOption("1");
   const { status, out, err } = await ended;
@@ -70,9 +76,10 @@ async function comparison(browser) {
   const { hits } = (await request("GET", "/page-verified/_search?size=3")).hits;
   await request("DELETE", `/page-verified/_doc/${hits[0]._id}`);
   await request("POST", `/page-verified/_update/${hits[1]._id}?refresh=true`, { doc: { carrier: "XX" } });
-  const { url, ended } = await start("verify", DATA, ...ids, "--to", TO);
+  const run = await start("verify", DATA, ...ids, "--to", TO);
+  const { url, ended } = run;
   const { page, problems } = await open(browser, url, { colorScheme: "light" });
-  await page.waitForFunction(() => Number(document.querySelector("progress")?.value) > 0.5);
+  await shows(run, page, () => Number(document.querySelector("progress")?.value) > 0.5);
   await accessible(page, "the page of a comparison");
   await picture(page, "verify");
   const { status, out, err } = await ended;
@@ -103,11 +110,12 @@ async function sweep(browser) {
     "--cell-time",
     "2s",
   ];
-  const { url, ended } = await start("sweep", DATA, ...grid, "--replicas", "0", "--to", server, "--out", "page-sweep");
+  const run = await start("sweep", DATA, ...grid, "--replicas", "0", "--to", server, "--out", "page-sweep");
+  const { url, ended } = run;
   const live = await open(browser, url, { colorScheme: "light" });
-  await live.page.waitForFunction(() => document.querySelectorAll(".heat g:not(.heat-0)").length >= 2);
+  await shows(run, live.page, () => document.querySelectorAll(".heat g:not(.heat-0)").length >= 2);
   assert.match(await textOf(live.page, ".sweep-now"), /^\d of 7 runs; about .* left\. Round 1: /);
-  await live.page.waitForFunction(() => document.querySelector(".tile .big").textContent !== "0/s");
+  await shows(run, live.page, () => document.querySelector(".tile .big").textContent !== "0/s");
   await accessible(live.page, "the live page of a sweep");
   await picture(live.page, "sweep-live");
   const { status, out, err } = await ended;
@@ -142,10 +150,11 @@ async function sweep(browser) {
 /** A bake: the load into the builder, and the hand-over. */
 async function bake(browser) {
   const how = ["--repository-path", REPOSITORY, "--builder-heap", "512m", "--replicas", "0", "--shards", "2"];
-  const { url, ended } = await start("bake", DATA, "--index", "page-baked", "--to", server, ...how);
+  const run = await start("bake", DATA, "--index", "page-baked", "--to", server, ...how);
+  const { url, ended } = run;
   const { page, problems } = await open(browser, url, { colorScheme: "light" });
-  await page.waitForFunction(() => document.querySelector(".phase")?.textContent === "loading");
-  await page.waitForFunction(() => document.querySelectorAll(".panel.nodes tbody tr").length === 1);
+  await shows(run, page, () => document.querySelector(".phase")?.textContent === "loading");
+  await shows(run, page, () => document.querySelectorAll(".panel.nodes tbody tr").length === 1);
   assert.match(await textOf(page, ".panel.nodes"), /http:\/\/127\.0\.0\.1:\d+/);
   const { status, out, err } = await ended;
   assert.ok([0, 3].includes(status), err);

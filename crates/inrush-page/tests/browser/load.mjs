@@ -10,7 +10,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 
-import { accessible, count, open, rows, startBrowser, startInrush, textOf, tile } from "./browser.mjs";
+import { accessible, count, during, open, rows, startBrowser, startInrush, textOf, tile } from "./browser.mjs";
 
 const { INRUSH, TO, DATA, WORK, SCREENSHOTS } = process.env;
 const SECRET = "a-planted-secret";
@@ -67,26 +67,31 @@ async function agrees(page, report, what) {
 }
 
 async function watched(browser) {
-  const { url, ended } = await load("page-flights", "--report", "flights.html");
+  const run = await load("page-flights", "--report", "flights.html");
+  const { url, ended } = run;
   const { page, problems } = await open(browser, url, { colorScheme: "light" });
   const dark = await open(browser, url, { colorScheme: "dark" });
   const phone = await open(browser, url, PHONE);
   // It moves: three figures one after the other, each larger than the one before.
   let before = 0;
   for (let seen = 0; seen < 3; seen += 1) {
-    const more = await page.waitForFunction((least) => {
+    const waiting = page.waitForFunction((least) => {
       const row = [...document.querySelectorAll(".documents tbody tr")].find((one) =>
         one.textContent.startsWith("settled"),
       );
       const settled = Number(row?.children[1].textContent.replaceAll(",", ""));
       return settled > least ? settled : false;
     }, before);
+    const more = await during(run, waiting);
     before = await more.jsonValue();
   }
   // Enough of the history for a picture, and one dead letter of the first rows.
-  await page.waitForFunction(() => Number(document.querySelector("progress").value) > 0.6);
-  await page.locator(".groups summary").first().click();
-  await page.waitForSelector(".chart.segments:not([hidden])");
+  await during(
+    run,
+    page.waitForFunction(() => Number(document.querySelector("progress").value) > 0.6),
+  );
+  await during(run, page.locator(".groups summary").first().click());
+  await during(run, page.waitForSelector(".chart.segments:not([hidden])"));
   await accessible(page, "the live page");
   await accessible(dark.page, "the live page in the dark");
   await accessible(phone.page, "the live page on a phone");
@@ -162,13 +167,17 @@ async function reportPage(browser, report) {
 async function controlled(browser) {
   const token = "a-token-of-the-browser-test-0123456789";
   writeFileSync(join(WORK, "token"), token, { mode: 0o600 });
-  const { url, ended } = await load("page-controlled", "--page-token-file", "token");
+  const run = await load("page-controlled", "--page-token-file", "token");
+  const { url, ended } = run;
   const refused = await fetch(url);
   assert.equal(refused.status, 401);
   const { page, problems } = await open(browser, `${url}?token=${token}`);
   assert.ok(!page.url().includes(token), "the token leaves the address line");
   const phase = (name) =>
-    page.waitForFunction((wanted) => document.querySelector(".phase")?.textContent === wanted, name);
+    during(
+      run,
+      page.waitForFunction((wanted) => document.querySelector(".phase")?.textContent === wanted, name),
+    );
   await phase("loading");
   await page.getByRole("button", { name: "Pause" }).click();
   await phase("paused");

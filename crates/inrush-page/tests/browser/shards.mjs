@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 
-import { accessible, open, startBrowser, startInrush } from "./browser.mjs";
+import { accessible, during, open, startBrowser, startInrush } from "./browser.mjs";
 
 const { INRUSH, URL: server } = process.env;
 const SHARDS = 500;
@@ -56,10 +56,13 @@ const browser = await startBrowser();
 const watch = await startInrush(["segments", `${server}/page-shards`, "--watch", "--page"]);
 try {
   const { page, problems } = await open(browser, watch.url, { colorScheme: "light" });
-  await page.waitForSelector(".shard-bars");
-  await page.waitForFunction(
-    (words) => document.querySelector(".chart .note")?.textContent.includes(words),
-    `${SHARDS} shard copies`,
+  await during(watch, page.waitForSelector(".shard-bars"));
+  await during(
+    watch,
+    page.waitForFunction(
+      (words) => document.querySelector(".chart .note")?.textContent.includes(words),
+      `${SHARDS} shard copies`,
+    ),
   );
   assert.ok((await page.locator(".picture select option").count()) >= SHARDS);
   // A moment is drawn in less time than passes until the next one.
