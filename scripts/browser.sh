@@ -68,6 +68,7 @@ stop() {
   wait
 }
 
+node "$tests/dashboard.mjs"
 node "$tests/names.mjs"
 node "$tests/hours.mjs"
 [ -z "$pictures" ] || mkdir -p "$pictures"

@@ -9,7 +9,11 @@ if TYPE_CHECKING:
 
 
 class InrushError(Exception):
-    """The base class of all exceptions of inrush."""
+    """The base class of all exceptions of inrush. `code` is the kind of the error, which `inrush explain` and the page of errors
+    explain; None where there is none.
+    """
+
+    code: str | None = None
 
 
 class UsageError(InrushError, ValueError):
@@ -30,6 +34,7 @@ class LoadError(InrushError):
     def __init__(self, report: Report) -> None:
         super().__init__(report.problem or report.status)
         self.report = report
+        self.code = report.code
 
     def __reduce__(self) -> tuple[type[LoadError], tuple[Report]]:
         return type(self), (self.report,)

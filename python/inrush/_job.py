@@ -44,7 +44,7 @@ _REFUSED = {
     "trace": "each part has a tuner of its own",
 }
 # Options that only the driver's job can have: its parts report to it.
-_WATCHED = ("page", "page_token_file", "textfile", "otlp")
+WATCHED = ("page", "page_token_file", "textfile", "otlp")
 # Options of steps that only the job does.
 _ONCE = (
     "mapping",
@@ -61,7 +61,7 @@ _ONCE = (
     "state",
     "under_policy",
     "forget",
-    *_WATCHED,
+    *WATCHED,
 )
 
 
@@ -89,7 +89,7 @@ def check(options: Options, *, has_driver: bool = False) -> Options:
     for name, why in _REFUSED.items():
         if _is_given(options, name):
             raise UsageError(f"{name} is not possible for a load of several processes: {why}")
-    for name in _WATCHED:
+    for name in WATCHED:
         if _is_given(options, name) and not has_driver:
             raise UsageError(f"{name} is not possible here: only a job on the driver sees all parts, such as inrush.spark.load or inrush.spark.Job")
         if _is_given(options, name) and not _is_given(options, "page"):
@@ -161,6 +161,18 @@ def letters_of(path: str | None) -> tuple[list[str], int]:
     return kept, left_out
 
 
+def with_page(part: Options, listens: tuple[str, int] | None, token: str | None, driver: Callable[[], str | None]) -> Options:
+    """The options of a part, with the page that it reports to. `driver` gives the address of the driver."""
+    if listens is None or token is None:
+        return part
+    host, port = listens
+    if host in ("0.0.0.0", "::"):
+        # The page listens on all addresses of the driver.
+        host = driver() or socket.gethostname()
+    url = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+    return part.with_secret(PAGE, json.dumps([url, token]))
+
+
 class Job:
     """The job, which runs once, from `start` to `finish`."""
 
@@ -204,14 +216,7 @@ class Job:
 
     def _with_page(self, part: Options) -> Options:
         listens = None if self._running is None else self._running.load.page()
-        if listens is None or self._page_token is None:
-            return part
-        host, port = listens
-        if host in ("0.0.0.0", "::"):
-            # The page listens on all addresses of the driver.
-            host = self._host() or socket.gethostname()
-        url = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
-        return part.with_secret(PAGE, json.dumps([url, self._page_token]))
+        return with_page(part, listens, self._page_token, self._host)
 
     def absorb(self, part: Part) -> None:
         """Adds the result of a part. Add each part once, with the attempt that counts."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Mapping
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Union
 
 from ._errors import LoadFailed
 from ._load import _nodes
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from ._option_types import LoadOptions
 
-Document = Mapping[str, Any] | bytes | str | None
+Document = Union[Mapping[str, Any], bytes, str, None]
 
 
 class _Feeding:

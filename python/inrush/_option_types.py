@@ -717,6 +717,15 @@ class BakeOptions(LoadOptions, total=False):
     sample: str | int | None
     """With estimate: the size of the sample. Default: 32MiB."""
 
+    engine: Literal["server", "native", "auto"] | None
+    """What builds the index. Default: server; "server": a server, the builder, takes the documents;
+    "native": this process writes the files of the index; what it does not support is refused; "auto":
+    native where it supports everything, else server; the report says why."""
+
+    build_memory: str | int | None
+    """Memory for building without a server, on top of memory: segments that grow, and writing them.
+    With less than 16 MiB for each segment, fewer threads build. Default: 512MiB."""
+
     layout: Literal["cluster", "alias", "stitched"] | None
     """The parts that several builders build. Default: cluster; "cluster": the builders form one
     cluster, which holds the index; "alias": each builder makes an index, NAME-1 and on, behind the

@@ -47,15 +47,14 @@ class Options:
 
 def _plain(name: str, value: Any) -> Any:
     """A value that a job file could have."""
-    match value:
-        case None | bool() | int() | float() | str():
-            return value
-        case os.PathLike():
-            return os.fspath(value)
-        case timedelta():
-            return f"{round(value.total_seconds() * 1000)}ms"
-        case Mapping():
-            return {str(key): _plain(name, item) for key, item in value.items()}
-        case list() | tuple() | set() | frozenset():
-            return [_plain(name, item) for item in value]
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    if isinstance(value, timedelta):
+        return f"{round(value.total_seconds() * 1000)}ms"
+    if isinstance(value, Mapping):
+        return {str(key): _plain(name, item) for key, item in value.items()}
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return [_plain(name, item) for item in value]
     raise TypeError(f"{name} is of type {type(value).__name__}; expected a string, a number, True or False, or a list or dict of them")

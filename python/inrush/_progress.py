@@ -8,7 +8,7 @@ import shutil
 import sys
 import threading
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, Union
 
 from . import _inrush, _notebook
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 EVERY_S = 0.2
 
-Progress = bool | Callable[[dict[str, Any]], None] | None
+Progress = Union[bool, Callable[[dict[str, Any]], None], None]
 
 
 class _Display(Protocol):

@@ -83,19 +83,23 @@ class Report(ReportFields):
     @property
     def problem(self) -> str | None:
         """The problem in one sentence; None if the load was a success."""
+        return self._described()[2]
+
+    @property
+    def code(self) -> str | None:
+        """The code of the problem, which `inrush explain` explains; None if the load was a success."""
         return self._described()[1]
 
     def raise_for_status(self) -> Report:
         """Raises `LoadFailed`, `Incomplete` or `CheckFailed` if there is a problem. Returns the report otherwise."""
-        match self.status:
-            case "complete":
-                return self
-            case "incomplete":
-                raise Incomplete(self)
-            case "check_failed":
-                raise CheckFailed(self)
-            case _:
-                raise LoadFailed(self)
+        status = self.status
+        if status == "complete":
+            return self
+        if status == "incomplete":
+            raise Incomplete(self)
+        if status == "check_failed":
+            raise CheckFailed(self)
+        raise LoadFailed(self)
 
     @property
     def failed(self) -> Iterator[DeadLetter]:
@@ -110,15 +114,15 @@ class Report(ReportFields):
         """All of it as JSON."""
         return json.dumps(self._data)
 
-    def _described(self) -> tuple[int, str | None, list[tuple[str, str]]]:
-        """Exit status, problem and rows, from the engine, which makes the text of all reports."""
+    def _described(self) -> tuple[int, str | None, str | None, list[tuple[str, str]]]:
+        """Exit status, code, problem and rows, from the engine, which makes the text of all reports."""
         return _inrush.describe(self.to_json(), self._once)
 
     def __repr__(self) -> str:
         return f"<inrush.Report {self.status}: {self.docs_read:,} read, {self.docs_indexed:,} indexed, {self.seconds:.1f} s>"
 
     def __str__(self) -> str:
-        rows = self._described()[2]
+        rows = self._described()[3]
         width = max(len(name) for name, _ in rows)
         return "\n".join(f"{name:<{width}}  {value}".rstrip() for name, value in rows)
 
@@ -129,7 +133,7 @@ class Report(ReportFields):
         return self._html()
 
     def _html(self) -> str:
-        return _notebook.table(self._described()[2], _notebook.GOOD if self.ok else _notebook.BAD)
+        return _notebook.table(self._described()[3], _notebook.GOOD if self.ok else _notebook.BAD)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Report) and self._data == other._data

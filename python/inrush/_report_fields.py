@@ -116,6 +116,8 @@ class ReportFields:
     """With `once`: the time in UTC at which this load ended before, if it did."""
     failure: str | None
     """Why the load ended early."""
+    failure_code: str | None
+    """The kind of the failure, which `inrush explain` explains."""
     docs_read: int
     """Documents whose result is known, or known to be unknown."""
     docs_indexed: int

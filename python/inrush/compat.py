@@ -19,7 +19,7 @@ import base64
 import json
 from collections import deque
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, Union
 
 from ._errors import InrushError, LoadFailed, UsageError
 from ._options import Options
@@ -34,7 +34,7 @@ _LOOK_EVERY = 500
 _UNKNOWN_MAX = 500_000
 
 Result = tuple[bool, dict[str, Any]]
-Status = int | Collection[int]
+Status = Union[int, Collection[int]]
 
 _STATUS = {
     "created": 201,
@@ -350,12 +350,12 @@ def _credentials(header: str | None) -> dict[str, str]:
     if header is None:
         return {}
     kind, _, value = header.partition(" ")
-    match kind.lower():
-        case "basic":
-            user, _, password = base64.b64decode(value).decode().partition(":")
-            return {"user": user, "password": password}
-        case "apikey":
-            return {"api_key": value}
-        case "bearer":
-            return {"bearer": value}
+    kind_lower = kind.lower()
+    if kind_lower == "basic":
+        user, _, password = base64.b64decode(value).decode().partition(":")
+        return {"user": user, "password": password}
+    if kind_lower == "apikey":
+        return {"api_key": value}
+    if kind_lower == "bearer":
+        return {"bearer": value}
     raise UsageError(f"the client's authorization is of kind {kind}; expected Basic, ApiKey or Bearer")

@@ -77,10 +77,10 @@ def bake(df: Any, index: str, to: str | Iterable[str], *, builders: int, **optio
     bake`, which has the same options: `repository_path` or `repository`, `builder_heap`, `force_merge`, …). At the end one request
     points the alias `index` to all these indices. Indices that it pointed to before are kept. If documents are not in
     (`report.failed`), the alias is not changed, and the report's warnings name the new indices. If a build fails, the cluster
-    returns to its former state.
+    returns to its former state. `page` shows the sums of all builds while they run.
     """
     nodes = _nodes(to) or []
-    return _bake(df, index, [nodes] if isinstance(nodes, str) else list(nodes), builders, Options.of(options))
+    return _bake(df, index, [nodes] if isinstance(nodes, str) else list(nodes), builders, Options.of(options), lambda: _conf(df.sparkSession, "spark.driver.host"))
 
 
 class Job:

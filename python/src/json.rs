@@ -10,6 +10,8 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyByteArray, PyBytes, PyDict, PyFloat, PyInt, PyList, PyMapping, PyString, PyTuple, PyType};
 
+use crate::text::utf8;
+
 /// The deepest nesting of objects and lists. The servers' own limit is lower.
 const DEPTH_MAX: usize = 500;
 
@@ -173,13 +175,13 @@ impl Writer {
 
     fn key(&mut self, key: &Bound<'_, PyAny>) -> Result<(), Problem> {
         if let Ok(text) = key.cast::<PyString>() {
-            push_escaped(&mut self.out, text.to_str()?.as_bytes());
+            push_escaped(&mut self.out, utf8(text)?.as_bytes());
         } else if let Ok(on) = key.cast::<PyBool>() {
             self.out.extend_from_slice(if on.is_true() { b"true" } else { b"false" });
         } else if key.is_none() {
             self.out.extend_from_slice(b"null");
         } else if key.cast::<PyInt>().is_ok() || key.cast::<PyFloat>().is_ok() {
-            push_escaped(&mut self.out, key.str()?.to_str()?.as_bytes());
+            push_escaped(&mut self.out, utf8(&key.str()?)?.as_bytes());
         } else {
             return Err(Problem::value(format!("an object with a key of type {}", type_name(key))));
         }
@@ -187,7 +189,7 @@ impl Writer {
     }
 
     fn text(&mut self, text: &Bound<'_, PyString>) -> Result<(), Problem> {
-        let text = text.to_str()?;
+        let text = utf8(text)?;
         self.out.push(b'"');
         push_escaped(&mut self.out, text.as_bytes());
         self.out.push(b'"');
@@ -201,7 +203,7 @@ impl Writer {
             // name.
             Err(_) => {
                 let digits = number.call_method1("__format__", ("d",))?;
-                self.out.extend_from_slice(digits.cast::<PyString>().map_err(PyErr::from)?.to_str()?.as_bytes());
+                self.out.extend_from_slice(utf8(digits.cast::<PyString>().map_err(PyErr::from)?)?.as_bytes());
             }
         }
         Ok(())
@@ -246,7 +248,7 @@ impl Writer {
                     self.not_finite += 1;
                     return Ok(false);
                 }
-                self.out.extend_from_slice(text.to_str()?.as_bytes());
+                self.out.extend_from_slice(utf8(&text)?.as_bytes());
             } else if value.is_instance(known.uuid.bind(py))? {
                 self.text(&value.str()?)?;
             } else {
@@ -282,7 +284,7 @@ impl Writer {
     /// Writes a date or time as text. `NaT` is null.
     fn iso(&mut self, text: &Bound<'_, PyAny>) -> Result<bool, Problem> {
         let text = text.cast::<PyString>().map_err(PyErr::from)?;
-        if text.to_str()? == "NaT" {
+        if utf8(text)? == "NaT" {
             self.out.extend_from_slice(b"null");
         } else {
             self.text(text)?;

@@ -2,6 +2,7 @@
 
 use inrush_bake::HandOver;
 use inrush_cli::embed::ReportText;
+use inrush_core::Code;
 use inrush_load::Report;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -16,15 +17,15 @@ struct Any {
     bake: Option<HandOver>,
 }
 
-/// Exit status, problem, and names and values of the rows.
-type Described = (u8, Option<String>, Vec<(String, String)>);
+/// Exit status, code of the problem, problem, and names and values of the rows.
+type Described = (u8, Option<&'static str>, Option<String>, Vec<(String, String)>);
 
 /// The command line's text of a report, which is given as JSON. `once`: the load has this option.
 #[pyfunction]
 pub(crate) fn describe(report: &str, once: bool) -> PyResult<Described> {
     let Any { load, bake } = parse(report)?;
     let ReportText { problem, rows } = ReportText::new(&load, bake.as_ref(), once);
-    Ok((load.exit_code(), problem, rows))
+    Ok((load.exit_code(), load.code().map(Code::name), problem, rows))
 }
 
 /// One report of several, each as JSON; `None` without reports.

@@ -136,10 +136,12 @@ def test_files_are_loaded_once(cluster, tmp_path: Path):
 
 
 def test_a_cluster_that_is_not_there_and_a_file_that_is_not_there():
-    with pytest.raises(inrush.ClusterError, match="localhost:1"):
+    with pytest.raises(inrush.ClusterError, match="localhost:1") as raised:
         inrush.load([{"a": 1}], "t", "http://localhost:1")
-    with pytest.raises(inrush.InrushError, match="none.csv"):
+    assert raised.value.code == "unreachable"
+    with pytest.raises(inrush.InrushError, match="none.csv") as raised:
         inrush.load("none.csv", "t", "http://localhost:1")
+    assert raised.value.code == "no_such_file"
 
 
 class Colour(str, enum.Enum):
@@ -236,6 +238,7 @@ def test_what_is_no_document_is_a_dead_letter_and_the_others_are_in(cluster):
     assert letters[0].source == "my documents" and letters[1].text == "5"
     with pytest.raises(inrush.Incomplete) as raised:
         report.raise_for_status()
+    assert raised.value.code == report.code == "documents_not_in"
     assert raised.value.report == report and "5 documents are not in; most frequent error: not_serializable" in str(raised.value)
 
 

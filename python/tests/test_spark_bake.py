@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 import time
+import urllib.request
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -13,8 +15,10 @@ import pytest
 
 import inrush
 from inrush import _cluster, _part, _spark_bake
-from inrush._job import Part
+from inrush._job import PAGE, Part
 from inrush._options import Options
+
+from page import free_port, snapshot
 
 COUNTS = (
     "docs_read docs_indexed docs_created docs_updated docs_dead_lettered docs_redirected docs_unknown uncertain_creates uncertain_updates"
@@ -60,6 +64,33 @@ def bake(cluster: Any, frame: Frame, **options: Any) -> Any:
 
 def built(cluster: Any) -> list[str]:
     return sorted(row["index"] for row in cluster.ask("GET", "_cat/indices?format=json") if row["index"].startswith("trips-"))
+
+
+class Paged(Frame):
+    """Its executors report to the page of the bake, as `inrush._part` does."""
+
+    def collect(self) -> list[dict[str, str]]:
+        url, token = json.loads(self._part._options.secrets[PAGE])
+        assert "page" not in self._part._options.table
+        report = {"name": "part 1", "run_id": "a", "phase": "loading", "counts": {"docs_read": 7}}
+        headers = {"authorization": f"Bearer {token}", "content-type": "application/json"}
+        urllib.request.urlopen(urllib.request.Request(f"{url}/parts", json.dumps(report).encode(), headers), timeout=10).close()
+        self.seen = snapshot(int(url.rpartition(":")[2]))
+        return super().collect()
+
+
+def test_the_page_shows_what_executors_do(cluster, tmp_path: Path):
+    port = free_port()
+    frame = Paged(cluster, {"a": 2})
+    assert bake(cluster, frame, page=port, textfile=str(tmp_path)).status == "complete"
+    assert frame.seen["start"]["name"] == "trips" and frame.seen["state"]["counts"]["docs_read"] == 7
+    assert [(part["name"], part["docs"]) for part in frame.seen["state"]["parts"]] == [("part 1", 7)]
+    written = (tmp_path / "inrush-trips.prom").read_text()
+    assert 'inrush_documents_total{load="trips",outcome="created"} 2\n' in written, "the report of all parts"
+    with pytest.raises(OSError):
+        snapshot(port)
+    with pytest.raises(inrush.UsageError, match="needs a token"):
+        bake(cluster, Frame(cluster, {"a": 2}), page="0.0.0.0:0")
 
 
 def test_what_was_built_is_published_together(cluster):

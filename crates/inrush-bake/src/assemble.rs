@@ -86,7 +86,7 @@ pub(super) async fn mapping(builder: &Transport, index: &str) -> Result<Value, C
 
 /// The number of slots that the index spreads documents over. Each shard has the same number of
 /// them.
-async fn routing_shards(builder: &Transport, index: &str) -> Result<u64, ClusterError> {
+pub(super) async fn routing_shards(builder: &Transport, index: &str) -> Result<u64, ClusterError> {
     let what = "reading how the index routes documents";
     let path =
         format!("/_cluster/state/metadata/{}?filter_path=metadata.indices.*.routing_num_shards", path_segment(index));

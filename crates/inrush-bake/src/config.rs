@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use inrush_cluster::api::{ClusterError, ConnectError};
-use inrush_core::Action;
+use inrush_core::{Action, Code};
 use inrush_load::config::{Durability, Learning, LoadConfig};
 use inrush_load::{LoadError, OptionError};
 use inrush_node::NodeError;
@@ -18,6 +18,12 @@ pub struct BakeConfig {
     pub load: LoadConfig,
     /// The location that both sides reach.
     pub place: Place,
+    /// What builds the index. Default: a server.
+    pub engine: Engine,
+    /// Bytes for building without a server: of segments that grow, and of writing them. Default
+    /// 512 MiB. With less than 16 MiB for each segment, fewer threads build. It comes on top of
+    /// the memory of a load.
+    pub build_memory: usize,
     /// The server that builds.
     pub builder: BuilderConfig,
     /// Number of servers that build at once, each with its own heap. Default 1, at most 64.
@@ -33,6 +39,27 @@ pub struct BakeConfig {
     /// Delete the built data also if the bake fails or is interrupted. Default: they stay on this
     /// machine, so that the bake can be resumed.
     pub no_resume: bool,
+}
+
+/// What builds an index.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Engine {
+    /// A server of the target's product, which takes the documents of a load.
+    #[default]
+    Server,
+    /// This process, which writes the files of the index. What it does not support is refused with
+    /// [`BakeError::NotNative`], most of it before anything is written.
+    Native,
+    /// This process where it supports everything, else a server. The report says why.
+    Auto,
+}
+
+/// The memory for building without a server.
+pub(super) const BUILD_MEMORY: usize = 512 << 20;
+
+/// The note that an index is built with a server, and why.
+pub(super) fn with_server(why: &str) -> String {
+    format!("the index is built with a server, because {why}")
 }
 
 /// What several builders build.
@@ -105,6 +132,8 @@ impl BakeConfig {
         BakeConfig {
             load,
             place,
+            engine: Engine::default(),
+            build_memory: BUILD_MEMORY,
             builder: BuilderConfig::default(),
             builders: 1,
             layout: Layout::default(),
@@ -183,6 +212,7 @@ impl BakeConfig {
             )));
         }
         self.builder.check()?;
+        self.check_engine()?;
         if urls > 1 && self.layout == Layout::Cluster {
             return Err(OptionError::conflict(
                 "nodes of one cluster are one builder; name one of them with option `builder`, or give option `layout=alias` or option `layout=stitched`",
@@ -205,9 +235,13 @@ fn learning_option(learning: Learning) -> Option<&'static str> {
 const OWN_SETTINGS: [&str; 6] = ["path.", "http.", "transport.", "network.", "discovery.", "cluster."];
 
 impl BuilderConfig {
+    /// Whether it says something about a server that is started.
+    fn has_own(&self) -> bool {
+        self.home.is_some() || self.version.is_some() || self.data.is_some() || !self.settings.is_empty()
+    }
+
     fn check(&self) -> Result<(), OptionError> {
-        let has_own = self.home.is_some() || self.version.is_some() || self.data.is_some() || !self.settings.is_empty();
-        if !self.urls.is_empty() && has_own {
+        if !self.urls.is_empty() && self.has_own() {
             return Err(OptionError::conflict(
                 "option `builder` names a running server, which has its own version, home, settings and data; leave those options out",
             ));
@@ -227,10 +261,31 @@ impl BuilderConfig {
     }
 }
 
+/// The least memory for building without a server: one segment of a useful size.
+const BUILD_MEMORY_MIN: usize = 16 << 20;
+
 /// The most builders: each has a heap of its own on one machine.
 const BUILDERS_MAX: u32 = 64;
 
 impl BakeConfig {
+    /// Whether the options name builders, of which one that writes the index itself has none.
+    pub(super) fn has_builder(&self) -> bool {
+        self.builders > 1 || !self.builder.urls.is_empty() || self.builder.has_own()
+    }
+
+    fn check_engine(&self) -> Result<(), OptionError> {
+        if self.engine == Engine::Native && self.has_builder() {
+            return Err(OptionError::conflict(
+                "option `engine=native` builds in this process, without a builder; leave the options of builders out",
+            )
+            .of("engine"));
+        }
+        if self.build_memory < BUILD_MEMORY_MIN {
+            return Err(OptionError::conflict("option `build_memory` must be at least 16 MiB").of("build_memory"));
+        }
+        Ok(())
+    }
+
     fn check_layout(&self) -> Result<(), OptionError> {
         let load = &self.load;
         let by_id_made_here = load.id_from.is_some();
@@ -279,6 +334,9 @@ pub enum BakeError {
     /// says why and what to do.
     #[error("{0}")]
     Refused(String),
+    /// The index cannot be built without a server.
+    #[error("option `engine=native` cannot build this index: {0}; give option `engine=server`, or `auto`")]
+    NotNative(String),
     /// The user or the program stopped the bake.
     #[error("interrupted")]
     Interrupted,
@@ -300,6 +358,19 @@ pub enum BakeError {
 }
 
 impl BakeError {
+    /// The kind.
+    pub fn code(&self) -> Code {
+        match self {
+            BakeError::Load(error) => error.code(),
+            BakeError::Node(error) => error.code(),
+            BakeError::Refused(_) => Code::BakeRefused,
+            BakeError::NotNative(_) => Code::BakeNotNative,
+            BakeError::Interrupted => Code::Interrupted,
+            BakeError::Unfinished { cause, .. } => cause.code(),
+            BakeError::NotLoaded(report) => report.code().unwrap_or(Code::Failed),
+        }
+    }
+
     /// Whether the user or the program stopped it.
     pub fn is_interrupted(&self) -> bool {
         match self {
@@ -384,6 +455,8 @@ mod tests {
             .contains("option `layout=cluster` or option `layout=stitched`")
         );
         assert!(problem(|c| c.builders = 0).contains("1 to 64"));
+        assert!(problem(|c| (c.engine, c.builders) = (Engine::Native, 2)).contains("without a builder"));
+        assert!(problem(|c| c.build_memory = 1).contains("at least 16 MiB"));
         assert!(problem(|c| c.load.state = None).contains("option `state`"));
     }
 }

@@ -39,9 +39,7 @@ pub fn dry_run(mut config: BakeConfig, open: OpenSource) -> BoxFuture<'static, R
                     Place::Path(folder) => folder.display().to_string(),
                     Place::Repository(name) => format!("the repository {name}"),
                 };
-                let (builders, title) = (config.builders, saved.parts[0].nodes[0].title());
-                let builders = if builders == 1 { title } else { format!("{builders} x {title}") };
-                found.bake = Some(format!("built with {builders}, and handed over through {place}"));
+                found.bake = Some(format!("built with {}, and handed over through {place}", saved.title()));
             }
             Err(error) => {
                 if let BakeError::Load(LoadError::Cluster(ClusterError::Http(_) | ClusterError::LogIn { .. })) = &error

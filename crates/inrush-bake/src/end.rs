@@ -12,7 +12,6 @@ use inrush_load::{Report, Status};
 use tokio::sync::watch;
 
 use super::build::PartRun;
-use super::builder::Note;
 use super::config::BakeError;
 use super::load::has_checkpoint;
 use super::report::{BakeReport, BakeStep, BakeStepName as Step, HandOver};
@@ -75,7 +74,10 @@ impl Bake {
         let mut left = undo::undo(&context.target, &mut saved).await;
         let config = &context.config;
         let begun = is_begun(&context.keep, &saved);
-        let keeps = !left.is_empty() || !config.no_resume && (config.load.resume || report.is_some() || begun);
+        // Another try would end in the same way.
+        let in_vain = matches!(error, Some(BakeError::NotNative(_)));
+        let resumable = !config.no_resume && !in_vain && (config.load.resume || report.is_some() || begun);
+        let keeps = !left.is_empty() || resumable;
         if keeps {
             // If the record cannot be written now, the earlier one on disk names more to undo than
             // there is.
@@ -117,11 +119,7 @@ impl Bake {
             swap.detail = "the index was not handed over, and the alias was not moved".to_owned();
             swap.what_next = None;
         }
-        let notes: Vec<String> = saved.parts.iter().flat_map(|part| &part.nodes).map(Note::title).collect();
-        let builder = match notes.len() {
-            1 => notes.concat(),
-            n => format!("{n} x {}", notes[0]),
-        };
+        let builder = saved.title();
         let hand_over = HandOver { index: saved.index, builder, steps: saved.steps, handed_over: published, left };
         report.seconds = self.started.elapsed().as_secs_f64();
         report.finish = finish;

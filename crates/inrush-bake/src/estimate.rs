@@ -19,7 +19,7 @@ use serde_json::Map;
 use tokio::sync::watch;
 
 use super::build::PartRun;
-use super::config::{BakeConfig, BakeError};
+use super::config::{BakeConfig, BakeError, Engine};
 use super::context::Context;
 use super::end::clear;
 use super::prepare::{Prepared, prepare};
@@ -94,6 +94,11 @@ pub async fn estimate(
     stop: impl Future<Output = ()>,
 ) -> Result<Estimate, BakeError> {
     config.check().map_err(LoadError::usage)?;
+    if config.engine == Engine::Native {
+        let why = "option `estimate` measures a builder; leave option `engine=native` out";
+        return Err(LoadError::usage(why.to_owned()).into());
+    }
+    config.engine = Engine::Server;
     if config.builders > 1 || !config.builder.urls.is_empty() {
         let why = "option `estimate` measures one builder that it starts itself; leave option `builders` and option `builder` out";
         return Err(LoadError::usage(why.to_owned()).into());

@@ -13,6 +13,7 @@ use serde_json::json;
 use super::build::SNAPSHOT;
 use super::config::{BakeError, Layout};
 use super::context::Context;
+use super::native::WRITE_BLOCK;
 use super::state::Handover;
 use super::{throttle, undo};
 
@@ -124,7 +125,11 @@ impl Target {
             self.context.write(|saved| saved.restoring = true)?;
             let plan = self.context.saved().plan.clone();
             let (repository, settings) = (&handover.repository, &plan.restored);
-            match snapshots::restore(&self.target, repository, SNAPSHOT, name, settings, &plan.ignored).await {
+            let mut ignored = plan.ignored;
+            if self.context.saved().native.is_some() {
+                ignored.push(WRITE_BLOCK.to_owned());
+            }
+            match snapshots::restore(&self.target, repository, SNAPSHOT, name, settings, &ignored).await {
                 Ok(()) => return Ok(()),
                 // The index shows whether the restore was begun.
                 Err(error) if is_passing(&error) && Instant::now() < until => tracing::warn!("{error}"),
@@ -148,7 +153,8 @@ impl Target {
     /// yellow before the first file is there. Returns `Some` with the reason if the restore is
     /// lost.
     async fn wait_for_primaries(&self, name: &str) -> Result<Option<String>, BakeError> {
-        let (until, mut pause) = (Instant::now() + self.context.config.load.finish.wait_timeout, POLL_MIN);
+        let begun = Instant::now();
+        let until = begun + self.context.config.load.finish.wait_timeout;
         let mut waits_since: Option<Instant> = None;
         loop {
             let state = match snapshots::primaries(&self.target, name).await {
@@ -175,8 +181,9 @@ impl Target {
                 return Err(refuse(&format!("{state} (option `wait_timeout`)")));
             }
             self.context.show(&format!("restore: {state}"));
+            // What lasts longer is looked at less often.
+            let pause = (begun.elapsed() / 8).clamp(POLL_MIN, POLL_MAX);
             self.context.until_stopped(after(pause)).await?;
-            pause = (pause * 2).min(POLL_MAX);
         }
     }
 
@@ -197,7 +204,8 @@ impl Target {
         }
         Ok(match on_builder.state {
             VerifiedState::Yes => {
-                let detail = format!("{}, on the builder, and on the target {}", on_builder.detail, words.join(", "));
+                let here = if self.context.saved().native.is_some() { "as built" } else { "on the builder" };
+                let detail = format!("{}, {here}, and on the target {}", on_builder.detail, words.join(", "));
                 let mut verified = Verified::new(VerifiedState::Yes, detail);
                 verified.duplicates = on_builder.duplicates;
                 verified
@@ -248,7 +256,7 @@ impl Target {
 
     /// Sends a request to the target, and repeats it while the target cannot answer, until the bake
     /// is stopped. Only for requests that may be carried out twice.
-    async fn ask<T, F>(&self, work: impl Fn() -> F) -> Result<T, BakeError>
+    pub(super) async fn ask<T, F>(&self, work: impl Fn() -> F) -> Result<T, BakeError>
     where
         F: Future<Output = Result<T, ClusterError>>,
     {

@@ -1,6 +1,7 @@
 //! Builds an index beside its cluster and hands it over complete. A real server of the target's
-//! version, which no other program uses, takes the documents. The finished index goes as a snapshot
-//! through a repository that both sides reach, so the target only copies files.
+//! version, which no other program uses, takes the documents, or this process writes the files of
+//! the index itself (`native/`). The finished index goes as a snapshot through a repository that
+//! both sides reach, so the target only copies files.
 //!
 //! Every change of the target is recorded before it is made (`state.rs`). So a run that fails or
 //! dies restores the former state of the target, or a later run resumes it.
@@ -16,6 +17,7 @@ mod estimate;
 mod hand_over;
 mod load;
 mod merge;
+mod native;
 mod pipelines;
 mod place;
 mod plan;
@@ -29,12 +31,12 @@ mod undo;
 
 use std::sync::Arc;
 
-pub use config::{BakeConfig, BakeError, BuilderConfig, Layout, Place};
+pub use config::{BakeConfig, BakeError, BuilderConfig, Engine, Layout, Place};
 pub use dry_run::dry_run;
 pub use estimate::{Cost, Estimate, estimate};
 use inrush_load::LoadError;
-use inrush_load::Progress;
 use inrush_load::observe::ObserverSet;
+use inrush_load::{Progress, Report};
 /// Opens the sources: more than once, where an index has to be built again.
 pub use inrush_sources::Reopen as OpenSource;
 pub use report::{BakeReport, BakeStep, BakeStepName, HandOver};
@@ -128,6 +130,22 @@ impl RunningBake {
         self.stop.clone()
     }
 
+    /// The same bake, with a step between its end and the return of [`RunningBake::finish`], such
+    /// as the last figures for a collector of metrics. The step gets the report, if there is one.
+    #[must_use]
+    pub fn followed_by<F>(self, step: impl FnOnce(Option<Report>) -> F + Send + 'static) -> Self
+    where
+        F: Future<Output = ()> + Send,
+    {
+        let RunningBake { progress, stop, task } = self;
+        let task = tokio::spawn(async move {
+            let ended = ended(task).await;
+            step(ended.as_ref().ok().map(|report| report.load.clone())).await;
+            ended
+        });
+        RunningBake { progress, stop, task }
+    }
+
     /// Waits for the end.
     ///
     /// # Errors
@@ -136,13 +154,17 @@ impl RunningBake {
     /// # Panics
     /// If the bake itself panicked.
     pub async fn finish(self) -> Result<BakeReport, BakeError> {
-        match self.task.await {
-            Ok(result) => result,
-            Err(e) => match e.try_into_panic() {
-                Ok(panic) => std::panic::resume_unwind(panic),
-                // Only the whole runtime cancels the task, and then no caller waits here.
-                Err(cancelled) => panic!("the runtime was shut down under a bake: {cancelled}"),
-            },
-        }
+        ended(self.task).await
+    }
+}
+
+async fn ended(task: JoinHandle<Result<BakeReport, BakeError>>) -> Result<BakeReport, BakeError> {
+    match task.await {
+        Ok(result) => result,
+        Err(e) => match e.try_into_panic() {
+            Ok(panic) => std::panic::resume_unwind(panic),
+            // Only the whole runtime cancels the task, and then no caller waits here.
+            Err(cancelled) => panic!("the runtime was shut down under a bake: {cancelled}"),
+        },
     }
 }

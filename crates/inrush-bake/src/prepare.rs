@@ -15,10 +15,11 @@ use inrush_node::{Distribution, Product};
 use serde_json::Value;
 
 use super::builder::{self, Note};
-use super::config::{BakeConfig, BakeError, Layout};
+use super::config::{BakeConfig, BakeError, Engine, Layout, with_server};
+use super::native;
 use super::place::Shared;
 use super::plan::Plan;
-use super::state::{Part, Saved, Whole};
+use super::state::{Native, Part, Saved, Whole};
 
 /// The name of the index of a single shard on its builder.
 pub(super) const PART: &str = "inrush-bake-part";
@@ -44,13 +45,12 @@ pub(super) fn prepare<'a>(
         let load = &config.load;
         let index = load.index.fixed().unwrap_or_default().to_owned();
         let create = load.create.for_index(&index);
-        let Preflight { info, target: found, warnings, .. } = look(target, config, bytes).await?;
+        let Preflight { info, target: found, mut warnings, .. } = look(target, config, bytes).await?;
         check_name(swapping.as_ref(), found.as_ref(), &index)?;
         if let Some(stream) = &config.data_stream {
             check_data_stream(target, &info, stream).await?;
         }
         let oldest = oldest_node(target).await?;
-        let (product, versions) = builder::versions(&info, oldest, &config.builder)?;
         let made_as = match config.parted() {
             Some(Layout::Alias) => format!("{index}-1"),
             _ => index.clone(),
@@ -64,13 +64,23 @@ pub(super) fn prepare<'a>(
         }
         let id = run_id();
         let shared = Shared::find(&config.place, &format!("inrush-bake-{id}"), target).await?;
-        let version = versions.first().cloned().unwrap_or_default();
-        let notes = notes(&config.builder.urls, config.builders as usize, &id, product, &version);
-        tracing::info!("building {index} with {} for {info}", Distribution { product, version }.title());
         let plan = Plan::new(given, &create);
         if config.data_stream.is_some() {
             has_timestamp(&plan.mappings)?;
         }
+        if let Some(native) = native(config, &plan, &shared, (&info, oldest), &mut warnings)? {
+            tracing::info!("building {index} with {} for {info}", native::title());
+            let parts = vec![part(Vec::new(), index.clone(), plan.clone())];
+            let mut saved = Saved::new(job, id, index, plan, shared, parts);
+            saved.native = Some(native);
+            saved.data_stream.clone_from(&config.data_stream);
+            saved.swap = swapping.as_ref().map(|swapping| swapping.noted.clone());
+            return Ok(Prepared { saved, swapping, versions: Vec::new(), warnings });
+        }
+        let (product, versions) = builder::versions(&info, oldest, &config.builder)?;
+        let version = versions.first().cloned().unwrap_or_default();
+        let notes = notes(&config.builder.urls, config.builders as usize, &id, product, &version);
+        tracing::info!("building {index} with {} for {info}", Distribution { product, version }.title());
         let (plan, parts, whole) = parts(config, &index, plan, notes)?;
         if whole.is_some() && shared.folder.is_none() {
             return Err(BakeError::Refused(
@@ -91,6 +101,33 @@ pub(super) fn prepare<'a>(
         saved.swap = swapping.as_ref().map(|swapping| swapping.noted.clone());
         Ok(Prepared { saved, swapping, versions, warnings })
     })
+}
+
+/// The record of a bake without a builder, if the options ask for it and the index can be built so.
+/// `target`: what the target says of itself, and the version of its oldest node.
+///
+/// # Errors
+/// [`BakeError::NotNative`] if it cannot, and the options leave no choice.
+fn native(
+    config: &BakeConfig,
+    plan: &Plan,
+    shared: &Shared,
+    target: (&ClusterInfo, Option<Version>),
+    warnings: &mut Vec<String>,
+) -> Result<Option<Native>, BakeError> {
+    match (config.engine, native::check(config, plan, shared, target)) {
+        (Engine::Server, _) => Ok(None),
+        (Engine::Native, Err(why)) => Err(BakeError::NotNative(why)),
+        (Engine::Auto, Err(why)) => {
+            warnings.push(with_server(&why));
+            Ok(None)
+        }
+        (Engine::Native | Engine::Auto, Ok((product, version))) => {
+            let version = version.to_string();
+            let (registered, making, copied) = (false, false, false);
+            Ok(Some(Native { product, version, registered, making, copied, letters: None }))
+        }
+    }
 }
 
 /// Checks that the target can get a new index of the name `index`. `found`: what the name stands
@@ -159,15 +196,6 @@ fn parts(
     plan: Plan,
     notes: Vec<Note>,
 ) -> Result<(Plan, Vec<Part>, Option<Whole>), BakeError> {
-    let part = |nodes, index: String, plan| Part {
-        nodes,
-        index,
-        plan,
-        made: None,
-        loaded: None,
-        snapshot: false,
-        mapping: Value::Null,
-    };
     let count = config.builders;
     Ok(match config.parted() {
         None | Some(Layout::Cluster) => {
@@ -187,6 +215,10 @@ fn parts(
             (plan, parts, Some(Whole::default()))
         }
     })
+}
+
+fn part(nodes: Vec<Note>, index: String, plan: Plan) -> Part {
+    Part { nodes, index, plan, made: None, loaded: None, snapshot: false, mapping: Value::Null }
 }
 
 /// Reads product, version, disks and pipelines of the target, and what the name of the index stands

@@ -9,12 +9,14 @@ use inrush_load::Report;
 use inrush_load::checkpoint::{Job, State, StateError};
 use inrush_load::config::LoadConfig;
 use inrush_load::cutover::Noted;
+use inrush_node::Product;
 use inrush_sources::Source;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::builder::Note;
 use super::config::{BakeError, Layout};
+use super::native;
 use super::place::Shared;
 use super::plan::Plan;
 use super::report::BakeStep;
@@ -45,6 +47,9 @@ pub(super) struct Saved {
     pub(super) parts: Vec<Part>,
     /// The index that the shards are put into.
     pub(super) whole: Option<Whole>,
+    /// For an index that is built in this process, without a builder.
+    #[serde(default)]
+    pub(super) native: Option<Native>,
     pub(super) steps: Vec<BakeStep>,
     /// Whether the target has the repositories, or may have them.
     pub(super) registered: bool,
@@ -89,6 +94,22 @@ pub(super) struct Whole {
     pub(super) stitched: bool,
 }
 
+/// A bake without a builder.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Native {
+    pub(super) product: Product,
+    /// The version of the target's oldest node.
+    pub(super) version: String,
+    /// Whether the target has the repository for the index without documents, or may have it.
+    pub(super) registered: bool,
+    /// Whether the target has the index without documents, or may have it.
+    pub(super) making: bool,
+    /// Whether its snapshot is copied.
+    pub(super) copied: bool,
+    /// The file for dead letters, once the load may have written to it.
+    pub(super) letters: Option<PathBuf>,
+}
+
 /// An index that the target gets.
 #[derive(Clone, Debug)]
 pub(super) struct Handover {
@@ -116,6 +137,7 @@ impl Saved {
             shared,
             parts,
             whole: None,
+            native: None,
             steps: Vec::new(),
             registered: false,
             throttle: None,
@@ -141,6 +163,12 @@ impl Saved {
     /// The indices that the target gets.
     pub(super) fn handovers(&self) -> Vec<Handover> {
         let docs = |part: &Part| part.loaded.as_ref().map_or(0, |(_, docs)| *docs);
+        if self.native.is_some() {
+            let (repository, shared) = self.repository_of_whole();
+            let Part { made, .. } = &self.parts[0];
+            let docs = docs(&self.parts[0]);
+            return vec![Handover { index: self.index.clone(), repository, shared, made: made.clone(), docs }];
+        }
         if let Some(whole) = &self.whole {
             let (repository, shared) = self.repository_of_whole();
             let docs = self.parts.iter().map(docs).sum();
@@ -156,6 +184,16 @@ impl Saved {
     /// Whether everything for the target is in the repositories.
     pub(super) fn is_built(&self) -> bool {
         self.parts.iter().all(|part| part.snapshot) && self.whole.as_ref().is_none_or(|whole| whole.stitched)
+    }
+
+    /// What builds the index, for messages.
+    pub(super) fn title(&self) -> String {
+        let nodes: Vec<&Note> = self.parts.iter().flat_map(|part| &part.nodes).collect();
+        match nodes.as_slice() {
+            [] => native::title(),
+            [one] => one.title(),
+            [first, ..] => format!("{} x {}", nodes.len(), first.title()),
+        }
     }
 
     fn repository(&self) -> String {

@@ -77,6 +77,15 @@ pub(super) fn stitch(whole: &Path, index: &str, part: &str, shards: &[Shard<'_>]
     Ok(())
 }
 
+/// The folders of the shards of `index` in a repository with one snapshot, in their order.
+///
+/// # Errors
+/// A repository of an unknown format, or an error of the operating system.
+pub(super) fn shard_folders(repository: &Path, index: &str) -> io::Result<Vec<PathBuf>> {
+    let entry = Entry::read(repository, index)?;
+    (0..entry.generations.len() as u32).map(|shard| find(repository, &entry.id, shard)).collect()
+}
+
 impl Entry {
     fn read(repository: &Path, index: &str) -> io::Result<Entry> {
         let newest = fs::read_dir(repository)?

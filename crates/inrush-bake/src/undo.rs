@@ -6,6 +6,7 @@ use http::Method;
 use inrush_cluster::api::{ClusterError, aliases, index, snapshots, stats};
 use inrush_cluster::transport::Transport;
 
+use super::native;
 use super::state::{Handover, Saved};
 use super::throttle;
 
@@ -38,13 +39,37 @@ pub(super) async fn undo(target: &Transport, saved: &mut Saved) -> Vec<String> {
         }
         saved.restoring = !all;
     }
+    left.extend(forget_empty(target, saved, until).await);
     left.extend(release(target, saved, until).await);
     left
 }
 
+/// Deletes the index without documents, and its snapshot.
+async fn forget_empty(target: &Transport, saved: &mut Saved, until: Instant) -> Option<String> {
+    saved.native.as_ref().filter(|native| native.making || native.registered)?;
+    let before = saved.clone();
+    let forgotten = retry_until(until, || {
+        let mut saved = before.clone();
+        async move { native::forget(target, &mut saved).await.map(|()| saved.native) }
+    });
+    match forgotten.await {
+        Ok(native) => {
+            saved.native = native;
+            None
+        }
+        Err(why) => Some(format!(
+            "the index {} without documents and the repository inrush-bake-{}-empty on the target: {why}; delete them",
+            saved.index, saved.id
+        )),
+    }
+}
+
 /// Restores the throttles and removes the repository from the target.
 pub(super) async fn tidy(target: &Transport, saved: &mut Saved) -> Vec<String> {
-    release(target, saved, Instant::now() + RETRY_FOR).await
+    let until = Instant::now() + RETRY_FOR;
+    let mut left: Vec<String> = forget_empty(target, saved, until).await.into_iter().collect();
+    left.extend(release(target, saved, until).await);
+    left
 }
 
 async fn release(target: &Transport, saved: &mut Saved, until: Instant) -> Vec<String> {
@@ -72,9 +97,17 @@ async fn release(target: &Transport, saved: &mut Saved, until: Instant) -> Vec<S
 /// Checks that the target has carried out all requests to restore. A run that was killed may have
 /// sent one a moment ago, and its index would appear after it was looked for.
 async fn no_restore_begins(target: &Transport) -> Result<(), ClusterError> {
-    let what = "asking for restores that begin";
-    let path = "/_tasks?actions=cluster:admin/snapshot/restore*&filter_path=nodes.*.tasks.*.action";
-    let body = target.demand(what, Method::GET, path, None).await?;
+    none_begins(target, "asking for restores that begin", "cluster:admin/snapshot/restore*").await
+}
+
+/// The same for requests that create an index.
+pub(super) async fn no_index_begins(target: &Transport) -> Result<(), ClusterError> {
+    none_begins(target, "asking for indices that are being created", "indices:admin/create*").await
+}
+
+async fn none_begins(target: &Transport, what: &str, action: &str) -> Result<(), ClusterError> {
+    let path = format!("/_tasks?actions={action}&filter_path=nodes.*.tasks.*.action");
+    let body = target.demand(what, Method::GET, &path, None).await?;
     match body.get("nodes") {
         None => Ok(()),
         Some(_) => Err(ClusterError::Reply { what: what.to_owned(), problem: "one is in progress".to_owned() }),

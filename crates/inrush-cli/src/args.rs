@@ -2,9 +2,11 @@
 //! flags of a load come from the definitions of its options ([`inrush_commands::options`]).
 
 mod bake;
+mod complete;
 mod completions;
 mod convert;
 mod doctor;
+mod explain;
 mod from;
 mod front_end;
 mod lag;
@@ -22,9 +24,11 @@ mod verify;
 use clap::{Parser, Subcommand};
 
 pub(crate) use bake::BakeArgs;
+pub(crate) use complete::{CompleteArgs, Names};
 pub(crate) use completions::CompletionsArgs;
 pub(crate) use convert::{ConvertArgs, OutFormat};
 pub(crate) use doctor::DoctorArgs;
+pub(crate) use explain::ExplainArgs;
 pub(crate) use from::{FromArgs, OtherLoader};
 pub(crate) use front_end::{LogArgs, LogLevel, LogOptions, OutputArgs, OutputOptions, RunOptions};
 pub(crate) use lag::LagArgs;
@@ -79,8 +83,13 @@ pub(crate) enum Command {
     Recover(Box<RecoverArgs>),
     /// Print the command that does the same as one of another loader
     From(FromArgs),
+    /// Explain the code of an error or of a dead letter
+    Explain(ExplainArgs),
     /// Print completions for a shell
     Completions(CompletionsArgs),
+    /// Print names of a cluster for a shell that completes a command line
+    #[command(hide = true)]
+    Complete(CompleteArgs),
     /// Print the reference page of the options, the types of the Python package, or a manual page
     #[command(hide = true)]
     Reference(ReferenceArgs),

@@ -6,11 +6,14 @@ use std::net::SocketAddr;
 use inrush_bake::HandOver;
 pub use inrush_cluster::transport::Secret;
 use inrush_commands::options::{Confirmation, Environment, LoadOptions, LoadPlan, OptionError, Style, render};
-use inrush_load::{Failures, LoadError, Progress, Report, RunningLoad, Settlements};
+pub use inrush_core::Code;
+use inrush_load::{Failures, LoadError, Phase, Progress, Report, RunningLoad, Settlements};
 pub use inrush_page::JobPage;
+use inrush_page::Shown;
 use inrush_sources::SourceError;
 use inrush_sources::push::Sender;
 use serde_json::{Map, Value};
+use tokio::sync::watch;
 
 use crate::commands;
 use crate::failure::{self, UsageError};
@@ -60,6 +63,8 @@ pub enum ErrorKind {
 pub struct Error {
     /// The cause.
     pub kind: ErrorKind,
+    /// The kind of the error, which `inrush explain` explains.
+    pub code: Code,
     /// The value found and the value expected.
     pub message: String,
     /// What to do.
@@ -69,7 +74,7 @@ pub struct Error {
 impl From<OptionError> for Error {
     fn from(error: OptionError) -> Self {
         let hint = error.hint_in(Style::Keyword).map(|hint| hint.into_owned());
-        Error { kind: ErrorKind::Usage, message: error.message(Style::Keyword), hint }
+        Error { kind: ErrorKind::Usage, code: error.code(), message: error.message(Style::Keyword), hint }
     }
 }
 
@@ -78,6 +83,7 @@ impl From<LoadError> for Error {
         if let LoadError::Usage(error) = error {
             return error.into();
         }
+        let code = error.code();
         let error = commands::load::usage(error);
         let kind = if error.is::<UsageError>() {
             ErrorKind::Usage
@@ -88,7 +94,7 @@ impl From<LoadError> for Error {
         };
         let keyword = |text: &str| render(text, Style::Keyword).into_owned();
         let message = keyword(&failure::causes(&error).join(": "));
-        Error { kind, message, hint: failure::hint_of(&error).map(keyword) }
+        Error { kind, code, message, hint: failure::hint_of(&error).map(keyword) }
     }
 }
 
@@ -214,6 +220,7 @@ async fn start(
         let local = commands::node::local(false, &stderr).await;
         plan.config.to = vec![local.map_err(|error| Error {
             kind: ErrorKind::Cluster,
+            code: failure::code_of(&error),
             message: failure::causes(&error).join(": "),
             hint: None,
         })?];
@@ -247,15 +254,63 @@ async fn start(
     }
 }
 
+/// The page of a job whose parts are bakes in other processes, which report to it.
+#[derive(Debug)]
+pub struct BakesPage {
+    watching: Watching,
+    shown: Option<(Shown, watch::Sender<Progress>)>,
+}
+
+impl BakesPage {
+    /// Begins to show the job `name`. `options` are those of a load about page and metrics. The
+    /// parts report with `token`. Must be called in a tokio runtime.
+    ///
+    /// # Errors
+    /// An option cannot be used, of [`ErrorKind::Usage`].
+    pub async fn start(name: &str, options: Map<String, Value>, token: Secret) -> Result<Self, Error> {
+        let mut watch = Load::new(options)?.options.watch.config_in(&Environment::of_process())?;
+        if let Some(page) = &mut watch.page {
+            page.parts = Some(token);
+        }
+        let watching = Watching::start(watch, false, false, &Stderr::new()).await?;
+        let shown = watching.job(name);
+        Ok(BakesPage { watching, shown })
+    }
+
+    /// The address at which the page listens.
+    pub fn address(&self) -> Option<SocketAddr> {
+        self.watching.address()
+    }
+
+    /// Shows the end of the job, and closes the page. `report` is the report of all parts, if there
+    /// is one.
+    pub async fn end(self, report: Option<&Report>) {
+        if let Some((shown, progress)) = self.shown {
+            match report {
+                Some(report) => {
+                    progress.send_modify(|progress| progress.phase = Phase::Done);
+                    shown.ended(report);
+                }
+                None => {
+                    // What follows the progress ends with it, and shows no other phase.
+                    drop(progress);
+                    shown.failed("the job has failed; the error of its program has the reason");
+                }
+            }
+        }
+        self.watching.end().await;
+    }
+}
+
 /// Bakes as `inrush bake` does, and returns its exit status. `options` are the keys of a job file,
-/// including `json` and `quiet`. From now on this function handles signals, terminal and log, as
-/// [`crate::run`] does.
-pub fn bake(options: Map<String, Value>) -> u8 {
-    crate::work(async move {
+/// including `json` and `quiet`; `whole` is the page of the job that the bake is a part of. From
+/// now on this function handles signals, terminal and log, as [`crate::run`] does.
+pub fn bake(options: Map<String, Value>, whole: Option<JobPage>) -> u8 {
+    crate::work(|| async move {
         let job = job::of_program(options)?;
         let stderr = Stderr::new();
         crate::logging::start(&job.output.log, job.output.quiet, &stderr);
-        commands::bake::go(job, stderr).await
+        commands::bake::go(job, whole, stderr).await
     })
 }
 

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use inrush_commands::bake::BakeOptions;
 use inrush_commands::options::{Given, Inputs, LoadOptions, OptionGroup, OptionInfo, Scope, Style, nearest, render};
+use inrush_core::Code;
 use serde_json::{Map, Value};
 
 use crate::args::{LoadArgs, LogOptions, Options, OutputArgs, OutputOptions, RunOptions};
@@ -52,7 +53,7 @@ impl<'a> Place<'a> {
     }
 
     fn error(&self, problem: impl std::fmt::Display) -> UsageError {
-        UsageError::new(format!("{}: {problem}", self.file.display()))
+        UsageError::new(Code::BadJobFile, format!("{}: {problem}", self.file.display()))
     }
 }
 
@@ -116,8 +117,9 @@ pub(crate) fn complete(args: LoadArgs, bake: Option<BakeOptions>) -> Result<Job,
     let Some(path) = job else {
         return Ok(of_layer(given, bakes, None));
     };
-    let text = std::fs::read_to_string(&path)
-        .map_err(|error| UsageError::new(format!("cannot read the job file {}: {error}", path.display())))?;
+    let text = std::fs::read_to_string(&path).map_err(|error| {
+        UsageError::new(Code::of_io(&error), format!("cannot read the job file {}: {error}", path.display()))
+    })?;
     let job = parse(&text, &path, bakes, given)?;
     for options in job.outputs.iter().chain([&job.options]) {
         let (trace, dead_letters) = (options.sizes.trace.as_ref(), options.errors.dead_letters.as_ref());
@@ -130,10 +132,11 @@ pub(crate) fn complete(args: LoadArgs, bake: Option<BakeOptions>) -> Result<Job,
 pub(crate) fn of_program(options: Map<String, Value>) -> Result<Job, UsageError> {
     let mut layer = Layer::default();
     for (key, value) in options {
-        let problem = |problem: String| UsageError::new(format!("{key}: {}", render(&problem, Style::Keyword)));
+        let problem =
+            |problem: String| UsageError::new(Code::BadJobFile, format!("{key}: {}", render(&problem, Style::Keyword)));
         match layer.set(&key.replace('-', "_"), value.into()) {
             Some(set) => set.map_err(problem)?,
-            None => return Err(UsageError::new(format!("no option is called `{key}`"))),
+            None => return Err(UsageError::new(Code::UnknownOption, format!("no option is called `{key}`"))),
         }
     }
     Ok(of_layer(layer, true, None))

@@ -55,14 +55,22 @@ pub fn run(arguments: Vec<OsString>) -> u8 {
         Err(error) => {
             // If this fails, there is no other place to report it.
             let _ = match error.use_stderr() {
-                true => write!(std::io::stderr(), "{}", plain::plain(&error.to_string())),
+                true => {
+                    let text = plain::plain(&error.to_string()).into_owned();
+                    let label = failure::label(failure::code_of_line(error.kind()));
+                    match text.strip_prefix("error: ") {
+                        Some(text) => write!(std::io::stderr(), "{label}: {text}"),
+                        // The help of a command that needs another word.
+                        None => write!(std::io::stderr(), "{text}"),
+                    }
+                }
                 // Help and the version.
                 false => error.print(),
             };
             return u8::try_from(error.exit_code()).unwrap_or(failure::ExitStatus::Usage.code());
         }
     };
-    work(async move {
+    work(|| async move {
         match cli.command {
             Command::Load(args) => commands::load::run(*args).await,
             Command::Bake(args) => commands::bake::run(*args).await,
@@ -77,31 +85,50 @@ pub fn run(arguments: Vec<OsString>) -> u8 {
             Command::Recover(args) => commands::recover::run(*args).await,
             Command::Report(args) => commands::report::run(*args).await,
             Command::From(args) => commands::from::run(args),
+            Command::Explain(args) => commands::explain::run(&args),
             Command::Completions(args) => commands::completions::run(&args),
+            Command::Complete(args) => commands::complete::run(args).await,
             Command::Reference(args) => commands::reference::run(&args),
         }
     })
 }
 
-/// Runs a command in a runtime of its own, prints its error, and returns the exit status.
-pub(crate) fn work(command: impl Future<Output = anyhow::Result<u8>>) -> u8 {
-    let workers = std::thread::available_parallelism().map_or(2, usize::from).min(4);
+/// Stack of the thread that runs a command, bytes: that of the main thread on most systems. It is
+/// reserved at the start. The stack of the main thread grows on demand, and where the system's
+/// limit of memory is reached that ends the process by a signal instead of an error.
+const STACK_BYTES: usize = 8 << 20;
+
+/// Runs a command in a thread and a runtime of its own, prints its error, and returns the exit
+/// status.
+pub(crate) fn work<F>(command: impl FnOnce() -> F + Send) -> u8
+where
+    F: Future<Output = anyhow::Result<u8>>,
+{
     no_threads::tell_instead_of_panicking();
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(workers).enable_all().build();
-    let result = match runtime {
-        Err(error) => Err(anyhow::Error::new(error).context("cannot start the runtime")),
-        Ok(runtime) => {
-            let result = runtime.block_on(command);
-            // A reader may wait for stdin indefinitely. The process does not wait for it.
-            runtime.shutdown_background();
-            result
-        }
-    };
+    let result = std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().name("command".to_owned()).stack_size(STACK_BYTES);
+        let running = thread.spawn_scoped(scope, || in_runtime(command)).map_err(no_threads::refused)?;
+        running.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    });
     match result {
         Ok(status) => status,
         Err(error) => {
             failure::print(&error, &mut std::io::stderr().lock());
+            failure::print_more(failure::code_of(&error));
             failure::status_of(&error).code()
         }
     }
+}
+
+fn in_runtime<F>(command: impl FnOnce() -> F) -> anyhow::Result<u8>
+where
+    F: Future<Output = anyhow::Result<u8>>,
+{
+    let workers = std::thread::available_parallelism().map_or(2, usize::from).min(4);
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(workers).enable_all().build();
+    let runtime = runtime.map_err(|error| anyhow::Error::new(error).context("cannot start the runtime"))?;
+    let result = runtime.block_on(command());
+    // A reader may wait for stdin indefinitely. The process does not wait for it.
+    runtime.shutdown_background();
+    result
 }

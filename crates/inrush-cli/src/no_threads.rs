@@ -2,9 +2,12 @@
 //! container's process limit). Tokio panics then, and its builder cannot check it in advance.
 
 use std::any::Any;
+use std::fmt;
 use std::panic::{PanicHookInfo, set_hook, take_hook};
 
-use crate::failure::{self, ExitStatus, Hint};
+use inrush_core::Code;
+
+use crate::failure::{self, ExitStatus, Failed, Hint};
 
 /// The beginning of tokio's panic messages, for worker threads and for blocking threads.
 const TOKIO: &str = "OS can't spawn worker thread: ";
@@ -15,13 +18,17 @@ pub(crate) fn tell_instead_of_panicking() {
     let before = take_hook();
     set_hook(Box::new(move |panic: &PanicHookInfo<'_>| match cause(panic.payload()) {
         Some(cause) => {
-            let error =
-                anyhow::anyhow!("the system does not let this process start another thread: {cause}").context(hint());
-            failure::print(&error, &mut std::io::stderr());
+            failure::print(&refused(cause), &mut std::io::stderr());
             std::process::exit(i32::from(ExitStatus::Failed.code()));
         }
         None => before(panic),
     }));
+}
+
+/// The error of a thread that the system refused.
+pub(crate) fn refused(cause: impl fmt::Display) -> anyhow::Error {
+    let message = format!("the system does not let this process start another thread: {cause}");
+    anyhow::Error::new(Failed { code: Code::NoThreads, message }).context(hint())
 }
 
 /// The hint about the limits that may be too low.

@@ -7,6 +7,8 @@ use std::fmt::Write as _;
 use clap::{Command, CommandFactory};
 use inrush_commands::bake::BakeOptions;
 use inrush_commands::options::{LoadOptions, OptionGroup, OptionInfo, OptionKind, Scope, Style, keyword, render};
+use inrush_core::Code;
+use inrush_core::codes::Area;
 
 use crate::args::{Cli, LogOptions, OutputOptions, RunOptions};
 
@@ -120,6 +122,49 @@ fn wrapped(text: &str, indent: usize) -> String {
     lines.join("\n")
 }
 
+/// The page of errors, `docs/errors.md`.
+pub(crate) fn errors_page() -> String {
+    let mut page = "\
+# Errors
+
+An error that ends a command has a code, which stays when its text changes. Findings of a
+comparison, a dry run or the doctor (exit status 4) are results, and have none; nor has a command
+that a signal ends before it has a report.
+
+```console tested=crates/inrush-cli/tests/it/cli/codes.rs
+$ inrush load a.ndjson --index docs --to http://127.0.0.1:1
+error[unreachable]: GET http://127.0.0.1:1/ was not sent: Connection refused (os error 111)
+hint: check that the cluster runs and that --to has its address and scheme (http:// or https://)
+$ inrush explain unreachable
+unreachable: Cluster
+...
+```
+
+| where | what it has |
+|---|---|
+| stderr | `error[CODE]: …`, the causes, and a hint |
+| [report](report.md) as JSON | `failure_code`, beside `failure` |
+| [dead letter](dead-letters.md) | `error.type`: a code below, or the server's name of its error |
+| Python | `code` of an exception, and of a report |
+| Rust | `code()` of an error, and of a report |
+
+The [exit status](commands.md#exit-statuses) says how far the command came, the code why it ended.
+A code is never used for something else.
+
+This page is made by `inrush reference errors`; a test holds it equal.
+"
+    .to_owned();
+    for area in Area::ALL {
+        // Writing to a string does not fail.
+        let _ = writeln!(page, "\n## {}", area.title());
+        for code in Code::ALL.iter().filter(|code| code.area() == area) {
+            let (cause, cure) = (text(code.cause()), format!("- {}", text(code.cure())));
+            let _ = writeln!(page, "\n### `{code}`\n\n{}\n\n{}", wrapped(&cause, 0), wrapped(&cure, 2));
+        }
+    }
+    page
+}
+
 /// The type of an option in Python.
 fn python_type(info: &OptionInfo) -> String {
     let value = match info.value.choices {
@@ -182,17 +227,39 @@ fn keywords(out: &mut String, infos: &[&OptionInfo]) {
     }
 }
 
-/// The manual page of a command such as `load`, or of `inrush` itself.
+/// The manual page of a command such as `load` or `node-start`, or of `inrush` itself.
 pub(crate) fn manual(command: Option<&str>) -> Option<Vec<u8>> {
-    let mut all = Cli::command();
-    all.build();
-    let page: Command = match command {
-        None => all,
-        Some(name) => all.find_subcommand(name)?.clone().name(format!("inrush-{name}")),
-    };
+    let mut page = without_help(Cli::command());
+    page.build();
+    for name in command.iter().flat_map(|name| name.split('-')) {
+        page = page.find_subcommand(name)?.clone();
+    }
+    if let Some(name) = command {
+        page = page.name(format!("inrush-{name}"));
+    }
     let mut out = Vec::new();
     clap_mangen::Man::new(page).render(&mut out).ok()?;
     Some(out)
+}
+
+/// The names of all commands that have a manual page, one a line.
+pub(crate) fn manual_names() -> String {
+    fn add(command: &Command, above: &str, names: &mut String) {
+        for command in command.get_subcommands().filter(|command| !command.is_hide_set()) {
+            let name = format!("{above}{}", command.get_name());
+            names.push_str(&name);
+            names.push('\n');
+            add(command, &format!("{name}-"), names);
+        }
+    }
+    let mut names = String::new();
+    add(&without_help(Cli::command()), "", &mut names);
+    names
+}
+
+/// Without the commands `help`, which have no page of their own.
+fn without_help(command: Command) -> Command {
+    command.disable_help_subcommand(true).mut_subcommands(without_help)
 }
 
 #[cfg(test)]
@@ -229,6 +296,7 @@ mod tests {
     #[test]
     fn pages_are_those_of_the_options() {
         check("docs/options.md", &options_page());
+        check("docs/errors.md", &errors_page());
         check("python/inrush/_option_types.py", &python_types());
     }
 
@@ -260,6 +328,16 @@ mod tests {
             assert!(page.contains(&flag), "{flag}");
         }
         assert!(manual(None).is_some() && manual(Some("fly")).is_none());
+        // Each page that a page names exists.
+        let names = manual_names();
+        assert!(names.lines().any(|name| name == "node-start") && !names.contains("help"), "{names}");
+        for page in names.lines().map(Some).chain([None]) {
+            let text = String::from_utf8(manual(page).unwrap()).unwrap().replace('\\', "");
+            let named = text.split("inrush-").skip(1).filter_map(|rest| Some(rest.split_once("(1)")?.0));
+            for name in named.filter(|name| name.chars().all(|c| c.is_ascii_lowercase() || c == '-')) {
+                assert!(names.lines().any(|known| known == name), "{page:?} names {name}");
+            }
+        }
     }
 
     /// Options of `inrush node` that messages name.
@@ -316,6 +394,57 @@ mod tests {
             let is_known = name.contains('{') || OF_NODES.contains(&name) || all().iter().any(|info| info.name == name);
             assert!(is_known, "{place} names the option {name}, which is none: {code}");
         }
+    }
+
+    /// Codes that no test raises, and why.
+    const NOT_RAISED: [(Code, &str); 4] = [
+        (Code::NotSent, "the cluster has to take other documents for the whole time of the retries"),
+        (Code::NoAnswer, "as above"),
+        (Code::NotInThisBuild, "tests have all features; scripts/features.sh raises it in a plain build"),
+        (Code::Defect, "there is none that a test could use"),
+    ];
+
+    /// Tests of a file: all of it below `tests`, else what follows the first module of tests.
+    fn tests_of(file: &Path) -> String {
+        let text = std::fs::read_to_string(file).unwrap();
+        let is_test = file.components().any(|part| part.as_os_str() == "tests") || file.ends_with("tests.rs");
+        match text.find("\nmod tests {") {
+            _ if is_test => text,
+            Some(at) => text[at..].to_owned(),
+            None => String::new(),
+        }
+    }
+
+    #[test]
+    fn every_code_is_raised_by_a_test() {
+        let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        // Their own tests raise nothing.
+        let own = ["inrush-core/src/codes.rs", "inrush-cli/src/reference.rs"];
+        let files = files_of(&crates).into_iter().filter(|file| !own.iter().any(|own| file.ends_with(own)));
+        let tests: Vec<String> = files.map(|file| tests_of(&file)).collect();
+        let mut missing = Vec::new();
+        for code in Code::ALL {
+            // Types of dead letters are also compared as JSON has them.
+            let is_type = [Area::DeadLetter, Area::Refused].contains(&code.area()) && *code != Code::Mapping;
+            let quoted = is_type.then(|| format!("\"{code}\""));
+            let forms: Vec<String> =
+                [format!("Code::{code:?}"), format!("[{code}]")].into_iter().chain(quoted).collect();
+            let is_whole = |text: &str, form: &str, at: usize| {
+                !text[at + form.len()..].starts_with(|c: char| c.is_alphanumeric() || c == '_')
+            };
+            let is_in = |text: &String| {
+                forms.iter().any(|form| text.match_indices(form).any(|(at, _)| is_whole(text, form, at)))
+            };
+            let is_raised = tests.iter().any(is_in);
+            let is_named = NOT_RAISED.iter().any(|(other, _)| other == code);
+            if is_raised == is_named {
+                missing.push(code.name());
+            }
+        }
+        assert!(
+            missing.is_empty(),
+            "no test raises these, or one does although they are named as not raised: {missing:?}"
+        );
     }
 
     #[test]

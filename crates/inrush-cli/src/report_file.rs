@@ -10,6 +10,7 @@ use anyhow::{Context, Result};
 use inrush_cluster::transport::Transport;
 use inrush_commands::doctor::examine;
 use inrush_commands::options::{Inputs, LoadOptions};
+use inrush_core::Code;
 use inrush_load::config::LoadConfig;
 use inrush_load::loader::http_options;
 use inrush_page::{Made, Run, Shown, report_page};
@@ -17,7 +18,7 @@ use serde::Serialize;
 use serde_json::Value;
 use tokio::time::timeout;
 
-use crate::failure::UsageError;
+use crate::failure::{UsageError, code_of, label};
 use crate::index_segments::pattern;
 use crate::logging::Stderr;
 
@@ -42,7 +43,9 @@ impl ReportFile {
         if let Some(path) = &path {
             let beside = beside(path);
             let there = std::fs::write(&beside, "").and_then(|()| std::fs::remove_file(&beside));
-            there.map_err(|error| UsageError::new(format!("--report: cannot write {}: {error}", path.display())))?;
+            there.map_err(|error| {
+                UsageError::new(Code::UnusableValue, format!("--report: cannot write {}: {error}", path.display()))
+            })?;
         }
         Ok(ReportFile { path, patient: OnceLock::new() })
     }
@@ -88,7 +91,7 @@ impl ReportFile {
         });
         if let Err(error) = write(path, &report_page(runs.collect())) {
             // If stderr is closed, there is no other place to report it.
-            let _ = writeln!(stderr.clone(), "error: {error:#}");
+            let _ = writeln!(stderr.clone(), "{}: {error:#}", label(code_of(&error)));
         }
     }
 }

@@ -6,9 +6,9 @@ use std::sync::{Mutex, PoisonError};
 
 use inrush_bake::{Baker, RunningBake};
 use inrush_commands::options::{LoadPlan, Loader, OptionError, refused_watch};
-use inrush_load::RunningLoad;
-use inrush_load::observe::ObserverSet;
-use inrush_page::{Control, Recorder, SegmentsView, Shown, SweepView, Watch, WatchConfig};
+use inrush_load::{Phase, Progress, RunningLoad};
+use inrush_page::{Recorder, SegmentsView, Shown, SweepView, Watch, WatchConfig};
+use tokio::sync::watch;
 
 use crate::logging::Stderr;
 
@@ -57,23 +57,21 @@ impl Watching {
 
     /// Begins a bake, and shows it with the loads into its builders. `name` is its index.
     pub(crate) fn bake(&self, name: &str, baker: Baker) -> (RunningBake, Option<Shown>) {
-        let Some((_, shown)) = self.show(name) else { return (baker.start(), None) };
-        let (whole, several) = (shown.clone(), baker.parts() > 1);
-        let baker = baker.observe(move |part| {
-            let mut observers = ObserverSet::default();
-            observers.add(whole.part(several.then(|| format!("part {}", part + 1))));
-            observers
-        });
-        let bake = baker.start();
-        shown.follow(bake.progress());
-        let stop = bake.stop_handle();
-        shown.control_by(move |control| {
-            // A bake cannot pause.
-            if control == Control::Stop {
-                stop.stop();
-            }
-        });
-        (bake, Some(shown))
+        match self.show(name) {
+            None => (baker.start(), None),
+            Some((_, shown)) => (inrush_commands::bake::start_shown(baker, &shown), Some(shown)),
+        }
+    }
+
+    /// Shows a job that loads nothing itself, by the reports of its parts, until the progress is
+    /// done.
+    pub(crate) fn job(&self, name: &str) -> Option<(Shown, watch::Sender<Progress>)> {
+        let (_, shown) = self.show(name)?;
+        let mut now = Progress::default();
+        now.phase = Phase::Loading;
+        let (progress, followed) = watch::channel(now);
+        shown.follow(followed);
+        Some((shown, progress))
     }
 
     /// Shows a comparison with this index.

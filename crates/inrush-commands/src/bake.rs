@@ -6,13 +6,14 @@ use std::path::PathBuf;
 use crate::options::LoaderBuilder;
 use crate::options::{
     ByteSize, Environment, Folder, HeapSize, LoadOptions, LoadPlan, LocalNode, OptionError, OptionErrorKind,
-    OptionGroup, Pair, TargetOptions, Whole, urls,
+    OptionGroup, Pair, TargetOptions, Whole, refused_watch, urls,
 };
 use inrush_bake::{
-    BakeConfig, BakeError, BakeReport, Baker, BuilderConfig, Estimate, Layout, OpenSource, Place, RunningBake,
+    BakeConfig, BakeError, BakeReport, Baker, BuilderConfig, Engine, Estimate, Layout, OpenSource, Place, RunningBake,
 };
 use inrush_load::LoadError;
-use inrush_page::WatchConfig;
+use inrush_load::observe::ObserverSet;
+use inrush_page::{Control, Shown, Watch, WatchConfig};
 
 /// The default sample, which is enough for a warm server to reach its speed.
 const SAMPLE_BYTES: usize = 32 << 20;
@@ -21,6 +22,12 @@ crate::option_choices! { Layout {
     "cluster" => Layout::Cluster, "the builders form one cluster, which holds the index";
     "alias" => Layout::Alias, "each builder makes an index, NAME-1 and on, behind the alias NAME";
     "stitched" => Layout::Stitched, "each builder makes one shard of one index; needs option `id`";
+} }
+
+crate::option_choices! { Engine {
+    "server" => Engine::Server, "a server, the builder, takes the documents";
+    "native" => Engine::Native, "this process writes the files of the index; what it does not support is refused";
+    "auto" => Engine::Auto, "native where it supports everything, else server; the report says why";
 } }
 
 crate::options! {
@@ -49,6 +56,11 @@ crate::options! {
         estimate: bool;
         /// With option `estimate`: the size of the sample
         sample: Option<ByteSize> = "SIZE", default("32MiB");
+        /// What builds the index
+        engine: Option<Engine> = "ENGINE", default("server");
+        /// Memory for building without a server, on top of option `memory`: segments that grow, and
+        /// writing them. With less than 16 MiB for each segment, fewer threads build
+        build_memory: Option<ByteSize> = "SIZE", default("512MiB");
         /// Number of servers that build at once on this machine, each with a heap of its own
         builders: Option<Whole<1, 64>> = "N", default("1");
         /// The parts that several builders build
@@ -140,6 +152,20 @@ impl BakeOptions {
         if self.estimate {
             load.watch.refuse("option `estimate`")?;
         }
+        let of_builders =
+            self.given().map(|info| info.name).find(|name| name.starts_with("builder") || *name == "java_home");
+        if let (Some(Engine::Native), Some(name)) = (self.engine, of_builders) {
+            return Err(OptionError::conflict(format!(
+                "option `{name}` needs a builder, which option `engine=native` has not"
+            ))
+            .of(name)
+            .hint("leave one of them out"));
+        }
+        if self.build_memory.is_some() && matches!(self.engine, None | Some(Engine::Server)) {
+            return Err(OptionError::conflict("option `build_memory` is for building without a server")
+                .of("build_memory")
+                .hint("give option `engine=native` or option `engine=auto`"));
+        }
         if self.sample.is_some() && !self.estimate {
             return Err(OptionError::conflict("option `sample` needs option `estimate`").of("sample"));
         }
@@ -161,6 +187,8 @@ impl BakeOptions {
             no_resume,
             estimate: _,
             sample: _,
+            engine,
+            build_memory,
             builders,
             layout,
             builder,
@@ -183,7 +211,10 @@ impl BakeOptions {
         let defaults = BuilderConfig::default();
         let path = |folder: Option<Folder>| -> Option<PathBuf> { folder.map(|folder| folder.0) };
         let urls: Vec<String> = urls(&builder)?.iter().map(ToString::to_string).collect();
+        let plain = BakeConfig::new(load, place);
         Ok(BakeConfig {
+            engine: engine.unwrap_or_default(),
+            build_memory: build_memory.map_or(plain.build_memory, ByteSize::as_usize),
             builders: builders.map_or(urls.len().max(1) as u32, Whole::get),
             builder: BuilderConfig {
                 urls,
@@ -198,7 +229,7 @@ impl BakeOptions {
             data_stream,
             unthrottle,
             no_resume,
-            ..BakeConfig::new(load, place)
+            ..plain
         })
     }
 }
@@ -308,6 +339,25 @@ fn used(target: &TargetOptions) {
     } = target;
 }
 
+/// Begins a bake, and shows it with the loads into its builders. Viewers who may control it can
+/// stop it, and not pause it. Must be called in a tokio runtime.
+pub fn start_shown(baker: Baker, shown: &Shown) -> RunningBake {
+    let (whole, several) = (shown.clone(), baker.parts() > 1);
+    let baker = baker.observe(move |part| {
+        let mut observers = ObserverSet::default();
+        observers.add(whole.part(several.then(|| format!("part {}", part + 1))));
+        observers
+    });
+    let bake = baker.start();
+    shown.follow(bake.progress());
+    let stop = bake.stop_handle();
+    shown.control_by(move |control| match control {
+        Control::Stop => stop.stop(),
+        Control::Pause | Control::Resume => {}
+    });
+    bake
+}
+
 /// Sets the options of a bake. Those of its load are set on a [`LoaderBuilder`].
 #[derive(Clone, Debug, Default)]
 pub struct BakeBuilder {
@@ -337,7 +387,6 @@ impl BakeBuilder {
             return Err(LoadError::from(problem).into());
         }
         let (load, environment) = self.load.into_parts().map_err(LoadError::from)?;
-        load.watch.refuse("a bake in a program").map_err(LoadError::from)?;
         self.options.bake.resolve(load, &environment).await
     }
 
@@ -347,12 +396,28 @@ impl BakeBuilder {
     /// As [`BakeOptions::resolve`]; also if the option `estimate` is set, which
     /// [`BakeBuilder::cost`] needs.
     pub async fn start(self) -> Result<RunningBake, BakeError> {
-        let BakePlan { config, sources, notes: _, estimate, watch: _ } = self.plan().await?;
+        let BakePlan { config, sources, notes: _, estimate, watch } = self.plan().await?;
         if estimate.is_some() {
             let refusal = OptionError::conflict("option `estimate` asks for the costs of a bake, and not for a bake");
             return Err(LoadError::from(refusal.of("estimate").hint("call `BakeBuilder::cost`")).into());
         }
-        Ok(Baker::new(config, sources)?.start())
+        let name = config.load.index.as_str().to_owned();
+        let baker = Baker::new(config, sources)?;
+        if watch.is_off() {
+            return Ok(baker.start());
+        }
+        let watch = Watch::start(watch).await.map_err(|error| LoadError::from(refused_watch(&error)))?;
+        if let Some(url) = watch.url() {
+            tracing::info!("the bake is shown at {url}");
+        }
+        let (_, shown) = watch.show(&name);
+        let bake = start_shown(baker, &shown);
+        Ok(bake.followed_by(move |report| async move {
+            if let Some(report) = report {
+                shown.ended(&report);
+            }
+            watch.end().await;
+        }))
     }
 
     /// Bakes to the end.
@@ -399,6 +464,8 @@ mod tests {
         assert!(problem(&[("repository_path", "p"), ("repository", "r")]).contains("exclude each other"));
         assert!(problem(&[("repository_path", "p"), ("layout", "alias")]).contains("several builders"));
         assert!(problem(&[("sample", "1MiB")]).contains("option `estimate`"));
+        assert!(problem(&[("build_memory", "1GiB")]).contains("without a server"));
+        assert!(problem(&[("engine", "native"), ("builder_heap", "1g")]).contains("option `builder_heap`"));
     }
 
     #[test]
@@ -410,11 +477,14 @@ mod tests {
             ("builder_heap", "4g"),
             ("data_stream", "logs"),
             ("builder_setting", "a.b=c=d"),
+            ("engine", "auto"),
+            ("build_memory", "1GiB"),
         ];
         let config = options(&given).config(load()).unwrap();
         assert_eq!(config.place, Place::Repository("nightly".to_owned()));
         assert_eq!(config.builder.urls, ["http://a:9200", "http://b:9201"]);
         assert_eq!((config.builders, config.layout), (2, Layout::Stitched));
+        assert_eq!((config.engine, config.build_memory), (Engine::Auto, 1 << 30));
         assert_eq!((config.builder.heap_mib, config.data_stream.as_deref()), (4096, Some("logs")));
         assert_eq!(config.builder.settings, [("a.b".to_owned(), "c=d".to_owned())]);
     }

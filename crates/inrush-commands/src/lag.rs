@@ -32,7 +32,8 @@ pub async fn lag(
     login: &SourceLoginOptions,
     environment: &Environment,
 ) -> Result<Lag, LoadError> {
-    let address = KafkaAddress::parse(address).map_err(|error| OptionError::unusable(error.to_string()))?;
+    let address = KafkaAddress::parse(address)
+        .map_err(|error| OptionError::unusable(error.to_string()).coded(inrush_core::Code::BadAddress))?;
     let Some(name) = group.group.clone() else {
         return Err(OptionError::new(OptionErrorKind::Missing, "no consumer group given")
             .of("group")
@@ -56,8 +57,10 @@ pub async fn lag(
 #[cfg(feature = "kafka")]
 async fn ask(options: KafkaOptions) -> Result<Vec<PartitionLag>, LoadError> {
     let asked = tokio::task::spawn_blocking(move || inrush_kafka::lag(&options));
-    let found = asked.await.map_err(|_| OptionError::unusable("the task that asks the brokers panicked"))?;
-    let found = found.map_err(|error| OptionError::unusable(error.to_string()))?;
+    let found = asked.await.map_err(|_| {
+        OptionError::unusable("the task that asks the brokers panicked").coded(inrush_core::Code::Defect)
+    })?;
+    let found = found.map_err(|error| OptionError::unusable(error.to_string()).coded(error.code))?;
     let partition = |lag: inrush_kafka::PartitionLag| {
         let mut partition = PartitionLag::new(&lag.at, lag.committed, lag.end);
         (partition.records, partition.seconds) = (lag.records, lag.age.map(|age| age.as_secs_f64()));
@@ -69,5 +72,5 @@ async fn ask(options: KafkaOptions) -> Result<Vec<PartitionLag>, LoadError> {
 #[cfg(not(feature = "kafka"))]
 async fn ask(_: KafkaOptions) -> Result<Vec<PartitionLag>, LoadError> {
     let message = "this build of inrush has no client for Kafka; build it with the cargo feature kafka";
-    Err(OptionError::unusable(message).into())
+    Err(OptionError::unusable(message).coded(inrush_core::Code::NotInThisBuild).into())
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
+use crate::codes::Code;
 use crate::operation::{Action, FieldPath, VersionType};
 
 /// A source of the job: its index in the job's list of sources, from 0.
@@ -183,8 +184,8 @@ pub struct MetaFields {
 pub struct Reject {
     /// The record's index in the block, from 0.
     pub record: u32,
-    /// A short name for programs, such as `missing_id` or `bad_value`.
-    pub kind: &'static str,
+    /// The kind, such as `missing_id` or `bad_value`.
+    pub kind: Code,
     /// What was found, what was expected and what to do, without the position.
     pub reason: String,
 }
@@ -264,7 +265,7 @@ mod tests {
     #[test]
     fn records_that_no_reject_names_are_accepted() {
         let record = Record { start: 0, end: 0, byte: 0, line: 0 };
-        let reject = |record| Reject { record, kind: "bad_value", reason: String::new() };
+        let reject = |record| Reject { record, kind: Code::BadValue, reason: String::new() };
         let mut block = DocBlock { records: vec![record; 6], ..DocBlock::default() };
         assert_eq!(block.accepted().collect::<Vec<_>>(), [0, 1, 2, 3, 4, 5]);
         block.add_rejects(vec![reject(5), reject(2)]);

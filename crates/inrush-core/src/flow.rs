@@ -195,7 +195,7 @@ impl Flow {
                     DeadLetter {
                         position: block.items.position(reject.record),
                         status: 0,
-                        kind: reject.kind.to_owned(),
+                        kind: reject.kind.name().to_owned(),
                         reason: reject.reason,
                         action: None,
                         meta: reject.meta,

@@ -4,6 +4,7 @@ use bytes::Bytes;
 
 use crate::block::Partition;
 use crate::block::{DocMeta, Origin, Position, Record};
+use crate::codes::Code;
 
 /// The documents of a [`crate::DocBlock`] as bytes of a bulk body.
 ///
@@ -63,8 +64,8 @@ pub struct SmileItems {
 pub struct RejectedRecord {
     /// The record's index in the block, from 0.
     pub record: u32,
-    /// A short name for programs.
-    pub kind: &'static str,
+    /// The kind.
+    pub kind: Code,
     /// What was found, what was expected and what to do.
     pub reason: String,
     /// The record's bytes as they were read.

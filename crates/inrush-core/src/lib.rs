@@ -11,6 +11,7 @@ pub mod block;
 pub mod body_format;
 pub mod checkpoint;
 pub mod coalesce;
+pub mod codes;
 pub mod date_format;
 pub mod encode;
 pub mod field_path;
@@ -39,6 +40,7 @@ pub use block::{DocBlock, DocMeta, MetaFields, Origin, Position, Reject, SourceI
 pub use body_format::{BodyFormat, Compression, Encoding, GzipLevel};
 pub use checkpoint::{Checkpoint, PartitionCheckpoint};
 pub use coalesce::Coalesce;
+pub use codes::{Code, StopReason};
 pub use flow::{
     Command, DeadLetter, Flow, FlowConfig, MaxErrors, Note, Pause, PauseKind, PauseTotal, Request, Settlement, Stop,
 };

@@ -407,6 +407,8 @@ mod tests {
         let no_alias = "no such index [x] and [require_alias] request flag is [true] and [x] is not an alias";
         check(&item(Index, 404, None, Some(("index_not_found_exception", no_alias))), Verdict::Stop);
         check(&item(Index, 403, None, Some(("security_exception", ""))), Verdict::Stop);
+        let full = "this cluster currently has [1000]/[1000] maximum normal shards open";
+        check(&item(Index, 400, None, Some(("validation_exception", full))), Verdict::Stop);
         check(
             &item(Index, 400, None, Some(("illegal_argument_exception", "pipeline with id [p] does not exist"))),
             Verdict::Stop,

@@ -133,4 +133,5 @@ fn needs_file(name: &str, format: Format) -> SourceError {
 fn not_built(name: &str, format: Format) -> SourceError {
     let format = format.name();
     SourceError::new(name, format!("this build cannot read {format}; build it with the cargo feature {format}"))
+        .coded(inrush_core::Code::NotInThisBuild)
 }

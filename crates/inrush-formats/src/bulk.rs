@@ -4,6 +4,7 @@
 use std::ops::Range;
 
 use bytes::Bytes;
+use inrush_core::Code;
 use inrush_core::block::Record;
 use inrush_core::{Action, DocBlock, DocMeta, Reject, VersionType};
 use memchr::memchr_iter;
@@ -136,7 +137,7 @@ impl BulkDecode {
             }
             Err(reason) => {
                 (from, to) = (start, to);
-                Some(reject("bad_bulk_item", reason))
+                Some(reject(Code::BadBulkItem, reason))
             }
         };
         block.rejects.extend(refused);
@@ -308,7 +309,7 @@ mod tests {
     }
 
     /// The metadata, document and reject reason of each record.
-    fn items(text: &str, bytes: usize) -> Vec<(DocMeta, String, Option<&'static str>)> {
+    fn items(text: &str, bytes: usize) -> Vec<(DocMeta, String, Option<Code>)> {
         let mut all = Vec::new();
         let (mut lines, mut next_byte) = (0, 0);
         for block in blocks(text, bytes) {
@@ -353,7 +354,7 @@ mod tests {
                     {\"index\":{\"version\":1}}\n{}\n{\"index\":{}}\n{\"good\":1}\n{\"index\":{}}\n";
         for bytes in [1, 1000] {
             let found = items(text, bytes);
-            let bad: Vec<bool> = found.iter().map(|item| item.2 == Some("bad_bulk_item")).collect();
+            let bad: Vec<bool> = found.iter().map(|item| item.2 == Some(Code::BadBulkItem)).collect();
             assert_eq!(bad, [true, true, true, true, false, true], "{found:?}");
             assert_eq!(found[1].1, "what\n{}");
             assert_eq!(found[4].1, "{\"good\":1}");
@@ -405,9 +406,9 @@ mod tests {
     fn a_document_that_is_too_large_takes_its_action_line_along() {
         let text = format!("{{\"index\":{{}}}}\n{{\"a\":\"{}\"}}\n{{\"index\":{{}}}}\n{{\"b\":1}}\n", "x".repeat(3000));
         let blocks = blocks(&text, 10);
-        let rejects: Vec<&str> =
+        let rejects: Vec<Code> =
             blocks.iter().flat_map(|block| block.rejects.iter().map(|reject| reject.kind)).collect();
-        assert_eq!(rejects, ["too_large"]);
+        assert_eq!(rejects, [Code::TooLarge]);
         assert_eq!(blocks.iter().map(|block| block.lines).sum::<u64>(), 4);
         let last = blocks.last().unwrap();
         assert_eq!(last.record(last.records.len() - 1), b"{\"b\":1}");

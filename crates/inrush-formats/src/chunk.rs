@@ -4,6 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use inrush_core::Code;
 use inrush_core::DocBlock;
 use inrush_core::block::Origin;
 
@@ -86,7 +87,7 @@ pub const TOO_LARGE_KEPT: usize = 1024;
 pub fn too_large(record: u32, bytes: u64, bytes_max: usize) -> inrush_core::Reject {
     inrush_core::Reject {
         record,
-        kind: "too_large",
+        kind: Code::TooLarge,
         reason: format!(
             "record has {bytes} bytes, expected at most {bytes_max}; raise the largest size of a document or split it \
              (only its first {TOO_LARGE_KEPT} bytes are kept here)"

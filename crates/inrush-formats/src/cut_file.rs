@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
 use inrush_core::block::{Origin, Record};
-use inrush_core::{DocBlock, SourceId};
+use inrush_core::{Code, DocBlock, SourceId};
 
 use super::charset::NotAscii;
 use super::compression::Codec;
@@ -89,13 +89,16 @@ impl CutFile {
             }
             CutError::Io { error, content_bytes, dropped_bytes } => (error, content_bytes, dropped_bytes),
         };
+        let mut damaged = None;
         let mut what = match self.codec {
             Some(codec) if error.raw_os_error().is_none() && !is_of_another_kind(&error) => {
                 let name = codec.name();
                 let place = format!("at byte {consumed} of the file, after {content_bytes} bytes of content");
                 if let Some(needed) = codec.needed(&error, content_bytes) {
-                    return SourceError::new(&self.name, format!("the {name} stream cannot be read {place}: {needed}"));
+                    let message = format!("the {name} stream cannot be read {place}: {needed}");
+                    return SourceError::new(&self.name, message).coded(Code::DamagedCompression);
                 }
+                damaged = Some(Code::DamagedCompression);
                 if error.kind() == std::io::ErrorKind::UnexpectedEof {
                     format!("the {name} stream is cut off {place}")
                 } else {
@@ -109,7 +112,12 @@ impl CutFile {
         if dropped_bytes > 0 {
             what.push_str(&format!(" (the last {dropped_bytes} of them are part of a record and were left out)"));
         }
-        SourceError::io(&self.name, &what, error)
+        let encoding = NotAscii::is_cause_of(&error).then_some(Code::BadEncoding);
+        let error = SourceError::io(&self.name, &what, error);
+        match damaged.or(encoding) {
+            Some(code) => error.coded(code),
+            None => error,
+        }
     }
 }
 

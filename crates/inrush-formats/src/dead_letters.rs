@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use base64::Engine as _;
 use bytes::Bytes;
+use inrush_core::Code;
 use inrush_core::block::Record;
 use inrush_core::{Action, DocBlock, DocMeta, MetaFields, Reject, VersionType};
 use serde::de::IgnoredAny;
@@ -102,7 +103,7 @@ fn meta_of_unsent(sent_with: SentWith) -> Result<DocMeta, String> {
 /// The contents of an entry.
 enum Contents<'a> {
     Document(Cow<'a, [u8]>),
-    Unusable { bytes: Cow<'a, [u8]>, kind: &'static str, reason: String },
+    Unusable { bytes: Cow<'a, [u8]>, kind: Code, reason: String },
 }
 
 impl Decode for DeadLetterDecode {
@@ -145,7 +146,7 @@ impl Decode for DeadLetterDecode {
 fn read_entry<'a>(line: &'a [u8], meta: &mut DocMeta) -> Contents<'a> {
     let damaged = |why: String| Contents::Unusable {
         bytes: Cow::Borrowed(line),
-        kind: "bad_dead_letter",
+        kind: Code::BadDeadLetter,
         reason: format!("line is not a dead letter: {why}; correct it or leave it out"),
     };
     let entry: Entry<'a> = match serde_json::from_slice(line) {
@@ -198,7 +199,7 @@ fn from_bytes(bytes: Cow<'_, [u8]>) -> Contents<'_> {
         Err(error) => {
             let reason =
                 format!("the dead letter is still not a JSON document: {error}; correct it, or load its source again");
-            Contents::Unusable { bytes, kind: "not_json", reason }
+            Contents::Unusable { bytes, kind: Code::NotJson, reason }
         }
     }
 }
@@ -329,9 +330,9 @@ mod tests {
         let block = one(r#""text":"{\"a\":\n1}"}"#);
         assert_eq!((block.record(0), block.rejects.len()), (&b"{\"a\": 1}"[..], 0));
         let block = one(r#""text":"a,b\nc"}"#);
-        assert_eq!((block.record(0), block.rejects[0].kind), (&b"a,b\nc"[..], "not_json"));
+        assert_eq!((block.record(0), block.rejects[0].kind), (&b"a,b\nc"[..], Code::NotJson));
         let block = one(r#""base64":"/2E="}"#);
-        assert_eq!((block.record(0), block.rejects[0].kind), (&b"\xFFa"[..], "not_json"));
+        assert_eq!((block.record(0), block.rejects[0].kind), (&b"\xFFa"[..], Code::NotJson));
     }
 
     #[test]
@@ -342,7 +343,7 @@ mod tests {
         let block = decode(&text);
         assert_eq!(block.records.len(), 4);
         let rejects: Vec<_> = block.rejects.iter().map(|r| (r.record, r.kind)).collect();
-        assert_eq!(rejects, [(0, "bad_dead_letter"), (2, "bad_dead_letter"), (3, "bad_dead_letter")]);
+        assert_eq!(rejects, [(0, Code::BadDeadLetter), (2, Code::BadDeadLetter), (3, Code::BadDeadLetter)]);
         assert_eq!((block.record(0), block.record(1)), (&b"{\"half\":"[..], &b"{}"[..]));
         assert!(block.rejects[1].reason.contains("expected one of `document`"));
         assert_eq!(block.records[1].line, 2);

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use inrush_core::SourceId;
+use inrush_core::{Code, SourceId};
 
 /// An error of the transfer of a file's bytes: a connection broke, or the file was changed while it
 /// was read. It says nothing about the contents of the file. The [`io::Error`] of a read carries
@@ -11,18 +11,18 @@ use inrush_core::SourceId;
 #[error("{message}")]
 pub struct InputError {
     message: String,
-    changed: bool,
+    code: Code,
 }
 
 impl InputError {
-    /// The bytes cannot be read. The message says why and what to do.
+    /// The bytes cannot be read from a server. The message says why and what to do.
     pub fn new(message: impl Into<String>) -> Self {
-        InputError { message: message.into(), changed: false }
+        InputError { message: message.into(), code: Code::RemoteFailed }
     }
 
     /// The file has changed since the load began.
     pub fn changed(message: impl Into<String>) -> Self {
-        InputError { message: message.into(), changed: true }
+        InputError { message: message.into(), code: Code::SourceChanged }
     }
 
     /// An `io::Error` that carries this error.
@@ -37,7 +37,7 @@ impl InputError {
 
     /// Whether the file has changed since the load began.
     pub fn is_change(&self) -> bool {
-        self.changed
+        self.code == Code::SourceChanged
     }
 }
 
@@ -47,6 +47,8 @@ impl InputError {
 pub struct SourceError {
     /// The source of the job, if known.
     pub source_id: Option<SourceId>,
+    /// The kind.
+    pub code: Code,
     /// The path, `-` or URL.
     pub name: String,
     /// What was found, where, and what to do.
@@ -57,14 +59,26 @@ pub struct SourceError {
 }
 
 impl SourceError {
-    /// An error without a deeper cause.
+    /// An error of the contents, without a deeper cause.
     pub fn new(name: impl Into<String>, message: impl Into<String>) -> Self {
-        SourceError { source_id: None, name: name.into(), message: message.into(), cause: None }
+        SourceError { source_id: None, code: Code::BadSource, name: name.into(), message: message.into(), cause: None }
+    }
+
+    /// The same error as one of this kind.
+    #[must_use]
+    pub fn coded(mut self, code: Code) -> Self {
+        self.code = code;
+        self
     }
 
     /// An error of the operating system. `what` says which operation failed.
     pub fn io(name: impl Into<String>, what: &str, cause: io::Error) -> Self {
-        SourceError { source_id: None, name: name.into(), message: format!("{what}: {cause}"), cause: Some(cause) }
+        let code = match InputError::of(&cause) {
+            Some(input) => input.code,
+            None => Code::of_io(&cause),
+        };
+        let message = format!("{what}: {cause}");
+        SourceError { source_id: None, code, name: name.into(), message, cause: Some(cause) }
     }
 
     /// Whether the source has changed since the load began, so that it cannot be continued.

@@ -1,5 +1,6 @@
 //! Search hits as documents: the reply of a search, or the lines that elasticdump writes.
 
+use inrush_core::Code;
 use inrush_core::{DocBlock, DocMeta, Reject};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -28,7 +29,7 @@ pub fn take_sources(block: &mut DocBlock) {
                 let record = &mut block.records[at as usize];
                 (record.start, record.end) = (record.start + within.start as u32, record.start + within.end as u32);
             }
-            Err(reason) => rejects.push(Reject { record: at, kind: "bad_hit", reason }),
+            Err(reason) => rejects.push(Reject { record: at, kind: Code::BadHit, reason }),
         }
     }
     block.add_rejects(rejects);

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use inrush_core::Code;
 use inrush_core::block::{Origin, Record};
 use inrush_core::{DocBlock, Reject, SourceId};
 use memchr::{memchr_iter, memchr2};
@@ -177,7 +178,7 @@ impl ValuesFile {
             let mut block = block(buffer, end, &elements, origin, bytes_read, rules.record_bytes_max, &pool);
             // The only reject of the first record that does not come from its contents.
             if let Some(first) =
-                block.rejects.first_mut().filter(|reject| reject.record == 0 && reject.kind == "too_large")
+                block.rejects.first_mut().filter(|reject| reject.record == 0 && reject.kind == Code::TooLarge)
             {
                 first.reason.push_str(&hint);
             }
@@ -312,13 +313,13 @@ fn block(
             let spanned = lines - line + u64::from(contents.last() != Some(&b'\n'));
             let kept = if is_too_large { too_large_head(contents) } else { contents.trim_ascii_end() };
             end = element.start + kept.len();
-            rejects.push(Reject { record, kind: "invalid_json", reason: damage.reason(length, spanned) });
+            rejects.push(Reject { record, kind: Code::InvalidJson, reason: damage.reason(length, spanned) });
         } else if is_too_large {
             end = element.start + too_large_head(contents).len();
             rejects.push(too_large(record, length, record_bytes_max));
         } else if contents[0] != b'{' {
             let reason = "the record is not an object; documents must be objects".to_owned();
-            rejects.push(Reject { record, kind: "not_an_object", reason });
+            rejects.push(Reject { record, kind: Code::NotAnObject, reason });
         } else if memchr2(b'\n', b'\r', contents).is_some() {
             lines += memchr_iter(b'\n', contents).count() as u64;
             counted = element.end;

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use inrush_core::Code;
 use inrush_core::block::Record;
 use inrush_core::{DocBlock, DocMeta, Reject};
 use memchr::memchr_iter;
@@ -81,7 +82,7 @@ pub trait PushLine: Send + Sync {
 #[derive(Debug)]
 pub struct NoDocument {
     /// A short machine-readable name.
-    pub kind: &'static str,
+    pub kind: Code,
     /// What was found, and what was expected.
     pub reason: String,
 }
@@ -201,7 +202,7 @@ pub fn invalid_utf8(record: u32, text: &[u8]) -> Option<Reject> {
     let at = error.valid_up_to();
     Some(Reject {
         record,
-        kind: "invalid_utf8",
+        kind: Code::InvalidUtf8,
         reason: format!(
             "byte {at} of the record is 0x{:02x}, which is not UTF-8; give the file's encoding with option `charset`, such as \
              option `charset=windows-1252`",
@@ -296,7 +297,7 @@ mod tests {
         let line = "é".repeat(1000);
         let block = decode(NdjsonDecode::new(1999, false), format!("{{}}\n{line}\n{{}}\n").as_bytes());
         assert_eq!(block.rejects.len(), 1);
-        assert_eq!((block.rejects[0].record, block.rejects[0].kind), (1, "too_large"));
+        assert_eq!((block.rejects[0].record, block.rejects[0].kind), (1, Code::TooLarge));
         assert_eq!(block.record(1), "é".repeat(512).as_bytes());
         assert_eq!(block.record(2), b"{}");
     }
@@ -306,7 +307,7 @@ mod tests {
         let lines = b"{\"a\":9} // c\n{\"a\":3} /* x */\n{} \t\r\n{\"a\":\n{},\n[]\n{}";
         let block = decode(NdjsonDecode::new(100, false), lines);
         let kinds: Vec<_> = block.rejects.iter().map(|r| (r.record, r.kind)).collect();
-        assert_eq!(kinds, [0, 1, 3, 4, 5].map(|record| (record, "invalid_json")));
+        assert_eq!(kinds, [0, 1, 3, 4, 5].map(|record| (record, Code::InvalidJson)));
         assert_eq!(block.record(0), b"{\"a\":9} // c");
     }
 
@@ -316,7 +317,7 @@ mod tests {
         assert!(decode(NdjsonDecode::new(100, false), lines).rejects.is_empty());
         let block = decode(NdjsonDecode::new(100, true), lines);
         let kinds: Vec<_> = block.rejects.iter().map(|r| (r.record, r.kind)).collect();
-        assert_eq!(kinds, [(1, "invalid_json"), (2, "invalid_json")]);
+        assert_eq!(kinds, [(1, Code::InvalidJson), (2, Code::InvalidJson)]);
         assert_eq!(block.record(1), b"{\"a\":}");
     }
 
@@ -333,7 +334,7 @@ mod tests {
     fn text_that_is_no_utf_8_or_too_large_is_a_reject() {
         let block = decode(text_decode(), b"ok\nb\xFFd\nxxxxxxxxxxxxxxxxxxxxx\nok\n");
         let kinds: Vec<_> = block.rejects.iter().map(|r| (r.record, r.kind)).collect();
-        assert_eq!(kinds, [(1, "invalid_utf8"), (2, "too_large")]);
+        assert_eq!(kinds, [(1, Code::InvalidUtf8), (2, Code::TooLarge)]);
         assert!(block.rejects[0].reason.contains("byte 1 of the record is 0xff"));
         assert_eq!(block.record(1), b"b\xFFd");
         assert_eq!(block.record(3), b"{\"a\\\"b\":\"ok\"}");

@@ -1,5 +1,6 @@
 //! Makes a document one line of a bulk body.
 
+use inrush_core::Code;
 use inrush_core::Reject;
 use memchr::{memchr, memchr2};
 
@@ -21,7 +22,7 @@ pub fn one_line(record: u32, json: &mut [u8]) -> Option<Reject> {
             let reason = format!(
                 "the record is not JSON: byte {byte} is a line end inside a string, where it must be written as \\n or \\r"
             );
-            return Some(Reject { record, kind: "invalid_json", reason });
+            return Some(Reject { record, kind: Code::InvalidJson, reason });
         }
         at = end;
     }
@@ -65,7 +66,7 @@ mod tests {
         for (text, byte) in [("{\n\"a\":\"b\nc\"}", 8), ("{\"a\\\"\r\":1}", 5), ("\"\n", 1)] {
             let mut json = text.as_bytes().to_vec();
             let reject = one_line(7, &mut json).unwrap();
-            assert_eq!((reject.record, reject.kind), (7, "invalid_json"));
+            assert_eq!((reject.record, reject.kind), (7, Code::InvalidJson));
             assert!(reject.reason.contains(&format!("byte {byte} is a line end")), "{}", reject.reason);
         }
     }

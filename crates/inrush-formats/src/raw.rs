@@ -1,5 +1,6 @@
 //! The bytes of a file of unknown format.
 
+use inrush_core::Code;
 use std::fs::File;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -56,7 +57,8 @@ pub(crate) fn unpacked(mut raw: Input, read: Arc<AtomicU64>, name: &str) -> Resu
         return Ok(Contents { codec: None, contents: raw, consumed: read });
     };
     if let Some(needs) = codec.needs(head) {
-        return Err(SourceError::new(name, format!("the {} stream cannot be read: {needs}", codec.name())));
+        let message = format!("the {} stream cannot be read: {needs}", codec.name());
+        return Err(SourceError::new(name, message).coded(Code::DamagedCompression));
     }
     let consumed = Arc::new(AtomicU64::new(0));
     let contents =

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use inrush_core::SourceId;
+use inrush_core::{Code, SourceId};
 
 use super::binary::{self, BinaryFile};
 use super::buffer::BufferPool;
@@ -108,7 +108,7 @@ impl Reading {
         let head = contents.contents.peek(BINARY_LEN, |head| head.contains(&b'\n'));
         let format = decide_binary(&self.options, name, head);
         if let (Some(format), Some(_)) = (format, &self.options.records) {
-            return Err(SourceError::new(name, no_records(format)));
+            return Err(SourceError::new(name, no_records(format)).coded(Code::OptionsConflict));
         }
         let file = Unpacked { id, name, contents, partitions };
         match format {
@@ -135,7 +135,7 @@ impl Reading {
     fn open_text(&mut self, file: Unpacked<'_>) -> Result<Box<dyn ReadFile>, SourceError> {
         let Unpacked { id, name, contents: Contents { codec, contents, consumed }, partitions } = file;
         let mut text = read_text(contents, self.options.charset, name, &self.warnings)
-            .map_err(|message| SourceError::new(name, message))?;
+            .map_err(|message| SourceError::new(name, message).coded(Code::BadEncoding))?;
         let format = text_format(&mut text.input, &self.options, name)?;
         if may_be_a_table(&self.options, name, format) {
             let field = &self.options.text_field;
@@ -182,7 +182,7 @@ impl Reading {
         record_bytes_max: usize,
         text: &mut Text,
     ) -> Result<Framing, SourceError> {
-        let failed = |message: String| SourceError::new(name, message);
+        let failed = |message: String| SourceError::new(name, message).coded(Code::BadTable);
         let lines = |decoder: Arc<dyn Decode>| Framing { boundary: Boundary::Line, decoder, growth: 1.0 };
         Ok(match format {
             Format::Ndjson => lines(Arc::new(NdjsonDecode::new(record_bytes_max, self.options.validate))),
@@ -246,7 +246,7 @@ pub fn check_format(raw: Raw, name: &str, options: &FormatOptions) -> Result<(),
         return Ok(());
     }
     let text = read_text(contents, options.charset, name, &Warnings::default());
-    let mut text = text.map_err(|message| SourceError::new(name, message))?;
+    let mut text = text.map_err(|message| SourceError::new(name, message).coded(Code::BadEncoding))?;
     text_format(&mut text.input, options, name).map(drop)
 }
 
@@ -256,7 +256,8 @@ fn text_format(text: &mut Input, options: &FormatOptions, name: &str) -> Result<
     if head.trim_ascii_start().first() == Some(&b'{') && !head.contains(&b'\n') {
         text.peek(GUESS_JSON_LEN, json_head::says_enough);
     }
-    decide(options, name, text.peeked(), text.peeked_all()).map_err(|message| SourceError::new(name, message))
+    decide(options, name, text.peeked(), text.peeked_all())
+        .map_err(|message| SourceError::new(name, message).coded(Code::UnknownFormat))
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use inrush_core::Code;
 use inrush_core::block::Record;
 use inrush_core::{DocBlock, Reject};
 use inrush_smile::{SEPARATOR, SmileDecoder};
@@ -84,7 +85,7 @@ impl SmileDecode {
                 Err(error) => {
                     let record = out.records.len() as u32;
                     let reason = format!("{error}; expected a SMILE document with a header, followed by 0xFF");
-                    out.rejects.push(Reject { record, kind: "bad_smile", reason });
+                    out.rejects.push(Reject { record, kind: Code::BadSmile, reason });
                     out.data.extend_from_slice(&part[at..]);
                     out.record(start, byte + at);
                     return;
@@ -111,7 +112,7 @@ mod tests {
         out
     }
 
-    fn decode(data: Vec<u8>) -> (Vec<String>, Vec<(u32, &'static str)>) {
+    fn decode(data: Vec<u8>) -> (Vec<String>, Vec<(u32, Code)>) {
         let decoder = Arc::new(SmileDecode::new(40, BufferPool::new()));
         let chunk = RawChunk { origin: Origin::default(), data: Bytes::from(data), bytes_read: 7, decoder };
         let block = super::super::Chunk::Raw(chunk).into_block();
@@ -137,6 +138,6 @@ mod tests {
         data.extend(smile(&[&long, r#"{"a":2}"#], true));
         let (texts, rejects) = decode(data);
         assert_eq!((texts[0].as_str(), texts[1].as_str(), texts[3].as_str()), (r#"{"a":1}"#, "no smile", r#"{"a":2}"#));
-        assert_eq!((texts[2].len(), rejects), (1024, vec![(1, "bad_smile"), (2, "too_large")]));
+        assert_eq!((texts[2].len(), rejects), (1024, vec![(1, Code::BadSmile), (2, Code::TooLarge)]));
     }
 }

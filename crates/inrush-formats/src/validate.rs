@@ -1,6 +1,6 @@
 //! Checks that a record is a JSON object, for users who want to know before the servers do.
 
-use inrush_core::Reject;
+use inrush_core::{Code, Reject};
 use serde::de::IgnoredAny;
 
 /// The reject of a record that is not JSON (RFC 8259), or JSON but not an object.
@@ -10,9 +10,9 @@ use serde::de::IgnoredAny;
 /// Refused: bytes that are not UTF-8, and a byte order mark.
 pub fn reject(record: u32, text: &[u8]) -> Option<Reject> {
     let (kind, reason) = match json(text) {
-        Err(problem) => ("invalid_json", format!("the record is not JSON: {problem}")),
+        Err(problem) => (Code::InvalidJson, format!("the record is not JSON: {problem}")),
         Ok(()) if text.trim_ascii_start().first() != Some(&b'{') => {
-            ("not_an_object", "the record is JSON but not an object; documents must be objects".to_owned())
+            (Code::NotAnObject, "the record is JSON but not an object; documents must be objects".to_owned())
         }
         Ok(()) => return None,
     };
@@ -31,7 +31,7 @@ pub fn no_end(record: u32, line: &[u8]) -> Option<Reject> {
     let reason = "the line does not end with the `}` of a JSON object; if documents go over several \
                   lines, or have commas between them, give option `format=json`"
         .to_owned();
-    Some(Reject { record, kind: "invalid_json", reason })
+    Some(Reject { record, kind: Code::InvalidJson, reason })
 }
 
 fn json(text: &[u8]) -> Result<(), String> {
@@ -48,9 +48,9 @@ mod tests {
     #[test]
     fn objects_are_taken_and_everything_else_is_named() {
         assert_eq!(reject(0, br#" {"a":[1,{"b":null}]} "#), None);
-        assert_eq!(reject(7, b"[1]").map(|r| (r.record, r.kind)), Some((7, "not_an_object")));
+        assert_eq!(reject(7, b"[1]").map(|r| (r.record, r.kind)), Some((7, Code::NotAnObject)));
         let invalid = reject(0, b"{\"a\":1,}").unwrap();
-        assert!(invalid.kind == "invalid_json" && invalid.reason.contains("column 8"), "{}", invalid.reason);
+        assert!(invalid.kind == Code::InvalidJson && invalid.reason.contains("column 8"), "{}", invalid.reason);
         assert!(reject(0, b"{\"a\":\"\xFF\"}").unwrap().reason.contains("byte 6 is not UTF-8"));
     }
 

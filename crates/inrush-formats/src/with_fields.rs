@@ -146,6 +146,7 @@ impl<'de, N: AsRef<str>> Visitor<'de> for Names<'_, N> {
 
 #[cfg(test)]
 mod tests {
+    use inrush_core::Code;
     use inrush_core::Reject;
     use inrush_core::block::Record;
 
@@ -169,7 +170,7 @@ mod tests {
             data.extend_from_slice(document.as_bytes());
             records.push(Record { start, end: data.len() as u32, byte: 0, line });
         }
-        let rejects = vec![Reject { record: 5, kind: "k", reason: String::new() }];
+        let rejects = vec![Reject { record: 5, kind: Code::BadValue, reason: String::new() }];
         let block = fields.add(DocBlock { data: data.into(), records, rejects, ..DocBlock::default() });
         let found: Vec<_> = (0..6).map(|at| String::from_utf8(block.record(at).to_vec()).unwrap()).collect();
         let expected = [

@@ -5,6 +5,7 @@ mod ends;
 mod gap;
 mod readers;
 
+use inrush_core::Code;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -130,7 +131,7 @@ impl<C: Client> Consumer<C> {
         while !self.shared.state().is_closed {
             if let Err(error) = self.turn() {
                 let title = self.options.address.to_string();
-                self.shared.end(Some(SourceError::new(title, error.to_string())));
+                self.shared.end(Some(SourceError::new(title, error.to_string()).coded(Code::BrokerFailed)));
                 break;
             }
         }

@@ -73,5 +73,7 @@ fn open(options: KafkaOptions) -> Result<Opened, OpenError> {
 #[cfg(not(feature = "client"))]
 fn open(options: KafkaOptions) -> Result<Opened, OpenError> {
     let message = "this build of inrush has no client for Kafka; build it with the cargo feature kafka";
-    Err(inrush_sources::SourceError::new(options.address.to_string(), message).into())
+    Err(inrush_sources::SourceError::new(options.address.to_string(), message)
+        .coded(inrush_core::Code::NotInThisBuild)
+        .into())
 }

@@ -1,5 +1,6 @@
 //! How far a group is behind, without joining it.
 
+use inrush_core::Code;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -40,7 +41,8 @@ pub struct PartitionLag {
 /// # Errors
 /// As [`KafkaSource::open`](crate::KafkaSource::open).
 pub fn lag(options: &KafkaOptions) -> Result<Vec<PartitionLag>, SourceError> {
-    let wrong = |error: ClientError| SourceError::new(options.address.to_string(), error.to_string());
+    let wrong =
+        |error: ClientError| SourceError::new(options.address.to_string(), error.to_string()).coded(Code::BrokerFailed);
     let options = KafkaOptions { memory: MEMORY, ..options.clone() };
     let mut client = Librdkafka::connect(&options, None).map_err(wrong)?;
     let mut lags = offsets(&mut client).map_err(wrong)?;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use inrush_core::SourceId;
+use inrush_core::{Code, SourceId};
 use inrush_sources::{
     DeadLetterSink, Feedback, IDLE_AFTER, Lag, Partition, Repeats, Source, SourceError, SourceInfo, Step, Topics,
 };
@@ -46,7 +46,7 @@ impl KafkaSource {
     /// not exist, a schema file that cannot be read, and properties that librdkafka does not have.
     pub fn open(options: KafkaOptions) -> Result<KafkaSource, SourceError> {
         let title = options.address.to_string();
-        let wrong = |message: String| SourceError::new(title.clone(), message);
+        let wrong = |message: String| SourceError::new(title.clone(), message).coded(Code::BrokerFailed);
         let member =
             Member::of(&options).map_err(|error| SourceError::io(title.clone(), "the name of this member", error))?;
         let shape = Shape::of(&options).map_err(&wrong)?.map(Arc::new);
@@ -89,7 +89,7 @@ struct Gone {
 impl Drop for Gone {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            self.shared.end(Some(SourceError::new(self.title.clone(), "reading panicked")));
+            self.shared.end(Some(SourceError::new(self.title.clone(), "reading panicked").coded(Code::Defect)));
         }
         self.shared.end(None);
         self.shared.change(|state| state.is_gone = true);

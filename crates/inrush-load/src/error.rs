@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use crate::option_error::OptionError;
 use inrush_cluster::api::{ClusterError, ConnectError};
 use inrush_cluster::transport::SetupError;
+use inrush_core::Code;
 use inrush_sources::SourceError;
 
 /// An error before the first request: nothing was sent.
@@ -57,12 +58,27 @@ impl From<ConnectError> for LoadError {
         match error {
             ConnectError::Setup(error) => LoadError::Setup(error),
             ConnectError::Cluster(error) => LoadError::Cluster(error),
-            other => LoadError::usage(other.to_string()),
+            other => LoadError::Usage(OptionError::conflict(other.to_string()).coded(other.code())),
         }
     }
 }
 
 impl LoadError {
+    /// The kind.
+    pub fn code(&self) -> Code {
+        match self {
+            LoadError::Usage(error) => error.code(),
+            LoadError::Setup(error) => error.code(),
+            LoadError::Cluster(error) => error.code(),
+            LoadError::Source(error) => error.code,
+            LoadError::OfSource(error) => error.code(),
+            LoadError::State(_) => Code::StateUnusable,
+            LoadError::Busy(_) => Code::Busy,
+            LoadError::Threads { .. } => Code::NoThreads,
+            LoadError::DeadLetters { .. } => Code::DeadLettersUnusable,
+        }
+    }
+
     /// An error of the options, from its message.
     pub fn usage(problem: impl Into<OptionError>) -> Self {
         LoadError::Usage(problem.into())

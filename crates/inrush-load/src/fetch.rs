@@ -11,6 +11,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
+use inrush_core::Code;
 use inrush_core::body_format::Body;
 use inrush_core::outcome::Attempt;
 use inrush_core::reply::{BulkReply, ItemAction, ItemError, ItemReply, ItemResult, ItemRun};
@@ -128,7 +129,7 @@ impl Fetcher {
                     push(&mut out, &[DELETE, address].concat(), b"");
                     continue;
                 }
-                (Answer::NoRecord, MissingRecord::DeadLetter) => refused("no_record", NO_RECORD.to_owned()),
+                (Answer::NoRecord, MissingRecord::DeadLetter) => refused(Code::NoRecord, NO_RECORD.to_owned()),
                 (Answer::NoRecord, MissingRecord::Skip) => skipped(),
                 (Answer::Refused { kind, reason }, _) => refused(kind, reason),
             };
@@ -217,9 +218,9 @@ impl Filled {
 }
 
 /// The entry of an item that becomes a dead letter.
-fn refused(kind: &str, reason: String) -> ItemReply {
+fn refused(kind: Code, reason: String) -> ItemReply {
     // Status 404 with a type of its own, so that it is about this item only.
-    let error = ItemError { kind: kind.to_owned(), reason, ..ItemError::default() };
+    let error = ItemError { kind: kind.name().to_owned(), reason, ..ItemError::default() };
     ItemReply { status: 404, result: None, error: Some(error), ..skipped() }
 }
 
@@ -263,14 +264,14 @@ mod tests {
 
     impl Fetch for Refusing {
         fn fetch<'a>(&'a self, ids: &'a [String]) -> Fetched<'a> {
-            let answer = |id: &String| Answer::Refused { kind: "bad_key", reason: format!("{id} is bad") };
+            let answer = |id: &String| Answer::Refused { kind: Code::BadKey, reason: format!("{id} is bad") };
             let answers = ids.iter().map(answer).collect();
             Box::pin(async { Ok(answers) })
         }
     }
 
     fn no_record() -> ItemReply {
-        refused("no_record", NO_RECORD.to_owned())
+        refused(Code::NoRecord, NO_RECORD.to_owned())
     }
 
     /// A look-up that answers with this.
@@ -349,7 +350,7 @@ mod tests {
     async fn an_id_without_a_record_is_skipped_and_one_that_is_refused_is_a_dead_letter_in_any_case() {
         let body = "{\"index\":{\"_id\":\"1\"}}\n{}\n";
         let looked_up: [(Arc<dyn Fetch>, ItemReply); 2] =
-            [(Arc::new(Even), skipped()), (Arc::new(Refusing), refused("bad_key", "1 is bad".to_owned()))];
+            [(Arc::new(Even), skipped()), (Arc::new(Refusing), refused(Code::BadKey, "1 is bad".to_owned()))];
         for (fetch, expected) in looked_up {
             let filled = fetcher(fetch, MissingRecord::Skip).fill(&request(body, 1)).await.unwrap();
             let reply = filled.attempt(Attempt::Replied(BulkReply::default()));

@@ -195,7 +195,7 @@ fn phase(flow: &Flow, idle: Duration) -> Phase {
         (Some(stop), _) => {
             let why = match stop {
                 Stop::Interrupted => "interrupted",
-                Stop::Failed(why) => why,
+                Stop::Failed(failure) => &failure.message,
             };
             Phase::Draining(match flow.in_flight() {
                 0 => why.to_owned(),

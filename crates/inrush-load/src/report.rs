@@ -10,7 +10,7 @@ pub use cutover::{FinishReport, OldIndex, OldWritesReport, StepReport, SwapRepor
 use inrush_cluster::api::stats::IndexStats;
 use inrush_core::report::{Counts, ErrorCount, IndexCounts};
 use inrush_core::tune::Learned;
-use inrush_core::{Encoding, PauseTotal};
+use inrush_core::{Code, Encoding, PauseTotal};
 pub use inrush_guard::{SettingChange, SettingsReport, SettingsRestored};
 use inrush_sources::Lag;
 use serde::{Deserialize, Serialize};
@@ -30,6 +30,9 @@ pub struct Report {
     /// Why the load ended early.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
+    /// Kind of the failure, for programs and for `inrush explain`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure_code: Option<Code>,
     /// The sums. `docs_read` is the sum of the buckets. For a resumed load they cover all its runs,
     /// with each document once.
     #[serde(flatten)]
@@ -101,6 +104,7 @@ impl Report {
             status,
             ended_before: None,
             failure: None,
+            failure_code: None,
             counts: Counts::default(),
             seconds: 0.0,
             docs_per_second: 0.0,
@@ -123,6 +127,27 @@ impl Report {
             warnings: Vec::new(),
             sources: Vec::new(),
             run_id,
+        }
+    }
+}
+
+impl Report {
+    /// Kind of the problem, as its error has it: `None` where all documents are in.
+    pub fn code(&self) -> Option<Code> {
+        match self.status {
+            Status::Complete => None,
+            Status::Incomplete => Some(Code::DocumentsNotIn),
+            Status::CheckFailed if self.finish.failure.is_some() => Some(Code::StepFailed),
+            Status::CheckFailed if self.verified.state == VerifiedState::No => Some(Code::CountDiffers),
+            Status::CheckFailed => Some(match self.settings.restored {
+                SettingsRestored::No => Code::SettingsNotRestored,
+                // The alias stays, because another load has the settings of the new index.
+                SettingsRestored::PassedOn => Code::StepFailed,
+                // A bake is complete, and has left something behind.
+                _ => Code::NotCleanedUp,
+            }),
+            Status::Failed => Some(self.failure_code.unwrap_or(Code::Failed)),
+            Status::Interrupted => Some(Code::Interrupted),
         }
     }
 }

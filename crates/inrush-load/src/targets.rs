@@ -7,6 +7,7 @@ use std::time::Duration;
 use inrush_cluster::api::health::{Health, Observer};
 use inrush_cluster::api::index;
 use inrush_cluster::transport::Transport;
+use inrush_core::Pause;
 use inrush_core::report::IndexCounts;
 use tokio::sync::{mpsc, watch};
 
@@ -88,7 +89,7 @@ pub(crate) async fn observe(
     events: mpsc::UnboundedSender<Event>,
 ) {
     let mut observer = Observer::new(Arc::clone(&transport));
-    let mut last = None;
+    let (mut known, mut last) = (None, None);
     loop {
         let now = names.borrow().clone();
         let health = tokio::select! {
@@ -100,11 +101,7 @@ pub(crate) async fn observe(
             let _ = events.send(Event::Replaced(name));
             return;
         }
-        let pause = match health {
-            Health::Fine => None,
-            Health::Trouble(pause) => Some(pause),
-            Health::Unknown => last.clone(),
-        };
+        let pause = pause(health, &mut known);
         if pause != last {
             last.clone_from(&pause);
             // The next wait returns where the load has ended.
@@ -117,9 +114,41 @@ pub(crate) async fn observe(
     }
 }
 
+/// The pause for what a look has found. `known` is the trouble that the last answer told: without
+/// an answer it lasts, and the reason says that it may be out of date.
+fn pause(health: Health, known: &mut Option<Pause>) -> Option<Pause> {
+    match health {
+        Health::Fine => *known = None,
+        Health::Trouble(pause) => *known = Some(pause),
+        Health::Unknown => {
+            let Pause { kind, why } = known.clone()?;
+            return Some(Pause { kind, why: format!("the cluster does not answer; its last answer was: {why}") });
+        }
+    }
+    known.clone()
+}
+
 #[cfg(test)]
 mod tests {
+    use inrush_core::PauseKind;
+
     use super::*;
+
+    #[test]
+    fn a_reason_is_marked_as_old_while_the_cluster_is_away() {
+        let mut known = None;
+        let red = || Pause { kind: PauseKind::IndexRed, why: "the index a is red".to_owned() };
+        assert_eq!(pause(Health::Unknown, &mut known), None, "the flow notices that itself");
+        assert_eq!(pause(Health::Trouble(red()), &mut known), Some(red()));
+        for _ in 0..2 {
+            let away = pause(Health::Unknown, &mut known).unwrap();
+            let why = "the cluster does not answer; its last answer was: the index a is red";
+            assert_eq!((away.kind, away.why.as_str()), (PauseKind::IndexRed, why));
+        }
+        assert_eq!(pause(Health::Trouble(red()), &mut known), Some(red()));
+        assert_eq!(pause(Health::Fine, &mut known), None);
+        assert_eq!(pause(Health::Unknown, &mut known), None);
+    }
 
     #[test]
     fn each_index_is_told_once_and_of_a_data_stream_the_newest() {

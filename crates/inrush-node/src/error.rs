@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use inrush_core::Code;
+
 /// Why a node could not be found, started or stopped.
 #[derive(Debug, thiserror::Error)]
 pub enum NodeError {
@@ -106,6 +108,25 @@ pub enum NodeError {
 }
 
 impl NodeError {
+    /// The kind.
+    pub fn code(&self) -> Code {
+        match self {
+            NodeError::NoJava { .. } => Code::NoJava,
+            NodeError::NoDistribution { .. } => Code::NoDistribution,
+            NodeError::PortTaken(_) => Code::PortTaken,
+            NodeError::NoDisk { .. } => Code::DiskFull,
+            NodeError::Died { .. } => Code::ServerDied,
+            NodeError::TimedOut { .. } => Code::ServerTimedOut,
+            NodeError::NoUser(_) => Code::NoServerUser,
+            NodeError::NotHome { .. }
+            | NodeError::OtherVersion { .. }
+            | NodeError::NotData(_)
+            | NodeError::Spaces(_) => Code::BadServerFolder,
+            NodeError::NoVersion | NodeError::Name(_) => Code::BadNodeName,
+            NodeError::Io { .. } => Code::ServerFailed,
+        }
+    }
+
     pub(super) fn io(what: impl Into<String>) -> impl FnOnce(std::io::Error) -> NodeError {
         let what = what.into();
         move |source| NodeError::Io { what, source }

@@ -116,7 +116,7 @@ impl Source for Parted {
 #[cfg(test)]
 mod tests {
     use inrush_core::block::Record;
-    use inrush_core::{DocMeta, Reject};
+    use inrush_core::{Code, DocMeta, Reject};
 
     use super::*;
 
@@ -159,7 +159,7 @@ mod tests {
     #[test]
     fn what_cannot_be_told_is_the_first_parts() {
         let mut all = block(&["{\"x\":1}", "{\"id\":\"a\"}", "not a row", "{\"id\":{}}"]);
-        all.rejects = vec![Reject { record: 2, kind: "bad_row", reason: String::new() }];
+        all.rejects = vec![Reject { record: 2, kind: Code::BadValue, reason: String::new() }];
         all.meta = vec![DocMeta::default(); 4];
         let a = routing().shard("a", None);
         for part in 0..3 {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use arrow_array::{RecordBatch, RecordBatchOptions};
 use arrow_json::ReaderBuilder;
 use arrow_schema::SchemaRef;
+use inrush_core::Code;
 use inrush_core::{DocBlock, Reject};
 use inrush_formats::columns::json;
 use inrush_formats::numbers::plain;
@@ -96,7 +97,7 @@ impl Decoder {
 }
 
 fn reject(record: u32, reason: String) -> Reject {
-    Reject { record, kind: "bad_value", reason: format!("this is not a row of the table: {reason}") }
+    Reject { record, kind: Code::BadValue, reason: format!("this is not a row of the table: {reason}") }
 }
 
 /// A document in the form that arrow-json reads.

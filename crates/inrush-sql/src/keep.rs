@@ -1,5 +1,6 @@
 //! Text tables that several queries use are read once, and kept as columns in a temporary file.
 
+use inrush_core::Code;
 use std::fs::File;
 use std::io::BufWriter;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -22,6 +23,7 @@ pub(super) fn keep(table: &Arc<Table>, reading: &Arc<Reading>, threads: usize) -
         reading.failed().unwrap_or_else(|| {
             let names = table.names.join(", ");
             SourceError::new(names, format!("cannot be kept in a temporary file (TMPDIR says where): {problem}"))
+                .coded(Code::OutputFailed)
         })
     })
 }

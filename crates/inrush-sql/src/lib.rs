@@ -58,7 +58,7 @@ use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::windows::{BoundedWindowAggExec, WindowAggExec};
 use datafusion::physical_plan::{ExecutionPlan, displayable};
 use datafusion::prelude::{SQLOptions, SessionConfig, SessionContext};
-use inrush_core::FieldPath;
+use inrush_core::{Code, FieldPath};
 use inrush_sources::{SourceError, Timestamps};
 pub use result::SqlSource;
 pub use table::TableSpec;
@@ -140,6 +140,14 @@ pub enum SqlError {
 }
 
 impl SqlError {
+    /// The kind.
+    pub fn code(&self) -> Code {
+        match self {
+            SqlError::Table { error, .. } => error.code,
+            SqlError::Query(_) => Code::BadQuery,
+        }
+    }
+
     fn new(message: String) -> Self {
         SqlError::Query(QueryError::new(message))
     }

@@ -159,6 +159,8 @@ impl Part {
 
 #[cfg(test)]
 mod tests {
+    use inrush_core::Code;
+
     use super::*;
 
     #[test]
@@ -169,7 +171,7 @@ mod tests {
             records: vec![Record { start: 0, end: text.len() as u32, byte: 3, line: 1 }],
             ..DocBlock::default()
         };
-        let bad = || vec![Reject { record: 0, kind: "bad_value", reason: "bad".into() }];
+        let bad = || vec![Reject { record: 0, kind: Code::BadValue, reason: "bad".into() }];
         let mut lines = Lines::default();
         assert!(lines.push(2, &block(5, "c"), bad()).is_empty());
         assert!(lines.push(0, &block(10, "a"), Vec::new()).is_empty());

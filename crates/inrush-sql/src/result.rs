@@ -9,7 +9,7 @@ use datafusion::execution::TaskContext;
 use datafusion::physical_plan::{ExecutionPlan, execute_stream};
 use futures_util::StreamExt;
 use inrush_core::block::Origin;
-use inrush_core::{DocBlock, SourceId};
+use inrush_core::{Code, DocBlock, SourceId};
 use inrush_formats::buffer::BufferPool;
 use inrush_formats::columns::{Pieces, RowWriter};
 use inrush_sources::{Chunk, Fingerprint, IDLE_AFTER, Repeats, Rows, RowsRead, Source, SourceError, SourceInfo, Step};
@@ -126,14 +126,17 @@ impl SqlSource {
     }
 
     fn run(&self) -> Result<Running, SourceError> {
-        let failed = |error: &dyn std::fmt::Display| SourceError::new(NAME, format!("cannot be run: {error}"));
+        let failed = |error: &dyn std::fmt::Display| {
+            SourceError::new(NAME, format!("cannot be run: {error}")).coded(Code::BadQuery)
+        };
         let stream = {
             // Operators start their work in the runtime in which they are called.
             let handle = self.query.workers.handle().ok_or_else(|| failed(&"its threads have ended"))?;
             let _entered = handle.enter();
             execute_stream(Arc::clone(&self.query.physical), Arc::clone(&self.query.context))
         };
-        let mut stream = stream.map_err(|error| SourceError::new(NAME, self.query.scene.explain_in_line(&error)))?;
+        let mut stream = stream
+            .map_err(|error| SourceError::new(NAME, self.query.scene.explain_in_line(&error)).coded(Code::BadQuery))?;
         let (sender, batches) = sync_channel(AHEAD);
         let (stop, mut stopped) = oneshot::channel();
         let (workers, scene) = (Arc::clone(&self.query.workers), Arc::clone(&self.query.scene));
@@ -182,7 +185,7 @@ impl SqlSource {
         self.running = None;
         match self.reading.failed() {
             Some(error) => error,
-            None => SourceError::new(NAME, why).of(self.id()),
+            None => SourceError::new(NAME, why).coded(Code::BadQuery).of(self.id()),
         }
     }
 }

@@ -95,7 +95,7 @@ pub use inrush_commands::Loader;
 #[doc(inline)]
 pub use inrush_commands::LoaderBuilder;
 #[doc(inline)]
-pub use inrush_core::{DeadLetter, Position, Settled, Settlement};
+pub use inrush_core::{Code, DeadLetter, Position, Settled, Settlement};
 #[doc(inline)]
 pub use inrush_load::{
     Failure, Failures, LoadError, Others, PauseHandle, Phase, Progress, PushLoad, Report, RunningLoad, Settlements,
@@ -298,7 +298,7 @@ pub mod source {
 pub mod bake {
     #[doc(inline)]
     pub use inrush_bake::{
-        BakeError, BakeReport, BakeStep, BakeStepName, BakeStop, Cost, Estimate, HandOver, Layout, RunningBake,
+        BakeError, BakeReport, BakeStep, BakeStepName, BakeStop, Cost, Engine, Estimate, HandOver, Layout, RunningBake,
     };
     #[doc(inline)]
     pub use inrush_commands::bake::BakeBuilder;

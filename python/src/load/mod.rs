@@ -39,6 +39,13 @@ pub(crate) struct Load {
     process: u32,
 }
 
+/// The page of a job: its address, the token, and the name and the machine of the part.
+pub(crate) type Job = (String, String, String, String);
+
+pub(crate) fn job_page((url, token, name, host): Job) -> JobPage {
+    JobPage { url, token: Secret::new(token), name, host }
+}
+
 /// The future report.
 #[derive(Default)]
 struct Ending {
@@ -70,7 +77,7 @@ impl Load {
         keep_outcomes: bool,
         log_level: u8,
         parts: Option<String>,
-        job: Option<(String, String, String, String)>,
+        job: Option<Job>,
     ) -> PyResult<Self> {
         crate::logs::start(log_level);
         let mut load = embed::Load::new(parse_options(options)?).map_err(exception)?;
@@ -83,8 +90,8 @@ impl Load {
         if let Some(token) = parts {
             load.with_parts(Secret::new(token));
         }
-        if let Some((url, token, name, host)) = job {
-            load.part_of(JobPage { url, token: Secret::new(token), name, host });
+        if let Some(job) = job {
+            load.part_of(job_page(job));
         }
         let name = name.to_owned();
         let begun = wait_for(py, async move {

@@ -4,6 +4,7 @@
 use arrow_array::RecordBatch;
 use arrow_array::ffi_stream::ArrowArrayStreamReader;
 use arrow_pyarrow::FromPyArrow;
+use inrush_core::Code;
 use inrush_core::DocMeta;
 use inrush_sources::push::Sender;
 use pyo3::exceptions::PyTypeError;
@@ -14,6 +15,7 @@ use pyo3::types::{PyByteArray, PyBytes, PyDict, PyMapping, PyString};
 use super::Load;
 use crate::error::SourceError;
 use crate::json::{Problem, Writer};
+use crate::text::utf8;
 
 /// The number of documents of an iterable after which other Python threads get a turn.
 const TURN_DOCS: u64 = 4096;
@@ -38,7 +40,7 @@ pub(crate) fn items(load: &Load, items: &Bound<'_, PyAny>) -> PyResult<bool> {
             Taken::No { path, what } => {
                 let text: String = item.repr().map_or_else(|_| String::new(), |text| text.to_string());
                 let text: String = text.chars().take(KEPT_CHARS).collect();
-                feed.reject(text.as_bytes(), "not_serializable", Problem::reason(&path, &what)).is_ok()
+                feed.reject(text.as_bytes(), Code::NotSerializable, Problem::reason(&path, &what)).is_ok()
             }
         };
         if !taken {
@@ -85,7 +87,7 @@ fn any(feed: &Sender, writer: &mut Writer, item: &Bound<'_, PyAny>, meta: DocMet
     } else if let Ok(bytes) = item.cast::<PyBytes>() {
         line(feed, bytes.as_bytes(), meta)
     } else if let Ok(text) = item.cast::<PyString>() {
-        match text.to_str() {
+        match utf8(text) {
             Ok(text) => line(feed, text.as_bytes(), meta),
             Err(error) => return Ok(Taken::No { path: String::new(), what: format!("no text ({error})") }),
         }

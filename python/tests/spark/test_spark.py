@@ -222,11 +222,14 @@ def test_a_killed_executor_leaves_a_bake_complete_and_exact(spark, tmp_path: Pat
     with node("snapshots") as (cluster, root):
         df = documents(spark, 40_000, 8)
         result: dict[str, Any] = {}
+        port = free_port()
 
         def run() -> None:
             names = {"spark": spark, "df": df}
             try:
-                docs.run("bake/several.md", cluster.url, names, {"/mnt/shared": str(root / "snapshots")})
+                # The example, with a page.
+                meant = f'"{root / "snapshots"}", page={port}'
+                docs.run("bake/several.md", cluster.url, names, {'"/mnt/shared"': meant})
                 result["report"] = names["report"]
             except BaseException as error:
                 result["error"] = error
@@ -236,12 +239,16 @@ def test_a_killed_executor_leaves_a_bake_complete_and_exact(spark, tmp_path: Pat
 
         thread = threading.Thread(target=run)
         thread.start()
-        kill_one(builds, lambda command: "CoarseGrainedExecutorBackend" in command and "/bin/java" in command, thread.is_alive)
-        thread.join()
+        with Viewer(port) as viewer:
+            kill_one(builds, lambda command: "CoarseGrainedExecutorBackend" in command and "/bin/java" in command, thread.is_alive)
+            thread.join()
         report = result.get("report")
         assert report is not None, result
         assert report.ok and report.docs_created == 40_000 and report.verified["state"] == "yes", report
         assert_holds(40_000, cluster, "trips", tmp_path)
+        # The page has the four parts, and counts no document of the attempt that was lost.
+        state = viewer.last["state"]
+        assert len(state["parts"]) == 4 and state["counts"]["docs_read"] <= 40_000, state
         # Four indices behind one alias, and nothing of the attempt that was lost.
         assert len(cluster.ask("GET", "_alias/trips")) == 4
         assert len([row for row in cluster.ask("GET", "_cat/indices?format=json") if row["index"].startswith("trips-")]) == 4

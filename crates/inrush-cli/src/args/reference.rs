@@ -19,6 +19,10 @@ pub(crate) enum Page {
     Options,
     /// python/inrush/_option_types.py
     Python,
+    /// docs/errors.md
+    Errors,
     /// A manual page, for man(1)
     Man,
+    /// The commands that have a manual page
+    ManNames,
 }

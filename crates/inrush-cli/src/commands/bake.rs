@@ -5,6 +5,8 @@ use std::io::Write;
 use anyhow::{Context, Result};
 use inrush_bake::{BakeConfig, BakeError, Baker, Cost, Estimate, OpenSource};
 use inrush_commands::bake::BakePlan;
+use inrush_core::Code;
+use inrush_page::{JobPage, WatchConfig};
 use tokio::sync::oneshot;
 
 use super::load;
@@ -26,18 +28,20 @@ pub(crate) async fn run(args: BakeArgs) -> Result<u8> {
     let stderr = Stderr::new();
     logging::start(&job.output.log, job.output.quiet, &stderr);
     if job.run.explain {
-        return Err(UsageError::new("--explain is given, but a bake has no query").hint("leave it out").into());
+        return Err(UsageError::new(Code::OptionsConflict, "--explain is given, but a bake has no query")
+            .hint("leave it out")
+            .into());
     }
-    go(job, stderr).await
+    go(job, None, stderr).await
 }
 
-/// Bakes with the options of a job.
-pub(crate) async fn go(job: Job, stderr: Stderr) -> Result<u8> {
+/// Bakes with the options of a job file. `whole` is the page of the job that the bake is a part of.
+pub(crate) async fn go(job: Job, whole: Option<JobPage>, stderr: Stderr) -> Result<u8> {
     let environment = load::environment(&job);
     let Job { options, bake, run, output, folder: _, outputs: _ } = job;
     if run.dry_run && options.resume.resume {
         let message = "--dry-run reads the beginning of the sources, but --resume continues in the middle";
-        return Err(UsageError::new(message).hint("leave one of them out").into());
+        return Err(UsageError::new(Code::OptionsConflict, message).hint("leave one of them out").into());
     }
     let report_file = ReportFile::new(run.report, &options)?;
     if run.dry_run {
@@ -48,9 +52,12 @@ pub(crate) async fn go(job: Job, stderr: Stderr) -> Result<u8> {
     load::tell(&notes, output.quiet, &stderr);
     if run.dry_run {
         if sample.is_some() {
-            return Err(UsageError::new("--dry-run writes nothing, but --estimate builds a sample")
-                .hint("leave one of them out")
-                .into());
+            return Err(UsageError::new(
+                Code::OptionsConflict,
+                "--dry-run writes nothing, but --estimate builds a sample",
+            )
+            .hint("leave one of them out")
+            .into());
         }
         let found = inrush_bake::dry_run(config, sources).await.map_err(explain)?;
         return super::dry_run::print(&output, &found);
@@ -60,7 +67,8 @@ pub(crate) async fn go(job: Job, stderr: Stderr) -> Result<u8> {
     }
     let (name, of_target) = (config.load.index.as_str().to_owned(), config.load.clone());
     let baker = Baker::new(config, sources).map_err(explain)?;
-    let watching =
+    let watch = WatchConfig { job: whole, ..watch };
+    let mut watching =
         Watching::start(watch, report_file.is_wanted(), output.quiet, &stderr).await.map_err(load::refused)?;
     if let Some(view) = watching.segments() {
         index_segments::ask(view, &of_target, [name.as_str()]);
@@ -68,6 +76,7 @@ pub(crate) async fn go(job: Job, stderr: Stderr) -> Result<u8> {
 
     let signals = Signals::new()?;
     let (bake, page) = watching.bake(&name, baker);
+    watching.report(page.as_ref()).map_err(load::refused)?;
     let display = Display::detect(output.quiet, output.log.log_json);
     let shown = Opening::show(display, stderr.clone()).begun(bake.progress());
     let told = run.report_every.map(|every| tokio::spawn(progress::report(bake.progress(), every.get(), super::print)));

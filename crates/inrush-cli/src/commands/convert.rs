@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use inrush_commands::convert::{BulkLines, Converted, Target, convert};
 use inrush_commands::options::{Inputs, LoadOptions, SourceOptions};
+use inrush_core::Code;
 use inrush_load::config::Limits;
 use inrush_sources::{FormatOptions, Source, SourceSpec, Warnings, open};
 use serde_json::json;
@@ -25,6 +26,7 @@ pub(crate) async fn run(args: ConvertArgs) -> Result<u8> {
     let stdin = args.source == "-";
     if stdin && matches!(target, Target::Csv | Target::Parquet) {
         return Err(UsageError::new(
+            Code::OptionsConflict,
             "the columns of CSV and Parquet are found by a first reading, but stdin can be read only once",
         )
         .hint("save the input to a file first")
@@ -32,7 +34,7 @@ pub(crate) async fn run(args: ConvertArgs) -> Result<u8> {
     }
     let to_stdout = args.out == Path::new("-");
     if to_stdout && args.json {
-        return Err(UsageError::new("--json and the documents would both go to stdout")
+        return Err(UsageError::new(Code::OptionsConflict, "--json and the documents would both go to stdout")
             .hint("name a file as OUT")
             .into());
     }
@@ -42,7 +44,7 @@ pub(crate) async fn run(args: ConvertArgs) -> Result<u8> {
     load::tell_of_terminal(&LoadOptions { source, ..LoadOptions::default() });
     let specs = args.reading.specs(sources).map_err(load::refused)?;
     let warnings = Warnings::default();
-    let source = opened(&specs, &format, &warnings).map_err(|error| UsageError::new(error.to_string()))?;
+    let source = opened(&specs, &format, &warnings).map_err(|error| UsageError::new(error.code, error.to_string()))?;
     let (out, told) = (args.out.clone(), warnings.clone());
     let work = move || to_file(source, || opened(&specs, &format, &warnings), &target, (!to_stdout).then_some(out));
     let converted = tokio::task::spawn_blocking(work).await.context("converting panicked")??;
@@ -114,12 +116,11 @@ fn target(args: &ConvertArgs) -> Result<Target, UsageError> {
         [("--action", args.action.is_some()), ("--id", args.id.is_some()), ("--routing", args.routing.is_some())];
     let bulk = matches!(format, OutFormat::Bulk | OutFormat::BulkSmile);
     if let Some((flag, _)) = for_bulk.iter().find(|(_, given)| *given && !bulk) {
-        return Err(
-            UsageError::new(format!("{flag} is for bulk bodies")).hint("leave it out, or give --out-format bulk")
-        );
+        return Err(UsageError::new(Code::OptionsConflict, format!("{flag} is for bulk bodies"))
+            .hint("leave it out, or give --out-format bulk"));
     }
     if bulk && lines().action.needs_id() && args.id.is_none() {
-        return Err(UsageError::new("the action needs the ids of the documents")
+        return Err(UsageError::new(Code::MissingOption, "the action needs the ids of the documents")
             .hint("name the field that holds them with --id FIELD"));
     }
     Ok(match format {
@@ -140,7 +141,7 @@ fn by_name(out: &Path) -> Result<OutFormat, UsageError> {
         Some("bulk") => Ok(OutFormat::Bulk),
         Some("csv") => Ok(OutFormat::Csv),
         Some("parquet") => Ok(OutFormat::Parquet),
-        _ => Err(UsageError::new(format!("the format cannot be derived from the name {}", out.display()))
+        _ => Err(UsageError::new(Code::MissingOption, format!("the format cannot be derived from the name {}", out.display()))
             .hint("give --out-format ndjson, smile, bulk, bulk-smile, csv or parquet; compress the result with another program")),
     }
 }

@@ -6,6 +6,7 @@ use anyhow::{Context, Result};
 use inrush_cluster::transport::{HttpOptions, Transport};
 use inrush_commands::doctor::{Confidence, Diagnosis, examine};
 use inrush_commands::options::{Environment, urls};
+use inrush_core::Code;
 
 use super::load;
 use crate::args::DoctorArgs;
@@ -40,7 +41,9 @@ pub(crate) async fn run(args: DoctorArgs) -> Result<u8> {
 pub(super) fn split(target: &str) -> Result<(String, Option<String>), UsageError> {
     let Some((scheme, rest)) = target.split_once("://") else {
         let message = format!("{target} has no scheme");
-        return Err(UsageError::new(message).hint(format!("write http://{target} or https://{target}")));
+        return Err(
+            UsageError::new(Code::BadAddress, message).hint(format!("write http://{target} or https://{target}"))
+        );
     };
     let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
     // Behind a gateway, the index is the last part of the path.

@@ -3,6 +3,7 @@
 use std::io::Write as _;
 
 use anyhow::Result;
+use inrush_core::Code;
 
 use crate::args::{FromArgs, OtherLoader};
 use crate::failure::UsageError;
@@ -27,8 +28,9 @@ fn translated(loader: OtherLoader) -> Result<Translation, UsageError> {
         OtherLoader::Espipe(args) => espipe::translate(&args.arguments),
         OtherLoader::Logstash { pipeline } => {
             let name = pipeline.display();
-            let text = std::fs::read_to_string(&pipeline)
-                .map_err(|error| UsageError::new(format!("cannot read the pipeline {name}: {error}")))?;
+            let text = std::fs::read_to_string(&pipeline).map_err(|error| {
+                UsageError::new(Code::of_io(&error), format!("cannot read the pipeline {name}: {error}"))
+            })?;
             logstash::translate(&text)
         }
     }

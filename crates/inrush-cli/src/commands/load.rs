@@ -8,6 +8,7 @@ use inrush_bake::BakeReport;
 use inrush_cluster::api::ClusterError;
 use inrush_cluster::transport::{HttpErrorKind, Secret, SetupError};
 use inrush_commands::options::{Confirmation, Environment, LoadOptions, LoadPlan, OptionError};
+use inrush_core::Code;
 use inrush_load::{LoadError, PauseHandle, Report, RunningLoad, StopHandle};
 use serde::Serialize;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -15,7 +16,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use super::outputs;
 use super::signals::Signals;
 use crate::args::{LoadArgs, OutputArgs};
-use crate::failure::{Busy, ExitStatus, Hint, UsageError};
+use crate::failure::{Busy, ExitStatus, Hint, UsageError, label, print_more};
 use crate::job::{self, Job};
 use crate::keys::Keys;
 use crate::logging::{self, Stderr};
@@ -38,13 +39,13 @@ pub(crate) async fn run(args: LoadArgs) -> Result<u8> {
     }
     if job.bake.is_some() {
         // The job file sets the mode `bake`.
-        return super::bake::go(job, stderr).await;
+        return super::bake::go(job, None, stderr).await;
     }
     let environment = environment(&job);
     let Job { options, bake: _, run, output, folder: _, outputs: _ } = job;
     if run.dry_run && options.resume.resume {
         let message = "--dry-run reads the beginning of the sources, but --resume continues in the middle";
-        return Err(UsageError::new(message).hint("leave one of them out").into());
+        return Err(UsageError::new(Code::OptionsConflict, message).hint("leave one of them out").into());
     }
     if run.dry_run {
         options.check_dry_run().map_err(refused)?;
@@ -204,7 +205,7 @@ pub(super) fn ask_for(question: &str) -> Result<()> {
     if matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes") {
         return Ok(());
     }
-    Err(UsageError::new("not confirmed; nothing was done").into())
+    Err(UsageError::new(Code::NotConfirmed, "not confirmed; nothing was done").into())
 }
 
 /// Converts an error before the first document. Errors that the user can correct become usage
@@ -215,7 +216,9 @@ pub(crate) fn usage(error: impl Into<LoadError>) -> anyhow::Error {
         LoadError::Usage(error) => UsageError::from(error).into(),
         LoadError::Setup(error) => setup(error),
         LoadError::Busy(message) => Busy(message).into(),
-        error @ (LoadError::DeadLetters { .. } | LoadError::State(_)) => UsageError::new(error.to_string()).into(),
+        error @ (LoadError::DeadLetters { .. } | LoadError::State(_)) => {
+            UsageError::new(error.code(), error.to_string()).into()
+        }
         LoadError::Cluster(ClusterError::Http(error)) if error.kind == HttpErrorKind::NotSent => {
             anyhow::Error::new(error).context(Hint(not_reached.to_owned()))
         }
@@ -232,7 +235,7 @@ pub(crate) fn usage(error: impl Into<LoadError>) -> anyhow::Error {
 fn setup(error: SetupError) -> anyhow::Error {
     match error {
         SetupError::Client(_) => error.into(),
-        _ => UsageError::new(error.to_string()).into(),
+        _ => UsageError::new(error.code(), error.to_string()).into(),
     }
 }
 
@@ -249,7 +252,7 @@ fn of_source(error: LoadError) -> anyhow::Error {
             "reading an index needs the privileges read and view_index_metadata; --catch-up also maintenance and monitor"
         }
         LoadError::Cluster(ClusterError::Target { .. } | ClusterError::Refused { status: 404, .. }) => {
-            return UsageError::new(error.to_string()).into();
+            return UsageError::new(error.code(), error.to_string()).into();
         }
         _ => return usage(error),
     };
@@ -354,7 +357,9 @@ fn print_as(
     mut stderr: Stderr,
 ) -> Result<()> {
     if let Some(problem) = summary::problem(report) {
-        let _ = writeln!(stderr, "error: {problem}");
+        let label = report.code().map_or_else(|| "error".to_owned(), label);
+        let _ = writeln!(stderr, "{label}: {problem}");
+        report.code().into_iter().for_each(print_more);
     }
     let text = if output.json {
         let mut text = serde_json::to_string(json).context("cannot write the report as JSON")?;

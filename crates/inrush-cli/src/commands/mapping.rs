@@ -2,7 +2,7 @@
 
 use std::io::Write as _;
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result};
 use inrush_commands::mapping::{Inference, Note, NoteKind};
 use inrush_commands::options::{Inputs, LoadOptions, SourceOptions, TargetOptions};
 use inrush_load::LoadError;
@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use super::load;
 use crate::args::MappingArgs;
+use crate::failure::Failed;
 use crate::logging::{self, Stderr};
 use crate::units::{count, counted};
 
@@ -30,7 +31,7 @@ pub(crate) async fn run(args: MappingArgs) -> Result<u8> {
     };
     load::tell_of_terminal(&options);
     let found = options.infer(Limits::default().document_bytes_max, rows).await;
-    let found = found.map_err(failed)?.map_err(|problem| anyhow!(problem))?;
+    let found = found.map_err(failed)?.map_err(|why| Failed { code: why.code, message: why.message })?;
     let mapping = serde_json::to_string_pretty(&found.advice.mapping).context("cannot write the mapping as JSON")?;
     if args.json {
         let text = serde_json::to_string(&as_json(&found)).context("cannot write the mapping as JSON")?;
@@ -51,7 +52,7 @@ pub(crate) async fn run(args: MappingArgs) -> Result<u8> {
 /// it does.
 fn failed(error: LoadError) -> anyhow::Error {
     match error {
-        LoadError::Source(error) => anyhow!("{error}"),
+        LoadError::Source(error) => Failed { code: error.code, message: error.to_string() }.into(),
         other => load::usage(other),
     }
 }

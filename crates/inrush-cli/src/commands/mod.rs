@@ -7,11 +7,13 @@ use anyhow::{Context, Result};
 use crate::plain::plain;
 
 pub(crate) mod bake;
+pub(crate) mod complete;
 pub(crate) mod completions;
 pub(crate) mod convert;
 pub(crate) mod doctor;
 mod doctor_self;
 mod dry_run;
+pub(crate) mod explain;
 pub(crate) mod from;
 pub(crate) mod lag;
 pub(crate) mod load;

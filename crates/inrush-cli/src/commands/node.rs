@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use inrush_commands::options::HeapSize;
+use inrush_core::Code;
 use inrush_node as node;
 use inrush_node::{StartOptions, State};
 
@@ -45,7 +46,7 @@ pub(super) async fn running() -> Result<String> {
     let status = node::status(&StartOptions::default().name).await?;
     match status.node {
         Some(node) if status.state == State::Running => Ok(node.url),
-        _ => Err(UsageError::new("the local node does not run, and --to is not given")
+        _ => Err(UsageError::new(Code::MissingOption, "the local node does not run, and --to is not given")
             .hint("name the cluster with --to URL, or start the node with `inrush node start`")
             .into()),
     }

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use inrush_commands::options::{Confirmation, LoadPlan, PositiveDuration};
+use inrush_core::Code;
 use inrush_core::report::Tally;
 use inrush_load::{Phase, Progress, Report, RunningLoad, StopHandle};
 use serde_json::json;
@@ -17,7 +18,7 @@ use tokio::sync::watch;
 use super::load;
 use super::signals::Signals;
 use crate::args::OutputArgs;
-use crate::failure::{ExitStatus, UsageError, failed};
+use crate::failure::{ExitStatus, UsageError, failed, label};
 use crate::index_segments;
 use crate::job::Job;
 use crate::logging::Stderr;
@@ -31,7 +32,7 @@ pub(super) async fn run(job: Job, stderr: &Stderr) -> Result<u8> {
     let environment = load::environment(&job);
     let Job { options, bake: _, run, output, folder: _, outputs } = job;
     if run.dry_run {
-        return Err(UsageError::new("--dry-run does not work with [[output]]")
+        return Err(UsageError::new(Code::OptionsConflict, "--dry-run does not work with [[output]]")
             .hint("run each query alone, with --sql and without [[output]]")
             .into());
     }
@@ -291,7 +292,8 @@ fn worst(statuses: impl Iterator<Item = u8>) -> u8 {
 fn print(reports: &[(String, Report)], status: u8, output: &OutputArgs, stderr: &Stderr) -> Result<()> {
     for (name, report) in reports {
         if let Some(problem) = summary::problem(report) {
-            let _ = writeln!(stderr.clone(), "error: {name}: {problem}");
+            let label = report.code().map_or_else(|| "error".to_owned(), label);
+            let _ = writeln!(stderr.clone(), "{label}: {name}: {problem}");
         }
     }
     let text = if output.json {

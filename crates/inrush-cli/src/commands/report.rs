@@ -5,6 +5,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use inrush_commands::options::Inputs;
+use inrush_core::Code;
 use inrush_page::{Run, read_reports, report_page};
 
 use super::load;
@@ -36,9 +37,9 @@ fn runs_of(path: &Path) -> Result<Vec<Run>> {
         text
     } else {
         std::fs::read_to_string(path)
-            .map_err(|error| UsageError::new(format!("cannot read the report {name}: {error}")))?
+            .map_err(|error| UsageError::new(Code::of_io(&error), format!("cannot read the report {name}: {error}")))?
     };
-    Ok(read_reports(&name, &text).map_err(UsageError::new)?)
+    Ok(read_reports(&name, &text).map_err(|problem| UsageError::new(Code::BadReportFile, problem))?)
 }
 
 /// Gives runs with the same name a number.

@@ -11,6 +11,7 @@ use inrush_cluster::api::product;
 use inrush_cluster::transport::{HttpOptions, Transport};
 use inrush_commands::options::{Environment, Inputs, PositiveDuration, WatchOptions, refused_watch, urls};
 use inrush_commands::segments::{Advice, Header, Lately, Recorder, Recording, SegmentsMoment, SegmentsReader, advise};
+use inrush_core::Code;
 use inrush_page::{Watch, recording_page};
 use serde::Serialize;
 use tokio::time::Instant;
@@ -36,7 +37,7 @@ pub(crate) async fn run(args: SegmentsArgs) -> Result<u8> {
         (Some(target), _) => cluster(target, &args).await,
         (None, Some(path)) => play(path, &args).await,
         // clap requires one of them.
-        (None, None) => Err(UsageError::new("no address given").into()),
+        (None, None) => Err(UsageError::new(Code::MissingOption, "no address given").into()),
     }
 }
 
@@ -110,10 +111,11 @@ async fn watch(
 /// Plays a recording.
 async fn play(path: &Path, args: &SegmentsArgs) -> Result<u8> {
     let shown = path.display();
-    let unreadable = |error: io::Error| UsageError::new(format!("cannot read the recording {shown}: {error}"));
+    let unreadable =
+        |error: io::Error| UsageError::new(Code::of_io(&error), format!("cannot read the recording {shown}: {error}"));
     let file = fs::File::open(path).map_err(unreadable)?;
     let recording = Recording::open(BufReader::new(file))
-        .map_err(|error| UsageError::new(format!("cannot play {shown}: {error}")))?;
+        .map_err(|error| UsageError::new(Code::BadRecording, format!("cannot play {shown}: {error}")))?;
     if let Some(out) = &args.out {
         return write_page(recording, path, out);
     }
@@ -176,10 +178,19 @@ impl File {
         let file = match fs::File::create_new(path) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 let hint = "name a new file, or delete this one";
-                return Err(UsageError::new(format!("the file {name} of --record exists already")).hint(hint).into());
+                return Err(UsageError::new(
+                    Code::UnusableValue,
+                    format!("the file {name} of --record exists already"),
+                )
+                .hint(hint)
+                .into());
             }
             Err(error) => {
-                return Err(UsageError::new(format!("cannot create the file {name} of --record: {error}")).into());
+                return Err(UsageError::new(
+                    Code::of_io(&error),
+                    format!("cannot create the file {name} of --record: {error}"),
+                )
+                .into());
             }
             Ok(file) => file,
         };

@@ -13,7 +13,7 @@ use inrush_commands::options::{
     Body, ByteSize, Count, Environment, Inputs, LoadOptions, LoadPlan, OpenSource, OrAuto, SizeOptions, SourceOptions,
     TargetOptions, WatchOptions, Whole, read_body,
 };
-use inrush_core::IndexTemplate;
+use inrush_core::{Code, IndexTemplate};
 use inrush_load::config::{Compression, DeadLetters, Encoding, LoadConfig};
 use inrush_load::{LoadError, Loader};
 use inrush_page::{Control, sweep_page};
@@ -224,7 +224,11 @@ async fn prepare(args: &SweepArgs, stderr: &Stderr) -> Result<Prepared> {
     let source_bytes = source.describe().bytes_total;
     drop(source);
     let Some(sources) = reopen else {
-        return Err(UsageError::new("the sources can be read only once, but a sweep reads them for each run").into());
+        return Err(UsageError::new(
+            Code::OptionsConflict,
+            "the sources can be read only once, but a sweep reads them for each run",
+        )
+        .into());
     };
     if config.to.is_empty() {
         config.to = vec![super::node::local(args.quiet, stderr).await?];
@@ -279,7 +283,7 @@ fn groups(args: &GridArgs) -> Result<BTreeMap<String, Group>> {
             for compression in args.compression.iter().map(|compression| compression.given()) {
                 let name = format!("{name}, {}", sent_as(encoding, compression));
                 if groups.insert(name.clone(), Group { settings: settings.clone(), encoding, compression }).is_some() {
-                    return Err(UsageError::new(format!("{name} is given twice")).into());
+                    return Err(UsageError::new(Code::OptionsConflict, format!("{name} is given twice")).into());
                 }
             }
         }
@@ -312,7 +316,7 @@ fn grid(args: &GridArgs, groups: &BTreeMap<String, Group>) -> Result<Vec<Cell>> 
     let needed = most.saturating_mul(u64::from(in_flight.iter().copied().max().unwrap_or(1)));
     if let Some(needed) = ByteSize::new(needed).filter(|needed| *needed > args.memory) {
         let message = format!("the largest batch times the largest number of requests needs {needed} of memory");
-        return Err(UsageError::new(message).hint(format!("give --memory {needed}")).into());
+        return Err(UsageError::new(Code::OptionsConflict, message).hint(format!("give --memory {needed}")).into());
     }
     let names: Vec<String> = groups.keys().cloned().collect();
     Ok(cells(&names, &batches, &in_flight, !args.no_auto))
@@ -321,15 +325,20 @@ fn grid(args: &GridArgs, groups: &BTreeMap<String, Group>) -> Result<Vec<Cell>> 
 /// The options that are the same for all runs.
 fn options(args: &SweepArgs) -> Result<LoadOptions> {
     if args.sources.iter().any(|source| source == "-") {
-        return Err(UsageError::new("stdin can be read only once, but a sweep reads its source for each run")
-            .hint("save the input to a file first")
-            .into());
+        return Err(UsageError::new(
+            Code::OptionsConflict,
+            "stdin can be read only once, but a sweep reads its source for each run",
+        )
+        .hint("save the input to a file first")
+        .into());
     }
     let to = &args.index;
-    let index: IndexTemplate =
-        to.index_prefix.parse().map_err(|problem| UsageError::new(format!("--index-prefix: {problem}")))?;
+    let index: IndexTemplate = to
+        .index_prefix
+        .parse()
+        .map_err(|problem| UsageError::new(Code::BadOptionValue, format!("--index-prefix: {problem}")))?;
     if index.fixed().is_none() {
-        return Err(UsageError::new("--index-prefix has placeholders").into());
+        return Err(UsageError::new(Code::BadOptionValue, "--index-prefix has placeholders").into());
     }
     // Refuses databases and indices, which only a load reads.
     args.reading.specs(&args.sources).map_err(load::refused)?;
@@ -352,14 +361,18 @@ fn options(args: &SweepArgs) -> Result<LoadOptions> {
         ..LoadOptions::default()
     };
     if options.reads_index().map_err(load::refused)? {
-        return Err(UsageError::new("the source is an index, but a sweep reads files for each run").into());
+        return Err(UsageError::new(
+            Code::OptionsConflict,
+            "the source is an index, but a sweep reads files for each run",
+        )
+        .into());
     }
     Ok(options)
 }
 
 /// The sources, opened for a run.
 fn open(sources: &OpenSource) -> Result<Box<dyn Source>> {
-    Ok(sources().map_err(|error| UsageError::new(error.to_string()))?)
+    Ok(sources().map_err(|error| UsageError::new(error.code, error.to_string()))?)
 }
 
 fn target(to: &SweepIndexArgs) -> String {
@@ -393,7 +406,7 @@ fn same_sweep(out: &Path, about: &About) -> Result<()> {
             let was = there.get(name).unwrap_or(&Value::Null);
             let message =
                 format!("{} has the results of another sweep: its {name} is {was}, this one's {value}", out.display());
-            return Err(UsageError::new(message).hint("give another --out").into());
+            return Err(UsageError::new(Code::UnusableValue, message).hint("give another --out").into());
         }
     }
     Ok(())

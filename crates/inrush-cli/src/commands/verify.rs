@@ -10,6 +10,7 @@ use inrush_commands::options::{
     Environment, IndexSourceOptions, Inputs, LoadOptions, LoadPlan, SourceOptions, TargetOptions,
 };
 use inrush_commands::verify::{Example, Outcome, VerifyError, VerifyOptions, VerifyProgress, VerifyReport, verify};
+use inrush_core::Code;
 use inrush_load::LoadError;
 use inrush_page::Comparison;
 use serde_json::{Value, json};
@@ -33,7 +34,7 @@ pub(crate) async fn run(args: VerifyArgs) -> Result<u8> {
     logging::start(&output.log, output.quiet, &stderr);
     if what.index.fixed().is_none() {
         let message = format!("--index {} has placeholders, so it names several indices", what.index);
-        return Err(UsageError::new(message).hint("compare with one at a time").into());
+        return Err(UsageError::new(Code::OptionsConflict, message).hint("compare with one at a time").into());
     }
     Inputs::of_query(&args.sources, &args.sql).check([("--missing", what.missing.as_ref())]).map_err(load::refused)?;
     let options = load_options(&args);
@@ -165,7 +166,7 @@ fn verify_options(what: &CompareArgs) -> VerifyOptions {
 
 fn explain(error: VerifyError) -> anyhow::Error {
     match error {
-        VerifyError::Usage(message) => UsageError::new(message).into(),
+        VerifyError::Usage(message) => UsageError::new(Code::OptionsConflict, message).into(),
         VerifyError::Cluster(error) => load::usage(LoadError::Cluster(error)),
         error => error.into(),
     }

@@ -1,5 +1,6 @@
 //! Command lines of elasticdump 6.125.1 (its README).
 
+use inrush_core::Code;
 use serde_json::Value;
 
 use super::{Argument, Arguments, Translation, index_url};
@@ -60,7 +61,10 @@ pub(crate) fn translate(arguments: &[String]) -> Result<Translation, UsageError>
 impl Dump {
     fn translate(self) -> Result<Translation, UsageError> {
         let Some(output) = index_url(&self.output).filter(|url| url.nodes.starts_with("http")) else {
-            let error = UsageError::new(format!("the output {} is not the address of an index", self.output));
+            let error = UsageError::new(
+                Code::NotTranslated,
+                format!("the output {} is not the address of an index", self.output),
+            );
             return Err(error.hint("a load writes to a cluster; a snapshot of the cluster keeps an index"));
         };
         let mut to = Translation::default();
@@ -73,7 +77,8 @@ impl Dump {
                 );
             }
             Some(other) => {
-                return Err(UsageError::new(format!("--type {other} has no counterpart")).hint("--type data has one"));
+                return Err(UsageError::new(Code::NotTranslated, format!("--type {other} has no counterpart"))
+                    .hint("--type data has one"));
             }
         }
         match &source {
@@ -114,7 +119,7 @@ fn translate_flag(flag: &str, value: &str, to: &mut Translation) -> Result<(), U
     match flag {
         "searchBody" => {
             let body: Value = serde_json::from_str(value)
-                .map_err(|error| UsageError::new(format!("--searchBody is not JSON: {error}")))?;
+                .map_err(|error| UsageError::new(Code::NotTranslated, format!("--searchBody is not JSON: {error}")))?;
             match body.get("query") {
                 Some(query) => to.set("--query", &query.to_string()),
                 None => to.untranslated("--searchBody without a query"),

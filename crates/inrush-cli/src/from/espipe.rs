@@ -2,6 +2,7 @@
 
 use super::{Argument, Arguments, Translation, index_url};
 use crate::failure::UsageError;
+use inrush_core::Code;
 
 const SWITCHES: [&str; 6] = ["insecure", "k", "quiet", "q", "uncompressed", "z"];
 
@@ -16,10 +17,11 @@ pub(crate) fn translate(arguments: &[String]) -> Result<Translation, UsageError>
         }
     }
     let output = paths.pop().filter(|_| !paths.is_empty());
-    let output = output
-        .ok_or_else(|| UsageError::new("espipe needs an input and an output").hint("give all of its arguments"))?;
+    let output = output.ok_or_else(|| {
+        UsageError::new(Code::NotTranslated, "espipe needs an input and an output").hint("give all of its arguments")
+    })?;
     let Some(url) = index_url(&output).filter(|url| url.nodes.starts_with("http") && !url.index.is_empty()) else {
-        let error = UsageError::new(format!("the output {output} is not the address of an index"));
+        let error = UsageError::new(Code::NotTranslated, format!("the output {output} is not the address of an index"));
         return Err(error.hint("write the address for a name of a hosts file or a context: http://host:9200/index"));
     };
     let mut to = Translation::default();

@@ -4,6 +4,7 @@
 use super::Translation;
 use super::pipeline::{Plugin, Setting, parse};
 use crate::failure::UsageError;
+use inrush_core::Code;
 
 /// Fields that Logstash adds and a load does not.
 const ADDED: [&str; 8] = ["message", "host", "path", "@version", "@timestamp", "event", "log", "tags"];
@@ -14,7 +15,8 @@ pub(crate) fn translate(text: &str) -> Result<Translation, UsageError> {
     let mut to = Translation::default();
     let mut inputs = of("input");
     let (Some(input), None) = (inputs.next(), inputs.next()) else {
-        return Err(UsageError::new("the pipeline has no input or several").hint("make a command of each input"));
+        return Err(UsageError::new(Code::NotTranslated, "the pipeline has no input or several")
+            .hint("make a command of each input"));
     };
     let csv = of("filter").any(|plugin| plugin.name == "csv");
     let json = of("filter").any(|plugin| plugin.name == "json");
@@ -26,8 +28,11 @@ pub(crate) fn translate(text: &str) -> Result<Translation, UsageError> {
             translate_output(output, &mut to);
             Ok(to)
         }
-        _ => Err(UsageError::new("the pipeline has no output elasticsearch or opensearch, or several")
-            .hint("make a command of each index")),
+        _ => Err(UsageError::new(
+            Code::NotTranslated,
+            "the pipeline has no output elasticsearch or opensearch, or several",
+        )
+        .hint("make a command of each index")),
     }
 }
 
@@ -47,7 +52,7 @@ fn translate_input(input: &Plugin, csv: bool, json: bool, to: &mut Translation) 
         "stdin" => to.source("-"),
         "jdbc" => return translate_jdbc(input, to),
         other => {
-            let error = UsageError::new(format!("the input {other} has no counterpart"));
+            let error = UsageError::new(Code::NotTranslated, format!("the input {other} has no counterpart"));
             return Err(error.hint("file, stdin and jdbc have one; topics of Kafka are read as kafka://broker/topic"));
         }
     }
@@ -67,7 +72,7 @@ fn translate_jdbc(input: &Plugin, to: &mut Translation) -> Result<(), UsageError
     let address = input.text("jdbc_connection_string").unwrap_or_default();
     let user = input.text("jdbc_user");
     let Some(source) = database(address, user) else {
-        let error = UsageError::new(format!("the database {address} has no counterpart"));
+        let error = UsageError::new(Code::NotTranslated, format!("the database {address} has no counterpart"));
         return Err(error.hint("Postgres, MySQL, MariaDB and SQLite have one"));
     };
     to.source(&source);

@@ -10,6 +10,7 @@ mod pipeline;
 use std::fmt::Write as _;
 
 use crate::failure::UsageError;
+use inrush_core::Code;
 
 /// Columns of a printed command.
 const WIDTH: usize = 100;
@@ -126,7 +127,7 @@ impl<'a> Arguments<'a> {
             return Ok(Some(Argument::Flag(bare.to_owned(), None)));
         }
         let value = self.rest.next().ok_or_else(|| {
-            UsageError::new(format!("{argument} has no value"))
+            UsageError::new(Code::NotTranslated, format!("{argument} has no value"))
                 .hint("give the arguments as they follow the name of the loader")
         })?;
         Ok(Some(Argument::Flag(bare.to_owned(), Some(value.clone()))))

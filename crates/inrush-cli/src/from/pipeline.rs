@@ -3,6 +3,7 @@
 //! not read.
 
 use crate::failure::UsageError;
+use inrush_core::Code;
 
 /// A plugin of a section.
 #[derive(Clone, Debug, PartialEq)]
@@ -58,7 +59,8 @@ pub(super) fn parse(text: &str) -> Result<Vec<Plugin>, UsageError> {
         while !parser.takes('}') {
             let name = parser.word()?;
             if ["if", "else"].contains(&name.as_str()) {
-                let error = UsageError::new("the pipeline has conditions (if), which are not translated");
+                let error =
+                    UsageError::new(Code::NotTranslated, "the pipeline has conditions (if), which are not translated");
                 return Err(error.hint("translate the pipeline of each case, or compute with --sql"));
             }
             plugins.push(Plugin { section: section.clone(), name, settings: parser.settings()? });
@@ -89,8 +91,9 @@ fn tokens(text: &str) -> Result<Vec<Token>, UsageError> {
                 rest = after;
             }
             '"' | '\'' => {
-                let end =
-                    after.find(c).ok_or_else(|| UsageError::new(format!("a {c} of the pipeline is not closed")))?;
+                let end = after.find(c).ok_or_else(|| {
+                    UsageError::new(Code::NotTranslated, format!("a {c} of the pipeline is not closed"))
+                })?;
                 tokens.push(Token::Quoted(after[..end].to_owned()));
                 rest = &after[end + 1..];
             }
@@ -139,7 +142,7 @@ impl Parser<'_> {
             Some(Token::Arrow) => "=>".to_owned(),
             Some(Token::Word(word) | Token::Quoted(word)) => word.clone(),
         };
-        UsageError::new(format!("the pipeline has {found} where {expected} was expected"))
+        UsageError::new(Code::NotTranslated, format!("the pipeline has {found} where {expected} was expected"))
     }
 
     fn word(&mut self) -> Result<String, UsageError> {

@@ -99,7 +99,7 @@ fn the_command_line_wins() {
 fn unknown_keys_name_the_nearest_known_one() {
     assert_eq!(
         problem("batch_byte = 1"),
-        "error: jobs/j.toml: unknown key `batch_byte`\nhint: did you mean `batch_bytes`?\n"
+        "error[bad_job_file]: jobs/j.toml: unknown key `batch_byte`\nhint: did you mean `batch_bytes`?\n"
     );
     assert!(problem("source = 'x'").contains("did you mean `sources`?"));
     assert!(problem("index_patterns = 1").contains("hint:"));

@@ -143,7 +143,7 @@ async fn a_load_that_does_not_begin_leaves_its_error_alone() {
     let mut child = terminal.start(folder.path(), &arguments, &[]);
     assert_ne!(child.wait().await.unwrap().code(), Some(0));
     let (lines, _) = screen(&terminal.all().await, 80);
-    assert!(lines[0].starts_with("error: ") && count(&lines, "opening") == 0, "{lines:#?}");
+    assert!(lines[0].starts_with("error[") && count(&lines, "opening") == 0, "{lines:#?}");
 }
 
 /// The next picture has the width of the terminal.

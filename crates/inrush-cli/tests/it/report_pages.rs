@@ -185,6 +185,7 @@ fn value_of(types: &str, choice: usize) -> Value {
     let words: Vec<&str> = types.split('`').skip(1).step_by(2).collect();
     match types.split_whitespace().next().unwrap() {
         "string" => json!("text"),
+        "string:" => json!("unreachable"),
         "integer" => json!(7),
         "number" => json!(1.5),
         "boolean" => json!(true),

@@ -116,7 +116,7 @@ mod built {
                 (
                     "SELECT work,\n  nope\nFROM input",
                     2,
-                    "error: line 2, column 3: there is no column nope\n      nope\n      ^^^^\n",
+                    "error[bad_query]: line 2, column 3: there is no column nope\n      nope\n      ^^^^\n",
                 ),
                 ("SELECT count(DISTINCT title, artist) FROM input", 2, "count(DISTINCT …) takes one argument"),
                 ("SELECT ntile(0) OVER (ORDER BY work) AS n FROM input", 2, "NTILE requires a positive integer"),
@@ -214,7 +214,7 @@ mod built {
         assert_eq!(reports["exit_status"], 3);
         let letters = |at: usize| reports["outputs"][at]["report"]["docs_dead_lettered"].as_u64();
         assert_eq!((letters(0), letters(1)), (Some(1), Some(0)), "what is no row is told by the first output");
-        assert!(stderr.contains("error: works: 1 document is not in"), "{stderr}");
+        assert!(stderr.contains("error[documents_not_in]: works: 1 document is not in"), "{stderr}");
     }
 
     #[tokio::test]
@@ -289,7 +289,7 @@ mod built {
         fake.set_reply("/artists", 400, json!({"error": "no", "status": 400}));
         fake.release_held();
         let (stdout, stderr) = check(&child.wait_with_output().await.unwrap(), 1);
-        assert!(stderr.contains("error: looking up artists: refused with 400"), "{stderr}");
+        assert!(stderr.contains("error[request_refused]: looking up artists: refused with 400"), "{stderr}");
         is_ended_in_order(&fake, &stdout, 1);
     }
 }

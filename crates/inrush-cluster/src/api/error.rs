@@ -1,5 +1,6 @@
 //! Errors of requests to the cluster's API.
 
+use inrush_core::Code;
 use serde_json::Value;
 
 use crate::transport::HttpError;
@@ -38,6 +39,8 @@ pub enum ClusterError {
         status: u16,
         /// The reason that the server gave, with a separator before it, or nothing.
         reason: String,
+        /// The kind.
+        code: Code,
     },
     /// A reply that neither Elasticsearch nor OpenSearch would give: another server answers, or an
     /// unknown version.
@@ -85,6 +88,21 @@ pub enum ClusterError {
 }
 
 impl ClusterError {
+    /// The kind.
+    pub fn code(&self) -> Code {
+        match self {
+            ClusterError::Http(error) => error.code(),
+            ClusterError::LogIn { .. } => Code::Unauthenticated,
+            ClusterError::Forbidden { .. } => Code::Forbidden,
+            ClusterError::Refused { code, .. } => *code,
+            ClusterError::Reply { .. } => Code::NotACluster,
+            ClusterError::Stored { .. } => Code::StoredNotJson,
+            ClusterError::Target { .. } => Code::TargetUnusable,
+            ClusterError::NoPipeline { .. } => Code::NoPipeline,
+            ClusterError::Disk(_) => Code::DiskFull,
+        }
+    }
+
     /// The HTTP status, if the reply was an error.
     pub fn status(&self) -> Option<u16> {
         match self {
@@ -97,6 +115,21 @@ impl ClusterError {
             | ClusterError::Target { .. }
             | ClusterError::NoPipeline { .. }
             | ClusterError::Disk(_) => None,
+        }
+    }
+
+    /// The error of a new index: a cluster that refuses it with 400 does not accept its name, its
+    /// mapping or its settings.
+    pub(super) fn of_new_index(self, body: &Value) -> Self {
+        match self {
+            ClusterError::Refused { what, status: 400, reason, .. } => {
+                let code = match error_type(body) {
+                    Some("invalid_index_name_exception") => Code::InvalidIndexName,
+                    _ => Code::MappingRejected,
+                };
+                ClusterError::Refused { what, status: 400, reason, code }
+            }
+            other => other,
         }
     }
 
@@ -117,7 +150,8 @@ impl ClusterError {
         match status {
             401 => ClusterError::LogIn { what, reason },
             403 => ClusterError::Forbidden { what, reason },
-            status => ClusterError::Refused { what, status, reason },
+            404 => ClusterError::Refused { what, status, reason, code: Code::NotFound },
+            status => ClusterError::Refused { what, status, reason, code: Code::RequestRefused },
         }
     }
 }
@@ -167,6 +201,29 @@ mod tests {
 
     fn check(status: u16, body: Value, expected: &str) {
         assert_eq!(ClusterError::from_status("creating index x", status, &body).to_string(), expected);
+    }
+
+    #[test]
+    fn each_kind_of_refusal_has_a_code() {
+        let of = |status, kind: &str| {
+            let body = json!({"error": {"type": kind, "reason": "-"}});
+            ClusterError::from_status("creating index x", status, &body).of_new_index(&body).code()
+        };
+        assert_eq!(of(401, "security_exception"), Code::Unauthenticated);
+        assert_eq!(of(403, "security_exception"), Code::Forbidden);
+        assert_eq!(of(404, "index_not_found_exception"), Code::NotFound);
+        assert_eq!(of(400, "mapper_parsing_exception"), Code::MappingRejected);
+        assert_eq!(of(400, "invalid_index_name_exception"), Code::InvalidIndexName);
+        assert_eq!(of(400, "illegal_argument_exception"), Code::MappingRejected);
+        assert_eq!(of(500, "null_pointer_exception"), Code::RequestRefused);
+        let other =
+            ClusterError::from_status("searching", 400, &json!({"error": {"type": "illegal_argument_exception"}}));
+        assert_eq!(other.code(), Code::RequestRefused, "it is about no mapping");
+        let stored = ClusterError::Stored { what: "w".into(), id: "i".into(), problem: "p".into() };
+        assert_eq!(stored.code(), Code::StoredNotJson);
+        let pipeline = ClusterError::NoPipeline { pipeline: "p".into(), named_by: "n".into() };
+        assert_eq!(pipeline.code(), Code::NoPipeline);
+        assert_eq!(ClusterError::Disk("full".into()).code(), Code::DiskFull);
     }
 
     #[test]

@@ -265,7 +265,7 @@ pub(super) async fn create_with(
         // A first try that the cluster answered with 503 may have been carried out later.
         400 if already_exists(&body) && answer.tries > 1 => Ok(Created::New),
         400 if already_exists(&body) => Ok(Created::Existing),
-        status => Err(ClusterError::from_status(&what, status, &body)),
+        status => Err(ClusterError::from_status(&what, status, &body).of_new_index(&body)),
     }
 }
 

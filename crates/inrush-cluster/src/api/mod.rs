@@ -19,6 +19,7 @@ pub mod index;
 mod limits;
 pub mod lookup;
 pub mod merge;
+pub mod names;
 mod nodes;
 pub mod own;
 mod policy;

@@ -1,5 +1,6 @@
 //! Connecting to a cluster, with a check that the given nodes belong to the same one.
 
+use inrush_core::Code;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -33,6 +34,17 @@ pub enum ConnectError {
     /// The cluster does not answer as a usable cluster does.
     #[error(transparent)]
     Cluster(#[from] ClusterError),
+}
+
+impl ConnectError {
+    /// The kind.
+    pub fn code(&self) -> Code {
+        match self {
+            ConnectError::Setup(error) => error.code(),
+            ConnectError::SeveralClusters(_) => Code::SeveralClusters,
+            ConnectError::Cluster(error) => error.code(),
+        }
+    }
 }
 
 /// The transport to the nodes of one cluster. If there are several nodes, each is asked for the

@@ -167,7 +167,8 @@ mod tests {
     fn what_is_only_true_of_the_trial_refuses_nothing() {
         let refused = |reason: &str| {
             let what = "creating the index docs-inrush-trial-0a".to_owned();
-            is_of_the_trial(&ClusterError::Refused { what, status: 400, reason: format!(": {reason}") })
+            let (reason, code) = (format!(": {reason}"), inrush_core::Code::MappingRejected);
+            is_of_the_trial(&ClusterError::Refused { what, status: 400, reason, code })
         };
         for reason in [
             "validation_exception: Validation Failed: 1: this action would add [2] shards, but this cluster currently has [1000]/[1000] maximum normal shards open;",

@@ -4,6 +4,7 @@
 use std::error::Error as StdError;
 use std::path::PathBuf;
 
+use inrush_core::Code;
 use rustls::CertificateError;
 
 /// A boxed cause, kept as the source of an error.
@@ -68,6 +69,21 @@ pub struct HttpError {
     pub source: BoxError,
 }
 
+impl HttpError {
+    /// The kind.
+    pub fn code(&self) -> Code {
+        let tls = causes(self.source.as_ref()).find_map(|cause| cause.downcast_ref::<rustls::Error>());
+        match (tls, self.kind) {
+            (Some(rustls::Error::InvalidCertificate(_)), _) => Code::Certificate,
+            (Some(rustls::Error::InvalidMessage(_)), _) => Code::NoTls,
+            (_, HttpErrorKind::NotSent) => Code::Unreachable,
+            (_, HttpErrorKind::Lost) => Code::NoReply,
+            (_, HttpErrorKind::TimedOut) => Code::TimedOut,
+            (_, HttpErrorKind::Local) => Code::NotMade,
+        }
+    }
+}
+
 /// Why a [`super::Transport`] could not be set up: an option that cannot be used (usage), or a file
 /// that cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -106,6 +122,21 @@ pub enum SetupError {
     /// The HTTP client rejected its options.
     #[error("cannot set up the HTTP client: {0}")]
     Client(#[source] BoxError),
+}
+
+impl SetupError {
+    /// The kind.
+    pub fn code(&self) -> Code {
+        match self {
+            SetupError::NoNodes => Code::MissingOption,
+            SetupError::Url { .. } => Code::BadAddress,
+            SetupError::TwoCredentials(_) => Code::OptionsConflict,
+            SetupError::File { source, .. } => Code::of_io(source),
+            SetupError::Credentials(_) => Code::BadCredentials,
+            SetupError::Tls(_) => Code::BadCertificateFile,
+            SetupError::Client(_) => Code::NotMade,
+        }
+    }
 }
 
 /// The deepest cause says what happened ("connection refused"). Those above it only say where.
@@ -162,5 +193,24 @@ fn bare(name: &str) -> String {
     match name.split_once('"').and_then(|(_, rest)| rest.split_once('"')) {
         Some((name, _)) => name.to_owned(),
         None => name.trim_start_matches("IpAddress(").trim_end_matches(')').to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn code(kind: HttpErrorKind, source: impl Into<BoxError>) -> Code {
+        HttpError { kind, method: http::Method::GET, url: "https://a/".to_owned(), source: source.into() }.code()
+    }
+
+    #[test]
+    fn codes_say_more_than_kinds_where_tls_failed() {
+        use HttpErrorKind::{Local, Lost, NotSent, TimedOut};
+        let plain = [NotSent, Lost, TimedOut, Local].map(|kind| code(kind, "-"));
+        assert_eq!(plain, [Code::Unreachable, Code::NoReply, Code::TimedOut, Code::NotMade]);
+        let tls = |error: rustls::Error| code(NotSent, std::io::Error::other(error));
+        assert_eq!(tls(rustls::Error::InvalidCertificate(CertificateError::Expired)), Code::Certificate);
+        assert_eq!(tls(rustls::Error::InvalidMessage(rustls::InvalidMessage::InvalidContentType)), Code::NoTls);
     }
 }

@@ -6,6 +6,7 @@
 
 use crate::BoxFuture;
 use std::fmt;
+use std::sync::Arc;
 
 use ::http::header::{ACCEPT, AUTHORIZATION, USER_AGENT};
 use ::http::{HeaderMap, HeaderValue};
@@ -16,6 +17,7 @@ mod body;
 mod error;
 pub mod gzip;
 mod http;
+mod local;
 pub mod pool;
 mod retries;
 mod tls;
@@ -25,6 +27,7 @@ pub use auth::{Credentials, Secret};
 pub use error::{BoxError, HttpError, HttpErrorKind, SetupError};
 pub use http::{HttpClient, HttpOptions, Request, Response};
 pub use http::{download_client, file_client};
+pub use local::LocalServer;
 pub use pool::NodeIndex;
 use pool::SharedPool;
 pub use retries::Retries;
@@ -37,12 +40,18 @@ const AGENT: &str = concat!("inrush/", env!("CARGO_PKG_VERSION"));
 /// Everything needed to send requests to a cluster. It is shared by reference. Sending takes a lock
 /// only to choose the node.
 pub struct Transport {
-    client: HttpClient,
+    way: Way,
     nodes: Vec<NodeUrl>,
     pool: SharedPool,
     credentials: Credentials,
     headers: HeaderMap,
     retries: Retries,
+}
+
+/// How requests reach a node.
+enum Way {
+    Http(HttpClient),
+    Local(Arc<dyn LocalServer>),
 }
 
 impl fmt::Debug for Transport {
@@ -78,11 +87,27 @@ impl Transport {
             headers.insert(AUTHORIZATION, value);
         }
         Ok(Transport {
-            client: HttpClient::new(&nodes, options)?,
+            way: Way::Http(HttpClient::new(&nodes, options)?),
             pool: SharedPool::new(nodes.len()),
             nodes,
             credentials,
             headers,
+            retries: Retries::default(),
+        })
+    }
+
+    /// A transport to a server in this process. It has one node, whose address is only shown.
+    ///
+    /// # Errors
+    /// [`SetupError::Url`] if `address` is none.
+    pub fn to_local(address: &str, server: Arc<dyn LocalServer>) -> Result<Self, SetupError> {
+        let (node, _) = NodeUrl::parse(address)?;
+        Ok(Transport {
+            way: Way::Local(server),
+            pool: SharedPool::new(1),
+            nodes: vec![node],
+            credentials: Credentials::None,
+            headers: HeaderMap::new(),
             retries: Retries::default(),
         })
     }
@@ -151,6 +176,10 @@ impl Transport {
 
     fn send<'a>(&'a self, node: &'a NodeUrl, request: &'a Request) -> BoxFuture<'a, Result<Response, HttpError>> {
         Box::pin(async move {
+            let client = match &self.way {
+                Way::Http(client) => client,
+                Way::Local(server) => return Ok(server.answer(request).await),
+            };
             let mut request = request.clone();
             for (name, value) in &self.headers {
                 request.headers.entry(name).or_insert_with(|| value.clone());
@@ -165,7 +194,7 @@ impl Transport {
                     source,
                 })?);
             }
-            self.client.send(node, &request).await
+            client.send(node, &request).await
         })
     }
 }

@@ -57,7 +57,7 @@ pub(super) fn bulk(
     for_each_block(source, |block, rows| {
         let mut items = encoder.encode(block);
         if let Some(reject) = items.rejects.first() {
-            return Err(rows.error(reject.record as usize, reject.reason.clone()));
+            return Err(rows.coded(reject.record as usize, reject.kind, reject.reason.clone()));
         }
         if !smile {
             return Ok(out.write_all(&items.body)?);

@@ -11,7 +11,7 @@ mod table;
 use std::collections::HashMap;
 use std::io::{self, Write};
 
-use inrush_core::{Action, DocBlock, FieldPath, SourceId};
+use inrush_core::{Action, Code, DocBlock, FieldPath, SourceId};
 use inrush_sources::CHUNK_BYTES;
 use inrush_sources::{Source, SourceError};
 
@@ -70,6 +70,8 @@ pub enum ConvertError {
         source_name: String,
         /// Line or row, from 1.
         row: u64,
+        /// The kind.
+        code: Code,
         /// The value found, the value expected, and what to do.
         problem: String,
     },
@@ -79,6 +81,18 @@ pub enum ConvertError {
     /// The output is impossible as a whole.
     #[error("{0}")]
     Impossible(String),
+}
+
+impl ConvertError {
+    /// The kind.
+    pub fn code(&self) -> Code {
+        match self {
+            ConvertError::Source(error) => error.code,
+            ConvertError::Record { code, .. } => *code,
+            ConvertError::Impossible(_) => Code::NotConvertible,
+            ConvertError::Write(_) => Code::OutputFailed,
+        }
+    }
 }
 
 /// Converts `source` into `target`. `again` opens the source once more, for formats that read it
@@ -140,7 +154,7 @@ fn for_each_block(
         let rows = Rows { name, lines };
         *before += block.lines;
         if let Some(reject) = block.rejects.first() {
-            return Err(rows.error(reject.record as usize, reject.reason.clone()));
+            return Err(rows.coded(reject.record as usize, reject.kind, reject.reason.clone()));
         }
         converted.docs += block.records.len() as u64;
         converted.bytes_read += block.bytes_read;
@@ -157,8 +171,13 @@ struct Rows<'a> {
 
 impl Rows<'_> {
     fn error(&self, record: usize, problem: impl Into<String>) -> ConvertError {
+        self.coded(record, Code::NotConvertible, problem.into())
+    }
+
+    /// An error of this kind, such as that of a record that is no document.
+    fn coded(&self, record: usize, code: Code, problem: String) -> ConvertError {
         let row = self.lines.get(record).copied().unwrap_or(0);
-        ConvertError::Record { source_name: self.name.to_owned(), row, problem: problem.into() }
+        ConvertError::Record { source_name: self.name.to_owned(), row, code, problem }
     }
 }
 

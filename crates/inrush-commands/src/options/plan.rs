@@ -96,9 +96,10 @@ impl Confirmation {
     pub fn refusal(&self) -> Option<OptionError> {
         match self {
             Confirmation::Recreate { index, .. } => Some(
-                OptionError::conflict(format!(
-                    "option `recreate` deletes {index} with all its documents, which needs a confirmation"
-                ))
+                OptionError::new(
+                    OptionErrorKind::Declined,
+                    format!("option `recreate` deletes {index} with all its documents, which needs a confirmation"),
+                )
                 .of("recreate")
                 .hint("add option `yes` to confirm"),
             ),

@@ -27,7 +27,7 @@ use std::time::Instant;
 use inrush_cluster::api::{ClusterError, stats};
 use inrush_cluster::transport::Transport;
 use inrush_core::encode::Encoder;
-use inrush_core::{Action, FieldPath, IndexTemplate, Operations};
+use inrush_core::{Action, Code, FieldPath, IndexTemplate, Operations};
 use inrush_load::config::IdFrom;
 use inrush_load::ids::Ids;
 use inrush_sources::{Repeats, Source, SourceError, SourceInfo, Warnings};
@@ -171,6 +171,18 @@ pub enum VerifyError {
         #[source]
         error: io::Error,
     },
+}
+
+impl VerifyError {
+    /// The kind.
+    pub fn code(&self) -> Code {
+        match self {
+            VerifyError::Usage(_) => Code::OptionsConflict,
+            VerifyError::Cluster(error) => error.code(),
+            VerifyError::Source(error) => error.code,
+            VerifyError::File { error, .. } => Code::of_io(error),
+        }
+    }
 }
 
 fn io_error(what: &str) -> impl FnOnce(io::Error) -> VerifyError + '_ {

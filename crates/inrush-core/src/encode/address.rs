@@ -6,10 +6,11 @@ use inrush_smile::DEPTH_MAX;
 
 use super::fields::{self, NoScalar, Shallow, write_string};
 use crate::block::DocMeta;
+use crate::codes::Code;
 use crate::operation::{Action, FieldPath, ID_LEN_MAX, IndexPart, Operations, VersionType, check_index_name};
 
 /// Why a document cannot be sent: the kind and the reason of the reject.
-pub(super) type Refusal = (&'static str, String);
+pub(super) type Refusal = (Code, String);
 
 /// The fields of an action line.
 pub(super) struct Address<'a> {
@@ -57,7 +58,7 @@ impl<'a> Address<'a> {
         }
         let index = match &meta.index {
             Some(index) => {
-                check_index_name(index).map_err(|e| ("bad_index_name", e))?;
+                check_index_name(index).map_err(|e| (Code::BadIndexName, e))?;
                 Some(index.clone())
             }
             None if operations.index.fixed().is_some() => None,
@@ -103,18 +104,18 @@ impl<'a> Address<'a> {
 #[inline]
 fn check_id(id: Option<&str>, action: Action) -> Result<(), Refusal> {
     match id {
-        Some("") => Err(("missing_id", "the id is empty; servers refuse the whole request for that".to_owned())),
+        Some("") => Err((Code::MissingId, "the id is empty; servers refuse the whole request for that".to_owned())),
         Some(id) if id.len() > ID_LEN_MAX => {
             let start = &id[..id.floor_char_boundary(64)];
             let reason = format!(
                 "the id has {} bytes, and servers accept at most {ID_LEN_MAX}; it starts with {start:?}",
                 id.len()
             );
-            Err(("id_too_long", reason))
+            Err((Code::IdTooLong, reason))
         }
         None if action.needs_id() => {
             let key = action.bulk_key();
-            Err(("missing_id", format!("action `{key}` needs an id; name its field with the option `id`")))
+            Err((Code::MissingId, format!("action `{key}` needs an id; name its field with the option `id`")))
         }
         Some(_) | None => Ok(()),
     }
@@ -125,15 +126,16 @@ fn check_versioned(has_id: bool, action: Action) -> Result<(), Refusal> {
     match action {
         Action::Index | Action::Delete if has_id => Ok(()),
         Action::Index | Action::Delete => Err((
-            "missing_id",
+            Code::MissingId,
             "a document with an external version needs an id; name its field with the option `id`".to_owned(),
         )),
-        Action::Update | Action::Upsert => {
-            Err(("version_on_update", "servers refuse a bulk update with a version; use the action `index`".to_owned()))
-        }
+        Action::Update | Action::Upsert => Err((
+            Code::VersionOnUpdate,
+            "servers refuse a bulk update with a version; use the action `index`".to_owned(),
+        )),
         Action::Create => {
             let reason = "servers refuse the action `create` with an external version; use the action `index`";
-            Err(("version_on_create", reason.to_owned()))
+            Err((Code::VersionOnCreate, reason.to_owned()))
         }
     }
 }
@@ -151,7 +153,7 @@ fn index_of(operations: &Operations, document: Shallow<'_>, meta: &DocMeta) -> R
             }
         }
     }
-    check_index_name(&name).map_err(|e| ("bad_index_name", e))?;
+    check_index_name(&name).map_err(|e| (Code::BadIndexName, e))?;
     Ok(name)
 }
 
@@ -162,7 +164,7 @@ fn not_a_date(path: &FieldPath, value: &str) -> Refusal {
         "field `{path}` (the date in the index name) is {shown:?}; expected a date as in 2026-01-31, a time as in \
          2026-01-31T10:00:00Z, or milliseconds since 1970"
     );
-    ("bad_date", reason)
+    (Code::BadDate, reason)
 }
 
 /// The document, if its fields may be looked up.
@@ -175,7 +177,7 @@ pub(super) fn shallow(document: &[u8]) -> Result<Shallow<'_>, Refusal> {
 fn too_deep() -> Refusal {
     let reason =
         format!("the document has more than {DEPTH_MAX} nested objects and arrays, so its fields cannot be looked up");
-    ("too_deep", reason)
+    (Code::TooDeep, reason)
 }
 
 /// The text of the field at `path`, which has to exist.
@@ -189,15 +191,16 @@ fn required<'a>(
         return Ok(text.into());
     }
     fields::scalar(document, path).map(|s| s.text).map_err(|e| match e {
-        NoScalar::Missing => ("missing_field", format!("field `{path}` (the {what}) is missing or null")),
-        NoScalar::NotScalar(found) => {
-            ("bad_field", format!("field `{path}` (the {what}) is {found}; expected a string, a number or a boolean"))
-        }
+        NoScalar::Missing => (Code::MissingField, format!("field `{path}` (the {what}) is missing or null")),
+        NoScalar::NotScalar(found) => (
+            Code::BadField,
+            format!("field `{path}` (the {what}) is {found}; expected a string, a number or a boolean"),
+        ),
         NoScalar::InArray(array) => (
-            "bad_field",
+            Code::BadField,
             format!("field `{path}` (the {what}) is in objects of the array `{array}`; expected a single value"),
         ),
-        NoScalar::Invalid(e) => ("invalid_json", format!("the document is not JSON: {e}")),
+        NoScalar::Invalid(e) => (Code::InvalidJson, format!("the document is not JSON: {e}")),
     })
 }
 
@@ -205,6 +208,9 @@ fn required<'a>(
 fn version_of(document: Shallow<'_>, meta: &DocMeta, path: &FieldPath) -> Result<u64, Refusal> {
     let text = required(document, meta, path, "version")?;
     text.parse::<u64>().ok().filter(|&v| v <= i64::MAX as u64).ok_or_else(|| {
-        ("bad_version", format!("field `{path}` (the version) is {text:?}; expected a whole number from 0 to 2^63 - 1"))
+        (
+            Code::BadVersion,
+            format!("field `{path}` (the version) is {text:?}; expected a whole number from 0 to 2^63 - 1"),
+        )
     })
 }

@@ -4,11 +4,12 @@ use bytes::Bytes;
 
 use super::address::Refusal;
 use crate::block::{DocBlock, DocMeta, Reject};
+use crate::codes::Code;
 use crate::items::{ItemBlock, NO_SHARD, RejectedRecord};
 
 /// A bulk body has one line for each document. An empty line would shift all that follow.
 pub(super) fn empty() -> Refusal {
-    ("empty_document", "the document is empty; expected a JSON object".to_owned())
+    (Code::EmptyDocument, "the document is empty; expected a JSON object".to_owned())
 }
 
 /// The items of a block while they are written.

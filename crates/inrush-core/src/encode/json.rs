@@ -7,6 +7,7 @@ use super::address::{Address, Refusal, shallow};
 use super::builder::{ItemBlockBuilder, empty};
 use super::fields::{self, Dropped};
 use crate::block::{DocBlock, DocMeta, Reject};
+use crate::codes::Code;
 use crate::items::{ItemBlock, NO_SHARD};
 use crate::operation::{Action, Operations};
 use crate::routing::Routing;
@@ -136,7 +137,7 @@ impl Encoder {
     }
 
     fn document(&self, document: &[u8], action: Action, body: &mut Vec<u8>) -> Result<(), Refusal> {
-        let invalid = |reason| ("invalid_json", reason);
+        let invalid = |reason| (Code::InvalidJson, reason);
         let wrap = matches!(action, Action::Update | Action::Upsert);
         if wrap {
             // A broken document in an update spoils the whole request, not only its item: servers
@@ -197,7 +198,7 @@ mod tests {
         DocBlock { data: data.into(), records, ..DocBlock::default() }
     }
 
-    fn check(operations: Operations, documents: &[&str], expected: &str, rejected: &[(u32, &str)]) -> ItemBlock {
+    fn check(operations: Operations, documents: &[&str], expected: &str, rejected: &[(u32, Code)]) -> ItemBlock {
         let items = Encoder::new(operations).encode(block(documents));
         assert_eq!(String::from_utf8_lossy(&items.body), expected);
         assert_eq!(items.rejects.iter().map(|r| (r.record, r.kind)).collect::<Vec<_>>(), rejected);
@@ -220,7 +221,7 @@ mod tests {
     #[test]
     fn rejects_of_the_source_stay_empty_items() {
         let mut docs = block(&["{\"a\":1}", "bad", "{\"a\":3}"]);
-        docs.rejects.push(Reject { record: 1, kind: "bad_value", reason: "no".into() });
+        docs.rejects.push(Reject { record: 1, kind: Code::BadValue, reason: "no".into() });
         for ops in [operations("logs"), Operations { index: "logs-{a}".parse().unwrap(), ..operations("x") }] {
             let items = Encoder::new(ops).encode(docs.clone());
             assert_eq!(items.len(), 3);
@@ -233,7 +234,7 @@ mod tests {
     #[test]
     fn rejects_keep_what_the_source_knows_of_them() {
         let mut docs = block(&["bad", "{\"a\":2}", ""]);
-        docs.rejects.push(Reject { record: 0, kind: "bad_value", reason: "no".into() });
+        docs.rejects.push(Reject { record: 0, kind: Code::BadValue, reason: "no".into() });
         docs.meta = vec![DocMeta::default(); 3];
         docs.meta[0].id = Some("7".to_owned());
         docs.meta[1].texts = vec![("a".into(), "2".to_owned())];
@@ -246,9 +247,9 @@ mod tests {
 
     #[test]
     fn empty_documents_are_refused_unless_they_are_deleted() {
-        check(operations("x"), &["", "{}"], "{\"index\":{}}\n{}\n", &[(0, "empty_document")]);
+        check(operations("x"), &["", "{}"], "{\"index\":{}}\n{}\n", &[(0, Code::EmptyDocument)]);
         let with_id = Operations { id: Some("id".parse().unwrap()), ..operations("x") };
-        check(with_id, &[""], "", &[(0, "empty_document")]);
+        check(with_id, &[""], "", &[(0, Code::EmptyDocument)]);
         let mut docs = block(&[""]);
         docs.meta = vec![DocMeta { action: Some(Action::Delete), id: Some("1".into()), ..DocMeta::default() }];
         assert_eq!(Encoder::new(operations("x")).encode(docs).body, "{\"delete\":{\"_id\":\"1\"}}\n");
@@ -272,9 +273,16 @@ mod tests {
                 r#"{"id":"8","r":"a","v":1,"tenant":"X"}"#,
                 r#"{"r":"a"}"#,
                 r#"{"id":"","r":"a"}"#,
+                r#"{"id":{"a":1},"r":"a"}"#,
             ],
             "{\"index\":{\"_index\":\"t-x\",\"_id\":\"7\",\"routing\":\"a\\\"b\",\"version\":3,\"version_type\":\"external\"}}\n{\"r\":\"a\\\"b\",\"tenant\":\"x\"}\n",
-            &[(1, "bad_version"), (2, "bad_index_name"), (3, "missing_field"), (4, "missing_id")],
+            &[
+                (1, Code::BadVersion),
+                (2, Code::BadIndexName),
+                (3, Code::MissingField),
+                (4, Code::MissingId),
+                (5, Code::BadField),
+            ],
         );
         assert_eq!(items.indices, ["t-x"]);
         assert!(items.key(0).is_some());
@@ -323,7 +331,7 @@ mod tests {
         let items = Encoder::new(operations("x")).encode(documents);
         let kinds: Vec<_> = items.rejects.iter().map(|reject| (reject.record, reject.kind)).collect();
         let expected =
-            [(1, "missing_id"), (2, "version_on_create"), (3, "version_on_update"), (4, "version_on_update")];
+            [(1, Code::MissingId), (2, Code::VersionOnCreate), (3, Code::VersionOnUpdate), (4, Code::VersionOnUpdate)];
         assert_eq!(kinds, expected);
     }
 
@@ -362,7 +370,7 @@ mod tests {
             operations("x-{meta.id}"),
             Operations { drop: vec!["v.v".parse().unwrap()], ..operations("x") },
         ] {
-            check(ops, &[&deep, &objects, &open], "", &[(0, "too_deep"), (1, "too_deep"), (2, "too_deep")]);
+            check(ops, &[&deep, &objects, &open], "", &[(0, Code::TooDeep), (1, Code::TooDeep), (2, Code::TooDeep)]);
         }
         let ops = Operations { action: Action::Upsert, ..operations("x") };
         let mut docs = block(&[&deep]);
@@ -378,7 +386,7 @@ mod tests {
         docs.meta = vec![of("../x"), of("y"), of("")];
         let items = Encoder::new(operations("x")).encode(docs);
         let kinds: Vec<_> = items.rejects.iter().map(|reject| (reject.record, reject.kind)).collect();
-        assert_eq!(kinds, [(0, "bad_index_name"), (2, "bad_index_name")]);
+        assert_eq!(kinds, [(0, Code::BadIndexName), (2, Code::BadIndexName)]);
         assert_eq!(items.indices, ["y"]);
     }
 
@@ -390,7 +398,7 @@ mod tests {
             ops(Action::Upsert),
             &[r#"{"id":1}"#, r#"{"id":1,}"#],
             "{\"update\":{\"_id\":\"1\"}}\n{\"doc\":{\"id\":1},\"doc_as_upsert\":true}\n",
-            &[(1, "invalid_json")],
+            &[(1, Code::InvalidJson)],
         );
         let items = check(ops(Action::Delete), &[r#"{"id":1}"#], "{\"delete\":{\"_id\":\"1\"}}\n", &[]);
         assert_eq!(items.action_and_document(0).1, Bytes::new());
@@ -403,6 +411,6 @@ mod tests {
         let items = Encoder::new(ops).encode(block(&[r#"{"id":"a"}"#, r#"{"id":"a","x":1}"#, r#"{"id":"b"}"#, &long]));
         assert_eq!(items.keys[0], items.keys[1]);
         assert_ne!(items.keys[0], items.keys[2]);
-        assert_eq!(items.rejects[0].kind, "id_too_long");
+        assert_eq!(items.rejects[0].kind, Code::IdTooLong);
     }
 }

@@ -88,6 +88,7 @@ impl SmileItemEncoder {
 
 #[cfg(test)]
 mod tests {
+    use crate::codes::Code;
     use inrush_smile::SmileDecoder;
 
     use super::super::Encoder;
@@ -104,7 +105,8 @@ mod tests {
             records.push(Record { start, end: data.len() as u32, byte: start, line: line as u32 });
         }
         let rejects = documents.iter().enumerate().filter(|(_, document)| **document == "reject");
-        let rejects = rejects.map(|(at, _)| Reject { record: at as u32, kind: "bad", reason: "no".into() }).collect();
+        let rejects =
+            rejects.map(|(at, _)| Reject { record: at as u32, kind: Code::BadValue, reason: "no".into() }).collect();
         let block = DocBlock { data: data.into(), records, rejects, ..DocBlock::default() };
         let id = id.map(|id| id.parse().unwrap());
         let index = "x".parse().unwrap();

@@ -7,6 +7,7 @@ use super::slot::{LastError, Part, SlotState};
 use super::{Command, Comparison, Flow, Note, Stop};
 use crate::batch::{Batch, Segment};
 use crate::body_format::BodyFormat;
+use crate::codes::{Code, StopReason};
 use crate::outcome::{
     Attempt, Condition, ItemContext, RequestVerdict, Settled, Verdict, item_verdict, request_verdict,
 };
@@ -80,7 +81,7 @@ impl Flow {
             }
             Attempt::NotSent { reason, lasting } => {
                 self.commands.push_back(Command::Note(Note::WillRetry(reason.clone())));
-                let last = LastError::client("not_sent", reason);
+                let last = LastError::client(Code::NotSent, reason);
                 match lasting {
                     true => self.retry_lasting(now, slot_id, part, &last),
                     false => self.retry_unsent(now, slot_id, part, &last),
@@ -131,7 +132,7 @@ impl Flow {
             return;
         }
         if let Some(part) = slot.parts.pop_front() {
-            let last = LastError::client("no_answer", "a request got no answer".to_owned());
+            let last = LastError::client(Code::NoAnswer, "a request got no answer".to_owned());
             self.retry(now, slot_id, part, &last);
         }
         self.advance(now, slot_id);
@@ -240,7 +241,7 @@ impl Flow {
 
     /// Applies the verdict on each item. Returns the items that have to be sent again, and the
     /// reason if the run has to stop.
-    fn sort_items(&mut self, now: Time, part: &Part, reply: &BulkReply) -> (Sorted, Option<String>) {
+    fn sort_items(&mut self, now: Time, part: &Part, reply: &BulkReply) -> (Sorted, Option<StopReason>) {
         let mut sorted = Sorted::default();
         let mut stop = None;
         let Paired { runs, unowned } = self.paired(part, reply);
@@ -332,7 +333,7 @@ impl Flow {
         reply: &ItemReply,
         items: Segment,
         sorted: &mut Sorted,
-    ) -> Option<String> {
+    ) -> Option<StopReason> {
         let mut context = self.context(part);
         // A source without versions may have some all the same, as dead letters do.
         let has_version = |item| items.block.items.has_version(item);
@@ -375,14 +376,14 @@ impl Flow {
             Verdict::Stop => {
                 sorted.last = last();
                 sorted.retry.push(items);
-                return Some(format!("the cluster refuses documents: {}", last()));
+                return Some(refuses(&last()));
             }
         }
         None
     }
 
     /// Applies an entry whose item is unknown. Returns the reason if the run has to stop.
-    fn judge_unowned(&mut self, part: &Part, entry: &ItemReply, sorted: &mut Sorted) -> Option<String> {
+    fn judge_unowned(&mut self, part: &Part, entry: &ItemReply, sorted: &mut Sorted) -> Option<StopReason> {
         let verdict = item_verdict(entry, self.context(part));
         match verdict {
             Verdict::Settle(_) | Verdict::DeadLetter | Verdict::Compare | Verdict::Smaller => {
@@ -399,7 +400,7 @@ impl Flow {
         }
         sorted.unproven_waits = true;
         sorted.last = LastError::new(entry.status, &entry.error.clone().unwrap_or_default());
-        (verdict == Verdict::Stop).then(|| format!("the cluster refuses documents: {}", sorted.last))
+        (verdict == Verdict::Stop).then(|| refuses(&sorted.last))
     }
 
     fn context(&self, part: &Part) -> ItemContext {
@@ -409,6 +410,11 @@ impl Flow {
             on_conflict: self.config.on_conflict,
         }
     }
+}
+
+/// The failure of a run whose documents the cluster refuses for a reason that is not theirs.
+fn refuses(last: &LastError) -> StopReason {
+    StopReason::new(Code::of_status(last.status, Code::BulkRefused), format!("the cluster refuses documents: {last}"))
 }
 
 /// What a refusal means for the tuner, and whether its duration reflects work of the cluster.

@@ -14,6 +14,7 @@ use std::time::Duration;
 use super::slot::{Part, Slot};
 use super::{Command, Flow, Note, Stop};
 use crate::batch::{Batch, Segment};
+use crate::codes::Code;
 use crate::outcome::Settled;
 use crate::time::Time;
 
@@ -165,7 +166,7 @@ impl Flow {
                     "the index {} was deleted and created again during the load; its documents are gone",
                     terms.index
                 );
-                self.handle_stop(now, Stop::Failed(why));
+                self.handle_stop(now, Stop::failed(Code::IndexReplaced, why));
                 // No later flush can prove more.
                 self.give_up_durable(now, true);
             }
@@ -192,7 +193,7 @@ impl Flow {
                 "documents went to {other}, through a pipeline or a moved alias, but option `durability=async` flushes {} only; load into {other} itself, or use option `durability=request`",
                 durable.terms.index
             );
-            self.handle_stop(now, Stop::Failed(why));
+            self.handle_stop(now, Stop::failed(Code::NotDurable, why));
             let mut batch = Batch::default();
             batch.push(items.clone());
             return self.settle_batch(now, &batch, Settled::Unknown, None, false);
@@ -291,7 +292,7 @@ impl Flow {
             let seconds = tried.as_secs_f64();
             let why =
                 format!("no flush succeeded for {seconds:.0} s, so acknowledged documents are not durable: {why}");
-            self.handle_stop(now, Stop::Failed(why));
+            self.handle_stop(now, Stop::failed(Code::NotDurable, why));
         }
     }
 }

@@ -3,6 +3,7 @@
 use super::slot::{LastError, Part, SlotState};
 use super::{Command, DeadLetter, Flow};
 use crate::batch::Batch;
+use crate::codes::{Code, StopReason};
 use crate::outcome::Settled;
 use crate::time::Time;
 
@@ -11,8 +12,15 @@ use crate::time::Time;
 pub enum Stop {
     /// The caller requested it.
     Interrupted,
-    /// It could not continue, with the reason.
-    Failed(String),
+    /// It could not continue.
+    Failed(StopReason),
+}
+
+impl Stop {
+    /// A run that could not continue, with the reason.
+    pub fn failed(code: Code, why: impl Into<String>) -> Self {
+        Stop::Failed(StopReason::new(code, why))
+    }
 }
 
 /// When to stop because of dead letters.
@@ -46,7 +54,7 @@ impl Flow {
         };
         if hopeless && self.stop.is_none() {
             self.too_many = true;
-            self.handle_stop(now, Stop::Failed(self.max_errors_message()));
+            self.handle_stop(now, Stop::failed(Code::TooManyErrors, self.max_errors_message()));
         }
     }
 
@@ -80,7 +88,7 @@ impl Flow {
         {
             let waited = self.config.pause_max.as_secs_f64();
             let why = format!("stopped after a pause of {waited} s: {}", pause.why);
-            self.handle_stop(now, Stop::Failed(why));
+            self.handle_stop(now, Stop::failed(Code::PauseTooLong, why));
         }
         let Some((_, stopped_at)) = self.stop else { return };
         let over = now.since(stopped_at) >= self.config.drain_max;
@@ -126,7 +134,7 @@ impl Flow {
                 format!("the cluster has accepted no document for {tried:.0} s; the last attempt ended with {last}");
             // The stop comes first: documents that are unknown at the end of a run are sent again
             // by the next run.
-            self.handle_stop(now, Stop::Failed(why));
+            self.handle_stop(now, Stop::failed(Code::RetriesSpent, why));
             if part.uncertain {
                 self.settle_batch(now, &part.batch, Settled::Unknown, None, false);
             }

@@ -6,6 +6,7 @@ use super::Flow;
 use super::slot::Part;
 use crate::batch::{Batch, Segment};
 use crate::coalesce::End;
+use crate::codes::Code;
 use crate::ledger::Partition;
 use crate::time::Time;
 
@@ -70,7 +71,7 @@ impl Flow {
         match self.ledger.give_back(segment.block.id, records) {
             Ok(true) => self.free(&segment.block),
             Ok(false) => {}
-            Err(error) => self.handle_stop(now, super::Stop::Failed(error.to_string())),
+            Err(error) => self.handle_stop(now, super::Stop::failed(Code::Defect, error.to_string())),
         }
         let replaced = self.pending.settled(now, segment, End::Refused);
         debug_assert!(replaced.is_empty(), "a refused operation ends no others");

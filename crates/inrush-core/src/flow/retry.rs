@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::slot::{LastError, Part, SlotState};
 use super::{Command, Flow, Item, Note, Stop};
 use crate::batch::Batch;
+use crate::codes::Code;
 use crate::outcome::RequestVerdict;
 use crate::time::Time;
 
@@ -49,7 +50,7 @@ impl Flow {
             return self.wait_and_send(now, slot_id, [part], last);
         }
         self.push_front(slot_id, part);
-        self.handle_stop(now, Stop::Failed(last.reason.clone()));
+        self.handle_stop(now, Stop::failed(Code::LookUpFailed, last.reason.clone()));
     }
 
     /// Puts parts at the front of their slot. The first one is sent after a wait.
@@ -112,7 +113,13 @@ impl Flow {
             }
             RequestVerdict::Stop => {
                 self.push_front(slot_id, part);
-                self.handle_stop(now, Stop::Failed(format!("the cluster refuses bulk requests: {last}")));
+                self.handle_stop(
+                    now,
+                    Stop::failed(
+                        Code::of_status(last.status, Code::BulkRefused),
+                        format!("the cluster refuses bulk requests: {last}"),
+                    ),
+                );
             }
         }
     }

@@ -3,6 +3,7 @@
 use super::{Command, Flow, Settlement, Stop};
 use crate::batch::{Batch, Segment, Tracked};
 use crate::coalesce::End;
+use crate::codes::Code;
 use crate::outcome::Settled;
 use crate::time::Time;
 
@@ -56,7 +57,7 @@ impl Flow {
         match self.ledger.settle(segment.block.id, segment.first..segment.end) {
             Ok(true) => self.free(&segment.block),
             Ok(false) => {}
-            Err(e) => self.handle_stop(now, Stop::Failed(e.to_string())),
+            Err(e) => self.handle_stop(now, Stop::failed(Code::Defect, e.to_string())),
         }
     }
 

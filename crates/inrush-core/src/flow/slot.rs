@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use crate::batch::Batch;
 use crate::body_format::{Body, BodyFormat};
+use crate::codes::Code;
 use crate::reply::ItemError;
 use crate::time::Time;
 
@@ -156,7 +157,7 @@ impl LastError {
     }
 
     /// An error on this side.
-    pub(super) fn client(kind: &str, reason: String) -> Self {
-        LastError { status: 0, kind: kind.to_owned(), reason, retry_after: Duration::ZERO }
+    pub(super) fn client(kind: Code, reason: String) -> Self {
+        LastError { status: 0, kind: kind.name().to_owned(), reason, retry_after: Duration::ZERO }
     }
 }

@@ -14,6 +14,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::block::{DocBlock, Record, Reject};
+use crate::codes::Code;
 use crate::encode::{Encoder, SmileItemEncoder};
 use crate::operation::{Action, Operations};
 use crate::outcome::{Attempt, Condition};
@@ -233,7 +234,7 @@ fn blocks(ids: &[Option<u8>], words: &[&str], per_block: usize) -> Vec<DocBlock>
                 let id = id.map_or(format!("u{n}"), |id| format!("i{id}"));
                 data.extend_from_slice(document(&id, n, word).as_bytes());
                 if *word == "reject" {
-                    rejects.push(Reject { record: at as u32, kind: "bad", reason: "no".into() });
+                    rejects.push(Reject { record: at as u32, kind: Code::BadValue, reason: "no".into() });
                 }
                 records.push(Record { start, end: data.len() as u32, byte: start, line: at as u32 });
             }
@@ -508,7 +509,7 @@ fn a_flood_stage_pauses_and_passes() {
 #[test]
 fn a_flood_stage_that_lasts_stops_the_run_without_dead_letters() {
     let out = run(config(), Action::Index, 10, &[Fault::Flood; 1000]);
-    assert!(matches!(out.flow.stopped(), Some(Stop::Failed(why)) if why.contains("flood stage")));
+    assert!(matches!(out.flow.stopped(), Some(Stop::Failed(why)) if why.message.contains("flood stage")));
     assert!(out.letters.is_empty());
     assert_eq!((out.flow.counts().docs_read, out.flow.counts().docs_given_back > 0), (0, true));
     assert!(out.elapsed < Duration::from_secs(100), "{:?}", out.elapsed);
@@ -519,7 +520,7 @@ fn a_flood_stage_that_lasts_stops_the_run_without_dead_letters() {
 #[test]
 fn an_unreachable_cluster_ends_the_run_with_unknown_documents() {
     let out = run(config(), Action::Index, 10, &[Fault::NotSent; 1000]);
-    assert!(matches!(out.flow.stopped(), Some(Stop::Failed(why)) if why.contains("accepted no document")));
+    assert!(matches!(out.flow.stopped(), Some(Stop::Failed(why)) if why.message.contains("accepted no document")));
     assert_eq!(out.flow.counts().docs_unknown, 0);
     let out = run(config(), Action::Index, 10, &[Fault::ResetBeforeApplying; 1000]);
     assert!(out.flow.counts().docs_unknown > 0);
@@ -531,7 +532,9 @@ fn a_fault_that_lasts_ends_the_run_with_its_reason_and_without_a_dead_letter() {
     // Another request succeeds in between, so the documents look like the cause.
     let faults = [&[Fault::Lasting; 3][..], &[Fault::None], &[Fault::Lasting; 1000]].concat();
     let out = run(config(), Action::Index, 40, &faults);
-    assert!(matches!(out.flow.stopped(), Some(Stop::Failed(why)) if why == "no permission to look up"));
+    assert!(
+        matches!(out.flow.stopped(), Some(Stop::Failed(why)) if why.code == Code::LookUpFailed && why.message == "no permission to look up")
+    );
     let counts = out.flow.counts();
     assert_eq!((counts.docs_dead_lettered, counts.docs_unknown), (0, 0));
     assert!(counts.add_up() && out.elapsed < Duration::from_secs(60), "{:?}", out.elapsed);
@@ -558,8 +561,12 @@ fn a_server_is_left_alone_for_as_long_as_it_asks() {
 #[test]
 fn refusals_that_never_heal_stop_at_once() {
     let out = run(config(), Action::Index, 10, &[Fault::Refused(401)]);
-    assert!(matches!(out.flow.stopped(), Some(Stop::Failed(why)) if why.contains("401")));
+    assert!(
+        matches!(out.flow.stopped(), Some(Stop::Failed(why)) if why.code == Code::Unauthenticated && why.message.contains("401"))
+    );
     assert_eq!((out.letters.len(), out.flow.counts().requests), (0, 1));
+    let out = run(config(), Action::Index, 10, &[Fault::Refused(405)]);
+    assert!(matches!(out.flow.stopped(), Some(Stop::Failed(why)) if why.code == Code::BulkRefused));
 }
 
 #[test]
@@ -577,7 +584,7 @@ fn too_many_dead_letters_end_the_run() {
     let encoder = Encoder::new(operations(Action::Index, true));
     let limited = FlowConfig { max_errors: MaxErrors::Count(7), ..config() };
     let out = drive(flow(limited, 200, 1), &encoder, blocks(&vec![None; n], &words, 5), &[], 1);
-    assert!(matches!(out.flow.stopped(), Some(Stop::Failed(why)) if why.contains("option `max_errors`")));
+    assert!(matches!(out.flow.stopped(), Some(Stop::Failed(why)) if why.message.contains("option `max_errors`")));
     assert!(out.letters.len() < 20);
 }
 

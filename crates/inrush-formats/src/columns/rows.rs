@@ -7,6 +7,7 @@ use arrow_array::types::{Int16Type, Int32Type, Int64Type};
 use arrow_array::{Array, OffsetSizeTrait, RecordBatch};
 use arrow_schema::{DataType, Schema};
 use bytes::Bytes;
+use inrush_core::Code;
 use inrush_core::block::{Origin, Record};
 use inrush_core::{DocBlock, Reject};
 
@@ -111,7 +112,7 @@ impl RowWriter {
                     "field {:?} must be JSON, but its text is not: {why}; correct it, or use try_parse_json, which makes it null",
                     self.names[at]
                 );
-                rejects.push(Reject { record: row as u32, kind: "bad_json", reason });
+                rejects.push(Reject { record: row as u32, kind: Code::BadJson, reason });
             }
             let len = out.len() - start;
             if len > self.document_bytes_max {

@@ -3,6 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use inrush_core::Code;
 use inrush_core::block::Record;
 use inrush_core::{DocBlock, Reject};
 
@@ -264,7 +265,7 @@ impl RowSink for Writer<'_> {
         if let Some(reject) = self.reject(row) {
             self.out.truncate(from);
             let text = &self.data[row.start..row.end];
-            let text = if reject.kind == "too_large" { too_large_head(text) } else { text };
+            let text = if reject.kind == Code::TooLarge { too_large_head(text) } else { text };
             self.out.extend_from_slice(text);
             self.rejects.push(reject);
             self.bad = None;
@@ -365,20 +366,20 @@ impl Writer<'_> {
                 "a quote is not closed up to the end of the source, {lines} lines ({len} bytes) after the beginning of the row, \
                  which are all part of it; close it, or give option `quote=none` if quotes have no meaning"
             );
-            return Some(Reject { record, kind: "unclosed_quote", reason });
+            return Some(Reject { record, kind: Code::UnclosedQuote, reason });
         }
         if let Some(reject) = invalid_utf8(record, &self.data[row.start..row.end]) {
             return Some(reject);
         }
         if row.cells != columns {
             let reason = format!("row has {} cells, expected {columns}, one for each column", row.cells);
-            return Some(Reject { record, kind: "ragged_row", reason });
+            return Some(Reject { record, kind: Code::RaggedRow, reason });
         }
         let (index, expected, value) = self.bad.as_ref()?;
         let name = &self.decode.columns[*index].name;
         let reason = format!(
             "column {name:?} holds {value:?}, expected {expected}; correct the value or the type in option `schema`"
         );
-        Some(Reject { record, kind: "bad_value", reason })
+        Some(Reject { record, kind: Code::BadValue, reason })
     }
 }

@@ -1,5 +1,6 @@
 //! Access logs of web servers.
 
+use inrush_core::Code;
 use std::sync::Arc;
 
 use super::fields::close;
@@ -83,7 +84,7 @@ impl PushLine for AccessLog {
 fn no_match(line: &str, rest: &str, expected: &str) -> NoDocument {
     let at = line.len() - rest.len() + 1;
     NoDocument {
-        kind: "no_match",
+        kind: Code::NoMatch,
         reason: format!("the line is not an entry of an access log: expected {expected} at byte {at}"),
     }
 }

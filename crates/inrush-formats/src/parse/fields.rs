@@ -1,5 +1,6 @@
 //! Fields with a name and a type.
 
+use inrush_core::Code;
 use std::sync::Arc;
 
 use crate::csv::{ColumnType, push_value};
@@ -35,7 +36,7 @@ impl Field {
             let reason = format!(
                 "field {name:?} holds {shown:?}, expected {column_type}; correct the value or the type in option `schema`"
             );
-            return Err(NoDocument { kind: "bad_value", reason });
+            return Err(NoDocument { kind: Code::BadValue, reason });
         }
         out.push(b',');
         if let Some(name) = &self.kept {

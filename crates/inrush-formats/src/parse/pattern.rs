@@ -1,5 +1,6 @@
 //! Named groups of a regular expression.
 
+use inrush_core::Code;
 use std::sync::Arc;
 
 use regex::Regex;
@@ -35,7 +36,7 @@ impl PushLine for Pattern {
     fn push(&self, line: &str, out: &mut Vec<u8>, texts: &mut Vec<(Arc<str>, String)>) -> Result<(), NoDocument> {
         let Some(found) = self.regex.captures(line) else {
             return Err(NoDocument {
-                kind: "no_match",
+                kind: Code::NoMatch,
                 reason: "the line does not match the regular expression".to_owned(),
             });
         };

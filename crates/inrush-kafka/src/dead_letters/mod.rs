@@ -21,7 +21,7 @@ use std::io;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
-use inrush_core::DeadLetter;
+use inrush_core::{Code, DeadLetter};
 use inrush_sources::{DeadLetterSink, TopicPartition, Topics};
 use serde::Deserialize;
 
@@ -220,7 +220,7 @@ impl Letter {
             status: letter.status,
             kind: letter.kind.clone(),
             reason: letter.reason.clone(),
-            is_unsent: letter.status == 0 && !matches!(letter.kind.as_str(), "no_answer" | "not_sent"),
+            is_unsent: letter.status == 0 && !matches!(Code::named(&letter.kind), Some(Code::NoAnswer | Code::NotSent)),
             id: of_source.or_else(|| id_of(letter.action.as_deref()?)),
             document: letter.document.to_vec(),
         }

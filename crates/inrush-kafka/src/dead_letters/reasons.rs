@@ -4,6 +4,7 @@
 //! (`org.apache.kafka.connect.runtime.errors.DeadLetterQueueReporter`), so that tools which read
 //! its dead letters read these as well.
 
+use inrush_core::Code;
 use rdkafka::message::{Header, OwnedHeaders};
 
 use super::Letter;
@@ -51,8 +52,8 @@ fn reasons(letter: &Letter, group: &str) -> Vec<(String, String)> {
 
 /// The step that failed (`org.apache.kafka.connect.runtime.errors.Stage`).
 fn stage(letter: &Letter) -> &'static str {
-    match (letter.is_unsent, letter.kind.as_str()) {
-        (true, "bad_id") => "KEY_CONVERTER",
+    match (letter.is_unsent, Code::named(&letter.kind)) {
+        (true, Some(Code::BadId)) => "KEY_CONVERTER",
         (true, _) => "VALUE_CONVERTER",
         (false, _) => "TASK_PUT",
     }

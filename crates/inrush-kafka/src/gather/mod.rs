@@ -5,6 +5,7 @@ mod versions;
 
 use std::sync::Arc;
 
+use inrush_core::Code;
 use inrush_core::block::{Origin, Record};
 use inrush_core::{Action, DocBlock, DocMeta, Reject};
 use inrush_formats::one_line::one_line;
@@ -264,7 +265,7 @@ impl Maker {
     ) -> Result<Option<DocMeta>, Problem> {
         match self.on_null {
             OnNull::Skip => Ok(None),
-            OnNull::DeadLetter => Err(("null_value", "the record has no value".to_owned())),
+            OnNull::DeadLetter => Err((Code::NullValue, "the record has no value".to_owned())),
             OnNull::Delete => match key {
                 Some(key) => Ok(Some(DocMeta::default().with_action(Action::Delete).with_id(key()?))),
                 None => missing("the record has neither a value nor a key, so it names no document to delete"),
@@ -291,9 +292,9 @@ impl Maker {
         key: Option<impl FnOnce() -> Result<String, Problem>>,
         offset: i64,
     ) -> DocMeta {
-        match *kind {
+        match kind {
             // It is about a document that it does not name.
-            "missing_id" => DocMeta::default(),
+            Code::MissingId => DocMeta::default(),
             _ => self.indexed(key, offset).unwrap_or_default(),
         }
     }
@@ -353,7 +354,7 @@ impl Maker {
 }
 
 fn missing<T>(why: &str) -> Result<T, Problem> {
-    Err(("missing_id", why.to_owned()))
+    Err((Code::MissingId, why.to_owned()))
 }
 
 #[cfg(test)]
@@ -389,7 +390,7 @@ mod tests {
         block.meta.iter().map(|meta| meta.id.as_deref()).collect()
     }
 
-    fn kinds(block: &DocBlock) -> Vec<(u32, &'static str)> {
+    fn kinds(block: &DocBlock) -> Vec<(u32, Code)> {
         block.rejects.iter().map(|reject| (reject.record, reject.kind)).collect()
     }
 
@@ -402,7 +403,7 @@ mod tests {
         assert_eq!(block.record(1), b"{\"n\": 2}");
         assert_eq!(ids(&block), [Some("a"), Some("orders-3-103"), Some("a"), None, None, Some("b")]);
         assert_eq!(block.meta[2].action, Some(Action::Delete));
-        assert_eq!(kinds(&block), [(3, "missing_id"), (4, "bad_id"), (5, "too_large")]);
+        assert_eq!(kinds(&block), [(3, Code::MissingId), (4, Code::BadId), (5, Code::TooLarge)]);
     }
 
     #[test]
@@ -419,10 +420,10 @@ mod tests {
         let found: Vec<_> = keys.meta.iter().map(|meta| (meta.id.as_deref(), meta.version)).collect();
         assert_eq!(
             (kinds(&keys), found),
-            (vec![(0, "null_value"), (1, "bad_id")], vec![(Some("a"), Some(102)), (None, None)])
+            (vec![(0, Code::NullValue), (1, Code::BadId)], vec![(Some("a"), Some(102)), (None, None)])
         );
         let fields = of(Ids::None, OnNull::DeadLetter);
-        assert_eq!(kinds(&fields), [(0, "null_value")]);
+        assert_eq!(kinds(&fields), [(0, Code::NullValue)]);
         assert!(fields.meta.iter().map(|meta| meta.version).eq([Some(102), Some(103)]), "the document has the id");
     }
 
@@ -431,12 +432,12 @@ mod tests {
         let block = block(Ids::Position, OnNull::Skip);
         assert_eq!(block.records.len(), 4);
         assert_eq!(ids(&block)[0], Some("orders-3-102"));
-        assert_eq!((block.lines, kinds(&block)), (14, vec![(3, "too_large")]));
+        assert_eq!((block.lines, kinds(&block)), (14, vec![(3, Code::TooLarge)]));
     }
 
     #[test]
     fn records_without_key_or_value_are_rejects_where_that_is_wanted() {
-        assert_eq!(kinds(&block(Ids::Key, OnNull::DeadLetter))[..2], [(1, "missing_id"), (2, "null_value")]);
+        assert_eq!(kinds(&block(Ids::Key, OnNull::DeadLetter))[..2], [(1, Code::MissingId), (2, Code::NullValue)]);
         let block = block(Ids::None, OnNull::Skip);
         assert!(block.meta.is_empty() && block.records.len() == 4);
     }

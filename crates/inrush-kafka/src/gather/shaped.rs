@@ -1,5 +1,6 @@
 //! Documents of records that have a shape.
 
+use inrush_core::Code;
 use inrush_core::block::Record;
 use inrush_core::{DocBlock, DocMeta};
 use inrush_formats::one_line::one_line;
@@ -129,7 +130,7 @@ impl<'a> Shaping<'a> {
         if out.len() > BLOCK_BYTES_MAX {
             let reason =
                 format!("the documents of its block have more than {BLOCK_BYTES_MAX} bytes; split the records");
-            return Err(("too_large", reason));
+            return Err((Code::TooLarge, reason));
         }
         match of_value {
             Some(meta) => self.maker.identified(meta, key, record.offset).map(Some),

@@ -3,6 +3,7 @@
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 
+use inrush_core::Code;
 use inrush_core::{Action, DocMeta, MetaFields, VersionType};
 
 use crate::VersionFrom;
@@ -41,7 +42,9 @@ impl Versions {
             Versions::Offset => Ok(meta.with_version(offset as u64)),
             Versions::Timestamp => match u64::try_from(timestamp) {
                 Ok(version) => Ok(meta.with_version(version)),
-                Err(_) => Err(("bad_version", "the record has no timestamp, and versions are timestamps".to_owned())),
+                Err(_) => {
+                    Err((Code::BadVersion, "the record has no timestamp, and versions are timestamps".to_owned()))
+                }
             },
             Versions::Field(_) if meta.action == Some(Action::Delete) && meta.id.is_some() => Ok(meta),
             Versions::Field(fields) => Ok(meta.with_fields(Arc::clone(fields))),
@@ -109,7 +112,7 @@ mod tests {
         for meta in [&delete, &document] {
             assert_eq!(version(&Versions::Offset, meta, NO_TIME), Ok((Some(7), false)));
             assert_eq!(version(&Versions::Timestamp, meta, 5), Ok((Some(5), false)));
-            assert_eq!(version(&Versions::Timestamp, meta, NO_TIME).unwrap_err().0, "bad_version");
+            assert_eq!(version(&Versions::Timestamp, meta, NO_TIME).unwrap_err().0, Code::BadVersion);
         }
         let field = Versions::of(&"updated.at".parse().unwrap());
         assert_eq!(version(&field, &document, NO_TIME), Ok((None, true)));

@@ -1,5 +1,6 @@
 //! Keys of records: ids of documents.
 
+use inrush_core::Code;
 use std::borrow::Cow;
 use std::fmt;
 
@@ -38,9 +39,9 @@ impl Key {
         if json.first() != Some(&b'{') {
             return scalar("the record's key", json);
         }
-        let fields = members(json).map_err(|error| ("bad_id", format!("the record's key is not JSON: {error}")))?;
+        let fields = members(json).map_err(|error| (Code::BadId, format!("the record's key is not JSON: {error}")))?;
         match &fields[..] {
-            [] => Err(("bad_id", "the record's key has no fields, so it names no document".to_owned())),
+            [] => Err((Code::BadId, "the record's key has no fields, so it names no document".to_owned())),
             [(name, value)] => scalar(&field(name), value.get().as_bytes()),
             several => {
                 let mut id = String::new();
@@ -67,9 +68,11 @@ fn field(name: &str) -> String {
 
 /// The text of a string, number or boolean.
 fn scalar(what: &str, json: &[u8]) -> Result<String, Problem> {
-    let no_id = |found: &str| Err(("bad_id", format!("{what} is {found}, and an id is made of text and numbers")));
+    let no_id = |found: &str| Err((Code::BadId, format!("{what} is {found}, and an id is made of text and numbers")));
     match json.first() {
-        Some(b'"') => serde_json::from_slice(json).map_err(|error| ("bad_id", format!("{what} is not JSON: {error}"))),
+        Some(b'"') => {
+            serde_json::from_slice(json).map_err(|error| (Code::BadId, format!("{what} is not JSON: {error}")))
+        }
         Some(b'{') => no_id("an object"),
         Some(b'[') => no_id("an array"),
         Some(b'n') | None => no_id("null"),
@@ -81,7 +84,10 @@ fn scalar(what: &str, json: &[u8]) -> Result<String, Problem> {
 pub(crate) fn text(key: &[u8]) -> Result<String, Problem> {
     let wrong = |error: std::str::Utf8Error| {
         let byte = error.valid_up_to();
-        ("bad_id", format!("byte {byte} of the record's key is not UTF-8, so the key is no id; use positions as ids"))
+        (
+            Code::BadId,
+            format!("byte {byte} of the record's key is not UTF-8, so the key is no id; use positions as ids"),
+        )
     };
     std::str::from_utf8(key).map(str::to_owned).map_err(wrong)
 }
@@ -157,6 +163,6 @@ mod tests {
             let error = id(json).unwrap_err();
             assert!(error.contains(problem), "{error}");
         }
-        assert_eq!(Key::Bytes(b"\xFF".to_vec()).id().unwrap_err().0, "bad_id");
+        assert_eq!(Key::Bytes(b"\xFF".to_vec()).id().unwrap_err().0, Code::BadId);
     }
 }

@@ -2,6 +2,7 @@
 //! with the names of the `.proto` file, and with 64-bit integers as numbers. A field without
 //! presence that is not in the bytes has its default value.
 
+use inrush_core::Code;
 use std::collections::HashMap;
 use std::path::Path;
 
@@ -71,7 +72,7 @@ impl File {
     /// Appends the JSON of a value. `bytes` begins with message indexes, which the content follows
     /// unless it is elsewhere.
     pub(crate) fn decode(&self, mut bytes: &[u8], content: Option<&[u8]>, out: &mut Vec<u8>) -> Result<(), Problem> {
-        let message = self.message(&mut bytes).map_err(|problem| ("bad_protobuf", problem))?;
+        let message = self.message(&mut bytes).map_err(|problem| (Code::BadProtobuf, problem))?;
         decode(&message, content.unwrap_or(bytes), out)
     }
 
@@ -101,7 +102,7 @@ impl File {
 fn decode(message: &MessageDescriptor, bytes: &[u8], out: &mut Vec<u8>) -> Result<(), Problem> {
     let wrong = |problem: &dyn std::fmt::Display| {
         let name = message.full_name();
-        ("bad_protobuf", format!("the bytes are no message {name}: {problem}; was it written with this schema?"))
+        (Code::BadProtobuf, format!("the bytes are no message {name}: {problem}; was it written with this schema?"))
     };
     let decoded = DynamicMessage::decode(message.clone(), bytes).map_err(|error| wrong(&error))?;
     let options =

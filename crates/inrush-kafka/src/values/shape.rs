@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use inrush_core::Code;
 use inrush_core::{Action, DocMeta};
 
 #[cfg(feature = "avro")]
@@ -20,7 +21,7 @@ use crate::KafkaOptions;
 pub(crate) const BLOCK_BYTES_MAX: usize = 1 << 30;
 
 /// The kind and the reason of a reject.
-pub(crate) type Problem = (&'static str, String);
+pub(crate) type Problem = (Code, String);
 
 /// A record that was gathered.
 pub(crate) struct Kept<'a> {
@@ -232,7 +233,7 @@ impl Shape {
 
     /// Takes a value apart that is an item of a bulk body.
     fn bulk(&self, record: &Kept<'_>, out: &mut Vec<u8>) -> Result<Made, Problem> {
-        let (meta, document) = inrush_formats::bulk_item(record.value).map_err(|reason| ("bad_bulk_item", reason))?;
+        let (meta, document) = inrush_formats::bulk_item(record.value).map_err(|reason| (Code::BadBulkItem, reason))?;
         if meta.action != Some(Action::Delete) {
             let document = &record.value[document];
             object(document)?;
@@ -259,7 +260,7 @@ impl Shape {
         // `object` has seen its brace, so it is damaged behind that.
         let error = serde_json::from_slice::<serde::de::IgnoredAny>(document).err();
         let why = error.map_or_else(|| "it is no object".to_owned(), |error| error.to_string());
-        Err(("invalid_json", format!("the value is not JSON: {why}")))
+        Err((Code::InvalidJson, format!("the value is not JSON: {why}")))
     }
 
     fn decode<'a>(&self, record: &Kept<'a>, out: &mut Vec<u8>) -> Result<Decoded<'a>, Problem> {
@@ -268,7 +269,7 @@ impl Shape {
             Form::Text(beginning) => {
                 let text = std::str::from_utf8(record.value).map_err(|error| {
                     let byte = error.valid_up_to();
-                    ("bad_value", format!("byte {byte} of the value is not UTF-8, and the value is read as text"))
+                    (Code::BadValue, format!("byte {byte} of the value is not UTF-8, and the value is read as text"))
                 })?;
                 out.extend_from_slice(beginning);
                 inrush_formats::json_string::push_text(out, text);
@@ -293,7 +294,7 @@ fn object(document: &[u8]) -> Result<(), Problem> {
         Some(b'{') => Ok(()),
         _ => {
             let found = inrush_formats::beginning(document);
-            Err(("not_an_object", format!("the value is `{found}`; a document is a JSON object")))
+            Err((Code::NotAnObject, format!("the value is `{found}`; a document is a JSON object")))
         }
     }
 }

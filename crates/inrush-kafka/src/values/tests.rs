@@ -1,5 +1,6 @@
 use std::sync::Arc;
 
+use inrush_core::Code;
 use inrush_core::{Action, DocBlock};
 
 use super::*;
@@ -13,7 +14,7 @@ type Headers<'a> = &'a [(&'a str, Option<&'a [u8]>)];
 type Sent<'a> = (Option<&'a [u8]>, Option<&'a [u8]>, Headers<'a>);
 
 /// Id, action, text and the kind of a reject.
-type Found<'a> = (Option<&'a str>, Option<Action>, &'a str, Option<&'static str>);
+type Found<'a> = (Option<&'a str>, Option<Action>, &'a str, Option<Code>);
 
 pub(super) fn options(values: Values) -> KafkaOptions {
     let mut options = KafkaOptions::new(KafkaAddress::parse("kafka://a/orders").unwrap());
@@ -94,7 +95,7 @@ fn text_is_one_field() {
         found(&block),
         [
             (Some("k"), None, r#"{"mess\"age":"a \"b\"\n"}"#, None),
-            (Some("orders-3-101"), None, "not UTF-8", Some("bad_value")),
+            (Some("orders-3-101"), None, "not UTF-8", Some(Code::BadValue)),
             (Some("k"), Some(Action::Delete), "", None),
             (Some("orders-3-103"), None, r#"{"mess\"age":""}"#, None),
         ]
@@ -129,11 +130,11 @@ fn events_of_debezium_index_and_delete() {
             (Some("1"), Some(Action::Delete), "", None),
             // The first record without a value follows the deletion, the second one does not.
             (Some("1"), Some(Action::Delete), "", None),
-            (Some("1"), None, r#"{"op":"t"}"#, Some("truncate")),
+            (Some("1"), None, r#"{"op":"t"}"#, Some(Code::Truncate)),
             (Some("orders-3-107"), None, r#"{"id":3}"#, None),
-            (None, None, r#"{"op":"d","before":{"id":3}}"#, Some("missing_id")),
-            (Some("plain"), None, r#"{"op":"u","after":7}"#, Some("not_an_object")),
-            (Some("plain"), None, "not json", Some("no_envelope")),
+            (None, None, r#"{"op":"d","before":{"id":3}}"#, Some(Code::MissingId)),
+            (Some("plain"), None, r#"{"op":"u","after":7}"#, Some(Code::NotAnObject)),
+            (Some("plain"), None, "not json", Some(Code::NoEnvelope)),
             (Some("quoted"), None, "{}", None),
             (Some("orders-3-112"), None, "{}", None),
         ]
@@ -181,7 +182,7 @@ fn the_tombstone_behind_a_deletion_is_passed_over_before_on_null_is_asked() {
                 OnNull::Skip => assert_eq!(lines, [0, 3, 5, 6, 8], "{ids:?}"),
                 _ => assert_eq!(lines, [0, 2, 3, 4, 5, 6, 7, 8], "{ids:?} {on_null:?}"),
             }
-            let nulls = block.rejects.iter().filter(|reject| reject.kind == "null_value").count();
+            let nulls = block.rejects.iter().filter(|reject| reject.kind == Code::NullValue).count();
             assert_eq!(nulls, if on_null == OnNull::DeadLetter { 3 } else { 0 });
         }
     }
@@ -190,7 +191,7 @@ fn the_tombstone_behind_a_deletion_is_passed_over_before_on_null_is_asked() {
 #[test]
 fn null_of_json_is_no_object_with_metadata_as_without() {
     let value: Sent<'_> = (Some(b"k"), Some(b"null"), &[]);
-    assert_eq!(found(&block(&with(&["offset"]), &[value])), [(Some("k"), None, "null", Some("not_an_object"))]);
+    assert_eq!(found(&block(&with(&["offset"]), &[value])), [(Some("k"), None, "null", Some(Code::NotAnObject))]);
 }
 
 #[test]
@@ -206,7 +207,7 @@ fn the_envelope_of_connect_is_taken_off_values_and_keys() {
         [
             (Some("k"), None, r#"{"a":1}"#, None),
             (Some("plain"), Some(Action::Delete), "", None),
-            (Some("plain"), None, r#"{"a":1}"#, Some("no_envelope")),
+            (Some("plain"), None, r#"{"a":1}"#, Some(Code::NoEnvelope)),
         ]
     );
 }
@@ -241,14 +242,14 @@ fn metadata_are_fields_unless_the_document_has_them() {
     assert_eq!(found(&block)[0], (Some("k"), None, expected, None));
     let expected = r#"{"@timestamp":"2023-11-14T22:13:20.123Z","partition":3,"offset":101,"from":"orders"}"#;
     assert_eq!(found(&block)[1].2, expected);
-    assert_eq!((found(&block)[2].3, found(&block)[3].3), (Some("not_an_object"), Some("invalid_json")));
+    assert_eq!((found(&block)[2].3, found(&block)[3].3), (Some(Code::NotAnObject), Some(Code::InvalidJson)));
 }
 
 #[test]
 fn all_headers_are_an_object() {
     let headers: Headers<'_> = &[("a", Some(b"1")), ("b", Some(b"")), ("a", Some(b"2")), ("c", None)];
     let block = block(&with(&["headers=meta", "key=k"]), &[(Some(b"\xFF"), Some(b"{}"), headers)]);
-    assert_eq!(found(&block), [(None, None, "{}", Some("bad_id"))]);
+    assert_eq!(found(&block), [(None, None, "{}", Some(Code::BadId))]);
     let options = KafkaOptions { ids: Ids::Position, ..with(&["headers=meta", "key=k"]) };
     let block = super::tests::block(&options, &[(Some(b"\xFF"), Some(b"{}"), headers)]);
     assert_eq!(found(&block)[0].2, r#"{"meta":{"b":"","a":"2"},"k":"/w=="}"#);
@@ -277,9 +278,9 @@ fn items_of_bulk_bodies_say_what_they_do() {
             (Some("k"), Some(Action::Upsert), "{\"n\":4}", None),
             (Some("k"), Some(Action::Delete), "", None),
             (Some("k"), Some(Action::Delete), "", None),
-            (None, None, "{\"update\":{}}\n{\"doc\":{}}", Some("missing_id")),
-            (Some("b"), Some(Action::Index), "{\"index\":{\"_id\":\"b\"}}\n[5]", Some("not_an_object")),
-            (None, None, "{\"n\":6}", Some("bad_bulk_item")),
+            (None, None, "{\"update\":{}}\n{\"doc\":{}}", Some(Code::MissingId)),
+            (Some("b"), Some(Action::Index), "{\"index\":{\"_id\":\"b\"}}\n[5]", Some(Code::NotAnObject)),
+            (None, None, "{\"n\":6}", Some(Code::BadBulkItem)),
         ]
     );
     assert_eq!(both.meta[0].routing.as_deref(), Some("r"));
@@ -304,5 +305,5 @@ fn values_that_are_too_large_are_rejects() {
         ],
     );
     let kinds: Vec<_> = found(&block).iter().map(|document| document.3).collect();
-    assert_eq!(kinds, [None, Some("too_large"), Some("too_large")]);
+    assert_eq!(kinds, [None, Some(Code::TooLarge), Some(Code::TooLarge)]);
 }

@@ -4,6 +4,7 @@
 //! change events". Kafka Connect: `org.apache.kafka.connect.json.JsonConverter` with
 //! `schemas.enable`.
 
+use inrush_core::Code;
 use std::borrow::Cow;
 
 use serde::Deserialize;
@@ -75,16 +76,16 @@ pub(super) fn debezium(json: &[u8]) -> Result<Event<'_>, Problem> {
     match event.op.as_deref() {
         Some("c" | "r" | "u") => match event.after {
             Some(after) => Ok(Event::Document(document(after)?)),
-            None => Err(("no_envelope", "the event has no `after`, which is the document".to_owned())),
+            None => Err((Code::NoEnvelope, "the event has no `after`, which is the document".to_owned())),
         },
         Some("d") => Ok(Event::Delete(event.before.map(bytes))),
         Some("m") => Ok(Event::Nothing),
         Some("t") => Err((
-            "truncate",
+            Code::Truncate,
             "the table was emptied (`op` is `t`), which names no documents; delete them in the index, or load it anew"
                 .to_owned(),
         )),
-        Some(other) => Err(("no_envelope", format!("`op` is `{other}`; expected c, r, u, d, t or m"))),
+        Some(other) => Err((Code::NoEnvelope, format!("`op` is `{other}`; expected c, r, u, d, t or m"))),
         None => Err(no_envelope(json, EXPECTED)),
     }
 }
@@ -96,13 +97,13 @@ fn document(after: &RawValue) -> Result<Cow<'_, [u8]>, Problem> {
         return Ok(json.as_bytes().into());
     }
     let text: String =
-        serde_json::from_str(json).map_err(|error| ("no_envelope", format!("field `after`: {error}")))?;
+        serde_json::from_str(json).map_err(|error| (Code::NoEnvelope, format!("field `after`: {error}")))?;
     Ok(text.into_bytes().into())
 }
 
 fn no_envelope(json: &[u8], expected: &str) -> Problem {
     let found = inrush_formats::beginning(json);
-    ("no_envelope", format!("the value begins with {found:?}; {expected}, or correct option `unwrap`"))
+    (Code::NoEnvelope, format!("the value begins with {found:?}; {expected}, or correct option `unwrap`"))
 }
 
 fn bytes(value: &RawValue) -> &[u8] {
@@ -140,13 +141,13 @@ mod tests {
     #[test]
     fn other_values_are_refused_with_what_they_are() {
         for (json, kind, problem) in [
-            (r#"{"op":"t"}"#, "truncate", "was emptied"),
-            (r#"{"op":"x"}"#, "no_envelope", "`op` is `x`"),
-            (r#"{"op":"c","after":null}"#, "no_envelope", "no `after`"),
-            (r#"{"ddl":"CREATE TABLE"}"#, "no_envelope", "CREATE TABLE"),
-            ("[1]", "no_envelope", "[1]"),
-            ("{", "no_envelope", "cannot be read"),
-            (r#"{"payload":7}"#, "no_envelope", "7"),
+            (r#"{"op":"t"}"#, Code::Truncate, "was emptied"),
+            (r#"{"op":"x"}"#, Code::NoEnvelope, "`op` is `x`"),
+            (r#"{"op":"c","after":null}"#, Code::NoEnvelope, "no `after`"),
+            (r#"{"ddl":"CREATE TABLE"}"#, Code::NoEnvelope, "CREATE TABLE"),
+            ("[1]", Code::NoEnvelope, "[1]"),
+            ("{", Code::NoEnvelope, "cannot be read"),
+            (r#"{"payload":7}"#, Code::NoEnvelope, "7"),
         ] {
             let (found, reason) = debezium(json.as_bytes()).unwrap_err();
             assert!(found == kind && reason.contains(problem), "{json}: {found}: {reason}");
@@ -158,7 +159,7 @@ mod tests {
         assert_eq!(connect(br#"{"schema":{"a":[1]},"payload":{"n":1}}"#).unwrap(), document(r#"{"n":1}"#));
         assert_eq!(connect(br#"{"payload":null,"schema":null}"#).unwrap(), Event::Null);
         for json in [r#"{"payload":1}"#, r#"{"schema":1}"#, r#"{"schema":1,"payload":1,"more":1}"#, "1", ""] {
-            assert_eq!(connect(json.as_bytes()).unwrap_err().0, "no_envelope", "{json}");
+            assert_eq!(connect(json.as_bytes()).unwrap_err().0, Code::NoEnvelope, "{json}");
         }
     }
 }

@@ -106,7 +106,7 @@ fn give(chunk: inrush_sources::Chunk, sender: &Sender<Document>) -> ((SourceId, 
             id: meta.and_then(|meta| meta.id.clone()),
             is_delete: meta.is_some_and(|meta| meta.action == Some(Action::Delete)),
             body: String::from_utf8_lossy(block.record(at)).into_owned(),
-            reject: rejects.next_if(|reject| reject.record as usize == at).map(|reject| reject.kind),
+            reject: rejects.next_if(|reject| reject.record as usize == at).map(|reject| reject.kind.name()),
         };
         // A test that has seen enough reads no more.
         let _ = sender.send(document);

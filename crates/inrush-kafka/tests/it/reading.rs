@@ -51,7 +51,11 @@ fn addresses_that_cannot_be_used_are_refused() {
     let address = format!("kafka://{}/nothing-there", topic.brokers);
     let mut options = KafkaOptions::new(KafkaAddress::parse(&address).unwrap());
     options.member = Some(String::new());
-    let refused = |options: KafkaOptions| KafkaSource::open(options).err().unwrap().to_string();
+    let refused = |options: KafkaOptions| {
+        let error = KafkaSource::open(options).err().unwrap();
+        assert_eq!(error.code, inrush_core::Code::BrokerFailed);
+        error.to_string()
+    };
     mock.topic_error("nothing-there", RDKafkaRespErr::RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART).unwrap();
     let error = refused(options);
     assert!(error.contains("topic nothing-there does not exist"), "{error}");

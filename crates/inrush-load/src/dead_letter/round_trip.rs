@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use inrush_core::Code;
 use inrush_core::block::Origin;
 use inrush_core::{DocBlock, DocMeta, Position, VersionType};
 use inrush_formats::dead_letters::DeadLetterDecode;
@@ -80,7 +81,7 @@ proptest! {
             false => document.clone(),
         };
         prop_assert_eq!(block.record(0).trim_ascii(), expected.trim_ascii());
-        prop_assert_eq!(block.rejects.first().map(|r| r.kind), (!is_json).then_some("not_json"));
+        prop_assert_eq!(block.rejects.first().map(|r| r.kind), (!is_json).then_some(Code::NotJson));
         let meta = match action {
             None => DocMeta::default(),
             Some(action) => DocMeta::default()

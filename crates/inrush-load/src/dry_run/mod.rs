@@ -11,9 +11,9 @@ use inrush_cluster::api::check::{Preflight, preflight};
 use inrush_cluster::api::trial::{self, Verdict};
 use inrush_cluster::api::{ClusterError, TargetKind, connect, index};
 use inrush_cluster::transport::{Transport, path_segment};
-use inrush_core::Action;
 use inrush_core::encode::Encoder;
 use inrush_core::mapping::{Note, NoteKind};
+use inrush_core::{Action, Code};
 use inrush_sources::{Source, SourceError};
 use read::{Limits, ReadDocuments, read_documents};
 use serde::Serialize;
@@ -86,8 +86,8 @@ pub struct Failure {
     pub source: String,
     /// Its line or row.
     pub line: u64,
-    /// Short machine-readable name, such as `missing_field` or `mapping`.
-    pub kind: String,
+    /// The kind, such as `missing_field` or `mapping`.
+    pub kind: Code,
     /// The value found and the value expected.
     pub reason: String,
 }

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use inrush_core::encode::Encoder;
 use inrush_core::mapping::{RowPosition, Schema};
-use inrush_core::{DocBlock, SourceId};
+use inrush_core::{Code, DocBlock, SourceId};
 use inrush_sources::{CHUNK_BYTES, IDLE_MIN, Source, SourceError, Step};
 
 use super::fit::Mapping;
@@ -107,7 +107,7 @@ pub(super) fn read_documents(
             let SourceId(source) = position.source;
             let rejected = rejects.next_if(|reject| reject.record == at);
             let why = match rejected {
-                Some(reject) => Some((reject.kind.to_owned(), reject.reason.clone())),
+                Some(reject) => Some((reject.kind, reject.reason.clone())),
                 None => judge(&mut read.schema, mapping, &documents, at, RowPosition { source, row: position.line }),
             };
             let (action, document) = items.action_and_document(at);
@@ -133,16 +133,16 @@ fn judge(
     documents: &DocBlock,
     at: u32,
     place: RowPosition,
-) -> Option<(String, String)> {
+) -> Option<(Code, String)> {
     let document = documents.record(at as usize);
     // A deletion has no document.
     if document.is_empty() {
         return None;
     }
     if let Err(error) = schema.add(document, place) {
-        return Some(("invalid_json".to_owned(), format!("the document is not a JSON object: {error}")));
+        return Some((Code::InvalidJson, format!("the document is not a JSON object: {error}")));
     }
-    Some(("mapping".to_owned(), mapping?.misfit(document)?))
+    Some((Code::Mapping, mapping?.misfit(document)?))
 }
 
 fn text(bytes: &[u8]) -> String {

@@ -78,10 +78,13 @@ impl Loader {
         let started = Instant::now();
         let info = source.describe();
         let run_id = run_id();
-        let Loader { mut config, has_begun, observers, failures, settlements, fetcher } = self;
+        let Loader { mut config, has_begun, observers, failures, settlements, fetcher, through } = self;
         config.check_source(&info).map_err(LoadError::usage)?;
         *opened = checkpoint::open(&config, source.as_ref())?;
-        let transport = connect(&config.to, config.credentials.clone(), &http_options(&config)).await?;
+        let transport = match through {
+            Some(transport) => transport,
+            None => connect(&config.to, config.credentials.clone(), &http_options(&config)).await?,
+        };
         if let Some(opened) = opened.as_mut()
             && let Some(report) = opened.check_and_claim(&config, info.has_ids, &run_id, &transport).await?
         {

@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 
 use inrush_cluster::api::stats::{self, IndexStats};
 use inrush_cluster::transport::Transport;
-use inrush_core::Flow;
 use inrush_core::encode::Dropped;
 use inrush_core::report::{Counts, IndexCounts, Tally};
 use inrush_core::tune::{Learned, Plan};
+use inrush_core::{Code, Flow};
 use inrush_sources::Warnings;
 
 use super::group::{Left, Together};
@@ -171,7 +171,8 @@ impl End {
         let report = Report {
             status,
             ended_before: None,
-            failure: outcome.failure,
+            failure_code: outcome.failure.as_ref().map(|failure| failure.code),
+            failure: outcome.failure.map(|failure| failure.message),
             seconds: seconds_before + seconds,
             docs_per_second: (this_run.docs_read + self.others.counts.docs_read) as f64 / loading.as_secs_f64(),
             this_run: resumed.then_some(ThisRun { counts: this_run, seconds }),
@@ -235,6 +236,7 @@ impl End {
             }
             Last::Yes => {}
             Last::Unknown => outcome.fail(
+                Code::StepFailed,
                 "it is not known whether other instances still write to the new index, because their record could not \
                  be read or written; so the alias was not moved"
                     .to_owned(),

@@ -17,7 +17,7 @@ pub use end::{NOTHING_READ, not_in};
 use inrush_cluster::BoxFuture;
 use std::sync::Arc;
 
-use inrush_cluster::transport::HttpOptions;
+use inrush_cluster::transport::{HttpOptions, Transport};
 use inrush_core::Encoding;
 use inrush_sources::Source;
 use inrush_sources::fetch::Fetch;
@@ -43,6 +43,8 @@ pub struct Loader {
     settlements: Option<SettlementSender>,
     /// Looks up the documents of requests.
     fetcher: Option<Fetcher>,
+    /// Takes the requests instead of the nodes of the configuration.
+    through: Option<Arc<Transport>>,
 }
 
 impl Loader {
@@ -53,7 +55,15 @@ impl Loader {
     pub fn new(config: LoadConfig) -> Result<Self, LoadError> {
         config.check().map_err(LoadError::usage)?;
         let observers = ObserverSet::default();
-        Ok(Loader { config, has_begun: false, observers, failures: None, settlements: None, fetcher: None })
+        Ok(Loader {
+            config,
+            has_begun: false,
+            observers,
+            failures: None,
+            settlements: None,
+            fetcher: None,
+            through: None,
+        })
     }
 
     /// Adds an observer of the load's events. Several observers are allowed.
@@ -67,6 +77,14 @@ impl Loader {
     #[must_use]
     pub fn with_observers(mut self, observers: ObserverSet) -> Self {
         self.observers.0.extend(observers.0);
+        self
+    }
+
+    /// Sends the requests through this transport instead of connecting to the nodes of
+    /// [`LoadConfig::to`].
+    #[must_use]
+    pub fn through(mut self, transport: Arc<Transport>) -> Self {
+        self.through = Some(transport);
         self
     }
 

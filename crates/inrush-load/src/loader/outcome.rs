@@ -1,6 +1,6 @@
 //! The status of a load after its loop.
 
-use inrush_core::{Flow, Stop};
+use inrush_core::{Code, Flow, Stop, StopReason};
 
 use crate::dead_letter::{DeadLetterWriter, WrittenLetters};
 use crate::report::{SettingsReport, SettingsRestored, Status, Verified, VerifiedState};
@@ -8,7 +8,7 @@ use crate::report::{SettingsReport, SettingsRestored, Status, Verified, Verified
 /// Status of the load after its loop. Each later step may make it worse.
 pub(super) struct Outcome {
     pub(super) status: Status,
-    pub(super) failure: Option<String>,
+    pub(super) failure: Option<StopReason>,
     /// The loop ended by itself, so all documents are settled.
     pub(super) settled: bool,
 }
@@ -19,21 +19,23 @@ impl Outcome {
             None => (Status::Complete, None),
             Some(Stop::Interrupted) => (Status::Interrupted, None),
             // Documents that were in flight at the stop may have become dead letters since.
-            Some(Stop::Failed(_)) if flow.stopped_by_errors() => (Status::Failed, Some(flow.max_errors_message())),
-            Some(Stop::Failed(why)) => (Status::Failed, Some(why.clone())),
+            Some(Stop::Failed(_)) if flow.stopped_by_errors() => {
+                (Status::Failed, Some(StopReason::new(Code::TooManyErrors, flow.max_errors_message())))
+            }
+            Some(Stop::Failed(failure)) => (Status::Failed, Some(failure.clone())),
         };
         Outcome { status, failure, settled: status == Status::Complete }
     }
 
-    pub(super) fn fail(&mut self, why: String) {
-        self.failure.get_or_insert(why);
+    pub(super) fn fail(&mut self, code: Code, why: impl Into<String>) {
+        self.failure.get_or_insert_with(|| StopReason::new(code, why));
         self.status = Status::Failed;
     }
 
     /// Closes the flow, which checks that each document was settled once.
     pub(super) fn close(&mut self, flow: &mut Flow) {
         if let Err(error) = flow.close() {
-            self.fail(error.to_string());
+            self.fail(Code::Defect, error.to_string());
         }
     }
 
@@ -44,7 +46,7 @@ impl Outcome {
         let mut written = match dead_letters.finish() {
             Ok(written) => written,
             Err(error) => {
-                self.fail(format!("cannot write dead letters to {place}: {error}"));
+                self.fail(Code::DeadLettersFailed, format!("cannot write dead letters to {place}: {error}"));
                 return WrittenLetters::default();
             }
         };
@@ -52,7 +54,7 @@ impl Outcome {
         if was_stopped && self.status != Status::Failed {
             (self.status, self.settled) = (Status::Interrupted, false);
         } else {
-            self.fail(format!("cannot write dead letters to {place}: {why}"));
+            self.fail(Code::DeadLettersFailed, format!("cannot write dead letters to {place}: {why}"));
         }
         written.not_kept = Some(format!(
             "the load ended before {place} had all dead letters: {why}; the source was not told that their documents \
@@ -63,7 +65,7 @@ impl Outcome {
 
     pub(super) fn check_errors(&mut self, flow: &Flow) {
         if self.status == Status::Complete && flow.too_many_errors() {
-            self.fail(flow.max_errors_message());
+            self.fail(Code::TooManyErrors, flow.max_errors_message());
         }
     }
 
@@ -153,8 +155,9 @@ mod tests {
             let written = outcome.finish_dead_letters(letters, was_stopped);
             assert_eq!((outcome.status, written.not_kept.is_some()), expected, "{status:?} {sink:?} {was_stopped}");
             assert_eq!(outcome.settled, outcome.status == Complete || expected.0 == Failed && status == Complete);
-            let says = |text: &Option<String>| text.as_ref().is_some_and(|text| text.contains("two are missing"));
-            assert_eq!((says(&outcome.failure), says(&written.not_kept)), (expected.0 == Failed, expected.1));
+            let says = |text: Option<&String>| text.is_some_and(|text| text.contains("two are missing"));
+            let failure = outcome.failure.as_ref().map(|failure| &failure.message);
+            assert_eq!((says(failure), says(written.not_kept.as_ref())), (expected.0 == Failed, expected.1));
         }
     }
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use inrush_cluster::api::check::preflight;
 use inrush_cluster::api::{ClusterError, Target, TargetKind, connect, index, trial};
 use inrush_cluster::transport::Transport;
+use inrush_core::Code;
 use inrush_sources::{Begun, Source};
 
 use super::group;
@@ -12,6 +13,7 @@ use super::prepare::{index_uuids, needs, read_primary_terms, reads_itself};
 use super::{Loader, http_options};
 use crate::config::{Durability, LoadConfig};
 use crate::error::LoadError;
+use crate::option_error::OptionError;
 use inrush_cluster::run_id::run_id;
 
 impl Loader {
@@ -57,10 +59,11 @@ pub(super) async fn begin_reading(
     let reading = tokio::task::spawn_blocking(move || Begun::new(source, bytes));
     let begun = reading.await.map_err(|e| LoadError::usage(format!("the reading thread panicked: {e}")))??;
     if !begun.has_documents() && !config.allow_empty {
-        return Err(LoadError::usage(format!(
+        let message = format!(
             "index {} was not deleted: the source has no readable document, and option `recreate` would leave the index empty; give option `allow_empty` to allow an empty index",
             config.index.as_str()
-        )));
+        );
+        return Err(OptionError::conflict(message).coded(Code::EmptySource).into());
     }
     Ok(Box::new(begun))
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use inrush_core::{Stop, Time};
+use inrush_core::{Code, Stop, Time};
 
 use super::end::End;
 use super::running::Others;
@@ -29,7 +29,7 @@ impl LoadTask {
     pub(super) async fn run(self) -> Report {
         let LoadTask { mut run, mut finishing, guard, others, mut end } = self;
         if let Err(why) = finishing.block_old(&guard, &end.run_id).await {
-            run.flow.handle_stop(Time::from_start(end.started.elapsed()), Stop::Failed(why));
+            run.flow.handle_stop(Time::from_start(end.started.elapsed()), Stop::failed(Code::StepFailed, why));
         }
         let guards = match &end.prepared.guard {
             Some(plans) => {

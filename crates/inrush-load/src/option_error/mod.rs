@@ -5,6 +5,7 @@ mod style;
 use std::borrow::Cow;
 use std::fmt;
 
+use inrush_core::Code;
 pub use style::{Style, keyword, render};
 
 /// An error of one option, or of several together. Nothing was changed. The text names options in
@@ -13,6 +14,7 @@ pub use style::{Style, keyword, render};
 pub struct OptionError {
     option: Option<&'static str>,
     kind: OptionErrorKind,
+    code: Code,
     message: String,
     hint: Option<String>,
 }
@@ -35,10 +37,23 @@ pub enum OptionErrorKind {
     Declined,
 }
 
+impl OptionErrorKind {
+    const fn code(self) -> Code {
+        match self {
+            OptionErrorKind::Unknown => Code::UnknownOption,
+            OptionErrorKind::Value => Code::BadOptionValue,
+            OptionErrorKind::Missing => Code::MissingOption,
+            OptionErrorKind::Conflict => Code::OptionsConflict,
+            OptionErrorKind::Unusable => Code::UnusableValue,
+            OptionErrorKind::Declined => Code::NotConfirmed,
+        }
+    }
+}
+
 impl OptionError {
     /// An error of this kind.
     pub fn new(kind: OptionErrorKind, message: impl Into<String>) -> Self {
-        OptionError { option: None, kind, message: message.into(), hint: None }
+        OptionError { option: None, kind, code: kind.code(), message: message.into(), hint: None }
     }
 
     /// An error for options that exclude each other.
@@ -54,6 +69,18 @@ impl OptionError {
     /// An error for a value that cannot be parsed.
     pub fn value(option: &'static str, problem: impl Into<String>) -> Self {
         OptionError::new(OptionErrorKind::Value, problem).of(option)
+    }
+
+    /// Sets a code that says more than that of the kind.
+    #[must_use]
+    pub fn coded(mut self, code: Code) -> Self {
+        self.code = code;
+        self
+    }
+
+    /// The kind for programs and for the page of errors.
+    pub fn code(&self) -> Code {
+        self.code
     }
 
     /// Sets the name of the option.

@@ -45,7 +45,9 @@ impl Report {
         if rank(part.status) > rank(self.status) {
             self.status = part.status;
         }
-        self.failure = self.failure.take().or(part.failure);
+        if self.failure.is_none() {
+            (self.failure, self.failure_code) = (part.failure, part.failure_code);
+        }
         self.dead_letter_topic = self.dead_letter_topic.take().or(part.dead_letter_topic);
         self.seconds = self.seconds.max(part.seconds);
         self.source_idle_seconds = self.source_idle_seconds.max(part.source_idle_seconds);
@@ -82,8 +84,8 @@ const fn rank(status: Status) -> u8 {
 mod tests {
     use std::collections::BTreeMap;
 
-    use inrush_core::Encoding;
     use inrush_core::report::{Counts, ErrorCount, IndexCounts};
+    use inrush_core::{Code, Encoding};
 
     use super::*;
     use crate::report::{FinishReport, PlanReport, SettingsReport, Verified};
@@ -100,6 +102,7 @@ mod tests {
         Report {
             status: if docs_dead_lettered > 0 { Status::Incomplete } else { Status::Complete },
             failure: None,
+            failure_code: None,
             counts: Counts::build(|counts| {
                 (counts.docs_read, counts.docs_dead_lettered) = (docs_read, docs_dead_lettered);
                 (counts.docs_indexed, counts.docs_created) = (docs_created, docs_created);
@@ -140,6 +143,35 @@ mod tests {
             sources: Vec::new(),
             run_id: "r".into(),
         }
+    }
+
+    #[test]
+    fn a_report_has_the_code_of_its_problem() {
+        let mut report = part(10, 0, None);
+        assert_eq!(report.code(), None);
+        assert_eq!(part(10, 1, None).code(), Some(Code::DocumentsNotIn));
+        report.status = Status::CheckFailed;
+        assert_eq!(report.code(), Some(Code::NotCleanedUp), "nothing else failed");
+        report.settings.restored = SettingsRestored::PassedOn;
+        assert_eq!(report.code(), Some(Code::StepFailed));
+        report.settings.restored = SettingsRestored::No;
+        assert_eq!(report.code(), Some(Code::SettingsNotRestored));
+        report.verified.state = VerifiedState::No;
+        assert_eq!(report.code(), Some(Code::CountDiffers));
+        report.finish.failure = Some("force-merge: refused".into());
+        assert_eq!(report.code(), Some(Code::StepFailed));
+        report.status = Status::Interrupted;
+        assert_eq!(report.code(), Some(Code::Interrupted));
+        report.status = Status::Failed;
+        assert_eq!(report.code(), Some(Code::Failed), "of an earlier version");
+        let failed = || {
+            let mut failed = part(10, 0, None);
+            (failed.status, failed.failure) = (Status::Failed, Some("-".into()));
+            failed.failure_code = Some(Code::RetriesSpent);
+            failed
+        };
+        let merged = Report::merged([part(10, 1, None), failed()]).unwrap();
+        assert_eq!((merged.code(), merged.failure_code), (Some(Code::RetriesSpent), Some(Code::RetriesSpent)));
     }
 
     #[test]

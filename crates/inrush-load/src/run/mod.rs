@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use inrush_cluster::api::stats::IndexStats;
 use inrush_cluster::transport::Transport;
-use inrush_core::{Encoding, Flow, ItemBlock, PauseTotal, Stop, Time};
+use inrush_core::{Code, Encoding, Flow, ItemBlock, PauseTotal, Stop, StopReason, Time};
 use inrush_sources::{Lag, SourceError};
 use tokio::sync::mpsc;
 
@@ -105,7 +105,7 @@ struct Intake {
     /// Number of all blocks of the source, once it is known.
     blocks: Option<u64>,
     /// Why the source ended early. Documents read before are loaded first.
-    source_error: Option<String>,
+    source_error: Option<StopReason>,
     /// The source changed since the load began.
     changed: bool,
     idle: Idle,
@@ -142,8 +142,8 @@ impl Run {
             let waiting = intake.waiting_bytes() + self.dead_letters.waiting_bytes();
             self.gate.set_room(self.flow.input_room().saturating_sub(waiting));
             if self.flow.is_done() {
-                if let Some(why) = intake.source_error.take() {
-                    self.fail(now, why);
+                if let Some(StopReason { code, message }) = intake.source_error.take() {
+                    self.fail(now, code, message);
                 }
                 break;
             }
@@ -206,16 +206,9 @@ impl Run {
                 self.admit(now, intake);
             }
             Event::SourceIdle { blocks } => intake.idle.handle_idle(blocks),
-            Event::SourceEnd { blocks, result } => {
-                intake.blocks = Some(blocks);
-                self.notifier.source_ended(now, result.as_ref().err());
-                self.refresh_early();
-                intake.changed = result.as_ref().is_err_and(SourceError::is_change);
-                intake.source_error = result.err().map(|error| format!("cannot read the source any further: {error}"));
-                self.admit(now, intake);
-            }
+            Event::SourceEnd { blocks, result } => self.source_ended(now, intake, blocks, result),
             Event::ReaderDied => {
-                self.fail(now, "a reading thread panicked, which is a defect of inrush; please report it".to_owned())
+                self.fail(now, Code::Defect, "a reading thread panicked, which is a defect of inrush; please report it")
             }
             Event::Attempt { request, wall, node, attempt } => {
                 self.flow.handle_cpu(cpu_time());
@@ -234,7 +227,7 @@ impl Run {
                 self.admit(now, intake);
             }
             Event::Index { name, result: Err(why) } => {
-                self.fail(now, format!("cannot prepare the index {name}: {why}"))
+                self.fail(now, Code::IndexNotPrepared, format!("cannot prepare the index {name}: {why}"))
             }
             Event::Size { name, size } => {
                 if let Some(checkpointer) = &mut self.checkpointer {
@@ -243,8 +236,8 @@ impl Run {
                 self.sizes_before.entry(name).or_insert(size);
             }
             Event::FeedbackSent(result) => self.feedback_sent(now, result),
-            Event::Replaced(name) => self.fail(now, targets::replaced(&name)),
-            Event::Overtaken => self.fail(now, checkpoint::OVERTAKEN.to_owned()),
+            Event::Replaced(name) => self.fail(now, Code::IndexReplaced, targets::replaced(&name)),
+            Event::Overtaken => self.fail(now, Code::Overtaken, checkpoint::OVERTAKEN),
             Event::ClusterPause(pause) => self.flow.handle_cluster_pause(now, pause),
             Event::PauseRequest(pause) => {
                 let pause = match pause {
@@ -262,6 +255,17 @@ impl Run {
             },
             Event::Stop => self.stop(now, Stop::Interrupted),
         }
+    }
+
+    fn source_ended(&mut self, now: Time, intake: &mut Intake, blocks: u64, result: Result<(), SourceError>) {
+        intake.blocks = Some(blocks);
+        self.notifier.source_ended(now, result.as_ref().err());
+        self.refresh_early();
+        intake.changed = result.as_ref().is_err_and(SourceError::is_change);
+        let stop =
+            |error: SourceError| StopReason::new(error.code, format!("cannot read the source any further: {error}"));
+        intake.source_error = result.err().map(stop);
+        self.admit(now, intake);
     }
 
     /// Ends the load early.
@@ -312,7 +316,7 @@ impl Run {
                 checkpointer.admitted(&block);
             }
             if let Err(e) = self.flow.handle_block(now, block) {
-                return self.fail(now, e.to_string());
+                return self.fail(now, Code::Defect, e.to_string());
             }
         }
         if intake.has_read_all() {
@@ -324,12 +328,13 @@ impl Run {
         let path = self.dead_letters.place();
         self.fail(
             self.now(),
+            Code::DeadLettersFailed,
             format!("cannot write dead letters to {path}: {e}; the load stops so that no document is lost"),
         );
     }
 
-    fn fail(&mut self, now: Time, why: String) {
-        self.stop(now, Stop::Failed(why));
+    fn fail(&mut self, now: Time, code: Code, why: impl Into<String>) {
+        self.stop(now, Stop::failed(code, why));
     }
 
     fn show_progress(&mut self, intake: &Intake) {

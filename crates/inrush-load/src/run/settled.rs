@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use inrush_core::Code;
 use inrush_core::Time;
 use inrush_sources::Lag;
 
@@ -24,7 +25,7 @@ impl Run {
                 }
                 self.admit(now, intake);
             }
-            Err(why) => self.fail(now, why),
+            Err(why) => self.fail(now, Code::CheckpointFailed, why),
         }
     }
 
@@ -35,7 +36,7 @@ impl Run {
             source_feedback.ended();
         }
         if let Err(why) = result {
-            self.fail(now, format!("{why}; the load stops so that no document is lost"));
+            self.fail(now, Code::DeadLettersFailed, format!("{why}; the load stops so that no document is lost"));
         }
     }
 

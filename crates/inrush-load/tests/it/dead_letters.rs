@@ -121,7 +121,7 @@ fn four(keeps: Keeps) -> Four {
         bytes_read: data.len() as u64,
         data: data.into(),
         records: (0..4).map(record).collect(),
-        rejects: vec![Reject { record: 2, kind: "bad_value", reason: "no".to_owned() }],
+        rejects: vec![Reject { record: 2, kind: inrush_core::Code::BadValue, reason: "no".to_owned() }],
         meta: (0..4).map(|at| DocMeta::default().with_id(format!("id-{at}"))).collect(),
     };
     Four { block: Some(block), sink: Arc::new(Sink { keeps, ..Sink::default() }) }
@@ -184,6 +184,7 @@ async fn letters_that_cannot_be_kept_end_the_load() {
     assert_eq!(report.status, Status::Failed, "{report:?}");
     let failure = report.failure.unwrap();
     assert!(failure.contains("cannot write dead letters to the sink: it is full"), "{failure}");
+    assert_eq!(report.failure_code, Some(inrush_core::Code::DeadLettersFailed));
     let state = sink.state.lock().unwrap();
     assert!(state.settled.is_empty() && state.closed, "{state:?}");
 }

@@ -4,4 +4,5 @@
 mod coalesce;
 mod dead_letters;
 mod fetch;
+mod local;
 mod versions;

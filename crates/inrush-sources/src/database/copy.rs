@@ -107,6 +107,7 @@ fn unescape(field: &[u8], value: &mut Vec<u8>) {
 
 #[cfg(test)]
 mod tests {
+    use inrush_core::Code;
     use inrush_core::block::Origin;
 
     use super::super::values::Kind;
@@ -142,7 +143,7 @@ mod tests {
     fn rows_that_cannot_be_sent_are_rejects() {
         let (block, _) = decode(b"1\ta\t1\n2\t\xFF\t1\n3\tlonger than that\t1\n", 30);
         let kinds: Vec<_> = block.rejects.iter().map(|reject| (reject.record, reject.kind)).collect();
-        assert_eq!(kinds, [(1, "invalid_utf8"), (2, "too_large")]);
+        assert_eq!(kinds, [(1, Code::InvalidUtf8), (2, Code::TooLarge)]);
         assert_eq!(block.record(0), br#"{"id":1,"text":"a","f":1.0}"#);
     }
 }

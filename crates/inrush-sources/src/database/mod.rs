@@ -100,5 +100,5 @@ pub fn open_database(options: &DatabaseOptions, warnings: &Warnings) -> Result<D
 #[cfg(not(feature = "databases"))]
 pub fn without_databases(options: &DatabaseOptions) -> SourceError {
     let message = "this build of inrush has no databases; build it with the cargo feature databases";
-    SourceError::new(options.address.to_string(), message)
+    SourceError::new(options.address.to_string(), message).coded(inrush_core::Code::NotInThisBuild)
 }

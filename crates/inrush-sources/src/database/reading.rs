@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use inrush_core::block::Origin;
-use inrush_core::{DocBlock, SourceId};
+use inrush_core::{Code, DocBlock, SourceId};
 use inrush_formats::Warnings;
 
 use super::address::Product;
@@ -92,7 +92,7 @@ pub struct Database {
 impl Database {
     pub(super) fn open(options: &DatabaseOptions, warnings: &Warnings) -> Result<Self, SourceError> {
         let name = options.name();
-        let failed = |message: String| SourceError::new(name.clone(), message);
+        let failed = |message: String| SourceError::new(name.clone(), message).coded(Code::DatabaseFailed);
         let network = Network::new().map_err(|e| SourceError::io(name.clone(), "cannot be read", e))?;
         let (wanted, of_rows, title) = (options.clone(), warnings.clone(), name.clone());
         let opened = network.begin(async move {
@@ -124,7 +124,7 @@ impl Database {
 
     fn fail(&mut self, message: String) -> SourceError {
         self.ended = true;
-        SourceError::new(self.name.clone(), message).of(SourceId(0))
+        SourceError::new(self.name.clone(), message).coded(Code::DatabaseFailed).of(SourceId(0))
     }
 }
 

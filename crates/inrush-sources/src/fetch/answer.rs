@@ -1,5 +1,6 @@
 //! Records of answers, and the keys that were asked for.
 
+use inrush_core::Code;
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -58,7 +59,7 @@ pub(crate) fn by_key(keys: &[String], records: Vec<Found>, document_bytes_max: u
 fn several() -> Answer {
     let reason = "the look-up found several records with this id, and a document is one record; correct the query, or \
                   the field of the id with option `fetch_id`";
-    Answer::Refused { kind: "several_records", reason: reason.to_owned() }
+    Answer::Refused { kind: Code::SeveralRecords, reason: reason.to_owned() }
 }
 
 fn unclear(other: Option<&str>) -> Answer {
@@ -70,7 +71,7 @@ fn unclear(other: Option<&str>) -> Answer {
         "the look-up found no record with this id, but {other}; ids are compared with case and as text: correct the \
          keys, the query, or the field of the id with option `fetch_id`"
     );
-    Answer::Refused { kind: "unclear_record", reason }
+    Answer::Refused { kind: Code::UnclearRecord, reason }
 }
 
 fn sized(document: Bytes, document_bytes_max: usize) -> Answer {
@@ -82,7 +83,7 @@ fn sized(document: Bytes, document_bytes_max: usize) -> Answer {
          `max_document_bytes`",
         document.len()
     );
-    Answer::Refused { kind: "too_large", reason }
+    Answer::Refused { kind: Code::TooLarge, reason }
 }
 
 /// The records of a body: a JSON array of objects, or objects one after another, as in NDJSON.
@@ -244,7 +245,7 @@ mod tests {
         let kind = |answer: &Answer| match answer {
             Answer::Document(_) => "document",
             Answer::NoRecord => "no record",
-            Answer::Refused { kind, .. } => kind,
+            Answer::Refused { kind, .. } => kind.name(),
         };
         answers.iter().map(kind).collect()
     }

@@ -1,5 +1,6 @@
 //! Batches of keys: several at once, and halves of those that are refused.
 
+use inrush_core::Code;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -75,7 +76,7 @@ impl<A: Ask> Batches<A> {
         let answer = |key: Result<String, String>| match key {
             // Each key was asked for.
             Ok(key) => answers.get(&key).cloned().unwrap_or(Answer::NoRecord),
-            Err(reason) => Answer::Refused { kind: "bad_key", reason },
+            Err(reason) => Answer::Refused { kind: Code::BadKey, reason },
         };
         Ok(keys.into_iter().map(answer).collect())
     }
@@ -105,7 +106,7 @@ impl<A: Ask> Batches<A> {
                 Err(FetchError::new(reason.clone()).lasting())
             }
             _ => {
-                let answer = |(key, reason)| (key, Answer::Refused { kind: "refused_key", reason });
+                let answer = |(key, reason)| (key, Answer::Refused { kind: Code::RefusedKey, reason });
                 answers.extend(refused.into_iter().map(answer));
                 Ok(answers)
             }
@@ -175,7 +176,7 @@ mod tests {
         Answer::Document(Bytes::from(format!("{{\"id\":{id}}}")))
     }
 
-    fn refused(kind: &'static str, reason: &str) -> Answer {
+    fn refused(kind: Code, reason: &str) -> Answer {
         Answer::Refused { kind, reason: reason.to_owned() }
     }
 
@@ -183,7 +184,7 @@ mod tests {
     async fn answers_are_in_the_order_of_the_ids_and_a_key_is_asked_for_once() {
         let batches = Batches::new(Numbers::default(), 100);
         let answers = batches.fetch(&ids(&["8", "3", "x", "08", "2", "4", "6"])).await.unwrap();
-        let bad = refused("bad_key", "x is no number");
+        let bad = refused(Code::BadKey, "x is no number");
         assert_eq!(answers, [document(8), Answer::NoRecord, bad, document(8), document(2), document(4), document(6)]);
         let mut sizes = batches.place.0.lock().unwrap().clone();
         sizes.sort_unstable();
@@ -195,7 +196,7 @@ mod tests {
     async fn a_key_that_is_refused_does_not_spoil_its_batch() {
         let batches = Batches::new(Numbers::default(), 100);
         let answers = batches.fetch(&ids(&["13", "14", "15", "16"])).await.unwrap();
-        assert_eq!(answers, [refused("refused_key", "13 is unlucky"), document(14), Answer::NoRecord, document(16)]);
+        assert_eq!(answers, [refused(Code::RefusedKey, "13 is unlucky"), document(14), Answer::NoRecord, document(16)]);
     }
 
     #[tokio::test]
@@ -203,7 +204,7 @@ mod tests {
         let batches = Batches::new(Numbers::default(), 100);
         assert_eq!(batches.fetch(&ids(&["13"])).await.unwrap_err().to_string(), "13 is unlucky");
         batches.fetch(&ids(&["2"])).await.unwrap();
-        assert_eq!(batches.fetch(&ids(&["13"])).await.unwrap(), [refused("refused_key", "13 is unlucky")]);
+        assert_eq!(batches.fetch(&ids(&["13"])).await.unwrap(), [refused(Code::RefusedKey, "13 is unlucky")]);
         assert_eq!(batches.fetch(&ids(&["1", "99"])).await.unwrap_err().to_string(), "no route");
     }
 }

@@ -9,6 +9,7 @@ pub(crate) mod answer;
 pub(crate) mod batches;
 pub(crate) mod web;
 
+use inrush_core::Code;
 use std::error::Error;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -44,7 +45,7 @@ pub enum Answer {
     /// It is not known whether there is a record, or it cannot be a document: a dead letter.
     Refused {
         /// The type of the dead letter, as in `bad_key`.
-        kind: &'static str,
+        kind: Code,
         /// The cause and the remedy.
         reason: String,
     },

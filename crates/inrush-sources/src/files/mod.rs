@@ -14,7 +14,7 @@ use std::io::Seek;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use inrush_core::SourceId;
+use inrush_core::{Code, SourceId};
 #[cfg(feature = "sql")]
 use inrush_formats::columns::ColumnarFile;
 use inrush_formats::format::{Format, FormatOptions};
@@ -125,7 +125,7 @@ struct Shared {
 /// A file does not exist, a folder is empty, a glob matches no file, a server does not answer, or
 /// options contradict each other.
 pub fn open(specs: &[SourceSpec], options: FormatOptions, warnings: &Warnings) -> Result<Files, SourceError> {
-    options.check().map_err(|message| SourceError::new("options", message))?;
+    options.check().map_err(|message| SourceError::new("options", message).coded(Code::OptionsConflict))?;
     let mut names = Vec::new();
     let mut waiting = VecDeque::new();
     let mut bytes_total = Some(0);
@@ -143,7 +143,8 @@ pub fn open(specs: &[SourceSpec], options: FormatOptions, warnings: &Warnings) -
     for spec in specs {
         match spec {
             SourceSpec::Stdin if std::mem::replace(&mut stdin_seen, true) => {
-                return Err(SourceError::new("-", "stdin is given twice and can be read only once; leave one `-` out"));
+                return Err(SourceError::new("-", "stdin is given twice and can be read only once; leave one `-` out")
+                    .coded(Code::OptionsConflict));
             }
             SourceSpec::Stdin => add(Location::Stdin, stdin_len()),
             SourceSpec::Path(path) => {

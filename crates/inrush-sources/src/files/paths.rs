@@ -1,5 +1,6 @@
 //! The files of a path: a file, a folder, or a glob pattern.
 
+use inrush_core::Code;
 use std::fmt::Write as _;
 use std::path::{Component, Path, PathBuf};
 
@@ -36,6 +37,7 @@ pub(crate) fn expand(path: &Path, warnings: &Warnings) -> Result<Vec<PathBuf>, S
     };
     let matches = glob::glob(pattern).map_err(|e| {
         SourceError::new(pattern, format!("is not a valid glob pattern: {} at character {}", e.msg, e.pos))
+            .coded(Code::BadOptionValue)
     })?;
     let mut paths = Vec::new();
     for found in matches {
@@ -50,7 +52,7 @@ pub(crate) fn expand(path: &Path, warnings: &Warnings) -> Result<Vec<PathBuf>, S
     }
     paths.extend(not_utf8(pattern).into_iter().filter(|path| is_file(path, warnings)));
     if paths.is_empty() {
-        return Err(SourceError::new(pattern, "matches no file"));
+        return Err(SourceError::new(pattern, "matches no file").coded(Code::NoSuchFile));
     }
     paths.sort();
     paths.dedup();
@@ -123,7 +125,7 @@ fn folder(path: &Path, warnings: &Warnings) -> Result<Vec<PathBuf>, SourceError>
         }
     }
     if paths.is_empty() {
-        return Err(SourceError::new(name(), "is a folder without files"));
+        return Err(SourceError::new(name(), "is a folder without files").coded(Code::NoSuchFile));
     }
     paths.sort();
     Ok(paths)

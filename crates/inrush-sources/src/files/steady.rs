@@ -144,7 +144,9 @@ mod tests {
         then(&mut file);
         let problem = end.map_or_else(|| steady.check(), |end| steady.ended(end)).err()?;
         assert!(InputError::of(&problem).unwrap().is_change());
-        Some(problem.to_string())
+        let text = problem.to_string();
+        assert_eq!(inrush_formats::SourceError::io("a", "-", problem).code, inrush_core::Code::SourceChanged);
+        Some(text)
     }
 
     #[test]

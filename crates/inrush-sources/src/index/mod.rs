@@ -25,8 +25,8 @@ use http::Method;
 use inrush_cluster::api::ConnectError;
 use inrush_cluster::api::{ClusterError, ClusterInfo, Product, Version, product, stats, stored};
 use inrush_cluster::transport::{Credentials, HttpOptions, TlsOptions, Transport, path_segment};
-use inrush_core::SourceId;
 use inrush_core::ledger::Partition;
+use inrush_core::{Code, SourceId};
 pub(crate) use kind::IndexKind;
 pub use kind::IndexModels;
 use lookup::Found;
@@ -262,7 +262,8 @@ impl Source for IndexSource {
                 Err(SourceError::new(
                     name,
                     "a reading task ended without a result, which is a defect of inrush; please report it",
-                ))
+                )
+                .coded(Code::Defect))
             }
         }
     }

@@ -1,6 +1,7 @@
 //! One page of a shard: its search, and the documents in the reply.
 
 use bytes::Bytes;
+use inrush_core::Code;
 use inrush_core::block::{Origin, Record};
 use inrush_core::{DocBlock, DocMeta, Reject};
 use inrush_formats::one_line::one_line;
@@ -97,7 +98,7 @@ impl Ask {
                 }
                 None => {
                     let reason = "the document has no _source in the source index; load it from its original source";
-                    rejects.push(Reject { record, kind: "no_source", reason: reason.to_owned() });
+                    rejects.push(Reject { record, kind: Code::NoSource, reason: reason.to_owned() });
                     (0, 0)
                 }
             };
@@ -223,7 +224,7 @@ mod tests {
             format!("{{\"_id\":\"a\",\"_seq_no\":7}},{{\"_id\":\"b\",\"_seq_no\":8,\"_source\":{{\"t\":\"{long}\"}}}}");
         let page = cut(&ask(), &hits, 5).unwrap();
         let kinds: Vec<_> = page.block.rejects.iter().map(|r| (r.record, r.kind)).collect();
-        assert_eq!(kinds, [(0, "no_source"), (1, "too_large")]);
+        assert_eq!(kinds, [(0, Code::NoSource), (1, Code::TooLarge)]);
     }
 
     #[test]

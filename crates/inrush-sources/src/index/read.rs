@@ -7,7 +7,7 @@ use std::time::Duration;
 use http::Method;
 use inrush_cluster::api::{ClusterError, ClusterInfo, Product, changes, index, stats};
 use inrush_cluster::transport::{HttpErrorKind, Transport, path_segment};
-use inrush_core::{DocBlock, SourceId};
+use inrush_core::{Code, DocBlock, SourceId};
 use serde_json::{Value, json};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
@@ -186,9 +186,10 @@ impl Reading {
                 Some(Ok(shard)) => done.push(shard?),
                 // After a panic the documents of that shard are missing.
                 Some(Err(error)) => {
-                    return Err(self.failed(format!(
-                        "a reading task panicked: {error}; this is a defect of inrush; please report it"
-                    )));
+                    return Err(self.failed(
+                        Code::Defect,
+                        format!("a reading task panicked: {error}; this is a defect of inrush; please report it"),
+                    ));
                 }
             }
         }
@@ -203,8 +204,10 @@ impl Reading {
         loop {
             match self.ask_ends(shards, needed).await {
                 Ok(ends) => return Ok(ends),
-                Err(error) if is_fatal(&error) => return Err(self.failed(error.to_string())),
-                Err(error) => retries.wait(error.to_string(), None).await.map_err(|why| self.failed(why))?,
+                Err(error) if is_fatal(&error) => return Err(self.failed(error.code(), error.to_string())),
+                Err(error) => {
+                    retries.wait(error.to_string(), None).await.map_err(|why| self.failed(error.code(), why))?
+                }
             }
         }
     }
@@ -256,7 +259,7 @@ impl Reading {
             // The state may pass, like a reply of the cluster with this status.
             let what = format!("reading {}", self.expression);
             let reason = ": not all of its primary shards are active; wait until they are".to_owned();
-            return Err(ClusterError::Refused { what, status: 503, reason });
+            return Err(ClusterError::Refused { what, status: 503, reason, code: Code::RequestRefused });
         }
         Ok(ends)
     }
@@ -273,8 +276,8 @@ impl Reading {
         Ok(reply.pointer("/hits/hits/0/_seq_no").and_then(Value::as_u64).map_or(0, |number| number + 1))
     }
 
-    pub(super) fn failed(&self, why: String) -> Ended {
-        Ended::Failed(SourceError::new(&*self.expression, why))
+    pub(super) fn failed(&self, code: Code, why: String) -> Ended {
+        Ended::Failed(SourceError::new(&*self.expression, why).coded(code))
     }
 }
 

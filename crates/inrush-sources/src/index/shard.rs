@@ -9,6 +9,7 @@ use http::header::CONTENT_TYPE;
 use http::{HeaderValue, Method};
 use inrush_cluster::api::{ClusterError, stored};
 use inrush_cluster::transport::{HttpErrorKind, Request};
+use inrush_core::Code;
 use inrush_core::block::Origin;
 use serde_json::Value;
 use tokio::sync::OwnedSemaphorePermit;
@@ -107,7 +108,7 @@ impl ShardRead {
                     // Documents that changed since have a higher sequence number now.
                     bound = self.begin(snapshot, &mut retries).await?;
                 }
-                PageError::Fatal(why) => return Err(self.reading.failed(why)),
+                PageError::Fatal(why) => return Err(self.reading.failed(Code::RequestRefused, why)),
             }
         }
         Ok(())
@@ -133,7 +134,7 @@ impl ShardRead {
                     *snapshot = None;
                     self.wait(retries, error.to_string(), None).await?;
                 }
-                Err(error) if is_fatal(&error) => return Err(reading.failed(error.to_string())),
+                Err(error) if is_fatal(&error) => return Err(reading.failed(error.code(), error.to_string())),
                 Err(error) => self.wait(retries, error.to_string(), None).await?,
             }
         }
@@ -168,7 +169,7 @@ impl ShardRead {
     }
 
     async fn wait(&self, retries: &mut Retries, why: String, after: Option<Duration>) -> Result<(), Ended> {
-        retries.wait(why, after).await.map_err(|why| self.reading.failed(why))
+        retries.wait(why, after).await.map_err(|why| self.reading.failed(Code::RequestRefused, why))
     }
 }
 

@@ -1,5 +1,6 @@
 //! Documents that wait for others to share their block.
 
+use inrush_core::Code;
 use inrush_core::block::{Origin, Record};
 use inrush_core::{DocBlock, DocMeta, Reject};
 use inrush_formats::one_line::one_line;
@@ -43,7 +44,7 @@ impl Gathered {
     }
 
     /// Adds a text that is not a document.
-    pub(super) fn push_reject(&mut self, text: &[u8], kind: &'static str, reason: String) {
+    pub(super) fn push_reject(&mut self, text: &[u8], kind: Code, reason: String) {
         let record = self.ends.len() as u32;
         self.rejects.push(Reject { record, kind, reason });
         self.data.extend_from_slice(too_large_head(text));

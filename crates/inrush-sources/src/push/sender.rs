@@ -6,6 +6,7 @@ use std::time::Duration;
 
 #[cfg(feature = "columns")]
 use arrow_array::RecordBatch;
+use inrush_core::Code;
 use inrush_core::DocMeta;
 
 use super::queue::{Offer, Shared};
@@ -88,7 +89,7 @@ impl Sender {
     ///
     /// # Errors
     /// [`Closed`] after the end of the load. The report has the reason.
-    pub fn reject(&self, text: &[u8], kind: &'static str, reason: String) -> Result<(), Closed> {
+    pub fn reject(&self, text: &[u8], kind: Code, reason: String) -> Result<(), Closed> {
         self.shared.add(text.len(), |gathered| gathered.push_reject(text, kind, reason))
     }
 
@@ -130,7 +131,7 @@ impl Sender {
 
     /// Ends the source with an error, after the documents that were sent.
     pub fn fail(&self, message: impl Into<String>) {
-        self.shared.end(Err(SourceError::new(&self.shared.options.name, message)));
+        self.shared.end(Err(SourceError::new(&self.shared.options.name, message).coded(Code::SourceFailed)));
     }
 
     /// Ends the source at once. It drops waiting documents and accepts no more.

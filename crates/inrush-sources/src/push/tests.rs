@@ -1,3 +1,4 @@
+use inrush_core::Code;
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
@@ -51,13 +52,13 @@ fn metas_and_rejects_belong_to_their_documents() {
     let with_id = Document { body: Bytes::from_static(b"{}"), meta: meta.clone() };
     assert_eq!(poll(pin!(sender.send(with_id))), Poll::Ready(Ok(())));
     sender.add(b"{\"a\":\"0123456789\"}", DocMeta::default()).unwrap();
-    sender.reject(b"<object>", "not_serializable", "no".into()).unwrap();
+    sender.reject(b"<object>", Code::NotSerializable, "no".into()).unwrap();
     sender.end();
     let block = block(&mut source, 1000).unwrap().unwrap();
     assert_eq!((block.record(0), block.record(3)), (&b"{\"a\": 1}"[..], &b"<object>"[..]));
     assert_eq!(block.meta, [DocMeta::default(), meta, DocMeta::default(), DocMeta::default()]);
     let rejects: Vec<_> = block.rejects.iter().map(|reject| (reject.record, reject.kind)).collect();
-    assert_eq!(rejects, [(2, "too_large"), (3, "not_serializable")]);
+    assert_eq!(rejects, [(2, Code::TooLarge), (3, Code::NotSerializable)]);
     assert_eq!((block.records[1].byte, block.records[1].line, block.bytes_read), (8, 1, 36));
     assert!(source.next_chunk(1000).unwrap().is_none() && sender.given() == 4);
 }
@@ -131,6 +132,7 @@ fn an_error_follows_the_documents_before_it() {
     assert_eq!(texts(&mut source, 1000), Some(vec!["{}".into()]));
     let Err(error) = source.next_chunk(1000) else { panic!("it failed") };
     assert_eq!(error.to_string(), "push: the generator raised ValueError");
+    assert_eq!(error.code, Code::SourceFailed);
     assert!(matches!(source.next(1000), Ok(Step::End)));
 }
 

@@ -16,6 +16,7 @@ mod stream;
 mod tests;
 mod url;
 
+use inrush_core::Code;
 use std::sync::Arc;
 
 pub(super) use object::{FetchError, Object};
@@ -34,7 +35,7 @@ impl inrush_formats::raw::RemoteFile for RemoteObject {}
 
 /// The files of `url`, in a stable order. `format_is_given` says that the user gave the format.
 pub(super) fn find(url: &SourceUrl, format_is_given: bool, network: &Arc<Network>) -> Result<Vec<Object>, SourceError> {
-    let failed = |message: String| SourceError::new(url.to_string(), message);
+    let failed = |message: String| SourceError::new(url.to_string(), message).coded(Code::RemoteFailed);
     let address = url.address().map_err(failed)?;
     if !url.is_file(format_is_given) {
         return Err(failed(
@@ -54,9 +55,12 @@ pub(super) fn find(url: &SourceUrl, format_is_given: bool, network: &Arc<Network
             wait(network, async move { bucket::find(place, &options, of_files).await })
         }
         #[cfg(not(feature = "cloud"))]
-        Address::Bucket { scheme, .. } => Err(FetchError::last(format!(
-            "this build of inrush has no object stores, so {scheme}:// cannot be read; build it with the cargo feature cloud"
-        ))),
+        Address::Bucket { scheme, .. } => {
+            let message = format!(
+                "this build of inrush has no object stores, so {scheme}:// cannot be read; build it with the cargo feature cloud"
+            );
+            return Err(SourceError::new(url.to_string(), message).coded(Code::NotInThisBuild));
+        }
     };
     found.map_err(|error| failed(error.to_string()))
 }

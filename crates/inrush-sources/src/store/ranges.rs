@@ -4,6 +4,7 @@
 //! columns at once. So the current block of each column is held, and the next block is being
 //! fetched. A column that is smaller than a block is fetched whole, together with its neighbours.
 
+use inrush_core::Code;
 use std::collections::VecDeque;
 use std::io::{self, Read};
 use std::ops::Range;
@@ -41,7 +42,7 @@ impl RemoteFile for RemoteObject {
     fn open_parquet(self: Box<Self>, open: ParquetOpen<'_>) -> Result<Box<dyn ReadFile>, SourceError> {
         let no_parts = || {
             let message = "parquet is read from its end, and the server does not send parts of this file, or no version with them (ETag, Last-Modified); download it first";
-            SourceError::new(open.name, message)
+            SourceError::new(open.name, message).coded(Code::RemoteFailed)
         };
         let ranges = ObjectRanges::open(self.0)
             .ok_or_else(no_parts)?

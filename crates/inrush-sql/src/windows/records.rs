@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use inrush_core::Code;
 use inrush_core::block::Record;
 use inrush_core::{Action, DocBlock, Reject};
 use inrush_formats::beginning;
@@ -55,7 +56,7 @@ impl Window {
         } else {
             let reason = "the record deletes a document, and a query makes only rows; with option `on_null=skip` such \
                           records are left out";
-            let reject = |record| Reject { record, kind: "deletion", reason: reason.to_owned() };
+            let reject = |record| Reject { record, kind: Code::Deletion, reason: reason.to_owned() };
             rejects.extend(deletions.into_iter().map(reject));
         }
         block.add_rejects(rejects);
@@ -137,7 +138,7 @@ impl Window {
     }
 
     /// These records are not rows.
-    pub(super) fn reject(&mut self, found: Vec<(Place, &'static str, String)>) {
+    pub(super) fn reject(&mut self, found: Vec<(Place, Code, String)>) {
         self.rows -= found.len();
         for (Place { block, record }, kind, reason) in found {
             let block = Arc::make_mut(&mut self.blocks[block as usize]);
@@ -160,14 +161,14 @@ fn cost(block: &DocBlock) -> usize {
 }
 
 /// Why a text is no row.
-fn check(text: &[u8]) -> Result<(), (&'static str, String)> {
+fn check(text: &[u8]) -> Result<(), (Code, String)> {
     if text.trim_ascii_start().first() != Some(&b'{') {
         let found = beginning(text);
-        return Err(("not_an_object", format!("the value is `{found}`; a row is a JSON object")));
+        return Err((Code::NotAnObject, format!("the value is `{found}`; a row is a JSON object")));
     }
     match serde_json::from_slice::<IgnoredAny>(text) {
         Ok(IgnoredAny) => Ok(()),
-        Err(error) => Err(("invalid_json", format!("the value is not JSON: {error}"))),
+        Err(error) => Err((Code::InvalidJson, format!("the value is not JSON: {error}"))),
     }
 }
 
@@ -223,7 +224,7 @@ mod tests {
         block
     }
 
-    fn kinds(block: &DocBlock) -> Vec<(u32, &'static str, String)> {
+    fn kinds(block: &DocBlock) -> Vec<(u32, Code, String)> {
         let rejects = block.rejects.iter();
         let text = |at: u32| String::from_utf8_lossy(block.record(at as usize)).into_owned();
         rejects.map(|reject| (block.records[reject.record as usize].line, reject.kind, text(reject.record))).collect()
@@ -238,18 +239,18 @@ mod tests {
             window.push(block(&TEXTS), skip);
             assert_eq!((window.rows(), window.places().len()), (3, 3));
             let third = window.places()[2];
-            window.reject(vec![(third, "bad_value", "odd".to_owned())]);
+            window.reject(vec![(third, Code::BadValue, "odd".to_owned())]);
             let documents = window.documents(&window.places());
             assert_eq!((documents.len(), documents[0].records.len()), (1, 2));
             assert_eq!((documents[0].record(1), documents[0].records[1].line), (&b"{\"a\":2}"[..], 1));
             let rejects = &window.rejects()[0];
             assert_eq!((rejects.origin.first_doc, rejects.lines, rejects.bytes_read), (100, 12, 7));
             assert_eq!((rejects.records.len(), rejects.meta.len()), (rejects.rejects.len(), rejects.rejects.len()));
-            let deletion = (2, "deletion", "-".to_owned());
+            let deletion = (2, Code::Deletion, "-".to_owned());
             let others = [
-                (4, "not_an_object", "7".to_owned()),
-                (6, "invalid_json", "{\"a\":".to_owned()),
-                (10, "bad_value", "{\"a\":3}".to_owned()),
+                (4, Code::NotAnObject, "7".to_owned()),
+                (6, Code::InvalidJson, "{\"a\":".to_owned()),
+                (10, Code::BadValue, "{\"a\":3}".to_owned()),
             ];
             let expected: Vec<_> = (!skip).then_some(deletion).into_iter().chain(others).collect();
             assert_eq!(kinds(rejects), expected);

@@ -7,6 +7,7 @@ use std::time::Instant;
 use datafusion::common::DataFusionError;
 use datafusion::physical_plan::execute_stream;
 use futures_util::StreamExt;
+use inrush_core::Code;
 use inrush_core::{DocBlock, SourceId};
 use inrush_sources::{
     Chunk, Feedback, IDLE_AFTER, Lag, Partition, Repeats, Source, SourceError, SourceInfo, Step, Warnings,
@@ -56,7 +57,7 @@ struct Run {
     /// Rows of the window before those of the next rejects.
     passed: u64,
     /// Rows that do not fit the columns: the number in the window, the kind and the reason.
-    odd: Vec<(u64, &'static str, String)>,
+    odd: Vec<(u64, Code, String)>,
 }
 
 impl Run {
@@ -104,7 +105,7 @@ impl WindowSource {
     }
 
     fn failed(&self, why: impl Into<String>) -> SourceError {
-        SourceError::new(NAME, why).of(self.shared.book().rows())
+        SourceError::new(NAME, why).coded(Code::BadQuery).of(self.shared.book().rows())
     }
 
     /// Takes lost partitions out of the window that is read, and ends a query whose rows are not
@@ -244,7 +245,8 @@ impl WindowSource {
         let found = if is_of_query { failing(&places, |places| self.runs(&window, places, &title)) } else { None };
         let Some(found) = found.filter(|found| !found.is_empty()) else { return Err(error) };
         tracing::debug!("records of a window with which the query fails: {}", found.len());
-        let reject = |(place, why): (Place, String)| (place, "query_failed", format!("the query fails with it: {why}"));
+        let reject =
+            |(place, why): (Place, String)| (place, Code::QueryFailed, format!("the query fails with it: {why}"));
         window.reject(found.into_iter().map(reject).collect());
         self.start(window, generation)
     }

@@ -5,6 +5,7 @@ use std::num::NonZeroU64;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use inrush_core::Code;
 use inrush_core::block::{Origin, Record};
 use inrush_core::{Action, Coalesce, DocBlock, DocMeta, SourceId};
 use inrush_sources::{
@@ -112,7 +113,7 @@ struct Engine {
     read: BTreeMap<Partition, u64>,
     documents: Vec<String>,
     /// Partition, number, kind and reason.
-    letters: Vec<(u32, u64, &'static str, String)>,
+    letters: Vec<(u32, u64, Code, String)>,
 }
 
 fn options(docs: u64) -> WindowOptions {
@@ -244,7 +245,8 @@ fn records_that_are_no_rows_are_dead_letters_with_their_positions() {
     engine.run().unwrap();
     assert_eq!(engine.documents, [r#"{"id":"a","n":2}"#, r#"{"id":"b","n":4}"#, r#"{"id":"d","n":8}"#]);
     let letters: Vec<_> = engine.letters.iter().map(|(partition, at, kind, _)| (*partition, *at, *kind)).collect();
-    let expected = [(3, 10, "invalid_json"), (3, 30, "not_an_object"), (3, 40, "deletion"), (3, 50, "bad_value")];
+    let expected =
+        [(3, 10, Code::InvalidJson), (3, 30, Code::NotAnObject), (3, 40, Code::Deletion), (3, 50, Code::BadValue)];
     assert_eq!(letters, expected);
     assert_eq!(engine.settle(), BTreeMap::from([(3, 70)]));
 }
@@ -260,7 +262,7 @@ fn a_record_with_which_the_query_fails_is_a_dead_letter() {
     let mut engine = Engine::new(sql, options(4), script);
     engine.run().unwrap();
     let letters: Vec<_> = engine.letters.iter().map(|(_, at, kind, _)| (*at, *kind)).collect();
-    assert_eq!(letters, [(10, "query_failed"), (30, "query_failed")]);
+    assert_eq!(letters, [(10, Code::QueryFailed), (30, Code::QueryFailed)]);
     assert!(engine.letters[0].3.contains("to_date has a text that is not a date"), "{:?}", engine.letters);
     let expected = [
         r#"{"id":"a","d":"2024-01-31","c":2}"#,
@@ -305,7 +307,7 @@ fn an_odd_value_takes_no_field_from_its_neighbours() {
     let expected = [r#"{"o":{"x":1},"l":[{"y":1}]}"#, r#"{"o":{"x":2,"new":3},"l":[{"z":2}]}"#];
     assert_eq!(engine.documents, expected);
     let letters: Vec<_> = engine.letters.iter().map(|(_, at, kind, _)| (*at, *kind)).collect();
-    assert_eq!(letters, [(20, "bad_value"), (30, "bad_value")]);
+    assert_eq!(letters, [(20, Code::BadValue), (30, Code::BadValue)]);
 }
 
 #[test]
@@ -338,7 +340,7 @@ fn windows_are_joined_with_a_table() {
     engine.run().unwrap();
     assert_eq!(engine.documents, [r#"{"id":1,"country":"PL"}"#, r#"{"id":2,"country":"FR"}"#]);
     let letters: Vec<_> = engine.letters.iter().map(|(partition, _, kind, _)| (*partition, *kind)).collect();
-    assert_eq!(letters, [(ROWS, "ragged_row")]);
+    assert_eq!(letters, [(ROWS, Code::RaggedRow)]);
     assert_eq!(engine.source.describe().names.len(), 3);
 }
 

@@ -7,6 +7,7 @@ use std::fs::{create_dir, remove_dir};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use inrush_core::Code;
 use inrush_fake::{FakeCluster, FakeConfig, Fault, Faults, Rule};
 use inrush_load::config::{LoadConfig, Rate, StateFolder};
 use inrush_load::{Loader, Report, RunningLoad, SettingsRestored, Status, VerifiedState};
@@ -209,6 +210,7 @@ async fn an_index_that_is_deleted_and_made_by_the_server() {
     let report = load.finish().await;
     assert_eq!(report.status, Status::Failed, "{report:?}");
     assert!(report.failure.as_ref().unwrap().contains("docs was deleted during the load"), "{report:?}");
+    assert_eq!(report.failure_code, Some(Code::IndexReplaced));
     assert!(report.counts.docs_read < DOCS, "{report:?}");
 }
 

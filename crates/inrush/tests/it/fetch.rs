@@ -272,7 +272,7 @@ mod sqlite {
             let kind = |answer: Answer| match answer {
                 Answer::Document(_) => "document",
                 Answer::NoRecord => "no record",
-                Answer::Refused { kind, .. } => kind,
+                Answer::Refused { kind, .. } => kind.name(),
             };
             answers.into_iter().map(kind).collect()
         };

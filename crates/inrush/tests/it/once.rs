@@ -292,6 +292,7 @@ async fn a_run_whose_place_was_taken_sends_nothing_any_more() {
         if begun {
             let report = ended.unwrap();
             assert_eq!(report.status, Status::Failed);
+            assert_eq!(report.failure_code, Some(inrush_core::Code::Overtaken));
             assert!(report.failure.is_some_and(|why| why.contains("another run of this load has replaced this one")));
         } else {
             assert!(matches!(&ended, Err(LoadError::Busy(_))), "{ended:?}");

@@ -140,7 +140,7 @@ fn value(info: &OptionInfo, folder: &Path) -> Value {
         "indices" => json!([{"pattern": "x-*", "shards": 2}]),
         "max_rate" => json!("100docs"),
         "linger" | "request_timeout" | "retry_for" | "pause_for" | "grace" | "wait_timeout" => json!("7s"),
-        "memory" | "sql_memory" | "workbook_bytes" | "sample" | "builder_heap" => json!("300MiB"),
+        "memory" | "sql_memory" | "workbook_bytes" | "sample" | "builder_heap" | "build_memory" => json!("300MiB"),
         "with" => json!("key"),
         "coalesce" => json!("5s"),
         "batch_bytes" | "max_document_bytes" => json!("2MiB"),
@@ -188,6 +188,7 @@ fn companions(command: Command, name: &str, folder: &Path) -> Options {
         "sample" => vec![("estimate", json!(true))],
         "page_token_file" => vec![("page", json!(true))],
         "layout" => vec![("builders", json!(2)), ("id", json!("a"))],
+        "build_memory" => vec![("engine", json!("auto"))],
         _ => Vec::new(),
     }
 }

@@ -26,7 +26,7 @@ async fn texts(fetched: &Arc<dyn Fetch>, ids: &[&str]) -> Vec<String> {
     let text = |answer: Answer| match answer {
         Answer::Document(text) => String::from_utf8(text.to_vec()).unwrap(),
         Answer::NoRecord => "none".to_owned(),
-        Answer::Refused { kind, .. } => kind.to_owned(),
+        Answer::Refused { kind, .. } => kind.name().to_owned(),
     };
     fetch(fetched, ids).await.into_iter().map(text).collect()
 }

@@ -13,6 +13,7 @@ mod server;
 mod source_support;
 
 mod bake;
+mod bake_native;
 mod cluster;
 #[cfg(feature = "databases")]
 mod database_fetch;

@@ -80,7 +80,7 @@ pub fn drain(source: &mut dyn Source, bytes: usize) -> Outcome {
             outcome.records.push(Loaded {
                 at: origin.position(i, *record),
                 data: block.record(i).to_vec(),
-                reject: reject.map(|reject| (reject.kind, reject.reason.clone())),
+                reject: reject.map(|reject| (reject.kind.name(), reject.reason.clone())),
                 meta: block.meta.get(i).cloned(),
             });
         }

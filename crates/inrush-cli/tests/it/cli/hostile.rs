@@ -115,7 +115,11 @@ async fn a_failure_is_told_on_stderr_too() {
     let output = run(folder.path(), &["load", "a.ndjson", "--index", "docs", "--to", &fake.url()]).await;
     check(&output, 1);
     assert!(stdout(&output).contains("why"), "{}", stdout(&output));
-    assert!(stderr(&output).lines().any(|line| line.starts_with("error: the cluster refuses")), "{}", stderr(&output));
+    assert!(
+        stderr(&output).lines().any(|line| line.starts_with("error[unauthenticated]: the cluster refuses")),
+        "{}",
+        stderr(&output)
+    );
 }
 
 #[tokio::test]

@@ -1,6 +1,8 @@
 //! The binary as its users see it, against the fake cluster: its output, its files, and its exit
 //! status.
 
+mod codes;
+mod completions;
 mod documents;
 mod everywhere;
 mod exit_statuses;
@@ -83,7 +85,7 @@ async fn usage_errors_end_with_2_and_say_what_to_do() {
         let output = run(folder.path(), arguments).await;
         check(&output, 2);
         let text = stderr(&output);
-        assert!(text.contains("error: ") && text.contains(expected), "{arguments:?}: {text}");
+        assert!(text.contains("error[") && text.contains(expected), "{arguments:?}: {text}");
         assert!(stdout(&output).is_empty(), "{arguments:?}");
     }
 }
@@ -182,7 +184,7 @@ async fn a_job_file_says_it_all_and_the_command_line_wins() {
     std::fs::write(data.join("bad.toml"), "indx = 'a'\n").unwrap();
     let output = run(folder.path(), &["load", "--job", "data/bad.toml"]).await;
     check(&output, 2);
-    let expected = "error: data/bad.toml: unknown key `indx`\nhint: did you mean `index`?\n";
+    let expected = "error[bad_job_file]: data/bad.toml: unknown key `indx`\nhint: did you mean `index`?\n";
     assert_eq!(stderr(&output), expected);
 }
 
@@ -195,7 +197,10 @@ async fn what_is_not_in_is_a_dead_letter_and_can_be_loaded_again() {
     let output = run(folder.path(), &[&arguments[..], &["--json"]].concat()).await;
     check(&output, 3);
     let problem = stderr(&output);
-    assert!(problem.starts_with("error: 2 documents are not in; most frequent error: 400 "), "{problem}");
+    assert!(
+        problem.starts_with("error[documents_not_in]: 2 documents are not in; most frequent error: 400 "),
+        "{problem}"
+    );
     assert!(problem.ends_with("; see dead.ndjson\n"), "{problem}");
     let first = report(&output);
     assert_eq!((first["docs_indexed"].as_u64(), first["docs_dead_lettered"].as_u64()), (Some(8), Some(2)));
@@ -250,7 +255,7 @@ async fn an_output_that_is_read_is_refused_and_left_as_it_is() {
     ] {
         let output = run(folder.path(), arguments).await;
         check(&output, 2);
-        let expected = format!("error: {flag} would overwrite ");
+        let expected = format!("error[options_conflict]: {flag} would overwrite ");
         assert!(stderr(&output).starts_with(&expected), "{arguments:?}: {}", stderr(&output));
         assert_eq!(std::fs::read_to_string(&path).unwrap(), lines(10), "{arguments:?}");
     }
@@ -320,7 +325,7 @@ async fn a_cluster_that_is_not_there_is_a_failed_run() {
     // No program listens on port 1.
     let output = run(folder.path(), &["load", "a.ndjson", "--index", "t", "--to", "http://127.0.0.1:1"]).await;
     check(&output, 1);
-    assert!(stderr(&output).starts_with("error: "), "{}", stderr(&output));
+    assert!(stderr(&output).starts_with("error["), "{}", stderr(&output));
     assert!(stderr(&output).contains("127.0.0.1:1"), "{}", stderr(&output));
 }
 

@@ -4,7 +4,9 @@ use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 use std::process::Stdio;
 
-use inrush_cli::embed::Load;
+use inrush_cli::embed::{BakesPage, Load, Secret};
+use inrush_commands::bake::BakeBuilder;
+use inrush_commands::options::Loader;
 use inrush_fake::{Fault, Faults, Rule};
 use inrush_sources::push::Document;
 use serde_json::{Value, json};
@@ -107,6 +109,60 @@ async fn a_program_has_a_page_as_long_as_its_load_runs() {
     // A program that ends now has lost nothing.
     let metrics = std::fs::read_to_string(folder.path().join("inrush-docs.prom")).unwrap();
     assert!(metrics.contains("inrush_load_exit_status{load=\"docs\"} 0\n"), "{metrics}");
+}
+
+/// A bake that a program starts, and stops while it waits for its target.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_program_has_a_page_as_long_as_its_bake_runs() {
+    let fake = fake([Rule::new(Fault::HoldBeforeApplying).path("/")]).await;
+    let (folder, file) = folder_with("a.ndjson", &lines(10));
+    let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let load =
+        Loader::builder().source(file).index("docs").to(fake.url()).page(free.to_string()).textfile(folder.path());
+    let bake = BakeBuilder::new(load).repository_path("/shared").start().await.unwrap();
+    fake.wait_for_held(1).await;
+    let snapshot: Value = serde_json::from_str(&get(free, "/snapshot").await).unwrap();
+    assert_eq!(snapshot["loads"][0]["start"]["name"], "docs");
+    bake.stop_handle().stop();
+    assert!(bake.finish().await.unwrap_err().is_interrupted());
+    assert!(TcpStream::connect(free).await.is_err());
+    let metrics = std::fs::read_to_string(folder.path().join("inrush-docs.prom")).unwrap();
+    assert!(metrics.contains("inrush_documents_total{load=\"docs\""), "{metrics}");
+}
+
+/// As `inrush.spark.bake` has it: the job loads nothing itself.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_page_shows_bakes_in_other_processes() {
+    let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let options = |options| match options {
+        Value::Object(options) => options,
+        other => panic!("{other}"),
+    };
+    let token = || Secret::new("a-token-of-the-test".to_owned());
+    let page = BakesPage::start("trips", options(json!({"page": free.port()})), token()).await.unwrap();
+    assert_eq!(page.address(), Some(free));
+    let report = json!({"name": "part 1", "run_id": "a", "phase": "loading", "counts": {"docs_read": 7}}).to_string();
+    let send = |token: &str| {
+        let head = format!("POST /parts HTTP/1.1\r\nHost: {free}\r\nAuthorization: Bearer {token}");
+        let length = report.len();
+        format!("{head}\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n{report}")
+    };
+    for (token, expected) in [("another", "HTTP/1.1 40"), ("a-token-of-the-test", "HTTP/1.1 200")] {
+        let mut stream = TcpStream::connect(free).await.unwrap();
+        stream.write_all(send(token).as_bytes()).await.unwrap();
+        let mut answer = vec![0; 64];
+        let length = stream.read(&mut answer).await.unwrap();
+        let answer = String::from_utf8_lossy(&answer[..length]);
+        assert!(answer.starts_with(expected), "{answer}");
+    }
+    let snapshot: Value = serde_json::from_str(&get(free, "/snapshot").await).unwrap();
+    let load = &snapshot["loads"][0];
+    assert_eq!((&load["start"]["name"], &load["state"]["parts"][0]["docs"]), (&"trips".into(), &7.into()), "{load}");
+    assert_eq!((&load["state"]["phase"], &load["state"]["counts"]["docs_read"]), (&"loading".into(), &7.into()));
+    page.end(None).await;
+    assert!(TcpStream::connect(free).await.is_err());
+    let refused = BakesPage::start("trips", options(json!({"page": "0.0.0.0:0"})), token()).await.unwrap_err();
+    assert!(refused.message.contains("needs a token"), "{refused:?}");
 }
 
 #[tokio::test]

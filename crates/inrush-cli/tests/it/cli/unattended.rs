@@ -166,7 +166,9 @@ async fn too_few_threads_are_an_error_and_no_panic() {
             check(&output, 1);
             let text = format!("{}{}", stdout(&output), stderr(&output));
             assert!(!text.contains("panicked"), "{gib} GiB: {text}");
-            if stderr(&output).starts_with("error: the system does not let this process start another thread: ") {
+            if stderr(&output)
+                .starts_with("error[no_threads]: the system does not let this process start another thread: ")
+            {
                 assert!(text.contains("hint: ") && text.contains("ulimit -v"), "{text}");
                 told += 1;
             }

@@ -81,14 +81,20 @@ pub fn urls(to: &[String]) -> Result<Vec<NodeUrl>, OptionError> {
         return Ok(Vec::new());
     }
     to.iter()
-        .map(|text| match NodeUrl::parse(text).map_err(|error| OptionError::unusable(error.to_string()).of("to"))? {
-            (url, None) => Ok(url),
-            // Every user of the machine can read arguments.
-            (url, Some(_)) => Err(OptionError::unusable(format!(
-                "the address of {url} contains a user name or password"
-            ))
-            .of("to")
-            .hint("give the user with option `user`, and the password with option `password_file` or INRUSH_PASSWORD")),
+        .map(|text| {
+            match NodeUrl::parse(text)
+                .map_err(|error| OptionError::unusable(error.to_string()).coded(error.code()).of("to"))?
+            {
+                (url, None) => Ok(url),
+                // Every user of the machine can read arguments.
+                (url, Some(_)) => Err(OptionError::unusable(format!(
+                    "the address of {url} contains a user name or password"
+                ))
+                .of("to")
+                .hint(
+                    "give the user with option `user`, and the password with option `password_file` or INRUSH_PASSWORD",
+                )),
+            }
         })
         .collect()
 }

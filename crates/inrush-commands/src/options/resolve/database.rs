@@ -48,7 +48,7 @@ pub(super) fn options(rows: &Rows<'_>) -> Result<Option<DatabaseOptions>, Option
         .as_deref()
         .map(Secret::from_file)
         .transpose()
-        .map_err(|error| OptionError::unusable(error.to_string()).of("source_password_file"))?;
+        .map_err(|error| OptionError::unusable(error.to_string()).coded(error.code()).of("source_password_file"))?;
     Ok(Some(options))
 }
 

@@ -103,8 +103,10 @@ pub fn read_body(path: &Path, key: &str) -> Result<Value, OptionError> {
 
 /// Reads a file as text.
 pub(super) fn read(path: &Path) -> Result<String, OptionError> {
-    std::fs::read_to_string(path)
-        .map_err(|error| OptionError::unusable(format!("cannot read {}: {error}", path.display())))
+    std::fs::read_to_string(path).map_err(|error| {
+        OptionError::unusable(format!("cannot read {}: {error}", path.display()))
+            .coded(inrush_core::Code::of_io(&error))
+    })
 }
 
 fn parse(text: &str, key: &str) -> Result<Value, String> {

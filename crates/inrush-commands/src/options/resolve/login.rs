@@ -222,7 +222,7 @@ fn find(
 }
 
 fn setup(error: SetupError) -> OptionError {
-    OptionError::unusable(error.to_string())
+    OptionError::unusable(error.to_string()).coded(error.code())
 }
 
 /// Chooses the way to authenticate, without reading a secret.
@@ -288,10 +288,9 @@ fn place_of_password<'a>(user: &str, names: &Names, environment: &Environment) -
     }
     let prefix = names.prefix;
     let message = format!("option `{prefix}user={user}` has no password, and there is no terminal for a prompt");
-    Err(OptionError::new(OptionErrorKind::Missing, message).hint(format!(
-        "give it with option `{prefix}password_file=FILE`, or in the environment as {}",
-        names.password_env
-    )))
+    let hint =
+        format!("give it with option `{prefix}password_file=FILE`, or in the environment as {}", names.password_env);
+    Err(OptionError::new(OptionErrorKind::Missing, message).coded(inrush_core::Code::BadCredentials).hint(hint))
 }
 
 fn way_of_environment<'a>(names: &Names, environment: &Environment) -> Result<Way<'a>, OptionError> {

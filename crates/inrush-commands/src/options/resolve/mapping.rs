@@ -4,6 +4,7 @@ use super::panicked;
 use super::sources::{Rows, index_address, open_rows};
 use crate::mapping::{Inference, Mixed, NoteKind, infer};
 use crate::options::{LoadOptions, OptionError};
+use inrush_core::{Code, StopReason};
 use inrush_load::LoadError;
 use inrush_load::config::LoadConfig;
 use inrush_sources::Registry;
@@ -54,7 +55,7 @@ impl LoadOptions {
         &self,
         document_bytes_max: usize,
         rows: Option<u64>,
-    ) -> Result<Result<Inference, String>, LoadError> {
+    ) -> Result<Result<Inference, StopReason>, LoadError> {
         self.infer_with(document_bytes_max, rows, &Registry::default()).await
     }
 
@@ -63,7 +64,7 @@ impl LoadOptions {
         document_bytes_max: usize,
         rows: Option<u64>,
         registry: &Registry,
-    ) -> Result<Result<Inference, String>, LoadError> {
+    ) -> Result<Result<Inference, StopReason>, LoadError> {
         self.check_conflicts()?;
         if index_address(&self.source.sources, &self.reading)?.is_some() {
             return Err(OptionError::conflict("an index has a mapping already")
@@ -86,9 +87,11 @@ impl LoadOptions {
         Ok(match (&found.first_rejected, found.advice.docs) {
             (Some(first), 0) => {
                 let records = if found.docs_rejected == 1 { "record" } else { "records" };
-                Err(format!("there are no documents: {} {records} rejected, the first at {first}", found.docs_rejected))
+                let rejected = found.docs_rejected;
+                let message = format!("there are no documents: {rejected} {records} rejected, the first at {first}");
+                Err(StopReason::new(Code::BadSource, message))
             }
-            (None, 0) => Err("there are no documents to read".to_owned()),
+            (None, 0) => Err(StopReason::new(Code::EmptySource, "there are no documents to read")),
             _ => Ok(found),
         })
     }

@@ -20,6 +20,7 @@ mod watch;
 mod windows;
 
 use inrush_cluster::BoxFuture;
+use inrush_core::Code;
 use std::ffi::OsString;
 use std::fmt;
 use std::io;
@@ -177,11 +178,11 @@ async fn local(config: &LoadConfig) -> Result<Option<LocalNode>, LoadError> {
 
 /// The error for a reading thread that has panicked.
 fn panicked() -> SourceError {
-    SourceError { source_id: None, name: "-".to_owned(), message: "reading panicked".to_owned(), cause: None }
+    SourceError::new("-", "reading panicked").coded(Code::Defect)
 }
 
 fn of_node(error: node::NodeError) -> OptionError {
-    OptionError::unusable(error.to_string()).of("to")
+    OptionError::unusable(error.to_string()).coded(error.code()).of("to")
 }
 
 fn confirmations(options: &LoadOptions, config: &LoadConfig, local: Option<&LocalNode>) -> Vec<Confirmation> {

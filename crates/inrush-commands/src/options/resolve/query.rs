@@ -14,7 +14,9 @@ pub(super) fn text(options: &QueryOptions) -> Result<Option<String>, OptionError
     let query = match (&options.sql, &options.sql_file) {
         (Some(sql), _) => Some(sql.clone()),
         (None, Some(path)) => Some(std::fs::read_to_string(path).map_err(|error| {
-            OptionError::unusable(format!("cannot read the query in {}: {error}", path.display())).of("sql_file")
+            OptionError::unusable(format!("cannot read the query in {}: {error}", path.display()))
+                .coded(inrush_core::Code::of_io(&error))
+                .of("sql_file")
         })?),
         (None, None) => None,
     };
@@ -163,10 +165,12 @@ mod built {
 
     /// Nothing was sent yet, so an error of the query is a usage error.
     fn usage(error: SqlError) -> OptionError {
+        let code = error.code();
         match error {
             SqlError::Query(QueryError { message, hint: Some(hint) }) => OptionError::unusable(message).hint(hint),
             other => OptionError::unusable(other.to_string()),
         }
+        .coded(code)
         .of("sql")
     }
 }
@@ -202,6 +206,7 @@ mod built {
 
     fn not_built() -> OptionError {
         OptionError::unusable("this inrush was built without SQL")
+            .coded(inrush_core::Code::NotInThisBuild)
             .of("sql")
             .hint("build it with the cargo feature sql, or with `make release`")
     }

@@ -130,6 +130,7 @@ fn not_opened(error: OpenError) -> LoadError {
     let error = match error {
         OpenError::Arguments { message, hint } => OptionError::conflict(message).hint(hint),
         OpenError::Cluster(error) => return LoadError::OfSource(Box::new(error.into())),
+        OpenError::Source(error) => OptionError::unusable(error.to_string()).coded(error.code),
         error => OptionError::unusable(error.to_string()),
     };
     error.of("sources").into()
@@ -197,7 +198,8 @@ pub(super) fn index_address(
         let message = format!("option `{}` does not apply to the index {url}, whose documents are JSON", info.name);
         return Err(OptionError::conflict(message).of(info.name).hint("leave it out"));
     }
-    let address = IndexAddress::parse(url).map_err(|error| OptionError::unusable(error.to_string()).of("sources"))?;
+    let address = IndexAddress::parse(url)
+        .map_err(|error| OptionError::unusable(error.to_string()).coded(inrush_core::Code::BadAddress).of("sources"))?;
     Ok(Some(address))
 }
 

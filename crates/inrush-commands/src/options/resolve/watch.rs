@@ -10,7 +10,8 @@ use crate::options::{Folder, OptionError, OptionGroup as _, WatchOptions};
 pub(crate) fn config(options: &WatchOptions, environment: &Environment) -> Result<WatchConfig, OptionError> {
     let WatchOptions { page, page_token_file, textfile, otlp } = options;
     let token = page_token_file.as_deref().map(Secret::from_file).transpose();
-    let token = token.map_err(|error| OptionError::unusable(error.to_string()).of("page_token_file"))?;
+    let token =
+        token.map_err(|error| OptionError::unusable(error.to_string()).coded(error.code()).of("page_token_file"))?;
     let page = match (page, token) {
         (Some(address), token) => Some(PageConfig { address: *address, token, parts: None }),
         (None, None) => None,
@@ -33,7 +34,7 @@ pub(crate) fn config(options: &WatchOptions, environment: &Environment) -> Resul
 
 /// An error of page or metrics as one of their options.
 pub fn refused(error: &WatchError) -> OptionError {
-    OptionError::unusable(error.to_string()).of(error.option())
+    OptionError::unusable(error.to_string()).coded(error.code()).of(error.option())
 }
 
 impl WatchOptions {
@@ -42,7 +43,16 @@ impl WatchOptions {
     /// # Errors
     /// An option cannot be used, or the page would be open to other machines.
     pub fn config(&self) -> Result<WatchConfig, OptionError> {
-        config(self, &Environment::empty())
+        self.config_in(&Environment::empty())
+    }
+
+    /// The checked configuration of page and metrics. Variables of `environment` say where a
+    /// collector is.
+    ///
+    /// # Errors
+    /// As [`WatchOptions::config`].
+    pub fn config_in(&self, environment: &Environment) -> Result<WatchConfig, OptionError> {
+        config(self, environment)
     }
 
     /// Refuses the options where `what` has no page and no metrics.

@@ -3,6 +3,7 @@
 use super::*;
 use crate::block::DocMeta;
 use crate::coalesce::Coalesce;
+use crate::codes::Code;
 use crate::operation::VersionType;
 use crate::outcome::Settled;
 
@@ -36,7 +37,7 @@ fn block(first_doc: u64, ops: &[Op]) -> DocBlock {
         data.extend_from_slice(content(first_doc + at as u64, op.word).as_bytes());
         records.push(Record { start, end: data.len() as u32, byte: start, line: at as u32 });
         if op.word == "reject" {
-            rejects.push(Reject { record: at as u32, kind: "bad", reason: "no".into() });
+            rejects.push(Reject { record: at as u32, kind: Code::BadValue, reason: "no".into() });
         }
         let (id, routing) = (op.id.map(str::to_owned), op.routing.map(str::to_owned));
         meta.push(DocMeta { action: Some(op.action), id, routing, version: op.version, ..DocMeta::default() });

@@ -1,6 +1,7 @@
 //! Pauses by request and because of the cluster.
 
 use super::*;
+use crate::codes::StopReason;
 
 fn at(seconds: u64) -> Time {
     Time::from_start(Duration::from_secs(seconds))
@@ -100,7 +101,7 @@ fn a_lasting_cluster_pause_ends_the_run_and_a_passing_one_is_counted() {
     answer(&mut flow, at(51), &requests[1], Fault::None);
     assert!(sent(&mut flow, at(109)).is_empty() && flow.stopped().is_none());
     assert!(sent(&mut flow, at(110)).is_empty());
-    let Some(Stop::Failed(why)) = flow.stopped() else { panic!("it stops") };
+    let Some(Stop::Failed(StopReason { message: why, .. })) = flow.stopped() else { panic!("it stops") };
     assert!(why.contains("after a pause of 60 s: a disk is full"), "{why}");
     let pauses = flow.pauses(at(200));
     let pauses: Vec<_> = pauses.iter().map(|p| (p.kind, p.times, p.seconds, p.why.as_str())).collect();

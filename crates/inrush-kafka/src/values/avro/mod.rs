@@ -19,6 +19,7 @@
 
 mod schema;
 
+use inrush_core::Code;
 use inrush_formats::json_string::{push_base64, push_text, push_uuid};
 use inrush_formats::numbers::push_decimal;
 use inrush_formats::time::{TimeUnit, push_date, push_interval, push_time, push_timestamp};
@@ -47,7 +48,10 @@ impl Schema {
         });
         let at = bytes.len() - decoding.rest.len();
         result.map_err(|problem| {
-            ("bad_avro", format!("the bytes do not fit the schema: {problem}, at byte {at}; was it written with it?"))
+            (
+                Code::BadAvro,
+                format!("the bytes do not fit the schema: {problem}, at byte {at}; was it written with it?"),
+            )
         })
     }
 }

@@ -5,6 +5,7 @@
 
 mod client;
 
+use inrush_core::Code;
 use std::collections::HashMap;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -105,7 +106,7 @@ impl Schemas {
                 "the {what} of topic {topic} names schema {id}, which the schema registry {url} {why}, and read the \
                  record again from its offset"
             );
-            ("unknown_schema", reason)
+            (Code::UnknownSchema, reason)
         };
         let schema = match answer {
             Some(Ok(schema)) => schema,
@@ -142,7 +143,7 @@ pub(crate) fn not_framed(value: &[u8]) -> Problem {
         "the value names no schema: it begins with {found:?}, and a byte 0 and the schema's id are expected, or the \
          header __value_schema_id"
     );
-    ("no_schema", reason)
+    (Code::NoSchema, reason)
 }
 
 /// A schema that the registry does not have.

@@ -2,6 +2,7 @@ use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
 
+use inrush_core::Code;
 use inrush_core::DocBlock;
 use inrush_formats::Chunk;
 
@@ -96,8 +97,8 @@ fn json_is_read_by_its_schema_in_front_or_in_a_header() {
         [
             (Some("k"), "{\"a\":1}", None),
             (Some("3"), "{\"a\":2}", None),
-            (Some("k"), "{\"a\":3}", Some("no_schema")),
-            (Some("k"), "\0\0\0\0\x08{\"a\":4}", Some("unknown_schema")),
+            (Some("k"), "{\"a\":3}", Some(Code::NoSchema)),
+            (Some("k"), "\0\0\0\0\x08{\"a\":4}", Some(Code::UnknownSchema)),
             (Some("gone"), "", None),
         ]
     );
@@ -128,10 +129,10 @@ fn a_schema_that_is_missing_is_asked_for_again_after_a_while() {
     let framed = Framed { schema: key[0], rest: b"{}", content: None };
     let decode = || schemas.decode("value", "orders", framed, 100, &mut Vec::new()).map(drop);
     wait(Instant::now());
-    assert_eq!(decode().unwrap_err().0, "unknown_schema");
+    assert_eq!(decode().unwrap_err().0, Code::UnknownSchema);
     fake.set("/schemas/ids/7", 200, &reply("{}", "JSON", ""));
     wait(Instant::now());
-    assert_eq!((decode().unwrap_err().0, fake.asked("/schemas/ids/7")), ("unknown_schema", 1));
+    assert_eq!((decode().unwrap_err().0, fake.asked("/schemas/ids/7")), (Code::UnknownSchema, 1));
     // Blocks that were let through before have their answer still.
     let later = Instant::now() + UNKNOWN_FOR;
     are_known(&schemas, &key, later);
@@ -202,7 +203,7 @@ fn a_schema_that_the_registry_refuses_makes_rejects() {
         ],
     );
     let kinds: Vec<_> = found(&block).into_iter().map(|document| document.3).collect();
-    let unknown = Some("unknown_schema");
+    let unknown = Some(Code::UnknownSchema);
     assert_eq!(kinds, [unknown, unknown, unknown, unknown, unknown, None, unknown]);
     let expected = [
         ["does not give", "404", "<html>"],
@@ -237,7 +238,7 @@ fn null_of_json_is_no_object_with_a_registry_as_without() {
     let fake = Fake::new([("/schemas/ids/7", 200, &reply("{}", "JSON", ""))]);
     let (key, value): (&[u8], &[u8]) = (b"k", b"\0\0\0\0\x07null");
     let block = block(&options(Values::Registry(fake.registry())), &[(Some(key), Some(value), &[])]);
-    assert_eq!(found(&block)[0].3, Some("not_an_object"));
+    assert_eq!(found(&block)[0].3, Some(Code::NotAnObject));
 }
 
 #[test]
@@ -290,7 +291,8 @@ fn avro_is_read_by_its_schema_and_those_it_refers_to() {
     let documents = found(&block);
     assert_eq!(documents[0], (Some("k"), None, r#"{"by":{"city":"Ulm"},"to":"Bern"}"#, None));
     let kinds: Vec<_> = documents.iter().map(|document| document.3).collect();
-    let expected = [None, Some("bad_avro"), Some("unknown_schema"), Some("unknown_schema"), Some("not_an_object")];
+    let expected =
+        [None, Some(Code::BadAvro), Some(Code::UnknownSchema), Some(Code::UnknownSchema), Some(Code::NotAnObject)];
     assert_eq!(kinds, expected);
     assert!(block.rejects[0].reason.starts_with("value of schema 1: "), "{}", block.rejects[0].reason);
     assert!(block.rejects[1].reason.contains("not JSON") && block.rejects[2].reason.contains("THRIFT"));
@@ -348,5 +350,5 @@ fn protobuf_is_read_by_its_schema_and_its_imports() {
     let documents = found(&block);
     assert_eq!(documents[0], (Some("7"), None, r#"{"to":{"city_name":"Ulm"}}"#, None));
     assert_eq!(documents[1], (Some("k"), None, r#"{"city_name":"Ulm"}"#, None));
-    assert_eq!(documents[2].3, Some("bad_protobuf"));
+    assert_eq!(documents[2].3, Some(Code::BadProtobuf));
 }

@@ -166,7 +166,7 @@ struct Ceilings {
 }
 
 const CEILINGS: Ceilings =
-    Ceilings { comment_width: 0, function_length: 0, banned_words: 0, flags: 0, cycles: 0, public_types: 179 };
+    Ceilings { comment_width: 0, function_length: 0, banned_words: 0, flags: 0, cycles: 0, public_types: 181 };
 
 /// Whether `line` has `word` between characters that are no letters.
 fn has_word(line: &str, word: &str) -> bool {

@@ -5,7 +5,7 @@ mod formats;
 
 use std::path::PathBuf;
 
-use inrush_core::Action;
+use inrush_core::{Action, Code};
 use inrush_fake::{Fault, Rule};
 use inrush_load::config::{DeadLetters, IdFrom, LoadConfig, StateFolder};
 use inrush_load::{Loader, Status, VerifiedState};
@@ -228,6 +228,7 @@ async fn a_state_folder_that_fails_in_the_middle_stops_the_load_and_it_can_be_re
     let report = load.finish().await;
     assert_eq!(report.status, Status::Failed, "{report:?}");
     assert!(report.failure.as_ref().unwrap().contains("cannot write the checkpoint"), "{report:?}");
+    assert_eq!(report.failure_code, Some(Code::CheckpointFailed));
     assert!(report.warnings.iter().any(|w| w.contains("the last checkpoint could not be written")), "{report:?}");
     assert!(report.counts.add_up() && report.counts.docs_created < DOCS);
     assert_eq!(fake.documents("docs").len() as u64, report.counts.docs_created);

@@ -1,0 +1,76 @@
+//! `inrush explain`.
+
+use anyhow::Result;
+use inrush_commands::options::{Style, nearest, render};
+use inrush_core::Code;
+use inrush_core::codes::Area;
+
+use crate::args::ExplainArgs;
+use crate::failure::UsageError;
+
+/// Prints what is known of a code, or all codes. Returns the exit status.
+pub(crate) fn run(args: &ExplainArgs) -> Result<u8> {
+    let text = match &args.code {
+        None => list(),
+        Some(name) => explained(code(name)?),
+    };
+    super::print(&text).map(|()| 0)
+}
+
+/// The code of this name, also as an error shows it.
+fn code(name: &str) -> Result<Code, UsageError> {
+    let bare = name.trim().trim_end_matches(':').trim_start_matches("error").trim_matches(['[', ']']);
+    Code::named(&bare.to_lowercase()).ok_or_else(|| {
+        let error = UsageError::new(Code::BadOptionValue, format!("there is no code `{bare}`"));
+        if bare.ends_with("_exception") {
+            return error.hint("this is a server's name of an error; its reason is beside it in the dead letter");
+        }
+        match nearest(bare, Code::ALL.iter().map(|code| code.name())) {
+            Some(near) => error.hint(format!("did you mean `{near}`? `inrush explain` lists all")),
+            None => error.hint("`inrush explain` lists all"),
+        }
+    })
+}
+
+fn explained(code: Code) -> String {
+    let (cause, cure) = (render(code.cause(), Style::Flag), render(code.cure(), Style::Flag));
+    format!("{code}: {}\n\n  {cause}\n\nWhat to do:\n\n  {cure}\n", code.area().title())
+}
+
+fn list() -> String {
+    let width = Code::ALL.iter().map(|code| code.name().len()).max().unwrap_or_default();
+    let mut text = String::new();
+    for area in Area::ALL {
+        text.push_str(&format!("{}\n", area.title()));
+        for code in Code::ALL.iter().filter(|code| code.area() == area) {
+            let cause = render(code.cause(), Style::Flag);
+            text.push_str(&format!("  {:<width$}  {}\n", code.name(), first_sentence(&cause)));
+        }
+    }
+    text
+}
+
+fn first_sentence(text: &str) -> &str {
+    text.find(". ").map_or(text, |end| &text[..=end])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_code_is_explained_as_it_stands_in_an_error() {
+        for name in ["unreachable", "error[unreachable]", "error[unreachable]:", "[Unreachable]"] {
+            assert_eq!(code(name).unwrap(), Code::Unreachable, "{name}");
+        }
+        let text = explained(Code::Unreachable);
+        assert!(text.starts_with("unreachable: Cluster\n") && text.contains("that --to has its address"), "{text}");
+    }
+
+    #[test]
+    fn a_wrong_name_is_answered_with_the_nearest() {
+        let error: anyhow::Error = code("unreachible").unwrap_err().into();
+        assert!(crate::failure::hint_of(&error).unwrap().contains("`unreachable`"));
+        assert_eq!(list().lines().filter(|line| line.starts_with("  ")).count(), Code::ALL.len());
+    }
+}
