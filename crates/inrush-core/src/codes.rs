@@ -7,7 +7,7 @@
 mod table;
 
 use std::fmt;
-use std::io;
+use std::io::ErrorKind;
 
 pub use table::Code;
 
@@ -132,11 +132,11 @@ impl Code {
     }
 
     /// The code of an error of the operating system about a file.
-    pub fn of_io(error: &io::Error) -> Code {
+    pub fn of_io(error: &std::io::Error) -> Code {
         match error.kind() {
-            io::ErrorKind::NotFound => Code::NoSuchFile,
-            io::ErrorKind::PermissionDenied => Code::NoPermission,
-            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Code::DiskFull,
+            ErrorKind::NotFound => Code::NoSuchFile,
+            ErrorKind::PermissionDenied => Code::NoPermission,
+            ErrorKind::StorageFull | ErrorKind::QuotaExceeded => Code::DiskFull,
             _ => Code::FileFailed,
         }
     }
@@ -227,7 +227,7 @@ mod tests {
 
     #[test]
     fn errors_of_files_have_codes_by_kind() {
-        use io::ErrorKind::{NotFound, PermissionDenied, StorageFull, TimedOut};
+        use ErrorKind::{NotFound, PermissionDenied, StorageFull, TimedOut};
         let codes = [NotFound, PermissionDenied, StorageFull, TimedOut].map(|kind| Code::of_io(&kind.into()));
         assert_eq!(codes, [Code::NoSuchFile, Code::NoPermission, Code::DiskFull, Code::FileFailed]);
     }
