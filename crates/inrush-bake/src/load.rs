@@ -94,22 +94,11 @@ impl PartRun {
 
     pub(super) fn load_config(&self, folder: &Path, resume: bool) -> Result<LoadConfig, BakeError> {
         let builder = self.builder.as_ref().ok_or_else(no_builder)?;
-        let mut config = self.context.config.load.clone();
-        config.index = self.index().parse().map_err(LoadError::usage)?;
-        (config.to, config.credentials) = (builder.urls(), Credentials::None);
-        config.tls = TlsOptions::default();
-        config.create = IndexCreation::default();
-        config.guard.leave_settings = true;
-        config.under_policy = true;
-        // Tolerance is judged for all parts together.
-        config.tolerate = None;
-        config.allow_empty = true;
+        let mut config = aside(&self.context.config.load, &self.index(), builder.urls())?;
         let FinishConfig { force_merge, wait_timeout, .. } = config.finish;
         config.finish = FinishConfig { force_merge, wait_timeout, ..FinishConfig::default() };
         config.state = Some(StateFolder::new(folder));
         config.resume = resume;
-        // The builder is a cluster of its own, which no later load meets.
-        config.learning = Learning::Given(None);
         let parts = self.context.saved().parts.len();
         if parts > 1 {
             divide_limits(&mut config, self.part, parts);
@@ -154,6 +143,23 @@ impl PartRun {
             _ => Ok(report),
         }
     }
+}
+
+/// The load of a bake into a builder. What concerns the target alone is left out.
+pub(super) fn aside(load: &LoadConfig, index: &str, to: Vec<String>) -> Result<LoadConfig, BakeError> {
+    let mut config = load.clone();
+    config.index = index.parse().map_err(LoadError::usage)?;
+    (config.to, config.credentials) = (to, Credentials::None);
+    config.tls = TlsOptions::default();
+    config.create = IndexCreation::default();
+    config.guard.leave_settings = true;
+    config.under_policy = true;
+    // Tolerance is judged for all parts together.
+    config.tolerate = None;
+    config.allow_empty = true;
+    // The builder is a cluster of its own, which no later load meets.
+    config.learning = Learning::Given(None);
+    Ok(config)
 }
 
 /// Divides the limits of one load among several parallel loads.

@@ -19,9 +19,9 @@ use std::sync::Arc;
 
 pub(super) use check::check;
 pub(super) use empty::{WRITE_BLOCK, forget};
-use inrush_cluster::transport::{Credentials, TlsOptions, Transport};
+use inrush_cluster::transport::Transport;
 use inrush_core::{Action, Compression, Encoding, OnConflict};
-use inrush_load::config::{BulkRouting, DeadLetters, FinishConfig, IndexCreation, Learning, LoadConfig, Replies};
+use inrush_load::config::{BulkRouting, DeadLetters, FinishConfig, LoadConfig, Replies};
 use inrush_load::loader::{Loader, RunningLoad};
 use inrush_load::{LoadError, Phase, Report, Status, Verified, VerifiedState};
 use inrush_lucene::{Committed, Keep, Mapping, ShardSnapshot, Target as LuceneTarget};
@@ -30,6 +30,7 @@ use sha2::{Digest, Sha256};
 use super::config::{BakeError, Engine};
 use super::context::Context;
 use super::hand_over::Target;
+use super::load::aside;
 use super::report::BakeStepName as Step;
 use super::state::{Native, Saved};
 use super::stitch::shard_folders;
@@ -280,19 +281,10 @@ async fn begin_load(
 
 /// The load into the server in this process.
 fn load_config(load: &LoadConfig, index: &str) -> Result<LoadConfig, BakeError> {
-    let mut config = load.clone();
-    config.index = index.parse().map_err(LoadError::usage)?;
-    (config.to, config.credentials) = (vec![ADDRESS.to_owned()], Credentials::None);
-    config.tls = TlsOptions::default();
-    config.create = IndexCreation::default();
-    config.guard.leave_settings = true;
-    config.under_policy = true;
-    config.tolerate = None;
-    config.allow_empty = true;
+    let mut config = aside(load, index, vec![ADDRESS.to_owned()])?;
     config.finish = FinishConfig::default();
     // What is in memory is lost with the process, so there is nothing to resume.
     (config.state, config.resume) = (None, false);
-    config.learning = Learning::Given(None);
     // The documents are counted when the segments are written.
     config.verify = false;
     config.replies = Replies::Items;
