@@ -32,14 +32,17 @@ for program in cc dpkg-deb make perl podman readelf strip; do
   command -v "$program" >/dev/null || { echo "$program is missing; install it with apt" >&2; exit 1; }
 done
 RUSTFLAGS="${RUSTFLAGS:-} $(scripts/dist/rustflags.sh)"
-export RUSTFLAGS
+scripts/dist/zigcc.sh "x86_64-linux-gnu.$glibc" "$work/zigcc"
+export RUSTFLAGS CC=$work/zigcc
 
 papers() { scripts/dist/papers.py "$@"; }
 
-build() { cargo zigbuild --locked --quiet --profile dist --target "$triple.$glibc" "$@"; }
+# Subcommand and arguments of cargo-zigbuild.
+build() { cargo-zigbuild "$1" --locked --quiet --profile dist --target "$triple.$glibc" "${@:2}"; }
 
 program() { # plain or full, features…
-  build -p inrush-cli "${@:2}"
+  # The level of the optimization of the whole program; see the profile.
+  build rustc -p inrush-cli --bin inrush "${@:2}" -- -C opt-level=2
   strip --strip-all -o "$work/inrush-$1" "$CARGO_TARGET_DIR/$triple/dist/inrush"
 }
 
@@ -64,7 +67,7 @@ full() { program full --features "$more"; }
 
 wheel() {
   # The stable ABI is the same for every Python, so none is asked.
-  PYO3_NO_PYTHON=1 build -p inrush-python --features "$more"
+  PYO3_NO_PYTHON=1 build zigbuild -p inrush-python --features "$more"
   strip --strip-all -o "$work/_inrush.abi3.so" "$CARGO_TARGET_DIR/$triple/dist/lib_inrush.so"
   papers licences inrush-python "$more" "$triple" >"$work/THIRD-PARTY-python.txt"
   rm -f "$out"/inrush-*.whl

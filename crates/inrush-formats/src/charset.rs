@@ -4,6 +4,7 @@ use std::io::{self, Read};
 use std::str::FromStr;
 
 use encoding_rs::{Decoder, DecoderResult, Encoding};
+use serde::{Serialize, Serializer};
 
 use super::input::{Bytes, Input};
 use super::warnings::Warnings;
@@ -31,6 +32,12 @@ impl Charset {
             Kind::Ascii => "US-ASCII",
             Kind::Encoding(encoding) => encoding.name(),
         }
+    }
+}
+
+impl Serialize for Charset {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
     }
 }
 

@@ -2,6 +2,8 @@
 
 use std::str::FromStr;
 
+use serde::Serialize;
+
 use super::charset::Charset;
 use super::csv::CsvOptions;
 use super::json_head;
@@ -9,7 +11,7 @@ use super::json_scan::RecordsPath;
 use super::parse::Parse;
 
 /// A format of records.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum Format {
     /// One JSON document a line (`ndjson`, also `jsonl`).
     Ndjson,
@@ -90,7 +92,7 @@ impl FromStr for Format {
 }
 
 /// The part of a workbook that is read, and a limit on its size.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct SheetOptions {
     /// The sheet, by its name or its number from 1. Default: the first sheet that is not hidden,
     /// with a warning if there are others.
@@ -100,6 +102,7 @@ pub struct SheetOptions {
     pub header_row: Option<u32>,
     /// The largest unpacked size of the parts of a workbook that are read for one sheet, bytes.
     /// They are held in memory. Default 512 MiB.
+    #[serde(skip)]
     pub bytes_max: u64,
 }
 
@@ -110,7 +113,7 @@ impl Default for SheetOptions {
 }
 
 /// How timestamps of columns are written.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub enum Timestamps {
     /// As text in ISO 8601. Servers detect it as a date even without a mapping.
     #[default]
@@ -124,7 +127,7 @@ pub enum Timestamps {
 }
 
 /// How to read the sources of a job. The same options apply to all of them.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct FormatOptions {
     /// The format. Default: guessed for each file, from its name (`.ndjson`, `.jsonl`, `.json`,
     /// `.csv`, `.tsv`, `.psv`, `.txt`, `.log`, `.parquet`, `.arrow`, `.avro`, `.xlsx`, `.xls`,

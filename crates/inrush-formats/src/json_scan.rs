@@ -9,6 +9,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use memchr::{memchr, memchr2, memchr3};
+use serde::Serialize;
 
 use super::beginning;
 
@@ -23,8 +24,9 @@ const LEVELS_MAX: usize = 1000;
 
 /// Where the records are inside each JSON value: names of members from the outermost to the
 /// innermost. An array on the way stands for each of its elements.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct RecordsPath {
+    #[serde(skip)]
     text: String,
     names: Vec<String>,
 }

@@ -35,6 +35,7 @@ pub mod one_line;
 pub mod parse;
 pub mod raw;
 pub mod reading;
+pub mod recorded;
 #[cfg(feature = "excel")]
 mod sheet;
 mod smile;

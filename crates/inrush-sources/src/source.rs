@@ -278,7 +278,8 @@ pub struct SourceInfo {
     /// without ids from positions.
     pub repeats: Repeats,
     /// All options that change the documents or their order, in any form that differs where they
-    /// differ. Default: empty.
+    /// differ. A checkpoint records it, so a form that stays in later versions of the source lets
+    /// them continue its loads. Default: empty.
     pub reading: String,
     /// Rows that the documents are made of, where they are not the documents. Default: none.
     #[doc(hidden)]

@@ -9,6 +9,7 @@ use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use datafusion::common::ScalarValue;
 use inrush_core::{DocBlock, SourceId};
 use inrush_formats::format::is_delimited;
+use inrush_formats::recorded;
 use inrush_sources::{
     CHUNK_BYTES, Chunk, Files, Fingerprint, Format, FormatOptions, Repeats, Source, SourceError, SourceInfo,
     SourceSpec, Warnings, open,
@@ -198,7 +199,7 @@ impl Table {
 
     /// All options on which its rows depend.
     pub(super) fn reading(&self) -> String {
-        format!("{} {:?}", self.name, self.format)
+        format!("{} {}", self.name, recorded::text(&self.format))
     }
 }
 

@@ -23,7 +23,7 @@ pub(crate) enum OtherLoader {
     Esbulk(CommandLineArgs),
     /// A command line of espipe
     Espipe(CommandLineArgs),
-    /// A pipeline of Logstash with files, stdin or a database as its input
+    /// A pipeline of Logstash with files, stdin, a database, an index or a topic as its input
     Logstash {
         /// The pipeline
         #[arg(value_name = "FILE")]

@@ -1,12 +1,14 @@
 //! Command lines of elasticdump 6.125.1 (its README).
 
 use inrush_core::Code;
-use serde_json::Value;
 
-use super::{Argument, Arguments, Translation, index_url};
+use super::{Argument, Arguments, IndexUrl, Translation, index_url, query_of};
 use crate::failure::UsageError;
 
-const SWITCHES: [&str; 9] = [
+const SWITCHES: [&str; 12] = [
+    "all",
+    "awsChain",
+    "fsCompress",
     "overwrite",
     "debug",
     "quiet",
@@ -34,6 +36,8 @@ pub(crate) fn translate(arguments: &[String]) -> Result<Translation, UsageError>
     let mut all = Arguments::new(arguments, &SWITCHES);
     while let Some(argument) = all.next()? {
         match argument {
+            // The value of a switch.
+            Argument::Word(word) if word == "true" || word == "false" => {}
             Argument::Word(word) => flags.untranslated(&word),
             Argument::Flag(flag, value) => {
                 let value = value.unwrap_or_default();
@@ -71,6 +75,12 @@ impl Dump {
         let source = index_url(&self.input).filter(|url| url.nodes.starts_with("http"));
         match self.kind.as_deref() {
             None | Some("data") => {}
+            Some("mapping" | "analyzer" | "settings") if source.is_none() => {
+                let what = format!("--input {} has no documents", self.input);
+                return Err(UsageError::new(Code::NotTranslated, what).hint(
+                    "translate the run with --type data, and give its command --mapping FILE and --settings FILE",
+                ));
+            }
             Some("mapping" | "analyzer" | "settings") if source.is_some() => {
                 to.note(
                     "one load copies settings, mapping and documents: the other runs of elasticdump are not needed",
@@ -83,15 +93,16 @@ impl Dump {
         }
         match &source {
             Some(url) => {
-                let index = self.input_index.as_deref().unwrap_or(&url.index);
-                to.source(&format!("{}/{index}", url.nodes));
+                let (nodes, index) = place("--input", self.input_index.as_deref(), url, &mut to)?;
+                to.source(&format!("{nodes}/{index}"));
                 if let Some(user) = &url.user {
                     to.login("--from-user", "INRUSH_FROM_PASSWORD", Some(user));
                 }
             }
             None => self.file(&mut to),
         }
-        to.set("--index", self.output_index.as_deref().unwrap_or(&output.index));
+        let (nodes, index) = place("--output", self.output_index.as_deref(), &output, &mut to)?;
+        to.set("--index", index);
         if source.is_some() {
             to.flag("--copy-mapping");
             to.flag("--copy-settings");
@@ -99,7 +110,7 @@ impl Dump {
         if let Some(user) = &output.user {
             to.login("--user", "INRUSH_PASSWORD", Some(user));
         }
-        to.set("--to", &output.nodes);
+        to.set("--to", nodes);
         Ok(to)
     }
 
@@ -115,17 +126,50 @@ impl Dump {
     }
 }
 
+/// The address of the cluster and its index, without a type. A given index is below the whole
+/// address.
+fn place<'a>(
+    side: &str,
+    given: Option<&'a str>,
+    url: &'a IndexUrl,
+    to: &mut Translation,
+) -> Result<(&'a str, &'a str), UsageError> {
+    let (nodes, index) = given.map_or((&*url.nodes, &*url.index), |given| (&*url.whole, given));
+    if index.is_empty() {
+        return Err(UsageError::new(Code::NotTranslated, format!("{side} names no index"))
+            .hint("make a command of each index; a pattern as http://host:9200/logs-* copies several into one"));
+    }
+    let (index, kind) = index.split_once('/').unwrap_or((index, ""));
+    if !kind.is_empty() {
+        to.note(format!("{side}-index: servers of today have no types"));
+    }
+    Ok((nodes, index))
+}
+
 fn translate_flag(flag: &str, value: &str, to: &mut Translation) -> Result<(), UsageError> {
     match flag {
+        "searchBody" if value.starts_with('@') => {
+            to.note(format!("--searchBody: put the query of {} into a file, and give --query @FILE", &value[1..]));
+        }
         "searchBody" => {
-            let body: Value = serde_json::from_str(value)
+            let query = query_of(value)
                 .map_err(|error| UsageError::new(Code::NotTranslated, format!("--searchBody is not JSON: {error}")))?;
-            match body.get("query") {
-                Some(query) => to.set("--query", &query.to_string()),
+            match query {
+                Some(query) => to.set("--query", &query),
                 None => to.untranslated("--searchBody without a query"),
             }
         }
         "csvDelimiter" => to.set("--separator", value),
+        "bulkAction" => to.set("--action", value),
+        "transform" => to.note("--transform: an ingest pipeline (--pipeline) or --sql computes fields"),
+        "ca" | "cert" | "key" | "pass" | "tlsAuth" | "input-ca" | "input-cert" | "input-key" | "output-ca"
+        | "output-cert" | "output-key" => {
+            to.note(format!("--{flag}: see docs/how-to/secrets.md; flags for the source begin with --from-"));
+        }
+        "awsChain" | "awsAccessKeyId" | "awsSecretAccessKey" | "awsIniFileProfile" | "awsIniFileName" | "awsRegion"
+        | "awsService" | "awsRefresh" | "sessionToken" => to.note(format!(
+            "--{flag}: --aws-sigv4 es signs requests, with credentials from the places of the tools of Amazon"
+        )),
         "limit" | "concurrency" | "concurrencyInterval" | "intervalCap" | "maxSockets" | "throttleInterval" => {
             to.tuned(&format!("--{flag}"));
         }
@@ -141,8 +185,19 @@ fn translate_flag(flag: &str, value: &str, to: &mut Translation) -> Result<(), U
         }
         "s3Endpoint" => to.set("--store-option", &format!("endpoint={value}")),
         "size" if value == "-1" => {}
-        "overwrite" | "debug" | "quiet" | "noRefresh" | "support-big-int" | "big-int-fields" | "scrollTime"
-        | "timeout" => {}
+        "overwrite"
+        | "debug"
+        | "quiet"
+        | "noRefresh"
+        | "support-big-int"
+        | "big-int-fields"
+        | "scrollTime"
+        | "timeout"
+        | "fsCompress"
+        | "all"
+        | "s3ForcePathStyle"
+        | "carryoverConcurrencyCount"
+        | "fileSize" => {}
         _ => to.untranslated(&format!("--{flag}")),
     }
     Ok(())
@@ -176,6 +231,40 @@ mod tests {
         check("--input=$ --output=http://new:9200/shop --sourceOnly", &format!("inrush load - --format ndjson {to}\n"));
         let csv = "--input csv://shop.csv --output=http://new:9200/shop --csvDelimiter ;";
         check(csv, "inrush load shop.csv --format csv --index shop --separator ';' --to http://new:9200\n");
+    }
+
+    #[test]
+    fn examples_of_its_readme() {
+        let check =
+            |line: &str, expected: &str| assert_eq!(checked(&translate(&words(line)).unwrap()), expected, "{line}");
+        let copy = "inrush load http://production.es.com:9200/my_index --index my_index --copy-mapping --copy-settings \\\n  \
+                    --to http://staging.es.com:9200\n";
+        for kind in ["analyzer", "mapping", "data"] {
+            let line = format!(
+                "--input=http://production.es.com:9200/my_index --output=http://staging.es.com:9200/my_index --type={kind}"
+            );
+            check(&line, copy);
+        }
+        let line = "--s3AccessKeyId x --s3SecretAccessKey y --input s3://bucket/file.json \
+                    --output=http://production.es.com:9200/my_index --s3ForcePathStyle true \
+                    --s3Endpoint https://production.minio.co";
+        check(
+            line,
+            "inrush load s3://bucket/file.json --format hits --index my_index \\\n  \
+             --store-option endpoint=https://production.minio.co --to http://production.es.com:9200\n",
+        );
+        let line = "--input=http://es.com:9200/api/search --input-index=my_index/my_type \
+                    --output=http://es.com:9200/api/search --output-index=my_index --type=mapping";
+        let translation = translate(&words(line)).unwrap();
+        let command = checked(&translation);
+        assert!(
+            command.starts_with("inrush load http://es.com:9200/api/search/my_index --index my_index "),
+            "{command}"
+        );
+        assert!(command.ends_with("--to http://es.com:9200/api/search\n"), "{command}");
+        assert!(translation.notes.iter().any(|note| note.contains("no types")), "{translation:?}");
+        assert!(translate(&words("--input=./m.json --output=http://es.com:9200/a --type=mapping")).is_err());
+        assert!(translate(&words("--input=http://es.com:9200 --output=http://new:9200/a")).is_err());
     }
 
     #[test]

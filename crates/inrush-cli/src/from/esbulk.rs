@@ -1,9 +1,9 @@
 //! Command lines of esbulk, as its README describes them (read in November 2026).
 
-use super::{Argument, Arguments, Translation};
+use super::{Argument, Arguments, Translation, index_url};
 use crate::failure::UsageError;
 
-const SWITCHES: [&str; 6] = ["0", "purge", "sjson", "v", "verbose", "z"];
+const SWITCHES: [&str; 8] = ["0", "k", "purge", "sjson", "skipbroken", "v", "verbose", "z"];
 
 pub(crate) fn translate(arguments: &[String]) -> Result<Translation, UsageError> {
     let mut to = Translation::default();
@@ -15,7 +15,7 @@ pub(crate) fn translate(arguments: &[String]) -> Result<Translation, UsageError>
             Argument::Flag(flag, value) => {
                 let value = value.unwrap_or_default();
                 match flag.as_str() {
-                    "server" => servers.push(value),
+                    "server" => servers.push(server(&value, &mut flags)),
                     _ => translate_flag(&flag, &value, &mut flags),
                 }
             }
@@ -34,6 +34,20 @@ pub(crate) fn translate(arguments: &[String]) -> Result<Translation, UsageError>
     Ok(to)
 }
 
+/// The address of a server, without user and password.
+fn server(text: &str, flags: &mut Translation) -> String {
+    let text = if text.contains("://") { text.to_owned() } else { format!("http://{text}") };
+    match index_url(&text) {
+        Some(url) => {
+            if let Some(user) = &url.user {
+                flags.login("--user", "INRUSH_PASSWORD", Some(user));
+            }
+            url.nodes
+        }
+        None => text,
+    }
+}
+
 fn translate_flag(flag: &str, value: &str, to: &mut Translation) {
     match flag {
         "index" => to.set("--index", value),
@@ -49,6 +63,11 @@ fn translate_flag(flag: &str, value: &str, to: &mut Translation) {
         }
         "mapping" => to.set("--mapping", value),
         "p" => to.set("--pipeline", value),
+        "c" => to.note(format!("-c {value}: give its parts with --settings FILE and --mapping FILE")),
+        "k" => to.flag("--insecure"),
+        // It creates a document that is not there.
+        "optype" if value == "update" => to.set("--action", "upsert"),
+        "optype" => to.set("--action", value),
         "purge" => {
             to.flag("--recreate");
             to.flag("--yes");
@@ -59,7 +78,7 @@ fn translate_flag(flag: &str, value: &str, to: &mut Translation) {
         "0" | "r" => {
             to.note(format!("-{flag}: a large load switches replicas and refreshes off and restores them by itself"))
         }
-        "sjson" => to.note("-sjson: a broken line is a dead letter, and the exit status is 3"),
+        "sjson" | "skipbroken" => to.note("-sjson: a broken line is a dead letter, and the exit status is 3"),
         "type" => to.note("-type: servers of today have no types"),
         "z" | "verbose" => {}
         _ => to.untranslated(&format!("-{flag}")),
@@ -82,6 +101,23 @@ mod tests {
             notes.contains("-w: sizes") && notes.contains("INRUSH_PASSWORD") && !notes.contains("secret"),
             "{notes}"
         );
+    }
+
+    #[test]
+    fn examples_of_its_readme() {
+        let check =
+            |line: &str, expected: &str| assert_eq!(checked(&translate(&words(line)).unwrap()), expected, "{line}");
+        check("-index example file.ldj", "inrush load file.ldj --index example --to http://localhost:9200\n");
+        check(
+            "-server 10.20.1.2:9201 -index x file.ldj",
+            "inrush load file.ldj --index x --to http://10.20.1.2:9201\n",
+        );
+        check(
+            "-server https://elastic:changeme@0.0.0.0:9201 -optype create -index x file.ldj",
+            "inrush load file.ldj --user elastic --action create --index x --to https://0.0.0.0:9201\n",
+        );
+        let created = translate(&words("-purge -c settings_and_mappings.json -index my_index a.ldj")).unwrap();
+        assert!(created.notes.iter().any(|note| note.contains("settings_and_mappings.json")), "{created:?}");
     }
 
     #[test]

@@ -6,6 +6,10 @@ use inrush_core::Code;
 
 const SWITCHES: [&str; 6] = ["insecure", "k", "quiet", "q", "uncompressed", "z"];
 
+/// Ends of files that espipe converts.
+const CONVERTED: [&str; 13] =
+    [".doc", ".docx", ".docm", ".odt", ".pdf", ".ppt", ".pptx", ".odp", ".rtf", ".epub", ".md", ".yaml", ".yml"];
+
 pub(crate) fn translate(arguments: &[String]) -> Result<Translation, UsageError> {
     let mut flags = Translation::default();
     let mut paths = Vec::new();
@@ -39,7 +43,12 @@ pub(crate) fn translate(arguments: &[String]) -> Result<Translation, UsageError>
     to.arguments.append(&mut flags.arguments);
     to.notes.append(&mut flags.notes);
     to.set("--to", &url.nodes);
-    to.note("if the documents have a field _id, give --id _id --drop _id");
+    to.note(
+        "if the documents have a field _id, give --id _id --drop _id; espipe creates unless --action says otherwise",
+    );
+    if paths.iter().any(|path| CONVERTED.iter().any(|end| path.ends_with(end))) {
+        to.note("espipe makes Markdown of these files: convert them first");
+    }
     Ok(to)
 }
 

@@ -5,7 +5,6 @@ pub(crate) mod elasticdump;
 pub(crate) mod esbulk;
 pub(crate) mod espipe;
 pub(crate) mod logstash;
-mod pipeline;
 
 use std::fmt::Write as _;
 
@@ -138,6 +137,8 @@ impl<'a> Arguments<'a> {
 struct IndexUrl {
     /// The address without user, password and index.
     nodes: String,
+    /// The address without user and password.
+    whole: String,
     index: String,
     user: Option<String>,
 }
@@ -147,9 +148,17 @@ fn index_url(text: &str) -> Option<IndexUrl> {
     let (scheme, rest) = text.split_once("://")?;
     let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
     let (login, host) = authority.rsplit_once('@').map_or((None, authority), |(login, host)| (Some(login), host));
-    let index = path.trim_matches('/').rsplit('/').next().unwrap_or_default().to_owned();
+    let path = path.trim_matches('/');
+    let (prefix, index) = path.rsplit_once('/').unwrap_or(("", path));
     let user = login.map(|login| login.split(':').next().unwrap_or_default().to_owned());
-    Some(IndexUrl { nodes: format!("{scheme}://{host}"), index, user })
+    let below = |path: &str| format!("{scheme}://{host}/{path}").trim_end_matches('/').to_owned();
+    Some(IndexUrl { nodes: below(prefix), whole: below(path), index: index.to_owned(), user })
+}
+
+/// The query in the body of a search. `None`: it has none.
+fn query_of(body: &str) -> serde_json::Result<Option<String>> {
+    let body: serde_json::Value = serde_json::from_str(body)?;
+    Ok(body.get("query").map(ToString::to_string))
 }
 
 #[cfg(test)]

@@ -11,6 +11,8 @@ mod value;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use serde::Serialize;
+
 use self::decode::{Basis, Column, CsvDecode};
 pub use self::infer::column_names;
 use self::infer::{FirstRow, first_row, infer};
@@ -28,7 +30,7 @@ use super::warnings::Warnings;
 
 /// The dialect of delimited text. It is the same for all files of a job. Each file has its own
 /// header.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct CsvOptions {
     /// The byte between cells. Default: tab for `.tsv` and the format `tsv`, `|` for `.psv`, else a
     /// comma. If the first line has no comma but `;`, tab or `|`, that byte is used (with a
@@ -69,7 +71,7 @@ pub struct CsvOptions {
 const GROWTH_LEN: usize = 256 << 10;
 
 /// The origin of the column names.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub enum Header {
     /// The first row of each file. An empty name becomes `c` and the column's number, a repeated
     /// one gets a number.

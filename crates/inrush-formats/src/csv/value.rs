@@ -3,10 +3,12 @@
 use std::fmt;
 use std::str::FromStr;
 
+use serde::Serialize;
+
 use crate::json_string::push_escaped;
 
 /// The type of a column. An empty cell is an absent field in every type.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 pub enum ColumnType {
     /// A whole number from -2^63 to 2^64 - 1, written with the same digits.
     Integer,

@@ -3,13 +3,15 @@
 use std::str::FromStr;
 use std::sync::Arc;
 
+use serde::Serialize;
+
 use super::fields::{Field, close, fields};
 use crate::csv::ColumnType;
 use crate::lines::{NoDocument, PushLine};
 
 /// A part of each line: `name:1-10` or, up to the end of the line, `name:11-`. Characters count
 /// from 1, and both ends are included.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct FixedColumn {
     /// The name of the field.
     pub name: String,

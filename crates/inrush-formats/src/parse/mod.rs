@@ -8,6 +8,7 @@ mod pattern;
 use std::str::FromStr;
 
 pub use fixed::FixedColumn;
+use serde::Serialize;
 
 use self::access_log::AccessLog;
 use self::fixed::FixedWidth;
@@ -16,7 +17,7 @@ use super::csv::ColumnType;
 use super::lines::PushLine;
 
 /// How a line of text becomes fields. A line of another form is a reject of kind `no_match`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub enum Parse {
     /// A named format.
     Named(LogFormat),
@@ -32,7 +33,7 @@ pub enum Parse {
 /// patterns: `clientip`, `ident`, `auth`, `timestamp` (ISO 8601), `verb`, `request`, `httpversion`
 /// (or `rawrequest`, if the request line has another form), `response` and `bytes` (integers),
 /// `referrer` and `agent`. A value `-` is an absent field.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum LogFormat {
     /// The format `combined` of Apache and nginx.
     Combined,

@@ -4,11 +4,18 @@ use std::collections::BTreeMap;
 
 use inrush_cluster::transport::NodeUrl;
 use inrush_core::Action;
+use inrush_formats::recorded;
 use inrush_sources::{Fingerprint, Source, SourceError};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::config::{IdFrom, LoadConfig};
+
+/// Name of the option that describes how the sources are read.
+const READING: &str = "how the sources are read";
+
+/// Its name in version 0.1.0, which recorded it in another form.
+const READING_0_1: &str = "format and its options";
 
 /// The identity of a load.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -21,7 +28,17 @@ pub struct Job {
     id: String,
     pub(crate) sources: Vec<Fingerprint>,
     /// Further options that must not change, by name.
+    #[serde(deserialize_with = "options")]
     options: BTreeMap<String, String>,
+}
+
+/// Options of a checkpoint, in the form of this version.
+fn options<'de, D: Deserializer<'de>>(from: D) -> Result<BTreeMap<String, String>, D::Error> {
+    let mut options = BTreeMap::<String, String>::deserialize(from)?;
+    if let Some(reading) = options.remove(READING_0_1) {
+        options.insert(READING.to_owned(), recorded::translated(&reading));
+    }
+    Ok(options)
 }
 
 impl Job {
@@ -47,7 +64,7 @@ impl Job {
             ("version".to_owned(), path(&config.version)),
             ("pipeline".to_owned(), config.pipeline.clone().unwrap_or_default()),
             ("drop".to_owned(), config.drop.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")),
-            ("format and its options".to_owned(), info.reading),
+            (READING.to_owned(), info.reading),
         ]);
         if config.id_from == Some(IdFrom::Position) {
             // The ids contain the names as they were given.

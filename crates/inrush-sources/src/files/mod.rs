@@ -21,6 +21,7 @@ use inrush_formats::format::{Format, FormatOptions};
 use inrush_formats::input::Input;
 use inrush_formats::raw::{Raw, Seekable};
 use inrush_formats::reading::{CHUNK_BYTES_MAX, Reading, check_format};
+use inrush_formats::recorded;
 use inrush_formats::{Chunk, ReadFile, SourceError, Warnings};
 
 pub use kind::FileOptions;
@@ -192,13 +193,11 @@ impl Source for Files {
             Location::Path(..) | Location::Stdin => true,
         };
         let repeats = self.bytes_total.is_some() && self.locations.iter().all(lasts);
-        let mut options = self.shared.reading.options.clone();
-        // The limit changes no document, and a later run may raise it.
-        options.sheet.bytes_max = 0;
+        let options = &self.shared.reading.options;
         let mut info = SourceInfo::new(self.names.iter().cloned());
         info.bytes_total = self.bytes_total;
         info.repeats = if repeats { Repeats::Always } else { Repeats::Once };
-        info.reading = format!("{options:?}");
+        info.reading = recorded::text(options);
         info.has_ids = options.format == Some(Format::Hits);
         info.warnings = Some(self.shared.reading.warnings.clone());
         info

@@ -7,6 +7,7 @@ mod cycles;
 mod rust_version;
 mod source;
 mod surface;
+mod workflows;
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -2,6 +2,7 @@
 //! down in the middle.
 
 mod formats;
+mod versions;
 
 use std::path::PathBuf;
 

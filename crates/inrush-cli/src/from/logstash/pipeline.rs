@@ -33,6 +33,17 @@ impl Setting {
             Setting::Hash(pairs) => pairs.iter().map(|(name, _)| name.as_str()).collect(),
         }
     }
+
+    /// Names and values of a hash, or of a list in which they follow each other.
+    pub(super) fn pairs(&self) -> Vec<(&str, &str)> {
+        match self {
+            Setting::Hash(pairs) => pairs
+                .iter()
+                .map(|(name, value)| (name.as_str(), value.texts().first().copied().unwrap_or_default()))
+                .collect(),
+            other => other.texts().chunks_exact(2).map(|pair| (pair[0], pair[1])).collect(),
+        }
+    }
 }
 
 impl Plugin {
@@ -42,6 +53,11 @@ impl Plugin {
 
     pub(super) fn text(&self, name: &str) -> Option<&str> {
         self.get(name)?.texts().first().copied()
+    }
+
+    /// All texts of a setting. None where it is not set.
+    pub(super) fn texts(&self, name: &str) -> Vec<&str> {
+        self.get(name).map(Setting::texts).unwrap_or_default()
     }
 }
 
