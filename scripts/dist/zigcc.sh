@@ -4,8 +4,9 @@
 # Usage: zigcc.sh TARGET FILE
 #   TARGET  as zig writes it: x86_64-linux-gnu.2.17
 set -euo pipefail
+# librdkafka's list of exported symbols has some that only its tests define.
 cat >"$2" <<END
 #!/bin/sh
-exec "$(command -v cargo-zigbuild)" zig cc -- -fno-sanitize=all -target $1 "\$@"
+exec "$(command -v cargo-zigbuild)" zig cc -- -fno-sanitize=all -Wl,--undefined-version -target $1 "\$@"
 END
 chmod +x "$2"
