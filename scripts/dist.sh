@@ -10,7 +10,8 @@
 #   image     a container image of the full program, as an OCI archive; needs podman
 #   papers    a bill of materials, and how all of it was built
 #   sums      SHA256SUMS
-# Default: all parts, in this order; a part takes what the parts before it have written.
+# Default: all parts, in this order; a part takes what the parts before it have written, and refuses
+# what is of another commit.
 # INRUSH_DIST        the folder to write to; default: artefacts below the cache
 # SOURCE_DATE_EPOCH  the time in the files; default: the time of the commit
 set -euo pipefail
@@ -39,6 +40,24 @@ papers() { scripts/dist/papers.py "$@"; }
 
 # Subcommand and arguments of cargo-zigbuild.
 build() { cargo-zigbuild "$1" --locked --quiet --profile dist --target "$triple.$glibc" "${@:2}"; }
+
+# The commit of the sources.
+commit() {
+  local commit
+  commit=$(git rev-parse HEAD 2>/dev/null || true)
+  [ -z "$(git status --porcelain 2>/dev/null)" ] || commit+=" with changes"
+  echo "${INRUSH_COMMIT:-$commit}"
+}
+
+# Refuses parts that an earlier run has made of another commit.
+same_commit() { # parts…
+  local part
+  for part in "$@"; do
+    [ "$(cat "$work/$part.commit" 2>/dev/null)" = "$(commit)" ] && continue
+    echo "the part $part is missing or of another commit: make it again" >&2
+    exit 1
+  done
+}
 
 program() { # plain or full, features…
   # The level of the optimization of the whole program; see the profile.
@@ -79,41 +98,50 @@ sdist() {
 }
 
 archives() {
+  same_commit plain full
   extras plain ""
   extras full "$more"
   scripts/dist/pack.sh "inrush-plain-$version-$triple" "$work/inrush-plain" "$work/extras-plain" "$out"
   scripts/dist/pack.sh "inrush-$version-$triple" "$work/inrush-full" "$work/extras-full" "$out"
 }
 
-deb() { scripts/dist/deb.sh "$work" "$version" "$glibc" "$out"; }
+deb() {
+  same_commit full archives
+  scripts/dist/deb.sh "$work" "$version" "$glibc" "$out"
+}
 
-image() { scripts/dist/image.sh "$work" "$version" "$out"; }
+image() {
+  same_commit full archives
+  scripts/dist/image.sh "$work" "$version" "$out"
+}
 
 papers_of_all() {
+  same_commit archives
   papers sbom inrush-cli "$more" "$triple" >"$out/inrush-$version.cdx.json"
   cp "$work/extras-full/THIRD-PARTY.txt" "$out/inrush-$version-THIRD-PARTY.txt"
 }
 
 sums() {
-  local files commit
+  local files
+  # Each part that was made, because its files are among the checksums.
+  same_commit $(cd "$work" && find . -maxdepth 1 -name '*.commit' ! -name sums.commit -printf '%f\n' | sed 's/\.commit$//')
   files=$(cd "$out" && find . -maxdepth 1 -type f -name "inrush*$version*" ! -name '*.intoto.json' -printf '%P\n' | sort)
   (cd "$out" && sha256sum $files >SHA256SUMS)
-  commit=$(git rev-parse HEAD 2>/dev/null || true)
-  [ -z "$(git status --porcelain 2>/dev/null)" ] || commit+=" with changes"
-  INRUSH_COMMIT=${INRUSH_COMMIT:-$commit} papers provenance "$out" >"$out/inrush-$version.intoto.json"
+  INRUSH_COMMIT=$(commit) papers provenance "$out" >"$out/inrush-$version.intoto.json"
 }
 
 if [ $# = 0 ]; then
   # Files of another version would be among the checksums.
-  find "$out" -maxdepth 1 -type f -delete
+  find "$out" -maxdepth 1 -type f \( -name 'inrush*' -o -name SHA256SUMS \) -delete
   set -- plain full wheel sdist archives deb image papers sums
 fi
 for part in "$@"; do
   case $part in
     plain | full | wheel | sdist | archives | deb | image | sums) "$part" ;;
     papers) papers_of_all ;;
-    *) sed -n '2,16p' "$0" >&2; exit 2 ;;
+    *) sed -n '2,17p' "$0" >&2; exit 2 ;;
   esac
+  commit >"$work/$part.commit"
 done
 (cd "$out" && find . -maxdepth 1 -type f -printf '%s %P\n' | sort -k 2 | numfmt --to=si --field=1 --padding=6) >&2
 echo "the artefacts are in $out" >&2

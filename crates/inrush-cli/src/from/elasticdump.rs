@@ -2,7 +2,7 @@
 
 use inrush_core::Code;
 
-use super::{Argument, Arguments, IndexUrl, Translation, index_url, query_of};
+use super::{Argument, Arguments, IndexUrl, Translation, index_url, search};
 use crate::failure::UsageError;
 
 const SWITCHES: [&str; 12] = [
@@ -151,14 +151,8 @@ fn translate_flag(flag: &str, value: &str, to: &mut Translation) -> Result<(), U
         "searchBody" if value.starts_with('@') => {
             to.note(format!("--searchBody: put the query of {} into a file, and give --query @FILE", &value[1..]));
         }
-        "searchBody" => {
-            let query = query_of(value)
-                .map_err(|error| UsageError::new(Code::NotTranslated, format!("--searchBody is not JSON: {error}")))?;
-            match query {
-                Some(query) => to.set("--query", &query),
-                None => to.untranslated("--searchBody without a query"),
-            }
-        }
+        "searchBody" => search("--searchBody", value, to)
+            .map_err(|error| UsageError::new(Code::NotTranslated, format!("--searchBody is not JSON: {error}")))?,
         "csvDelimiter" => to.set("--separator", value),
         "bulkAction" => to.set("--action", value),
         "transform" => to.note("--transform: an ingest pipeline (--pipeline) or --sql computes fields"),
@@ -217,6 +211,16 @@ mod tests {
         assert_eq!(checked(&translation), expected);
         let notes = translation.notes.join("\n");
         assert!(notes.contains("INRUSH_FROM_PASSWORD") && !notes.contains("secret"), "{notes}");
+    }
+
+    #[test]
+    fn parts_of_a_search_are_named() {
+        let line = r#"--input=http://old:9200/a --output=http://new:9200/a --searchBody={"query":{"match_all":{}},"size":9,"_source":["b"]}"#;
+        let translation = translate(&words(line)).unwrap();
+        assert!(checked(&translation).contains(r#"--query '{"match_all":{}}'"#), "{translation:?}");
+        assert_eq!(translation.notes, ["_source of --searchBody is not translated"]);
+        let all = translate(&words(&line.replace(r#"["b"]"#, "true"))).unwrap();
+        assert!(all.notes.is_empty(), "{all:?}");
     }
 
     #[test]

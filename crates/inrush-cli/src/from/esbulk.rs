@@ -42,7 +42,7 @@ fn server(text: &str, flags: &mut Translation) -> String {
             if let Some(user) = &url.user {
                 flags.login("--user", "INRUSH_PASSWORD", Some(user));
             }
-            url.nodes
+            url.whole
         }
         None => text,
     }
@@ -78,7 +78,9 @@ fn translate_flag(flag: &str, value: &str, to: &mut Translation) {
         "0" | "r" => {
             to.note(format!("-{flag}: a large load switches replicas and refreshes off and restores them by itself"))
         }
-        "sjson" | "skipbroken" => to.note("-sjson: a broken line is a dead letter, and the exit status is 3"),
+        "sjson" | "skipbroken" => {
+            to.note(format!("-{flag}: a broken line is a dead letter, and the exit status is 3"));
+        }
         "type" => to.note("-type: servers of today have no types"),
         "z" | "verbose" => {}
         _ => to.untranslated(&format!("-{flag}")),
@@ -118,6 +120,16 @@ mod tests {
         );
         let created = translate(&words("-purge -c settings_and_mappings.json -index my_index a.ldj")).unwrap();
         assert!(created.notes.iter().any(|note| note.contains("settings_and_mappings.json")), "{created:?}");
+    }
+
+    #[test]
+    fn addresses_keep_their_path_and_a_login_is_given_once() {
+        let line = "-server https://ada:x@proxy/es -server https://ada:x@other/es -u bob:y -skipbroken -index a f.ldj";
+        let translation = translate(&words(line)).unwrap();
+        let expected = "inrush load f.ldj --user ada --index a --to https://proxy/es,https://other/es\n";
+        assert_eq!(checked(&translation), expected);
+        let notes = translation.notes.join("\n");
+        assert!(notes.contains("that of bob is not translated") && notes.contains("-skipbroken: a broken"), "{notes}");
     }
 
     #[test]

@@ -40,12 +40,13 @@ pub(crate) fn translate(arguments: &[String]) -> Result<Translation, UsageError>
         to.note("CSV: without --all-strings numbers become numbers");
     }
     to.set("--index", &url.index);
+    if !flags.has("--action") {
+        to.set("--action", "create");
+    }
     to.arguments.append(&mut flags.arguments);
     to.notes.append(&mut flags.notes);
     to.set("--to", &url.nodes);
-    to.note(
-        "if the documents have a field _id, give --id _id --drop _id; espipe creates unless --action says otherwise",
-    );
+    to.note("if the documents have a field _id, give --id _id --drop _id");
     if paths.iter().any(|path| CONVERTED.iter().any(|end| path.ends_with(end))) {
         to.note("espipe makes Markdown of these files: convert them first");
     }
@@ -98,8 +99,7 @@ mod tests {
     #[test]
     fn text_of_csv_stays_text_and_names_of_hosts_are_refused() {
         let translation = translate(&words("users.csv.gz http://localhost:9200/users --generate-id true")).unwrap();
-        let expected =
-            "inrush load users.csv.gz --all-strings --index users --id-from position --to http://localhost:9200\n";
+        let expected = "inrush load users.csv.gz --all-strings --index users --action create --id-from position \\\n  --to http://localhost:9200\n";
         assert_eq!(checked(&translation), expected);
         assert!(translate(&words("docs.ndjson env:/docs")).unwrap_err().to_string().contains("env:/docs"));
         assert!(translate(&words("docs.ndjson")).is_err());

@@ -50,9 +50,19 @@ impl Translation {
         self.note(format!("{what} is not translated"));
     }
 
-    /// A login. Secrets have no flag, and are not printed.
+    /// Whether a flag is set.
+    fn has(&self, flag: &str) -> bool {
+        self.arguments.iter().any(|argument| argument.first().is_some_and(|first| first == flag))
+    }
+
+    /// A login. Secrets have no flag, and are not printed. The first user counts.
     fn login(&mut self, user_flag: &str, variable: &str, user: Option<&str>) {
         match user {
+            Some(user) if self.has(user_flag) => {
+                if !self.arguments.contains(&vec![user_flag.to_owned(), user.to_owned()]) {
+                    self.note(format!("{user_flag}: all servers get one login; that of {user} is not translated"));
+                }
+            }
             Some(user) => {
                 self.set(user_flag, user);
                 self.note(format!("put the password into the variable {variable}"));
@@ -155,10 +165,28 @@ fn index_url(text: &str) -> Option<IndexUrl> {
     Some(IndexUrl { nodes: below(prefix), whole: below(path), index: index.to_owned(), user })
 }
 
-/// The query in the body of a search. `None`: it has none.
-fn query_of(body: &str) -> serde_json::Result<Option<String>> {
+/// Translates the body of a search, whose name is `what`.
+///
+/// # Errors
+/// It is not JSON.
+fn search(what: &str, body: &str, to: &mut Translation) -> serde_json::Result<()> {
     let body: serde_json::Value = serde_json::from_str(body)?;
-    Ok(body.get("query").map(ToString::to_string))
+    match body.get("query") {
+        Some(query) => to.set("--query", &query.to_string()),
+        None => to.untranslated(&format!("{what} without a query")),
+    }
+    for (part, value) in body.as_object().into_iter().flatten() {
+        // Whole documents are read, in pages and an order of their own.
+        let is_needed = match part.as_str() {
+            "query" | "size" | "sort" => false,
+            "_source" => value != true,
+            _ => true,
+        };
+        if is_needed {
+            to.untranslated(&format!("{part} of {what}"));
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]

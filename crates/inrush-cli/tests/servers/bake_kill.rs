@@ -269,9 +269,10 @@ impl Scene {
                 println!("{}: killed when {name}", scene.title);
             } else {
                 // Between the last two moments there may be no time.
-                assert_eq!(*name, "it is published", "{}: it ended before {name}", scene.title);
                 let output = child.wait_with_output().await.unwrap();
-                assert!(output.status.success(), "{}: {}", scene.title, String::from_utf8_lossy(&output.stderr));
+                let errors = String::from_utf8_lossy(&output.stderr);
+                assert_eq!(*name, "it is published", "{}: it ended before {name}: {errors}", scene.title);
+                assert!(output.status.success(), "{}: {errors}", scene.title);
             }
             scene.alias_is_whole(name).await;
         }

@@ -1,5 +1,5 @@
 //! A bake through a repository of the type `s3`: OpenSearch with its plugin on both sides
-//! (`scripts/s3-plugin.sh`), and a real S3 server.
+//! (`scripts/s3-plugin.sh`), or on one side only and no builder, and a real S3 server.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -15,6 +15,8 @@ use crate::s3_server::{KEY, S3, SECRET};
 use crate::server::{self, Server, Version};
 
 const DOCS: u64 = 20_000;
+/// Documents whose file in the index is written in several parts.
+const LARGE_DOCS: u64 = 40;
 /// The prefix of another program's snapshots.
 const BASE: &str = "backups/of-search";
 
@@ -39,6 +41,9 @@ impl Scene {
             writeln!(lines, "{{\"id\":\"i{n}\",\"n\":{n},\"text\":\"words {} {}\"}}", n * 7919, n * n).unwrap();
         }
         std::fs::write(folder.join("documents.ndjson"), lines).unwrap();
+        std::fs::write(folder.join("large.ndjson"), (0..LARGE_DOCS).map(large).collect::<String>()).unwrap();
+        let mapping = r#"{"properties":{"id":{"type":"keyword"},"n":{"type":"long"},"text":{"type":"text"},"large":{"type":"text","index":false}}}"#;
+        std::fs::write(folder.join("mapping.json"), mapping).unwrap();
         let settings = s3_settings(&s3.endpoint);
         let target = Server::own_with(Version::OpenSearch3, 3, |spec| {
             (spec.heap_mib, spec.home, spec.settings) = (600, Some(home), settings);
@@ -58,11 +63,18 @@ impl Scene {
         self.server.send(method, path, body).await
     }
 
-    fn inrush(&self, arguments: &[&str]) -> Command {
+    fn plain(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_inrush"));
         command.current_dir(&self.folder).env("XDG_STATE_HOME", self.folder.join("state")).args(arguments);
-        command.args(["documents.ndjson", "--index", "flights", "--id", "id", "--to", &self.server.url()]);
+        // No credentials but those that a test gives.
+        command.env("AWS_EC2_METADATA_DISABLED", "true");
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    }
+
+    fn inrush(&self, arguments: &[&str]) -> Command {
+        let mut command = self.plain(arguments);
+        command.args(["documents.ndjson", "--index", "flights", "--id", "id", "--to", &self.server.url()]);
         command
     }
 
@@ -75,10 +87,58 @@ impl Scene {
         command
     }
 
+    /// A bake without a builder.
+    fn native(&self, source: &str, index: &str) -> Command {
+        let mut command = self.engine("native");
+        command.args([source, "--index", index]);
+        command
+    }
+
+    fn engine(&self, engine: &str) -> Command {
+        let mut command = self.plain(&["bake", "--engine", engine, "--id", "id", "--to", &self.server.url()]);
+        command.args(["--mapping", "mapping.json", "--replicas", "0", "--json"]);
+        command.args(["--repository", "backups", "--shards", "2", "--build-memory", "16MiB"]);
+        let endpoint = format!("endpoint={}", self.s3.endpoint);
+        for option in [endpoint.as_str(), "region=us-east-1", "allow_http=true"] {
+            command.args(["--repository-option", option]);
+        }
+        command.env("AWS_ACCESS_KEY_ID", KEY).env("AWS_SECRET_ACCESS_KEY", SECRET);
+        command
+    }
+
+    /// What a bake has written down.
+    fn saved(&self) -> Value {
+        let files = std::fs::read_dir(self.folder.join("state/inrush/bakes")).into_iter().flatten().flatten();
+        let file = files.map(|file| file.path()).find(|path| path.extension().is_some_and(|e| e == "json"));
+        let text = file.and_then(|path| std::fs::read(path).ok()).unwrap_or_default();
+        serde_json::from_slice(&text).unwrap_or_default()
+    }
+
+    /// Kills a bake at a moment that its record tells.
+    async fn killed_when(&self, mut bake: Command, moment: fn(&Value) -> bool) {
+        let mut child = bake.spawn().unwrap();
+        let mut look = tokio::time::interval(Duration::from_millis(2));
+        while !moment(&self.saved()) {
+            if child.try_wait().unwrap().is_some() {
+                let output = child.wait_with_output().unwrap();
+                panic!("it ended before: {} {}", String::from_utf8_lossy(&output.stderr), self.saved());
+            }
+            look.tick().await;
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+
+    /// Parts of objects that are not whole, as the S3 server keeps them.
+    fn unfinished(&self) -> usize {
+        let parts = self.s3.folder.path().join("root/data/.sgwtmp/multipart");
+        std::fs::read_dir(parts).into_iter().flatten().count()
+    }
+
     /// Names of objects, of bakes and of others.
     fn objects(&self) -> (Vec<String>, Vec<String>) {
         let mut names = Vec::new();
-        let mut folders = vec![self.s3.folder.path().join("root/data").join(BASE)];
+        let mut folders = vec![self.s3.folder.path().join("root/data")];
         while let Some(folder) = folders.pop() {
             for entry in std::fs::read_dir(folder).unwrap() {
                 let path = entry.unwrap().path();
@@ -89,13 +149,17 @@ impl Scene {
     }
 
     async fn is_complete(&self, output: &Output) {
+        self.is_handed_over(output).await;
+        let verify = self.inrush(&["verify"]).output().unwrap();
+        assert!(verify.status.success(), "{}", String::from_utf8_lossy(&verify.stdout));
+    }
+
+    async fn is_handed_over(&self, output: &Output) {
         let (text, errors) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
         assert!(output.status.success(), "{text}{errors}");
         assert!(!errors.contains(SECRET) && !text.contains(SECRET));
         let report: Value = serde_json::from_str(&text).unwrap();
         assert_eq!((&report["bake"]["handed_over"], &report["bake"]["left"]), (&json!(true), &json!([])), "{report}");
-        let verify = self.inrush(&["verify"]).output().unwrap();
-        assert!(verify.status.success(), "{}", String::from_utf8_lossy(&verify.stdout));
         self.is_as_before().await;
     }
 
@@ -116,6 +180,17 @@ impl Drop for Scene {
     }
 }
 
+/// A document with text that does not become smaller.
+fn large(n: u64) -> String {
+    let mut state = n + 1;
+    let mut text = String::new();
+    while text.len() < 1 << 20 {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        write!(text, "{:08x}", state >> 32).unwrap();
+    }
+    format!("{{\"id\":\"l{n}\",\"large\":\"{text}\"}}\n")
+}
+
 fn s3_settings(endpoint: &str) -> Vec<(String, String)> {
     [("endpoint", endpoint), ("region", "us-east-1"), ("path_style_access", "true")]
         .map(|(name, value)| (format!("s3.client.default.{name}"), format!("\"{value}\"")))
@@ -126,6 +201,9 @@ fn s3_settings(endpoint: &str) -> Vec<(String, String)> {
 async fn through_s3() {
     let scene = Scene::start().await;
     let (_, before) = scene.objects();
+    without_a_builder(&scene).await;
+    let (ours, others) = scene.objects();
+    assert_eq!((ours, others), (Vec::new(), before.clone()), "nothing is left, and nothing was touched");
     what_cannot_be_done_leaves_the_target_as_it_was(&scene).await;
     one_that_is_stopped_goes_on(&scene).await;
     several_builders(&scene).await;
@@ -180,4 +258,48 @@ async fn several_builders(scene: &Scene) {
     let alias = scene.send("GET", "/_alias/flights", Value::Null).await;
     let indices: BTreeSet<&str> = alias.as_object().unwrap().keys().map(String::as_str).collect();
     assert_eq!(indices, BTreeSet::from(["flights-1", "flights-2"]));
+}
+
+async fn without_a_builder(scene: &Scene) {
+    let gone = async |index: &str| {
+        assert_eq!(scene.server.client.json("GET", &format!("/{index}"), Value::Null).await.unwrap().status, 404);
+        scene.is_as_before().await;
+    };
+    // Without credentials nothing begins; `auto` would take a server.
+    let mut bare = scene.native("documents.ndjson", "flights");
+    let output = bare.env_remove("AWS_ACCESS_KEY_ID").env_remove("AWS_SECRET_ACCESS_KEY").output().unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(!output.status.success() && errors.contains("credentials"), "{errors}");
+    gone("flights").await;
+    let mut auto = scene.engine("auto");
+    auto.args(["documents.ndjson", "--index", "flights", "--dry-run"]).env("AWS_SECRET_ACCESS_KEY", "wrong");
+    let output = auto.output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+    assert!(text.contains("built with a server, because"), "{text}");
+    // It goes on after each kill.
+    let moments: [fn(&Value) -> bool; 5] = [
+        |saved| saved["native"]["registered"] == true,
+        |saved| saved["native"]["copied"] == true,
+        |saved| !saved["parts"][0]["loaded"].is_null(),
+        |saved| saved["parts"][0]["snapshot"] == true,
+        |saved| saved["restoring"] == true,
+    ];
+    let bake = |resume: bool| {
+        let mut bake = scene.native("documents.ndjson", "flights");
+        bake.args(if resume { &["--resume"][..] } else { &[] });
+        bake
+    };
+    for (n, moment) in moments.into_iter().enumerate() {
+        scene.killed_when(bake(n > 0), moment).await;
+    }
+    scene.is_complete(&bake(true).output().unwrap()).await;
+    scene.send("DELETE", "/flights", Value::Null).await;
+    // One that is abandoned while it writes an object in parts leaves none of them.
+    scene.killed_when(scene.native("large.ndjson", "large"), |saved| !saved["native"]["upload"].is_null()).await;
+    println!("{} uploads were cut off", scene.unfinished());
+    let output = scene.native("large.ndjson", "large").output().unwrap();
+    scene.is_handed_over(&output).await;
+    assert_eq!(scene.send("GET", "/large/_count", Value::Null).await["count"], LARGE_DOCS);
+    assert_eq!(scene.unfinished(), 0);
+    scene.send("DELETE", "/large", Value::Null).await;
 }

@@ -1,21 +1,66 @@
 //! Filters.
 
 use super::pipeline::{Plugin, Setting};
-use super::{Lines, METADATA, path};
+use super::{Lines, METADATA, input, path};
 use crate::from::Translation;
 
 /// Fields that Logstash adds and a load does not.
 const ADDED: [&str; 8] = ["message", "host", "path", "@version", "@timestamp", "event", "log", "tags"];
 
-/// What the filters make of a line.
-pub(super) fn lines<'a>(filters: impl Iterator<Item = &'a Plugin>) -> Lines {
-    let mut lines = filters.filter_map(|filter| match filter.name.as_str() {
+/// Settings of filters that change no document.
+const NOT_NEEDED: [&str; 7] = [
+    "ecs_compatibility",
+    "enable_metric",
+    "id",
+    "periodic_flush",
+    "skip_on_invalid_json",
+    "tag_on_failure",
+    "timeout_millis",
+];
+
+/// How lines become fields.
+pub(super) struct Reading<'a> {
+    pub(super) lines: Lines,
+    /// The filter that reads the lines. None where the codec reads them, or the input has none.
+    filter: Option<&'a Plugin>,
+    /// The names of all fields, where they are known.
+    columns: Vec<&'a str>,
+}
+
+impl<'a> Reading<'a> {
+    pub(super) fn new(input: &'a Plugin, mut filters: impl Iterator<Item = &'a Plugin>) -> Self {
+        let columns = |plugin: Option<&'a Plugin>| plugin.map(|plugin| plugin.texts("columns")).unwrap_or_default();
+        if let Some(lines) = input::lines(input) {
+            return Reading { lines, filter: None, columns: columns(input::codec(input)) };
+        }
+        match filters.find_map(|filter| Some((filter, lines(filter)?))) {
+            Some((filter, lines)) => Reading { lines, filter: Some(filter), columns: columns(Some(filter)) },
+            None => Reading { lines: Lines::Text, filter: None, columns: Vec::new() },
+        }
+    }
+
+    /// Whether a field can be one of the documents.
+    fn may_have(&self, field: &str) -> bool {
+        !ADDED.contains(&field)
+            || match self.lines {
+                Lines::Text => field == "message",
+                Lines::Cells if !self.columns.is_empty() => self.columns.contains(&field),
+                _ => true,
+            }
+    }
+}
+
+/// What a filter makes of a line. None: it does not read the line.
+fn lines(filter: &Plugin) -> Option<Lines> {
+    if filter.text("source").unwrap_or("message") != "message" {
+        return None;
+    }
+    match filter.name.as_str() {
         "csv" => Some(Lines::Cells),
         "json" => Some(Lines::Json),
         "grok" => access_log(filter).map(Lines::Log),
         _ => None,
-    });
-    lines.next().unwrap_or(Lines::Text)
+    }
 }
 
 /// The access log that a pattern stands for.
@@ -53,24 +98,47 @@ fn is_for_metadata(name: &str, setting: &Setting) -> bool {
         })
 }
 
-pub(super) fn translate(filter: &Plugin, lines: Lines, to: &mut Translation) {
+pub(super) fn translate(filter: &Plugin, reading: &Reading, to: &mut Translation) {
+    let reads = reading.filter.is_some_and(|reader| std::ptr::eq(reader, filter));
     match filter.name.as_str() {
-        "csv" => cells(filter, to),
-        "json" => {}
-        "mutate" => mutate(filter, lines, to),
+        "csv" if reads => cells(filter, to),
+        "json" | "grok" if reads => others(filter, &["source", "match", "remove_field"], to),
+        "csv" | "json" => {
+            let source = filter.text("source").unwrap_or("message");
+            to.untranslated(&format!("the filter {} of the field {source}", filter.name));
+        }
+        "mutate" => mutate(filter, reading.lines, to),
         "date" => {
             to.note("date: the mapping says how a date is written (\"format\"), or to_timestamp of --sql makes one");
         }
-        "grok" if access_log(filter).is_some() => {}
         "grok" | "dissect" => to.note(format!(
             "{}: --parse combined reads access logs, --parse-regex other lines with a regular expression",
             filter.name
         )),
         other => to.untranslated(&format!("the filter {other}")),
     }
+    let removed = filter.texts("remove_field").into_iter().map(path);
+    for field in removed.filter(|field| reading.may_have(field) && !field.starts_with("@metadata")) {
+        let is_all = reading.lines == Lines::Text && field == "message";
+        if !is_all && (reads || filter.name == "mutate") {
+            to.set("--drop", &field);
+        } else {
+            // Other fields were made of it, by a filter that is not translated.
+            to.note(format!("remove_field of {}: the field {field} stays; --drop {field} removes it", filter.name));
+        }
+    }
 }
 
-fn cells(filter: &Plugin, to: &mut Translation) {
+/// Names the settings that are not known.
+fn others(plugin: &Plugin, known: &[&str], to: &mut Translation) {
+    let names = plugin.settings.iter().map(|(name, _)| name.as_str());
+    for name in names.filter(|name| !known.contains(name) && !NOT_NEEDED.contains(name)) {
+        to.untranslated(&format!("the setting {name} of {}", plugin.name));
+    }
+}
+
+/// The settings of a filter or a codec `csv`.
+pub(super) fn cells(filter: &Plugin, to: &mut Translation) {
     let skips = filter.text("skip_header") == Some("true");
     for (name, setting) in &filter.settings {
         let value = setting.texts().first().copied().unwrap_or_default();
@@ -82,22 +150,32 @@ fn cells(filter: &Plugin, to: &mut Translation) {
                 to.note(format!("columns: the header of the file is taken in place of {columns}"));
             }
             "columns" => to.set("--columns", &setting.texts().join(",")),
-            "autogenerate_column_names" if !skips && filter.get("columns").is_none() && value == "true" => {
-                to.flag("--no-header");
-                to.note("names of columns are c1, c2 and so on, not column1");
-            }
             "convert" => schema(setting, to),
-            "source"
-            | "skip_header"
-            | "skip_empty_rows"
-            | "skip_empty_columns"
-            | "autodetect_column_names"
-            | "autogenerate_column_names"
-            | "remove_field" => {}
-            other => to.untranslated(&format!("the setting {other} of csv")),
+            _ => {}
         }
     }
-    dropped(filter, to);
+    let has_header = skips || filter.text("autodetect_column_names") == Some("true");
+    if filter.get("columns").is_none() && !has_header {
+        to.flag("--no-header");
+        to.note("names of columns are c1, c2 and so on, not column1; without --no-header the first row has the names");
+    }
+    to.flag("--all-strings");
+    to.note("CSV: without --all-strings numbers become numbers");
+    let known = [
+        "separator",
+        "quote_char",
+        "columns",
+        "convert",
+        "charset",
+        "source",
+        "skip_header",
+        "skip_empty_rows",
+        "skip_empty_columns",
+        "autodetect_column_names",
+        "autogenerate_column_names",
+        "remove_field",
+    ];
+    others(filter, &known, to);
 }
 
 /// Types of columns.
@@ -121,16 +199,12 @@ fn mutate(filter: &Plugin, lines: Lines, to: &mut Translation) {
             "convert" if lines == Lines::Cells => schema(setting, to),
             "convert" => to.note("convert: types of JSON stay; the mapping decides about types in the index"),
             "remove_field" => {}
-            name if is_for_metadata(name, setting) => {}
+            name if is_for_metadata(name, setting) => {
+                if name == "rename" {
+                    setting.pairs().iter().for_each(|(field, _)| to.set("--drop", &path(field)));
+                }
+            }
             other => to.note(format!("mutate {other}: --sql computes and renames fields; see docs/sql.md")),
         }
-    }
-    dropped(filter, to);
-}
-
-/// Fields that a filter removes.
-fn dropped(filter: &Plugin, to: &mut Translation) {
-    for field in filter.texts("remove_field").into_iter().filter(|field| !ADDED.contains(field)) {
-        to.set("--drop", &path(field));
     }
 }

@@ -1,9 +1,10 @@
 //! Inputs.
 
-use super::pipeline::Plugin;
-use super::{Lines, hosts};
+use super::filter::cells;
+use super::pipeline::{Plugin, Setting};
+use super::{Lines, hosts, path};
 use crate::failure::UsageError;
-use crate::from::{Translation, query_of};
+use crate::from::{Translation, search};
 use inrush_core::Code;
 
 /// Settings that change no document, or have no counterpart that is needed.
@@ -52,7 +53,7 @@ pub(super) fn translate(input: &Plugin, lines: Lines, to: &mut Translation) -> R
             return Err(error.hint("file, stdin, jdbc, kafka, elasticsearch and opensearch have one"));
         }
     };
-    if ["file", "stdin", "kafka"].contains(&input.name.as_str()) {
+    if has_lines(input) {
         format(input, lines, to);
     }
     for (name, _) in &input.settings {
@@ -64,6 +65,38 @@ pub(super) fn translate(input: &Plugin, lines: Lines, to: &mut Translation) -> R
         }
     }
     Ok(())
+}
+
+/// Whether a codec reads what the input gives.
+fn has_lines(input: &Plugin) -> bool {
+    ["file", "stdin", "kafka"].contains(&input.name.as_str())
+}
+
+/// The codec of an input, if it has settings.
+pub(super) fn codec(input: &Plugin) -> Option<&Plugin> {
+    match input.get("codec")? {
+        Setting::Codec(codec) => Some(codec),
+        _ => None,
+    }
+}
+
+/// What the input makes of a line. None: filters read it.
+pub(super) fn lines(input: &Plugin) -> Option<Lines> {
+    match input.text("codec") {
+        _ if !has_lines(input) => Some(Lines::Json),
+        Some("json" | "json_lines") => Some(Lines::Json),
+        Some("csv") => Some(Lines::Cells),
+        _ => None,
+    }
+}
+
+/// The fields in which an index as input can keep the id of a document.
+pub(super) fn fields_of_id(input: &Plugin) -> Vec<String> {
+    let targets = match input.text("docinfo_target") {
+        Some(target) => vec![target],
+        None => vec!["[@metadata]", "[@metadata][input][elasticsearch]"],
+    };
+    targets.into_iter().map(|target| format!("{}._id", path(target))).collect()
 }
 
 /// The format of lines and of values of a topic.
@@ -82,6 +115,29 @@ fn format(input: &Plugin, lines: Lines, to: &mut Translation) {
         "csv" => to.set("--format", "csv"),
         "plain" | "line" => of_lines(to),
         other => to.untranslated(&format!("codec {other}")),
+    }
+    match codec(input) {
+        Some(codec) => settings_of(codec, to),
+        // The codec's defaults have a meaning, too.
+        None if input.text("codec") == Some("csv") => {
+            let codec = Plugin { section: "codec".to_owned(), name: "csv".to_owned(), settings: Vec::new() };
+            settings_of(&codec, to);
+        }
+        None => {}
+    }
+}
+
+/// The settings of a codec.
+fn settings_of(codec: &Plugin, to: &mut Translation) {
+    if codec.name == "csv" {
+        cells(codec, to);
+    }
+    if let Some(charset) = codec.text("charset").filter(|charset| *charset != "UTF-8") {
+        to.set("--charset", charset);
+    }
+    let names = codec.settings.iter().map(|(name, _)| name.as_str());
+    for name in names.filter(|name| codec.name != "csv" && !["charset", "id", "ecs_compatibility"].contains(name)) {
+        to.untranslated(&format!("the setting {name} of the codec {}", codec.name));
     }
 }
 
@@ -174,8 +230,9 @@ fn topics(input: &Plugin, to: &mut Translation) -> &'static [&'static str] {
     to.source(&format!("kafka://{servers}/{topics}"));
     // The load begins at the offsets of Logstash.
     to.set("--group", input.text("group_id").unwrap_or("logstash"));
-    if let Some(from) = input.text("auto_offset_reset") {
-        to.set("--from", from);
+    to.set("--from", input.text("auto_offset_reset").unwrap_or("latest"));
+    if input.get("auto_offset_reset").is_none() {
+        to.note("--from latest: where the group has no offset, Logstash begins at the end; earliest loads all");
     }
     to.note("kafka: stop Logstash first, because both are members of one group; keys are ids; see docs/kafka.md");
     &["bootstrap_servers", "topics", "topics_pattern", "group_id", "auto_offset_reset"]
@@ -197,11 +254,10 @@ fn index(input: &Plugin, to: &mut Translation) -> &'static [&'static str] {
     if let Some(user) = input.text("user").or(user.as_deref()) {
         to.login("--from-user", "INRUSH_FROM_PASSWORD", Some(user));
     }
-    if let Some(body) = input.text("query") {
-        match query_of(body) {
-            Ok(Some(query)) => to.set("--query", &query),
-            Ok(None) | Err(_) => to.untranslated("the query"),
-        }
+    if let Some(body) = input.text("query")
+        && search("the query", body, to).is_err()
+    {
+        to.untranslated("the query");
     }
     if input.get("schedule").is_some() {
         to.note("schedule: cron, systemd or Kubernetes start the command; see docs/unattended.md");

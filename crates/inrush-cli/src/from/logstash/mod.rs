@@ -7,6 +7,7 @@ mod input;
 mod output;
 mod pipeline;
 
+use self::filter::Reading;
 use self::output::Before;
 use self::pipeline::{Plugin, parse};
 use super::Translation;
@@ -35,13 +36,15 @@ pub(crate) fn translate(text: &str) -> Result<Translation, UsageError> {
         return Err(UsageError::new(Code::NotTranslated, "the pipeline has no input or several")
             .hint("make a command of each input"));
     };
-    let lines = filter::lines(of("filter"));
+    let reading = Reading::new(input, of("filter"));
+    let lines = reading.lines;
     input::translate(input, lines, &mut to)?;
-    of("filter").for_each(|plugin| filter::translate(plugin, lines, &mut to));
+    of("filter").for_each(|plugin| filter::translate(plugin, &reading, &mut to));
     let mut outputs = of("output").filter(|plugin| plugin.name != "stdout");
     match (outputs.next(), outputs.next()) {
         (Some(output), None) if is_cluster(output) => {
-            let before = Before { is_index: is_cluster(input), metadata: filter::metadata(of("filter")) };
+            let id = if is_cluster(input) { input::fields_of_id(input) } else { Vec::new() };
+            let before = Before { id, metadata: filter::metadata(of("filter")), lines };
             output::translate(output, &before, &mut to);
         }
         _ => {
@@ -76,7 +79,7 @@ fn hosts(plugin: &Plugin) -> (Vec<String>, Option<String>) {
         match super::index_url(&host) {
             Some(url) => {
                 user = user.or(url.user);
-                hosts.push(url.nodes);
+                hosts.push(url.whole);
             }
             None => hosts.push(host),
         }
@@ -105,7 +108,7 @@ mod tests {
               elasticsearch { hosts => ["https://a:9200", "b:9200"] index => "shop-%{+YYYY.MM.dd}" document_id => "%{sku}" user => "ada" password => "secret" }
             }"#;
         let translation = translate(text).unwrap();
-        let expected = "inrush load '/data/*.csv' --format csv --separator ';' --columns sku,name,price \\\n  \
+        let expected = "inrush load '/data/*.csv' --format csv --separator ';' --columns sku,name,price --all-strings \\\n  \
                         --schema price:float --drop shop.internal --index 'shop-{@timestamp:yyyy.MM.dd}' --id sku \\\n  \
                         --user ada --to https://a:9200,http://b:9200\n";
         assert_eq!(checked(&translation), expected);
@@ -153,7 +156,7 @@ mod tests {
         let expected = "inrush load - --parse combined --index logs-generic-default --action create \\\n  \
                         --to http://localhost:9200\n";
         assert_eq!(command, expected);
-        assert!(notes.contains("@timestamp") && !notes.contains("grok"), "{notes}");
+        assert!(notes.contains("renames it to @timestamp") && !notes.contains("grok"), "{notes}");
     }
 
     #[test]
@@ -173,7 +176,7 @@ mod tests {
             output { opensearch { hosts => "https://ada:secret@a:9200" index => "songs" document_id => "%{[@metadata][_id]}" } }"#,
         );
         let expected = "inrush load mysql://mysql@localhost:3306/mydb --db-query @/etc/logstash/songs.sql --drop id \\\n  \
-                        --index songs --id id --user ada --to https://a:9200\n";
+                        --drop @version --index songs --id id --user ada --to https://a:9200\n";
         assert_eq!(command, expected);
         assert!(!notes.contains("copy"), "{notes}");
         for said in ["parameters:", "sql_last_value", "schedule", "parameters of the driver", "case"] {
@@ -193,7 +196,8 @@ mod tests {
             output { elasticsearch { hosts => "b" ssl => true index => "cars" document_type => "sold_cars" } }"#,
         );
         let expected = "inrush load /tmp/cars.csv --format csv --separator , --columns id,maker,sold \\\n  \
-                        --schema id:integer,sold:timestamp --schema maker:string --index cars --to https://b\n";
+                        --schema id:integer,sold:timestamp --all-strings --schema maker:string --index cars \\\n  \
+                        --to https://b\n";
         assert_eq!(command, expected);
     }
 
@@ -225,10 +229,120 @@ mod tests {
             output { elasticsearch { index => "logs" } }"#,
         );
         assert!(
-            command.starts_with("inrush load 'kafka://localhost:9092/logs-*' --group logstash --format text"),
+            command.starts_with(
+                "inrush load 'kafka://localhost:9092/logs-*' --group logstash --from latest --format text"
+            ),
             "{command}"
         );
         assert!(notes.contains("security_protocol") && !notes.contains("pattern"), "{notes}");
+    }
+
+    /// A pipeline into the index `a`, of an input and filters.
+    fn into_a(input: &str, filters: &str, document_id: &str) -> (String, String) {
+        let id = if document_id.is_empty() { String::new() } else { format!("document_id => \"{document_id}\"") };
+        both(&format!("input {{ {input} }} filter {{ {filters} }} output {{ elasticsearch {{ index => a {id} }} }}"))
+    }
+
+    #[test]
+    fn ids_of_the_source_and_ids_that_a_filter_writes() {
+        let source = "elasticsearch { index => b docinfo => true }";
+        let (command, _) = into_a(source, "", "%{[@metadata][_id]}");
+        assert!(!command.contains("--id"), "{command}");
+        let copied = r#"mutate { copy => { "sku" => "[@metadata][_id]" } }"#;
+        let (command, _) = into_a(source, copied, "%{[@metadata][_id]}");
+        assert!(command.contains("--id sku") && !command.contains("--drop"), "{command}");
+        let (command, _) = into_a(source, &copied.replace("copy", "rename"), "%{[@metadata][_id]}");
+        assert!(command.contains("--drop sku") && command.contains("--id sku"), "{command}");
+        let (command, notes) = into_a(source, "", "%{[@metadata][x][_id]}");
+        assert!(!command.contains("--id") && notes.contains("document_id"), "{command}{notes}");
+    }
+
+    #[test]
+    fn first_rows_are_data_unless_a_setting_says_otherwise() {
+        for (settings, is_data) in [
+            ("separator => ';'", true),
+            ("autogenerate_column_names => true", true),
+            ("autodetect_column_names => true", false),
+            ("skip_header => true", false),
+            ("columns => [b]", false),
+        ] {
+            let of_filter = into_a("stdin {}", &format!("csv {{ {settings} }}"), "").0;
+            let of_codec = into_a(&format!("stdin {{ codec => csv {{ {settings} }} }}"), "", "").0;
+            for command in [of_filter, of_codec] {
+                assert_eq!(command.contains("--no-header"), is_data, "{settings}: {command}");
+                assert!(command.contains("--all-strings"), "{command}");
+            }
+        }
+        assert!(into_a("stdin { codec => csv }", "", "").0.contains("--no-header"));
+    }
+
+    #[test]
+    fn addresses_keep_their_path() {
+        let (command, _) = both(
+            r#"input { elasticsearch { hosts => ["https://proxy/old"] index => b } }
+            output { elasticsearch { hosts => ["https://ada:x@proxy/es", "b:9200/es/"] index => a } }"#,
+        );
+        assert!(command.starts_with("inrush load https://proxy/old/b "), "{command}");
+        assert!(command.ends_with("--user ada --to https://proxy/es,http://b:9200/es\n"), "{command}");
+    }
+
+    #[test]
+    fn removed_fields_are_dropped_or_named() {
+        let (command, notes) =
+            into_a("stdin {}", "json { source => message target => doc remove_field => [host, b] }", "");
+        assert!(command.contains("--format ndjson --drop host --drop b"), "{command}");
+        assert!(notes.contains("the setting target of json"), "{notes}");
+        let (command, notes) = into_a("stdin {}", "json { source => payload remove_field => [payload] }", "");
+        assert!(command.contains("--format text") && !command.contains("--drop"), "{command}");
+        assert!(notes.contains("json of the field payload") && notes.contains("--drop payload"), "{notes}");
+        let (command, notes) =
+            into_a("stdin {}", "csv { columns => [b, host] remove_field => [host, path] } csv {}", "");
+        assert!(command.contains("--drop host") && !command.contains("--drop path"), "{command}");
+        assert!(notes.contains("the filter csv of the field message"), "{notes}");
+        let grok =
+            r#"grok { match => { "message" => "%{COMMONAPACHELOG}" } overwrite => [message] remove_field => [auth] }"#;
+        let (command, notes) = into_a("stdin {}", "mutate { remove_field => [message, host] }", "");
+        assert!(!command.contains("--drop") && notes.contains("the field message stays"), "{command}{notes}");
+        let date = "date { match => [timestamp, UNIX] remove_field => [timestamp] }";
+        let (command, notes) = into_a("stdin {}", &format!("{grok} {date}"), "");
+        assert!(command.contains("--parse common --drop auth") && !command.contains("--drop timestamp"), "{command}");
+        assert!(notes.contains("setting overwrite of grok") && notes.contains("--drop timestamp"), "{notes}");
+    }
+
+    #[test]
+    fn settings_of_codecs_are_kept() {
+        let (command, _) = into_a(r#"stdin { codec => plain { charset => "ISO-8859-1" } }"#, "", "");
+        assert!(command.contains("--format text --charset ISO-8859-1"), "{command}");
+        let (command, _) =
+            into_a("stdin { codec => csv { separator => ';' columns => [b, c] charset => 'CP1252' } }", "", "");
+        assert!(command.contains("--separator ';' --columns b,c --all-strings --charset CP1252"), "{command}");
+        let (_, notes) = into_a("stdin { codec => line { delimiter => '|' } }", "", "");
+        assert!(notes.contains("the setting delimiter of the codec line"), "{notes}");
+        let (_, notes) = into_a("stdin { codec => csv { target => b } }", "", "");
+        assert!(notes.contains("the setting target of csv"), "{notes}");
+    }
+
+    #[test]
+    fn data_streams_only_where_logstash_writes_to_one() {
+        let to = |settings: &str| both(&format!("input {{ stdin {{}} }} output {{ elasticsearch {{ {settings} }} }}"));
+        for settings in ["", "data_stream => true", "data_stream_type => logs", "action => create"] {
+            assert!(to(settings).0.contains("--index logs-generic-default --action create"), "{settings}");
+        }
+        for settings in ["data_stream => false", "action => update", "document_id => '%{b}'", "ilm_enabled => true"] {
+            let (command, notes) = to(settings);
+            assert!(!command.contains("--index") && notes.contains("give --index"), "{settings}: {command}{notes}");
+        }
+    }
+
+    #[test]
+    fn differences_without_a_flag_are_noted() {
+        let (_, notes) = both(
+            r#"input { elasticsearch { index => b query => '{ "query": { "match_all": {} }, "_source": ["c"] }' } }
+            output { elasticsearch { index => a version => "%{v}" version_type => "external_gte" } }"#,
+        );
+        assert!(notes.contains("_source of the query") && notes.contains("version_type external_gte"), "{notes}");
+        let (command, notes) = into_a("kafka { topics => [b] }", "", "");
+        assert!(command.contains("--from latest") && notes.contains("earliest loads all"), "{command}{notes}");
     }
 
     #[test]

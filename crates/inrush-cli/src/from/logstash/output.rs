@@ -1,31 +1,58 @@
 //! The output.
 
 use super::pipeline::Plugin;
-use super::{METADATA, hosts, path};
+use super::{Lines, METADATA, hosts, path};
 use crate::from::Translation;
 
 /// What is known before the output.
 pub(super) struct Before {
-    /// Whether the input is an index, whose documents keep their ids.
-    pub(super) is_index: bool,
+    /// The fields that have the id of a document in an index, which it keeps. Empty for other
+    /// inputs.
+    pub(super) id: Vec<String>,
     /// Fields in metadata: the name there, and the name of the field.
     pub(super) metadata: Vec<(String, String)>,
+    pub(super) lines: Lines,
 }
+
+/// Settings with which the plugin writes to no data stream unless it is told to.
+const OF_INDICES: [&str; 18] = [
+    "document_id",
+    "document_type",
+    "doc_as_upsert",
+    "ilm_enabled",
+    "ilm_pattern",
+    "ilm_policy",
+    "ilm_rollover_alias",
+    "parent",
+    "retry_on_conflict",
+    "script",
+    "scripted_upsert",
+    "template",
+    "template_api",
+    "template_name",
+    "template_overwrite",
+    "upsert",
+    "version",
+    "version_type",
+];
 
 pub(super) fn translate(output: &Plugin, before: &Before, to: &mut Translation) {
     let (hosts, user) = hosts(output);
     let upsert = output.text("doc_as_upsert") == Some("true");
     if output.get("index").is_none() {
-        without_index(output, to);
+        without_index(output, before.lines, to);
     }
     for (name, setting) in &output.settings {
         let value = setting.texts().first().copied().unwrap_or_default();
         match name.as_str() {
             "index" => index(value, to),
-            "document_id" if before.is_index && is_id_of_source(value) => {}
+            "document_id" if is_id_of_source(value, before) => {}
             "document_id" => field(name, "--id", value, before, to),
             "routing" => field(name, "--routing", value, before, to),
             "version" => field(name, "--version", value, before, to),
+            "version_type" if value != "external" && output.get("version").is_some() => {
+                to.note(format!("version_type {value}: --version means external, so an equal version is a conflict"));
+            }
             "action" => to.set("--action", if upsert { "upsert" } else { value }),
             "pipeline" => to.set("--pipeline", value),
             "user" => to.login("--user", "INRUSH_PASSWORD", Some(value)),
@@ -66,10 +93,23 @@ pub(super) fn translate(output: &Plugin, before: &Before, to: &mut Translation) 
 }
 
 /// The data stream or index that the plugin takes where none is named.
-fn without_index(output: &Plugin, to: &mut Translation) {
+fn without_index(output: &Plugin, lines: Lines, to: &mut Translation) {
     if output.name == "opensearch" {
         to.set("--index", "logstash-{@timestamp:yyyy.MM.dd}");
         to.note("index: each document needs @timestamp, or give a name without a date");
+        return;
+    }
+    let is_for_stream = match output.text("data_stream").unwrap_or("auto") {
+        "true" => true,
+        "false" => false,
+        _ => {
+            OF_INDICES.iter().all(|name| output.get(name).is_none())
+                && output.text("action").unwrap_or("create") == "create"
+                && output.text("manage_template") != Some("true")
+        }
+    };
+    if !is_for_stream {
+        to.note("index: the pipeline names none, and its settings are not those of a data stream: give --index NAME");
         return;
     }
     let part = |name, default| output.text(name).unwrap_or(default);
@@ -80,11 +120,18 @@ fn without_index(output: &Plugin, to: &mut Translation) {
         to.set("--action", "create");
     }
     to.note("index: Logstash writes to this data stream; each document needs @timestamp, or name an index instead");
+    if let Lines::Log(format) = lines {
+        to.note(format!(
+            "--parse {format} names the time timestamp: name an index, or a --pipeline that renames it to @timestamp"
+        ));
+    }
 }
 
-/// Whether this is the id that the document had in the index of the input.
-fn is_id_of_source(value: &str) -> bool {
-    value.strip_prefix("%{").is_some_and(|name| name.starts_with(METADATA)) && value.ends_with("[_id]}")
+/// Whether this is the id that the document had in the index of the input. A filter may have
+/// written another one over it.
+fn is_id_of_source(value: &str, before: &Before) -> bool {
+    let Some(name) = value.strip_prefix("%{").and_then(|rest| rest.strip_suffix('}')) else { return false };
+    before.id.contains(&path(name)) && before.metadata.iter().all(|(target, _)| target != name)
 }
 
 /// A setting that is one field, as in `%{[shop][sku]}`.

@@ -21,14 +21,15 @@ pub(super) enum Setting {
     List(Vec<Setting>),
     Hash(Vec<(String, Setting)>),
     /// A codec with settings of its own.
-    Plugin(String),
+    Codec(Plugin),
 }
 
 impl Setting {
     /// The text of the value, or of each element of a list.
     pub(super) fn texts(&self) -> Vec<&str> {
         match self {
-            Setting::Text(text) | Setting::Plugin(text) => vec![text],
+            Setting::Text(text) => vec![text],
+            Setting::Codec(codec) => vec![&codec.name],
             Setting::List(items) => items.iter().flat_map(Setting::texts).collect(),
             Setting::Hash(pairs) => pairs.iter().map(|(name, _)| name.as_str()).collect(),
         }
@@ -201,8 +202,7 @@ impl Parser<'_> {
         }
         let word = self.word()?;
         if self.tokens.get(self.at) == Some(&Token::Sign('{')) {
-            self.settings()?;
-            return Ok(Setting::Plugin(word));
+            return Ok(Setting::Codec(Plugin { section: "codec".to_owned(), name: word, settings: self.settings()? }));
         }
         Ok(Setting::Text(word))
     }
@@ -222,6 +222,8 @@ mod tests {
         assert_eq!(names, [("input", "file"), ("filter", "mutate"), ("output", "stdout")]);
         assert_eq!(plugins[0].get("path").unwrap().texts(), ["/a/*.csv", "/b"]);
         assert_eq!(plugins[0].text("codec"), Some("plain"));
+        let Some(Setting::Codec(codec)) = plugins[0].get("codec") else { panic!("{plugins:?}") };
+        assert_eq!(codec.text("charset"), Some("x"));
         let Some(Setting::Hash(types)) = plugins[1].get("convert") else { panic!("{plugins:?}") };
         assert_eq!(types[1], ("n".to_owned(), Setting::Text("integer".to_owned())));
     }
