@@ -3,12 +3,12 @@
 
     python3 bench/build.py OUT.tsv ROUNDS MAPPING FILE... [-- FLAG...]
 
-Each round bakes the files into one shard of a new node of OpenSearch 3.6.0, which idles meanwhile. OUT
-gets the documents, the time of the step `load` (from the first document read until the files of the
+Each round bakes the files into one shard of a new node of OpenSearch 3.6.0, which idles meanwhile and
+restores without a limit. OUT gets the documents, the time of the step `load` (from the first document read until the files of the
 index are on disk) and of the whole bake, the processor time of `inrush` and of the node, the most
 memory that `inrush` had resident, and bytes and number of the segments. FLAGs go to `inrush bake`.
-FILE may be `-`: the documents come from stdin, for one round. INRUSH is the program, by default a
-release build. NODE_DATA is a folder for the data of the node, by default beside its program.
+INRUSH is the program, by default a release build. NODE_DATA is a folder for the data of the node, by
+default beside its program.
 """
 
 import json
@@ -52,8 +52,7 @@ def bake(node, mapping, files, flags, folder):
     command += ["--engine", "native", "--repository-path", folder / "repository", *flags]
     environment = {**os.environ, "XDG_STATE_HOME": str(folder)}
     before, start = node.cpu_seconds(), time.monotonic()
-    stdin = None if "-" in files else subprocess.DEVNULL
-    process = subprocess.Popen(command, env=environment, cwd=folder, stdin=stdin, stdout=subprocess.PIPE)
+    process = subprocess.Popen(command, env=environment, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
     memory = Memory(process.pid)
     text = process.stdout.read()
     _, status, used = os.wait4(process.pid, 0)
@@ -87,7 +86,7 @@ def main():
         given = given[:given.index("--")]
     out, rounds, mapping, *files = given
     mapping = os.path.abspath(mapping)
-    files = [file if file == "-" else os.path.abspath(file) for file in files]
+    files = [os.path.abspath(file) for file in files]
     with open(out, "a") as table:
         for number in range(1, int(rounds) + 1):
             with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
@@ -97,7 +96,7 @@ def main():
                 repository = folder / "repository"
                 repository.mkdir()
                 repository.chmod(0o777)
-                settings = [f"path.repo: {repository}"]
+                settings = [f"path.repo: {repository}", "indices.recovery.max_bytes_per_sec: -1"]
                 if "NODE_DATA" in os.environ:
                     data = tempfile.mkdtemp(dir=os.environ["NODE_DATA"])
                     os.chmod(data, 0o777)

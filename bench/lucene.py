@@ -2,10 +2,11 @@
 """The index writer `inrush-lucene` beside real servers.
 
     python3 bench/lucene.py measure LINES MAPPING 5 OUT.tsv   # processor time, in turn
-    python3 bench/lucene.py equal LINES MAPPING SERVER        # the same index as the server's?
+    python3 bench/lucene.py equal LINES MAPPING SERVER        # the same index as the server's? May have SETTINGS too
     python3 bench/lucene.py fuzz SERVER SEED SECONDS          # the same, of random mappings and documents
     python3 bench/lucene.py limits SERVER                     # the same, of documents at the limits and beyond
     python3 bench/lucene.py words SEED COUNT SERVER           # the same words of random texts?
+    python3 bench/lucene.py texts FOLDER SERVER               # the same words of the texts of bench/lucene_texts.py?
     python3 bench/lucene.py bake LINES MAPPING SERVER         # into an empty snapshot, and restored
     python3 bench/lucene.py queries SERVER SEED COUNT         # the same answers to random searches?
 
@@ -30,6 +31,7 @@ import urllib.error
 import urllib.request
 
 import lucene_documents as documents
+import lucene_mappings as mappings
 import servers
 from lucene_queries import Fields, answer, same, search
 from servers import Server, request
@@ -37,6 +39,13 @@ from servers import Server, request
 PROGRAMS = pathlib.Path(os.environ.get("INRUSH_LUCENE", "target/release/examples"))
 CRATE = pathlib.Path(os.environ.get("INRUSH_LUCENE_CRATE", pathlib.Path(__file__).parent.parent / "crates/inrush-lucene"))
 SETTINGS = {"number_of_shards": 1, "number_of_replicas": 0, "refresh_interval": -1}
+
+
+def flat_settings(value, name="index"):
+    """Settings by their full names."""
+    if not isinstance(value, dict):
+        return {name: value}
+    return {key: inner for part, below in value.items() for key, inner in flat_settings(below, f"{name}.{part}").items()}
 
 
 def ask(url, method="GET", body=None):
@@ -56,12 +65,13 @@ class Node(Server):
         root = next(path for path in self.home.iterdir() if path.is_dir())
         newest = (21, 99) if self.product == "opensearch" and self.version >= "3" or self.version >= "9" else (17, 21)
         java = servers.java(*newest) / "bin"
+        self.settings = SETTINGS | {"analysis": mappings.analysis(self.product == "opensearch")}
         self.lucene = next((root / "lib").glob("lucene-core-*.jar")).name[len("lucene-core-"):-len(".jar")]
         self.classes = self.home / "classes"
         path = f"{self.classes}:{root}/lib/*"
         sources = sorted((CRATE / "tests/java").glob("*.java"))
         subprocess.run([java / "javac", "-cp", path, "-d", self.classes, *sources], check=True)
-        self.java = [java / "java", "-cp", path]
+        self.java = [java / "java", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", path]
 
     def bulk(self, body):
         link = http.client.HTTPConnection(self.url.removeprefix("http://"), timeout=600)
@@ -74,7 +84,7 @@ class Node(Server):
         If the mapping demands a routing value, it is the number modulo 7.
         """
         routed = "_routing" in mapping
-        ask(f"{self.url}/i", "PUT", {"mappings": mapping, "settings": SETTINGS})
+        ask(f"{self.url}/i", "PUT", {"mappings": mapping, "settings": self.settings})
         refused, body, size = {}, [], 0
 
         def send():
@@ -103,12 +113,13 @@ class Node(Server):
         shutil.rmtree(folder / "index", ignore_errors=True)
         (folder / "index").mkdir(parents=True)
         (folder / "mapping.json").write_text(json.dumps(mapping))
-        pairs = ["ids=number", f"lucene={self.lucene}", f"{self.product}={self.version}", f"refused={refused}"]
+        (folder / "settings.json").write_text(json.dumps(flat_settings(self.settings)))
+        pairs = [f"settings={folder}/settings.json", "ids=number", f"lucene={self.lucene}", f"{self.product}={self.version}", f"refused={refused}"]
         pairs += ["routing=7"] if "_routing" in mapping else []
         run = subprocess.run([PROGRAMS / "lucene-build", folder / "mapping.json", lines, folder / "index", *pairs], stderr=subprocess.PIPE, text=True)
         if run.returncode:
             raise SystemExit(f"lucene-build: {run.stderr}\n{json.dumps(mapping)}")
-        return folder / "index", dict((int(a), b) for a, b in (line.split("\t", 1) for line in refused.read_text().splitlines()))
+        return folder / "index", {int(line.split("\t")[0]): line.split("\t", 1)[1] for line in refused.read_text().split("\n")[:-1]}
 
     def without_unsupported(self, lines, mapping, folder):
         """The lines that the index writer knows, and how many others there are."""
@@ -130,20 +141,32 @@ class Node(Server):
         ours, ours_refused = self.build(lines, mapping, folder)
         texts = lines.read_text(errors="replace").split("\n")[:-1]
         found = [
-            f"refused by {'the server' if number in refused else 'us'}: {refused.get(number) or ours_refused.get(number)} {texts[number][:200]}"
+            f"refused by {'the server' if number in refused else 'us'}: {refused.get(number) or ours_refused.get(number)} {texts[number][:1000]}"
             for number in sorted(refused.keys() ^ ours_refused.keys())
         ]
         if found or len(refused) == len(texts):
             return found, unsupported
         for program, folders in (("Check", [ours]), ("Compare", [folder / "theirs", ours, "_seq_no"])):
             run = subprocess.run([*self.java, program, *folders], capture_output=True, text=True)
+            if program == "Compare" and "the server has deletions" in run.stdout:
+                # It keeps what it wrote of documents that Lucene refused; without them it has none.
+                if not refused:
+                    return [*found, "the server has deletions, and refused nothing"], unsupported
+                taken = folder / "taken"
+                shutil.rmtree(folder / "theirs")
+                with lines.open("rb") as all_lines, taken.open("wb") as file:
+                    file.writelines(line for number, line in enumerate(all_lines) if number not in refused)
+                again, _ = self.differences(taken, mapping, folder)
+                return found + again, unsupported
             if run.returncode:
                 found += [line for line in (run.stdout + run.stderr).splitlines() if re.search(r"DIFF|FAIL|rror|xcept|\tat ", line)]
         return found, unsupported
 
 
-def equal(lines, mapping, server):
+def equal(lines, mapping, server, settings=None):
     with Node(server) as node, tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
+        if settings:
+            node.settings |= json.loads(pathlib.Path(settings).read_text())
         found, unsupported = node.differences(pathlib.Path(lines), json.loads(pathlib.Path(mapping).read_text()), pathlib.Path(folder))
     print("\n".join(found) or "equal", f"({unsupported} lines are not supported)")
     sys.exit(bool(found))
@@ -152,23 +175,28 @@ def equal(lines, mapping, server):
 def fuzz(server, seed, seconds):
     seed, rounds, lines_all, left_out, bad = int(seed), 0, 0, 0, 0
     with Node(server) as node:
-        until = time.monotonic() + float(seconds)
+        until, plain = time.monotonic() + float(seconds), node.settings
         while time.monotonic() < until and bad < 4:
             dice = random.Random(seed)
-            fields = documents.mapping(dice, node.product == "opensearch")
+            fields = mappings.mapping(dice, node.product == "opensearch")
+            # Older servers sort no documents with nested objects.
+            old = node.product == "opensearch" and node.version < "3.3" and '"nested"' in json.dumps(fields)
+            node.settings = plain if old else plain | mappings.sort(random.Random(seed), fields)
             if dice.random() < 0.1:
                 fields["_routing"] = {"required": True}
             density = documents.densities(dice, fields, {})
-            count = dice.choice([1, 30, 3000, 3000, 15000])
+            # Beyond 65,536 documents the formats have further blocks.
+            count = dice.choice([1, 30, *[1000] * 6, 5000, 15_000]) if dice.random() < 0.99 else 70_000
             with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
                 lines = pathlib.Path(folder) / "lines"
                 with lines.open("w") as file:
                     for _ in range(count):
-                        file.write(json.dumps(documents.document(dice, fields, density), ensure_ascii=dice.random() < 0.2) + "\n")
+                        file.write(documents.written(dice, documents.document(dice, fields, density)) + "\n")
                 found, unsupported = node.differences(lines, fields, pathlib.Path(folder))
             if found:
                 bad += 1
-                print(f"seed {seed}, {count} documents:", *found[:10], json.dumps(fields), sep="\n  ", flush=True)
+                sort = json.dumps(node.settings.get("sort"))
+                print(f"seed {seed}, {count} documents:", *found[:10], json.dumps(fields), sort, sep="\n  ", flush=True)
             seed, rounds, lines_all, left_out = seed + 1, rounds + 1, lines_all + count, left_out + unsupported
     print(f"{rounds} rounds, {lines_all} documents, {left_out} not supported, {bad} rounds differ, next seed {seed}")
     sys.exit(bool(bad))
@@ -198,32 +226,56 @@ def random_text(dice, ranges):
             yield dice.choice([dice.randrange(0x20, 0xD7FF), dice.randrange(0x10000, 0x1FFFF)])
 
 
+def tokens(program, analyzer, texts):
+    """The tokens of texts, a line each: words, and where they are in units of UTF-16."""
+    lines = "".join(" ".join(f"{ord(c):x}" for c in text) + "\n" for text in texts)
+    return subprocess.run([*program, analyzer], input=lines, capture_output=True, text=True, check=True).stdout.split("\n")[:-1]
+
+
+def compare_words(node, texts):
+    """How many tokens the analysers make of texts, and what differs; both with Lucene's own."""
+    count, found = 0, []
+    for analyzer in ("standard", "simple", "whitespace"):
+        theirs, ours = tokens([*node.java, "Words"], analyzer, texts), tokens([PROGRAMS / "lucene-words"], analyzer, texts)
+        found += [f"{analyzer}: {text!r}: {a!r} {b!r}" for text, a, b in zip(texts, theirs, ours, strict=True) if a != b]
+        count += sum(line.count("\x1f") for line in theirs)
+    return count, found
+
+
 def words(seed, count, server):
     source = (CRATE / "src/analysis/classes.rs").read_text()
     ranges = [(int(a, 16), int(b, 16)) for a, b in re.findall(r"\(0x([0-9a-f]+), 0x([0-9a-f]+), 0x", source)]
     dice = random.Random(int(seed))
-    texts = "".join(" ".join(f"{c:x}" for c in random_text(dice, ranges)) + "\n" for _ in range(int(count)))
+    texts = ["".join(chr(c) for c in random_text(dice, ranges) if not 0xD800 <= c <= 0xDFFF) for _ in range(int(count))]
     with Node(server) as node:
-        theirs = subprocess.run([*node.java, "Words"], input=texts, capture_output=True, text=True, check=True).stdout
-    ours = subprocess.run([PROGRAMS / "lucene-words"], input=texts, capture_output=True, text=True, check=True).stdout
-    found = [(text, a, b) for text, a, b in zip(texts.split("\n"), theirs.split("\n"), ours.split("\n"), strict=True) if a != b]
-    for text, a, b in found[:10]:
-        print(text, a.replace("\x1f", "|"), b.replace("\x1f", "|"))
-    print(f"{count} texts, {len(found)} differ")
+        all_tokens, found = compare_words(node, texts)
+    print("\n".join(found[:10]), f"{count} texts, {all_tokens} tokens, {len(found)} differ")
     sys.exit(bool(found))
+
+
+def texts(folder, server):
+    bad = 0
+    with Node(server) as node:
+        for file in sorted(pathlib.Path(folder).iterdir()):
+            lines = [json.loads(line) for line in file.open()]
+            count, found = compare_words(node, lines)
+            bad += len(found)
+            print(f"{file.name}\t{len(lines)} texts\t{sum(map(len, lines))} characters\t{count} tokens\t{len(found)} differ", *found[:5], sep="\n  ", flush=True)
+    sys.exit(bool(bad))
 
 
 def restore_built(node, lines, fields, index, *pairs):
     """Builds an index into the snapshot of an empty one, and restores it."""
     url, repository = node.url, node.home / "repository"
     (node.home / "mapping.json").write_text(json.dumps(fields))
-    ask(f"{url}/{index}", "PUT", {"mappings": fields, "settings": SETTINGS})
+    (node.home / "settings.json").write_text(json.dumps(flat_settings(node.settings)))
+    ask(f"{url}/{index}", "PUT", {"mappings": fields, "settings": node.settings})
     ask(f"{url}/_snapshot/r", "PUT", {"type": "fs", "settings": {"location": str(repository), "compress": False}})
     ask(f"{url}/_snapshot/r/empty?wait_for_completion=true", "PUT", {"indices": index, "include_global_state": False})
     ask(f"{url}/{index}", "DELETE")
     shard = next(repository.glob("**/indices/*/0"))
     subprocess.run(
-        [PROGRAMS / "lucene-bake", node.home / "mapping.json", lines, shard, repository / "scratch", node.product, node.version, *pairs], check=True, stderr=subprocess.DEVNULL)
+        [PROGRAMS / "lucene-bake", node.home / "mapping.json", lines, shard, repository / "scratch", node.product, node.version, f"settings={node.home}/settings.json", *pairs], check=True, stderr=subprocess.DEVNULL)
     subprocess.run(["chmod", "-R", "a+rwX", repository], check=True)
     ask(f"{url}/_snapshot/r/empty/_restore?wait_for_completion=true", "POST", {"indices": index, "include_global_state": False})
     ask(f"{url}/_snapshot/r/empty", "DELETE")
@@ -253,13 +305,25 @@ def searches(node, bodies, index):
     return replies
 
 
+def different_answers(node, bodies):
+    """Searches with other answers from the index `built` than from `i`; how many had hits, and how many were refused."""
+    found, with_hits, errors = [], 0, 0
+    for body, theirs, ours in zip(bodies, searches(node, bodies, "i"), searches(node, bodies, "built"), strict=True):
+        theirs, ours = answer(theirs), answer(ours)
+        errors += "error" in theirs
+        with_hits += bool(theirs.get("hits"))
+        if not same(theirs, ours):
+            found.append(f"{json.dumps(body)}\n  {json.dumps(theirs)[:600]}\n  {json.dumps(ours)[:600]}")
+    return found, with_hits, errors
+
+
 def queries(server, seed, count):
     """The same answers from an index that the server built, and from one that is built here?"""
     seed, left, bad, with_hits, errors = int(seed), int(count), 0, 0, 0
     with Node(server) as node:
         while left > 0 and bad < 10:
             dice = random.Random(seed)
-            fields = documents.mapping(dice, node.product == "opensearch")
+            fields = mappings.mapping(dice, node.product == "opensearch")
             fields["properties"]["n"] = {"type": "long"}
             density = documents.densities(dice, fields, {"n": 0})
             density["n"] = 0
@@ -273,14 +337,10 @@ def queries(server, seed, count):
             ask(f"{node.url}/i,built/_refresh", "POST")
             of = Fields(fields, made)
             bodies = [search(dice, of) for _ in range(min(left, 200))]
-            for body, theirs, ours in zip(bodies, searches(node, bodies, "i"), searches(node, bodies, "built"), strict=True):
-                theirs, ours = answer(theirs), answer(ours)
-                errors += "error" in theirs
-                with_hits += bool(theirs.get("hits"))
-                if not same(theirs, ours):
-                    bad += 1
-                    print(f"seed {seed}: {json.dumps(body)}\n  {json.dumps(theirs)[:600]}\n  {json.dumps(ours)[:600]}\n  {json.dumps(fields)[:2000]}", flush=True)
-            left -= len(bodies)
+            found, hits, refused = different_answers(node, bodies)
+            with_hits, errors, bad, left = with_hits + hits, errors + refused, bad + len(found), left - len(bodies)
+            for difference in found:
+                print(f"seed {seed}: {difference}\n  {json.dumps(fields)[:2000]}", flush=True)
             seed += 1
             for index in ("i", "built"):
                 ask(f"{node.url}/{index}", "DELETE")
@@ -351,7 +411,7 @@ def measure(lines, mapping, rounds, out):
 
 
 if __name__ == "__main__":
-    commands = {"measure": (measure, 4), "equal": (equal, 3), "fuzz": (fuzz, 3), "limits": (limits, 1), "words": (words, 3), "bake": (bake, 3), "queries": (queries, 3)}
+    commands = {"measure": (measure, 4), "equal": (equal, 3), "fuzz": (fuzz, 3), "limits": (limits, 1), "words": (words, 3), "texts": (texts, 2), "bake": (bake, 3), "queries": (queries, 3)}
     command, count = commands.get(sys.argv[1] if len(sys.argv) > 1 else "", (None, 0))
     if command is None or len(sys.argv) != 2 + count:
         raise SystemExit(__doc__)

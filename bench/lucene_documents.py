@@ -1,110 +1,30 @@
-"""Random mappings and random documents, good ones and bad ones, for bench/lucene.py."""
+"""Random documents of a mapping, good ones and bad ones, for bench/lucene.py."""
 
+import json
 import time
+
+from lucene_mappings import DATES, NUMBERS
 
 TEXTS = (
     "the quick brown fox GET /index.html HTTP/1.1 l’été Ünïcödé 東京 ひら カタカナ 한국어 ภาษาไทย 👩‍👩‍👧 a_b 3.14 1,000 can't x:y _ - "
-    "שלום \u200d e\u0301 İ ſ Straße ΣΊΣΥΦΟΣ x\u00a0y हिन्दी မြန်မာ \U00010400\U00010428 ǅ ﬁ"
+    "שלום \u200d e\u0301 İ ſ Straße ΣΊΣΥΦΟΣ x\u00a0y हिन्दी မြန်မာ \U00010400\U00010428 ǅ ﬁ "
+    "\x00 a\x1fb \x7f \u2028 x\ufeffy so\u00adft ﷺ 👨‍🚒 🏴\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e007f 1️⃣ 🇫🇷🇩 ٣٫٤ ５ Ａｂ ｶﾞ ㌔ ヴ゛ ꙮ 𠮷野 ກິນເຂົ້າ ភាសាខ្មែរ བོད་སྐད ქართული ՀԱՅԵՐԵՆ Ωμέγα"
 ).split(" ")
-NUMBERS = ("long", "integer", "short", "byte", "double", "float", "half_float", "unsigned_long", "scaled_float")
-DATES = ("date", "date_nanos")
-KINDS = ["keyword", "keyword", "keyword", "text", "text", "text", "date", "date", "date_nanos", "ip", "boolean", "geo_point", *NUMBERS]
-FORMATS = [
-    "yyyy-MM-dd HH:mm:ss", "dd/MM/yyyy", "epoch_second", "yyyy/MM/dd||epoch_millis", "strict_date_optional_time||epoch_second", "yyyy-MM-dd'T'HH:mm:ss.SSS",
-    "strict_date_optional_time||yyyy-MM-dd HH:mm:ss||yyyy-MM-dd HH:mm:ss.SSS||yyyy-MM-dd HH:mm:ss.SSSSSS", "basic_date", "strict_date_time", "strict_date_time_no_millis",
-    "strict_date_hour_minute_second||strict_date_hour_minute_second_millis", "strict_date_optional_time_nanos", "d/M/yyyy H:m", "yyyy-MM", "yyyy", "yyyy-MM-dd'T'HH:mm:ssXXX",
-    "yyyyMMddHHmmss||yyyy-MM-dd'T'HH:mm:ssX", "yyyy-MM-dd HH:mm:ss Z",
-]
 WRITTEN = [
     "%Y-%m-%dT%H:%M:%SZ", "%Y-%m-%d", "%Y-%m-%d %H:%M:%S", "%d/%m/%Y", "%Y/%m/%d", "%Y-%m-%dT%H:%M:%S.123", "%Y-%m-%dT%H:%M:%S.1234567+02:00", "%Y-%m", "%Y-%m-%dT%H",
     "%Y-%m-%d %H:%M:%S.123456", "%Y%m%d", "%Y-%m-%dT%H:%M:%S+0130", "%Y-%m-%dT%H:%M:%S-11", "%Y-%m-%dT%H:%M:%S.5Z", "%Y-%m-%dT%H:%M:%S", "%d/%m/%Y %H:%M", "%Y", "%Y%m%d%H%M%S",
-    "%Y-%m-%d %H:%M:%S +0200", "%Y-%m-%dT%H:%M:%S.123456789Z",
+    "%Y-%m-%d %H:%M:%S +0200", "%Y-%m-%dT%H:%M:%S.123456789Z", "%d/%b/%Y:%H:%M:%S +0100", "%d.%m.%Y", "%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S,5Z", "%Y-%m-%dT%H:%M:%SUTC",
+    "%Y-%m-%dT%H:%M:%S+01:00:30", "%Y-%m-%dT%H:%M:%S Europe/Paris", "%Y-%m-%dT%H:%M:%Sz", "%Y-%m-%dt%H:%M:%SZ", "%Y-%m-%dT", "%Y-%m-%dT%H:%M:%S.Z", "%Y-%m-%dT%H:%M:%S-00:00",
+    "%Y-%m-%dT%H:%M:%S.1234567891Z", " %Y-%m-%d", "%Y-%m-%dT24:00:00Z", "%Y-%m-%dT%H:%M:%S.123+1400", "%Y-%m-%dT%H:%M:60", "%Y-%m-32", "%Y-00-01", "+%Y-%m-%d", "-%Y-%m-%d",
+    "%a %b %d %H:%M:%S +0000 %Y", "Mon %b %d %H:%M:%S -0130 %Y", "%m/%d/%Y %I:%M:%S %p", "%I:%M AM %d.%m.%Y", "%B %d, %Y", "%B %-d, %Y", "%A, %-d %b %Y", "%y%m%d", "%d-%m-%y",
+    "%Y-%-m-%-d", "%Y-%-m-%-dT%-H:%-M:%-S.5Z", "%Y-%m-%dT%-H", "%y-%m-%d", "%m/%d/%Y %H:%M:%S am", "%d/%B/%Y:%H:%M:%S +0100", "%d/%b/%Y:%H:%M:%S Z",
 ]
 ODD = [
     "", "x", "-1", 5, -3.75, True, False, "true", "1.5", "1e3", "2024-01-01", "::", "999999999999", 1e300, "0", 2**63 - 1, "-0", -0.0, 1.7976931348623157e308, 10**29,
     2**64 - 1, 2**64, -1, "18446744073709551615", 65504, 65520, 3e38, 1e-45, -(2**63), "5d", " 7 ", "0x1p3", "NaN", "1.0", "00012", "+4", ".5", "5.", "-2000", "+2000", -1970, "-1970-01-01",
+    "\ud800", "a\udc00b", "\ud83d\ud83d\ude00", "\x00", 10**40, -(10**19), 1e-320, "1e400", "9" * 400, 0.1 + 0.2, 123456789012345678, 2**53 + 1, "٣", "1_000", "1,5", "Infinity", "True", "TRUE",
+    1e16, 123456.789e3, "2.5e-3", "1e2147483648", "0e99999", "-9223372036854775809", "1e-1000",
 ]
-
-
-def leaf(dice, opensearch, nested=False):
-    """A field with some of the parameters that its type has."""
-    # The servers for tests of Elasticsearch are without its modules.
-    without = (["geo_point"] if nested else []) + ([] if opensearch else ["scaled_float", "unsigned_long"])
-    kind = dice.choice([kind for kind in KINDS if kind not in without])
-    field = {"type": kind}
-
-    def maybe(share, name, value):
-        if dice.random() < share:
-            field[name] = value
-
-    if kind == "scaled_float":
-        field["scaling_factor"] = dice.choice([10, 100, 1000.5])
-    if kind == "keyword":
-        maybe(0.3, "ignore_above", dice.choice([3, 10, 256]))
-        maybe(0.2, "normalizer", "lowercase")
-        maybe(0.2, "null_value", "NULL")
-    if kind == "text":
-        maybe(0.3, "norms", False)
-        maybe(0.1, "index", False)
-        maybe(0.4, "analyzer", dice.choice(["standard", "simple", "whitespace", "keyword"]))
-        maybe(0.3, "index_options", dice.choice(["docs", "freqs", "positions"]))
-        if field.get("index_options", "positions") == "positions" and "index" not in field:
-            maybe(0.2, "position_increment_gap", dice.choice([0, 1, 7]))
-    else:
-        maybe(0.15, "doc_values", False)
-        maybe(0.15, "index", False)
-    if kind in NUMBERS:
-        maybe(0.2, "null_value", 7)
-    if kind in NUMBERS and (kind != "unsigned_long" or opensearch):
-        maybe(0.2, "coerce", False)
-    if kind in (*NUMBERS, *DATES, "ip", "geo_point"):
-        maybe(0.3, "ignore_malformed", True)
-    if kind in DATES:
-        maybe(0.5, "format", dice.choice(FORMATS))
-    if kind == "ip":
-        maybe(0.2, "null_value", "::1")
-    if kind == "boolean":
-        maybe(0.2, "null_value", True)
-    if not nested and kind != "geo_point" and dice.random() < 0.3:
-        more = {name: leaf(dice, opensearch, True) for name in dice.sample(["raw", "x", "num"], dice.randrange(1, 3))}
-        # The servers read a second number off what the first one made of the text.
-        field["fields"] = {name: part for name, part in more.items() if part["type"] not in NUMBERS or kind not in NUMBERS}
-        numbers = [name for name, part in field["fields"].items() if part["type"] in NUMBERS]
-        for name in numbers[1:]:
-            del field["fields"][name]
-    return field
-
-
-def mapping(dice, opensearch, depth=0):
-    fields = {}
-    for number in range(dice.randrange(2, 7)):
-        if depth < 2 and dice.random() < 0.25:
-            below = mapping(dice, opensearch, depth + 1)
-            if dice.random() < 0.4:
-                below["type"] = "nested"
-                for parameter in ("include_in_parent", "include_in_root"):
-                    if dice.random() < 0.2:
-                        below[parameter] = True
-            fields[f"o{number}"] = below
-        elif dice.random() < 0.05:
-            fields[f"off{number}"] = {"type": "object", "enabled": False}
-        else:
-            name = f"f{number}" if dice.random() < 0.8 else "@timestamp"
-            fields[name if dice.random() < 0.95 else f"dots.{name}"] = leaf(dice, opensearch)
-    if dice.random() < 0.3:
-        # Several fields in one.
-        sources = [field for field in fields.values() if field.get("type") in ("keyword", "text", "ip", "boolean", *DATES)]
-        for field in dice.sample(sources, min(len(sources), 2)):
-            field["copy_to"] = "all" if depth == 0 else None
-        if depth == 0 and sources:
-            fields["all"] = {"type": dice.choice(["text", "keyword"]), "fields": {"raw": {"type": "keyword", "ignore_above": 20}}}
-        for field in sources:
-            if field.get("copy_to", "") is None:
-                del field["copy_to"]
-    if depth and dice.random() < 0.7:
-        return {"properties": fields}
-    dynamic = dice.choice(["strict", "false", "true"])
-    return {"dynamic": dynamic, "properties": fields}
 
 
 def date(dice):
@@ -126,14 +46,24 @@ def point(dice):
     lat, lon = dice.choice([dice.uniform(-90, 90), dice.choice([-90, 90, 0, 43.3])]), dice.choice([dice.uniform(-180, 180), dice.choice([-180, 180, 0, 1.5])])
     odd = dice.random() < 0.03
     if odd:
-        return dice.choice(["", "x,y", [lon], {"lat": lat}, {"lat": lat, "lon": lon, "x": 1}, "91,0", [0, 91], "1,2,3", [1, 2, 3], "u09", 7, {"lat": "x", "lon": 1}, [[lon, lat], None]])
+        return dice.choice(["", "x,y", [lon], {"lat": lat}, {"lat": lat, "lon": lon, "x": 1}, "91,0", [0, 91], "1,2,3", [1, 2, 3], "u09", "U09", "gcpvj0e5b2x8zzz", {"geohash": "ezs42"}, {"geohash": "ezs42", "lat": 1}, 7, {"lat": "x", "lon": 1}, [[lon, lat], None]])
     forms = [f"{lat},{lon}", f" {lat} , {lon} ", [lon, lat], {"lat": lat, "lon": lon}, {"lon": str(lon), "lat": lat}, {"type": "Point", "coordinates": [lon, lat]}, f"POINT ({lon} {lat})"]
     return dice.choice(forms) if dice.random() < 0.9 else [dice.choice(forms), dice.choice(forms[3:5])]
 
 
+def flat(dice, depth):
+    """An object whose values are terms of one field."""
+    one = lambda: dice.choice([text(dice, False), dice.randrange(99), 1.5, True, None, flat(dice, depth + 1) if depth < 4 else "x"])
+    names = ["a", "b", "c.d", "é", ""] if dice.random() < 0.1 else ["a", "b", "c"]
+    return {dice.choice(names): one() if dice.random() < 0.8 else [one(), [one()], one()] for _ in range(dice.randrange(4))}
+
+
 def text(dice, short):
-    if dice.random() < 0.97:
+    chance = dice.random()
+    if chance < 0.95:
         return " ".join(dice.choice(TEXTS) for _ in range(dice.choice([1, 1, 2, 5, 12, 40])))
+    if chance < 0.97:
+        return "".join(chr(dice.choice([dice.randrange(0x20, 0xD800), dice.randrange(0xE000, 0x11000), dice.randrange(0x1F000, 0x20000)])) for _ in range(dice.randrange(1, 12)))
     return dice.choice(["", " ", "a" * 300, "A" * 33_000 if short else "b" * 600, 42, 1.0, True])
 
 
@@ -141,8 +71,8 @@ def scalar(dice, field):
     kind, chance = field["type"], dice.random()
     if chance < 0.07:
         return None if chance < 0.04 else dice.choice(ODD)
-    if kind in ("keyword", "text"):
-        return text(dice, kind == "text" or field.get("ignore_above", 1000) < 1000)
+    if kind in ("keyword", "text", "match_only_text"):
+        return text(dice, kind != "keyword" or field.get("ignore_above", 1000) < 1000)
     values = {
         "long": lambda: [dice.randrange(-(2**63), 2**63), dice.randrange(1000), 5, 1704063600000 + 1000 * dice.randrange(9999)],
         "integer": lambda: [dice.randrange(-(2**31), 2**31), dice.randrange(50), 100 * dice.randrange(99), "17", 3.9],
@@ -155,6 +85,9 @@ def scalar(dice, field):
         "ip": lambda: [address(dice)],
         "boolean": lambda: [True, False, "true", "false"],
         "geo_point": lambda: [point(dice)],
+        "binary": lambda: ["aGVsbG8=", "", "no base 64", 5],
+        "constant_keyword": lambda: [field["value"]],
+        "flattened": lambda: [flat(dice, 0)],
     }
     decimal = lambda: [dice.uniform(-1e6, 1e6), dice.randrange(100), round(dice.uniform(0, 100), 2), "12.5", 0.1, 1e-30, -2.5]
     return dice.choice(values.get(kind, decimal)())
@@ -191,23 +124,41 @@ def limits():
     return [line.encode() for line in found] + [b'{"k":"\xff"}', b'{"t":"\xc3"}', b'{"\xff":1}']
 
 
-HOSTILE = [("", 1), (" ", 1), ("a.", 1), (".a", 1), ("a..b", {"c": 1}), ("deep", [[[[[[[[[[[[[[[1]]]]]]]]]]]]]]]), ("deep", eval("[" * 25 + "1" + "]" * 25)), ("x" * 40_000, 1)]
+HOSTILE = [
+    ("", 1), (" ", 1), ("a.", 1), (".a", 1), ("a..b", {"c": 1}), (".", 1), ("..", 1), (" a", 1), ("a ", 1), ("a. b", 1), ("a.b.c", None), ("*", 1), ("a*b", 1), ("é", 1),
+    ("_id", "x"), ("_routing", "x"), ("_foo", 1), ("_doc_count", 5), ("_source", {}), ("_type", "x"), ("x" * 40_000, 1), ("\x00", 1), ("a\nb", 1), ("\ud800", 1), ("x\udc00", 1),
+    ("deep", [[[[[[[[[[[[[[[1]]]]]]]]]]]]]]]), ("deep", eval("[" * 25 + "1" + "]" * 25)), ("deep", eval("{'a':" * 30 + "1" + "}" * 30)),
+]
 
 
-def document(dice, fields, density):
+def several(dice, one, field):
+    """A value, or an array of some; of values rarely of many, or of arrays."""
+    chance = dice.random()
+    if chance > (0.4 if field.get("type") == "nested" else 0.15):
+        return one()
+    if chance < 0.01 and "properties" not in field:
+        return dice.choice([[one() for _ in range(dice.choice([20, 100, 400]))], [[one()], [], [one(), [one()]]]])
+    return [one() for _ in range(dice.randrange(4))]
+
+
+def document(dice, fields, density, depth=0):
     found = {}
     for name, field in fields["properties"].items():
-        if dice.random() > density[name]:
+        # What is further down is rare, so that documents stay small.
+        if dice.random() > density[name] or depth > 2 and dice.random() < 0.4:
+            continue
+        if field.get("type") == "alias":
+            if dice.random() < 0.002:
+                found[name] = 1
             continue
         if field.get("enabled") is False:
-            found[name] = dice.choice([1, {"a": [1, {"b": None}]}, "x", []])
+            found[name] = dice.choice([1, {"a": [1, {"b": None}]}, "x", [], {"": 1}, {"a.b": {"..": 1}}])
             continue
         is_object = "properties" in field
-        one = (lambda: document(dice, field, density)) if is_object else (lambda: scalar(dice, field))
+        one = (lambda: document(dice, field, density, depth + 1)) if is_object else (lambda: scalar(dice, field))
         if is_object and dice.random() < 0.02:
-            one = lambda: dice.choice([None, 5, "x", {}])
-        several = dice.random() > (0.5 if field.get("type") == "nested" else 0.85)
-        value = [one() for _ in range(dice.randrange(4))] if several else one()
+            one = lambda: dice.choice([None, 5, "x", {}, []])
+        value = several(dice, one, field)
         if is_object and isinstance(value, dict) and field.get("type") != "nested" and dice.random() < 0.1:
             # The same as names with dots.
             found |= {f"{name}.{inner}": value for inner, value in value.items() if "." not in inner}
@@ -218,12 +169,46 @@ def document(dice, fields, density):
         found["unknown"] = {"a": [1, 2]}
     elif chance < 0.006:
         found["unknown"] = dice.choice([None, [], [None, [None]]])
-    elif chance < 0.008:
+    elif chance < 0.009:
         name, value = dice.choice(HOSTILE)
         found[name] = value
-    elif chance < 0.009 and fields["properties"]:
-        found[dice.choice(list(fields["properties"]))] = dice.choice([eval("[" * 25 + "1" + "]" * 25), {"no": 1}, [[["x"]]]])
+    elif chance < 0.011 and fields["properties"]:
+        found[dice.choice(list(fields["properties"]))] = dice.choice([eval("[" * 25 + "1" + "]" * 25), {"no": 1}, [[["x"]]], [{"no": 1}], {}, [{}]])
     return found
+
+
+def written(dice, value):
+    """A document as a line of JSON, mostly as Python writes it, else with other forms of the same."""
+    if dice.random() < 0.85:
+        line = json.dumps(value, ensure_ascii=dice.random() < 0.2)
+        try:
+            line.encode()
+        except UnicodeEncodeError:
+            line = json.dumps(value)
+        return line
+    return dice.choice(["", "", " ", "\ufeff"]) + odd(dice, value) + dice.choice(["", "", " ", "\t"])
+
+
+def odd(dice, value):
+    space = lambda: dice.choice(["", "", "", " ", "\t", "  ", "/**/"])
+    if isinstance(value, dict):
+        return "{" + space() + ",".join(f"{space()}{odd(dice, name)}{space()}:{space()}{odd(dice, inner)}" for name, inner in value.items()) + space() + "}"
+    if isinstance(value, list):
+        return "[" + space() + ",".join(f"{space()}{odd(dice, inner)}{space()}" for inner in value) + "]"
+    if isinstance(value, str):
+        escape = lambda c: "".join(f"\\u{unit:04{dice.choice('xX')}}" for unit in units(c))
+        return '"' + "".join(escape(c) if c < " " or c in '"\\' or "\ud800" <= c <= "\udfff" or dice.random() < 0.02 else c for c in value) + '"'
+    if isinstance(value, int) and not isinstance(value, bool):
+        return dice.choice([str(value), str(value), f"{value}.0", f"{value}e0", f"{value}E+0", f"{value}00e-2", f"{value}.00"])
+    if isinstance(value, float):
+        return dice.choice([repr(value), repr(value), f"{value:.20e}", f"{value:E}", f"{value:.12f}"])
+    return json.dumps(value)
+
+
+def units(c):
+    """The units of UTF-16 of a character."""
+    code = ord(c)
+    return [code] if code < 0x10000 else [0xD800 + (code - 0x10000 >> 10), 0xDC00 + (code - 0x10000 & 0x3FF)]
 
 
 def densities(dice, fields, into):

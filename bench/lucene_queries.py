@@ -1,6 +1,6 @@
 """Random searches over the documents of a mapping, and what their answers have to have in common."""
 
-from lucene_documents import DATES, NUMBERS
+from lucene_mappings import DATES, NUMBERS
 
 
 class Fields:

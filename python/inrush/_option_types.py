@@ -695,7 +695,13 @@ class BakeOptions(LoadOptions, total=False):
     repository: str | None
     """Instead of a folder: a repository of the target. The bake creates a repository of the same type
     and place, and does not touch the contents. Types other than fs also need the server's plugin on the
-    builder (builder_home)."""
+    builder (builder_home), or engine."""
+
+    repository_option: str | Sequence[str] | None
+    """With engine: how this machine reaches the object store of the repository, as in
+    endpoint=http://localhost:7070, region=eu-west-1 or allow_http=true; repeatable. By default as the
+    environment says (AWS_*, GOOGLE_*, AZURE_*), from which the credentials come in any case, or from
+    the AWS profile or the identity of the machine."""
 
     data_stream: str | None
     """A data stream of the target to which the index is attached at the end, behind the write index.

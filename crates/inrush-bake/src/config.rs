@@ -7,7 +7,7 @@ use inrush_core::{Action, Code};
 use inrush_load::config::{Durability, Learning, LoadConfig};
 use inrush_load::{LoadError, OptionError};
 use inrush_node::NodeError;
-use inrush_sources::SourceError;
+use inrush_sources::{SourceError, StoreOptions};
 use serde::{Deserialize, Serialize};
 
 /// What to build where, and how to hand it over.
@@ -24,6 +24,9 @@ pub struct BakeConfig {
     /// 512 MiB. With less than 16 MiB for each segment, fewer threads build. It comes on top of
     /// the memory of a load.
     pub build_memory: usize,
+    /// For building without a server: how this machine reaches the object store of the repository,
+    /// where that is no folder: endpoint, region and so on, over those of the environment.
+    pub repository_options: StoreOptions,
     /// The server that builds.
     pub builder: BuilderConfig,
     /// Number of servers that build at once, each with its own heap. Default 1, at most 64.
@@ -134,6 +137,7 @@ impl BakeConfig {
             place,
             engine: Engine::default(),
             build_memory: BUILD_MEMORY,
+            repository_options: StoreOptions::default(),
             builder: BuilderConfig::default(),
             builders: 1,
             layout: Layout::default(),

@@ -12,8 +12,9 @@ use inrush_load::{Report, Status};
 use tokio::sync::watch;
 
 use super::build::PartRun;
-use super::config::BakeError;
+use super::config::{BakeConfig, BakeError};
 use super::load::has_checkpoint;
+use super::native;
 use super::report::{BakeReport, BakeStep, BakeStepName as Step, HandOver};
 use super::run::{Bake, HandedOver};
 use super::state::{Keep, Part, Saved};
@@ -30,12 +31,13 @@ impl Bake {
         left.extend(handed_over.aliases.map(|why| format!("the aliases of templates: {why}")));
         // Only the builders can delete from these repositories.
         if saved.shared.folder.is_none()
+            && saved.native.is_none()
             && let Err(error) = self.delete_snapshots(saved.parts.len()).await
         {
             left.push(in_repository(&error));
         }
         if left.is_empty() {
-            left.extend(clear(&context.keep, &saved).await.err());
+            left.extend(clear(&context.config, &context.keep, &saved).await.err());
         } else {
             left.extend(context.keep.write(&saved).err());
             left.extend(stop_builders(&saved).await);
@@ -85,10 +87,10 @@ impl Bake {
             // Their data stay, for --resume.
             left.extend(stop_builders(&saved).await);
         } else {
-            if begun && saved.shared.folder.is_none() {
+            if begun && saved.shared.folder.is_none() && saved.native.is_none() {
                 left.extend(self.delete_snapshots(saved.parts.len()).await.err().map(|error| in_repository(&error)));
             }
-            left.extend(clear(&context.keep, &saved).await.err());
+            left.extend(clear(config, &context.keep, &saved).await.err());
         }
         if let Some(mut report) = report {
             // A load whose source was changed while it was read cannot be resumed.
@@ -157,8 +159,9 @@ fn in_repository(error: &BakeError) -> String {
     format!("the snapshot in the repository: {error}")
 }
 
-/// Deletes everything on this machine: the builder, the snapshot, and finally the record.
-pub(super) async fn clear(keep: &Keep, saved: &Saved) -> Result<(), String> {
+/// Deletes everything on this machine, and in an object store what it has written there: the
+/// builder, the snapshot, and finally the record.
+pub(super) async fn clear(config: &BakeConfig, keep: &Keep, saved: &Saved) -> Result<(), String> {
     for (at, part) in saved.parts.iter().enumerate().filter(|(_, part)| part.nodes.iter().any(|note| note.is_lent)) {
         delete_from_lent(saved, at, part).await.map_err(|error| format!("the index on the builder: {error}"))?;
     }
@@ -166,6 +169,7 @@ pub(super) async fn clear(keep: &Keep, saved: &Saved) -> Result<(), String> {
         inrush_node::remove(&note.name).await.map_err(|error| format!("the builder {}: {error}", note.name))?;
     }
     saved.shared.remove()?;
+    native::remove_objects(saved, &config.repository_options).await?;
     keep.remove(&saved.id)
 }
 

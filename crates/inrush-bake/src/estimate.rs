@@ -110,7 +110,7 @@ pub async fn estimate(
     let (keep, job, earlier) = Keep::open(&config.load, source.as_ref())?;
     drop(source);
     if let Some(earlier) = earlier {
-        forget(&keep, &earlier).await?;
+        forget(&config, &keep, &earlier).await?;
     }
     let mut stop = pin!(stop);
     let Prepared { saved, versions, .. } = tokio::select! {
@@ -147,13 +147,13 @@ pub async fn estimate(
 }
 
 /// Deletes what an interrupted estimate has left behind.
-async fn forget(keep: &Keep, earlier: &Saved) -> Result<(), BakeError> {
+async fn forget(config: &BakeConfig, keep: &Keep, earlier: &Saved) -> Result<(), BakeError> {
     if !earlier.job.has(OPTION) {
         let why = "a bake of this index was cut off; give option `resume` instead of option `estimate`, or neither to start over";
         return Err(LoadError::State(why.to_owned()).into());
     }
     tracing::warn!("an earlier estimate was cut off; its index and files are deleted");
-    clear(keep, earlier).await.map_err(BakeError::Refused)
+    clear(config, keep, earlier).await.map_err(BakeError::Refused)
 }
 
 /// Deletes everything. Returns messages about what could not be deleted.
@@ -166,7 +166,7 @@ async fn tidy(run: &PartRun) -> Vec<String> {
     {
         left.push(format!("the snapshots in the repository: {error}"));
     }
-    left.extend(clear(&run.context.keep, &saved).await.err());
+    left.extend(clear(&run.context.config, &run.context.keep, &saved).await.err());
     left
 }
 
@@ -401,6 +401,7 @@ mod tests {
         let source = open(&[SourceSpec::Path(path)], FormatOptions::default(), &Warnings::default()).unwrap();
         let mut config = LoadConfig::new(vec!["http://target:9200".to_owned()], "x".parse().unwrap());
         config.state = Some(StateFolder::new(folder.path().join("state")));
+        let bake = BakeConfig::new(config.clone(), super::super::Place::Path(folder.path().to_owned()));
         for is_estimate in [true, false] {
             std::fs::create_dir(&place).unwrap();
             let (keep, job, earlier) = Keep::open(&config, &source).unwrap();
@@ -415,7 +416,7 @@ mod tests {
             let earlier = earlier.unwrap();
             // The job of a bake with `--resume`.
             assert_eq!(earlier.job.differences(&now).is_empty(), !is_estimate);
-            assert_eq!(forget(&keep, &earlier).await.is_ok(), is_estimate);
+            assert_eq!(forget(&bake, &keep, &earlier).await.is_ok(), is_estimate);
             assert_eq!((place.exists(), keep.path().exists()), (!is_estimate, !is_estimate));
         }
     }

@@ -15,6 +15,7 @@ use inrush_sources::{Parted, Parting, Source};
 
 use super::build::{PartRun, no_builder};
 use super::config::BakeError;
+use super::context::Context;
 
 impl PartRun {
     /// Loads the part, and records the result.
@@ -106,43 +107,51 @@ impl PartRun {
         Ok(config)
     }
 
-    /// Waits for the load, passes its progress on, and keeps the builder alive meanwhile.
+    /// Waits for the load, and keeps the builder alive meanwhile.
     async fn watch(&mut self, running: RunningLoad) -> Result<Report, BakeError> {
-        let (mut loading, load_stop) = (running.progress(), running.stop_handle());
-        let (context, part) = (Arc::clone(&self.context), self.part);
         let builder = self.builder.as_mut().ok_or_else(no_builder)?;
-        let (finish, alive) = (running.finish(), builder.keep_alive());
-        tokio::pin!(finish, alive);
-        let (mut stopping, mut watched, mut dead) = (false, true, None);
-        let mut report = loop {
-            tokio::select! {
-                report = &mut finish => break report,
-                changed = loading.changed(), if watched => {
-                    watched = changed.is_ok();
-                    let now = loading.borrow_and_update().clone();
-                    if now.phase != Phase::Done {
-                        context.show_loading(part, now);
-                    }
-                }
-                () = context.aborted(), if !stopping => {
-                    stopping = true;
-                    load_stop.stop();
-                }
-                error = &mut alive, if dead.is_none() => {
-                    dead = Some(error);
-                    load_stop.stop();
-                }
-            }
-        };
-        match (dead, report.status) {
-            (Some(error), Status::Failed | Status::Interrupted) => {
-                report.status = Status::Failed;
-                report.failure = Some(error.to_string());
-                Ok(report)
-            }
-            _ => Ok(report),
+        let (mut report, dead) = follow(&self.context, self.part, running, builder.keep_alive()).await;
+        if let (Some(error), Status::Failed | Status::Interrupted) = (dead, report.status) {
+            report.status = Status::Failed;
+            report.failure = Some(error.to_string());
         }
+        Ok(report)
     }
+}
+
+/// Waits for the load of a part, and passes its progress on. It is stopped where the bake is, or
+/// when `dies` ends, whose result is returned.
+pub(super) async fn follow<E>(
+    context: &Context,
+    part: usize,
+    running: RunningLoad,
+    dies: impl Future<Output = E>,
+) -> (Report, Option<E>) {
+    let (mut loading, load_stop) = (running.progress(), running.stop_handle());
+    let finish = running.finish();
+    tokio::pin!(finish, dies);
+    let (mut stopping, mut watched, mut dead) = (false, true, None);
+    let report = loop {
+        tokio::select! {
+            report = &mut finish => break report,
+            changed = loading.changed(), if watched => {
+                watched = changed.is_ok();
+                let now = loading.borrow_and_update().clone();
+                if now.phase != Phase::Done {
+                    context.show_loading(part, now);
+                }
+            }
+            () = context.aborted(), if !stopping => {
+                stopping = true;
+                load_stop.stop();
+            }
+            error = &mut dies, if dead.is_none() => {
+                dead = Some(error);
+                load_stop.stop();
+            }
+        }
+    };
+    (report, dead)
 }
 
 /// The load of a bake into a builder. What concerns the target alone is left out.

@@ -68,7 +68,7 @@ pub(super) fn prepare<'a>(
         if config.data_stream.is_some() {
             has_timestamp(&plan.mappings)?;
         }
-        if let Some(native) = native(config, &plan, &shared, (&info, oldest), &mut warnings)? {
+        if let Some(native) = native(config, &plan, &shared, (&info, oldest), &mut warnings).await? {
             tracing::info!("building {index} with {} for {info}", native::title());
             let parts = vec![part(Vec::new(), index.clone(), plan.clone())];
             let mut saved = Saved::new(job, id, index, plan, shared, parts);
@@ -77,30 +77,46 @@ pub(super) fn prepare<'a>(
             saved.swap = swapping.as_ref().map(|swapping| swapping.noted.clone());
             return Ok(Prepared { saved, swapping, versions: Vec::new(), warnings });
         }
-        let (product, versions) = builder::versions(&info, oldest, &config.builder)?;
-        let version = versions.first().cloned().unwrap_or_default();
-        let notes = notes(&config.builder.urls, config.builders as usize, &id, product, &version);
-        tracing::info!("building {index} with {} for {info}", Distribution { product, version }.title());
-        let (plan, parts, whole) = parts(config, &index, plan, notes)?;
-        if whole.is_some() && shared.folder.is_none() {
-            return Err(BakeError::Refused(
-            "option `layout=stitched` puts files of the repository together, but this one is not a folder; give option `repository_path`, or another value of option `layout`".to_owned(),
-        ));
-        }
-        for part in parts.iter().filter(|part| part.index != index && whole.is_none()) {
-            if cluster_index::exists(target, &part.index).await? {
-                return Err(BakeError::Refused(format!(
-                    "{} exists on the target; name another with option `index`",
-                    part.index
-                )));
-            }
-        }
-        let mut saved = Saved::new(job, id, index, plan, shared, parts);
-        (saved.layout, saved.whole) = (config.parted(), whole);
+        let versions = builder::versions(&info, oldest, &config.builder)?;
+        let (mut saved, versions) = with_builders(target, config, (job, id, index, plan, shared), versions).await?;
         saved.data_stream.clone_from(&config.data_stream);
         saved.swap = swapping.as_ref().map(|swapping| swapping.noted.clone());
         Ok(Prepared { saved, swapping, versions, warnings })
     })
+}
+
+/// What a bake is of: its job, its id, the index, how that is created, and the place between both
+/// sides.
+type Subject = (Job, String, String, Plan, Shared);
+
+/// The record of a bake with builders. `fits`: what they run, and the versions to try.
+async fn with_builders(
+    target: &Transport,
+    config: &BakeConfig,
+    (job, id, index, plan, shared): Subject,
+    fits: (Product, Vec<String>),
+) -> Result<(Saved, Vec<String>), BakeError> {
+    let (product, versions) = fits;
+    let version = versions.first().cloned().unwrap_or_default();
+    let notes = notes(&config.builder.urls, config.builders as usize, &id, product, &version);
+    tracing::info!("building {index} with {}", Distribution { product, version }.title());
+    let (plan, parts, whole) = parts(config, &index, plan, notes)?;
+    if whole.is_some() && shared.folder.is_none() {
+        return Err(BakeError::Refused(
+            "option `layout=stitched` puts files of the repository together, but this one is not a folder; give option `repository_path`, or another value of option `layout`".to_owned(),
+        ));
+    }
+    for part in parts.iter().filter(|part| part.index != index && whole.is_none()) {
+        if cluster_index::exists(target, &part.index).await? {
+            return Err(BakeError::Refused(format!(
+                "{} exists on the target; name another with option `index`",
+                part.index
+            )));
+        }
+    }
+    let mut saved = Saved::new(job, id, index, plan, shared, parts);
+    (saved.layout, saved.whole) = (config.parted(), whole);
+    Ok((saved, versions))
 }
 
 /// The record of a bake without a builder, if the options ask for it and the index can be built so.
@@ -108,25 +124,29 @@ pub(super) fn prepare<'a>(
 ///
 /// # Errors
 /// [`BakeError::NotNative`] if it cannot, and the options leave no choice.
-fn native(
+async fn native(
     config: &BakeConfig,
     plan: &Plan,
     shared: &Shared,
-    target: (&ClusterInfo, Option<Version>),
+    (info, oldest): (&ClusterInfo, Option<Version>),
     warnings: &mut Vec<String>,
 ) -> Result<Option<Native>, BakeError> {
-    match (config.engine, native::check(config, plan, shared, target)) {
-        (Engine::Server, _) => Ok(None),
-        (Engine::Native, Err(why)) => Err(BakeError::NotNative(why)),
+    if config.engine == Engine::Server {
+        return Ok(None);
+    }
+    let found = async {
+        let target = native::target(info, oldest)?;
+        native::check(config, plan, shared, target)?;
+        native::reach(config, shared).await?;
+        Ok::<_, String>(target)
+    };
+    match (config.engine, found.await) {
         (Engine::Auto, Err(why)) => {
             warnings.push(with_server(&why));
             Ok(None)
         }
-        (Engine::Native | Engine::Auto, Ok((product, version))) => {
-            let version = version.to_string();
-            let (registered, making, copied) = (false, false, false);
-            Ok(Some(Native { product, version, registered, making, copied, letters: None }))
-        }
+        (Engine::Server | Engine::Native, Err(why)) => Err(BakeError::NotNative(why)),
+        (_, Ok((product, version))) => Ok(Some(Native::new(product, version.to_string()))),
     }
 }
 

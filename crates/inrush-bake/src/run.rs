@@ -131,7 +131,7 @@ async fn begin(
             return refuse(format!("what an earlier run left behind cannot be deleted: {}", left.join("; ")));
         }
         // Its builders could delete them, but are not started for that.
-        if saved.shared.folder.is_none() && is_begun(keep, &saved) {
+        if saved.shared.folder.is_none() && saved.native.is_none() && is_begun(keep, &saved) {
             let place = saved.shared.repository.settings.get("base_path").and_then(|path| path.as_str());
             tracing::warn!(
                 "its snapshots stay in the repository, below {}: delete them there",
@@ -143,7 +143,7 @@ async fn begin(
         {
             native::forget_letters(letters);
         }
-        clear(keep, &saved).await.map_err(BakeError::Refused)?;
+        clear(config, keep, &saved).await.map_err(BakeError::Refused)?;
     }
     let Prepared { saved, swapping, versions, warnings } = prepare(target, config, job, bytes).await?;
     keep.write(&saved).map_err(BakeError::Refused)?;

@@ -108,6 +108,17 @@ pub(super) struct Native {
     pub(super) copied: bool,
     /// The file for dead letters, once the load may have written to it.
     pub(super) letters: Option<PathBuf>,
+    /// The object that is written to an object store in parts, or may be.
+    #[serde(default)]
+    pub(super) upload: Option<native::Upload>,
+}
+
+impl Native {
+    /// One that has not begun. `version` is that of the target's oldest node.
+    pub(super) fn new(product: Product, version: String) -> Native {
+        let (registered, making, copied) = (false, false, false);
+        Native { product, version, registered, making, copied, letters: None, upload: None }
+    }
 }
 
 /// An index that the target gets.

@@ -14,6 +14,7 @@ use inrush_bake::{
 use inrush_load::LoadError;
 use inrush_load::observe::ObserverSet;
 use inrush_page::{Control, Shown, Watch, WatchConfig};
+use inrush_sources::StoreOptions;
 
 /// The default sample, which is enough for a warm server to reach its speed.
 const SAMPLE_BYTES: usize = 32 << 20;
@@ -38,8 +39,13 @@ crate::options! {
         repository_path: Option<Folder> = "DIR", conflicts(&["repository"]);
         /// Instead of a folder: a repository of the target. The bake creates a repository of the
         /// same type and place, and does not touch the contents. Types other than fs also need the
-        /// server's plugin on the builder (option `builder_home`)
+        /// server's plugin on the builder (option `builder_home`), or option `engine`
         repository: Option<String> = "NAME";
+        /// With option `engine`: how this machine reaches the object store of the repository, as in
+        /// endpoint=http://localhost:7070, region=eu-west-1 or allow_http=true; repeatable. By
+        /// default as the environment says (AWS_*, GOOGLE_*, AZURE_*), from which the credentials
+        /// come in any case, or from the AWS profile or the identity of the machine
+        repository_option: Vec<String> = "KEY=VALUE";
         /// A data stream of the target to which the index is attached at the end, behind the write
         /// index. Option `index` is the index's own name, for which no template creates data
         /// streams. Elasticsearch 7.16 and newer
@@ -166,6 +172,19 @@ impl BakeOptions {
                 .of("build_memory")
                 .hint("give option `engine=native` or option `engine=auto`"));
         }
+        if !self.repository_option.is_empty() {
+            let conflict = |why: &str, hint: &str| {
+                Err(OptionError::conflict(format!("option `repository_option` is for {why}"))
+                    .of("repository_option")
+                    .hint(hint))
+            };
+            if matches!(self.engine, None | Some(Engine::Server)) {
+                return conflict("building without a server", "give option `engine=native` or option `engine=auto`");
+            }
+            if self.repository.is_none() {
+                return conflict("a repository in an object store", "name it with option `repository`");
+            }
+        }
         if self.sample.is_some() && !self.estimate {
             return Err(OptionError::conflict("option `sample` needs option `estimate`").of("sample"));
         }
@@ -182,6 +201,7 @@ impl BakeOptions {
         let BakeOptions {
             repository_path,
             repository,
+            repository_option,
             data_stream,
             unthrottle,
             no_resume,
@@ -211,8 +231,11 @@ impl BakeOptions {
         let defaults = BuilderConfig::default();
         let path = |folder: Option<Folder>| -> Option<PathBuf> { folder.map(|folder| folder.0) };
         let urls: Vec<String> = urls(&builder)?.iter().map(ToString::to_string).collect();
+        let repository_options = StoreOptions::parse(&repository_option)
+            .map_err(|problem| OptionError::value("repository_option", problem))?;
         let plain = BakeConfig::new(load, place);
         Ok(BakeConfig {
+            repository_options,
             engine: engine.unwrap_or_default(),
             build_memory: build_memory.map_or(plain.build_memory, ByteSize::as_usize),
             builders: builders.map_or(urls.len().max(1) as u32, Whole::get),
@@ -465,6 +488,8 @@ mod tests {
         assert!(problem(&[("repository_path", "p"), ("layout", "alias")]).contains("several builders"));
         assert!(problem(&[("sample", "1MiB")]).contains("option `estimate`"));
         assert!(problem(&[("build_memory", "1GiB")]).contains("without a server"));
+        assert!(problem(&[("repository_option", "region=x"), ("repository", "r")]).contains("without a server"));
+        assert!(problem(&[("repository_option", "region=x"), ("engine", "auto")]).contains("in an object store"));
         assert!(problem(&[("engine", "native"), ("builder_heap", "1g")]).contains("option `builder_heap`"));
     }
 
@@ -479,8 +504,11 @@ mod tests {
             ("builder_setting", "a.b=c=d"),
             ("engine", "auto"),
             ("build_memory", "1GiB"),
+            ("repository_option", "region=eu-west-1"),
         ];
         let config = options(&given).config(load()).unwrap();
+        let expected = StoreOptions::parse(&["region=eu-west-1".to_owned()]).unwrap();
+        assert_eq!(config.repository_options, expected);
         assert_eq!(config.place, Place::Repository("nightly".to_owned()));
         assert_eq!(config.builder.urls, ["http://a:9200", "http://b:9201"]);
         assert_eq!((config.builders, config.layout), (2, Layout::Stitched));

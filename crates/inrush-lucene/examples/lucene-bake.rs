@@ -1,6 +1,6 @@
 //! Builds an index into the snapshot of an empty shard: `lucene-bake MAPPING LINES SHARD_FOLDER
-//! SCRATCH_FOLDER PRODUCT VERSION [ids=number]`. With the last one, the numbers of the lines are
-//! ids.
+//! SCRATCH_FOLDER PRODUCT VERSION [settings=FILE] [ids=number]`. The file has the settings of the
+//! index by their full names. With the last one, the numbers of the lines are ids.
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
@@ -12,7 +12,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let [_, mapping, lines, shard, scratch, product, version, more @ ..] = arguments.as_slice() else {
         return Err("six arguments".into());
     };
-    let numbered = more == ["ids=number"];
+    let numbered = more.iter().any(|pair| pair == "ids=number");
+    let settings = match more.iter().find_map(|pair| pair.strip_prefix("settings=")) {
+        Some(file) => serde_json::from_slice(&std::fs::read(file)?)?,
+        None => serde_json::Map::new(),
+    };
     let parse = |text: &str| -> Result<[u32; 3], Box<dyn std::error::Error>> {
         let parts: Vec<u32> = text.split('.').map(str::parse).collect::<Result<_, _>>()?;
         Ok(parts.try_into().map_err(|_| "three numbers")?)
@@ -20,7 +24,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let snapshot = ShardSnapshot::open(Path::new(shard))?;
     let product = if product == "opensearch" { Product::OpenSearch } else { Product::Elasticsearch };
     let target = Target { product, version: parse(version)?, lucene: snapshot.lucene() };
-    let mapping = Mapping::parse(&serde_json::from_slice(&std::fs::read(mapping)?)?, target)?;
+    let mapping = Mapping::with_settings(&serde_json::from_slice(&std::fs::read(mapping)?)?, &settings, target)?;
     let mut random = [0; 32];
     std::fs::File::open("/dev/urandom")?.read_exact(&mut random)?;
     let folder = Path::new(scratch);

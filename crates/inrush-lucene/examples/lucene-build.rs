@@ -1,6 +1,6 @@
 //! Builds a shard's index from NDJSON: `lucene-build MAPPING LINES FOLDER [KEY=VALUE...]`.
 //!
-//! The pairs: `generation` of the commit, `lucene` and `opensearch` or `elasticsearch` with the
+//! The pairs: `settings` for a file with the settings of the index, `generation` of the commit, `lucene` and `opensearch` or `elasticsearch` with the
 //! versions of the server, `ids=number` for the numbers of the lines as ids, `routing` for these
 //! numbers modulo a number as routing values, `threads`, `memory` of each in bytes, `refused` for a
 //! file with refused lines; other pairs are user data of the commit.
@@ -21,6 +21,7 @@ struct Options {
     threads: usize,
     memory: usize,
     refused: Option<Mutex<std::fs::File>>,
+    settings: serde_json::Map<String, serde_json::Value>,
     user_data: Vec<(String, String)>,
 }
 
@@ -36,11 +37,13 @@ fn options(pairs: &[String]) -> Result<Options> {
         threads: 1,
         memory: 1 << 30,
         refused: None,
+        settings: serde_json::Map::new(),
         user_data: Vec::new(),
     };
     for pair in pairs {
         let (key, value) = pair.split_once('=').ok_or("KEY=VALUE")?;
         match key {
+            "settings" => options.settings = serde_json::from_slice(&std::fs::read(value)?)?,
             "generation" => options.generation = value.parse()?,
             "threads" => options.threads = value.parse()?,
             "memory" => options.memory = value.parse()?,
@@ -114,7 +117,7 @@ fn work(shard: &Shard, lines: &Mutex<Lines>, options: &Options) -> std::io::Resu
                 (Err(AddError::Io(error)), _) => return Err(error),
                 (Err(AddError::Refused(error)), Some(file)) => {
                     let mut file = file.lock().map_err(|_| std::io::Error::other("another thread panicked"))?;
-                    writeln!(file, "{number}\t{error}")?;
+                    writeln!(file, "{number}\t{}", error.to_string().replace('\n', " "))?;
                 }
                 (Err(AddError::Refused(error)), None) => eprintln!("{number}\t{error}"),
             }
@@ -128,7 +131,8 @@ fn main() -> Result<()> {
         return Err("lucene-build MAPPING LINES FOLDER [KEY=VALUE...]".into());
     };
     let options = options(pairs)?;
-    let mapping = Mapping::parse(&serde_json::from_slice(&std::fs::read(mapping)?)?, options.target)?;
+    let mapping = serde_json::from_slice(&std::fs::read(mapping)?)?;
+    let mapping = Mapping::with_settings(&mapping, &options.settings, options.target)?;
     let mut random = [0; 32];
     std::fs::File::open("/dev/urandom")?.read_exact(&mut random)?;
     let shard = Shard::new(

@@ -39,6 +39,7 @@ mod build;
 mod fields;
 mod formats;
 mod hash;
+mod memory;
 mod radix;
 mod repository;
 
@@ -48,7 +49,8 @@ pub use fields::mapping::{Mapping, Product, Target, Unsupported};
 pub use fields::refused::Refused;
 pub use repository::ShardSnapshot;
 
-/// Calls `visit` with each word that the analyser `standard` makes of a text.
-pub fn standard_words(text: &str, visit: impl FnMut(&[u8])) {
-    analysis::WORDS.each(text, visit);
+/// Calls `visit` with each term that a built-in analyser of the servers makes of a text, and with
+/// where its word is. `None` if the analyser is not known here.
+pub fn analyze(analyzer: &str, text: &str, visit: impl FnMut(std::ops::Range<usize>, &[u8])) -> Option<()> {
+    analysis::Analyzer::named(analyzer).map(|analyzer| analyzer.each_at(text, visit))
 }

@@ -52,7 +52,7 @@ pub use registry::{OpenError, Opened, Opening, Registry, Reopen, Request, Source
 pub use repeat::{Fingerprint, Repeats};
 pub use sampled::Sampled;
 pub use source::{Feedback, IDLE_AFTER, IDLE_MIN, RowsRead, Source, SourceInfo, Step, TopicPartition, Topics};
-pub use store::{SourceUrl, StoreOptions};
+pub use store::{Blob, BlobError, Blobs, SourceUrl, Store, StoreOptions, open_blobs};
 
 /// Bytes of one read. A chunk fits into the second-level cache, and is large enough that work for
 /// each chunk costs nothing.

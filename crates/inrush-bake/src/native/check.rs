@@ -2,14 +2,18 @@
 
 use inrush_cluster::api::{ClusterInfo, Version};
 use inrush_lucene::{Mapping, Product, Target};
+use inrush_sources::Store;
 use serde_json::{Map, Value};
 
-use super::super::config::BakeConfig;
+use super::super::config::{BakeConfig, Engine};
 use super::super::place::Shared;
 use super::super::plan::Plan;
+use super::remote::Address;
 
-/// Settings of an index that do not change what is in its files.
-const SETTINGS: [&str; 20] = [
+/// Settings of an index that do not change what is in its files, and analysers and the index sort,
+/// which are looked at with the mapping.
+const SETTINGS: [&str; 22] = [
+    "index.analysis.",
     "index.number_of_shards",
     "index.number_of_replicas",
     "index.number_of_routing_shards",
@@ -29,6 +33,7 @@ const SETTINGS: [&str; 20] = [
     "index.requests.",
     "index.search.",
     "index.soft_deletes.retention",
+    "index.sort.",
     "index.translog.",
 ];
 
@@ -49,10 +54,24 @@ pub(in super::super) fn product(product: inrush_node::Product) -> Product {
     }
 }
 
-/// The first thing that stands against building an index without a server. `oldest`: the version of
-/// the target's oldest node.
+/// The product and the version of the target, whose oldest node has the version `oldest`.
 ///
-/// Product and version of the target are returned.
+/// # Errors
+/// A target that does not say what it is.
+pub(in super::super) fn target(
+    info: &ClusterInfo,
+    oldest: Option<Version>,
+) -> Result<(inrush_node::Product, Version), String> {
+    use inrush_cluster::api::Product as Of;
+    let product = match info.product {
+        Of::OpenSearch => inrush_node::Product::OpenSearch,
+        Of::Elasticsearch => inrush_node::Product::Elasticsearch,
+        Of::Unknown => return Err("the target does not say its product".to_owned()),
+    };
+    Ok((product, oldest.or(info.version).ok_or("the target does not say its version")?))
+}
+
+/// The first thing that stands against building an index without a server on this target.
 ///
 /// # Errors
 /// What it is.
@@ -60,22 +79,11 @@ pub(in super::super) fn check(
     config: &BakeConfig,
     plan: &Plan,
     shared: &Shared,
-    (info, oldest): (&ClusterInfo, Option<Version>),
-) -> Result<(inrush_node::Product, Version), String> {
-    use inrush_cluster::api::Product as Of;
-    let (node, product) = match info.product {
-        Of::OpenSearch => (inrush_node::Product::OpenSearch, Product::OpenSearch),
-        Of::Elasticsearch => (inrush_node::Product::Elasticsearch, Product::Elasticsearch),
-        Of::Unknown => return Err("the target does not say its product".to_owned()),
-    };
-    let version = oldest.or(info.version).ok_or("the target does not say its version")?;
+    (product, version): (inrush_node::Product, Version),
+) -> Result<(), String> {
+    let product = self::product(product);
     check_version(product, version)?;
-    if shared.folder.is_none() {
-        return Err(format!(
-            "the repository is of the type {}, and files are only written into folders",
-            shared.repository.kind
-        ));
-    }
+    check_place(shared, config.engine)?;
     check_options(config)?;
     if !plan.aliases.is_empty() {
         return Err(
@@ -94,8 +102,24 @@ pub(in super::super) fn check(
     }
     // The version of Lucene is known once the target has made the index, and decides on no field.
     let target = Target { product, version: [version.major, version.minor, version.patch], lucene: [9, 12, 0] };
-    Mapping::parse(&plan.mappings, target).map_err(|unsupported| unsupported.to_string())?;
-    Ok((node, version))
+    let mapping = Mapping::with_settings(&plan.mappings, &plan.building, target);
+    mapping.map(drop).map_err(|unsupported| unsupported.to_string())
+}
+
+/// Whether files can be written to the repository. Of the types that are not tested, none is chosen
+/// by itself.
+fn check_place(shared: &Shared, engine: Engine) -> Result<(), String> {
+    if shared.folder.is_some() {
+        return Ok(());
+    }
+    let address = Address::of(&shared.repository)?;
+    if engine == Engine::Auto && address.store != Store::S3 {
+        return Err(format!(
+            "a repository of the type {} was never tested without a server, which option `engine=native` would do",
+            shared.repository.kind
+        ));
+    }
+    Ok(())
 }
 
 fn check_version(product: Product, version: Version) -> Result<(), String> {
@@ -155,12 +179,13 @@ mod tests {
             ..ClusterInfo::default()
         };
         change(&mut config, &mut plan, &mut info);
-        let repository = Repository { kind: "s3".to_owned(), settings: Map::new() };
-        let folder = match &config.place {
-            Place::Path(path) => Some(path.clone()),
-            Place::Repository(_) => None,
+        let (kind, folder) = match &config.place {
+            Place::Path(path) => ("fs", Some(path.clone())),
+            Place::Repository(kind) => (kind.as_str(), None),
         };
-        check(&config, &plan, &Shared { repository, folder }, (&info, info.version)).map(drop)
+        let settings = json!({"bucket": "b", "container": "c"}).as_object().cloned().unwrap();
+        let repository = Repository { kind: kind.to_owned(), settings };
+        check(&config, &plan, &Shared { repository, folder }, target(&info, info.version)?)
     }
 
     #[test]
@@ -168,7 +193,13 @@ mod tests {
         checked(|_, _, _| {}).unwrap();
         checked(|config, _, _| config.load.finish.swap = Some(SwapConfig::new("y"))).unwrap();
         let problem = |change: fn(&mut BakeConfig, &mut Plan, &mut ClusterInfo)| checked(change).unwrap_err();
-        assert!(problem(|c, _, _| c.place = Place::Repository("r".into())).contains("of the type s3"));
+        for kind in ["s3", "gcs", "azure"] {
+            let place = Place::Repository(kind.to_owned());
+            checked(|config, _, _| config.place = place.clone()).unwrap();
+            let auto = checked(|config, _, _| (config.place, config.engine) = (place.clone(), Engine::Auto));
+            assert_eq!(auto.is_ok(), kind == "s3", "{auto:?}");
+        }
+        assert!(problem(|c, _, _| c.place = Place::Repository("hdfs".into())).contains("of the type hdfs"));
         assert!(problem(|c, _, _| c.builders = 2).contains("name builders"));
         assert!(problem(|c, _, _| c.load.finish.force_merge = Some(1)).contains("option `force_merge`"));
         assert!(problem(|c, _, _| c.load.pipeline = Some("p".into())).contains("ingest pipeline"));
@@ -176,10 +207,24 @@ mod tests {
         assert!(problem(|_, p, _| drop(p.aliases.insert("a".into(), json!({})))).contains("alias"));
         assert!(problem(|_, p, _| p.mappings = json!({})).contains("names no field"));
         assert!(problem(|_, p, _| p.mappings = json!({"properties": {"n": {"type": "vector"}}})).contains("vector"));
-        for name in ["index.sort.field", "index.analysis.analyzer.default.type", "index.routing_partition_size"] {
+        let sorted = |by: &'static str| {
+            checked(|_, plan, _| drop(plan.building.insert("index.sort.field".to_owned(), json!(by))))
+        };
+        sorted("n").unwrap();
+        assert!(sorted("m").unwrap_err().contains("index.sort.field"));
+        for name in ["index.codec", "index.mode", "index.routing_partition_size"] {
             let found = checked(|_, plan, _| drop(plan.building.insert(name.to_owned(), json!("2")))).unwrap_err();
             assert!(found.contains(name), "{found}");
         }
+        let own = |filter: &'static str| {
+            checked(|_, plan, _| {
+                let name = "index.analysis.normalizer.own.filter";
+                drop(plan.building.insert(name.to_owned(), json!([filter])));
+                plan.mappings = json!({"properties": {"k": {"type": "keyword", "normalizer": "own"}}});
+            })
+        };
+        own("lowercase").unwrap();
+        assert!(own("elision").unwrap_err().contains("normalizer"));
         assert!(problem(|_, _, i| i.version = Some(Version::new(3, 7, 0))).contains("2.18 to 2.19 or 3.0 to 3.6"));
         assert!(problem(|_, _, i| i.version = None).contains("does not say its version"));
     }

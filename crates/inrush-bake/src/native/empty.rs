@@ -14,7 +14,7 @@ use inrush_cluster::api::snapshots::{self, SnapshotState};
 use inrush_cluster::api::{ClusterError, aliases, index};
 use inrush_cluster::transport::{Transport, path_segment};
 use inrush_load::cutover::is_passing;
-use inrush_node::make_writable;
+use inrush_node::{Product, make_writable};
 use serde_json::{Map, Value, json};
 
 use super::super::assemble;
@@ -25,7 +25,9 @@ use super::super::hand_over::Target;
 use super::super::plan::Plan;
 use super::super::state::Saved;
 use super::super::undo;
-use super::{EMPTY, Folders, copy_over};
+use super::folders::{EMPTY, Folders, copy_over};
+use super::remote::Remote;
+use super::upload;
 
 /// Keeps documents out of the index. The restored index does not have it.
 pub(in super::super) const WRITE_BLOCK: &str = "index.blocks.write";
@@ -48,21 +50,32 @@ fn mark(saved: &Saved) -> String {
 pub(super) async fn share(context: &Context, target: &Target) -> Result<String, BakeError> {
     let saved = context.saved().clone();
     let mut place = saved.shared.within(EMPTY);
-    let folder = place.folder.clone().ok_or_else(|| refuse("the repository is not a folder"))?;
-    saved.shared.make()?;
-    make_writable(&folder)?;
-    // The target's nodes may run as another user.
-    let open = fs::set_permissions(&folder, fs::Permissions::from_mode(0o777));
-    open.map_err(|error| refuse(format!("cannot open {} for the target: {error}", folder.display())))?;
+    if let Some(folder) = &place.folder {
+        saved.shared.make()?;
+        make_writable(folder)?;
+        // The target's nodes may run as another user.
+        let open = fs::set_permissions(folder, fs::Permissions::from_mode(0o777));
+        open.map_err(|error| refuse(format!("cannot open {} for the target: {error}", folder.display())))?;
+    }
     // What the target writes has to be read here.
     place.repository.settings.insert("compress".to_owned(), json!(false));
+    if saved.native.as_ref().is_some_and(|native| native.product == Product::OpenSearch) && place.folder.is_none() {
+        // Else it writes the shards to places of the bucket that are outside of the repository.
+        place.repository.settings.insert("shard_path_type".to_owned(), json!("FIXED"));
+    }
     context.write(|saved| saved.native.iter_mut().for_each(|native| native.registered = true))?;
     let name = mark(&saved);
     let registered = target.ask(|| snapshots::register(&context.target, &name, &place.repository)).await;
     registered.map_err(|error| {
+        let needed = match &place.folder {
+            Some(folder) => format!(
+                "write to {}, which is below the setting path.repo of its configuration, at the same path",
+                folder.display()
+            ),
+            None => "write below the base_path of the repository".to_owned(),
+        };
         refuse(format!(
-            "the target cannot use the repository: {error}; each of its nodes has to write to {}, which is below the setting path.repo of its configuration, at the same path; see docs/bake.md",
-            folder.display()
+            "the target cannot use the repository: {error}; each of its nodes has to {needed}; see docs/bake.md"
         ))
     })?;
     Ok("the target writes to it".to_owned())
@@ -70,7 +83,7 @@ pub(super) async fn share(context: &Context, target: &Target) -> Result<String, 
 
 /// Makes the index, writes its snapshot, deletes it, and copies the snapshot. [`forget`] deletes
 /// the snapshot.
-pub(super) async fn make(context: &Context, target: &Target) -> Result<String, BakeError> {
+pub(super) async fn make(context: &Context, target: &Target, remote: Option<&Remote>) -> Result<String, BakeError> {
     let saved = context.saved().clone();
     let (name, mark) = (&saved.index, mark(&saved));
     context.write(|saved| saved.native.iter_mut().for_each(|native| native.making = true))?;
@@ -92,15 +105,27 @@ pub(super) async fn make(context: &Context, target: &Target) -> Result<String, B
     let now = context.saved().clone();
     target.ask(|| remove_index(&context.target, &now)).await?;
     context.write(|saved| saved.native.iter_mut().for_each(|native| native.making = false))?;
-    let Folders { empty, form, .. } = Folders::of(&saved)?;
+    let folders = Folders::of(context, &saved);
+    match remote {
+        None => copy_form(folders).await?,
+        Some(remote) => {
+            context.until_stopped(remote.download(EMPTY, &folders.form)).await?;
+            // That this machine may write there, too, shows before the documents are read.
+            context.until_stopped(upload(context, remote, &folders.form)).await?;
+        }
+    }
+    context.write(|saved| saved.native.iter_mut().for_each(|native| native.copied = true))?;
+    Ok(format!("{name} without documents, of {} shards", routing.shards()))
+}
+
+/// Copies the snapshot that the target wrote into a folder.
+async fn copy_form(Folders { empty, form, .. }: Folders) -> Result<(), BakeError> {
     // From here on only the target's user adds to it.
     let closed = fs::set_permissions(&empty, fs::Permissions::from_mode(0o755));
     closed.map_err(|error| refuse(format!("cannot close {}: {error}", empty.display())))?;
     let copied = tokio::task::spawn_blocking(move || copy_over(&empty, &form)).await;
     let copied = copied.unwrap_or_else(|error| Err(io::Error::other(error)));
-    copied.map_err(|error| refuse(format!("cannot copy the snapshot without documents: {error}")))?;
-    context.write(|saved| saved.native.iter_mut().for_each(|native| native.copied = true))?;
-    Ok(format!("{name} without documents, of {} shards", routing.shards()))
+    copied.map_err(|error| refuse(format!("cannot copy the snapshot without documents: {error}")))
 }
 
 /// Creates the index, without what would make it more than a form. One that an earlier request has

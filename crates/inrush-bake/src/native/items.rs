@@ -93,7 +93,7 @@ impl Items {
                     Err(AddError::Refused(refused)) => {
                         errors = true;
                         let action = if address.create { "create" } else { "index" };
-                        let error = json!({"type": kind(&refused, self.product), "reason": refused.to_string()});
+                        let error = json!({"type": refused.kind(self.product), "reason": refused.to_string()});
                         let entry = json!({action: {"_index": self.index, "status": 400, "error": error}});
                         // Writing to a string does not fail.
                         let _ = write!(entries, "{entry}");
@@ -111,10 +111,10 @@ impl Items {
                 let id = self.ids.make().text();
                 self.add_given(&id, address.routing.as_deref(), document, writers)
             }
-            None if writers.len() == 1 => writers[0].add(document, None),
             None => {
                 let id = self.ids.make();
-                writers[self.routing.shard(&id.text(), None) as usize].add_made(document, &id)
+                let shard = if writers.len() == 1 { 0 } else { self.routing.shard(&id.text(), None) as usize };
+                writers[shard].add_made(document, &id)
             }
         }
     }
@@ -169,14 +169,6 @@ impl<'a> Address<'a> {
             Line { index: None, create: Some(Meta { _id: id, routing }) } => Ok(Address { create: true, id, routing }),
             Line { .. } => Err(unsupported()),
         }
-    }
-}
-
-/// The type of the server's error.
-fn kind(refused: &Refused, product: Product) -> &'static str {
-    match (refused.kind(), product) {
-        ("mapper_parsing_exception", Product::Elasticsearch) => "document_parsing_exception",
-        (kind, _) => kind,
     }
 }
 

@@ -7,57 +7,95 @@
 //! without spaces in South East Asia stays together, and emoji are words.
 
 mod classes;
+mod filters;
+mod folded;
 mod letters;
 mod machine;
+mod settings;
 
+use std::ops::Range;
 use std::sync::LazyLock;
 
 use classes::{RANGES, bit};
+pub(crate) use filters::Filters;
 use machine::{DEAD, Machine, Pattern, START};
+pub(crate) use settings::Analysis;
 
 /// The longest word in units of UTF-16; longer ones are cut.
 const WORD_MAX: usize = 255;
 
-/// What makes terms of a text.
+/// What cuts a text into words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Analyzer {
-    /// Words in lower case.
+pub(crate) enum Tokenizer {
+    /// Words.
     Standard,
-    /// Runs of letters, in lower case.
-    Simple,
+    /// Runs of letters.
+    Letter,
     /// What is between white space.
     Whitespace,
     /// The whole text.
     Keyword,
 }
 
+/// What makes terms of a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Analyzer {
+    pub(crate) tokenizer: Tokenizer,
+    pub(crate) filters: Filters,
+}
+
 impl Analyzer {
+    pub(crate) const STANDARD: Self = Self { tokenizer: Tokenizer::Standard, filters: Filters::LOWER };
+
     /// The built-in analyser of that name. `None` if it is not known here.
     pub(crate) fn named(name: &str) -> Option<Self> {
-        Some(match name {
-            "standard" => Self::Standard,
-            "simple" => Self::Simple,
-            "whitespace" => Self::Whitespace,
-            "keyword" => Self::Keyword,
+        let (tokenizer, filters) = match name {
+            "standard" => (Tokenizer::Standard, Filters::LOWER),
+            "simple" => (Tokenizer::Letter, Filters::LOWER),
+            "whitespace" => (Tokenizer::Whitespace, Filters::NONE),
+            "keyword" => (Tokenizer::Keyword, Filters::NONE),
             _ => return None,
-        })
+        };
+        Some(Self { tokenizer, filters })
     }
 
     /// Calls `visit` with each term of a text, in order.
+    #[inline]
     pub(crate) fn each(self, text: &str, mut visit: impl FnMut(&[u8])) {
+        self.each_at(text, |_, term| visit(term));
+    }
+
+    /// Calls `visit` with the place of each word in a text, and with the term that is made of it.
+    pub(crate) fn each_at(self, text: &str, mut visit: impl FnMut(Range<usize>, &[u8])) {
+        if self.filters == Filters::NONE {
+            return self.tokenizer.each(text, |place| visit(place.clone(), text[place].as_bytes()));
+        }
+        // A character of a word becomes at most 4 bytes.
+        let mut term = Vec::with_capacity(4 * WORD_MAX);
+        self.tokenizer.each(text, |place| {
+            term.clear();
+            self.filters.put(&text[place.clone()], &mut term);
+            visit(place, &term);
+        });
+    }
+}
+
+impl Tokenizer {
+    /// Calls `visit` with the place of each word of a text.
+    #[inline]
+    fn each(self, text: &str, visit: impl FnMut(Range<usize>)) {
         match self {
             Self::Standard => WORDS.each(text, visit),
-            Self::Simple => runs(text, is_letter, |run| visit(lower(run).as_bytes())),
-            Self::Whitespace => runs(text, |c| !is_white(c), |run| visit(run.as_bytes())),
-            // An empty text has no term.
-            Self::Keyword if text.is_empty() => {}
-            Self::Keyword => visit(text.as_bytes()),
+            Self::Letter => runs(text, is_letter, visit),
+            Self::Whitespace => runs(text, |c| !is_white(c), visit),
+            // An empty text has an empty term.
+            Self::Keyword => std::iter::once(0..text.len()).for_each(visit),
         }
     }
 }
 
 /// Visits the runs of characters that `is_part` takes, cut where they reach the greatest length.
-fn runs(text: &str, is_part: impl Fn(char) -> bool, mut visit: impl FnMut(&str)) {
+fn runs(text: &str, is_part: impl Fn(char) -> bool, mut visit: impl FnMut(Range<usize>)) {
     let (mut start, mut units) = (0, 0);
     for (at, c) in text.char_indices() {
         if is_part(c) {
@@ -68,14 +106,14 @@ fn runs(text: &str, is_part: impl Fn(char) -> bool, mut visit: impl FnMut(&str))
             if units < WORD_MAX {
                 continue;
             }
-            visit(&text[start..at + c.len_utf8()]);
+            visit(start..at + c.len_utf8());
         } else if units > 0 {
-            visit(&text[start..at]);
+            visit(start..at);
         }
         units = 0;
     }
     if units > 0 {
-        visit(&text[start..]);
+        visit(start..text.len());
     }
 }
 
@@ -98,7 +136,7 @@ fn is_white(c: char) -> bool {
 }
 
 /// Finds words.
-pub(crate) struct Words {
+struct Words {
     machine: Machine,
     /// The classes of ASCII.
     ascii: [u8; 128],
@@ -108,7 +146,7 @@ pub(crate) struct Words {
 }
 
 /// The one for all texts.
-pub(crate) static WORDS: LazyLock<Words> = LazyLock::new(Words::new);
+static WORDS: LazyLock<Words> = LazyLock::new(Words::new);
 
 impl Words {
     fn new() -> Self {
@@ -156,11 +194,10 @@ impl Words {
         self.classes[self.pages[c >> 8] as usize + (c & 0xff)]
     }
 
-    /// Calls `visit` with each word of a text, in lower case.
-    pub(crate) fn each(&self, text: &str, mut visit: impl FnMut(&[u8])) {
+    /// Calls `visit` with the place of each word of a text.
+    #[inline]
+    fn each(&self, text: &str, mut visit: impl FnMut(Range<usize>)) {
         let bytes = text.as_bytes();
-        // A character becomes at most 4 bytes.
-        let mut word = Vec::with_capacity(4 * WORD_MAX);
         let mut at = 0;
         while let Some(&byte) = bytes.get(at) {
             if byte < 0x80 && self.machine.next(START, self.ascii[usize::from(byte)]) == DEAD {
@@ -169,9 +206,7 @@ impl Words {
             }
             match self.longest(text, at) {
                 Some(end) => {
-                    word.clear();
-                    put_lower(&text[at..end], &mut word);
-                    visit(&word);
+                    visit(at..end);
                     at = end;
                 }
                 None => at += text[at..].chars().next().map_or(1, char::len_utf8),
@@ -209,26 +244,6 @@ impl Words {
             }
         }
         end
-    }
-}
-
-/// A text in lower case, character by character.
-pub(crate) fn lower(text: &str) -> String {
-    let mut out = Vec::with_capacity(text.len());
-    put_lower(text, &mut out);
-    String::from_utf8(out).unwrap_or_default()
-}
-
-/// Appends a text in lower case, character by character.
-fn put_lower(text: &str, out: &mut Vec<u8>) {
-    if text.is_ascii() {
-        out.extend(text.bytes().map(|byte| byte.to_ascii_lowercase()));
-        return;
-    }
-    for c in text.chars() {
-        // The servers map each character to one.
-        let lower = c.to_lowercase().next().unwrap_or(c);
-        out.extend_from_slice(lower.encode_utf8(&mut [0; 4]).as_bytes());
     }
 }
 
@@ -270,11 +285,11 @@ fn emoji() -> Pattern {
 
 #[cfg(test)]
 mod tests {
-    use super::{Analyzer, WORDS};
+    use super::Analyzer;
 
     fn words(text: &str) -> Vec<String> {
         let mut words = Vec::new();
-        WORDS.each(text, |word| words.push(String::from_utf8_lossy(word).into_owned()));
+        Analyzer::STANDARD.each(text, |word| words.push(String::from_utf8_lossy(word).into_owned()));
         words
     }
 
@@ -304,7 +319,7 @@ mod tests {
         assert_eq!(terms("simple", "Don't É2x ǅ東"), ["don", "t", "é", "x", "ǆ東"]);
         assert_eq!(terms("whitespace", " A,b\u{a0}c\u{2003}D\t"), ["A,b\u{a0}c", "D"]);
         assert_eq!(terms("keyword", " A b "), [" A b "]);
-        assert_eq!(terms("keyword", ""), [""; 0]);
+        assert_eq!(terms("keyword", ""), [""]);
         assert_eq!(terms("simple", &"a".repeat(300)).iter().map(String::len).collect::<Vec<_>>(), [255, 45]);
         assert_eq!(Analyzer::named("english"), None);
     }

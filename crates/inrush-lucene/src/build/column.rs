@@ -1,7 +1,10 @@
 //! The values of a field, document after document, until the segment is written.
 
 use crate::build::intern::Interner;
+use crate::build::sorting::Order;
 use crate::formats::doc_values::Values;
+use crate::formats::terms::TermState;
+use crate::memory::Memory;
 
 /// The documents of values, in the order of the values.
 #[derive(Default)]
@@ -42,8 +45,8 @@ impl Docs {
         }
     }
 
-    fn memory(&self) -> usize {
-        self.listed.as_ref().map_or(0, |docs| 4 * docs.capacity())
+    fn held(&self) -> usize {
+        self.listed.as_ref().map_or(0, |docs| 4 * docs.len())
     }
 }
 
@@ -68,8 +71,15 @@ impl Numbers {
         Values { values: &self.values, docs }
     }
 
-    pub(crate) fn memory(&self) -> usize {
-        8 * self.values.capacity() + self.docs.memory()
+    /// Puts the values into another order of the documents.
+    pub(crate) fn sort(&mut self, order: &Order) {
+        self.values = moved(&self.values, &order.apply(&mut self.docs));
+    }
+
+    pub(crate) fn memory(&self) -> Memory {
+        let count = self.values.len();
+        // Two arrays of words are sorted; or documents and their counts and addresses.
+        Memory { held: 8 * count + self.docs.held(), writing: 20 * count }
     }
 }
 
@@ -85,6 +95,11 @@ pub(crate) fn sort_in_docs<T: Ord>(values: &mut [T], docs: Option<&[u32]>) {
     }
 }
 
+/// The values in another order: where each of them was.
+fn moved<T: Copy>(values: &[T], places: &[u32]) -> Vec<T> {
+    places.iter().map(|place| values[*place as usize]).collect()
+}
+
 /// Addresses of 128 bits.
 #[derive(Default)]
 pub(crate) struct Addresses {
@@ -93,8 +108,15 @@ pub(crate) struct Addresses {
 }
 
 impl Addresses {
-    pub(crate) fn memory(&self) -> usize {
-        16 * self.values.capacity() + self.docs.memory()
+    /// Puts the values into another order of the documents.
+    pub(crate) fn sort(&mut self, order: &Order) {
+        self.values = moved(&self.values, &order.apply(&mut self.docs));
+    }
+
+    pub(crate) fn memory(&self) -> Memory {
+        let count = self.values.len();
+        // Sorted pairs of 32 bytes, and ordinals with their documents, twice.
+        Memory { held: 16 * count + self.docs.held(), writing: 60 * count }
     }
 }
 
@@ -117,8 +139,22 @@ impl Keywords {
         self.docs.push(doc);
     }
 
-    pub(crate) fn memory(&self) -> usize {
-        self.terms.memory() + 4 * self.values.capacity() + self.docs.memory()
+    /// Puts the values into another order of the documents.
+    pub(crate) fn sort(&mut self, order: &Order) {
+        if !self.values.is_empty() {
+            self.values = moved(&self.values, &order.apply(&mut self.docs));
+        }
+    }
+
+    pub(crate) fn memory(&self) -> Memory {
+        let (terms, count) = (self.terms.len(), self.values.len());
+        let held = self.terms.held() + 4 * count + self.docs.held();
+        // The order of the terms; then the ranks of terms and values, or the grouped documents and
+        // where they are written.
+        let per_value = if self.docs.listed.is_some() { 36 } else { 8 };
+        let ranks = 8 * terms + per_value * count;
+        let grouped = (8 + size_of::<TermState>()) * terms + 4 * count;
+        Memory { held, writing: 4 * terms + ranks.max(grouped) }
     }
 }
 
@@ -168,7 +204,27 @@ impl Texts {
         }
     }
 
-    pub(crate) fn memory(&self) -> usize {
-        self.terms.memory() + 4 * (self.occurrences.capacity() + self.ends.capacity()) + self.docs.memory()
+    /// Puts the texts into another order of the documents.
+    pub(crate) fn sort(&mut self, order: &Order) {
+        let places = order.apply(&mut self.docs);
+        let mut occurrences = Vec::with_capacity(self.occurrences.len());
+        let (mut ends, mut jumps) = (Vec::with_capacity(self.ends.len()), Vec::with_capacity(self.jumps.len()));
+        for (text, place) in (0..).zip(&places) {
+            let was = *place as usize;
+            let start = was.checked_sub(1).map_or(0, |before| self.ends[before]);
+            let first = self.jumps.partition_point(|(text, _)| text < place);
+            let own = self.jumps[first..].iter().take_while(|(text, _)| text == place);
+            jumps.extend(own.map(|(_, at)| (text, at - start + occurrences.len() as u32)));
+            occurrences.extend_from_slice(&self.occurrences[start as usize..self.ends[was] as usize]);
+            ends.push(occurrences.len() as u32);
+        }
+        (self.occurrences, self.ends, self.jumps) = (occurrences, ends, jumps);
+    }
+
+    pub(crate) fn memory(&self) -> Memory {
+        let (terms, count) = (self.terms.len(), self.occurrences.len());
+        let held = self.terms.held() + 4 * (count + self.ends.len()) + 8 * self.jumps.len() + self.docs.held();
+        // The grouped occurrences with their positions, and where the terms are written.
+        Memory { held, writing: (12 + size_of::<TermState>()) * terms + 8 * count + self.ends.len() }
     }
 }

@@ -7,14 +7,13 @@ pub(crate) struct Interner {
     bytes: Vec<u8>,
     /// Where each term ends.
     ends: Vec<u32>,
-    hashes: Vec<u32>,
-    /// A power of two of places; a term's number plus 1, or 0.
-    table: Vec<u32>,
+    /// A power of two of places; a term's hash in the upper half, and its number plus 1, or 0.
+    table: Vec<u64>,
 }
 
 impl Interner {
     pub(crate) fn new() -> Self {
-        Self { bytes: Vec::new(), ends: Vec::new(), hashes: Vec::new(), table: vec![0; 1024] }
+        Self { bytes: Vec::new(), ends: Vec::new(), table: vec![0; 1024] }
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -22,8 +21,8 @@ impl Interner {
     }
 
     /// Bytes in memory.
-    pub(crate) fn memory(&self) -> usize {
-        self.bytes.capacity() + 4 * (self.ends.capacity() + self.hashes.capacity() + self.table.capacity())
+    pub(crate) fn held(&self) -> usize {
+        self.bytes.len() + 4 * self.ends.len() + 8 * self.table.len()
     }
 
     #[inline]
@@ -40,13 +39,15 @@ impl Interner {
         let mask = self.table.len() - 1;
         let mut place = hash as usize & mask;
         loop {
-            match self.table[place] {
-                0 => return self.add(term, hash, place),
-                number if self.hashes[number as usize - 1] == hash && self.term(number - 1) == term => {
-                    return number - 1;
-                }
-                _ => place = (place + 1) & mask,
+            let entry = self.table[place];
+            if entry == 0 {
+                return self.add(term, hash, place);
             }
+            let number = entry as u32;
+            if (entry >> 32) as u32 == hash && self.term(number - 1) == term {
+                return number - 1;
+            }
+            place = (place + 1) & mask;
         }
     }
 
@@ -54,18 +55,17 @@ impl Interner {
     fn add(&mut self, term: &[u8], hash: u32, place: usize) -> u32 {
         self.bytes.extend_from_slice(term);
         self.ends.push(self.bytes.len() as u32);
-        self.hashes.push(hash);
         let number = self.ends.len() as u32;
-        self.table[place] = number;
+        self.table[place] = u64::from(hash) << 32 | u64::from(number);
         if self.ends.len() * 2 > self.table.len() {
             let mask = self.table.len() * 2 - 1;
             let mut table = vec![0; mask + 1];
-            for (number, hash) in (1..).zip(&self.hashes) {
-                let mut place = *hash as usize & mask;
+            for entry in self.table.iter().copied().filter(|entry| *entry != 0) {
+                let mut place = (entry >> 32) as usize & mask;
                 while table[place] != 0 {
                     place = (place + 1) & mask;
                 }
-                table[place] = number;
+                table[place] = entry;
             }
             self.table = table;
         }

@@ -5,4 +5,6 @@ pub(crate) mod duplicates;
 pub(crate) mod intern;
 pub(crate) mod segment;
 pub(crate) mod shard;
+mod sorting;
+mod stored;
 mod write;

@@ -6,17 +6,23 @@ use std::path::{Path, PathBuf};
 use super::write::{self, MetaTerms};
 use crate::analysis::Analyzer;
 use crate::build::column::{Addresses, Keywords, Numbers, Texts};
-use crate::build::duplicates::{Entry, write_list};
+use crate::build::duplicates::{Arrivals, Built, Entry, write_list};
+use crate::build::sorting::{Order, inverse};
+use crate::build::stored::StoredFields;
 use crate::fields::convert::Indexable;
-use crate::fields::document::{self, Document, Values};
+use crate::fields::document::{self, Document, Habits, Values};
 use crate::fields::field::{Field, Kind};
 use crate::fields::ids::{Ids, Keep, encode};
 use crate::fields::mapping::{Mapping, Product};
 use crate::fields::refused::{ID_MAX, Refused};
-use crate::formats::commit::{Segment, base36, write_segment_info};
+use crate::fields::sorting::SortBy;
+use crate::fields::values;
+use crate::formats::commit::{Segment, SegmentInfo, base36, write_segment_info};
 use crate::formats::field_infos::{DOC_VALUES_FORMAT, POSTINGS_FORMAT, write_field_infos};
+use crate::formats::live_docs::Deleted;
 use crate::formats::output::ID_BYTES;
-use crate::formats::stored::{Stored, StoredWriter};
+use crate::formats::stored::Stored;
+use crate::memory::Memory;
 
 /// What is the same for all documents of a segment.
 #[derive(Debug, Clone)]
@@ -56,6 +62,25 @@ impl Column {
         }
     }
 
+    /// How many values there are, or occurrences of terms in texts.
+    fn count(&self) -> usize {
+        match self {
+            Self::Numbers(numbers) => numbers.values.len(),
+            Self::Addresses(addresses) => addresses.values.len(),
+            Self::Keywords(keywords) => keywords.values.len(),
+            Self::Texts(_, texts) => texts.occurrences.len(),
+        }
+    }
+
+    fn reserve(&mut self, count: usize) {
+        match self {
+            Self::Numbers(numbers) => numbers.values.reserve(count),
+            Self::Addresses(addresses) => addresses.values.reserve(count),
+            Self::Keywords(keywords) => keywords.values.reserve(count),
+            Self::Texts(_, texts) => texts.occurrences.reserve(count),
+        }
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         match self {
             Self::Numbers(numbers) => numbers.values.is_empty(),
@@ -65,12 +90,22 @@ impl Column {
         }
     }
 
-    fn memory(&self) -> usize {
+    fn memory(&self) -> Memory {
         match self {
             Self::Numbers(numbers) => numbers.memory(),
             Self::Addresses(addresses) => addresses.memory(),
             Self::Keywords(keywords) => keywords.memory(),
             Self::Texts(_, texts) => texts.memory(),
+        }
+    }
+
+    /// Puts the values into another order of the documents.
+    fn sort(&mut self, order: &Order) {
+        match self {
+            Self::Numbers(numbers) => numbers.sort(order),
+            Self::Addresses(addresses) => addresses.sort(order),
+            Self::Keywords(keywords) => keywords.sort(order),
+            Self::Texts(_, texts) => texts.sort(order),
         }
     }
 
@@ -92,6 +127,14 @@ impl Column {
     }
 }
 
+/// How much a segment has of what.
+#[derive(Default)]
+pub(crate) struct Sizes {
+    columns: Vec<usize>,
+    docs: usize,
+    id_bytes: usize,
+}
+
 /// Takes documents, and writes them as a segment.
 ///
 /// Stored fields go to their file as documents come; everything else is in memory until
@@ -109,11 +152,11 @@ pub(crate) struct SegmentBuilder<'m> {
     nested_paths: Keywords,
     routings: Keywords,
     ids: Ids,
+    habits: Habits,
     /// Whether a document came with an id. Ids that are made here are all different.
     has_given_ids: bool,
-    /// When documents came: the first of them, and a number that grows.
-    arrivals: Vec<(u32, u64)>,
-    stored: StoredWriter,
+    arrivals: Arrivals,
+    stored: StoredFields,
     /// The documents of the index, with those that are nested objects.
     docs: u32,
 }
@@ -129,7 +172,8 @@ impl<'m> SegmentBuilder<'m> {
     /// If its files cannot be created, or are there.
     pub(crate) fn new(options: SegmentOptions, mapping: &'m Mapping) -> io::Result<Self> {
         let name = format!("_{}", base36(options.number));
-        let stored = StoredWriter::create(&options.folder, &name, &options.id)?;
+        let is_sorted = !mapping.sort.is_empty();
+        let stored = StoredFields::create(&options.folder, &name, &options.id, is_sorted)?;
         let columns = mapping.fields.iter().map(|field| Column::new(&field.kind)).collect();
         Ok(Self {
             options,
@@ -141,11 +185,27 @@ impl<'m> SegmentBuilder<'m> {
             nested_paths: Keywords::new(),
             routings: Keywords::new(),
             ids: Ids::default(),
+            habits: Habits::default(),
             has_given_ids: false,
-            arrivals: Vec::new(),
+            arrivals: Arrivals::default(),
             stored,
             docs: 0,
         })
+    }
+
+    /// Has room for as much as a segment before had, and an eighth more. So the columns are not
+    /// copied as they grow; what is not filled costs no memory.
+    pub(crate) fn expect(&mut self, sizes: &Sizes) {
+        let room = |size: usize| size + size / 8;
+        for (column, count) in self.columns.iter_mut().zip(&sizes.columns) {
+            column.reserve(room(*count));
+        }
+        self.ids.reserve(room(sizes.docs), room(sizes.id_bytes));
+    }
+
+    pub(crate) fn sizes(&self) -> Sizes {
+        let columns = self.columns.iter().map(Column::count).collect();
+        Sizes { columns, docs: self.ids.len() as usize, id_bytes: self.ids.bytes() }
     }
 
     /// The documents so far, without nested objects.
@@ -156,18 +216,30 @@ impl<'m> SegmentBuilder<'m> {
 
     /// The documents from here on came after those with a lesser number, also in other segments.
     pub(crate) fn arrive(&mut self, number: u64) {
-        if self.arrivals.last().is_none_or(|(_, last)| *last != number) {
-            self.arrivals.push((self.docs, number));
-        }
+        self.arrivals.push(self.docs, number);
     }
 
-    /// Bytes in memory. Writing the segment needs as much again at most.
+    /// Bytes in memory. Writing the segment needs as much again at most: where it needs more, this
+    /// is half of both.
     #[must_use]
     pub(crate) fn memory(&self) -> usize {
         let terms = [&self.field_names, &self.ignored, &self.nested_paths, &self.routings];
-        self.columns.iter().map(Column::memory).sum::<usize>()
-            + terms.into_iter().map(Keywords::memory).sum::<usize>()
-            + self.ids.memory()
+        let all = self.columns.iter().map(Column::memory);
+        let all = all.chain(terms.into_iter().map(Keywords::memory));
+        let all = all.chain([self.ids.memory(), Memory { held: self.stored.memory(), writing: 0 }]);
+        // Columns are written one after the other.
+        let (mut held, mut writing, mut largest) = (0_usize, 0_usize, 0_usize);
+        for memory in all {
+            held += memory.held;
+            writing = writing.max(memory.writing);
+            largest = largest.max(memory.held);
+        }
+        if !self.mapping.sort.is_empty() {
+            // Each column is copied into the order, which has two numbers for each document, and
+            // one for each field that it is made of.
+            writing = writing.max(largest) + (8 + 8 * self.mapping.sort.len()) * self.docs as usize;
+        }
+        held.max((held + writing) / 2)
     }
 
     /// Adds a document with an id.
@@ -199,15 +271,14 @@ impl<'m> SegmentBuilder<'m> {
     ///
     /// If they cannot be removed.
     pub(crate) fn discard(self) -> io::Result<()> {
-        let files = self.stored.finish()?;
-        files.iter().try_for_each(|file| std::fs::remove_file(self.options.folder.join(file)))
+        self.stored.discard(&self.options.folder)
     }
 
     fn add_encoded(&mut self, source: &[u8], id: &[u8], routing: Option<&str>) -> Result<(), Refused> {
         if routing.is_none() && self.mapping.routing_required {
             return Err(Refused::Routing);
         }
-        let document = document::read(source, self.mapping)?;
+        let document = document::read(source, self.mapping, &mut self.habits)?;
         if self.docs + document.children.len() as u32 >= Self::DOCS_MAX {
             return Err(Refused::Full);
         }
@@ -229,14 +300,19 @@ impl<'m> SegmentBuilder<'m> {
         self.stored.add(write::SOURCE, Stored::Bytes(source));
         self.stored.end_doc();
         self.docs += 1;
+        self.habits.take_back(document.values);
         Ok(())
     }
 
     fn index(&mut self, values: &Values) {
         for (number, value) in values {
             let field = &self.mapping.fields[*number];
-            if field.indexed || field.doc_values {
+            let exists = matches!(value, Indexable::Exists);
+            if (field.indexed || field.doc_values) && !exists {
                 self.columns[*number].push(self.docs, value);
+            }
+            if field.stored {
+                store(&mut self.stored, write::FIRST + *number as u32, &field.kind, value);
             }
             if field.indexed && !field.doc_values && !field.norms {
                 for name in names(field, self.mapping.target.product) {
@@ -266,22 +342,30 @@ impl<'m> SegmentBuilder<'m> {
     /// # Errors
     ///
     /// If a file cannot be written, or if there is no document.
-    pub(crate) fn finish(mut self, first_seq_no: u64, primary_term: u64, keep: Keep) -> io::Result<Segment> {
+    pub(crate) fn finish(mut self, first_seq_no: u64, primary_term: u64, keep: Keep) -> io::Result<Built> {
         let invalid = |message: &str| io::Error::new(io::ErrorKind::InvalidInput, message);
         if self.docs == 0 {
             return Err(invalid("a segment needs a document"));
         }
-        let losers = self.ids.sort(keep);
-        let deleted = losers.iter().flat_map(|&doc| self.ids.places(doc)).collect();
-        if self.has_given_ids {
-            self.list_ids()?;
+        let mut losers = self.ids.sort(keep);
+        let order = Order::of(&self.mapping.sort, &mut self.columns, &self.ids, self.docs);
+        if let Some(order) = &order {
+            self.sort(order, &mut losers);
         }
-        let mut files = self.stored.finish()?;
+        let mut deleted = Deleted::default();
+        losers.iter().for_each(|&doc| deleted.extend(self.ids.places(doc)));
+        let came = order.as_ref().map(|order| order.came.as_slice());
+        if self.has_given_ids {
+            self.list_ids(came)?;
+        }
+        let mut files = self.stored.finish(&self.options.folder, &self.name, &self.options.id, came)?;
         let version = self.mapping.target.lucene;
         let place = Place { folder: &self.options.folder, segment: &self.name, id: &self.options.id, docs: self.docs };
         let meta = write::Meta {
             first_seq_no,
             primary_term,
+            docs_came: order.as_ref().map(|order| order.docs_came.as_slice()),
+            parent_field: self.mapping.parent_field(),
             ids: &self.ids,
             terms: [
                 MetaTerms::new("_field_names", write::FIELD_NAMES, &mut self.field_names),
@@ -295,20 +379,52 @@ impl<'m> SegmentBuilder<'m> {
         let fields = write::field_infos(&self.mapping.fields, &self.columns, &meta);
         files.extend(write::columns(&place, &self.mapping.fields, &mut self.columns, meta)?);
         files.push(write_field_infos(place.folder, place.segment, place.id, &fields, version)?);
-        write_segment_info(place.folder, place.segment, place.id, self.docs, has_nested, files, version)?;
+        let sort = self.mapping.sort.iter().map(SortBy::encoded).collect();
+        let info = SegmentInfo { docs: self.docs, has_nested, files, sort };
+        write_segment_info(place.folder, place.segment, place.id, info, version)?;
         let duplicates = losers.len() as u32;
-        Ok(Segment { name: self.name, id: self.options.id, docs: self.docs, deleted, duplicates })
+        let segment = Segment { name: self.name, id: self.options.id, docs: self.docs, deleted, duplicates };
+        Ok(Built { segment, arrivals: self.arrivals })
     }
 
-    /// Writes the ids for the comparison with other segments.
-    fn list_ids(&self) -> io::Result<()> {
+    /// Puts everything in memory into another order, and renumbers those that lose.
+    fn sort(&mut self, order: &Order, losers: &mut [u32]) {
+        self.columns.iter_mut().filter(|column| !column.is_empty()).for_each(|column| column.sort(order));
+        for terms in [&mut self.field_names, &mut self.ignored, &mut self.nested_paths, &mut self.routings] {
+            terms.sort(order);
+        }
+        let gets = inverse(&order.docs_came);
+        self.ids.reorder(&order.docs_came, &gets);
+        losers.iter_mut().for_each(|doc| *doc = gets[*doc as usize]);
+        losers.sort_unstable();
+    }
+
+    /// Writes the ids for the comparison with other segments. `came` has the number under which
+    /// each document came, if it has another one now.
+    fn list_ids(&self, came: Option<&[u32]>) -> io::Result<()> {
         let entries = self.ids.sorted().map(|(id, places)| {
             let (doc, children) = (places.end - 1, places.len() as u32 - 1);
-            let at = self.arrivals.partition_point(|(first, _)| *first <= doc);
-            let arrival = at.checked_sub(1).map_or(0, |at| self.arrivals[at].1);
-            Entry { id, arrival, doc, children }
+            let came = came.map_or(doc, |came| came[doc as usize]);
+            Entry { id, doc, came, children }
         });
         write_list(&self.options.folder, &self.name, entries)
+    }
+}
+
+/// Stores a value as the servers do it.
+fn store(stored: &mut StoredFields, field: u32, kind: &Kind, value: &Indexable) {
+    match (value, kind) {
+        (Indexable::Text(text), _) => stored.add(field, Stored::Text(text)),
+        (Indexable::Term(term), _) => stored.add(field, Stored::Bytes(term.as_bytes())),
+        (Indexable::Address(address), _) => stored.add(field, Stored::Bytes(&address.to_be_bytes())),
+        (Indexable::Number(is), Kind::Boolean) => stored.add(field, Stored::Text(if *is == 1 { "T" } else { "F" })),
+        (Indexable::Number(number), Kind::Float) => stored.add(field, Stored::Float(values::float_of(*number))),
+        (Indexable::Number(number), Kind::Double) => stored.add(field, Stored::Double(values::double_of(*number))),
+        (Indexable::Number(number), Kind::Whole { point_bytes: 4, .. }) => {
+            stored.add(field, Stored::Int(*number as i32));
+        }
+        (Indexable::Number(number), _) => stored.add(field, Stored::Long(*number)),
+        (Indexable::Exists, _) => {}
     }
 }
 

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use crate::build::duplicates::resolve;
-use crate::build::segment::{SegmentBuilder, SegmentOptions};
+use crate::build::duplicates::{Built, resolve};
+use crate::build::segment::{SegmentBuilder, SegmentOptions, Sizes};
 use crate::fields::ids::{IdMaker, Keep, MADE_BYTES, decode_made};
 use crate::fields::mapping::Mapping;
 use crate::fields::refused::Refused;
@@ -50,9 +50,13 @@ pub struct Shard<'m> {
     next_writer: AtomicU64,
     /// Documents in segments that are written; the next sequence number.
     docs: AtomicU64,
-    segments: Mutex<Vec<Segment>>,
+    /// The same with nested objects.
+    places: AtomicU64,
+    segments: Mutex<Vec<Built>>,
 }
 
+/// The most documents that Lucene takes in one index (`IndexWriter.MAX_DOCS`).
+const PLACES_MAX: u64 = i32::MAX as u64 - 128;
 /// Bits of the number in an id that one writer counts with.
 const WRITER_BITS: u32 = 40;
 /// The memory is looked at after this number of bytes of documents.
@@ -70,6 +74,7 @@ impl<'m> Shard<'m> {
             next_segment: AtomicU64::new(0),
             next_writer: AtomicU64::new(0),
             docs: AtomicU64::new(0),
+            places: AtomicU64::new(0),
             segments: Mutex::new(Vec::new()),
         }
     }
@@ -82,6 +87,7 @@ impl<'m> Shard<'m> {
         ShardWriter {
             shard: self,
             segment: None,
+            sizes: Sizes::default(),
             ids: IdMaker::new(random, number << WRITER_BITS),
             unseen: 0,
             arrival: 0,
@@ -99,10 +105,13 @@ impl<'m> Shard<'m> {
     pub fn commit(self, generation: u64, user_data: &[(String, String)]) -> io::Result<Committed> {
         let (folder, docs) = (&self.options.folder, self.docs.into_inner());
         let mut segments = self.segments.into_inner().unwrap_or_else(PoisonError::into_inner);
-        segments.sort_by(|a, b| (a.name.len(), &a.name).cmp(&(b.name.len(), &b.name)));
-        let in_segments: u64 = segments.iter().map(|segment| u64::from(segment.duplicates)).sum();
+        segments.sort_by(|Built { segment: a, .. }, Built { segment: b, .. }| {
+            (a.name.len(), &a.name).cmp(&(b.name.len(), &b.name))
+        });
+        let in_segments: u64 = segments.iter().map(|built| u64::from(built.segment.duplicates)).sum();
         let duplicates = in_segments + resolve(folder, &mut segments, self.options.keep)?;
-        for segment in segments.iter().filter(|segment| !segment.deleted.is_empty()) {
+        let segments: Vec<Segment> = segments.into_iter().map(|built| built.segment).collect();
+        for segment in segments.iter().filter(|segment| segment.deleted.count() > 0) {
             write_live_docs(folder, &segment.name, &segment.id, segment.docs, &segment.deleted)?;
         }
         let mut own = vec![("max_seq_no", docs as i64 - 1), ("local_checkpoint", docs as i64 - 1)];
@@ -172,6 +181,8 @@ impl MadeId {
 pub struct ShardWriter<'s, 'm> {
     shard: &'s Shard<'m>,
     segment: Option<SegmentBuilder<'m>>,
+    /// Those of the last segment.
+    sizes: Sizes,
     ids: IdMaker,
     /// Bytes of documents since the memory was looked at.
     unseen: usize,
@@ -255,7 +266,9 @@ impl ShardWriter<'_, '_> {
                     number,
                     id: self::id(&self.shard.options.random, number),
                 };
-                none.insert(SegmentBuilder::new(options, self.shard.mapping).map_err(AddError::Io)?)
+                let mut segment = SegmentBuilder::new(options, self.shard.mapping).map_err(AddError::Io)?;
+                segment.expect(&self.sizes);
+                none.insert(segment)
             }
         };
         segment.arrive(self.arrival);
@@ -286,8 +299,15 @@ impl ShardWriter<'_, '_> {
             return segment.discard();
         }
         let first = self.shard.docs.fetch_add(u64::from(segment.docs()), Ordering::Relaxed);
-        let segment = segment.finish(first, self.shard.options.primary_term, self.shard.options.keep)?;
-        self.shard.segments.lock().unwrap_or_else(PoisonError::into_inner).push(segment);
+        self.sizes = segment.sizes();
+        let built = segment.finish(first, self.shard.options.primary_term, self.shard.options.keep)?;
+        let places = u64::from(built.segment.docs);
+        if self.shard.places.fetch_add(places, Ordering::Relaxed) + places > PLACES_MAX {
+            return Err(io::Error::other(format!(
+                "the shard has more than {PLACES_MAX} documents, nested objects included, which Lucene does not take; choose more shards"
+            )));
+        }
+        self.shard.segments.lock().unwrap_or_else(PoisonError::into_inner).push(built);
         Ok(())
     }
 
@@ -298,5 +318,33 @@ impl ShardWriter<'_, '_> {
     /// If a file cannot be written.
     pub fn finish(mut self) -> io::Result<()> {
         self.end_segment()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fields::mapping::{Product, Target};
+
+    #[test]
+    fn a_shard_with_too_many_documents_is_an_error() {
+        let target = Target { product: Product::OpenSearch, version: [3, 6, 0], lucene: [10, 4, 0] };
+        let mapping =
+            Mapping::parse(&serde_json::json!({ "properties": { "n": { "type": "long" } } }), target).unwrap();
+        let folder = std::env::temp_dir().join(format!("inrush-lucene-many-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let (keep, random) = (Keep::Last, [7; 32]);
+        let options = ShardOptions { folder: folder.clone(), primary_term: 1, segment_memory: 1 << 20, random, keep };
+        let shard = Shard::new(options, &mapping);
+        shard.places.store(PLACES_MAX - 1, Ordering::Relaxed);
+        let write = |count| {
+            let mut writer = shard.writer();
+            (0..count).for_each(|_| writer.add(b"{}", None).unwrap());
+            writer.finish()
+        };
+        write(1).unwrap();
+        let error = write(1).unwrap_err().to_string();
+        std::fs::remove_dir_all(&folder).unwrap();
+        assert!(error.contains("more than 2147483519 documents") && error.contains("more shards"), "{error}");
     }
 }

@@ -2,7 +2,8 @@
 
 use std::borrow::Cow;
 
-use crate::analysis::{Analyzer, lower};
+use crate::analysis::{Analyzer, Filters, Tokenizer};
+use crate::fields::dates::{Formats, Moment};
 use crate::fields::field::{Field, Kind};
 use crate::fields::json::Scalar;
 use crate::fields::mapping::Product;
@@ -16,6 +17,8 @@ pub(crate) enum Indexable<'a> {
     Address(u128),
     Term(Cow<'a, str>),
     Text(Cow<'a, str>),
+    /// Nothing, but a query for existence finds it.
+    Exists,
 }
 
 /// Whether a value stands for none.
@@ -58,7 +61,9 @@ fn value<'a>(scalar: &Scalar<'a>, field: &Field, product: Product) -> Result<Opt
     const DATE: &str = "a date of its formats";
     match &field.kind {
         Kind::Whole { least, most, .. } => {
-            number(values::whole(scalar, *least, *most, coerce), "a whole number within its bounds")
+            let wide = *most == i64::MAX && product == Product::Elasticsearch && values::is_wide_zero(scalar);
+            let whole = if wide { None } else { values::whole(scalar, *least, *most, coerce) };
+            number(whole, "a whole number within its bounds")
         }
         Kind::Unsigned { .. } => {
             number(values::unsigned(scalar, coerce, product), "a whole number from 0 to 18446744073709551615")
@@ -68,12 +73,15 @@ fn value<'a>(scalar: &Scalar<'a>, field: &Field, product: Product) -> Result<Opt
         Kind::HalfFloat => number(values::half_float(scalar, coerce), "a finite number of 16 bits"),
         Kind::Scaled(factor) => number(values::scaled(scalar, *factor, coerce), "a finite number"),
         Kind::Date(formats) => match scalar {
-            Scalar::Text(_) | Scalar::Number(_) => number(formats.millis(&text(scalar)), DATE),
+            Scalar::Text(_) | Scalar::Number(_) => {
+                let moment = moment(&text(scalar), formats, field)?;
+                number(moment.map(|moment| moment.millis), DATE)
+            }
             _ => Err(wrong(DATE)),
         },
         Kind::DateNanos(formats) => match scalar {
             Scalar::Text(_) | Scalar::Number(_) => {
-                let moment = formats.moment(&text(scalar)).ok_or_else(|| wrong(DATE))?;
+                let moment = moment(&text(scalar), formats, field)?.ok_or_else(|| wrong(DATE))?;
                 number(moment.nanos(), "a date from 1970 to 2262-04-11T23:47:16.854775807")
             }
             _ => Err(wrong(DATE)),
@@ -85,10 +93,10 @@ fn value<'a>(scalar: &Scalar<'a>, field: &Field, product: Product) -> Result<Opt
             _ => Err(wrong("an IP address")),
         },
         Kind::Boolean => number(boolean(scalar), "true or false"),
-        Kind::Keyword { ignore_above, lower } => keyword(text(scalar), field, *ignore_above, *lower),
+        Kind::Keyword { ignore_above, normalizer } => keyword(text(scalar), field, *ignore_above, *normalizer),
         Kind::Text { analyzer, .. } => {
             let text = text(scalar);
-            if *analyzer == Analyzer::Keyword && text.len() > TERM_MAX && field.indexed {
+            if field.indexed && is_immense(&text, *analyzer) {
                 return Err(Refused::ImmenseTerm(field.name.clone()));
             }
             Ok(Some(Indexable::Text(text)))
@@ -98,20 +106,39 @@ fn value<'a>(scalar: &Scalar<'a>, field: &Field, product: Product) -> Result<Opt
     }
 }
 
+/// The moment of a date; nothing if it is none.
+fn moment(text: &str, formats: &Formats, field: &Field) -> Result<Option<Moment>, Refused> {
+    match formats.moment(text) {
+        None if formats.has_zone_name(text) => {
+            Err(Refused::Unsupported(format!("the name of a time zone in the field {:?}", field.name)))
+        }
+        moment => Ok(moment),
+    }
+}
+
 fn keyword<'a>(
     text: Cow<'a, str>,
     field: &Field,
     ignore_above: u32,
-    is_lower: bool,
+    normalizer: Filters,
 ) -> Result<Option<Indexable<'a>>, Refused> {
     if text.len() > ignore_above as usize && text.encode_utf16().count() > ignore_above as usize {
         return Ok(None);
     }
-    let text = if is_lower { Cow::Owned(lower(&text)) } else { text };
+    let text = if normalizer == Filters::NONE { text } else { Cow::Owned(normalizer.text(&text)) };
     if text.len() > TERM_MAX {
         return Err(Refused::ImmenseTerm(field.name.clone()));
     }
     Ok(Some(Indexable::Term(text)))
+}
+
+/// Whether a text becomes one term, which is too long.
+fn is_immense(text: &str, analyzer: Analyzer) -> bool {
+    // A filter makes up to four bytes of each.
+    if analyzer.tokenizer != Tokenizer::Keyword || text.len() <= TERM_MAX / 4 {
+        return false;
+    }
+    analyzer.filters.text(text).len() > TERM_MAX
 }
 
 fn boolean(scalar: &Scalar) -> Option<i64> {
@@ -123,7 +150,8 @@ fn boolean(scalar: &Scalar) -> Option<i64> {
     }
 }
 
-fn text<'a>(scalar: &Scalar<'a>) -> Cow<'a, str> {
+/// The text of a value.
+pub(crate) fn text<'a>(scalar: &Scalar<'a>) -> Cow<'a, str> {
     match scalar {
         Scalar::Text(text) => text.clone(),
         Scalar::Number(text) => Cow::Borrowed(text),

@@ -4,13 +4,16 @@
 
 use serde_json::{Map, Value};
 
-use crate::analysis::Analyzer;
+use crate::analysis::{Analysis, Analyzer, Filters};
 use crate::fields::dates::Formats;
 use crate::fields::field::{Field, Kind, TextOptions};
+use crate::fields::geo;
 use crate::fields::mapping::{Product, Target, Unsupported};
 
 /// How much further the first position of a further value of a document is by default.
 const POSITION_GAP: u32 = 100;
+/// The type of texts of which only the words are indexed.
+const MATCH_ONLY: &str = "match_only_text";
 
 /// The full name of a member.
 pub(crate) fn path_of(path: &str, name: &str) -> String {
@@ -22,11 +25,17 @@ pub(crate) fn field(
     definition: &Map<String, Value>,
     name: &str,
     scope: Option<usize>,
-    target: Target,
+    (target, analysis): (Target, &Analysis),
 ) -> Result<Field, Unsupported> {
     let unsupported = |what: String| Unsupported { field: name.to_owned(), what };
     let type_name = definition.get("type").and_then(Value::as_str).unwrap_or("object");
-    let kind = kind(type_name, definition, target).ok_or_else(|| unsupported(format!("the type {type_name:?}")))?;
+    let mut kind = kind(type_name, definition, target).ok_or_else(|| unsupported(format!("the type {type_name:?}")))?;
+    if let Kind::Text { analyzer, .. } = &mut kind
+        && !definition.contains_key("analyzer")
+    {
+        let default = analysis.default_analyzer();
+        *analyzer = default.ok_or_else(|| unsupported("the analyser \"default\" of the settings".to_owned()))?;
+    }
     let text = kind.is_text();
     let ranges = matches!(kind, Kind::Date(_) | Kind::DateNanos(_)) && name == "@timestamp";
     let mut field = Field {
@@ -36,8 +45,9 @@ pub(crate) fn field(
         scope,
         indexed: true,
         doc_values: !text,
+        stored: false,
         ranges: ranges && target.has_timestamp_ranges(),
-        norms: text,
+        norms: text && type_name != MATCH_ONLY,
         null_value: None,
         coerce: true,
         ignore_malformed: false,
@@ -45,30 +55,38 @@ pub(crate) fn field(
     for (parameter, value) in definition {
         match parameter.as_str() {
             "type" | "fields" | "meta" | "scaling_factor" | "copy_to" => {}
-            _ => set(&mut field, parameter, value, target.product)
+            _ => set(&mut field, parameter, value, (target.product, analysis))
                 .ok_or_else(|| unsupported(format!("the parameter {parameter:?} with {value}")))?,
         }
     }
     field.ranges &= field.doc_values;
+    if field.stored && !field.indexed && !field.doc_values {
+        return Err(unsupported("the parameter \"store\" without \"index\" or \"doc_values\"".to_owned()));
+    }
     // OpenSearch indexes points in any case.
     field.indexed |= field.kind.is_points() && target.product == Product::OpenSearch;
     Ok(field)
 }
 
 /// Sets a parameter. `None` if it is not known.
-fn set(field: &mut Field, parameter: &str, value: &Value, product: Product) -> Option<()> {
+fn set(field: &mut Field, parameter: &str, value: &Value, (product, analysis): (Product, &Analysis)) -> Option<()> {
     let number = field.kind.is_number();
+    if field.type_name == MATCH_ONLY && ["norms", "index_options", "index", "store"].contains(&parameter) {
+        return None;
+    }
     match (parameter, value, &mut field.kind) {
         ("eager_global_ordinals" | "split_queries_on_whitespace", Value::Bool(_), Kind::Keyword { .. }) => {}
         ("ignore_above", Value::Number(most), Kind::Keyword { ignore_above, .. }) => {
             *ignore_above = most.as_u64().and_then(|most| u32::try_from(most).ok()).unwrap_or(u32::MAX);
         }
-        ("normalizer", value, Kind::Keyword { lower, .. }) if value == "lowercase" => *lower = true,
+        ("normalizer", Value::String(name), Kind::Keyword { normalizer, .. }) => {
+            *normalizer = analysis.normalizer(name)?;
+        }
         // How queries are made of a text, and how hits are scored.
         ("search_analyzer" | "search_quote_analyzer", Value::String(_), Kind::Text { .. }) => {}
         ("fielddata" | "eager_global_ordinals", Value::Bool(_), Kind::Text { .. }) => {}
         ("similarity", value, Kind::Text { .. } | Kind::Keyword { .. }) if value == "BM25" || value == "boolean" => {}
-        ("analyzer", Value::String(name), Kind::Text { analyzer, .. }) => *analyzer = Analyzer::named(name)?,
+        ("analyzer", Value::String(name), Kind::Text { analyzer, .. }) => *analyzer = analysis.analyzer(name)?,
         ("norms", Value::Bool(norms), Kind::Text { .. }) => field.norms = *norms,
         ("norms", Value::Bool(false), Kind::Keyword { .. }) => {}
         ("index_options", value, Kind::Keyword { .. }) if value == "docs" => {}
@@ -87,11 +105,16 @@ fn set(field: &mut Field, parameter: &str, value: &Value, product: Product) -> O
             *formats = Formats::parse(text, product)?;
         }
         ("ignore_z_value", Value::Bool(ignore), Kind::GeoPoint { ignore_height }) => *ignore_height = *ignore,
-        ("store", Value::Bool(false), _) => {}
+        ("store", Value::Bool(store), kind) if !*store || kind.can_be_stored() => field.stored = *store,
         ("index", Value::Bool(index), _) => field.indexed = *index,
         ("doc_values", Value::Bool(values), kind) if !kind.is_text() => field.doc_values = *values,
         ("null_value", Value::Null, kind) if !kind.is_text() => {}
-        ("null_value", value, kind) if !kind.is_text() && !kind.is_points() => field.null_value = Some(value.clone()),
+        ("null_value", value, Kind::GeoPoint { .. }) => {
+            let points = geo::points(&value.to_string(), true, product).ok()?;
+            (points.len() == 1).then_some(())?;
+            field.null_value = Some(value.clone());
+        }
+        ("null_value", value, kind) if !kind.is_text() => field.null_value = Some(value.clone()),
         ("coerce", Value::Bool(coerce), _) if number => field.coerce = *coerce,
         ("ignore_malformed", Value::Bool(ignore), kind)
             if number || matches!(kind, Kind::Date(_) | Kind::DateNanos(_) | Kind::Ip | Kind::GeoPoint { .. }) =>
@@ -106,12 +129,14 @@ fn set(field: &mut Field, parameter: &str, value: &Value, product: Product) -> O
 fn kind(name: &str, definition: &Map<String, Value>, target: Target) -> Option<Kind> {
     let whole = |least, most, point_bytes| Kind::Whole { least, most, point_bytes };
     let opensearch = target.product == Product::OpenSearch;
+    let text = |positions| Kind::Text {
+        analyzer: Analyzer::STANDARD,
+        options: TextOptions { freqs: positions, positions, gap: POSITION_GAP },
+    };
     Some(match name {
-        "keyword" => Kind::Keyword { ignore_above: u32::MAX, lower: false },
-        "text" => Kind::Text {
-            analyzer: Analyzer::Standard,
-            options: TextOptions { freqs: true, positions: true, gap: POSITION_GAP },
-        },
+        "keyword" => Kind::Keyword { ignore_above: u32::MAX, normalizer: Filters::NONE },
+        "text" => text(true),
+        MATCH_ONLY if opensearch => text(false),
         "long" => whole(i64::MIN, i64::MAX, 8),
         "integer" => whole(i64::from(i32::MIN), i64::from(i32::MAX), 4),
         "short" => whole(i64::from(i16::MIN), i64::from(i16::MAX), 4),

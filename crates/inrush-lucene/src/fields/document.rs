@@ -3,10 +3,10 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 
-use crate::fields::convert::{Indexable, convert, is_null};
+use crate::fields::convert::{self, Indexable, convert, is_null};
 use crate::fields::field::{Field, Kind};
 use crate::fields::geo::{self, NoPoint};
-use crate::fields::json::{NO_DUPLICATE, Reader, Scalar};
+use crate::fields::json::{NO_DUPLICATE, Reader, SHORT_NAME, Scalar, WHOLE_NAME};
 use crate::fields::mapping::{Dynamic, Mapping, Node, Object, Product};
 use crate::fields::refused::{NESTED_MAX, Refused};
 
@@ -26,7 +26,7 @@ fn metadata(name: &str) -> Refused {
 pub(crate) type Values<'a> = Vec<(usize, Indexable<'a>)>;
 
 /// What is indexed of a document.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(crate) struct Document<'a> {
     pub(crate) values: Values<'a>,
     /// The nested objects, each before the one that has it.
@@ -36,27 +36,82 @@ pub(crate) struct Document<'a> {
 }
 
 /// A nested object, which is a document of its own.
+#[derive(Debug)]
 pub(crate) struct Child<'a> {
     /// The number of its path.
     pub(crate) path: usize,
     pub(crate) values: Values<'a>,
 }
 
+/// What is kept from document to document, so that the next one is read faster.
+#[derive(Default)]
+pub(crate) struct Habits {
+    /// For each object, the place of its first member in a document, and of the one behind each
+    /// member.
+    order: Vec<Vec<u16>>,
+    values: Values<'static>,
+}
+
+impl Habits {
+    /// The place of the member that is expected behind `behind` (0 is the beginning, then places
+    /// plus 1).
+    #[inline]
+    fn expected(&self, object: &Object, behind: usize) -> Option<usize> {
+        self.order.get(object.number)?.get(behind).map(|place| usize::from(*place))
+    }
+
+    fn learn(&mut self, object: &Object, behind: usize, place: usize) {
+        if self.order.len() <= object.number {
+            self.order.resize(object.number + 1, Vec::new());
+        }
+        let order = &mut self.order[object.number];
+        if order.is_empty() {
+            // Members often come in the order of the mapping, which has 65,535 at most.
+            order.extend(0..=object.len() as u16);
+        }
+        order[behind] = place as u16;
+    }
+
+    /// Takes the memory of values that are not needed any more.
+    pub(crate) fn take_back(&mut self, values: Values) {
+        self.values = emptied(values);
+    }
+}
+
+/// The memory of values, for others.
+fn emptied<'a>(mut values: Values) -> Values<'a> {
+    values.clear();
+    // Collecting from a vector of the same type keeps its memory.
+    values.into_iter().map(|(number, _)| (number, Indexable::Number(0))).collect()
+}
+
 /// Reads a document.
-pub(crate) fn read<'a>(source: &'a [u8], mapping: &Mapping) -> Result<Document<'a>, Refused> {
+pub(crate) fn read<'a>(source: &'a [u8], mapping: &Mapping, habits: &mut Habits) -> Result<Document<'a>, Refused> {
     let text = std::str::from_utf8(source).map_err(|_| Refused::NotUtf8)?;
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let document = Document { values: Vec::with_capacity(mapping.fields.len()), ..Document::default() };
-    let mut walk = Walk { reader: Reader::new(text), mapping, document, above: Vec::new(), arrays: 0 };
-    walk.object(&mapping.root)?;
-    walk.reader.end()?;
-    Ok(walk.document)
+    let values = emptied(std::mem::take(&mut habits.values));
+    let document = Document { values, ..Document::default() };
+    let mut walk = Walk { reader: Reader::new(text), mapping, habits, document, above: Vec::new(), arrays: 0 };
+    match walk.object(&mapping.root).and_then(|()| Ok(walk.reader.end()?)) {
+        Err(Refused::Malformed { expected: WHOLE_NAME, .. }) if !mapping.target.has_whole_names() => {
+            Err(Refused::Unsupported("half a pair of UTF-16 in a name".to_owned()))
+        }
+        Err(Refused::Malformed { expected: SHORT_NAME, .. }) if mapping.target.product == Product::Elasticsearch => {
+            Err(Refused::Unsupported("a name of more than 50,000 characters".to_owned()))
+        }
+        // Elasticsearch makes `?` of it in some fields.
+        Ok(()) if walk.reader.half_pair && mapping.target.product == Product::Elasticsearch => {
+            Err(Refused::Unsupported("half a pair of UTF-16".to_owned()))
+        }
+        result => result.map(|()| walk.document),
+    }
 }
 
 /// Goes through a document along its mapping.
-struct Walk<'a, 'm> {
-    reader: Reader<'a>,
-    mapping: &'m Mapping,
+pub(super) struct Walk<'a, 'm> {
+    pub(super) reader: Reader<'a>,
+    pub(super) mapping: &'m Mapping,
+    habits: &'m mut Habits,
     document: Document<'a>,
     /// The values so far of the documents that have the nested object.
     above: Vec<Values<'a>>,
@@ -67,13 +122,21 @@ struct Walk<'a, 'm> {
 impl<'a> Walk<'a, '_> {
     fn object(&mut self, object: &Object) -> Result<(), Refused> {
         self.reader.open(b'{')?;
-        let mut next = 0;
+        let mut behind = 0;
         let mut first = true;
         let mut seen = Seen::default();
         while self.reader.more(first, b'}')? {
             first = false;
+            if let Some((place, node)) = self.expected(object, behind) {
+                if !seen.insert(place) {
+                    return Ok(self.reader.malformed(NO_DUPLICATE)?);
+                }
+                behind = place + 1;
+                self.node(node, object.name(place))?;
+                continue;
+            }
             let name = self.reader.name()?;
-            let found = object.member(&name, next);
+            let found = object.member(&name);
             let new = match found {
                 Some((place, _)) => seen.insert(place),
                 None => seen.names.insert(name.clone()),
@@ -83,15 +146,36 @@ impl<'a> Walk<'a, '_> {
             }
             match found {
                 Some((place, node)) => {
-                    next = place + 1;
+                    self.habits.learn(object, behind, place);
+                    behind = place + 1;
                     self.node(node, &name)?;
                 }
                 None if object.path.is_empty() && METADATA.contains(&&*name) => return Err(metadata(&name)),
+                // Such as `_doc_count`, which documents may have without a mapping.
+                None if object.path.is_empty() && name.starts_with('_') => {
+                    return Err(Refused::Unsupported(format!("the field {name:?}, which may be one of the server's,")));
+                }
                 None if name.is_empty() || name.contains('.') => self.path(object, &name)?,
                 None => self.unmapped(object, &name)?,
             }
         }
         Ok(())
+    }
+
+    /// Goes over the name of the member that mostly comes here, or of the one behind it, as a
+    /// member may be absent.
+    #[inline]
+    fn expected<'o>(&mut self, object: &'o Object, mut behind: usize) -> Option<(usize, &'o Node)> {
+        self.reader.peek();
+        for _ in 0..2 {
+            let place = self.habits.expected(object, behind)?;
+            let (quoted, node) = object.quoted(place)?;
+            if self.reader.take_name(quoted) {
+                return Some((place, node));
+            }
+            behind = place + 1;
+        }
+        None
     }
 
     #[inline]
@@ -100,7 +184,10 @@ impl<'a> Walk<'a, '_> {
             Node::Fields(numbers) => self.values(numbers),
             Node::Object(object) => self.objects(object),
             Node::Points(number) => self.points(*number),
+            Node::Flat(flat) => self.flat(flat),
+            Node::Constant(value) => self.constant(value, name),
             Node::Ignored => self.ignored(),
+            Node::Unread => self.unread(name),
             Node::Alias => Err(Refused::Value {
                 field: name.to_owned(),
                 type_name: "alias".to_owned(),
@@ -122,7 +209,7 @@ impl<'a> Walk<'a, '_> {
         let start = object;
         let mut object = object;
         for (at, part) in parts.iter().enumerate() {
-            let Some((_, node)) = object.member(part, 0) else {
+            let Some((_, node)) = object.member(part) else {
                 // OpenSearch looks at the object that has the name.
                 let is_null = self.reader.peek() == b'n' && self.mapping.target.product == Product::OpenSearch;
                 return if is_null { self.unmapped(start, name) } else { self.unmapped(object, part) };
@@ -134,7 +221,12 @@ impl<'a> Walk<'a, '_> {
                     return Err(Refused::Unsupported(format!("the name {name:?}, a path into nested objects,")));
                 }
                 Node::Ignored => return Ok(self.reader.skip()?),
-                Node::Fields(_) | Node::Points(_) | Node::Alias => return Err(Refused::NoObject(name.to_owned())),
+                Node::Flat(_) => {
+                    return Err(Refused::Unsupported(format!("the name {name:?}, a path into an object,")));
+                }
+                Node::Fields(_) | Node::Points(_) | Node::Constant(_) | Node::Unread | Node::Alias => {
+                    return Err(Refused::NoObject(name.to_owned()));
+                }
             }
         }
         Ok(())
@@ -167,7 +259,7 @@ impl<'a> Walk<'a, '_> {
 
     /// Goes through an array.
     #[inline]
-    fn each(&mut self, mut element: impl FnMut(&mut Self) -> Result<(), Refused>) -> Result<(), Refused> {
+    pub(super) fn each(&mut self, mut element: impl FnMut(&mut Self) -> Result<(), Refused>) -> Result<(), Refused> {
         self.arrays += 1;
         if self.arrays > ARRAYS_MAX && self.mapping.target.product == Product::OpenSearch {
             return Err(Refused::Arrays);
@@ -220,6 +312,15 @@ impl<'a> Walk<'a, '_> {
         match self.reader.peek() {
             b'[' => return self.each(|walk| walk.values(numbers)),
             b'{' => return self.object_of_field(numbers),
+            b'-' | b'0'..=b'9' => {
+                if let [number] = numbers
+                    && let Kind::Whole { least, most, .. } = self.mapping.fields[*number].kind
+                    && let Some(value) = self.reader.short_whole(least, most)
+                {
+                    self.push(*number, Indexable::Number(value));
+                    return Ok(());
+                }
+            }
             _ => {}
         }
         let scalar = self.reader.scalar()?;
@@ -227,7 +328,7 @@ impl<'a> Walk<'a, '_> {
         for &number in numbers {
             let field = &self.mapping.fields[number];
             match convert(&scalar, field, product) {
-                Ok(Some(value)) => self.document.values.push((number, value)),
+                Ok(Some(value)) => self.push(number, value),
                 Ok(None) => {
                     let too_long = matches!(field.kind, Kind::Keyword { .. }) && !is_null(&scalar, field);
                     if too_long && product == Product::Elasticsearch {
@@ -245,6 +346,47 @@ impl<'a> Walk<'a, '_> {
         Ok(())
     }
 
+    /// Adds a value to the document that its field is of: this one, or one that has it.
+    #[inline]
+    pub(super) fn push(&mut self, number: usize, value: Indexable<'a>) {
+        let values = if self.above.is_empty() { &mut self.document.values } else { self.values_above(number) };
+        values.push((number, value));
+    }
+
+    #[cold]
+    fn values_above(&mut self, number: usize) -> &mut Values<'a> {
+        let depth = self.mapping.depth(number);
+        self.above.get_mut(depth).unwrap_or(&mut self.document.values)
+    }
+
+    /// The one value that a field may have.
+    fn constant(&mut self, value: &str, name: &str) -> Result<(), Refused> {
+        if self.reader.peek() == b'[' {
+            return self.each(|walk| walk.constant(value, name));
+        }
+        let is_it = match self.reader.peek() {
+            b'{' => false,
+            _ => {
+                let scalar = self.reader.scalar()?;
+                scalar != Scalar::Null && convert::text(&scalar) == value
+            }
+        };
+        if is_it {
+            return Ok(());
+        }
+        let expected = "the value of the mapping";
+        Err(Refused::Value { field: name.to_owned(), type_name: "constant_keyword".to_owned(), expected })
+    }
+
+    /// Goes over a value that the servers do not look at.
+    fn unread(&mut self, name: &str) -> Result<(), Refused> {
+        match self.reader.peek() {
+            b'[' => self.each(|walk| walk.unread(name)),
+            b'{' => Err(Refused::Unsupported(format!("an object in the field {name:?}"))),
+            _ => Ok(self.reader.skip()?),
+        }
+    }
+
     /// An object, where a field has a value. OpenSearch leaves it out without a name where
     /// malformed values are ignored.
     fn object_of_field(&mut self, numbers: &[usize]) -> Result<(), Refused> {
@@ -258,19 +400,35 @@ impl<'a> Walk<'a, '_> {
         }
     }
 
-    fn wrong(&self, number: usize, expected: &'static str) -> Refused {
+    pub(super) fn wrong(&self, number: usize, expected: &'static str) -> Refused {
         let Field { name, type_name, .. } = &self.mapping.fields[number];
         Refused::Value { field: name.clone(), type_name: type_name.clone(), expected }
+    }
+
+    /// OpenSearch finds documents by a field of which it has nothing but its name.
+    fn point_exists(&mut self, number: usize) {
+        let by_name = !self.mapping.fields[number].doc_values;
+        if by_name && self.mapping.target.product == Product::OpenSearch {
+            self.push(number, Indexable::Exists);
+        }
     }
 
     /// A point, or several.
     fn points(&mut self, number: usize) -> Result<(), Refused> {
         let field = &self.mapping.fields[number];
         let Kind::GeoPoint { ignore_height } = field.kind else { return self.values(&[number]) };
-        let text = self.reader.raw()?;
+        let given = self.reader.raw()?;
+        let instead = field.null_value.as_ref().filter(|_| given == "null").map(ToString::to_string);
+        if field.null_value.is_some() && given.starts_with('[') && given.contains("null") {
+            return Err(Refused::Unsupported(format!("null in an array of the field {:?}", field.name)));
+        }
+        let text = instead.as_deref().unwrap_or(given);
         match geo::points(text, ignore_height, self.mapping.target.product) {
             Ok(points) => {
-                self.document.values.extend(points.into_iter().map(|point| (number, Indexable::Number(point))));
+                if points.is_empty() && given != "null" {
+                    self.point_exists(number);
+                }
+                points.into_iter().for_each(|point| self.push(number, Indexable::Number(point)));
                 Ok(())
             }
             Err(NoPoint::Unsupported(what)) => {
@@ -280,6 +438,7 @@ impl<'a> Walk<'a, '_> {
             // What is left of an array then, and degrees beyond the range, depend on the server.
             Err(NoPoint::Malformed) if geo::is_text_of_letters(text) => {
                 self.document.ignored.push(number);
+                self.point_exists(number);
                 Ok(())
             }
             Err(NoPoint::Malformed) => {
@@ -314,5 +473,132 @@ impl Seen<'_> {
         let new = self.first >> place & 1 == 0;
         self.first |= 1 << place;
         new
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::{Document, Habits, Values, read};
+    use crate::fields::convert::Indexable;
+    use crate::fields::mapping::{Mapping, Product, Target};
+    use crate::fields::refused::Refused;
+
+    const TARGET: Target = Target { product: Product::OpenSearch, version: [3, 6, 0], lucene: [10, 4, 0] };
+
+    fn mapping(fields: &Value) -> Mapping {
+        Mapping::parse(&json!({"dynamic": "strict", "properties": fields}), TARGET).unwrap()
+    }
+
+    fn terms(values: &Values, mapping: &Mapping, field: &str) -> Vec<String> {
+        let of_field = values.iter().filter(|(number, _)| mapping.fields[*number].name == field);
+        of_field
+            .map(|(_, value)| match value {
+                Indexable::Term(term) => term.to_string(),
+                other => panic!("{other:?}"),
+            })
+            .collect()
+    }
+
+    #[test]
+    fn copies_go_to_the_documents_that_have_the_nested_object() {
+        let mapping = mapping(&json!({
+            "all": {"type": "keyword"},
+            "n": {"type": "nested", "properties": {
+                "all": {"type": "keyword"}, "k": {"type": "keyword", "copy_to": ["all", "n.all"]},
+                "m": {"type": "nested", "properties": {"k": {"type": "keyword", "copy_to": ["all", "n.all"]}}}
+            }}
+        }));
+        let Document { values, children, .. } =
+            read(br#"{"all":"x","n":{"k":"a","m":[{"k":"b"},{"k":"c"}]}}"#, &mapping, &mut Habits::default()).unwrap();
+        assert_eq!(terms(&values, &mapping, "all"), ["x", "a", "b", "c"]);
+        let own: Vec<_> = children.iter().map(|child| terms(&child.values, &mapping, "n.all")).collect();
+        assert_eq!(own, [vec![], vec![], vec!["a", "b", "c"]]);
+    }
+
+    #[test]
+    fn fields_of_the_server_are_not_left_out() {
+        let fields = json!({"dynamic": false, "properties": {"_own": {"type": "keyword"}}});
+        let mapping = Mapping::parse(&fields, TARGET).unwrap();
+        let read = |source: &str| read(source.as_bytes(), &mapping, &mut Habits::default()).map(drop);
+        assert!(matches!(read(r#"{"_doc_count":5}"#), Err(Refused::Unsupported(_))));
+        assert!(matches!(read(r#"{"_id":"x"}"#), Err(Refused::Value { .. })));
+        assert_eq!(read(r#"{"_own":"x","o":{"_doc_count":5}}"#), Ok(()));
+    }
+
+    #[test]
+    fn one_value_for_all_documents() {
+        let mapping = mapping(&json!({"c": {"type": "constant_keyword", "value": "5"}, "b": {"type": "binary"}}));
+        for (source, is_taken) in [
+            (r#"{"c":5,"b":"AA=="}"#, true),
+            (r#"{"c":["5","5"]}"#, true),
+            (r#"{"c":"6"}"#, false),
+            (r#"{"c":null}"#, false),
+            (r#"{"b":{}}"#, false),
+        ] {
+            assert_eq!(read(source.as_bytes(), &mapping, &mut Habits::default()).is_ok(), is_taken, "{source}");
+        }
+    }
+
+    /// Numbers below a bound that look random.
+    struct Dice(u64);
+
+    impl Dice {
+        fn roll(&mut self, below: usize) -> usize {
+            self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (self.0 >> 33) as usize % below
+        }
+
+        /// An object with some of the members, in any order, some of them twice or written strangely.
+        fn object(&mut self, depth: u32) -> String {
+            let names = ["n", "text", "list", "odd \\\"name", "a.b", "a", "new", "\\u006e", "none"];
+            let ordered = self.roll(3) > 0;
+            let mut at = 0;
+            let mut members = Vec::new();
+            for _ in 0..self.roll(8) {
+                at = if ordered { at + 1 + self.roll(6) / 4 } else { self.roll(names.len()) };
+                let name = names[at % names.len()];
+                let value = match (name, self.roll(12)) {
+                    (_, 0) => "null".to_owned(),
+                    (_, 1) => "\"7\"".to_owned(),
+                    (_, 2) => "[1, -2,03]".to_owned(),
+                    ("list" | "a" | "new", _) if depth < 3 => self.object(depth + 1),
+                    ("text", _) => "\"Some words\\n\"".to_owned(),
+                    (_, 3) => "99999999999999999999".to_owned(),
+                    (_, 4) => "-0.5".to_owned(),
+                    _ => self.roll(70_000).to_string(),
+                };
+                let [before, behind] = [(); 2].map(|()| if self.roll(20) == 0 { " " } else { "" });
+                members.push(format!("{before}\"{name}\"{behind}:{before}{value}{behind}"));
+            }
+            format!("{{{}}}", members.join(","))
+        }
+    }
+
+    #[test]
+    fn a_document_is_read_as_if_it_was_the_first() {
+        let mapping = json!({ "dynamic": false, "properties": {
+            "text": { "type": "text", "fields": { "raw": { "type": "keyword" } } },
+            "a": { "properties": { "b": { "type": "short" }, "n": { "type": "double" } } },
+            "n": { "type": "integer" }, "none": { "type": "boolean" }, "odd \"name": { "type": "long" },
+            "list": { "type": "nested", "properties": {
+                "n": { "type": "integer", "ignore_malformed": true }, "list": { "type": "keyword" }, "a": { "type": "text" }
+            } }
+        } });
+        let mapping = Mapping::parse(&mapping, TARGET).unwrap();
+        let (mut dice, mut habits) = (Dice(1), Habits::default());
+        let mut taken = 0;
+        for _ in 0..20_000 {
+            let text = dice.object(0);
+            let expected = read(text.as_bytes(), &mapping, &mut Habits::default());
+            let found = read(text.as_bytes(), &mapping, &mut habits);
+            assert_eq!(format!("{found:?}"), format!("{expected:?}"), "{text}");
+            if let Ok(document) = found {
+                habits.take_back(document.values);
+                taken += 1;
+            }
+        }
+        assert!((5_000..19_000).contains(&taken), "{taken} of them were taken");
     }
 }

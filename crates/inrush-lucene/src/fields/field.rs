@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::analysis::Analyzer;
+use crate::analysis::{Analyzer, Filters};
 use crate::fields::dates::Formats;
 
 /// What a field is made of.
@@ -12,8 +12,8 @@ pub(crate) enum Kind {
     Keyword {
         /// Longer texts, in units of UTF-16, are left out.
         ignore_above: u32,
-        /// Whether the term is in lower case.
-        lower: bool,
+        /// What is made of the text.
+        normalizer: Filters,
     },
     /// The words of a text.
     Text { analyzer: Analyzer, options: TextOptions },
@@ -76,6 +76,11 @@ impl Kind {
         matches!(self, Self::Text { .. })
     }
 
+    /// Whether it is known here how values are stored beside the document.
+    pub(crate) fn can_be_stored(&self) -> bool {
+        !matches!(self, Self::Unsigned { .. } | Self::HalfFloat | Self::GeoPoint { .. })
+    }
+
     pub(crate) fn is_points(&self) -> bool {
         matches!(self, Self::GeoPoint { .. })
     }
@@ -93,6 +98,8 @@ pub(crate) struct Field {
     /// Whether it has points or terms.
     pub(crate) indexed: bool,
     pub(crate) doc_values: bool,
+    /// Whether values are stored, too.
+    pub(crate) stored: bool,
     /// Whether the doc values have an index of ranges.
     pub(crate) ranges: bool,
     /// Of texts.

@@ -18,15 +18,24 @@ pub(crate) enum NoPoint {
 /// A latitude and a longitude in degrees.
 type Degrees = (f64, f64);
 
+/// What decides how a point is read.
+#[derive(Clone, Copy)]
+struct Rules {
+    /// Whether a third number is left out.
+    ignore_height: bool,
+    product: Product,
+}
+
 /// Reads a value: one point, or an array of points. A third number is left out with
 /// `ignore_height`, and refused without.
 ///
 /// Elasticsearch takes null in an array, OpenSearch does not.
 pub(crate) fn points(text: &str, ignore_height: bool, product: Product) -> Result<Vec<i64>, NoPoint> {
+    let rules = Rules { ignore_height, product };
     let mut reader = Reader::new(text);
     let points = match reader.peek() {
         b'n' => Vec::new(),
-        b'[' if begins_with_number(text) => vec![array(&mut reader, ignore_height)?],
+        b'[' if begins_with_number(text) => vec![array(&mut reader, rules)?],
         b'[' => {
             let mut points = Vec::new();
             reader.open(b'[').map_err(malformed)?;
@@ -37,11 +46,11 @@ pub(crate) fn points(text: &str, ignore_height: bool, product: Product) -> Resul
                     reader.skip().map_err(malformed)?;
                     continue;
                 }
-                points.push(point(&mut reader, ignore_height)?);
+                points.push(point(&mut reader, rules)?);
             }
             points
         }
-        _ => vec![point(&mut reader, ignore_height)?],
+        _ => vec![point(&mut reader, rules)?],
     };
     points.into_iter().map(encode).collect()
 }
@@ -57,15 +66,16 @@ fn malformed<E>(_: E) -> NoPoint {
 
 /// Whether an array is the coordinates of one point.
 fn begins_with_number(text: &str) -> bool {
-    text.trim_start()[1..].trim_start().starts_with(|c: char| c == '-' || c.is_ascii_digit())
+    let mut reader = Reader::new(text);
+    reader.open(b'[').is_ok() && matches!(reader.peek(), b'-' | b'0'..=b'9')
 }
 
-fn point(reader: &mut Reader, ignore_height: bool) -> Result<Degrees, NoPoint> {
+fn point(reader: &mut Reader, rules: Rules) -> Result<Degrees, NoPoint> {
     match reader.peek() {
-        b'{' => object(reader, ignore_height),
-        b'[' => array(reader, ignore_height),
+        b'{' => object(reader, rules),
+        b'[' => array(reader, rules),
         b'"' => match reader.scalar().map_err(malformed)? {
-            Scalar::Text(text) => from_text(&text, ignore_height),
+            Scalar::Text(text) => from_text(&text, rules),
             _ => Err(NoPoint::Malformed),
         },
         _ => Err(NoPoint::Malformed),
@@ -73,7 +83,7 @@ fn point(reader: &mut Reader, ignore_height: bool) -> Result<Degrees, NoPoint> {
 }
 
 /// Longitude and latitude.
-fn array(reader: &mut Reader, ignore_height: bool) -> Result<Degrees, NoPoint> {
+fn array(reader: &mut Reader, rules: Rules) -> Result<Degrees, NoPoint> {
     reader.open(b'[').map_err(malformed)?;
     let mut numbers = Vec::new();
     while reader.more(numbers.is_empty(), b']').map_err(malformed)? {
@@ -84,15 +94,15 @@ fn array(reader: &mut Reader, ignore_height: bool) -> Result<Degrees, NoPoint> {
     }
     match numbers.as_slice() {
         [lon, lat] => Ok((*lat, *lon)),
-        [lon, lat, _] if ignore_height => Ok((*lat, *lon)),
+        [lon, lat, _] if rules.ignore_height => Ok((*lat, *lon)),
         _ => Err(NoPoint::Malformed),
     }
 }
 
 /// `lat` and `lon`, or a point of GeoJSON.
-fn object(reader: &mut Reader, ignore_height: bool) -> Result<Degrees, NoPoint> {
+fn object(reader: &mut Reader, rules: Rules) -> Result<Degrees, NoPoint> {
     reader.open(b'{').map_err(malformed)?;
-    let (mut lat, mut lon, mut is_point, mut coordinates) = (None, None, false, None);
+    let (mut lat, mut lon, mut is_point, mut coordinates, mut hashed) = (None, None, false, None, None);
     let mut count = 0;
     while reader.more(count == 0, b'}').map_err(malformed)? {
         count += 1;
@@ -111,10 +121,16 @@ fn object(reader: &mut Reader, ignore_height: bool) -> Result<Degrees, NoPoint> 
                 Scalar::Text(text) if text.eq_ignore_ascii_case("point") => is_point = true,
                 _ => return Err(NoPoint::Malformed),
             },
-            "coordinates" if reader.peek() == b'[' => coordinates = Some(array(reader, ignore_height)?),
-            "geohash" => return Err(NoPoint::Unsupported("a geohash")),
+            "coordinates" if reader.peek() == b'[' => coordinates = Some(array(reader, rules)?),
+            "geohash" if rules.product == Product::OpenSearch => match reader.scalar().map_err(malformed)? {
+                Scalar::Text(text) => hashed = Some(from_hash(&text).ok_or(NoPoint::Malformed)?),
+                _ => return Err(NoPoint::Unsupported("a geohash that is no text")),
+            },
             _ => return Err(NoPoint::Malformed),
         }
+    }
+    if count == 1 && hashed.is_some() {
+        return hashed.ok_or(NoPoint::Malformed);
     }
     match (lat, lon, is_point, coordinates) {
         (Some(lat), Some(lon), false, None) if count == 2 => Ok((lat, lon)),
@@ -124,21 +140,19 @@ fn object(reader: &mut Reader, ignore_height: bool) -> Result<Degrees, NoPoint> 
 }
 
 /// `latitude,longitude`.
-fn from_text(text: &str, ignore_height: bool) -> Result<Degrees, NoPoint> {
+fn from_text(text: &str, rules: Rules) -> Result<Degrees, NoPoint> {
     if text.to_lowercase().contains("point") {
-        return well_known(text, ignore_height).ok_or(NoPoint::Unsupported("a point as well-known text"));
+        return well_known(text, rules).ok_or(NoPoint::Unsupported("a point as well-known text"));
     }
     if !text.contains(',') {
-        let is_hash = |c: char| c.is_ascii_digit() || c.is_ascii_lowercase() && !matches!(c, 'a' | 'i' | 'l' | 'o');
-        let is_hash = !text.is_empty() && text.chars().all(is_hash);
-        return Err(if is_hash { NoPoint::Unsupported("a geohash") } else { NoPoint::Malformed });
+        return from_hash(text).ok_or(NoPoint::Malformed);
     }
     // The servers leave out commas at the end.
     let parts: Vec<&str> = text.trim_end_matches(',').split(',').collect();
     let number = |text: &str| decimal(text).ok_or(NoPoint::Malformed);
     match parts.as_slice() {
         [lat, lon] => Ok((number(lat)?, number(lon)?)),
-        [lat, lon, height] if ignore_height => {
+        [lat, lon, height] if rules.ignore_height => {
             number(height)?;
             Ok((number(lat)?, number(lon)?))
         }
@@ -146,15 +160,41 @@ fn from_text(text: &str, ignore_height: bool) -> Result<Degrees, NoPoint> {
     }
 }
 
+/// The corner in the south-west of the area that a geohash stands for.
+fn from_hash(hash: &str) -> Option<Degrees> {
+    const DIGITS: &[u8] = b"0123456789bcdefghjkmnpqrstuvwxyz";
+    if hash.is_empty() {
+        return None;
+    }
+    let (mut lat, mut lon) = (0_u64, 0_u64);
+    let mut longitude_is_next = true;
+    // The servers read twelve digits, each of five bits.
+    for byte in hash.bytes().take(12) {
+        let digit = DIGITS.iter().position(|digit| *digit == byte)?;
+        for bit in (0..5).rev() {
+            let axis = if longitude_is_next { &mut lon } else { &mut lat };
+            *axis = *axis << 1 | (digit >> bit & 1) as u64;
+            longitude_is_next = !longitude_is_next;
+        }
+    }
+    // Each axis is a part of 31 bits.
+    let bits = 5 * hash.len().min(12);
+    let part = |axis: u64, bits: usize| (axis << (31 - bits)) as f64;
+    let scale = (1_u64 << 31) as f64;
+    let lat = part(lat, bits / 2) / (scale / 180.0) - 90.0;
+    let lon = part(lon, bits.div_ceil(2)) / (scale / 360.0) - 180.0;
+    Some((lat, lon))
+}
+
 /// `POINT (longitude latitude)`.
-fn well_known(text: &str, ignore_height: bool) -> Option<Degrees> {
+fn well_known(text: &str, rules: Rules) -> Option<Degrees> {
     let text = text.trim();
     let inner = text.get(..5).filter(|name| name.eq_ignore_ascii_case("point")).map(|_| text[5..].trim())?;
     let numbers: Option<Vec<f64>> =
         inner.strip_prefix('(')?.strip_suffix(')')?.split_whitespace().map(decimal).collect();
     match numbers?.as_slice() {
         [lon, lat] => Some((*lat, *lon)),
-        [lon, lat, _] if ignore_height => Some((*lat, *lon)),
+        [lon, lat, _] if rules.ignore_height => Some((*lat, *lon)),
         _ => None,
     }
 }
@@ -224,7 +264,12 @@ mod tests {
         ] {
             assert_eq!(degrees(text), None, "{text}");
         }
-        // The servers take these.
-        assert_eq!(degrees("\"u09tv\""), Some(Vec::new()));
+    }
+
+    #[test]
+    fn geohashes() {
+        assert_eq!(degrees("\"u09tv\""), Some(vec![(48.823, 2.329)]));
+        assert_eq!(degrees(r#"{"geohash":"ezs42"}"#), degrees("\"ezs42\""));
+        assert_eq!(degrees("\"u09tvw0f\""), Some(vec![(48.857, 2.352)]));
     }
 }

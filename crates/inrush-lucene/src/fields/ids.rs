@@ -10,6 +10,7 @@ use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 
 use crate::formats::terms::{TermState, Terms};
+use crate::memory::Memory;
 
 /// Which of several documents with one id stays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -98,6 +99,16 @@ impl Ids {
         self.ends.push(self.bytes.len() as u32);
     }
 
+    pub(crate) fn reserve(&mut self, docs: usize, bytes: usize) {
+        self.ends.reserve(docs);
+        self.bytes.reserve(bytes);
+    }
+
+    /// The bytes of all ids.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes.len()
+    }
+
     /// How many documents there are.
     pub(crate) fn len(&self) -> u32 {
         self.ends.len() as u32
@@ -158,6 +169,19 @@ impl Ids {
         losers
     }
 
+    /// Puts documents with their nested objects into another order, once they are sorted. `came`
+    /// has the present number of each, `gets` the one that each gets.
+    pub(crate) fn reorder(&mut self, came: &[u32], gets: &[u32]) {
+        let order = (0..self.terms() as usize).map(|at| gets[self.doc(at) as usize]).collect();
+        let (mut moved, mut end) = (Ids::default(), 0);
+        for doc in came {
+            end += self.places(*doc).len() as u32;
+            moved.push(self.get(*doc), end - 1);
+        }
+        moved.order = order;
+        *self = moved;
+    }
+
     /// How many different ids there are, once they are sorted.
     pub(crate) fn terms(&self) -> u32 {
         match self.order.len() {
@@ -175,8 +199,13 @@ impl Ids {
         self.order.get(at).copied().unwrap_or(at as u32)
     }
 
-    pub(crate) fn memory(&self) -> usize {
-        self.bytes.capacity() + 4 * (self.ends.capacity() + self.places.capacity())
+    pub(crate) fn memory(&self) -> Memory {
+        let count = self.ends.len();
+        let held = self.bytes.len() + 4 * (count + self.places.len());
+        // Keys with their documents, and the order; or sequence numbers, which are sorted; with nested
+        // objects where each id is written.
+        let writing = if self.places.is_empty() { 24 } else { 4 + size_of::<TermState>() };
+        Memory { held, writing: writing * count }
     }
 }
 

@@ -25,6 +25,11 @@ pub(crate) struct Malformed {
 /// What a document has to have; the servers refuse others, too.
 pub(crate) const NO_DUPLICATE: &str = "a name that the object does not have yet";
 
+/// Only OpenSearch refuses others.
+pub(crate) const SHORT_NAME: &str = "a name of at most 50,000 characters";
+/// Only some servers refuse others.
+pub(crate) const WHOLE_NAME: &str = "a name without half a pair of UTF-16";
+
 /// The deepest nesting that is read.
 const DEPTH_MAX: u32 = 1000;
 /// The longest number and the longest name.
@@ -37,13 +42,15 @@ pub(crate) struct Reader<'a> {
     bytes: &'a [u8],
     at: usize,
     depth: u32,
+    /// Whether an escape was half a pair of UTF-16.
+    pub(crate) half_pair: bool,
 }
 
 type Result<T> = std::result::Result<T, Malformed>;
 
 impl<'a> Reader<'a> {
     pub(crate) fn new(text: &'a str) -> Self {
-        Self { text, bytes: text.as_bytes(), at: 0, depth: 0 }
+        Self { text, bytes: text.as_bytes(), at: 0, depth: 0, half_pair: false }
     }
 
     pub(crate) fn malformed<T>(&self, expected: &'static str) -> Result<T> {
@@ -117,12 +124,51 @@ impl<'a> Reader<'a> {
         if self.peek() != b'"' {
             return self.malformed("a name in quotes");
         }
+        let before = std::mem::take(&mut self.half_pair);
         let name = self.string()?;
+        if self.half_pair {
+            return self.malformed(WHOLE_NAME);
+        }
+        self.half_pair = before;
         if name.len() > NAME_MAX && name.encode_utf16().count() > NAME_MAX {
-            return self.malformed("a name of at most 50,000 characters");
+            return self.malformed(SHORT_NAME);
         }
         self.take(b':', "`:`")?;
         Ok(name)
+    }
+
+    /// Goes over a member's name, its quotes and its colon if they are the next bytes.
+    #[inline]
+    pub(crate) fn take_name(&mut self, quoted: &[u8]) -> bool {
+        let is_next = self.bytes[self.at..].starts_with(quoted);
+        self.at += if is_next { quoted.len() } else { 0 };
+        is_next
+    }
+
+    /// A whole number of up to 18 digits within bounds, as most are. Any other value is still to be
+    /// read.
+    #[inline]
+    pub(crate) fn short_whole(&mut self, least: i64, most: i64) -> Option<i64> {
+        let start = self.at + usize::from(self.bytes.get(self.at) == Some(&b'-'));
+        let (mut at, mut number) = (start, 0);
+        while let Some(digit) = self.bytes.get(at).map(|byte| byte.wrapping_sub(b'0')).filter(|digit| *digit <= 9) {
+            if at - start == 18 {
+                return None;
+            }
+            number = number * 10 + i64::from(digit);
+            at += 1;
+        }
+        let is_long = at - start > 1;
+        // A number does not begin with a zero that others follow.
+        if at == start || is_long && self.bytes[start] == b'0' || matches!(self.bytes.get(at), Some(b'.' | b'e' | b'E'))
+        {
+            return None;
+        }
+        let number = if start > self.at { -number } else { number };
+        (least..=most).contains(&number).then(|| {
+            self.at = at;
+            number
+        })
     }
 
     /// A value that is neither an object nor an array.
@@ -185,17 +231,15 @@ impl<'a> Reader<'a> {
     fn string(&mut self) -> Result<Cow<'a, str>> {
         self.at += 1;
         let start = self.at;
-        loop {
-            match self.bytes.get(self.at) {
-                Some(b'"') => {
-                    let text = &self.text[start..self.at];
-                    self.at += 1;
-                    return Ok(Cow::Borrowed(text));
-                }
-                Some(b'\\') => return self.escaped(start),
-                Some(0x20..) => self.at += 1,
-                _ => return self.malformed("the end of the string"),
+        self.at = plain_end(self.bytes, start);
+        match self.bytes.get(self.at) {
+            Some(b'"') => {
+                let text = &self.text[start..self.at];
+                self.at += 1;
+                Ok(Cow::Borrowed(text))
             }
+            Some(b'\\') => self.escaped(start),
+            _ => self.malformed("the end of the string"),
         }
     }
 
@@ -252,7 +296,9 @@ impl<'a> Reader<'a> {
             }
             self.at = before;
         }
-        Ok(char::from_u32(first).unwrap_or(char::REPLACEMENT_CHARACTER))
+        let c = char::from_u32(first);
+        self.half_pair |= c.is_none();
+        Ok(c.unwrap_or(char::REPLACEMENT_CHARACTER))
     }
 
     fn hex(&mut self) -> Result<u32> {
@@ -326,9 +372,29 @@ impl<'a> Reader<'a> {
     }
 }
 
+/// Where the next quote, backslash or control character is from `at` on, or the end.
+#[inline]
+fn plain_end(bytes: &[u8], mut at: usize) -> usize {
+    const ONES: u64 = u64::MAX / 255;
+    const HIGHEST: u64 = ONES << 7;
+    // The highest bit of each byte that is less; of a greater one only if it is above such a byte.
+    let less = |word: u64, than: u64| word.wrapping_sub(ONES * than) & !word & HIGHEST;
+    while let Some(Ok(eight)) = bytes.get(at..at + 8).map(<[u8; 8]>::try_from) {
+        let word = u64::from_le_bytes(eight);
+        let equal = |byte: u8| less(word ^ (ONES * u64::from(byte)), 1);
+        let found = equal(b'"') | equal(b'\\') | less(word, 0x20);
+        if found != 0 {
+            return at + found.trailing_zeros() as usize / 8;
+        }
+        at += 8;
+    }
+    let end = bytes[at..].iter().position(|byte| matches!(byte, b'"' | b'\\' | 0..0x20));
+    end.map_or(bytes.len(), |end| at + end)
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{NO_DUPLICATE, Reader, Scalar};
+    use super::{NO_DUPLICATE, Reader, Scalar, plain_end};
 
     fn skip(text: &str) -> Result<(), &'static str> {
         let mut reader = Reader::new(text);
@@ -353,6 +419,7 @@ mod tests {
             "{1:2}",
             "[1 2]",
             "+1",
+            "{\"\\ud800\":1}",
         ] {
             assert!(skip(text).is_err(), "{text}");
         }
@@ -368,5 +435,34 @@ mod tests {
         let text = r#""a\n\u00e9\ud83d\ude00\ud83d.\udc00""#;
         let Ok(Scalar::Text(text)) = Reader::new(text).scalar() else { panic!("no text") };
         assert_eq!(text, "a\né😀\u{fffd}.\u{fffd}");
+    }
+
+    #[test]
+    fn strings_end_at_their_quote_and_not_before() {
+        for before in 0..20 {
+            for behind in [0, 1, 9] {
+                for end in [0, 0x1f, b'"', b'\\'] {
+                    let mut bytes = "aé\u{7f}\u{20}!#[]ÿ".repeat(2).into_bytes();
+                    bytes.truncate(before);
+                    let expected = bytes.len();
+                    bytes.push(end);
+                    bytes.extend(std::iter::repeat_n(b'x', behind));
+                    assert_eq!(plain_end(&bytes, 0), expected);
+                    assert_eq!(plain_end(&bytes[..expected], 0), expected);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn short_numbers_are_those_that_the_rest_reads() {
+        let short = |text: &str| Reader::new(text).short_whole(-12, i64::MAX);
+        assert_eq!(
+            ["0,", "-12}", "999999999999999999"].map(short),
+            [Some(0), Some(-12), Some(999_999_999_999_999_999)]
+        );
+        for text in ["", "-", "-13", "01", "-00", "1.5", "1e3", "1E3", "1000000000000000000", "\"1\"", "null"] {
+            assert_eq!(short(text), None, "{text}");
+        }
     }
 }

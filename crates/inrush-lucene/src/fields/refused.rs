@@ -1,6 +1,7 @@
 //! Why a document is not indexed, in the words of the servers.
 
 use crate::fields::json::Malformed;
+use crate::fields::mapping::Product;
 
 /// The longest id in bytes.
 pub(crate) const ID_MAX: usize = 512;
@@ -59,9 +60,9 @@ pub enum Refused {
 }
 
 impl Refused {
-    /// The type of the server's error, as OpenSearch has it in the reply to a bulk request.
+    /// The type of the server's error, as it has it in the reply to a bulk request.
     #[must_use]
-    pub fn kind(&self) -> &'static str {
+    pub fn kind(&self, product: Product) -> &'static str {
         match self {
             Self::Unmapped { .. } => "strict_dynamic_mapping_exception",
             Self::Routing => "routing_missing_exception",
@@ -72,7 +73,10 @@ impl Refused {
             | Self::Value { .. }
             | Self::NoObject(_)
             | Self::Nested
-            | Self::Arrays => "mapper_parsing_exception",
+            | Self::Arrays => match product {
+                Product::OpenSearch => "mapper_parsing_exception",
+                Product::Elasticsearch => "document_parsing_exception",
+            },
         }
     }
 }

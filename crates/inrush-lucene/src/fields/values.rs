@@ -1,5 +1,6 @@
 //! What fields make of numbers and addresses, as the servers do it.
 
+use std::borrow::Cow;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use crate::fields::json::Scalar;
@@ -13,6 +14,11 @@ fn number_text<'s>(value: &'s Scalar) -> Option<&'s str> {
     }
 }
 
+/// Whether a value is a number with a dot or an exponent.
+fn is_decimal(value: &Scalar) -> bool {
+    matches!(value, Scalar::Number(text) if text.contains(['.', 'e', 'E']))
+}
+
 /// Reads a whole number: a number, or with `coerce` a text with one; then decimals are cut off,
 /// too.
 pub(crate) fn whole(value: &Scalar, least: i64, most: i64, coerce: bool) -> Option<i64> {
@@ -22,7 +28,14 @@ pub(crate) fn whole(value: &Scalar, least: i64, most: i64, coerce: bool) -> Opti
     let text = number_text(value)?;
     let number = match digits(text) {
         Some(number) => number,
-        // The servers read a text as a whole number of 64 bits, or as a decimal of fewer bits.
+        // The servers read a number with a dot or an exponent as one of 53 bits, and a text as a
+        // whole number of 64 bits, or as a decimal of fewer bits.
+        None if most == i64::MAX && is_decimal(value) => {
+            let number = decimal(text)?;
+            let whole = number as i64;
+            let in_bounds = number.abs() <= i64::MAX as f64;
+            (in_bounds && (coerce || whole as f64 == number)).then_some(whole)?
+        }
         None if most == i64::MAX => {
             let (number, is_whole) = exact(text)?;
             if !coerce && !is_whole {
@@ -63,18 +76,26 @@ pub(crate) fn unsigned(value: &Scalar, coerce: bool, product: Product) -> Option
     Some(if opensearch { number as i64 } else { (number ^ 1 << 63) as i64 })
 }
 
-/// Reads a decimal: what is before its dot, and whether nothing is behind it. `None` also where it
-/// has more than 38 digits.
+/// Reads a decimal as `BigDecimal` of Java does: what is before its dot, and whether nothing is
+/// behind it. `None` also where it has more than 38 digits.
 fn exact(text: &str) -> Option<(i128, bool)> {
-    let (number, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
-    let exponent: i32 = exponent.parse().ok().filter(|exponent: &i32| exponent.abs() <= 1000)?;
+    let text = with_ascii_digits(text);
+    let (number, exponent) = text.split_once(['e', 'E']).unwrap_or((&text, "0"));
+    let exponent: i64 = exponent.parse().ok()?;
     let unsigned = number.strip_prefix(['-', '+']).unwrap_or(number);
     let (whole, fraction) = unsigned.split_once('.').unwrap_or((unsigned, ""));
+    i32::try_from(exponent).and_then(|_| i32::try_from(fraction.len() as i64 - exponent)).ok()?;
     let mut digits = [whole, fraction].concat();
     if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
         return None;
     }
-    let dot = usize::try_from(whole.len() as i32 + exponent).unwrap_or(0);
+    if digits.bytes().all(|byte| byte == b'0') {
+        return Some((0, true));
+    }
+    let dot = usize::try_from(whole.len() as i64 + exponent).unwrap_or(0);
+    if dot > digits.len() + 38 {
+        return None;
+    }
     while digits.len() < dot {
         digits.push('0');
     }
@@ -83,6 +104,35 @@ fn exact(text: &str) -> Option<(i128, bool)> {
     let before = before.trim_start_matches('0');
     let number_before: i128 = if before.is_empty() { 0 } else { before.parse().ok()? };
     Some((if number.starts_with('-') { -number_before } else { number_before }, is_whole))
+}
+
+/// Whether a text is a zero with more digits than Elasticsearch takes, such as `0e20`.
+pub(crate) fn is_wide_zero(value: &Scalar) -> bool {
+    let Scalar::Text(text) = value else { return false };
+    let Some((number, exponent)) = text.split_once(['e', 'E']) else { return false };
+    let fraction = number.split_once('.').map_or(0, |(_, fraction)| fraction.len() as i64);
+    let is_zero = number.bytes().all(|byte| matches!(byte, b'0' | b'.' | b'-' | b'+'));
+    is_zero && exponent.parse::<i64>().is_ok_and(|exponent| exponent.saturating_sub(fraction) > 19)
+}
+
+/// The zeros of other scripts, each of which nine more digits follow.
+#[rustfmt::skip]
+const ZEROS: [u32; 36] = [
+    0x660, 0x6f0, 0x7c0, 0x966, 0x9e6, 0xa66, 0xae6, 0xb66, 0xbe6, 0xc66, 0xce6, 0xd66, 0xde6, 0xe50, 0xed0, 0xf20,
+    0x1040, 0x1090, 0x17e0, 0x1810, 0x1946, 0x19d0, 0x1a80, 0x1a90, 0x1b50, 0x1bb0, 0x1c40, 0x1c50, 0xa620, 0xa8d0,
+    0xa900, 0xa9d0, 0xa9f0, 0xaa50, 0xabf0, 0xff10,
+];
+
+/// Java reads the digits of all scripts in whole numbers.
+fn with_ascii_digits(text: &str) -> Cow<'_, str> {
+    if text.is_ascii() {
+        return Cow::Borrowed(text);
+    }
+    let ascii = |c: char| {
+        let value = ZEROS.iter().find_map(|zero| u32::from(c).checked_sub(*zero).filter(|value| *value < 10));
+        value.and_then(|value| char::from_digit(value, 10)).unwrap_or(c)
+    };
+    Cow::Owned(text.chars().map(ascii).collect())
 }
 
 /// Reads a finite number.
@@ -115,7 +165,7 @@ fn hexadecimal(text: &str) -> Option<f64> {
     let digits = [whole, fraction].concat();
     (1..=13).contains(&digits.len()).then_some(())?;
     let number = u64::from_str_radix(&digits, 16).ok()? as f64;
-    let scaled = number * 2_f64.powi(exponent - 4 * fraction.len() as i32);
+    let scaled = number * 2_f64.powi(exponent.saturating_sub(4 * fraction.len() as i32));
     Some(if negative { -scaled } else { scaled })
 }
 
@@ -183,6 +233,17 @@ fn float_text<'s>(value: &'s Scalar, coerce: bool) -> Option<&'s str> {
     }
 }
 
+/// The number that [`float`] made another one of.
+pub(crate) fn float_of(sortable: i64) -> f32 {
+    let bits = sortable as i32;
+    f32::from_bits((bits ^ (bits >> 31 & i32::MAX)) as u32)
+}
+
+/// The number that [`double`] made another one of.
+pub(crate) fn double_of(sortable: i64) -> f64 {
+    f64::from_bits((sortable ^ (sortable >> 63 & i64::MAX)) as u64)
+}
+
 fn sortable_double(number: f64) -> i64 {
     let bits = number.to_bits() as i64;
     bits ^ (bits >> 63 & i64::MAX)
@@ -243,7 +304,7 @@ fn four_bytes(text: &[u8]) -> Option<u32> {
 
 #[cfg(test)]
 mod tests {
-    use super::{address, double, float, half_float, scaled, unsigned, whole};
+    use super::{address, double, float, half_float, is_wide_zero, scaled, unsigned, whole};
     use crate::fields::json::Scalar;
     use crate::fields::mapping::Product;
 
@@ -263,6 +324,17 @@ mod tests {
         let long = |text: &'static str| whole(&Scalar::Number(text), i64::MIN, i64::MAX, true);
         assert_eq!((long("9223372036854775807.9"), long("1e18")), (Some(i64::MAX), Some(1_000_000_000_000_000_000)));
         assert_eq!((long("-9223372036854775809"), long("-0.5e1"), long("25e-1")), (None, Some(-5), Some(2)));
+        let text_of_long = |number: &'static str| whole(&text(number), i64::MIN, i64::MAX, true);
+        assert_eq!(
+            (text_of_long("０１٣"), text_of_long("0e99999"), text_of_long("-5e-99999")),
+            (Some(13), Some(0), Some(0))
+        );
+        assert_eq!((text_of_long("1e99999"), text_of_long("1e2147483648"), text_of_long("𝟏")), (None, None, None));
+        assert_eq!(
+            (long("3865150216249023460E+0"), text_of_long("3865150216249023460E+0")),
+            (Some(3_865_150_216_249_023_488), Some(3_865_150_216_249_023_460))
+        );
+        assert_eq!(whole(&text("５"), -128, 127, true), None);
         assert_eq!(whole(&text(" 7 "), i64::MIN, i64::MAX, true), None);
         assert_eq!(whole(&text(" 7d "), -128, 127, true), Some(7));
         assert_eq!(scaled(&Scalar::Number("-1.005"), 100.0, true), Some(-100));
@@ -273,10 +345,19 @@ mod tests {
     }
 
     #[test]
+    fn wide_zeros() {
+        let wide = |text: &'static str| is_wide_zero(&Scalar::Text(text.into()));
+        assert_eq!(["0e19", "-0e20", "0.00e21", "0.00e22", "1e30"].map(wide), [false, true, false, true, false]);
+    }
+
+    #[test]
     fn numbers_without_a_sign() {
         let most = Scalar::Number("18446744073709551615");
         assert_eq!(unsigned(&most, true, Product::OpenSearch), Some(-1));
         assert_eq!(unsigned(&most, true, Product::Elasticsearch), Some(i64::MAX));
+        // Unlike a number of a field with a sign, it is exact.
+        let exact = unsigned(&Scalar::Number("13811883869871834768E+0"), true, Product::OpenSearch);
+        assert_eq!(exact, Some(13_811_883_869_871_834_768_u64 as i64));
         assert_eq!(unsigned(&Scalar::Number("-1"), true, Product::OpenSearch), None);
         assert_eq!(unsigned(&Scalar::Number("1.5"), true, Product::OpenSearch), Some(1));
         assert_eq!(unsigned(&Scalar::Number("1.5"), true, Product::Elasticsearch), None);

@@ -7,24 +7,33 @@ use std::io;
 use std::path::Path;
 
 use super::field_infos::LuceneVersion;
-use super::live_docs::GENERATION;
+use super::live_docs::{Deleted, GENERATION};
 use super::output::{FileOutput, ID_BYTES, Put};
 
 const CODEC: &str = "Lucene912";
 const COMMIT: &str = "segments";
 const COMMIT_VERSION: u32 = 10;
 
-/// Writes `.si`, which names the other files of the segment. `has_nested` is whether documents are
-/// nested objects of the one behind them.
+/// What a segment says of itself.
+pub(crate) struct SegmentInfo {
+    pub(crate) docs: u32,
+    /// Whether documents are nested objects of the one behind them.
+    pub(crate) has_nested: bool,
+    /// The names of its other files.
+    pub(crate) files: Vec<String>,
+    /// What the documents are sorted by, each as the file has it.
+    pub(crate) sort: Vec<Vec<u8>>,
+}
+
+/// Writes `.si`.
 pub(crate) fn write_segment_info(
     folder: &Path,
     segment: &str,
     id: &[u8; ID_BYTES],
-    docs: u32,
-    has_nested: bool,
-    mut files: Vec<String>,
+    info: SegmentInfo,
     version: LuceneVersion,
 ) -> io::Result<()> {
+    let SegmentInfo { docs, has_nested, mut files, sort } = info;
     let name = format!("{segment}.si");
     files.push(name.clone());
     let mut out = FileOutput::create(folder, name)?;
@@ -44,8 +53,8 @@ pub(crate) fn write_segment_info(
     out.put_string_map(&[("source".to_owned(), "inrush".to_owned())]);
     out.put_string_set(&files);
     out.put_string_map(&[("Lucene90StoredFieldsFormat.mode".to_owned(), "BEST_SPEED".to_owned())]);
-    // No index sort.
-    out.put_vint(0);
+    out.put_vint(sort.len() as u32);
+    sort.iter().for_each(|by| out.put(by));
     out.put_footer();
     out.finish()?;
     Ok(())
@@ -60,8 +69,8 @@ pub(crate) struct Segment {
     pub(crate) id: [u8; ID_BYTES],
     /// How many documents it has for Lucene.
     pub(crate) docs: u32,
-    /// Those of them that are deleted, ascending.
-    pub(crate) deleted: Vec<u32>,
+    /// Those of them that are deleted.
+    pub(crate) deleted: Deleted,
     /// How many documents lost to another one of the segment with the same id.
     pub(crate) duplicates: u32,
 }
@@ -103,9 +112,9 @@ pub(crate) fn write_commit(
         out.put(&segment.id);
         out.put_string(CODEC);
         // Deletions, and no updates.
-        let deletions = if segment.deleted.is_empty() { -1 } else { GENERATION as i64 };
+        let deletions = if segment.deleted.count() == 0 { -1 } else { GENERATION as i64 };
         out.put(&deletions.to_be_bytes());
-        out.put(&(segment.deleted.len() as u32).to_be_bytes());
+        out.put(&segment.deleted.count().to_be_bytes());
         out.put(&(-1_i64).to_be_bytes());
         out.put(&(-1_i64).to_be_bytes());
         out.put(&0_u32.to_be_bytes());

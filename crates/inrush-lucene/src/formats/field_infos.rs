@@ -43,6 +43,8 @@ pub(crate) struct FieldInfo {
     pub(crate) doc_values: DocValuesKind,
     /// Whether the doc values have an index of ranges.
     pub(crate) ranges: bool,
+    /// Whether it says which documents are no nested objects.
+    pub(crate) is_parent: bool,
     /// The bytes of a dimension of the points, and how many dimensions; 0 if there are none.
     pub(crate) point: (u32, u32),
 }
@@ -56,6 +58,7 @@ pub(crate) fn write_field_infos(
     version: LuceneVersion,
 ) -> io::Result<String> {
     const OMIT_NORMS: u8 = 2;
+    const PARENT: u8 = 16;
     // Indexes of ranges came with Lucene 10.
     let ranges = version[0] >= 10;
     let mut out = FileOutput::create(folder, format!("{segment}.fnm"))?;
@@ -65,7 +68,8 @@ pub(crate) fn write_field_infos(
         out.put_string(&field.name);
         out.put_vint(field.number);
         let indexed = field.indexed != Indexed::No;
-        out.put_u8(if indexed && !field.norms { OMIT_NORMS } else { 0 });
+        let norms = if indexed && !field.norms { OMIT_NORMS } else { 0 };
+        out.put_u8(norms | if field.is_parent { PARENT } else { 0 });
         out.put_u8(field.indexed as u8);
         out.put_u8(match field.doc_values {
             DocValuesKind::None => 0,

@@ -3,8 +3,13 @@
 //! Source: the description of the LZ4 block format (`lz4_Block_format.md` of the LZ4 project) and
 //! the documentation of `org.apache.lucene.util.compress.LZ4`.
 
+use std::ops::Range;
+
 const HASH_BITS: u32 = 12;
 const MATCH_LEAST: usize = 4;
+/// Bytes by which matches are looked for. More than the least length finds fewer and longer ones,
+/// which are faster to write and to read, and mostly smaller.
+const HASHED: usize = 6;
 /// Matches are at most this far back.
 pub(crate) const WINDOW: usize = 65_535;
 /// The last bytes of a block are never part of a match.
@@ -12,11 +17,14 @@ const LAST_LITERALS: usize = 5;
 /// No match begins behind this distance from the end.
 const LAST_MATCH: usize = 12;
 
-/// A table of the places where four bytes were seen last.
+/// The places where bytes were seen last, plus 1, by their hash; 0 is none.
+type Places = [u32; 1 << HASH_BITS];
+
+/// Compresses blocks, one after the other.
 pub(crate) struct Compressor {
-    places: Vec<u32>,
-    /// The table after the dictionary, to be taken again for each block behind it.
-    dictionary: Vec<u32>,
+    places: Box<Places>,
+    /// The places after the dictionary, to be taken again for each block behind it.
+    dictionary: Box<Places>,
 }
 
 #[inline]
@@ -29,22 +37,24 @@ fn eight(bytes: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap_or_default())
 }
 
+/// The hash of the first bytes of a word.
 #[inline]
-fn hash(value: u32) -> usize {
-    (value.wrapping_mul(2_654_435_761) >> (32 - HASH_BITS)) as usize
+fn hash(word: u64) -> usize {
+    ((word << (64 - 8 * HASHED)).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - HASH_BITS)) as usize
 }
 
 impl Compressor {
     pub(crate) fn new() -> Self {
-        Self { places: vec![0; 1 << HASH_BITS], dictionary: vec![0; 1 << HASH_BITS] }
+        let none = || Box::new([0; 1 << HASH_BITS]);
+        Self { places: none(), dictionary: none() }
     }
 
     /// Notes the places of `bytes[..len]`, for [`Compressor::compress_behind`].
     pub(crate) fn learn(&mut self, bytes: &[u8], len: usize) {
         self.dictionary.fill(0);
         let mut at = 0;
-        while at + MATCH_LEAST <= len {
-            self.dictionary[hash(four(bytes, at))] = at as u32 + 1;
+        while at + 8 <= len {
+            self.dictionary[hash(eight(bytes, at))] = at as u32 + 1;
             at += 3;
         }
     }
@@ -58,12 +68,14 @@ impl Compressor {
     /// Appends `bytes[start..]`, compressed with `bytes[..start]` as its dictionary, whose places
     /// are known. Both together are at most a window.
     pub(crate) fn compress_behind(&mut self, bytes: &[u8], start: usize, out: &mut Vec<u8>) {
-        self.places.copy_from_slice(&self.dictionary);
+        self.places.copy_from_slice(&*self.dictionary);
         self.run(bytes, start, out);
     }
 
-    /// Places are stored plus 1; 0 is none.
     fn run(&mut self, bytes: &[u8], start: usize, out: &mut Vec<u8>) {
+        let before = out.len();
+        out.resize(before + longest(bytes.len() - start), 0);
+        let mut block = Block { out: &mut out[before..], len: 0 };
         let mut literals = start;
         let mut at = start;
         let end = bytes.len();
@@ -71,11 +83,11 @@ impl Compressor {
         if end - start > LAST_MATCH {
             let limit = end - LAST_MATCH;
             while at < limit {
-                let value = four(bytes, at);
-                let place = &mut self.places[hash(value)];
+                let word = eight(bytes, at);
+                let place = &mut self.places[hash(word)];
                 let before = *place as usize;
                 *place = at as u32 + 1;
-                if before == 0 || at + 1 - before > WINDOW || four(bytes, before - 1) != value {
+                if before == 0 || at + 1 - before > WINDOW || four(bytes, before - 1) != word as u32 {
                     misses += 1;
                     at += 1 + (misses >> 6);
                     continue;
@@ -88,15 +100,17 @@ impl Compressor {
                     from -= 1;
                 }
                 let len = MATCH_LEAST + equal(bytes, from + MATCH_LEAST, at + MATCH_LEAST, end - LAST_LITERALS);
-                put_sequence(out, &bytes[literals..at], at - from, len);
+                block.put_sequence(bytes, literals..at, at - from, len);
                 at += len;
                 literals = at;
                 if at < limit {
-                    self.places[hash(four(bytes, at - 2))] = at as u32 - 1;
+                    self.places[hash(eight(bytes, at - 2))] = at as u32 - 1;
                 }
             }
         }
-        put_literals(out, &bytes[literals..], 0);
+        block.put_literals(bytes, literals..end, 0);
+        let len = block.len;
+        out.truncate(before + len);
     }
 }
 
@@ -117,41 +131,67 @@ fn equal(bytes: &[u8], a: usize, b: usize, end: usize) -> usize {
     len
 }
 
-#[inline]
-fn put_sequence(out: &mut Vec<u8>, literals: &[u8], distance: usize, len: usize) {
-    let rest = len - MATCH_LEAST;
-    put_literals(out, literals, rest.min(15) as u8);
-    out.extend_from_slice(&(distance as u16).to_le_bytes());
-    if rest >= 15 {
-        put_length(out, rest - 15);
-    }
+/// Bytes that are copied at once where no more are needed.
+const COPIED: usize = 16;
+
+/// The greatest length of a block of `len` bytes, and room for copies.
+fn longest(len: usize) -> usize {
+    // A sequence needs no more bytes than it stands for, but for the lengths of its literals.
+    len + len / 255 + 4 * COPIED
 }
 
-#[inline]
-fn put_literals(out: &mut Vec<u8>, literals: &[u8], low: u8) {
-    let len = literals.len();
-    out.push((len.min(15) as u8) << 4 | low);
-    if len >= 15 {
-        put_length(out, len - 15);
-    }
-    out.extend_from_slice(literals);
+/// A compressed block, with room for [`longest`].
+struct Block<'o> {
+    out: &'o mut [u8],
+    len: usize,
 }
 
-fn put_length(out: &mut Vec<u8>, mut len: usize) {
-    while len >= 255 {
-        out.push(255);
-        len -= 255;
+impl Block<'_> {
+    #[inline]
+    fn put_sequence(&mut self, bytes: &[u8], literals: Range<usize>, distance: usize, len: usize) {
+        let rest = len - MATCH_LEAST;
+        self.put_literals(bytes, literals, rest.min(15) as u8);
+        self.out[self.len..self.len + 2].copy_from_slice(&(distance as u16).to_le_bytes());
+        self.len += 2;
+        if rest >= 15 {
+            self.put_length(rest - 15);
+        }
     }
-    out.push(len as u8);
+
+    #[inline]
+    fn put_literals(&mut self, bytes: &[u8], literals: Range<usize>, low: u8) {
+        let len = literals.len();
+        self.out[self.len] = (len.min(15) as u8) << 4 | low;
+        self.len += 1;
+        if len >= 15 {
+            self.put_length(len - 15);
+        }
+        // A copy of a fixed length is fast; what is too much is written over.
+        match bytes.get(literals.start..literals.start + COPIED) {
+            Some(bytes) if len <= COPIED => self.out[self.len..self.len + COPIED].copy_from_slice(bytes),
+            _ => self.out[self.len..self.len + len].copy_from_slice(&bytes[literals]),
+        }
+        self.len += len;
+    }
+
+    fn put_length(&mut self, mut len: usize) {
+        while len >= 255 {
+            self.out[self.len] = 255;
+            self.len += 1;
+            len -= 255;
+        }
+        self.out[self.len] = len as u8;
+        self.len += 1;
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::Compressor;
 
-    struct Block<'a>(&'a [u8]);
+    struct Packed<'a>(&'a [u8]);
 
-    impl Block<'_> {
+    impl Packed<'_> {
         fn byte(&mut self) -> usize {
             let byte = self.0[0];
             self.0 = &self.0[1..];
@@ -172,7 +212,7 @@ mod tests {
 
     /// Appends what a block stands for to `out`, which begins with the dictionary.
     fn decompress(block: &[u8], out: &mut Vec<u8>) {
-        let mut block = Block(block);
+        let mut block = Packed(block);
         while !block.0.is_empty() {
             let token = block.byte();
             for _ in 0..block.len(token >> 4) {

@@ -136,7 +136,7 @@ pub(crate) fn zigzag(value: i64) -> u64 {
 }
 
 /// Bytes that are kept before they go to the file at once.
-const BUFFER_BYTES: usize = 256 << 10;
+const BUFFER_BYTES: usize = 64 << 10;
 
 /// One file of an index, written from its beginning to its end.
 ///

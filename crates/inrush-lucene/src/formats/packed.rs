@@ -19,13 +19,14 @@ pub(crate) fn direct_bits(value: u64) -> u32 {
     WIDTHS.into_iter().find(|&width| width >= least).unwrap_or(64)
 }
 
-/// Values that go to a file with a fixed width, which a reader can look up one by one.
+/// Values that go to a file with a fixed width, which a reader can look up one by one: their bits
+/// one after the other, the lowest first.
 pub(crate) struct DirectWriter<'a, P: Put> {
     out: &'a mut P,
     width: u32,
     buffer: Vec<u8>,
-    /// Bits that do not make a whole number of bytes yet, and how many there are.
-    pending: u128,
+    /// Less than 64 bits that are not in the buffer yet, and how many there are.
+    pending: u64,
     pending_bits: u32,
 }
 
@@ -37,22 +38,17 @@ impl<'a, P: Put> DirectWriter<'a, P> {
 
     #[inline]
     pub(crate) fn add(&mut self, value: u64) {
-        if self.width.is_multiple_of(8) {
-            self.buffer.extend_from_slice(&value.to_le_bytes()[..self.width as usize / 8]);
-        } else {
-            // All widths below 8 divide 8; two values of 12, 20 or 28 bits make whole bytes.
-            self.pending |= u128::from(value) << self.pending_bits;
-            self.pending_bits += self.width;
-            if self.pending_bits.is_multiple_of(8) && self.pending_bits >= 8 {
-                let len = self.pending_bits as usize / 8;
-                self.buffer.extend_from_slice(&self.pending.to_le_bytes()[..len]);
-                self.pending = 0;
-                self.pending_bits = 0;
+        self.pending |= value << self.pending_bits;
+        self.pending_bits += self.width;
+        if self.pending_bits >= 64 {
+            self.buffer.extend_from_slice(&self.pending.to_le_bytes());
+            self.pending_bits -= 64;
+            // The bits of the value that had no room.
+            self.pending = value.checked_shr(self.width - self.pending_bits).unwrap_or(0);
+            if self.buffer.len() >= BUFFER {
+                self.out.put(&self.buffer);
+                self.buffer.clear();
             }
-        }
-        if self.buffer.len() >= BUFFER {
-            self.out.put(&self.buffer);
-            self.buffer.clear();
         }
     }
 
@@ -342,6 +338,24 @@ mod tests {
         // Half a byte is filled up, and one more lets a reader read 16 bits.
         assert_eq!(out, [0xbc, 0x3a, 0x12, 0xff, 0x0f, 0]);
         assert_eq!([0, 3, 9, 1 << 33].map(direct_bits), [1, 2, 4, 40]);
+    }
+
+    #[test]
+    fn direct_values_of_all_widths_are_found_again() {
+        for width in [1, 2, 4, 8, 12, 16, 20, 24, 28, 32, 40, 48, 56, 64] {
+            let values: Vec<u64> =
+                (1..3000_u64).map(|i| i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - width)).collect();
+            let mut out = Vec::new();
+            let mut writer = DirectWriter::new(&mut out, width);
+            values.iter().for_each(|value| writer.add(*value));
+            writer.finish();
+            let bit = |at: usize| u64::from(out[at / 8] >> (at % 8) & 1);
+            for (i, value) in values.iter().enumerate() {
+                let start = i * width as usize;
+                let found = (0..width as usize).fold(0, |found, k| found | bit(start + k) << k);
+                assert_eq!(found, *value, "{width} bits");
+            }
+        }
     }
 
     #[test]

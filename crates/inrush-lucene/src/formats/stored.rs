@@ -22,6 +22,10 @@ const TYPE_BITS: u32 = 3;
 pub(crate) enum Stored<'a> {
     Text(&'a str),
     Bytes(&'a [u8]),
+    Int(i32),
+    Float(f32),
+    Long(i64),
+    Double(f64),
 }
 
 /// The files `.fdt`, `.fdx` and `.fdm`.
@@ -75,14 +79,14 @@ impl StoredWriter {
 
     /// Adds a field to the document that [`StoredWriter::end_doc`] ends.
     pub(crate) fn add(&mut self, number: u32, value: Stored) {
-        let (kind, bytes) = match value {
-            Stored::Text(text) => (0, text.as_bytes()),
-            Stored::Bytes(bytes) => (1, bytes),
-        };
-        self.chunk.put_vlong(u64::from(number) << TYPE_BITS | kind);
-        self.chunk.put_vlong(bytes.len() as u64);
-        self.chunk.extend_from_slice(bytes);
+        encode(&mut self.chunk, number, value);
         self.count += 1;
+    }
+
+    /// The same for all fields of a document, as [`encode`] makes them.
+    pub(crate) fn add_encoded(&mut self, count: u32, fields: &[u8]) {
+        self.chunk.extend_from_slice(fields);
+        self.count += count;
     }
 
     pub(crate) fn end_doc(&mut self) {
@@ -168,6 +172,82 @@ impl StoredWriter {
         meta.put_footer();
         self.data.put_footer();
         [self.data, self.index, self.meta].into_iter().map(FileOutput::finish).collect()
+    }
+}
+
+/// Appends a field as the files have it.
+pub(crate) fn encode(out: &mut Vec<u8>, number: u32, value: Stored) {
+    let kind = match value {
+        Stored::Text(_) => 0,
+        Stored::Bytes(_) => 1,
+        Stored::Int(_) => 2,
+        Stored::Float(_) => 3,
+        Stored::Long(_) => 4,
+        Stored::Double(_) => 5,
+    };
+    out.put_vlong(u64::from(number) << TYPE_BITS | kind);
+    match value {
+        Stored::Text(text) => put_bytes(out, text.as_bytes()),
+        Stored::Bytes(bytes) => put_bytes(out, bytes),
+        Stored::Int(number) => out.put_vint((number << 1 ^ number >> 31) as u32),
+        Stored::Float(number) => put_float(out, number),
+        Stored::Long(number) => put_long(out, number),
+        Stored::Double(number) => put_double(out, number),
+    }
+}
+
+fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
+    out.put_vlong(bytes.len() as u64);
+    out.extend_from_slice(bytes);
+}
+
+/// A small whole number in one byte, others with their sign first.
+fn put_float(out: &mut Vec<u8>, number: f32) {
+    let (whole, bits) = (number as i32, number.to_bits());
+    if whole as f32 == number && (-1..=0x7d).contains(&whole) && bits != (-0.0_f32).to_bits() {
+        out.push(0x80 | (whole + 1) as u8);
+    } else if number.is_sign_positive() {
+        out.push((bits >> 24) as u8);
+        out.put_u16((bits >> 8) as u16);
+        out.push(bits as u8);
+    } else {
+        out.push(0xff);
+        out.put_u32(bits);
+    }
+}
+
+/// As [`put_float`]; a number that has no more than 32 bits in these.
+fn put_double(out: &mut Vec<u8>, number: f64) {
+    let (whole, bits) = (number as i32, number.to_bits());
+    if f64::from(whole) == number && (-1..=0x7c).contains(&whole) && bits != (-0.0_f64).to_bits() {
+        out.push(0x80 | (whole + 1) as u8);
+    } else if f64::from(number as f32) == number {
+        out.push(0xfe);
+        out.put_u32((number as f32).to_bits());
+    } else if number.is_sign_positive() {
+        out.push((bits >> 56) as u8);
+        out.put_u32((bits >> 24) as u32);
+        out.put_u16((bits >> 8) as u16);
+        out.push(bits as u8);
+    } else {
+        out.push(0xff);
+        out.put_u64(bits);
+    }
+}
+
+/// A number with the unit of time that divides it: milliseconds, seconds, hours or days.
+fn put_long(out: &mut Vec<u8>, number: i64) {
+    const UNITS: [(i64, u8); 3] = [(86_400_000, 0xc0), (3_600_000, 0x80), (1000, 0x40)];
+    let (unit, mut header) = UNITS.into_iter().find(|(unit, _)| number % unit == 0).unwrap_or((1, 0));
+    let number = number / unit;
+    let signed = (number << 1 ^ number >> 63) as u64;
+    header |= (signed & 0x1f) as u8;
+    let above = signed >> 5;
+    if above == 0 {
+        out.push(header);
+    } else {
+        out.push(header | 0x20);
+        out.put_vlong(above);
     }
 }
 

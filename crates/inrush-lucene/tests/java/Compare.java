@@ -11,7 +11,7 @@ public class Compare {
   static String flags(FieldInfo i) throws Exception {
     Object ranges;
     try { ranges = FieldInfo.class.getMethod("docValuesSkipIndexType").invoke(i); } catch (NoSuchMethodException lucene9) { ranges = "NONE"; }
-    return i.getIndexOptions() + " norms " + i.hasNorms() + " omit " + i.omitsNorms() + " " + i.getDocValuesType() + " ranges " + ranges + " points " + i.getPointDimensionCount() + "x" + i.getPointNumBytes() + " payloads " + i.hasPayloads() + " soft " + i.isSoftDeletesField();
+    return i.getIndexOptions() + " norms " + i.hasNorms() + " omit " + i.omitsNorms() + " " + i.getDocValuesType() + " ranges " + ranges + " points " + i.getPointDimensionCount() + "x" + i.getPointNumBytes() + " payloads " + i.hasPayloads() + " soft " + i.isSoftDeletesField() + " parent " + i.isParentField();
   }
 
   static LeafReader a, b;
@@ -29,11 +29,20 @@ public class Compare {
       a = ra.leaves().get(0).reader(); b = rb.leaves().get(0).reader();
       // The server keeps what it wrote of documents that Lucene refused.
       if (a.hasDeletions() || a.getFieldInfos().fieldInfo("__soft_deletes") != null) { System.out.println("the server has deletions"); System.exit(0); }
+      Object sa = ((SegmentReader) a).getSegmentInfo().info.getIndexSort(), sb = ((SegmentReader) b).getSegmentInfo().info.getIndexSort();
+      if (!Objects.equals(sa, sb)) differ("sort: " + sa + " | " + sb);
       if (a.maxDoc() != b.maxDoc() || a.numDocs() != b.numDocs()) throw new Error("documents: " + a.maxDoc() + " " + b.maxDoc());
       ids(); fields(skip); stored();
     }
     System.out.println(compared + " things compared, " + differences + " different");
     System.exit(differences == 0 ? 0 : 1);
+  }
+
+  /** The text of a document; of a nested object that of the document that has it. */
+  static String source(LeafReader reader, int doc) throws Exception {
+    IndexableField source = null;
+    while (source == null) source = reader.storedFields().document(doc++).getField("_source");
+    return source.binaryValue().utf8ToString();
   }
 
   static void ids() throws Exception {
@@ -57,7 +66,7 @@ public class Compare {
     for (FieldInfo i : b.getFieldInfos()) names.add(i.name);
     for (String name : names) {
       FieldInfo x = a.getFieldInfos().fieldInfo(name), y = b.getFieldInfos().fieldInfo(name);
-      if (x == null || y == null) { differ("field " + name + " in one only"); continue; }
+      if (x == null || y == null) { differ("field " + name + " in one only: " + flags(x == null ? y : x)); continue; }
       String sx = flags(x), sy = flags(y);
       if (!sx.equals(sy)) differ("field " + name + ": " + sx + " | " + sy);
       System.out.println(name + ": " + sx);
@@ -123,7 +132,7 @@ public class Compare {
       if (has != y.advanceExact(map[d])) { differ(name + " of document " + d); continue; }
       if (!has) continue;
       if (x.docValueCount() != y.docValueCount()) { differ(name + " count of document " + d); continue; }
-      for (int i = x.docValueCount(); i > 0; i--) { long v = x.nextValue(), w = y.nextValue(); if (v != w) differ(name + " value of document " + d + ": " + v + " " + w + " of " + a.storedFields().document(d).getField("_source").binaryValue().utf8ToString()); }
+      for (int i = x.docValueCount(); i > 0; i--) { long v = x.nextValue(), w = y.nextValue(); if (v != w) differ(name + " value of document " + d + ": " + v + " " + w + " of " + source(a, d)); }
       compared++;
     }
   }
@@ -169,7 +178,7 @@ public class Compare {
       differ(name + " values of points");
       Map<Integer, String> ma = show(x, true), mb = show(y, false);
       int n = 0;
-      for (int d : ma.keySet()) if (!ma.get(d).equals(mb.get(d)) && n++ < 4) differ("  document " + d + ": " + ma.get(d) + " | " + mb.get(d) + " of " + b.storedFields().document(d).getField("_source").binaryValue().utf8ToString());
+      for (int d : ma.keySet()) if (!ma.get(d).equals(mb.get(d)) && n++ < 4) differ("  document " + d + ": " + ma.get(d) + " | " + mb.get(d) + " of " + source(b, d));
     }
     compared += la.length;
   }

@@ -1,12 +1,17 @@
 //! Files that are read over the network: on web servers, and in object stores (cargo feature
-//! `cloud`).
+//! `cloud`). Folders of object stores into which a bake writes, too ([`Blobs`]).
 //!
 //! [`find`] finds a file before the load begins. It is then read in order ([`Object::stream`]) or,
 //! where its format needs that, in parts ([`ranges::ObjectRanges`]). After a broken connection,
 //! reading continues at the next byte.
 
+mod blobs;
 #[cfg(feature = "cloud")]
 mod bucket;
+#[cfg(feature = "cloud")]
+mod client;
+#[cfg(feature = "cloud")]
+mod folder;
 mod http;
 mod object;
 #[cfg(feature = "parquet")]
@@ -19,10 +24,11 @@ mod url;
 use inrush_core::Code;
 use std::sync::Arc;
 
+pub use blobs::{Blob, BlobError, Blobs, open_blobs};
 pub(super) use object::{FetchError, Object};
 pub(super) use stream::ObjectStream;
 use url::Address;
-pub use url::{SourceUrl, StoreOptions};
+pub use url::{SourceUrl, Store, StoreOptions};
 
 use super::SourceError;
 use super::network::Network;

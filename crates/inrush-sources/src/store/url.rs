@@ -62,9 +62,12 @@ const SIGNATURES: [Signature; 6] = [
 
 /// The protocol of a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Store {
+pub enum Store {
+    /// That of Amazon S3, which other stores speak, too.
     S3,
+    /// That of Google Cloud Storage.
     Gcs,
+    /// That of the blob storage of Azure.
     Azure,
 }
 

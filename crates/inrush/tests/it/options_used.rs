@@ -125,7 +125,7 @@ fn value(info: &OptionInfo, folder: &Path) -> Value {
         "schema" => json!("a:string"),
         "charset" => json!("latin1"),
         "null" => json!("NULL"),
-        "store_option" => json!("aws_region=eu-west-1"),
+        "store_option" | "repository_option" => json!("aws_region=eu-west-1"),
         "kafka_option" => json!("client.rack=a"),
         "from" | "until" => json!("latest"),
         "fetch" => json!("sqlite:///a.db SELECT a FROM t WHERE a IN ($keys)"),
@@ -189,6 +189,7 @@ fn companions(command: Command, name: &str, folder: &Path) -> Options {
         "page_token_file" => vec![("page", json!(true))],
         "layout" => vec![("builders", json!(2)), ("id", json!("a"))],
         "build_memory" => vec![("engine", json!("auto"))],
+        "repository_option" => vec![("engine", json!("auto")), ("repository", json!("r"))],
         _ => Vec::new(),
     }
 }
@@ -210,7 +211,8 @@ fn base(command: Command, info: &OptionInfo, folder: &Path) -> Options {
         }
     }
     for (name, value) in companions(command, info.name, folder) {
-        options.retain(|(other, _)| *other != name);
+        let replaced = if name == "repository" { "repository_path" } else { name };
+        options.retain(|(other, _)| *other != name && *other != replaced);
         options.push((name, value));
     }
     let excludes = |name: &str| {

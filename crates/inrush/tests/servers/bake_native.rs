@@ -184,6 +184,57 @@ impl Target {
         println!("{title}: an index of {shards} shards equals a loaded one");
     }
 
+    /// Updates or deletes the documents of a tag; returns how many.
+    async fn by_query(&self, index: &str, what: &str, tag: u64) -> u64 {
+        let title = &self.title;
+        let path = format!("/{index}/_{what}_by_query?refresh=true");
+        let query = json!({"query": {"term": {"tag": format!("t{tag}")}}});
+        let done = self.server.client.json("POST", &path, query).await.unwrap();
+        // Two of the archives come without the module for it.
+        let count = if done.status == 400 { 0 } else { done.json()[format!("{what}d")].as_u64().unwrap() };
+        let expected = (0..DOCS).filter(|n| n % 7 == tag).count() as u64;
+        assert!(count == expected || (count == 0 && !title.contains("3.6")), "{title}: {count}");
+        count
+    }
+
+    /// A node that is killed, a snapshot, a split and a shrink leave all answers as they were.
+    async fn survives(&mut self) {
+        let title = self.title.clone();
+        self.baked(self.bake(self.load("kept", 2)), self.source()).await;
+        let answers = self.answers("kept").await;
+        self.server.restart().await;
+        self.answers_as("kept", &answers).await;
+        let repository = self.folder.join("shared/own");
+        let settings = json!({"type": "fs", "settings": {"location": repository}});
+        self.send("PUT", "/_snapshot/own", settings).await;
+        let only = json!({"indices": "kept", "include_global_state": false});
+        self.send("PUT", "/_snapshot/own/one?wait_for_completion=true", only).await;
+        let renamed = json!({"indices": "kept", "rename_pattern": "kept", "rename_replacement": "again"});
+        self.send("POST", "/_snapshot/own/one/_restore?wait_for_completion=true", renamed).await;
+        self.answers_as("again", &answers).await;
+        self.send("DELETE", "/_snapshot/own/one", Value::Null).await;
+        self.send("DELETE", "/_snapshot/own", Value::Null).await;
+        std::fs::remove_dir_all(repository).unwrap();
+        self.send("PUT", "/kept/_settings", json!({"index.blocks.write": true})).await;
+        for (how, index, shards) in [("_split", "more", 4), ("_shrink", "fewer", 1)] {
+            let settings =
+                json!({"index": {"number_of_shards": shards, "number_of_replicas": 0, "blocks.write": null}});
+            self.send("PUT", &format!("/kept/{how}/{index}"), json!({"settings": settings})).await;
+            self.answers_as(index, &answers).await;
+        }
+        for index in ["kept", "again", "more", "fewer"] {
+            self.send("DELETE", &format!("/{index}"), Value::Null).await;
+        }
+        println!("{title}: all answers after a kill, a restored snapshot, a split and a shrink");
+    }
+
+    async fn answers_as(&self, index: &str, answers: &[Value]) {
+        let path = format!("/_cluster/health/{index}?wait_for_status=green&timeout=60s");
+        let health = self.send("GET", &path, Value::Null).await;
+        assert_eq!(health["timed_out"], false, "{}: {index}: {health}", self.title);
+        assert_eq!(self.answers(index).await, answers, "{}: {index}", self.title);
+    }
+
     async fn lives_on(&self, index: &str) {
         let title = &self.title;
         let update = self.send("POST", &format!("/{index}/_update/i1"), json!({"doc": {"n": 70_000}})).await;
@@ -192,13 +243,8 @@ impl Target {
         assert_eq!(delete["result"], "deleted", "{title}");
         let new = self.send("PUT", &format!("/{index}/_doc/new"), json!({"n": 80_000})).await;
         assert_eq!(new["result"], "created", "{title}");
-        let by_query = json!({"query": {"term": {"tag": "t5"}}});
-        let path = format!("/{index}/_delete_by_query?refresh=true");
-        let deleted = self.server.client.json("POST", &path, by_query).await.unwrap();
-        // Two of the archives come without the module for it.
-        let gone = if deleted.status == 400 { 0 } else { deleted.json()["deleted"].as_u64().unwrap() };
-        let expected = (0..DOCS).filter(|n| n % 7 == 5).count() as u64;
-        assert!(gone == expected || (gone == 0 && !title.contains("3.6")), "{title}: {gone}");
+        self.by_query(index, "update", 4).await;
+        let gone = self.by_query(index, "delete", 5).await;
         for path in ["_forcemerge?max_num_segments=1", "_flush?force=true", "_refresh", "_close"] {
             self.send("POST", &format!("/{index}/{path}"), Value::Null).await;
         }
@@ -251,6 +297,45 @@ impl Target {
             self.lives_on(name).await;
         }
         println!("{title}: one document of each id stays");
+    }
+
+    /// An index whose documents are sorted equals a loaded one, also in the order of its segments.
+    async fn sorts(&self) {
+        let title = &self.title;
+        let load = |index: &str| {
+            let mut load = self.load(index, 2);
+            let properties = load.create.mapping.as_mut().unwrap();
+            properties["properties"]["parts"] = json!({"type": "object", "enabled": false});
+            let sort = json!({"field": ["tag", "at", "n"], "order": ["desc", "asc", "desc"], "missing": ["_first", "_last", "_last"]});
+            load.create.settings = Some(json!({"index": {"sort": sort}}));
+            load
+        };
+        let loader = Loader::new(load("sorted-loaded")).unwrap();
+        let report = loader.start(self.source()().unwrap()).await.unwrap().finish().await;
+        assert_eq!(report.status, Status::Complete, "{title}: {report:?}");
+        let mut config = self.bake(load("sorted"));
+        config.build_memory = 16 << 20;
+        self.baked(config, self.source()).await;
+        assert_eq!(self.like("sorted").await, self.like("sorted-loaded").await, "{title}");
+        for index in ["sorted", "sorted-loaded"] {
+            for path in ["_forcemerge?max_num_segments=1", "_refresh"] {
+                self.send("POST", &format!("/{index}/{path}"), Value::Null).await;
+            }
+        }
+        // In the order of the index, which a search of one segment has.
+        let body = json!({"size": 1000, "sort": ["_doc"], "query": {"range": {"n": {"lt": 5000}}}});
+        let mut found = Vec::new();
+        for index in ["sorted", "sorted-loaded"] {
+            let path = format!("/{index}/_search?preference=_shards:1");
+            let hits = self.send("POST", &path, body.clone()).await["hits"]["hits"].clone();
+            found.push(hits.as_array().unwrap().iter().map(|hit| hit["_source"].clone()).collect::<Vec<_>>());
+        }
+        let first = |found: &[Value]| found.iter().take(3).cloned().collect::<Vec<_>>();
+        let seen = (found[0].len(), first(&found[0]), first(&found[1]));
+        assert!(found[0].len() > 500 && found[0] == found[1], "{title}: {seen:?}");
+        self.lives_on("sorted").await;
+        self.send("DELETE", "/sorted-loaded", Value::Null).await;
+        println!("{title}: documents are sorted");
     }
 
     /// Ids that are made here lead to the shard in which they are.
@@ -318,7 +403,11 @@ impl Target {
         let error = refused(self.bake(load), self.source()).await;
         assert!(error.contains("percolator") && error.contains("engine=server"), "{title}: {error}");
         let mut load = self.load("b", 1);
-        load.create.settings = Some(json!({"index": {"sort.field": "n"}}));
+        load.create.settings = Some(json!({"index": {"codec": "best_compression"}}));
+        let error = refused(self.bake(load), self.source()).await;
+        assert!(error.contains("index.codec"), "{title}: {error}");
+        let mut load = self.load("b", 1);
+        load.create.settings = Some(json!({"index": {"sort.field": "parts.size"}}));
         let error = refused(self.bake(load), self.source()).await;
         assert!(error.contains("index.sort.field"), "{title}: {error}");
         println!("{title}: what cannot be built is refused");
@@ -331,12 +420,14 @@ impl Target {
 }
 
 async fn check(version: Version) {
-    let target = Target::start(version).await;
+    let mut target = Target::start(version).await;
     target.refuses_mappings().await;
     target.equals_a_load(1).await;
     target.equals_a_load(3).await;
     target.keeps_one_of_each_id().await;
+    target.sorts().await;
     target.makes_ids().await;
+    target.survives().await;
     target.swaps().await;
     target.refuses_documents().await;
     target.end().await;

@@ -17,12 +17,16 @@ use crate::formats::norms::NormsWriter;
 use crate::formats::points::PointsWriter;
 use crate::formats::postings::{Postings, PostingsWriter};
 use crate::formats::terms::{FieldTerms, TermState, TermsWriter};
-use crate::radix::Sorted;
+use crate::radix::{self, Sorted};
 
 /// What the servers add to the fields of the mapping.
 pub(crate) struct Meta<'a> {
     pub(crate) first_seq_no: u64,
     pub(crate) primary_term: u64,
+    /// The number under which each document came, if it has another one in the segment.
+    pub(crate) docs_came: Option<&'a [u32]>,
+    /// A field that says which documents are no nested objects.
+    pub(crate) parent_field: Option<&'static str>,
     pub(crate) ids: &'a Ids,
     pub(crate) terms: [MetaTerms<'a>; 4],
 }
@@ -55,8 +59,9 @@ pub(crate) const FIELD_NAMES: u32 = 5;
 pub(crate) const IGNORED: u32 = 6;
 pub(crate) const NESTED_PATH: u32 = 7;
 pub(crate) const ROUTING: u32 = 8;
+const PARENT: u32 = 9;
 /// The number of the first field of the mapping.
-const FIRST: u32 = 9;
+pub(crate) const FIRST: u32 = 10;
 
 /// The fields of a segment: those that the servers add, then those of the mapping that have values.
 pub(crate) fn field_infos(fields: &[Field], columns: &[Column], meta: &Meta) -> Vec<FieldInfo> {
@@ -67,6 +72,7 @@ pub(crate) fn field_infos(fields: &[Field], columns: &[Column], meta: &Meta) -> 
         norms: false,
         doc_values: DocValuesKind::None,
         ranges: false,
+        is_parent: false,
         point: (0, 0),
     };
     let terms = |number, name| FieldInfo { indexed: Indexed::Docs, ..plain(number, name) };
@@ -83,6 +89,9 @@ pub(crate) fn field_infos(fields: &[Field], columns: &[Column], meta: &Meta) -> 
             let doc_values = if *doc_values { DocValuesKind::SortedSet } else { DocValuesKind::None };
             infos.push(FieldInfo { doc_values, ..terms(*number, name) });
         }
+    }
+    if let Some(name) = meta.parent_field {
+        infos.push(FieldInfo { is_parent: true, ..numeric(PARENT, name) });
     }
     for ((number, field), column) in (FIRST..).zip(fields).zip(columns) {
         if column.is_empty() {
@@ -149,6 +158,8 @@ pub(crate) fn columns(place: &Place, fields: &[Field], columns: &mut [Column], m
             }
         }
     }
+    // What follows needs memory of its own.
+    radix::forget();
     // The dictionary has the fields in the order of their names.
     indexed.sort_by_key(|(name, ..)| *name);
     let mut files = write_indexed(place, indexed, &mut doc_values)?;
@@ -297,13 +308,24 @@ fn id_states(ids: &Ids, postings: &mut PostingsWriter) -> Vec<TermState> {
 /// A nested object has the sequence number and the version of its document, and no primary term.
 fn write_meta(doc_values: &mut DocValuesWriter, points: &mut PointsWriter, docs: u32, meta: &Meta) {
     let first = meta.first_seq_no as i64;
-    let values: Vec<i64> = (0..meta.ids.len())
-        .flat_map(|doc| std::iter::repeat_n(first + i64::from(doc), meta.ids.places(doc).len()))
-        .collect();
+    let mut values: Vec<i64> = Vec::with_capacity(docs as usize);
+    values.extend((0..meta.ids.len()).flat_map(|doc| {
+        let came = meta.docs_came.map_or(doc, |came| came[doc as usize]);
+        std::iter::repeat_n(first + i64::from(came), meta.ids.places(doc).len())
+    }));
     let all = Values { values: &values, docs: None };
     doc_values.add_numeric(SEQ_NO, all);
     add_number_points(points, SEQ_NO, 8, all, docs);
-    let terms = vec![meta.primary_term as i64; meta.ids.len() as usize];
-    doc_values.add_numeric(PRIMARY_TERM, Values { values: &terms, docs: meta.ids.own_places() });
-    doc_values.add_numeric(VERSION, Values { values: &vec![1; docs as usize], docs: None });
+    // One memory serves for all of these.
+    values.clear();
+    values.resize(meta.ids.len() as usize, meta.primary_term as i64);
+    doc_values.add_numeric(PRIMARY_TERM, Values { values: &values, docs: meta.ids.own_places() });
+    values.clear();
+    values.resize(docs as usize, 1);
+    doc_values.add_numeric(VERSION, Values { values: &values, docs: None });
+    if meta.parent_field.is_some() {
+        values.clear();
+        values.resize(meta.ids.len() as usize, -1);
+        doc_values.add_numeric(PARENT, Values { values: &values, docs: meta.ids.own_places() });
+    }
 }

@@ -32,7 +32,7 @@ impl Clock {
     pub(super) fn millis(self) -> Option<i64> {
         let [hour, minute, second] = self.parts;
         (hour < 24 && minute < 60 && second < 60)
-            .then_some(((hour * 60 + minute) * 60 + second) * 1000 + i64::from(self.nanos / 1_000_000))
+            .then(|| ((hour * 60 + minute) * 60 + second) * 1000 + i64::from(self.nanos / 1_000_000))
     }
 
     pub(super) fn on(self, date: i64, zone: i64) -> Option<Moment> {
@@ -46,22 +46,24 @@ pub(super) fn date_millis(year: i64, month: i64, day: i64) -> Option<i64> {
         .then(|| days(year, month, day).saturating_mul(86_400_000))
 }
 
-/// The distance of a time zone from UTC in milliseconds: `Z`, `+HH:mm`, `+HHmm`, `+HH`, or nothing.
+/// The distance of a time zone from UTC in milliseconds: `Z`, `UTC`, `+HH:mm:ss`, `+HH:mm`, `+HHmm`,
+/// `+HH`, or nothing.
 pub(super) fn zone_millis(text: &[u8]) -> Option<i64> {
     let sign = match text {
-        [] | [b'Z'] => return Some(0),
+        [] | b"Z" | b"UTC" | b"UT" | b"GMT" => return Some(0),
         [b'+', ..] => 1,
         [b'-', ..] => -1,
         _ => return None,
     };
-    let minutes = match text.len() {
-        3 => 0,
-        5 => digits(text, 3, 2)?,
-        6 if text[3] == b':' => digits(text, 4, 2)?,
+    let (minutes, seconds) = match text.len() {
+        3 => (0, 0),
+        5 => (digits(text, 3, 2)?, 0),
+        6 if text[3] == b':' => (digits(text, 4, 2)?, 0),
+        9 if text[3] == b':' && text[6] == b':' => (digits(text, 4, 2)?, digits(text, 7, 2)?),
         _ => return None,
     };
-    let all = digits(text, 1, 2)? * 60 + minutes;
-    (minutes < 60 && all <= 18 * 60).then_some(sign * all * 60_000)
+    let all = (digits(text, 1, 2)? * 60 + minutes) * 60 + seconds;
+    (minutes < 60 && seconds < 60 && all <= 18 * 3600).then_some(sign * all * 1000)
 }
 
 fn month_days(year: i64, month: i64) -> i64 {

@@ -51,14 +51,30 @@ enum Format {
 }
 
 const OPTIONAL: Format =
-    Format::Iso(Iso { time: Part::Maybe, whole_time: false, fraction: Part::Maybe, zone: Part::Maybe });
+    Format::Iso(Iso { time: Part::Maybe, whole_time: false, fraction: Part::Maybe, zone: Part::Maybe, strict: true });
 
 /// The formats with names, of which all parts are there; milliseconds may have one to nine digits.
-const NAMED: [(&str, Format); 9] = [
+const NAMED: [(&str, Format); 10] = [
     ("strict_date_optional_time", OPTIONAL),
     (
+        "date_optional_time",
+        Format::Iso(Iso {
+            time: Part::Maybe,
+            whole_time: false,
+            fraction: Part::Maybe,
+            zone: Part::Maybe,
+            strict: false,
+        }),
+    ),
+    (
         "strict_date_optional_time_nanos",
-        Format::Iso(Iso { time: Part::Maybe, whole_time: true, fraction: Part::Maybe, zone: Part::Maybe }),
+        Format::Iso(Iso {
+            time: Part::Maybe,
+            whole_time: true,
+            fraction: Part::Maybe,
+            zone: Part::Maybe,
+            strict: true,
+        }),
     ),
     ("strict_date_time", iso(Part::Maybe, Part::Always)),
     ("strict_date_time_no_millis", iso(Part::Never, Part::Always)),
@@ -70,7 +86,9 @@ const NAMED: [(&str, Format); 9] = [
 ];
 
 /// The formats with names that are the same as a pattern.
-const NAMED_PATTERNS: [(&str, &str); 5] = [
+const NAMED_PATTERNS: [(&str, &str); 7] = [
+    ("strict_date_hour", "yyyy-MM-dd'T'HH"),
+    ("strict_date_hour_minute", "yyyy-MM-dd'T'HH:mm"),
     ("basic_date", "yyyyMMdd"),
     ("strict_date", "yyyy-MM-dd"),
     ("strict_year_month_day", "yyyy-MM-dd"),
@@ -79,7 +97,7 @@ const NAMED_PATTERNS: [(&str, &str); 5] = [
 ];
 
 const fn iso(fraction: Part, zone: Part) -> Format {
-    Format::Iso(Iso { time: Part::Always, whole_time: true, fraction, zone })
+    Format::Iso(Iso { time: Part::Always, whole_time: true, fraction, zone, strict: true })
 }
 
 impl Formats {
@@ -100,21 +118,31 @@ impl Formats {
 
     /// What a field of nanoseconds has where its mapping names no format.
     pub(crate) fn nanos_of(product: Product) -> Self {
-        let whole = Iso { time: Part::Maybe, whole_time: true, fraction: Part::Maybe, zone: Part::Maybe };
+        let whole = Iso { time: Part::Maybe, whole_time: true, fraction: Part::Maybe, zone: Part::Maybe, strict: true };
         let first = if product == Product::OpenSearch { OPTIONAL } else { Format::Iso(whole) };
         Self::new(vec![first, Format::Millis], product)
     }
 
-    /// Milliseconds since 1970; the least or greatest number where they are beyond.
-    pub(crate) fn millis(&self, text: &str) -> Option<i64> {
+    #[cfg(test)]
+    fn millis(&self, text: &str) -> Option<i64> {
         self.moment(text).map(|moment| moment.millis)
     }
 
+    /// The moment of a date, whose milliseconds are the least or greatest number where they are
+    /// beyond.
     pub(crate) fn moment(&self, text: &str) -> Option<Moment> {
         if self.long_years && self.formats.first() == Some(&OPTIONAL) && beyond_years(text.as_bytes()) {
             return None;
         }
         self.formats.iter().find_map(|format| format.moment(text, self.long_years))
+    }
+
+    /// Whether a text that is no date here may be one for a server, as it names a time zone.
+    pub(crate) fn has_zone_name(&self, text: &str) -> bool {
+        self.formats.iter().any(|format| match format {
+            Format::Iso(iso) => iso.has_zone_name(text, self.long_years),
+            Format::Millis | Format::Seconds { .. } | Format::Pattern(_) => false,
+        })
     }
 }
 
@@ -194,6 +222,8 @@ mod tests {
         assert_eq!(millis("-5"), Some(-5));
         assert_eq!(millis("-0001-01-01T00Z"), Some(-62_198_755_200_000));
         assert_eq!(millis("-1234567890"), None);
+        assert_eq!(millis("1970-01-01T01:00:30+01:00:30"), Some(0));
+        assert_eq!(millis("1970-01-01T00:00:00UTC"), Some(0));
         assert_eq!(millis("2023-02-29"), None);
         assert_eq!(millis("2024-01-01 00:00"), None);
     }
@@ -207,12 +237,18 @@ mod tests {
         assert_eq!(millis("d/M/yyyy", "1/12/1970"), Some(28_857_600_000));
         assert_eq!(millis("dd/MMM/yyyy:HH:mm:ss Z", "01/Jan/1970:01:00:01 +0100"), Some(1_000));
         assert_eq!(millis("yyyy-MM-dd'T'HH:mm:ssX", "1970-01-01T00:00:00-01"), Some(3_600_000));
+        assert_eq!(millis("yyyy-MM-dd'T'HH:mm:ssX", "1970-01-01T00:00:00UTC"), None);
         assert_eq!(millis("yyyy-MM-dd'T'HH:mm:ssXXX", "1970-01-01T00:00:00Z"), Some(0));
         assert_eq!(millis("yyyy-MM-dd'T'HH:mm:ssXXX", "1970-01-01T00:00:00+0100"), None);
         assert_eq!(millis("basic_date", "19700102"), Some(86_400_000));
         assert_eq!(millis("yyyy", "1971"), Some(31_536_000_000));
+        assert_eq!(millis("EEE MMM dd HH:mm:ss Z yyyy", "Thu Jan 01 01:00:02 +0100 1970"), Some(2_000));
+        assert_eq!(millis("EEE, dd MMM yyyy", "Fri, 01 Jan 1970"), None);
+        assert_eq!(millis("h:mm a, MMMM d, yy", "12:01 PM, March 1, 00"), Some(951_912_060_000));
+        assert_eq!(millis("date_optional_time", "1970-1-2T3"), Some(97_200_000));
         for unknown in [
-            "EEE, dd MMM yyyy",
+            "h:mm d/M/yyyy",
+            "H:mm a d/M/yyyy",
             "yyyyy-MM-dd",
             "dMyyyy",
             "yyyy-dd",
@@ -223,6 +259,21 @@ mod tests {
         ] {
             assert_eq!(parse(unknown), None, "{unknown}");
         }
+    }
+
+    #[test]
+    fn zones_with_names_are_seen() {
+        let formats = Formats::millis_of(Product::Elasticsearch);
+        for (text, named) in [
+            ("2024-01-01T00:00:00Europe/Paris", true),
+            ("2024-01-01T00:00:00.5UTC+1", true),
+            ("2024-01-01T00:00:00z", false),
+            ("2024-02-30T00:00:00CET", false),
+            ("Tuesday", false),
+        ] {
+            assert_eq!((formats.millis(text), formats.has_zone_name(text)), (None, named), "{text}");
+        }
+        assert_eq!(formats.millis("1970-01-01T01:00:30+010030"), Some(0));
     }
 
     #[test]

@@ -17,6 +17,8 @@ enum Unit {
     Month,
     Day,
     Hour,
+    /// From 1 to 12.
+    HourOfHalf,
     Minute,
     Second,
 }
@@ -28,8 +30,14 @@ enum Piece {
     Number(Unit, usize),
     /// A number of one or more digits.
     AnyNumber(Unit),
-    /// `Jan` to `Dec`.
-    MonthName,
+    /// The two last digits of a year from 2000 on.
+    ShortYear,
+    /// A name of a month: `Jan` or `January`.
+    MonthName(&'static [&'static str; 12]),
+    /// A name of a day of the week: `Mon` or `Monday`.
+    DayName(&'static [&'static str; 7]),
+    /// `AM` or `PM`.
+    Half,
     /// That many digits of a second's fraction.
     Fraction(usize),
     Zone(Zone),
@@ -44,24 +52,38 @@ struct Zone {
     minutes: Part,
 }
 
-const NUMBERS: [(char, Unit, usize); 7] = [
+const NUMBERS: [(char, Unit, usize); 8] = [
     ('y', Unit::Year, 4),
     ('u', Unit::Year, 4),
     ('M', Unit::Month, 2),
     ('d', Unit::Day, 2),
     ('H', Unit::Hour, 2),
+    ('h', Unit::HourOfHalf, 2),
     ('m', Unit::Minute, 2),
     ('s', Unit::Second, 2),
 ];
 
 const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+#[rustfmt::skip]
+const WHOLE_MONTHS: [&str; 12] = [
+    "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
+    "December",
+];
+/// From the first day of 1970 on.
+const DAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
+const WHOLE_DAYS: [&str; 7] = ["Thursday", "Friday", "Saturday", "Sunday", "Monday", "Tuesday", "Wednesday"];
 
 impl Piece {
     /// The piece of some equal letters.
     fn of(letters: &str) -> Option<Self> {
         let zone = |none, colon, minutes| Some(Self::Zone(Zone { none, colon, minutes }));
         match letters {
-            "MMM" => return Some(Self::MonthName),
+            "yy" | "uu" => return Some(Self::ShortYear),
+            "MMM" => return Some(Self::MonthName(&MONTHS)),
+            "MMMM" => return Some(Self::MonthName(&WHOLE_MONTHS)),
+            "E" | "EE" | "EEE" => return Some(Self::DayName(&DAYS)),
+            "EEEE" => return Some(Self::DayName(&WHOLE_DAYS)),
+            "a" => return Some(Self::Half),
             "X" => return zone("Z", false, Part::Maybe),
             "XX" => return zone("Z", false, Part::Always),
             "XXX" => return zone("Z", true, Part::Always),
@@ -81,14 +103,15 @@ impl Piece {
     }
 
     fn begins_with_digit(self) -> bool {
-        matches!(self, Self::Number(..) | Self::AnyNumber(_) | Self::Fraction(_))
+        matches!(self, Self::Number(..) | Self::AnyNumber(_) | Self::ShortYear | Self::Fraction(_))
     }
 
     fn unit(self) -> Option<Unit> {
         match self {
             Self::Number(unit, _) | Self::AnyNumber(unit) => Some(unit),
-            Self::MonthName => Some(Unit::Month),
-            Self::Text(_) | Self::Fraction(_) | Self::Zone(_) => None,
+            Self::ShortYear => Some(Unit::Year),
+            Self::MonthName(_) => Some(Unit::Month),
+            Self::Text(_) | Self::DayName(_) | Self::Half | Self::Fraction(_) | Self::Zone(_) => None,
         }
     }
 }
@@ -111,7 +134,13 @@ impl Pattern {
         }
         let units: Vec<Unit> = pieces.iter().filter_map(|piece| piece.unit()).collect();
         let once = units.iter().enumerate().all(|(i, unit)| !units[..i].contains(unit));
-        let has = |unit| units.contains(&unit);
+        // Half a day says which hour of twelve it is.
+        let halves = pieces.iter().filter(|piece| **piece == Piece::Half).count();
+        let in_halves = units.contains(&Unit::HourOfHalf);
+        if halves != usize::from(in_halves) || in_halves && units.contains(&Unit::Hour) {
+            return None;
+        }
+        let has = |unit| units.contains(&unit) || unit == Unit::Hour && in_halves;
         let time = [Unit::Hour, Unit::Minute, Unit::Second];
         let date = has(Unit::Year)
             && (has(Unit::Month) || !has(Unit::Day))
@@ -127,12 +156,14 @@ impl Pattern {
     pub(super) fn moment(&self, text: &str) -> Option<Moment> {
         let bytes = text.as_bytes();
         let (mut year, mut month, mut day, mut clock, mut zone, mut at) = (0, 1, 1, Clock::default(), 0, 0);
+        let (mut hour_of_half, mut half, mut day_name) = (12, 0, None);
         for piece in &self.0 {
             let mut set = |unit: Unit, number| match unit {
                 Unit::Year => year = number,
                 Unit::Month => month = number,
                 Unit::Day => day = number,
                 Unit::Hour => clock.parts[0] = number,
+                Unit::HourOfHalf => hour_of_half = number,
                 Unit::Minute => clock.parts[1] = number,
                 Unit::Second => clock.parts[2] = number,
             };
@@ -148,10 +179,24 @@ impl Pattern {
                     set(unit, digits(bytes, at, len)?);
                     len
                 }
-                Piece::MonthName => {
-                    let name = text.get(at..at + 3)?;
-                    set(Unit::Month, 1 + MONTHS.iter().position(|&month| month == name)? as i64);
-                    3
+                Piece::ShortYear => {
+                    set(Unit::Year, 2000 + digits(bytes, at, 2)?);
+                    2
+                }
+                Piece::MonthName(names) => {
+                    let (number, len) = name(text.get(at..)?, names)?;
+                    set(Unit::Month, 1 + number);
+                    len
+                }
+                Piece::DayName(names) => {
+                    let (number, len) = name(text.get(at..)?, names)?;
+                    day_name = Some(number);
+                    len
+                }
+                Piece::Half => {
+                    let (number, len) = name(text.get(at..)?, &["AM", "PM"])?;
+                    half = number;
+                    len
                 }
                 Piece::Fraction(len) => {
                     digits(bytes, at, len)?;
@@ -168,8 +213,21 @@ impl Pattern {
         if at != bytes.len() {
             return None;
         }
-        clock.on(date_millis(year, month, day)?, zone)
+        if self.0.contains(&Piece::Half) {
+            (1..=12).contains(&hour_of_half).then_some(())?;
+            clock.parts[0] = hour_of_half % 12 + 12 * half;
+        }
+        let date = date_millis(year, month, day)?;
+        let is_day = |name: i64| date.div_euclid(86_400_000).rem_euclid(7) == name;
+        day_name.is_none_or(is_day).then_some(())?;
+        clock.on(date, zone)
     }
+}
+
+/// Which name a text begins with, and how long it is.
+fn name(text: &str, names: &[&str]) -> Option<(i64, usize)> {
+    let (number, name) = (0..).zip(names).find(|(_, name)| text.starts_with(**name))?;
+    Some((number, name.len()))
 }
 
 impl Zone {
@@ -178,6 +236,7 @@ impl Zone {
         if text.starts_with(self.none.as_bytes()) {
             return Some((0, self.none.len()));
         }
+        matches!(text.first(), Some(b'+' | b'-')).then_some(())?;
         let colon = usize::from(self.colon);
         let with_minutes = 5 + colon;
         let has_minutes = text.get(3) == Some(&b':') || text.get(3).is_some_and(u8::is_ascii_digit);

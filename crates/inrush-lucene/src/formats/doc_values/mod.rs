@@ -24,6 +24,8 @@ const ADDRESS_SHIFT: u32 = 16;
 const BLOCK_SHIFT: u32 = 14;
 /// The most numbers that are written as places in a table.
 const TABLE_MAX: usize = 256;
+/// The greatest range of numbers that are looked up by their distance from the least one.
+const LOOKED_UP: u64 = 1 << 16;
 
 /// Values with their documents, in the order of the documents.
 #[derive(Clone, Copy)]
@@ -200,9 +202,18 @@ impl DocValuesWriter {
 
     fn put_table(&mut self, values: &[i64], width: u32, table: &[i64]) {
         let mut writer = DirectWriter::new(&mut self.data, width);
-        for value in values {
-            // Each value is in the table.
-            writer.add(table.binary_search(value).unwrap_or_default() as u64);
+        let (least, most) = (table[0], table[table.len() - 1]);
+        if most.abs_diff(least) < LOOKED_UP {
+            let mut places = vec![0_u8; most.abs_diff(least) as usize + 1];
+            for (place, value) in table.iter().enumerate() {
+                places[value.abs_diff(least) as usize] = place as u8;
+            }
+            values.iter().for_each(|value| writer.add(u64::from(places[value.abs_diff(least) as usize])));
+        } else {
+            for value in values {
+                // Each value is in the table.
+                writer.add(table.binary_search(value).unwrap_or_default() as u64);
+            }
         }
         writer.finish();
     }
@@ -278,7 +289,7 @@ impl Look {
         let range = most.wrapping_sub(least) as u64;
         let divisor = if ordinals && most > least { 1 } else { divisor(values, least, most) };
         let all_bits = u64::from(direct_bits(range)) * values.len() as u64;
-        let table = if ordinals || most <= least { None } else { table(values) };
+        let table = if ordinals || most <= least { None } else { table(values, least, most) };
         let table = table.filter(|table| direct_bits(table.len() as u64 - 1) < direct_bits(range / divisor));
         Self { least, most, divisor, table, blocks: most > least && block_bits as f64 / all_bits as f64 <= 0.9 }
     }
@@ -310,8 +321,11 @@ fn common_divisor(mut a: u64, mut b: u64) -> u64 {
     a
 }
 
-/// The different numbers, sorted, if there are 2 to 256.
-fn table(values: &[i64]) -> Option<Vec<i64>> {
+/// The different numbers, sorted, if there are 2 to 256; `least` and `most` are among them.
+fn table(values: &[i64], least: i64, most: i64) -> Option<Vec<i64>> {
+    if most.abs_diff(least) < LOOKED_UP {
+        return near_table(values, least, most);
+    }
     let mut table: Vec<i64> = Vec::new();
     let mut last = None;
     for value in values {
@@ -328,6 +342,20 @@ fn table(values: &[i64]) -> Option<Vec<i64>> {
         }
     }
     (table.len() > 1).then_some(table)
+}
+
+/// The same of numbers that are near each other.
+fn near_table(values: &[i64], least: i64, most: i64) -> Option<Vec<i64>> {
+    let mut seen = vec![false; most.abs_diff(least) as usize + 1];
+    let mut count = 0;
+    for value in values {
+        let seen = &mut seen[value.abs_diff(least) as usize];
+        count += usize::from(!std::mem::replace(seen, true));
+        if count > TABLE_MAX {
+            return None;
+        }
+    }
+    Some((least..=most).zip(seen).filter(|(_, seen)| *seen).map(|(value, _)| value).collect())
 }
 
 fn put_numbers<P: Put>(out: &mut P, values: &[i64], width: u32, least: i64, divisor: u64) {

@@ -41,8 +41,7 @@ struct FieldPoints<'a> {
 
 /// The values and documents of a leaf.
 struct Leaf {
-    /// Each value's bytes, the highest first.
-    values: Vec<u8>,
+    values: Vec<u128>,
     docs: Vec<u32>,
     out: Vec<u8>,
 }
@@ -73,8 +72,8 @@ impl PointsWriter {
         let mut tree = Tree::new(width, 1);
         for start in (0..count).step_by(LEAF) {
             tree.leaves.push(self.data.position());
-            self.leaf.fill(points, start..(start + LEAF).min(count), width);
-            tree.splits.extend_from_slice(&self.leaf.values[..width]);
+            self.leaf.fill(points, start..(start + LEAF).min(count));
+            put_lowest(&mut tree.splits, self.leaf.values[0], width);
             self.leaf.write(width);
             self.data.put(&self.leaf.out);
         }
@@ -116,77 +115,83 @@ impl PointsWriter {
 }
 
 impl Leaf {
-    fn fill(&mut self, points: &Sorted, range: std::ops::Range<usize>, width: usize) {
+    fn fill(&mut self, points: &Sorted, range: std::ops::Range<usize>) {
         self.values.clear();
         self.docs.clear();
         for at in range {
             let (value, doc) = points.get(at);
-            self.values.extend_from_slice(&value.to_be_bytes()[16 - width..]);
+            self.values.push(value);
             self.docs.push(doc);
         }
     }
 
+    /// Writes values of `width` bytes.
     fn write(&mut self, width: usize) {
-        let count = self.docs.len();
-        self.out.clear();
-        self.out.put_vint(count as u32);
-        put_docs(&mut self.out, &self.docs);
-        let values = &self.values;
-        let last = &values[(count - 1) * width..];
-        let prefix = values[..width].iter().zip(last).take_while(|(a, b)| a == b).count();
-        self.out.put_vint(prefix as u32);
-        self.out.extend_from_slice(&values[..prefix]);
-        if prefix == width {
+        let (out, values) = (&mut self.out, &self.values);
+        let count = values.len();
+        out.clear();
+        out.put_vint(count as u32);
+        put_docs(out, &self.docs);
+        let (first, last) = (values[0], values[count - 1]);
+        // Bytes behind those that all values have in common.
+        let rest = (128 - (first ^ last).leading_zeros()).div_ceil(8) as usize;
+        let prefix = width - rest;
+        out.put_vint(prefix as u32);
+        put_lowest(out, first.checked_shr(8 * rest as u32).unwrap_or(0), prefix);
+        if rest == 0 {
             // All are equal.
-            self.out.push(0xff);
+            out.push(0xff);
             return;
         }
-        let value = |i: usize| &values[i * width..(i + 1) * width];
-        let different = 1 + (1..count).filter(|&i| value(i) != value(i - 1)).count();
-        if different < count
-            && different * (width - prefix + 1) <= (count * (width - prefix - 1) + 2 * runs(values, width, prefix))
-        {
+        let different = 1 + values.windows(2).filter(|pair| pair[0] != pair[1]).count();
+        let byte = |value: u128| (value >> (8 * (rest - 1))) as u8;
+        let runs = || values.chunk_by(move |a, b| byte(*a) == byte(*b)).flat_map(|run| run.chunks(0xff));
+        if different < count && different * (rest + 1) <= count * (rest - 1) + 2 * runs().count() {
             // Each value once, with how often it comes.
-            self.out.push(0xfe);
-            let mut start = 0;
-            for i in 1..=count {
-                if i == count || value(i) != value(start) {
-                    self.out.put_vint((i - start) as u32);
-                    self.out.extend_from_slice(&value(start)[prefix..]);
-                    start = i;
-                }
+            out.push(0xfe);
+            for same in values.chunk_by(|a, b| a == b) {
+                out.put_vint(same.len() as u32);
+                put_lowest(out, same[0], rest);
             }
             return;
         }
         // Runs with one byte behind the prefix, which is there once a run.
-        self.out.push(0);
-        let mut start = 0;
-        while start < count {
-            let byte = value(start)[prefix];
-            let end =
-                (start..count.min(start + 0xff)).find(|&i| value(i)[prefix] != byte).unwrap_or(count.min(start + 0xff));
-            self.out.push(byte);
-            self.out.push((end - start) as u8);
-            for i in start..end {
-                self.out.extend_from_slice(&value(i)[prefix + 1..]);
+        out.push(0);
+        for run in runs() {
+            out.push(byte(run[0]));
+            out.push(run.len() as u8);
+            for value in run {
+                put_lowest(out, *value, rest - 1);
             }
-            start = end;
         }
     }
 }
 
-/// How many runs of values have the same byte at `at`; a run has 255 values at most.
-fn runs(values: &[u8], width: usize, at: usize) -> usize {
-    let mut bytes = values.iter().skip(at).step_by(width);
-    let Some(mut byte) = bytes.next() else { return 0 };
-    let (mut runs, mut len) = (1, 1);
-    for next in bytes {
-        if next == byte && len < 0xff {
-            len += 1;
-        } else {
-            (byte, len) = (next, 1);
-            runs += 1;
+/// Appends the `len` lowest bytes of a value, the highest of them first.
+#[inline]
+fn put_lowest(out: &mut Vec<u8>, value: u128, len: usize) {
+    if len <= 8 {
+        // All eight are copied, as that is faster, and what is too much is cut off.
+        let bytes = ((value as u64) << (8 * (8 - len) as u32 % 64)).to_be_bytes();
+        let end = out.len() + len;
+        out.extend_from_slice(&bytes);
+        out.truncate(end);
+    } else {
+        out.extend_from_slice(&value.to_be_bytes()[16 - len..]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::put_lowest;
+
+    #[test]
+    fn the_lowest_bytes_are_put() {
+        let value = 0x0102_0304_0506_0708_090a_0b0c_0d0e_0f10;
+        for len in 0..=16 {
+            let mut out = vec![9];
+            put_lowest(&mut out, value, len);
+            assert_eq!(out, [9].into_iter().chain(17 - len as u8..=16).collect::<Vec<_>>());
         }
     }
-    runs
 }

@@ -1,0 +1,193 @@
+"""Random mappings for bench/lucene.py."""
+
+import json
+
+NUMBERS = ("long", "integer", "short", "byte", "double", "float", "half_float", "unsigned_long", "scaled_float")
+DATES = ("date", "date_nanos")
+KINDS = ["keyword", "keyword", "keyword", "text", "text", "text", "date", "date", "date_nanos", "ip", "boolean", "geo_point", "binary", *NUMBERS]
+# Elasticsearch has the two of OpenSearch in modules that its servers for tests are without.
+OF_OPENSEARCH = ["constant_keyword", "match_only_text"]
+OF_ELASTICSEARCH = ["flattened"]
+# What fields may name, in the settings of each index. Elasticsearch has only these without its modules.
+ANALYSIS_OF_ELASTICSEARCH = {
+    "normalizer": {"low": {"type": "custom", "filter": ["lowercase"]}, "same": {"type": "custom"}},
+    "analyzer": {"own_words": {"tokenizer": "standard", "filter": ["lowercase"]}, "own_plain": {"type": "standard"}},
+}
+ANALYSIS = {
+    "normalizer": {
+        "low": {"type": "custom", "filter": ["lowercase"]}, "folded": {"type": "custom", "filter": ["lowercase", "asciifolding"]},
+        "upper": {"filter": ["plain_folding", "uppercase", "trim"]}, "same": {"type": "custom"},
+    },
+    "filter": {"plain_folding": {"type": "asciifolding", "preserve_original": False}, "stem": {"type": "stemmer", "language": "english"}},
+    "analyzer": {
+        "own_words": {"tokenizer": "standard", "filter": ["lowercase", "asciifolding"]}, "own_upper": {"type": "custom", "tokenizer": "whitespace", "filter": "uppercase"},
+        "own_letters": {"tokenizer": "lowercase", "filter": ["plain_folding"]}, "own_whole": {"tokenizer": "keyword", "filter": ["trim", "lowercase"]},
+        "only_for_searches": {"tokenizer": "standard", "filter": ["lowercase", "stem"]},
+    },
+}
+
+
+def analysis(opensearch):
+    return ANALYSIS if opensearch else ANALYSIS_OF_ELASTICSEARCH
+
+
+def analyzer(dice, opensearch):
+    return dice.choice(["standard", "simple", "whitespace", "keyword", *(name for name in analysis(opensearch)["analyzer"] if name.startswith("own"))])
+
+
+def normalizer(dice, opensearch):
+    return dice.choice(["lowercase", *analysis(opensearch)["normalizer"]])
+FORMATS = [
+    "yyyy-MM-dd HH:mm:ss", "dd/MM/yyyy", "epoch_second", "yyyy/MM/dd||epoch_millis", "strict_date_optional_time||epoch_second", "yyyy-MM-dd'T'HH:mm:ss.SSS",
+    "strict_date_optional_time||yyyy-MM-dd HH:mm:ss||yyyy-MM-dd HH:mm:ss.SSS||yyyy-MM-dd HH:mm:ss.SSSSSS", "basic_date", "strict_date_time", "strict_date_time_no_millis",
+    "strict_date_hour_minute_second||strict_date_hour_minute_second_millis", "strict_date_optional_time_nanos", "d/M/yyyy H:m", "yyyy-MM", "yyyy", "yyyy-MM-dd'T'HH:mm:ssXXX",
+    "yyyyMMddHHmmss||yyyy-MM-dd'T'HH:mm:ssX", "yyyy-MM-dd HH:mm:ss Z", "dd/MMM/yyyy:HH:mm:ss Z", "strict_date||strict_year_month||strict_year", "uuuu-MM-dd", "yyyyMMdd||dd.MM.yyyy",
+    "EEE MMM dd HH:mm:ss Z yyyy", "MM/dd/yyyy hh:mm:ss a||h:m a d.M.uuuu", "MMMM d, yyyy||EEEE, d MMM yyyy", "yyMMdd||dd-MM-yy", "date_optional_time", "date_optional_time||epoch_millis",
+    "strict_date_hour||strict_date_hour_minute||basic_date",
+]
+
+
+def leaf(dice, opensearch, nested=False):
+    """A field with some of the parameters that its type has."""
+    # The servers for tests of Elasticsearch are without its modules.
+    without = (["geo_point", "binary", "flattened", "constant_keyword"] if nested else []) + ([] if opensearch else ["scaled_float", "unsigned_long"])
+    kind = dice.choice([kind for kind in KINDS + (OF_OPENSEARCH if opensearch else OF_ELASTICSEARCH) if kind not in without])
+    field = {"type": kind}
+
+    def maybe(share, name, value):
+        if dice.random() < share:
+            field[name] = value
+
+    if kind == "constant_keyword":
+        field["value"] = dice.choice(["x", "5", "true"])
+    if kind in ("binary", "constant_keyword"):
+        return field
+    if kind == "flattened":
+        maybe(0.2, "ignore_above", dice.choice([3, 100]))
+        maybe(0.2, "depth_limit", dice.choice([1, 2, 5]))
+        maybe(0.2, "null_value", "NULL")
+        maybe(0.1, "index", False)
+        return field
+    if kind == "scaled_float":
+        field["scaling_factor"] = dice.choice([10, 100, 1000.5])
+    if kind == "keyword":
+        maybe(0.3, "ignore_above", dice.choice([0, 3, 10, 256]))
+        maybe(0.3, "normalizer", normalizer(dice, opensearch))
+        maybe(0.2, "null_value", dice.choice(["NULL", "", "Ünknown"]))
+        maybe(0.05, "split_queries_on_whitespace", True)
+        maybe(0.05, "eager_global_ordinals", True)
+        maybe(0.05, "index_options", "docs")
+        maybe(0.05, "norms", False)
+    if kind == "text":
+        maybe(0.3, "norms", False)
+        maybe(0.1, "index", False)
+        maybe(0.4, "analyzer", analyzer(dice, opensearch))
+        maybe(0.3, "index_options", dice.choice(["docs", "freqs", "positions"]))
+        if field.get("index", True):
+            maybe(0.1, "fielddata", True)
+        if "analyzer" in field:
+            maybe(0.2, "search_analyzer", dice.choice(["standard", "keyword"] + ["only_for_searches"] * opensearch))
+        maybe(0.1, "similarity", dice.choice(["BM25", "boolean"]))
+        if field.get("index_options", "positions") == "positions" and "index" not in field:
+            maybe(0.2, "position_increment_gap", dice.choice([0, 1, 7]))
+    elif kind == "match_only_text":
+        maybe(0.4, "analyzer", analyzer(dice, opensearch))
+    else:
+        maybe(0.15, "doc_values", False)
+        maybe(0.15, "index", False)
+    if kind not in ("match_only_text", "geo_point", "unsigned_long", "half_float") and (field.get("index", True) or kind != "text" and field.get("doc_values", True)):
+        maybe(0.08, "store", True)
+    if kind in NUMBERS:
+        maybe(0.2, "null_value", 7)
+    if kind in NUMBERS and (kind != "unsigned_long" or opensearch):
+        maybe(0.2, "coerce", False)
+    if kind in (*NUMBERS, *DATES, "ip", "geo_point"):
+        maybe(0.3, "ignore_malformed", True)
+    if kind in DATES:
+        maybe(0.5, "format", dice.choice(FORMATS))
+    if kind == "ip":
+        maybe(0.2, "null_value", "::1")
+    if kind == "boolean":
+        maybe(0.2, "null_value", dice.choice([True, "false"]))
+    if kind == "geo_point":
+        maybe(0.2, "ignore_z_value", False)
+        maybe(0.2, "null_value", dice.choice(["u09tv", "1,2", [3.5, -7], {"lat": 0, "lon": 180}]))
+    maybe(0.03, "meta", {"unit": "ms"})
+    if not nested and kind not in ("geo_point", "match_only_text") and dice.random() < 0.3:
+        more = {name: leaf(dice, opensearch, True) for name in dice.sample(["raw", "x", "num"], dice.randrange(1, 3))}
+        # The servers read a second number off what the first one made of the text.
+        field["fields"] = {name: part for name, part in more.items() if part["type"] not in NUMBERS or kind not in NUMBERS}
+        numbers = [name for name, part in field["fields"].items() if part["type"] in NUMBERS]
+        for name in numbers[1:]:
+            del field["fields"][name]
+    return field
+
+
+def members(dice, opensearch, depth):
+    """The fields of an object; those in the middle of a mapping are often objects themselves."""
+    fields = {}
+    wide = depth == 0 and dice.random() < 0.05
+    for number in range(dice.randrange(60, 120) if wide else dice.randrange(2, 7)):
+        if depth < 5 and dice.random() < (0.3 if depth < 2 else 0.2) and not wide:
+            below = {"properties": members(dice, opensearch, depth + 1)}
+            if dice.random() < 0.45:
+                below["type"] = "nested"
+                for parameter in ("include_in_parent", "include_in_root"):
+                    if dice.random() < 0.2:
+                        below[parameter] = True
+            if dice.random() < 0.2:
+                below["dynamic"] = dice.choice(["strict", "false", "true"])
+            fields[dice.choice([f"o{number}", f"o{number}", f"Ö {number}"])] = below
+        elif dice.random() < 0.05:
+            fields[f"off{number}"] = {"type": "object", "enabled": False}
+        else:
+            name = f"f{number}" if dice.random() < 0.8 else "@timestamp"
+            fields[name if dice.random() < 0.95 else f"dots.{name}"] = leaf(dice, opensearch)
+    return fields
+
+
+def leaves(fields, nested, path=""):
+    """The fields that are no objects, with their full names; with `nested` those in nested objects, too."""
+    for name, field in fields.items():
+        if "properties" not in field:
+            yield path + name, field
+        elif nested or field.get("type") != "nested":
+            yield from leaves(field["properties"], nested, f"{path}{name}.")
+
+
+def mapping(dice, opensearch):
+    fields = members(dice, opensearch, 0)
+    if dice.random() < 0.3:
+        # Several fields in one.
+        kinds = ("keyword", "text", "ip", "boolean", *DATES, *NUMBERS)
+        sources = [field for _, field in leaves(fields, dice.random() < 0.5) if field.get("type") in kinds]
+        for field in dice.sample(sources, min(len(sources), 3)):
+            field["copy_to"] = dice.choice(["all", ["all"]])
+        fields["all"] = {"type": dice.choice(["text", "keyword"]), "fields": {"raw": {"type": "keyword", "ignore_above": 20}}}
+    if dice.random() < 0.2:
+        named = [name for name, field in leaves(fields, False) if field.get("enabled", True)]
+        if named:
+            fields["other"] = {"type": "alias", "path": dice.choice(named)}
+    found = {"dynamic": dice.choice(["strict", "false", "true"]), "properties": fields}
+    if not opensearch and dice.random() < 0.2:
+        # Some with the names of other fields.
+        found["runtime"] = {name: {"type": dice.choice(["keyword", "long"])} for name in ("unknown", *dice.sample(sorted(fields), 1)) if "." not in name}
+    return found
+
+
+def sort(dice, fields):
+    """The settings of an index sort by some fields of a mapping, or none."""
+    kinds = ("keyword", "long", "integer", "short", "byte", "double", "float", "date", "boolean")
+    able = [
+        (path, field)
+        for path, field in leaves(fields["properties"], False)
+        if field.get("type") in kinds and field.get("doc_values", True)
+    ]
+    if not able or dice.random() < 0.5:
+        return {}
+    some = dice.sample(able, min(len(able), dice.choice([1, 1, 2, 3])))
+    every = {"field": [path for path, _ in some]}
+    for name, values in (("order", ["asc", "desc"]), ("mode", ["min", "max"]), ("missing", ["_last", "_first"])):
+        if dice.random() < 0.7:
+            every[name] = [dice.choice(values) for _ in some]
+    return {"sort": every}

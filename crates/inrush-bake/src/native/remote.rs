@@ -1,0 +1,494 @@
+//! A repository in an object store. This machine takes the snapshot without documents from there,
+//! and writes the whole one, below the folder of the bake.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::{Component, Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use futures_util::{FutureExt, StreamExt, TryStreamExt, stream};
+use inrush_cluster::BoxFuture;
+use inrush_cluster::api::snapshots::Repository;
+use inrush_sources::{Blob, BlobError, Blobs, Store, StoreOptions, open_blobs};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::super::config::BakeError;
+use super::super::place::Shared;
+use super::super::state::Saved;
+use super::{folders, refuse};
+
+/// Bytes of a part of a large object, unless it would have more than [`PARTS_MAX`] of them.
+const PART_BYTES: u64 = 8 << 20;
+/// The most parts of an object that S3 takes.
+const PARTS_MAX: u64 = 10_000;
+/// Requests in flight; each has one part in memory.
+const AT_ONCE: usize = 4;
+const PAUSE: Duration = Duration::from_secs(1);
+/// How long requests are repeated that delete what a bake has left.
+const DELETE_FOR: Duration = Duration::from_secs(90);
+/// The beginning of the names of files of an index. What such an object holds never changes.
+const DATA: &str = "__";
+
+/// A place in an object store.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Address {
+    pub(super) store: Store,
+    bucket: String,
+    folder: String,
+}
+
+impl Address {
+    /// The place of a repository.
+    ///
+    /// # Errors
+    /// A type that is not written to from here.
+    pub(super) fn of(repository: &Repository) -> Result<Address, String> {
+        let (store, bucket) = match repository.kind.as_str() {
+            "s3" => (Store::S3, "bucket"),
+            "gcs" => (Store::Gcs, "bucket"),
+            "azure" => (Store::Azure, "container"),
+            other => {
+                return Err(format!(
+                    "the repository is of the type {other}, and files are only written into folders and object stores"
+                ));
+            }
+        };
+        let text = |key: &str| repository.settings.get(key).and_then(Value::as_str);
+        let folder = text("base_path").unwrap_or_default().trim_matches('/').to_owned();
+        let bucket = text(bucket).ok_or_else(|| format!("the repository does not say its {bucket}"))?.to_owned();
+        Ok(Address { store, bucket, folder })
+    }
+}
+
+/// An object that is written in parts, and not whole yet.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(in super::super) struct Upload {
+    name: String,
+    id: String,
+}
+
+/// The folder of a bake in an object store.
+pub(super) struct Remote {
+    blobs: Box<dyn Blobs>,
+    retry_for: Duration,
+    /// The time before a request is repeated.
+    pause: Duration,
+}
+
+/// What has to know how far an upload is.
+pub(super) struct Watcher<'a> {
+    /// Writes down which object is written in parts, before the first of them.
+    pub(super) record: &'a (dyn Fn(Option<Upload>) -> Result<(), BakeError> + Sync),
+    /// Shows the bytes that are written, of all.
+    pub(super) show: &'a (dyn Fn(u64, u64) + Sync),
+}
+
+/// Something that is done beside others.
+type Work<'a, T> = BoxFuture<'a, Result<T, BakeError>>;
+
+/// A file for the object store.
+struct Local {
+    path: PathBuf,
+    name: String,
+    size: u64,
+}
+
+impl Remote {
+    /// The folder of a bake, if its repository is in an object store. Requests are repeated for
+    /// `retry_for` where that may help.
+    ///
+    /// # Errors
+    /// A sentence: a repository of another type, or no way to it from this machine.
+    pub(super) async fn open(
+        shared: &Shared,
+        options: &StoreOptions,
+        retry_for: Duration,
+    ) -> Result<Option<Remote>, String> {
+        if shared.folder.is_some() {
+            return Ok(None);
+        }
+        let Address { store, bucket, folder } = Address::of(&shared.repository)?;
+        let blobs = open_blobs(store, &bucket, &folder, options).await;
+        let blobs = blobs.map_err(|error| format!("this machine cannot reach the bucket {bucket}: {error}"))?;
+        Ok(Some(Remote { blobs, retry_for, pause: PAUSE }))
+    }
+
+    /// Checks that this machine may list the folder.
+    ///
+    /// # Errors
+    /// A sentence with what the store says.
+    pub(super) async fn check(&self) -> Result<(), String> {
+        let listed = self.blobs.list("").await;
+        listed.map(drop).map_err(|error| {
+            format!("this machine cannot read the repository's object store: {error} (option `repository_option`)")
+        })
+    }
+
+    /// Copies the objects below `below` into a folder, in place of it.
+    pub(super) async fn download(&self, below: &str, into: &Path) -> Result<(), BakeError> {
+        let mut files = Vec::new();
+        for Blob { name, .. } in self.again(below, || self.blobs.list(below)).await? {
+            let contents = self.again(&name, || self.blobs.read(&name)).await?;
+            let inside = Path::new(name.strip_prefix(below).unwrap_or(&name).trim_start_matches('/'));
+            if !inside.components().all(|part| matches!(part, Component::Normal(_))) {
+                return Err(refuse(format!("the object {name} is no file of a repository")));
+            }
+            files.push((into.join(inside), contents));
+        }
+        let into = into.to_owned();
+        let written = blocking(move || {
+            folders::remove(&into)?;
+            fs::create_dir_all(&into)?;
+            files.into_iter().try_for_each(|(path, contents)| {
+                fs::create_dir_all(path.parent().unwrap_or(&into))?;
+                fs::write(path, contents)
+            })
+        });
+        written.await.map_err(|error| refuse(format!("cannot keep a copy of the empty snapshot: {error}")))
+    }
+
+    /// Writes the files of a folder as objects below `below`. Files of an index that are there with
+    /// their size stay. Large ones are written in parts, of which few are in memory. Returns the
+    /// bytes of all files.
+    pub(super) async fn upload(&self, from: &Path, below: &str, watcher: &Watcher<'_>) -> Result<u64, BakeError> {
+        let there = self.again(below, || self.blobs.list(below)).await?;
+        let (from, prefix) = (from.to_owned(), below.to_owned());
+        let files = blocking(move || {
+            let mut files = Vec::new();
+            files_of(&from, &prefix, &mut files).map(|()| files)
+        });
+        let files = files.await.map_err(|error| refuse(format!("cannot read the index on this machine: {error}")))?;
+        let all: u64 = files.iter().map(|file| file.size).sum();
+        let is_there = |file: &Local| {
+            let is_data = Path::new(&file.name)
+                .file_name()
+                .is_some_and(|name| name.as_encoded_bytes().starts_with(DATA.as_bytes()));
+            is_data && there.iter().any(|blob| blob.name == file.name && blob.size == file.size)
+        };
+        let (done, left): (Vec<Local>, Vec<Local>) = files.into_iter().partition(is_there);
+        let mut written: u64 = done.iter().map(|file| file.size).sum();
+        let (small, large): (Vec<Local>, Vec<Local>) = left.into_iter().partition(|file| file.size <= PART_BYTES);
+        let puts: Vec<Work<'_, u64>> = small.iter().map(|file| self.put(file).boxed()).collect();
+        let mut puts = stream::iter(puts).buffer_unordered(AT_ONCE);
+        while let Some(size) = puts.try_next().await? {
+            written += size;
+            (watcher.show)(written, all);
+        }
+        for file in &large {
+            self.put_in_parts(file, watcher, &mut written, all).await?;
+        }
+        Ok(all)
+    }
+
+    async fn put(&self, file: &Local) -> Result<u64, BakeError> {
+        let contents = file.read(0, file.size).await?;
+        self.again(&file.name, || self.blobs.write(&file.name, contents.clone())).await?;
+        Ok(file.size)
+    }
+
+    async fn put_in_parts(
+        &self,
+        file: &Local,
+        watcher: &Watcher<'_>,
+        written: &mut u64,
+        all: u64,
+    ) -> Result<(), BakeError> {
+        let name = &file.name;
+        let id = self.again(name, || self.blobs.begin(name)).await?;
+        (watcher.record)(Some(Upload { name: name.clone(), id: id.clone() }))?;
+        let part_bytes = PART_BYTES.max(file.size.div_ceil(PARTS_MAX));
+        let numbers = 0..file.size.div_ceil(part_bytes);
+        let puts: Vec<Work<'_, _>> =
+            numbers.map(|number| self.put_part(file, &id, number, part_bytes).boxed()).collect();
+        let mut puts = stream::iter(puts).buffered(AT_ONCE);
+        let mut parts = Vec::new();
+        while let Some((part, size)) = puts.try_next().await? {
+            parts.push(part);
+            *written += size;
+            (watcher.show)(*written, all);
+        }
+        let completed = self.again(name, || self.blobs.complete(name, &id, parts.clone())).await;
+        if let Err(error) = completed
+            && !self.has(file).await?
+        {
+            return Err(error);
+        }
+        (watcher.record)(None)
+    }
+
+    async fn put_part(
+        &self,
+        file: &Local,
+        upload: &str,
+        number: u64,
+        part_bytes: u64,
+    ) -> Result<(String, u64), BakeError> {
+        let (at, name) = (number * part_bytes, &file.name);
+        let size = part_bytes.min(file.size - at);
+        let part = file.read(at, size).await?;
+        let put = || self.blobs.put_part(name, upload, number as usize, part.clone());
+        Ok((self.again(name, put).await?, size))
+    }
+
+    /// Whether a file is in the store: the reply to the request that made it may be lost.
+    async fn has(&self, file: &Local) -> Result<bool, BakeError> {
+        let folder = file.name.rsplit_once('/').map_or("", |(folder, _)| folder);
+        let there = self.again(folder, || self.blobs.list(folder)).await?;
+        Ok(there.contains(&Blob { name: file.name.clone(), size: file.size }))
+    }
+
+    /// Deletes what was begun, and everything that is there.
+    pub(super) async fn delete_all(&self, begun: Option<&Upload>) -> Result<(), BakeError> {
+        self.abort(begun).await?;
+        let all = self.again("", || self.blobs.list("")).await?;
+        let deletions: Vec<Work<'_, ()>> = all.iter().map(|blob| self.delete(&blob.name).boxed()).collect();
+        stream::iter(deletions).buffer_unordered(AT_ONCE).try_collect().await
+    }
+
+    async fn delete(&self, name: &str) -> Result<(), BakeError> {
+        self.again(name, || self.blobs.delete(name)).await
+    }
+
+    /// Deletes the parts of an object that was begun.
+    pub(super) async fn abort(&self, begun: Option<&Upload>) -> Result<(), BakeError> {
+        match begun {
+            Some(Upload { name, id }) => self.again(name, || self.blobs.abort(name, id)).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Sends a request, and repeats it while that may help.
+    async fn again<'a, T>(
+        &self,
+        name: &str,
+        work: impl Fn() -> BoxFuture<'a, Result<T, BlobError>>,
+    ) -> Result<T, BakeError> {
+        let until = Instant::now() + self.retry_for;
+        loop {
+            match work().await {
+                Ok(done) => return Ok(done),
+                Err(error) if error.passes && Instant::now() < until => {
+                    tracing::info!("the object store does not answer: {name} {error}");
+                    tokio::time::sleep(self.pause).await;
+                }
+                Err(error) => return Err(refuse(format!("the repository's object store: {name} {error}"))),
+            }
+        }
+    }
+}
+
+/// Deletes everything that a bake without a builder has in an object store.
+///
+/// # Errors
+/// A sentence that says what stays, and why.
+pub(in super::super) async fn remove(saved: &Saved, options: &StoreOptions) -> Result<(), String> {
+    let Some(native) = &saved.native else { return Ok(()) };
+    let deleted = async {
+        match Remote::open(&saved.shared, options, DELETE_FOR).await? {
+            Some(remote) => remote.delete_all(native.upload.as_ref()).await.map_err(|error| error.to_string()),
+            None => Ok(()),
+        }
+    };
+    let place = saved.shared.repository.settings.get("base_path").and_then(Value::as_str).unwrap_or_default();
+    deleted.await.map_err(|why| format!("the objects below {place} in the repository's object store stay: {why}"))
+}
+
+impl Local {
+    /// Reads a part of the file.
+    async fn read(&self, at: u64, size: u64) -> Result<Bytes, BakeError> {
+        let path = self.path.clone();
+        let read = blocking(move || {
+            let mut part = vec![0; usize::try_from(size).map_err(io::Error::other)?];
+            fs::File::open(path)?.read_exact_at(&mut part, at)?;
+            Ok(Bytes::from(part))
+        });
+        read.await.map_err(|error| refuse(format!("cannot read {}: {error}", self.path.display())))
+    }
+}
+
+/// The files below a folder, with their names below `name`.
+fn files_of(folder: &Path, name: &str, files: &mut Vec<Local>) -> io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        let (path, name) = (entry.path(), format!("{name}/{}", entry.file_name().to_string_lossy()));
+        match entry.file_type()?.is_dir() {
+            true => files_of(&path, &name, files)?,
+            false => files.push(Local { path, name, size: entry.metadata()?.len() }),
+        }
+    }
+    Ok(())
+}
+
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> io::Result<T> + Send + 'static) -> io::Result<T> {
+    // It is cancelled only with the whole runtime.
+    tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| Err(io::Error::other(error)))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::sync::{Arc, Mutex};
+
+    use serde_json::json;
+
+    use super::*;
+
+    /// A store in memory. Each request fails once before it succeeds.
+    #[derive(Default)]
+    struct Fake {
+        objects: Mutex<BTreeMap<String, Bytes>>,
+        uploads: Mutex<BTreeMap<String, BTreeMap<usize, Bytes>>>,
+        failed: Mutex<BTreeMap<String, u32>>,
+    }
+
+    impl Fake {
+        fn once<'a, T: Send + 'a>(
+            &'a self,
+            what: String,
+            work: impl FnOnce() -> T + Send + 'a,
+        ) -> BoxFuture<'a, Result<T, BlobError>> {
+            let times = {
+                let mut failed = self.failed.lock().unwrap();
+                let times = failed.entry(what).or_default();
+                *times += 1;
+                *times
+            };
+            let again = BlobError { message: "is away".to_owned(), passes: true };
+            Box::pin(async move { if times == 1 { Err(again) } else { Ok(work()) } })
+        }
+    }
+
+    /// A client of the store.
+    struct Client(Arc<Fake>);
+
+    impl Blobs for Client {
+        fn list<'a>(&'a self, below: &'a str) -> BoxFuture<'a, Result<Vec<Blob>, BlobError>> {
+            let objects = self.0.objects.lock().unwrap().clone();
+            let found = objects.into_iter().filter(|(name, _)| name.starts_with(below));
+            let found = found.map(|(name, contents)| Blob { name, size: contents.len() as u64 }).collect();
+            self.0.once(format!("list {below}"), || found)
+        }
+
+        fn read<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Bytes, BlobError>> {
+            self.0.once(format!("read {name}"), || self.0.objects.lock().unwrap()[name].clone())
+        }
+
+        fn write<'a>(&'a self, name: &'a str, contents: Bytes) -> BoxFuture<'a, Result<(), BlobError>> {
+            self.0.once(format!("write {name}"), || {
+                drop(self.0.objects.lock().unwrap().insert(name.to_owned(), contents))
+            })
+        }
+
+        fn delete<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<(), BlobError>> {
+            self.0.once(format!("delete {name}"), || drop(self.0.objects.lock().unwrap().remove(name)))
+        }
+
+        fn begin<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<String, BlobError>> {
+            self.0.once(format!("begin {name}"), || {
+                let mut uploads = self.0.uploads.lock().unwrap();
+                let id = format!("upload {}", uploads.len());
+                uploads.insert(id.clone(), BTreeMap::new());
+                id
+            })
+        }
+
+        fn put_part<'a>(
+            &'a self,
+            _: &'a str,
+            upload: &'a str,
+            number: usize,
+            part: Bytes,
+        ) -> BoxFuture<'a, Result<String, BlobError>> {
+            self.0.once(format!("put {number}"), move || {
+                self.0.uploads.lock().unwrap().get_mut(upload).unwrap().insert(number, part);
+                number.to_string()
+            })
+        }
+
+        fn complete<'a>(
+            &'a self,
+            name: &'a str,
+            upload: &'a str,
+            parts: Vec<String>,
+        ) -> BoxFuture<'a, Result<(), BlobError>> {
+            self.0.once(format!("complete {name}"), move || {
+                let written = self.0.uploads.lock().unwrap().remove(upload).unwrap();
+                let whole: Vec<u8> = parts.iter().flat_map(|part| written[&part.parse().unwrap()].to_vec()).collect();
+                self.0.objects.lock().unwrap().insert(name.to_owned(), whole.into());
+            })
+        }
+
+        fn abort<'a>(&'a self, _: &'a str, upload: &'a str) -> BoxFuture<'a, Result<(), BlobError>> {
+            self.0.once(format!("abort {upload}"), || drop(self.0.uploads.lock().unwrap().remove(upload)))
+        }
+    }
+
+    fn remote(fake: &Arc<Fake>, retry_for: Duration) -> Remote {
+        Remote { blobs: Box::new(Client(Arc::clone(fake))), retry_for, pause: Duration::ZERO }
+    }
+
+    fn repository(kind: &str, settings: Value) -> Repository {
+        Repository { kind: kind.to_owned(), settings: settings.as_object().cloned().unwrap() }
+    }
+
+    #[test]
+    fn places_are_those_of_the_repository() {
+        let found = Address::of(&repository("s3", json!({"bucket": "b", "base_path": "/a/of search/"}))).unwrap();
+        assert_eq!(found, Address { store: Store::S3, bucket: "b".to_owned(), folder: "a/of search".to_owned() });
+        let found = Address::of(&repository("azure", json!({"container": "c"}))).unwrap();
+        assert_eq!((found.store, found.bucket.as_str(), found.folder.as_str()), (Store::Azure, "c", ""));
+        assert!(Address::of(&repository("hdfs", json!({}))).unwrap_err().contains("type hdfs"));
+        assert!(Address::of(&repository("gcs", json!({}))).unwrap_err().contains("does not say its bucket"));
+    }
+
+    #[tokio::test]
+    async fn folders_go_to_the_store_and_back() {
+        let folder = tempfile::tempdir().unwrap();
+        let (whole, copy) = (folder.path().join("whole"), folder.path().join("copy"));
+        fs::create_dir_all(whole.join("indices/a/0")).unwrap();
+        let large: Vec<u8> = (0..2 * PART_BYTES + 5).map(|n| (n % 251) as u8).collect();
+        fs::write(whole.join("index-1"), "list").unwrap();
+        fs::write(whole.join("indices/a/0/__0"), &large).unwrap();
+        fs::write(whole.join("indices/a/0/__1"), "small").unwrap();
+        let fake = Arc::new(Fake::default());
+        let remote = remote(&fake, Duration::from_secs(60));
+        let (recorded, shown) = (Mutex::new(Vec::new()), Mutex::new(Vec::new()));
+        let record = |upload: Option<Upload>| {
+            recorded.lock().unwrap().push(upload.map(|upload| upload.name));
+            Ok(())
+        };
+        let show = |written, all| shown.lock().unwrap().push((written, all));
+        let watcher = Watcher { record: &record, show: &show };
+        let bytes = remote.upload(&whole, "whole", &watcher).await.unwrap();
+        assert_eq!(bytes, large.len() as u64 + 9);
+        assert_eq!(*recorded.lock().unwrap(), [Some("whole/indices/a/0/__0".to_owned()), None]);
+        assert_eq!(shown.lock().unwrap().last(), Some(&(bytes, bytes)));
+        assert!(fake.uploads.lock().unwrap().is_empty(), "no part is left");
+        remote.download("whole", &copy).await.unwrap();
+        assert_eq!(fs::read(copy.join("indices/a/0/__0")).unwrap(), large);
+        assert_eq!(fs::read_to_string(copy.join("index-1")).unwrap(), "list");
+        // What is there is not written again; lists are.
+        fs::write(whole.join("index-1"), "LIST").unwrap();
+        recorded.lock().unwrap().clear();
+        remote.upload(&whole, "whole", &watcher).await.unwrap();
+        assert_eq!(*recorded.lock().unwrap(), []);
+        assert_eq!(&fake.objects.lock().unwrap()["whole/index-1"][..], b"LIST");
+    }
+
+    #[tokio::test]
+    async fn nothing_is_left() {
+        let fake = Arc::new(Fake::default());
+        let remote = remote(&fake, Duration::from_secs(60));
+        fake.objects.lock().unwrap().insert("empty/index-0".to_owned(), Bytes::new());
+        fake.uploads.lock().unwrap().insert("u".to_owned(), BTreeMap::new());
+        let begun = Upload { name: "whole/x".to_owned(), id: "u".to_owned() };
+        remote.delete_all(Some(&begun)).await.unwrap();
+        assert!(fake.objects.lock().unwrap().is_empty() && fake.uploads.lock().unwrap().is_empty());
+        // What does not help is not repeated for ever.
+        let short = self::remote(&Arc::default(), Duration::ZERO);
+        assert!(short.delete_all(None).await.unwrap_err().to_string().contains("is away"));
+    }
+}

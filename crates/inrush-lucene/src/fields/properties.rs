@@ -1,0 +1,319 @@
+//! The fields of a mapping, from its JSON.
+//!
+//! Source: the documentation of mappings in OpenSearch and Elasticsearch.
+
+use serde_json::{Map, Value};
+
+use crate::analysis::Analysis;
+use crate::fields::definition::{field, path_of};
+use crate::fields::field::Field;
+use crate::fields::mapping::{Dynamic, Flat, Nested, Node, Object, Product, Target, Unsupported};
+
+/// The most levels of objects in a field of the type `flattened`, by default.
+const FLAT_DEPTH_MAX: usize = 20;
+
+/// Reads the fields of a mapping; the analysers of the settings may be theirs.
+pub(super) fn read_fields(
+    definition: &Map<String, Value>,
+    settings: &Map<String, Value>,
+    target: Target,
+) -> Result<(Object, Vec<Field>, Vec<Nested>), Unsupported> {
+    let analysis = Analysis::of_settings(settings);
+    let mut reader = Reader { target, analysis, fields: Vec::new(), nested: Vec::new(), copies: Vec::new() };
+    let mut definition = definition.clone();
+    let runtime = match target.product {
+        Product::Elasticsearch => definition.remove("runtime"),
+        Product::OpenSearch => None,
+    };
+    let mut root = reader.object(&definition, "", None, Dynamic::Add)?;
+    for name in runtime.iter().filter_map(Value::as_object).flat_map(Map::keys) {
+        add_runtime(&mut root, name).ok_or_else(|| Unsupported {
+            field: name.clone(),
+            what: "a definition below `runtime`, and its object has none".to_owned(),
+        })?;
+    }
+    for (from, to) in std::mem::take(&mut reader.copies) {
+        copy_to(&mut root, &reader, &from, &to)?;
+    }
+    check_numbers(&root, &reader.fields)?;
+    Ok((root, reader.fields, reader.nested))
+}
+
+/// Adds a field that searches compute: values of documents are not looked at. `None` where the
+/// object that has it is not in the mapping.
+fn add_runtime(object: &mut Object, name: &str) -> Option<()> {
+    match name.split_once('.') {
+        None if object.get_mut(name).is_none() => object.members.push((name.to_owned(), Node::Unread)),
+        None => {}
+        Some((first, rest)) => {
+            if let Node::Object(object) = object.get_mut(first)? {
+                add_runtime(object, rest)?;
+            }
+        }
+    }
+    Some(())
+}
+
+/// What was read so far.
+struct Reader {
+    target: Target,
+    analysis: Analysis,
+    fields: Vec<Field>,
+    nested: Vec<Nested>,
+    /// Fields of which the values are copied, and where to.
+    copies: Vec<(String, String)>,
+}
+
+impl Reader {
+    fn object(
+        &mut self,
+        definition: &Map<String, Value>,
+        path: &str,
+        scope: Option<usize>,
+        above: Dynamic,
+    ) -> Result<Object, Unsupported> {
+        let unsupported = |what: String| Unsupported { field: path.to_owned(), what };
+        let mut object = Object { path: path.to_owned(), dynamic: above, ..Object::default() };
+        let depth = 1 + self.depth(scope);
+        let mut nested = Nested { path: path.to_owned(), in_parent: false, in_root: false, depth };
+        let is_nested = definition.get("type").is_some_and(|kind| kind == "nested");
+        for (parameter, value) in definition {
+            match (parameter.as_str(), value) {
+                ("properties" | "_meta", Value::Object(_)) | ("enabled", Value::Bool(true)) => {}
+                ("type", value) if value == "object" || value == "nested" => {}
+                ("include_in_parent", Value::Bool(is)) if is_nested => nested.in_parent = *is,
+                ("include_in_root", Value::Bool(is)) if is_nested => nested.in_root = *is,
+                ("dynamic", value) => {
+                    object.own_dynamic = true;
+                    object.dynamic = match value.as_str().map_or_else(|| value.to_string(), str::to_owned).as_str() {
+                        "true" => Dynamic::Add,
+                        "false" => Dynamic::Ignore,
+                        "strict" => Dynamic::Refuse,
+                        other => return Err(unsupported(format!("`dynamic` {other:?}"))),
+                    };
+                }
+                (parameter, _) => return Err(unsupported(format!("the parameter {parameter:?}"))),
+            }
+        }
+        if is_nested {
+            object.nested = Some(self.nested.len());
+            self.nested.push(nested);
+        }
+        let scope = object.nested.or(scope);
+        let mut members: Vec<(&String, &Value)> =
+            definition.get("properties").and_then(Value::as_object).into_iter().flatten().collect();
+        // Names with dots may be below others.
+        members.sort_by_key(|(name, _)| name.contains('.'));
+        for (name, definition) in members {
+            let Value::Object(definition) = definition else {
+                return Err(Unsupported { field: path_of(path, name), what: "no definition".to_owned() });
+            };
+            self.member(&mut object, name, definition, path, scope)?;
+        }
+        Ok(object)
+    }
+
+    /// Adds a member. A name with dots is a path of objects.
+    fn member(
+        &mut self,
+        object: &mut Object,
+        name: &str,
+        definition: &Map<String, Value>,
+        path: &str,
+        scope: Option<usize>,
+    ) -> Result<(), Unsupported> {
+        let (first, rest) = name.split_once('.').map_or((name, None), |(first, rest)| (first, Some(rest)));
+        let first_path = path_of(path, first);
+        if first.is_empty() {
+            return Err(Unsupported { field: path.to_owned(), what: format!("the name {name:?}") });
+        }
+        if let Some(rest) = rest {
+            if object.get_mut(first).is_none() {
+                let new = Object { path: first_path.clone(), dynamic: object.dynamic, ..Object::default() };
+                object.members.push((first.to_owned(), Node::Object(new)));
+            }
+            return match object.get_mut(first) {
+                Some(Node::Object(object)) => {
+                    let scope = object.nested.or(scope);
+                    self.member(object, rest, definition, &first_path, scope)
+                }
+                _ => Err(Unsupported { field: first_path, what: format!("the name {name:?} below it") }),
+            };
+        }
+        if object.get_mut(first).is_some() {
+            return Err(Unsupported { field: first_path, what: "two definitions".to_owned() });
+        }
+        let node = self.node(definition, first_path, scope, object.dynamic)?;
+        object.members.push((first.to_owned(), node));
+        Ok(())
+    }
+
+    fn node(
+        &mut self,
+        definition: &Map<String, Value>,
+        path: String,
+        scope: Option<usize>,
+        dynamic: Dynamic,
+    ) -> Result<Node, Unsupported> {
+        let kind = definition.get("type").and_then(Value::as_str);
+        let disabled = definition.get("enabled") == Some(&Value::Bool(false));
+        Ok(match kind {
+            None | Some("object") if disabled => Node::Ignored,
+            None | Some("object" | "nested") => Node::Object(self.object(definition, &path, scope, dynamic)?),
+            Some("alias") => Node::Alias,
+            Some("flattened") if self.target.product == Product::Elasticsearch => {
+                Node::Flat(self.flat(definition, path, scope)?)
+            }
+            Some("constant_keyword") if self.target.product == Product::OpenSearch => constant(definition, path)?,
+            Some("binary") if definition.keys().all(|parameter| parameter == "type" || parameter == "meta") => {
+                Node::Unread
+            }
+            Some(_) => {
+                let numbers = self.field(definition, path, scope)?;
+                let is_point = self.fields[numbers[0]].kind.is_points();
+                if is_point { Node::Points(numbers[0]) } else { Node::Fields(numbers) }
+            }
+        })
+    }
+
+    /// Whether the nested object `inner` is below the document or nested object `outer`.
+    fn contains(&self, outer: Option<usize>, inner: Option<usize>) -> bool {
+        match (outer, inner) {
+            (None, _) => true,
+            (Some(_), None) => false,
+            (Some(outer), Some(inner)) => {
+                let path = &self.nested[inner].path;
+                path.strip_prefix(self.nested[outer].path.as_str()).is_some_and(|rest| rest.starts_with('.'))
+            }
+        }
+    }
+
+    /// How many nested objects there are on the way to a field.
+    fn depth(&self, scope: Option<usize>) -> usize {
+        scope.map_or(0, |scope| self.nested[scope].depth)
+    }
+
+    /// Adds the two fields of an object whose values are terms.
+    fn flat(
+        &mut self,
+        definition: &Map<String, Value>,
+        name: String,
+        scope: Option<usize>,
+    ) -> Result<Flat, Unsupported> {
+        let mut definition = definition.clone();
+        let unsupported = |what: &str| Unsupported { field: name.clone(), what: format!("the parameter {what:?}") };
+        let depth_max = match definition.remove("depth_limit") {
+            None => FLAT_DEPTH_MAX,
+            Some(limit) => limit.as_u64().ok_or_else(|| unsupported("depth_limit"))? as usize,
+        };
+        for no in ["normalizer", "norms", "store", "copy_to", "fields", "doc_values"] {
+            if definition.contains_key(no) {
+                return Err(unsupported(no));
+            }
+        }
+        definition.insert("type".to_owned(), Value::from("keyword"));
+        let root = self.fields.len();
+        for name in [name.clone(), format!("{name}._keyed")] {
+            self.fields.push(Field {
+                type_name: "flattened".to_owned(),
+                ..field(&definition, &name, scope, (self.target, &self.analysis))?
+            });
+        }
+        Ok(Flat { root, keyed: root + 1, depth_max })
+    }
+
+    /// Adds a field and its multi-fields; returns their numbers.
+    fn field(
+        &mut self,
+        definition: &Map<String, Value>,
+        name: String,
+        scope: Option<usize>,
+    ) -> Result<Vec<usize>, Unsupported> {
+        let mut numbers = vec![self.fields.len()];
+        self.fields.push(field(definition, &name, scope, (self.target, &self.analysis))?);
+        let targets = match definition.get("copy_to") {
+            None => Vec::new(),
+            Some(Value::String(target)) => vec![target.clone()],
+            Some(Value::Array(targets)) => targets.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
+            Some(_) => return Err(Unsupported { field: name, what: "the parameter \"copy_to\"".to_owned() }),
+        };
+        self.copies.extend(targets.into_iter().map(|target| (name.clone(), target)));
+        for (suffix, definition) in definition.get("fields").and_then(Value::as_object).into_iter().flatten() {
+            let name = format!("{name}.{suffix}");
+            let Value::Object(definition) = definition else {
+                return Err(Unsupported { field: name, what: "no definition".to_owned() });
+            };
+            if definition.contains_key("copy_to") {
+                return Err(Unsupported { field: name, what: "the parameter \"copy_to\"".to_owned() });
+            }
+            let is_points = |number: usize| self.fields[number].kind.is_points();
+            if definition.get("type").is_some_and(|kind| kind == "geo_point") || is_points(numbers[0]) {
+                return Err(Unsupported { field: name, what: "a multi-field with points".to_owned() });
+            }
+            numbers.extend(self.field(definition, name, scope)?);
+        }
+        Ok(numbers)
+    }
+}
+
+/// The value of a field of which all documents have the same.
+fn constant(definition: &Map<String, Value>, path: String) -> Result<Node, Unsupported> {
+    let plain = definition.keys().all(|parameter| ["type", "value", "meta"].contains(&parameter.as_str()));
+    match definition.get("value").and_then(Value::as_str).filter(|_| plain) {
+        Some(value) => Ok(Node::Constant(value.to_owned())),
+        None => Err(Unsupported { field: path, what: "other parameters than one text as \"value\"".to_owned() }),
+    }
+}
+
+/// Adds the numbers of the field `to`, and of its multi-fields, to those of the field `from`.
+fn copy_to(root: &mut Object, reader: &Reader, from: &str, to: &str) -> Result<(), Unsupported> {
+    let fields = &reader.fields;
+    let unsupported = || Unsupported { field: from.to_owned(), what: format!("`copy_to` {to:?}") };
+    let own = |number: &usize| fields[*number].name == to || fields[*number].name.starts_with(&format!("{to}."));
+    let numbers = match find(root, to) {
+        Some(Node::Fields(numbers)) => numbers.iter().copied().filter(own).collect::<Vec<_>>(),
+        _ => return Err(unsupported()),
+    };
+    let Some(Node::Fields(all)) = find(root, from) else { return Err(unsupported()) };
+    // A copy goes to the same document, or to one that has it.
+    let own = fields[all[0]].scope;
+    let above = |number: &usize| {
+        let to = fields[*number].scope;
+        to == own || reader.contains(to, own)
+    };
+    if !numbers.iter().all(above) {
+        return Err(unsupported());
+    }
+    all.extend(numbers);
+    Ok(())
+}
+
+fn find<'o>(object: &'o mut Object, path: &str) -> Option<&'o mut Node> {
+    let (first, rest) = path.split_once('.').map_or((path, None), |(first, rest)| (first, Some(rest)));
+    match (object.get_mut(first)?, rest) {
+        (Node::Object(object), Some(rest)) => find(object, rest),
+        (node, None) => Some(node),
+        _ => None,
+    }
+}
+
+/// The servers read a second number off what the first one made of a text, so all have to be of one
+/// kind.
+fn check_numbers(object: &Object, fields: &[Field]) -> Result<(), Unsupported> {
+    for (_, node) in &object.members {
+        match node {
+            Node::Object(object) => check_numbers(object, fields)?,
+            Node::Fields(numbers) => {
+                let mut kinds: Vec<&Field> =
+                    numbers.iter().map(|&number| &fields[number]).filter(|field| field.kind.is_number()).collect();
+                kinds.dedup_by(|a, b| a.kind == b.kind && a.coerce == b.coerce);
+                if let [_, other, ..] = kinds.as_slice() {
+                    let what = "the type of a number, made of the same value as another number".to_owned();
+                    return Err(Unsupported { field: other.name.clone(), what });
+                }
+            }
+            Node::Points(_) | Node::Flat(_) | Node::Constant(_) | Node::Ignored | Node::Unread | Node::Alias => {}
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,107 @@
+//! How much memory a segment needs until it is written: twice its share at most.
+
+#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "these are tests")]
+
+use std::path::Path;
+use std::process::Command;
+
+use inrush_lucene::{Keep, Mapping, Product, Shard, ShardOptions, Target};
+use serde_json::{Value, json};
+
+const TARGET: Target = Target { product: Product::OpenSearch, version: [3, 6, 0], lucene: [10, 4, 0] };
+const SEGMENT_MEMORY: usize = 12 << 20;
+/// The program, the buffers of files, and a document.
+const BESIDES: usize = 10 << 20;
+const SEGMENTS: usize = 2;
+
+/// What a process of its own builds; set in that process only.
+const KIND: &str = "INRUSH_LUCENE_MEMORY";
+const KINDS: [&str; 5] = ["numbers", "terms", "several", "words", "nested"];
+
+fn spread(number: u64) -> u64 {
+    number.wrapping_mul(0x9e37_79b9_7f4a_7c15)
+}
+
+/// A mapping, and a document that fills memory with it.
+fn documents(kind: &str) -> (Value, fn(u64) -> Value) {
+    let keyword = json!({ "type": "keyword" });
+    match kind {
+        "numbers" => (json!({ "n": { "type": "double" }, "ip": { "type": "ip" } }), |number| {
+            let numbers: Vec<f64> = (0..20).map(|i| spread(number + i) as f64 / 3.0).collect();
+            json!({ "n": numbers, "ip": [format!("2001:db8::{:x}:{:x}", number >> 16, number & 0xffff), "10.0.0.1"] })
+        }),
+        "terms" => (json!({ "term": keyword }), |number| json!({ "term": format!("{:x}", spread(number)) })),
+        "several" => (json!({ "term": keyword }), |number| {
+            let terms: Vec<String> = (0..20).map(|i| (spread(number + i) % 1000).to_string()).collect();
+            json!({ "term": terms })
+        }),
+        "words" => (json!({ "text": { "type": "text" } }), |number| {
+            let words: Vec<String> = (0..200).map(|i| format!("{:x}", spread(number * 200 + i) >> 50)).collect();
+            json!({ "text": words.join(" ") })
+        }),
+        _ => (
+            json!({ "list": { "type": "nested", "properties": { "n": { "type": "long" } } } }),
+            |number| json!({ "list": (0..3).map(|i| json!({ "n": spread(number + i) as i64 })).collect::<Vec<_>>() }),
+        ),
+    }
+}
+
+fn segments(folder: &Path) -> usize {
+    let names = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name());
+    names.filter(|name| name.to_string_lossy().ends_with(".si")).count()
+}
+
+/// Writes segments, and returns the most memory that this process had.
+fn build(kind: &str, folder: &Path) -> usize {
+    let (properties, document) = documents(kind);
+    let mapping = Mapping::parse(&json!({ "properties": properties }), TARGET).unwrap();
+    let options = ShardOptions {
+        folder: folder.to_owned(),
+        primary_term: 1,
+        segment_memory: SEGMENT_MEMORY,
+        random: [9; 32],
+        keep: Keep::Last,
+    };
+    let shard = Shard::new(options, &mapping);
+    let mut writer = shard.writer();
+    for number in 0.. {
+        let id = number.to_string();
+        writer.add(document(number).to_string().as_bytes(), Some(&id)).unwrap();
+        if number % 1000 == 0 && segments(folder) == SEGMENTS {
+            break;
+        }
+    }
+    writer.finish().unwrap();
+    shard.commit(1, &[]).unwrap();
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let most = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    most.trim().trim_end_matches(" kB").parse::<usize>().unwrap() << 10
+}
+
+#[test]
+fn a_segment_and_its_writing_need_twice_its_share() {
+    if let Ok(kind) = std::env::var(KIND) {
+        let folder = std::env::temp_dir().join(format!("inrush-lucene-memory-{kind}-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let most = build(&kind, &folder);
+        std::fs::remove_dir_all(&folder).unwrap();
+        eprintln!("{kind}: {} KiB", most >> 10);
+        assert!(most < 2 * SEGMENT_MEMORY + BESIDES);
+        return;
+    }
+    let run = |kind: &str| {
+        let test = "a_segment_and_its_writing_need_twice_its_share";
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        // Freed memory goes back at once, so that only what is used counts.
+        command.args(["--exact", test, "--nocapture"]).env(KIND, kind).env("MALLOC_MMAP_THRESHOLD_", "131072");
+        command.output().unwrap()
+    };
+    std::thread::scope(|scope| {
+        for (kind, run) in KINDS.map(|kind| (kind, scope.spawn(move || run(kind)))) {
+            let output = run.join().unwrap();
+            let errors = String::from_utf8_lossy(&output.stderr);
+            assert!(output.status.success(), "{kind}: {errors}");
+            eprint!("{errors}");
+        }
+    });
+}
