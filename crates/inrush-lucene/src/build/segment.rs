@@ -194,7 +194,7 @@ impl<'m> SegmentBuilder<'m> {
     }
 
     /// Has room for as much as a segment before had, and an eighth more. So the columns are not
-    /// copied as they grow; what is not filled costs no memory.
+    /// copied as they grow; room that stays empty costs no memory.
     pub(crate) fn expect(&mut self, sizes: &Sizes) {
         let room = |size: usize| size + size / 8;
         for (column, count) in self.columns.iter_mut().zip(&sizes.columns) {

@@ -550,7 +550,7 @@ mod tests {
             (self.0 >> 33) as usize % below
         }
 
-        /// An object with some of the members, in any order, some of them twice or written strangely.
+        /// An object with some of the members, in any order, some twice or written strangely.
         fn object(&mut self, depth: u32) -> String {
             let names = ["n", "text", "list", "odd \\\"name", "a.b", "a", "new", "\\u006e", "none"];
             let ordered = self.roll(3) > 0;

@@ -202,8 +202,8 @@ impl Ids {
     pub(crate) fn memory(&self) -> Memory {
         let count = self.ends.len();
         let held = self.bytes.len() + 4 * (count + self.places.len());
-        // Keys with their documents, and the order; or sequence numbers, which are sorted; with nested
-        // objects where each id is written.
+        // Keys with their documents, and the order; or sequence numbers, which are sorted; with
+        // nested objects where each id is written.
         let writing = if self.places.is_empty() { 24 } else { 4 + size_of::<TermState>() };
         Memory { held, writing: writing * count }
     }

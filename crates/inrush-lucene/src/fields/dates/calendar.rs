@@ -46,8 +46,8 @@ pub(super) fn date_millis(year: i64, month: i64, day: i64) -> Option<i64> {
         .then(|| days(year, month, day).saturating_mul(86_400_000))
 }
 
-/// The distance of a time zone from UTC in milliseconds: `Z`, `UTC`, `+HH:mm:ss`, `+HH:mm`, `+HHmm`,
-/// `+HH`, or nothing.
+/// The distance of a time zone from UTC in milliseconds: `Z`, `UTC`, `+HH:mm:ss`, `+HH:mm`,
+/// `+HHmm`, `+HH`, or nothing.
 pub(super) fn zone_millis(text: &[u8]) -> Option<i64> {
     let sign = match text {
         [] | b"Z" | b"UTC" | b"UT" | b"GMT" => return Some(0),

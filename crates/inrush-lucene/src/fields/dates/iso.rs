@@ -87,8 +87,8 @@ impl Iso {
         }
     }
 
-    /// The time of a day from `at` on, how many parts it has (the fraction is the fourth), and where
-    /// it ends.
+    /// The time of a day from `at` on, how many parts it has (the fraction is the fourth), and
+    /// where it ends.
     fn clock(self, text: &[u8], mut at: usize) -> Option<(Clock, usize, usize)> {
         let mut clock = Clock::default();
         if at == text.len() {
