@@ -111,6 +111,10 @@ impl Remote {
             return Ok(None);
         }
         let Address { store, bucket, folder } = Address::of(&shared.repository)?;
+        // Everything below the folder is deleted later, so it has to be a bake's own.
+        if !folder.rsplit('/').next().is_some_and(|last| last.starts_with("inrush-bake-")) {
+            return Err(format!("the folder \"{folder}\" of the bucket {bucket} is not a bake's own"));
+        }
         let blobs = open_blobs(store, &bucket, &folder, options).await;
         let blobs = blobs.map_err(|error| format!("this machine cannot reach the bucket {bucket}: {error}"))?;
         Ok(Some(Remote { blobs, retry_for, pause: PAUSE }))
