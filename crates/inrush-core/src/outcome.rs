@@ -216,6 +216,7 @@ pub fn item_verdict(reply: &ItemReply, context: ItemContext) -> Verdict {
         429 => match kind {
             "cluster_block_exception" => Pause(Condition::FloodStage),
             "circuit_breaking_exception" if error.permanent => RetrySmaller,
+            _ if never_fits(error) => Smaller,
             // Load: es_rejected_execution_exception, rejected_execution_exception, transient
             // circuit breakers, and the inventions of proxies.
             _ => Retry,
@@ -226,6 +227,26 @@ pub fn item_verdict(reply: &ItemReply, context: ItemContext) -> Verdict {
         // No server sends another status with an error; a person has to look at it.
         _ => DeadLetter,
     }
+}
+
+/// Whether the operation alone exceeds what a node allows, by the numbers of the server's message. No
+/// wait makes room for it. The servers say (`IndexingPressure`, since 7.9 and 1.0):
+///
+/// - `rejected execution of coordinating operation [coordinating_and_primary_bytes=0, …,
+///   coordinating_operation_bytes=N, max_coordinating_and_primary_bytes=MAX]`; Elasticsearch 8 and 9
+///   call the last number `max_coordinating_bytes`, and others do so for primaries and replicas;
+/// - Elasticsearch 9: `an operation of size [N] bytes, which exceeds the maximum allowed limit of
+///   [MAX] bytes`.
+fn never_fits(error: &ItemError) -> bool {
+    let number = |before: &str| {
+        let rest = &error.reason[error.reason.find(before)? + before.len()..];
+        let digits = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+        rest[..digits].parse::<u64>().ok()
+    };
+    let most = ["max_coordinating_and_primary_bytes=", "max_coordinating_bytes=", "max_primary_bytes="];
+    let most = most.into_iter().chain(["max_replica_bytes=", "the maximum allowed limit of ["]).find_map(number);
+    let operation = ["_operation_bytes=", "an operation of size ["].into_iter().find_map(number);
+    operation.zip(most).is_some_and(|(operation, most)| operation > most)
 }
 
 /// Whether the block belongs to an index that is closed or being closed.
@@ -287,7 +308,10 @@ pub enum RequestVerdict {
         uncertain: bool,
     },
     /// The request is too large: halve it, and keep later requests below its size.
-    Smaller,
+    Smaller {
+        /// Parts of it may have been applied.
+        uncertain: bool,
+    },
     /// Send it again after a wait, in halves. The cause is a circuit breaker of durability
     /// PERMANENT.
     ///
@@ -328,7 +352,8 @@ pub fn request_verdict(status: u16, error: &ItemError, incremental_bulk: bool) -
         (400, _) => Bisect { uncertain: incremental_bulk },
         // The length is announced, so both servers refuse before they read the body
         // (`HttpTransportSettings.max_content_length`).
-        (413, _) => Smaller,
+        (413, _) => Smaller { uncertain: false },
+        (429, _) if never_fits(error) => Smaller { uncertain: incremental_bulk },
         (429, "circuit_breaking_exception") if error.permanent => RetrySmaller { uncertain: incremental_bulk },
         // Indexing pressure or a gateway's limit. Nothing was applied where the body is parsed as a
         // whole.
@@ -449,6 +474,27 @@ mod tests {
     }
 
     #[test]
+    fn an_operation_above_the_limit_of_a_node_never_fits() {
+        let rejected = |operation: u64, most: &str| ItemError {
+            kind: "rejected_execution_exception".into(),
+            reason: format!(
+                "rejected execution of coordinating operation [coordinating_and_primary_bytes=7, replica_bytes=0, \
+                 all_bytes=7, coordinating_operation_bytes={operation}, {most}]"
+            ),
+            permanent: false,
+        };
+        for most in ["max_coordinating_and_primary_bytes=100", "max_coordinating_bytes=100"] {
+            let (fits, never) = (rejected(100, most), rejected(101, most));
+            assert_eq!(request_verdict(429, &fits, false), RequestVerdict::Retry { uncertain: false });
+            assert_eq!(request_verdict(429, &never, true), RequestVerdict::Smaller { uncertain: true });
+        }
+        let reason = "Request contains an operation of size [20] bytes, which exceeds the maximum allowed limit of [19] bytes";
+        check(&item(ItemAction::Index, 429, None, Some(("es_rejected_execution_exception", reason))), Verdict::Smaller);
+        let garbled = "coordinating_operation_bytes=99999999999999999999999, max_coordinating_bytes=";
+        check(&item(ItemAction::Index, 429, None, Some(("x", garbled))), Verdict::Retry);
+    }
+
+    #[test]
     fn refused_requests() {
         let error = |kind: &str| ItemError { kind: kind.into(), ..ItemError::default() };
         let permanent = ItemError { permanent: true, ..error("circuit_breaking_exception") };
@@ -456,7 +502,7 @@ mod tests {
         assert_eq!(verdict(429, &error("")), RequestVerdict::Retry { uncertain: false });
         assert_eq!(request_verdict(429, &error(""), true), RequestVerdict::Retry { uncertain: true });
         assert_eq!(verdict(429, &permanent), RequestVerdict::RetrySmaller { uncertain: false });
-        assert_eq!(verdict(413, &error("")), RequestVerdict::Smaller);
+        assert_eq!(verdict(413, &error("")), RequestVerdict::Smaller { uncertain: false });
         assert_eq!(
             verdict(400, &error("action_request_validation_exception")),
             RequestVerdict::Bisect { uncertain: false }

@@ -420,7 +420,7 @@ fn refuses(last: &LastError) -> StopReason {
 /// What a refusal means for the tuner, and whether its duration reflects work of the cluster.
 fn outcome_of(verdict: RequestVerdict, status: u16) -> (Outcome, bool) {
     match verdict {
-        RequestVerdict::Smaller => (Outcome::TooLarge, true),
+        RequestVerdict::Smaller { .. } => (Outcome::TooLarge, true),
         // A gateway without a server, or a server that failed: neither is overloaded.
         RequestVerdict::Retry { .. } if status >= 500 => (Outcome::Lost, true),
         RequestVerdict::Retry { .. } | RequestVerdict::RetrySmaller { .. } => (Outcome::Refused, true),

@@ -89,14 +89,18 @@ impl Flow {
             RequestVerdict::Retry { uncertain } => {
                 part = part.unsure(uncertain);
                 self.commands.push_back(Command::Note(Note::WillRetry(last.to_string())));
-                self.retry(now, slot_id, part, last);
+                match last.status == 429 && part.may_be_too_large() {
+                    true => self.retry_in_halves(now, slot_id, part, last),
+                    false => self.retry(now, slot_id, part, last),
+                }
             }
             RequestVerdict::RetrySmaller { uncertain } => {
                 part = part.unsure(uncertain);
                 self.commands.push_back(Command::Note(Note::WillRetry(last.to_string())));
                 self.retry_in_halves(now, slot_id, part, last);
             }
-            RequestVerdict::Smaller => {
+            RequestVerdict::Smaller { uncertain } => {
+                part = part.unsure(uncertain);
                 self.limit_bodies(part.batch.bytes);
                 self.halve(now, slot_id, part, last);
             }

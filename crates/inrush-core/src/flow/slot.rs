@@ -16,6 +16,13 @@ use crate::time::Time;
 /// During a pause the wait doubles this many times: by default from 100 ms to 3.2 s.
 const PAUSED_SETBACKS_MAX: u32 = 5;
 
+/// After this number of refusals in a row a body may be too large for any node.
+const REFUSALS_UNTIL_DOUBT: u32 = 3;
+/// Requests in flight, with this one, up to which others do not explain the refusals.
+const FEW_IN_FLIGHT: u32 = 2;
+/// Bytes of a body that every node takes.
+const BODY_BYTES_TAKEN: u64 = 1 << 20;
+
 #[derive(Debug)]
 pub(super) struct Slot {
     pub(super) id: u64,
@@ -115,6 +122,14 @@ impl Part {
     /// Other items with the same history.
     pub(super) fn with(&self, batch: Batch) -> Part {
         Part { remainder: self.remainder || batch.items < self.batch.items, batch, body: None, ..self.clone() }
+    }
+
+    /// Whether this refusal is one of many while little else was in flight: a node or gateway may
+    /// refuse each body of this size without saying so. Each third refusal halves the body, because
+    /// other loaders may be the cause all the same.
+    pub(super) fn may_be_too_large(&self) -> bool {
+        let often = (self.setbacks + 1).is_multiple_of(REFUSALS_UNTIL_DOUBT);
+        often && self.in_flight <= FEW_IN_FLIGHT && self.batch.bytes > BODY_BYTES_TAKEN
     }
 
     /// After an attempt that met a condition of the whole index. Waiting for its end costs no

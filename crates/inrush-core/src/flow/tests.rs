@@ -578,6 +578,25 @@ fn a_413_teaches_the_limit() {
 }
 
 #[test]
+fn a_body_that_is_refused_again_and_again_is_halved() {
+    let config = || FlowConfig { memory: 16 << 20, samples: true, ..config() };
+    let sizes = |in_flight: u32, kib: usize, faults: &[Fault]| {
+        let long = "x".repeat(kib << 10);
+        let encoder = Encoder::new(operations(Action::Index, true));
+        let blocks = blocks(&[Some(1), Some(2), Some(3), Some(4)], &[long.as_str(); 4], 4);
+        let out = drive(flow(config(), (4 * kib as u64) << 10, in_flight), &encoder, blocks, faults, 1);
+        assert_eq!((out.flow.counts().docs_created, out.letters.len()), (4, 0));
+        out.samples.iter().map(|sample| sample.docs).collect::<Vec<_>>()
+    };
+    let refused = [Fault::Refused(429); 7];
+    assert_eq!(sizes(1, 1024, &refused[..3]), [3, 3, 3, 2, 1, 1], "a third refusal halves");
+    assert_eq!(sizes(1, 1024, &refused[..2]), [3, 3, 3, 1], "a full node may have room later");
+    assert_eq!(sizes(1, 16, &refused), [3; 8].into_iter().chain([1]).collect::<Vec<_>>(), "a small body fits");
+    let gateway = [Fault::Refused(503); 3];
+    assert_eq!(sizes(1, 1024, &gateway), [3, 3, 3, 3, 1], "only a 429 is about load");
+}
+
+#[test]
 fn too_many_dead_letters_end_the_run() {
     let n = 50;
     let words = vec!["poison"; n];

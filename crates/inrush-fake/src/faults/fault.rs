@@ -27,6 +27,8 @@ pub enum Fault {
     ItemConflict,
     /// Request 429: a full queue or indexing pressure.
     RequestRejected,
+    /// Request 429: the body alone exceeds the indexing pressure of a node, so it never fits.
+    RequestBeyondPressure,
     /// Request 413: a body above the limit.
     RequestTooLarge,
     /// Request 400.

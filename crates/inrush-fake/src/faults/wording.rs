@@ -49,6 +49,7 @@ pub(crate) fn item_error(flavor: &Flavor, fault: Fault, op: &Op) -> Option<Serve
 pub(crate) fn request_error(flavor: &Flavor, fault: Fault) -> Option<ServerError> {
     match fault {
         Fault::RequestRejected => Some(rejected(flavor)),
+        Fault::RequestBeyondPressure => Some(pressure(flavor, 0, LIMIT_BYTES + 1)),
         Fault::RequestBadRequest => Some(ServerError::illegal_argument("refused by the fault script")),
         Fault::RequestUnauthorized => Some(unauthorized()),
         Fault::RequestForbidden => Some(ServerError::new(
@@ -83,9 +84,21 @@ fn breaker(durability: &str) -> ServerError {
 
 /// The 429 of a full queue or of indexing pressure, for an item or a request.
 pub(crate) fn rejected(flavor: &Flavor) -> ServerError {
+    pressure(flavor, LIMIT_BYTES, 5 << 20)
+}
+
+/// The limit of indexing pressure of a node with a heap of 1 GiB.
+const LIMIT_BYTES: u64 = (1 << 30) / 10;
+
+/// The 429 of indexing pressure with other operations of `others` bytes.
+fn pressure(flavor: &Flavor, others: u64, operation: u64) -> ServerError {
+    let max = if flavor.is_elasticsearch_8() { "max_coordinating_bytes" } else { "max_coordinating_and_primary_bytes" };
     ServerError::new(
         429,
         flavor.rejected_type(),
-        "rejected execution of coordinating operation [coordinating_and_primary_bytes=107374182, replica_bytes=0, all_bytes=107374182, coordinating_operation_bytes=5242880, max_coordinating_and_primary_bytes=107374182]",
+        format!(
+            "rejected execution of coordinating operation [coordinating_and_primary_bytes={others}, replica_bytes=0, \
+             all_bytes={others}, coordinating_operation_bytes={operation}, {max}={LIMIT_BYTES}]"
+        ),
     )
 }
