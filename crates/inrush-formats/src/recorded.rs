@@ -1,13 +1,12 @@
 //! The options of reading as text that a checkpoint records, so that a later version continues the
 //! load.
 
-mod of_0_1;
+pub mod of_0_1;
 
 use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::format::FormatOptions;
-pub use of_0_1::translated;
 
 /// Text that is equal for two sets of options where both make the same documents of a file.
 ///

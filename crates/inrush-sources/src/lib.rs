@@ -18,6 +18,7 @@ mod network;
 mod parted;
 pub mod path_json;
 pub mod push;
+pub mod recorded;
 mod registry;
 mod repeat;
 mod sampled;

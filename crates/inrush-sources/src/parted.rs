@@ -39,14 +39,19 @@ impl Parting {
         }
     }
 
+    /// The part of each document.
+    pub fn parts(&self, block: &DocBlock) -> Vec<u32> {
+        let rejected: Vec<u32> = block.rejects.iter().map(|reject| reject.record).collect();
+        let part = |at: usize| match rejected.binary_search(&(at as u32)) {
+            Ok(_) => 0,
+            Err(_) => self.of(block, at),
+        };
+        (0..block.records.len()).map(part).collect()
+    }
+
     /// Removes the documents of other parts.
     fn cut(&self, mut block: DocBlock) -> DocBlock {
-        let rejected: Vec<u32> = block.rejects.iter().map(|reject| reject.record).collect();
-        let is_ours = |at: usize| match rejected.binary_search(&(at as u32)) {
-            Ok(_) => self.part == 0,
-            Err(_) => self.of(&block, at) == self.part,
-        };
-        let ours: Vec<bool> = (0..block.records.len()).map(is_ours).collect();
+        let ours: Vec<bool> = self.parts(&block).into_iter().map(|part| part == self.part).collect();
         // New position of each document that is kept.
         let mut places = Vec::with_capacity(ours.len());
         let mut count = 0;
@@ -89,7 +94,15 @@ impl Parted {
 impl Source for Parted {
     fn describe(&self) -> SourceInfo {
         let mut info = self.inner.describe();
-        info.reading = format!("{} part {} of {:?}", info.reading, self.parting.part, self.parting.routing);
+        let (part, routing) = (self.parting.part, &self.parting.routing);
+        // Checkpoints record this text, so it stays as it was first written.
+        info.reading = format!(
+            "{} part {part} of Routing {{ shards: {}, routing_shards: {}, partition_size: {} }}",
+            info.reading,
+            routing.shards(),
+            routing.routing_shards(),
+            routing.partition_size()
+        );
         // The warnings are about the whole source.
         info.warnings = info.warnings.filter(|_| self.parting.part == 0);
         info
@@ -154,6 +167,16 @@ mod tests {
             found += ours.records.len();
         }
         assert_eq!(found, 300);
+    }
+
+    #[test]
+    fn the_text_of_a_checkpoint_stays() {
+        let file = crate::SourceSpec::new(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml"));
+        let whole = crate::open(&[file], crate::FormatOptions::default(), &crate::Warnings::default()).unwrap();
+        assert_eq!(
+            Parted::new(Box::new(whole), parting(1)).describe().reading,
+            "{} part 1 of Routing { shards: 3, routing_shards: 768, partition_size: 1 }"
+        );
     }
 
     #[test]

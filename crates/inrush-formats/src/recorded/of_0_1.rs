@@ -27,6 +27,14 @@ pub fn translated(text: &str) -> String {
     new + rest
 }
 
+/// The value at the beginning of a text of `derive(Debug)`, and what is behind it. `Some(x)` is x,
+/// `None` is null, and a variant with a value is an object of one member. `None` where the text
+/// begins otherwise.
+pub fn value(text: &str) -> Option<(Value, &str)> {
+    let mut reader = Reader { rest: text };
+    Some((reader.value(LEVELS_MAX)?, reader.rest))
+}
+
 /// The members as this version writes them.
 fn renamed(mut options: Map<String, Value>) -> Map<String, Value> {
     if let Some(charset) = options.get_mut("charset") {

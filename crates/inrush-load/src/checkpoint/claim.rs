@@ -7,7 +7,8 @@ use inrush_cluster::transport::Transport;
 
 use super::index_change::IndexChange;
 use super::open::{Opened, refuse};
-use super::record::{Claim, Found, Record, Records};
+use super::record::{Content, FORMAT, Record};
+use super::records::{Claim, Found, Records};
 use crate::config::LoadConfig;
 use crate::error::LoadError;
 use crate::report::Report;
@@ -15,6 +16,9 @@ use crate::report::Report;
 /// Message where another run was faster.
 pub(super) const BEGUN: &str =
     "another load of the same sources into the same index has just begun; start this one again after its end";
+
+/// Message where a run is alive.
+const RUNS: &str = "another load of the same sources into the same index is running, possibly on another machine; start this one again after its end";
 
 /// The result of an earlier run that ended.
 enum Ended {
@@ -107,7 +111,10 @@ impl Opened {
         records: &mut Records,
         transport: &Transport,
     ) -> Result<EarlierRun, LoadError> {
-        let record = &earlier.record;
+        let record = match &earlier.record {
+            Content::Known(record) => record,
+            Content::Foreign(format) => return self.check_foreign(*format, earlier, records).await,
+        };
         let abandoned = |why| EarlierRun::Abandoned(Abandoned { why, indices: record.indices.clone() });
         let is_resumed = self.saved.as_ref().is_some_and(|saved| record.is_of(saved));
         let run = match self.ended(record, transport).await? {
@@ -120,8 +127,7 @@ impl Opened {
             None if is_resumed => EarlierRun::NotInTheWay,
             None => {
                 if records.is_alive(earlier).await? {
-                    let why = "another load of the same sources into the same index is running, possibly on another machine; start this one again after its end";
-                    return Err(LoadError::Busy(why.to_owned()));
+                    return Err(LoadError::Busy(RUNS.to_owned()));
                 }
                 match IndexChange::find(&record.indices, transport).await? {
                     IndexChange::Same | IndexChange::Changed(_) if record.sent => abandoned(format!(
@@ -145,6 +151,26 @@ impl Opened {
         Ok(run)
     }
 
+    /// Judges an earlier run by its heartbeat alone, because another version of inrush wrote its
+    /// record. This run does not resume it.
+    async fn check_foreign(
+        &mut self,
+        format: u32,
+        earlier: &Found,
+        records: &mut Records,
+    ) -> Result<EarlierRun, LoadError> {
+        if earlier.is_in_cluster() && records.is_alive(earlier).await? {
+            return Err(LoadError::Busy(RUNS.to_owned()));
+        }
+        let why = format!(
+            "another version of inrush wrote the record of this load (format {format}, expected format {FORMAT}), so it is not known whether the load has ended"
+        );
+        if self.saved.is_some() {
+            self.unusable.get_or_insert_with(|| why.clone());
+        }
+        Ok(EarlierRun::Abandoned(Abandoned { why, indices: BTreeMap::new() }))
+    }
+
     /// Replaces the record that was found by the record of this run.
     async fn claim(
         &mut self,
@@ -158,8 +184,8 @@ impl Opened {
             Claim::Taken => return Err(LoadError::Busy(BEGUN.to_owned())),
             Claim::Forbidden(local, kept) => {
                 self.record = Some(kept);
-                if let Some(local) = local
-                    && let Some(Ended::Report(report)) = self.ended(&local.record, transport).await?
+                if let Some(Found { record: Content::Known(local), .. }) = local.as_deref()
+                    && let Some(Ended::Report(report)) = self.ended(local, transport).await?
                 {
                     return Ok(Some(self.drop_checkpoint(*report)));
                 }

@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 
 use inrush_cluster::transport::NodeUrl;
 use inrush_core::Action;
-use inrush_formats::recorded;
-use inrush_sources::{Fingerprint, Source, SourceError};
+use inrush_sources::{Fingerprint, Source, SourceError, recorded};
 use serde::{Deserialize, Deserializer, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -14,7 +13,7 @@ use crate::config::{IdFrom, LoadConfig};
 /// Name of the option that describes how the sources are read.
 const READING: &str = "how the sources are read";
 
-/// Its name in version 0.1.0, which recorded it in another form.
+/// Its name in version 0.1.0.
 const READING_0_1: &str = "format and its options";
 
 /// The identity of a load.
@@ -35,7 +34,8 @@ pub struct Job {
 /// Options of a checkpoint, in the form of this version.
 fn options<'de, D: Deserializer<'de>>(from: D) -> Result<BTreeMap<String, String>, D::Error> {
     let mut options = BTreeMap::<String, String>::deserialize(from)?;
-    if let Some(reading) = options.remove(READING_0_1) {
+    // Version 0.1.0 recorded databases under both names.
+    if let Some(reading) = options.remove(READING).or_else(|| options.remove(READING_0_1)) {
         options.insert(READING.to_owned(), recorded::translated(&reading));
     }
     Ok(options)

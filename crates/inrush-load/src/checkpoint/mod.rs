@@ -11,6 +11,7 @@ mod index_change;
 mod job;
 mod open;
 mod record;
+mod records;
 mod state;
 #[cfg(test)]
 mod versions;
@@ -22,8 +23,8 @@ use inrush_cluster::api::{ClusterError, index};
 use inrush_cluster::transport::Transport;
 pub use job::Job;
 pub(crate) use open::{FirstCheckpoint, Opened, open};
-pub use record::LOADS_INDEX;
-pub(crate) use record::OVERTAKEN;
+pub use records::LOADS_INDEX;
+pub(crate) use records::OVERTAKEN;
 pub(crate) use state::Saved;
 pub use state::{State, StateError};
 pub(crate) use writer::Checkpointer;

@@ -13,7 +13,7 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use super::claim::BEGUN;
 use super::job::Job;
-use super::record::Kept;
+use super::records::Kept;
 use super::state::{Saved, State, StateError};
 use super::{Checkpointer, uuid, write};
 use crate::config::LoadConfig;

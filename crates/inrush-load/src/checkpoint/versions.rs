@@ -4,9 +4,9 @@
 use std::path::PathBuf;
 
 use inrush_core::remembered::Remembered;
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use super::record::Record;
+use super::record::{Content, Record};
 use super::state::{self, Saved};
 use crate::report::{Report, Status};
 
@@ -47,11 +47,40 @@ fn a_checkpoint_is_resumed() {
     }
 }
 
+fn known(json: &Value) -> Record {
+    match Content::of(json).unwrap() {
+        Content::Known(record) => *record,
+        Content::Foreign(format) => panic!("format {format}"),
+    }
+}
+
+#[test]
+fn rows_of_a_database_are_resumed() {
+    let (_, path) = left_by(BEFORE, ".ended").remove(0);
+    let mut json: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
+    let reading = |json: &Value| {
+        let job = serde_json::to_value(&known(json).job).unwrap();
+        job["options"]["how the sources are read"].as_str().map(str::to_owned)
+    };
+    // Both names that version 0.1.0 gave the option.
+    for name in ["how the sources are read", "format and its options"] {
+        json["job"]["options"] = json!({name: r#"Query("select 1") Some("id")"#});
+        assert_eq!(reading(&json).as_deref(), Some(r#"{"query":"select 1","split_by":"id"}"#));
+    }
+}
+
 #[test]
 fn an_end_is_repeated() {
     for (name, path) in left_by(BEFORE, ".ended") {
-        let record: Record = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
+        let json: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
+        let record = known(&json);
         assert_eq!(record.job.key(), name);
+        // What this version writes has the number of its format, and all that was there.
+        let written = serde_json::to_value(&record).unwrap();
+        assert_eq!(written["format"], 1);
+        for (key, value) in json.as_object().unwrap().iter().filter(|(key, _)| *key != "job") {
+            assert_eq!(written.get(key), Some(value), "{key}");
+        }
         let report: Report = serde_json::from_value(record.report.unwrap()).unwrap();
         assert_eq!((report.status, report.counts.docs_indexed), (Status::Complete, 20_000));
     }

@@ -11,7 +11,7 @@ use inrush_core::ledger::Partition;
 use inrush_core::{Checkpoint, Flow, ItemBlock};
 use tokio::sync::mpsc::UnboundedSender;
 
-use super::record::Kept;
+use super::records::Kept;
 use super::state::{Saved, State};
 use super::{uuid, write};
 use crate::config::LoadConfig;

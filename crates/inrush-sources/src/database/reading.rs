@@ -11,6 +11,7 @@ use super::address::Product;
 use super::{DatabaseOptions, mysql, postgres, sqlite};
 use crate::ahead::{Gone, Next, Receiver, Sender, queue};
 use crate::network::Network;
+use crate::recorded;
 use crate::repeat::{Fingerprint, Repeats};
 use crate::{Chunk, Decode, IDLE_AFTER, RawChunk, Source, SourceError, SourceInfo, Step};
 
@@ -110,7 +111,7 @@ impl Database {
         (opened.begin)(&network, Outgoing(outgoing));
         Ok(Database {
             name,
-            reading: format!("{:?} {:?}", options.rows, options.split_by),
+            reading: recorded::of_database(&options.rows, options.split_by.as_deref()),
             incoming,
             readers: opened.readers,
             ended: false,

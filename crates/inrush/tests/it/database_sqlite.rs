@@ -41,6 +41,7 @@ fn values_have_their_own_types() {
     );
     let mut source = table(&path, "Things").unwrap();
     assert_eq!(source.describe().names, [format!("sqlite://{} table Things", path.display())]);
+    assert_eq!(source.describe().reading, r#"{"table":"Things"}"#);
     let outcome = drain(&mut source, 1000);
     assert_eq!(
         outcome.texts(),

@@ -409,6 +409,28 @@ async fn a_report_of_another_version_does_not_stop_loads() {
     }
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_record_of_another_format_counts_as_no_end() {
+    let fake = fake([]).await;
+    for (index, ids) in [("formats", true), ("formats-no-ids", false)] {
+        Client::new(&fake.url()).unwrap().json("DELETE", &format!("/{LOADS_INDEX}"), Value::Null).await.unwrap();
+        let job = ndjson(fake.urls(), index, ids).await;
+        job.load(once(&job)).await;
+        assert_eq!(record(&fake)["format"], 1);
+        let other = json!({"format": 2, "something": "new"});
+        put_record(&fake, &other).await;
+        if ids {
+            let report = job.load(once(&job)).await;
+            assert_eq!((report.status, report.ended_before), (Status::Complete, None));
+            assert_eq!(record(&fake)["format"], 1);
+        } else {
+            let why = job.refusal(once(&job)).await;
+            assert!(why.contains("format 2, expected format 1") && why.contains("stored twice"), "{why}");
+            assert_eq!(record(&fake), other, "it is left as it was");
+        }
+    }
+}
+
 /// Files that write down what is asked of them.
 struct Watched(Files, Arc<Mutex<Vec<&'static str>>>);
 
