@@ -21,7 +21,7 @@ release: ## the full release build, with SQL, object stores and databases
 	cargo build --locked --release -p inrush-cli --features $(MORE)
 	@echo "built $(CARGO_TARGET_DIR)/release/inrush"
 
-dist: ## programs, wheel, Debian package, image and their papers, below the cache; DIST=PARTS: some of them
+dist: ## programs, wheel, Debian package, image, papers, below the cache; DIST=PARTS: some of them
 	scripts/dist.sh $(DIST)
 
 dist-test: ## each artefact of `make dist` in clean roots of Debian 11 and 13; needs root

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Watches loads, comparisons, sweeps and bakes of real flights with a real OpenSearch behind a faulty
-# proxy in a real browser, and loads into a real Elasticsearch.
+# Watches loads, comparisons, sweeps and bakes of real flights with a real OpenSearch behind a
+# faulty proxy in a real browser, and loads into a real Elasticsearch.
 # Usage: scripts/browser.sh [pictures]
 #   pictures  also writes the screenshots of docs/page/
 set -euo pipefail

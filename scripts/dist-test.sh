@@ -108,6 +108,7 @@ use() { # suite, artefact, file, command that installs, command that loads
   # What needs the installed files after the measurement.
   if [ "$2" = deb ]; then
     chroot "$root" sh -ec 'test -s /usr/share/man/man1/inrush-load.1.gz -o ! -d /usr/share/man/man1
+      test -s /usr/share/inrush/report.schema.json
       bash -c "source /usr/share/bash-completion/completions/inrush && complete -p inrush" >/dev/null
       dpkg --verify inrush; dpkg --purge inrush; ! command -v inrush' >"$work/said" 2>&1 || { cat "$work/said" >&2; fail "the files of the package on $1"; }
   fi

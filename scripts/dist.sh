@@ -5,13 +5,13 @@
 #   full      the program with all of them; OpenSSL is linked in
 #   wheel     the Python package, with the command line in it
 #   sdist     its sources
-#   archives  both programs with completions, manual pages and licences
+#   archives  both programs with completions, manual pages, licences and the schema of reports
 #   deb       a Debian package of the full program
 #   image     a container image of the full program, as an OCI archive; needs podman
 #   papers    a bill of materials, and how all of it was built
 #   sums      SHA256SUMS
-# Default: all parts, in this order; a part takes what the parts before it have written, and refuses
-# what is of another commit.
+# Default: all parts, in this order; a part takes the files of the parts before it, and refuses
+# files of another commit.
 # INRUSH_DIST        the folder to write to; default: artefacts below the cache
 # SOURCE_DATE_EPOCH  the time in the files; default: the time of the commit
 set -euo pipefail
@@ -38,9 +38,6 @@ export RUSTFLAGS CC=$work/zigcc
 
 papers() { scripts/dist/papers.py "$@"; }
 
-# Subcommand and arguments of cargo-zigbuild.
-build() { cargo-zigbuild "$1" --locked --quiet --profile dist --target "$triple.$glibc" "${@:2}"; }
-
 # The commit of the sources.
 commit() {
   local commit
@@ -60,12 +57,11 @@ same_commit() { # parts…
 }
 
 program() { # plain or full, features…
-  # The level of the optimization of the whole program; see the profile.
-  build rustc -p inrush-cli --bin inrush "${@:2}" -- -C opt-level=2
+  scripts/dist/program.sh "$triple.$glibc" --quiet "${@:2}"
   strip --strip-all -o "$work/inrush-$1" "$CARGO_TARGET_DIR/$triple/dist/inrush"
 }
 
-# Completions, manual pages and licences of a program. They are those of the program itself.
+# Completions, manual pages, licences and the schema of reports, as the program itself has them.
 extras() { # plain or full, features
   local folder=$work/extras-$1 program=$work/inrush-$1 command
   rm -rf "$folder"
@@ -79,6 +75,7 @@ extras() { # plain or full, features
     "$program" reference man "$command" >"$folder/man/inrush-$command.1"
   done
   papers licences inrush-cli "$2" "$triple" >"$folder/THIRD-PARTY.txt"
+  scripts/report-schema.py >"$folder/report.schema.json"
 }
 
 plain() { program plain; }
@@ -86,7 +83,7 @@ full() { program full --features "$more"; }
 
 wheel() {
   # The stable ABI is the same for every Python, so none is asked.
-  PYO3_NO_PYTHON=1 build zigbuild -p inrush-python --features "$more"
+  PYO3_NO_PYTHON=1 cargo-zigbuild zigbuild --locked --quiet --profile dist --target "$triple.$glibc" -p inrush-python --features "$more"
   strip --strip-all -o "$work/_inrush.abi3.so" "$CARGO_TARGET_DIR/$triple/dist/lib_inrush.so"
   papers licences inrush-python "$more" "$triple" >"$work/THIRD-PARTY-python.txt"
   rm -f "$out"/inrush-*.whl

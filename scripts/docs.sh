@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds the documentation of all crates, warnings are errors, and compares the public surface of the
-# libraries with api/: a change of the surface is seen in review. Usage: scripts/docs.sh [write]
+# Builds the documentation of all crates, warnings are errors, and compares the public surface of
+# the libraries with api/: a change of the surface is seen in review. Usage: scripts/docs.sh [write]
 #   write  writes api/
 set -euo pipefail
 cd "$(dirname "$0")/.."

@@ -3,8 +3,8 @@
 # none is missing. Usage: scripts/install-tools.sh [demo]
 #   demo   a C compiler, curl, pip for its data, Java and Maven for the local node
 #   tests  also an older Java for other servers, valgrind, Go for the S3 server, Postgres, MariaDB,
-#          OpenSSL's headers, zsh and fish, a browser and Node. The tests fetch the other servers when they start
-#          them
+#          OpenSSL's headers, zsh and fish, a browser and Node. The tests fetch the other servers
+#          when they start them
 set -euo pipefail
 case ${1:-tests} in
   demo) tests=false ;;

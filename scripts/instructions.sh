@@ -4,8 +4,8 @@
 # callgrind gives the same count whatever else the machine does, which a time would not. Counts of
 # another compiler are printed and not compared.
 # Usage: scripts/instructions.sh [dev|release] [--write]
-#   dev      the build of the tests, in which inrush-core, inrush-formats and inrush-smile are optimized (default). CI counts
-#            this one, because nothing more has to be compiled
+#   dev      the build of the tests, in which inrush-core, inrush-formats and inrush-smile are
+#            optimized (default). CI counts this one, because nothing more has to be compiled
 #   release  the build that users run
 set -euo pipefail
 cd "$(dirname "$0")/.."

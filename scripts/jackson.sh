@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Compares the output of crates/inrush-smile with that of Jackson, in the version that OpenSearch 3.6
-# uses, byte by byte in both directions. Maven fetches the jars into the cache. Needs Java 19 or newer:
-# older versions write some doubles with more digits.
+# Compares the output of crates/inrush-smile with that of Jackson, in the version that OpenSearch
+# 3.6 uses, byte by byte in both directions. Maven fetches the jars into the cache. Needs Java 19 or
+# newer: older versions write some doubles with more digits.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 jars=${XDG_CACHE_HOME:-$HOME/.cache}/inrush/jackson

@@ -11,8 +11,8 @@
 #             tls HOST:PORT       TLS; FOLDER/ca.pem has the certificate
 #             sasl_tls HOST:PORT  both
 #             oauth HOST:PORT     SASL by OAUTHBEARER with unsigned tokens
-#             iam HOST:PORT       SASL by OAUTHBEARER with tokens for Amazon MSK (ConnectTokens.java)
-#                                 and TLS
+#             iam HOST:PORT       SASL by OAUTHBEARER with tokens for Amazon MSK
+#                                 (ConnectTokens.java), and TLS
 set -euo pipefail
 version=4.4.0
 [ $# -ge 1 ] || { sed -n '2,15p' "$0" >&2; exit 2; }

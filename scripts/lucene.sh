@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Checks indices of crates/inrush-lucene with Lucene's own CheckIndex. Maven fetches its jars into the
-# cache, in the version of OpenSearch 3.6. Needs Java 21 or newer.
+# Checks indices of crates/inrush-lucene with Lucene's own CheckIndex. Maven fetches its jars into
+# the cache, in the version of OpenSearch 3.6. Needs Java 21 or newer.
 #
 #   scripts/lucene.sh [ARGS]                     the tests of the crate; ARGS go to the tests
 #   scripts/lucene.sh compare [SERVER] [SECONDS] [SEED]

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# inrush-core and inrush-tune below it have no clock, thread, file, socket, process or source of randomness. This script checks
-# three lists that say so; crates/inrush-core/clippy.toml forbids single functions and types.
+# inrush-core and inrush-tune below it have no clock, thread, file, socket, process or source of
+# randomness. This script checks three lists that say so; crates/inrush-core/clippy.toml forbids
+# single functions and types.
 #
-# A build for a target without an operating system would prove more, but sonic-rs and the logarithms of
-# f64 need the standard library. crates/inrush-smile is such a build: it is `no_std`.
+# A build for a target without an operating system would prove more, but sonic-rs and the logarithms
+# of f64 need the standard library. crates/inrush-smile is such a build: it is `no_std`.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 failed=
@@ -14,9 +15,9 @@ fail() {
   failed=yes
 }
 
-# 1. The crates below inrush-core. None of them waits, reads the clock or opens anything. sonic-rs brings
-# ahash and getrandom, which seed its hash table; no decision depends on the order of that table. A new
-# name has to be looked at before it is added here.
+# 1. The crates below inrush-core. None of them waits, reads the clock or opens anything. sonic-rs
+# brings ahash and getrandom, which seed its hash table; no decision depends on the order of that
+# table. A new name has to be looked at before it is added here.
 allowed='ahash base64 block-buffer bumpalo bytes cfg-if const-oid cpufeatures crypto-common deranged digest
 equivalent faststr foldhash getrandom hashbrown hybrid-array indexmap inrush-core inrush-smile inrush-tune itoa libc
 memchr num-conv once_cell powerfmt proc-macro2 quote ref-cast ref-cast-impl serde serde_core serde_derive serde_json sha2
@@ -27,8 +28,9 @@ if found=$(grep -vxFf <(tr -s ' ' '\n' <<<"$allowed") <<<"$below"); then
   fail "inrush-core depends on crates that scripts/purity.sh does not list:" <<<"$found"
 fi
 
-# 2. The parts of the standard library that inrush-core names; of io only errors and their kinds, which
-# are values. `collections` and `sync` contain more than is allowed; clippy.toml forbids the rest.
+# 2. The parts of the standard library that inrush-core names; of io only errors and their kinds,
+# which are values. `collections` and `sync` contain more than is allowed; clippy.toml forbids the
+# rest.
 plain='std::(array|borrow|cmp|collections|fmt|hash|iter|mem|ops|rc|str|vec)\b'
 single='std::(io::(Error|ErrorKind)|net::IpAddr|num::NonZeroU64|sync::(Arc|OnceLock|atomic)|time::Duration)$'
 if found=$(grep -rnoP '\bstd::(\{|\w+(::(\{[^}]*\}|\w+))?)' crates/inrush-core/src crates/inrush-tune/src | grep -vE ":($plain|$single)"); then

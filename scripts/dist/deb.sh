@@ -14,6 +14,7 @@ place "$extras/completions/inrush.bash" bash-completion/completions/inrush
 place "$extras/completions/_inrush" zsh/vendor-completions/_inrush
 place "$extras/completions/inrush.fish" fish/vendor_completions.d/inrush.fish
 for page in "$extras"/man/*.1; do place "$page" "man/man1/$(basename "$page")"; done
+place "$extras/report.schema.json" inrush/report.schema.json
 place CHANGELOG.md doc/inrush/changelog
 place "$extras/THIRD-PARTY.txt" doc/inrush/THIRD-PARTY.txt
 place README.md doc/inrush/README.md

@@ -24,7 +24,7 @@ mod verify;
 use clap::{Parser, Subcommand};
 
 pub(crate) use bake::BakeArgs;
-pub(crate) use complete::{CompleteArgs, Names};
+pub(crate) use complete::{CompleteArgs, Words};
 pub(crate) use completions::CompletionsArgs;
 pub(crate) use convert::{ConvertArgs, OutFormat};
 pub(crate) use doctor::DoctorArgs;

@@ -96,9 +96,13 @@ fn code(parts: &[impl AsRef<str>]) -> String {
 
 /// A text in Markdown, in which options are named by their keys.
 fn text(text: &str) -> String {
-    let named = text.replace("option `", "\u{1}`");
-    // Backticks that are left mark code already. An angle bracket would be HTML.
-    named.replace('<', "\\<").replace('\u{1}', "")
+    let named = text.replace("option `", "`");
+    // Between backticks is code. Elsewhere an angle bracket would be HTML, and asterisks emphasis.
+    let parts = named.split('`').enumerate().map(|(at, part)| match at % 2 {
+        0 => part.replace('<', "\\<").replace('*', "\\*"),
+        _ => part.to_owned(),
+    });
+    parts.collect::<Vec<_>>().join("`")
 }
 
 /// Wraps to lines of at most 100 columns. Lines after the first are indented.

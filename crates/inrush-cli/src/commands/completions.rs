@@ -57,12 +57,31 @@ complete -c inrush -n "__fish_inrush_using_subcommand load bake verify" -l index
 complete -c inrush -n "__fish_inrush_using_subcommand load bake" -l alias -x -a "(__inrush_names alias)"
 "#;
 
+/// The whole script for PowerShell. The one of clap completes no values, and nothing behind a source.
+const POWERSHELL: &str = r#"# `inrush complete` prints commands, flags and values with their help, and names of indices and
+# aliases of the cluster that the command line names. It takes at most a second.
+Register-ArgumentCompleter -Native -CommandName inrush -ScriptBlock {
+    param($wordToComplete, $commandAst, $cursorPosition)
+    $words = @($commandAst.CommandElements | Select-Object -Skip 1 |
+        Where-Object { $_.Extent.EndOffset -lt $cursorPosition } |
+        ForEach-Object { $_.Extent.Text })
+    $inrush = $commandAst.GetCommandName()
+    & $inrush complete all "$wordToComplete" '--' @words 2>$null | ForEach-Object {
+        $word, $help = $_ -split "`t", 2
+        [System.Management.Automation.CompletionResult]::new($word, $word, 'ParameterValue', $help)
+    }
+}
+"#;
+
 /// Prints the script of a shell, and returns the exit status.
 pub(crate) fn run(args: &CompletionsArgs) -> Result<u8> {
     super::print(&script(args.shell)).map(|()| 0)
 }
 
 fn script(shell: Shell) -> String {
+    if shell == Shell::PowerShell {
+        return POWERSHELL.to_owned();
+    }
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut in_short(Cli::command()), "inrush", &mut script);
     let script = String::from_utf8_lossy(&script).into_owned();
@@ -92,7 +111,7 @@ fn for_zsh(line: &str) -> String {
 }
 
 /// The command with the first sentence of each help, which is what a shell has room for.
-fn in_short(command: clap::Command) -> clap::Command {
+pub(super) fn in_short(command: clap::Command) -> clap::Command {
     command
         .mut_args(|arg| match arg.get_help().map(ToString::to_string) {
             Some(help) => arg.help(first_sentence(&help).to_owned()),

@@ -41,6 +41,21 @@ async fn names_are_those_of_the_cluster_on_the_line() {
 }
 
 #[tokio::test]
+async fn all_words_of_a_line_have_their_help() {
+    let fake = fake([]).await;
+    let to = fake.url();
+    let folder = with_indices(&to).await;
+    let all = async |beginning: &str, words: &[&str]| {
+        names(folder.path(), &[&["all", beginning, "--", "load", "a.ndjson", "--to", &to], words].concat()).await
+    };
+    assert_eq!(all("lo", &["--index"]).await, ["logs-1\tindex", "logs-2\tindex"]);
+    assert_eq!(all("--index=logs-2", &[]).await, ["--index=logs-2\tindex"]);
+    assert!(all("nd", &["--format"]).await[0].starts_with("ndjson\t"));
+    assert!(all("--dead-letters", &[]).await[0].starts_with("--dead-letters\t"));
+    assert!(names(folder.path(), &["all"]).await.iter().any(|line| line.starts_with("load\t")));
+}
+
+#[tokio::test]
 async fn without_an_answer_there_are_no_names_and_no_error() {
     let folder = tempfile::tempdir().unwrap();
     // It takes connections, and answers nothing.
