@@ -32,12 +32,17 @@ import urllib.request
 
 import lucene_documents as documents
 import lucene_mappings as mappings
+import lucene_values as values
 import servers
-from lucene_queries import Fields, answer, same, search
+from lucene_queries import Fields, answer, difference, search
 from servers import Server, request
 
 PROGRAMS = pathlib.Path(os.environ.get("INRUSH_LUCENE", "target/release/examples"))
 CRATE = pathlib.Path(os.environ.get("INRUSH_LUCENE_CRATE", pathlib.Path(__file__).parent.parent / "crates/inrush-lucene"))
+# The most lines: their numbers are ids.
+NO_IDS_AGAIN = 1 << 40
+# The share of fuzz rounds with lucene_values.py.
+NARROW = 0.2
 SETTINGS = {"number_of_shards": 1, "number_of_replicas": 0, "refresh_interval": -1}
 
 
@@ -78,29 +83,29 @@ class Node(Server):
         link.request("POST", "/i/_bulk", body, {"Content-Type": "application/x-ndjson"})
         return json.loads(link.getresponse().read())["items"]
 
-    def index(self, lines, mapping):
-        """Indexes lines with their numbers as ids; returns the folder and why lines were refused.
+    def index(self, lines, mapping, ids=NO_IDS_AGAIN):
+        """Indexes lines with their numbers modulo `ids` as ids, or with ids that the server makes; returns the folder and why lines were refused.
 
         If the mapping demands a routing value, it is the number modulo 7.
         """
         routed = "_routing" in mapping
         ask(f"{self.url}/i", "PUT", {"mappings": mapping, "settings": self.settings})
-        refused, body, size = {}, [], 0
+        refused, body, size, first = {}, [], 0, 0
 
         def send():
-            for item in self.bulk(b"".join(body)):
+            for place, item in enumerate(self.bulk(b"".join(body)), first):
                 if "error" in item["index"]:
                     error = item["index"]["error"]
-                    refused[int(item["index"]["_id"])] = f"{error['reason']} / {error.get('caused_by', {}).get('reason')}"
+                    refused[place] = f"{error['reason']} / {error.get('caused_by', {}).get('reason')}"
             body.clear()
 
         for number, line in enumerate(lines.open("rb")):
             routing = b',"routing":"%d"' % (number % 7) if routed else b""
-            body += [b'{"index":{"_id":"%d"%s}}\n' % (number, routing), line]
+            body += [b'{"index":{"_id":"%d"%s}}\n' % (number % ids, routing) if ids else b'{"index":{}}\n', line]
             size += len(line)
             if size > 4 << 20:
                 send()
-                size = 0
+                size, first = 0, number + 1
         if body:
             send()
         ask(f"{self.url}/i/_forcemerge?max_num_segments=1", "POST")
@@ -108,13 +113,13 @@ class Node(Server):
         uuid = ask(f"{self.url}/_cat/indices/i?format=json&h=uuid")[0]["uuid"]
         return next(self.home.glob(f"*/data/**/indices/{uuid}/0/index")), refused
 
-    def build(self, lines, mapping, folder):
+    def build(self, lines, mapping, folder, ids=NO_IDS_AGAIN, memory=1 << 30):
         refused = folder / "refused"
         shutil.rmtree(folder / "index", ignore_errors=True)
         (folder / "index").mkdir(parents=True)
         (folder / "mapping.json").write_text(json.dumps(mapping))
         (folder / "settings.json").write_text(json.dumps(flat_settings(self.settings)))
-        pairs = [f"settings={folder}/settings.json", "ids=number", f"lucene={self.lucene}", f"{self.product}={self.version}", f"refused={refused}"]
+        pairs = [f"settings={folder}/settings.json", f"ids={ids}", f"memory={memory}", f"lucene={self.lucene}", f"{self.product}={self.version}", f"refused={refused}"]
         pairs += ["routing=7"] if "_routing" in mapping else []
         run = subprocess.run([PROGRAMS / "lucene-build", folder / "mapping.json", lines, folder / "index", *pairs], stderr=subprocess.PIPE, text=True)
         if run.returncode:
@@ -130,15 +135,18 @@ class Node(Server):
             file.writelines(line for number, line in enumerate(lines.open("rb")) if number not in unsupported)
         return known, len(unsupported)
 
-    def differences(self, lines, mapping, folder):
-        """What differs between the server's index and the one that is built here, and how many lines are not compared."""
+    def differences(self, lines, mapping, folder, ids=NO_IDS_AGAIN, memory=1 << 30):
+        """What differs between the server's index and the one that is built here, and how many lines are not compared.
+
+        With less `memory` it has several segments. Where ids come again, documents are deleted, and only the others are compared.
+        """
         lines, unsupported = self.without_unsupported(lines, mapping, folder)
-        theirs, refused = self.index(lines, mapping)
+        theirs, refused = self.index(lines, mapping, ids)
         try:
             shutil.copytree(theirs, folder / "theirs", ignore=shutil.ignore_patterns("write.lock"))
         finally:
             ask(f"{self.url}/i", "DELETE")
-        ours, ours_refused = self.build(lines, mapping, folder)
+        ours, ours_refused = self.build(lines, mapping, folder, ids, memory)
         texts = lines.read_text(errors="replace").split("\n")[:-1]
         found = [
             f"refused by {'the server' if number in refused else 'us'}: {refused.get(number) or ours_refused.get(number)} {texts[number][:1000]}"
@@ -146,17 +154,28 @@ class Node(Server):
         ]
         if found or len(refused) == len(texts):
             return found, unsupported
-        for program, folders in (("Check", [ours]), ("Compare", [folder / "theirs", ours, "_seq_no"])):
-            run = subprocess.run([*self.java, program, *folders], capture_output=True, text=True)
-            if program == "Compare" and "the server has deletions" in run.stdout:
-                # It keeps what it wrote of documents that Lucene refused; without them it has none.
+        programs, skipped, theirs = [("Check", [ours])], ["_seq_no"], folder / "theirs"
+        if ids < NO_IDS_AGAIN:
+            # A document of the server that took the place of another one has a higher version.
+            skipped += ["_version", "__soft_deletes"]
+            programs += [("Merge", [theirs, folder / "theirs-merged"])]
+            theirs = folder / "theirs-merged"
+        if memory < 1 << 30 or ids < NO_IDS_AGAIN:
+            programs += [("Merge", [ours, folder / "ours-merged"])]
+            ours = folder / "ours-merged"
+        for program, arguments in [*programs, ("Compare", [theirs, ours, *skipped])]:
+            run = subprocess.run([*self.java, program, *arguments], capture_output=True, text=True)
+            # It keeps what it wrote of documents that Lucene refused; without them it has none.
+            if program == "Compare" and ("the server has deletions" in run.stdout or run.returncode and refused and ids < NO_IDS_AGAIN):
                 if not refused:
                     return [*found, "the server has deletions, and refused nothing"], unsupported
                 taken = folder / "taken"
-                shutil.rmtree(folder / "theirs")
+                for copy in folder.glob("theirs*"):
+                    shutil.rmtree(copy)
+                shutil.rmtree(folder / "ours-merged", ignore_errors=True)
                 with lines.open("rb") as all_lines, taken.open("wb") as file:
                     file.writelines(line for number, line in enumerate(all_lines) if number not in refused)
-                again, _ = self.differences(taken, mapping, folder)
+                again, _ = self.differences(taken, mapping, folder, ids, memory)
                 return found + again, unsupported
             if run.returncode:
                 found += [line for line in (run.stdout + run.stderr).splitlines() if re.search(r"DIFF|FAIL|rror|xcept|\tat ", line)]
@@ -178,7 +197,8 @@ def fuzz(server, seed, seconds):
         until, plain = time.monotonic() + float(seconds), node.settings
         while time.monotonic() < until and bad < 4:
             dice = random.Random(seed)
-            fields = mappings.mapping(dice, node.product == "opensearch")
+            narrow = dice.random() < NARROW
+            fields, kind = values.mapping(dice, node.product == "opensearch") if narrow else (mappings.mapping(dice, node.product == "opensearch"), None)
             # Older servers sort no documents with nested objects.
             old = node.product == "opensearch" and node.version < "3.3" and '"nested"' in json.dumps(fields)
             node.settings = plain if old else plain | mappings.sort(random.Random(seed), fields)
@@ -191,12 +211,16 @@ def fuzz(server, seed, seconds):
                 lines = pathlib.Path(folder) / "lines"
                 with lines.open("w") as file:
                     for _ in range(count):
-                        file.write(documents.written(dice, documents.document(dice, fields, density)) + "\n")
-                found, unsupported = node.differences(lines, fields, pathlib.Path(folder))
+                        made = values.document(dice, fields, kind) if narrow else documents.document(dice, fields, density)
+                        file.write(documents.written(dice, made) + "\n")
+                # Some of them in several segments, or with ids that come again.
+                memory = dice.choice([1 << 30, 1 << 30, 1 << 16, 1 << 20])
+                ids = max(1, int(count * dice.choice([0.3, 0.9]))) if dice.random() < 0.2 else NO_IDS_AGAIN
+                found, unsupported = node.differences(lines, fields, pathlib.Path(folder), ids, memory)
             if found:
                 bad += 1
                 sort = json.dumps(node.settings.get("sort"))
-                print(f"seed {seed}, {count} documents:", *found[:10], json.dumps(fields), sort, sep="\n  ", flush=True)
+                print(f"seed {seed}, {count} documents, memory {memory}, ids {ids}:", *(line[:800] for line in found[:25]), json.dumps(fields), sort, sep="\n  ", flush=True)
             seed, rounds, lines_all, left_out = seed + 1, rounds + 1, lines_all + count, left_out + unsupported
     print(f"{rounds} rounds, {lines_all} documents, {left_out} not supported, {bad} rounds differ, next seed {seed}")
     sys.exit(bool(bad))
@@ -305,15 +329,19 @@ def searches(node, bodies, index):
     return replies
 
 
-def different_answers(node, bodies):
-    """Searches with other answers from the index `built` than from `i`; how many had hits, and how many were refused."""
+def different_answers(node, bodies, given):
+    """Searches with other answers from the index `built` than from `i`; how many had hits, and how many were refused.
+
+    Ids are compared if they were given.
+    """
     found, with_hits, errors = [], 0, 0
     for body, theirs, ours in zip(bodies, searches(node, bodies, "i"), searches(node, bodies, "built"), strict=True):
-        theirs, ours = answer(theirs), answer(ours)
+        theirs, ours = answer(theirs, given), answer(ours, given)
         errors += "error" in theirs
         with_hits += bool(theirs.get("hits"))
-        if not same(theirs, ours):
-            found.append(f"{json.dumps(body)}\n  {json.dumps(theirs)[:600]}\n  {json.dumps(ours)[:600]}")
+        where = difference(theirs, ours)
+        if where:
+            found.append(f"{json.dumps(body)}\n  {where}")
     return found, with_hits, errors
 
 
@@ -332,12 +360,17 @@ def queries(server, seed, count):
                 lines = pathlib.Path(folder) / "lines"
                 lines.write_text("".join(json.dumps(document) + "\n" for document in made))
                 known, _ = node.without_unsupported(lines, fields, pathlib.Path(folder))
-                node.index(known, fields)
-                restore_built(node, known, fields, "built", "ids=number")
+                given = dice.random() < 0.5
+                _, theirs = node.index(known, fields, NO_IDS_AGAIN if given else None)
+                _, ours = node.build(known, fields, pathlib.Path(folder))
+                restore_built(node, known, fields, "built", *(["ids=number"] if given else []))
+            if theirs.keys() != ours.keys():
+                bad += 1
+                print(f"seed {seed}: only one refuses", {number: theirs.get(number) or ours.get(number) for number in theirs.keys() ^ ours.keys()}, json.dumps(fields))
             ask(f"{node.url}/i,built/_refresh", "POST")
             of = Fields(fields, made)
             bodies = [search(dice, of) for _ in range(min(left, 200))]
-            found, hits, refused = different_answers(node, bodies)
+            found, hits, refused = different_answers(node, bodies, given)
             with_hits, errors, bad, left = with_hits + hits, errors + refused, bad + len(found), left - len(bodies)
             for difference in found:
                 print(f"seed {seed}: {difference}\n  {json.dumps(fields)[:2000]}", flush=True)

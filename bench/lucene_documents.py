@@ -58,12 +58,27 @@ def flat(dice, depth):
     return {dice.choice(names): one() if dice.random() < 0.8 else [one(), [one()], one()] for _ in range(dice.randrange(4))}
 
 
+# Letters of Unicode 14 to 16, which a node on Java 17 does not know.
+NEW_LETTERS = (
+    (0x19B, 0x19B), (0x264, 0x264), (0x870, 0x887), (0x889, 0x88E), (0x8B5, 0x8B5), (0x8C8, 0x8C9), (0xC5D, 0xC5D), (0xCDD, 0xCDD), (0x170D, 0x170D), (0x171F, 0x171F), (0x1B4C, 0x1B4C),
+    (0x1C89, 0x1C8A), (0x2C2F, 0x2C2F), (0x2C5F, 0x2C5F), (0x9FFD, 0x9FFF), (0xA7C0, 0xA7C1), (0xA7CB, 0xA7CD), (0xA7D0, 0xA7D1), (0xA7D3, 0xA7D3), (0xA7D5, 0xA7DC), (0xA7F2, 0xA7F4),
+    (0x10570, 0x105F3), (0x10780, 0x107BA), (0x10D40, 0x10D85), (0x10EC2, 0x10EC4), (0x10F70, 0x10F81),
+)
+
+
+def character(dice):
+    while True:
+        found = dice.choice([dice.randrange(0x20, 0xD800), dice.randrange(0xE000, 0x11000), dice.randrange(0x1F000, 0x20000)])
+        if not any(first <= found <= last for first, last in NEW_LETTERS):
+            return chr(found)
+
+
 def text(dice, short):
     chance = dice.random()
     if chance < 0.95:
         return " ".join(dice.choice(TEXTS) for _ in range(dice.choice([1, 1, 2, 5, 12, 40])))
     if chance < 0.97:
-        return "".join(chr(dice.choice([dice.randrange(0x20, 0xD800), dice.randrange(0xE000, 0x11000), dice.randrange(0x1F000, 0x20000)])) for _ in range(dice.randrange(1, 12)))
+        return "".join(character(dice) for _ in range(dice.randrange(1, 12)))
     return dice.choice(["", " ", "a" * 300, "A" * 33_000 if short else "b" * 600, 42, 1.0, True])
 
 

@@ -1,5 +1,7 @@
 """Random searches over the documents of a mapping, and what their answers have to have in common."""
 
+import json
+
 from lucene_mappings import DATES, NUMBERS
 
 
@@ -174,20 +176,22 @@ def search(dice, fields):
     return body
 
 
-def same(a, b):
-    """Whether two answers are equal; sums of decimals depend on the order of documents."""
-    if isinstance(a, dict) and isinstance(b, dict):
-        return a.keys() == b.keys() and all(same(a[key], b[key]) for key in a)
-    if isinstance(a, list) and isinstance(b, list):
-        return len(a) == len(b) and all(map(same, a, b))
-    if isinstance(a, float) and isinstance(b, float):
-        return a == b or abs(a - b) <= 1e-9 * max(abs(a), abs(b), 1e-300)
-    return a == b
+def difference(a, b, at="answer"):
+    """Where two answers differ first, or nothing; sums of decimals depend on the order of documents."""
+    if isinstance(a, dict) and isinstance(b, dict) and a.keys() == b.keys():
+        return next(filter(None, (difference(a[key], b[key], f"{at}.{key}") for key in a)), None)
+    if isinstance(a, list) and isinstance(b, list) and len(a) == len(b):
+        return next(filter(None, (difference(x, y, f"{at}[{place}]") for place, (x, y) in enumerate(zip(a, b)))), None)
+    if a == b or isinstance(a, float) and isinstance(b, float) and abs(a - b) <= 1e-9 * max(abs(a), abs(b), 1e-300):
+        return None
+    return f"{at}: {json.dumps(a)[:500]} | {json.dumps(b)[:500]}"
 
 
-def answer(reply):
-    """What is compared of a reply: hits with scores, sort values and highlights, and aggregations."""
+def answer(reply, given):
+    """What is compared of a reply: hits with scores, sort values and highlights, and aggregations; ids if they were `given`."""
     if "error" in reply:
         return {"error": reply["error"]["root_cause"][0]["type"] if reply["error"].get("root_cause") else reply["error"]["type"]}
-    hits = [{key: value for key, value in hit.items() if key != "_index"} for hit in reply["hits"]["hits"]]
+    # OpenSearch has the names of ignored fields in the order of a Java hash set.
+    left_out = ["_index"] if given else ["_index", "_id"]
+    hits = [{key: sorted(value) if key == "_ignored" else value for key, value in hit.items() if key not in left_out} for hit in reply["hits"]["hits"]]
     return {"total": reply["hits"]["total"], "max_score": reply["hits"]["max_score"], "hits": hits, "aggregations": reply.get("aggregations")}

@@ -5,7 +5,7 @@
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
-use inrush_lucene::{AddError, Keep, Mapping, Product, Shard, ShardOptions, ShardSnapshot, Target};
+use inrush_lucene::{AddError, Keep, MadeIds, Mapping, Product, Shard, ShardOptions, ShardSnapshot, Target};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().collect();
@@ -40,9 +40,14 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         &mapping,
     );
     let mut writer = shard.writer();
+    let mut ids = MadeIds::new(random[16..25].try_into()?, 0);
     for (number, line) in BufReader::new(std::fs::File::open(lines)?).lines().enumerate() {
-        let id = numbered.then(|| number.to_string());
-        match writer.add(line?.as_bytes(), id.as_deref()) {
+        let line = line?;
+        let added = match numbered {
+            true => writer.add(line.as_bytes(), &number.to_string()),
+            false => writer.add_made(line.as_bytes(), &ids.make()),
+        };
+        match added {
             // A server refuses these, too.
             Ok(()) | Err(AddError::Refused(_)) => {}
             Err(error) => return Err(error.into()),

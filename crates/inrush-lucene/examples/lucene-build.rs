@@ -1,8 +1,8 @@
 //! Builds a shard's index from NDJSON: `lucene-build MAPPING LINES FOLDER [KEY=VALUE...]`.
 //!
 //! The pairs: `settings` for a file with the settings of the index, `generation` of the commit,
-//! `lucene` and `opensearch` or `elasticsearch` with the versions of the server, `ids=number` for
-//! the numbers of the lines as ids, `routing` for these numbers modulo a number as routing values,
+//! `lucene` and `opensearch` or `elasticsearch` with the versions of the server, `ids` for the
+//! numbers of the lines modulo a number as ids, `routing` for these numbers modulo a number as routing values,
 //! `threads`, `memory` of each in bytes, `refused` for a file with refused lines; other pairs are
 //! user data of the commit.
 
@@ -12,14 +12,14 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::path::PathBuf;
 use std::sync::Mutex;
 
-use inrush_lucene::{AddError, Keep, Mapping, Product, Shard, ShardOptions, Target};
+use inrush_lucene::{AddError, Keep, MadeIds, Mapping, Product, Shard, ShardOptions, Target};
 
 struct Options {
     generation: u64,
     target: Target,
-    numbered: bool,
+    ids: Option<u64>,
     routing: Option<u64>,
-    threads: usize,
+    threads: u8,
     memory: usize,
     refused: Option<Mutex<std::fs::File>>,
     settings: serde_json::Map<String, serde_json::Value>,
@@ -33,7 +33,7 @@ fn options(pairs: &[String]) -> Result<Options> {
     let mut options = Options {
         generation: 3,
         target,
-        numbered: false,
+        ids: None,
         routing: None,
         threads: 1,
         memory: 1 << 30,
@@ -50,7 +50,7 @@ fn options(pairs: &[String]) -> Result<Options> {
             "memory" => options.memory = value.parse()?,
             "refused" => options.refused = Some(Mutex::new(std::fs::File::create(value)?)),
             "routing" => options.routing = Some(value.parse()?),
-            "ids" => options.numbered = value == "number",
+            "ids" => options.ids = Some(value.parse()?),
             "lucene" => options.target.lucene = version(value)?,
             "opensearch" => options.target.version = version(value)?,
             "elasticsearch" => {
@@ -98,7 +98,7 @@ impl Lines {
     }
 }
 
-fn work(shard: &Shard, lines: &Mutex<Lines>, options: &Options) -> std::io::Result<()> {
+fn work(shard: &Shard, lines: &Mutex<Lines>, options: &Options, mut ids: MadeIds) -> std::io::Result<()> {
     let mut writer = shard.writer();
     let mut block = Vec::new();
     loop {
@@ -107,11 +107,12 @@ fn work(shard: &Shard, lines: &Mutex<Lines>, options: &Options) -> std::io::Resu
             return writer.finish();
         }
         for (number, line) in (first..).zip(block.split(|byte| *byte == b'\n').filter(|line| !line.is_empty())) {
-            let id = options.numbered.then(|| number.to_string());
+            let id = options.ids.map(|modulus| (number % modulus).to_string());
             let routing = options.routing.map(|modulus| (number % modulus).to_string());
             let added = match (&id, &routing) {
                 (Some(id), Some(routing)) => writer.add_routed(line, id, routing),
-                _ => writer.add(line, id.as_deref()),
+                (Some(id), None) => writer.add(line, id),
+                (None, _) => writer.add_made(line, &ids.make()),
             };
             match (added, &options.refused) {
                 (Ok(()), _) => {}
@@ -146,10 +147,16 @@ fn main() -> Result<()> {
         },
         &mapping,
     );
+    let mut ids_of = [0; 9];
+    ids_of.copy_from_slice(&random[16..25]);
     let start = std::time::Instant::now();
     let lines = Mutex::new(Lines { reader: BufReader::new(std::fs::File::open(lines)?), number: 0 });
     std::thread::scope(|scope| {
-        let threads: Vec<_> = (0..options.threads).map(|_| scope.spawn(|| work(&shard, &lines, &options))).collect();
+        let start = |number| {
+            let ids = MadeIds::new(ids_of, number);
+            scope.spawn(|| work(&shard, &lines, &options, ids))
+        };
+        let threads: Vec<_> = (0..options.threads).map(start).collect();
         threads
             .into_iter()
             .try_for_each(|thread| thread.join().unwrap_or_else(|_| Err(std::io::Error::other("a thread panicked"))))

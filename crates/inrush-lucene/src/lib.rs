@@ -26,7 +26,7 @@
 //!     ShardOptions { folder: folder.into(), primary_term: 1, segment_memory, random, keep };
 //! let shard = Shard::new(options, &mapping);
 //! let mut writer = shard.writer();
-//! writer.add(br#"{"n":1}"#, Some("first"))?;
+//! writer.add(br#"{"n":1}"#, "first")?;
 //! writer.finish()?;
 //! shard.commit(snapshot.generation(), snapshot.user_data())?;
 //! snapshot.fill(folder, [7; 16])?;

@@ -9,7 +9,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use inrush_lucene::{AddError, Keep, Mapping, Product, Shard, ShardOptions, Target};
+use inrush_lucene::{AddError, Keep, MadeIds, Mapping, Product, Shard, ShardOptions, Target};
 use serde_json::{Value, json};
 
 const TARGET: Target = Target { product: Product::OpenSearch, version: [3, 6, 0], lucene: [10, 4, 0] };
@@ -43,10 +43,14 @@ fn build(folder: &Path, mapping: &Value, memory_max: usize, docs: impl Iterator<
     };
     let shard = Shard::new(options, &mapping);
     let mut writer = shard.writer();
-    let mut refused = Vec::new();
+    let (mut refused, mut ids) = (Vec::new(), MadeIds::new([9; 9], 0));
     for (number, doc) in docs.enumerate() {
-        let id = (number % 2 == 0).then(|| format!("id {number}"));
-        match writer.add(doc.to_string().as_bytes(), id.as_deref()) {
+        let doc = doc.to_string();
+        let added = match number % 2 {
+            0 => writer.add(doc.as_bytes(), &format!("id {number}")),
+            _ => writer.add_made(doc.as_bytes(), &ids.make()),
+        };
+        match added {
             Ok(()) => {}
             Err(AddError::Refused(_)) => refused.push(number),
             Err(AddError::Io(error)) => panic!("{error}"),
@@ -148,7 +152,7 @@ fn one_document_of_each_id_stays() {
             let writer = &mut writers[usize::from(number % 7 == 0)];
             writer.arrive(number);
             let id = (number % 10_000).to_string();
-            writer.add(document(number).to_string().as_bytes(), Some(&id)).unwrap();
+            writer.add(document(number).to_string().as_bytes(), &id).unwrap();
         }
         for writer in writers {
             writer.finish().unwrap();
@@ -225,9 +229,7 @@ fn refusals_are_in_the_words_of_the_server() {
         (json!({ "customer": "x".repeat(32_767) }), "immense term in field=\"customer\""),
         (too_many, "The number of nested documents has exceeded the allowed limit of [10000]"),
     ] {
-        let Err(AddError::Refused(refused)) = writer.add(doc.to_string().as_bytes(), None) else {
-            panic!("{expected}")
-        };
+        let Err(AddError::Refused(refused)) = writer.add(doc.to_string().as_bytes(), "x") else { panic!("{expected}") };
         assert!(refused.to_string().contains(expected), "{refused}");
     }
     writer.finish().unwrap();
@@ -271,7 +273,7 @@ fn build_sorted(folder: &Path, settings: &Value, memory: usize, docs: &[(String,
     let options = ShardOptions { folder, primary_term: 1, segment_memory: memory, random, keep };
     let shard = Shard::new(options, &mapping);
     let mut writer = shard.writer();
-    docs.iter().for_each(|(id, doc)| writer.add(doc.to_string().as_bytes(), Some(id)).unwrap());
+    docs.iter().for_each(|(id, doc)| writer.add(doc.to_string().as_bytes(), id).unwrap());
     writer.finish().unwrap();
     shard.commit(1, &[]).unwrap();
 }

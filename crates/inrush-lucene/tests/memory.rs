@@ -12,11 +12,14 @@ const TARGET: Target = Target { product: Product::OpenSearch, version: [3, 6, 0]
 const SEGMENT_MEMORY: usize = 12 << 20;
 /// The program, the buffers of files, and a document.
 const BESIDES: usize = 10 << 20;
-const SEGMENTS: usize = 2;
+const SEGMENTS: usize = 4;
 
 /// What a process of its own builds; set in that process only.
 const KIND: &str = "INRUSH_LUCENE_MEMORY";
-const KINDS: [&str; 5] = ["numbers", "terms", "several", "words", "nested"];
+const KINDS: [&str; 8] = ["numbers", "terms", "several", "words", "nested", "sorted", "fields", "turns"];
+/// Documents after which those of `turns` have other fields.
+const TURN: u64 = 30_000;
+const FIELDS: u64 = 2_000;
 
 fn spread(number: u64) -> u64 {
     number.wrapping_mul(0x9e37_79b9_7f4a_7c15)
@@ -39,6 +42,26 @@ fn documents(kind: &str) -> (Value, fn(u64) -> Value) {
             let words: Vec<String> = (0..200).map(|i| format!("{:x}", spread(number * 200 + i) >> 50)).collect();
             json!({ "text": words.join(" ") })
         }),
+        // Values of which each document has some, and which are put into another order.
+        "sorted" => (json!({ "n": { "type": "long" }, "term": keyword }), |number| {
+            let terms: Vec<String> = (0..4).map(|i| (spread(number + i) % 5000).to_string()).collect();
+            json!({ "n": spread(number) as i64, "term": terms })
+        }),
+        "fields" => {
+            let fields = (0..FIELDS).map(|i| (format!("f{i}"), keyword.clone())).collect();
+            (Value::Object(fields), |number| {
+                let field = format!("f{}", spread(number) % FIELDS);
+                json!({ field: format!("{:x}", spread(number)) })
+            })
+        }
+        // Memory of one field is not needed for the documents that come next.
+        "turns" => {
+            let number = json!({ "type": "double" });
+            (json!({ "a": number, "b": number, "c": number }), |number| {
+                let field = ["a", "b", "c"][(number / TURN % 3) as usize];
+                json!({ field: (0..20).map(|i| spread(number + i) as f64 / 3.0).collect::<Vec<_>>() })
+            })
+        }
         _ => (
             json!({ "list": { "type": "nested", "properties": { "n": { "type": "long" } } } }),
             |number| json!({ "list": (0..3).map(|i| json!({ "n": spread(number + i) as i64 })).collect::<Vec<_>>() }),
@@ -54,7 +77,9 @@ fn segments(folder: &Path) -> usize {
 /// Writes segments, and returns the most memory that this process had.
 fn build(kind: &str, folder: &Path) -> usize {
     let (properties, document) = documents(kind);
-    let mapping = Mapping::parse(&json!({ "properties": properties }), TARGET).unwrap();
+    let sort = if kind == "sorted" { json!({ "index.sort.field": "n" }) } else { json!({}) };
+    let mapping =
+        Mapping::with_settings(&json!({ "properties": properties }), sort.as_object().unwrap(), TARGET).unwrap();
     let options = ShardOptions {
         folder: folder.to_owned(),
         primary_term: 1,
@@ -66,8 +91,10 @@ fn build(kind: &str, folder: &Path) -> usize {
     let mut writer = shard.writer();
     for number in 0.. {
         let id = number.to_string();
-        writer.add(document(number).to_string().as_bytes(), Some(&id)).unwrap();
+        writer.add(document(number).to_string().as_bytes(), &id).unwrap();
         if number % 1000 == 0 && segments(folder) == SEGMENTS {
+            let least = if kind == "fields" { 10_000 } else { 0 };
+            assert!(number > least, "{number} documents fill {SEGMENTS} segments");
             break;
         }
     }

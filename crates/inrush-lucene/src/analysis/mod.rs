@@ -127,7 +127,7 @@ fn is_letter(c: char) -> bool {
 }
 
 /// Spaces that may break a line, and controls that separate.
-fn is_white(c: char) -> bool {
+pub(crate) fn is_white(c: char) -> bool {
     match c {
         '\t'..='\r' | '\u{1c}'..='\u{20}' => true,
         '\u{85}' | '\u{a0}' | '\u{2007}' | '\u{202f}' => false,

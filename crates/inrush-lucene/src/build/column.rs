@@ -9,44 +9,68 @@ use crate::memory::Memory;
 /// The documents of values, in the order of the values.
 #[derive(Default)]
 pub(crate) struct Docs {
+    list: Vec<u32>,
     /// As long as each document has one value, they are not listed.
-    listed: Option<Vec<u32>>,
+    is_listed: bool,
     count: u32,
 }
 
 impl Docs {
     #[inline]
     pub(crate) fn push(&mut self, doc: u32) {
-        match &mut self.listed {
-            None if doc == self.count => {}
-            None => {
-                let mut docs: Vec<u32> = (0..self.count).collect();
-                docs.push(doc);
-                self.listed = Some(docs);
-            }
-            Some(docs) => docs.push(doc),
+        if !self.is_listed && doc != self.count {
+            self.list();
+        }
+        if self.is_listed {
+            self.list.push(doc);
         }
         self.count += 1;
     }
 
+    #[cold]
+    fn list(&mut self) {
+        self.list.extend(0..self.count);
+        self.is_listed = true;
+    }
+
     /// The document of each value, or `None` if each of `max_doc` documents has one.
     pub(crate) fn finish(&mut self, max_doc: u32) -> Option<&[u32]> {
-        if self.listed.is_none() && self.count != max_doc {
-            self.listed = Some((0..self.count).collect());
+        if !self.is_listed && self.count != max_doc {
+            self.list();
         }
-        self.listed.as_deref()
+        self.listed()
+    }
+
+    fn listed(&self) -> Option<&[u32]> {
+        self.is_listed.then_some(&self.list)
     }
 
     /// How many different documents there are.
     pub(crate) fn distinct(&self) -> u32 {
-        match &self.listed {
-            None => self.count,
-            Some(docs) => docs.chunk_by(|a, b| a == b).count() as u32,
-        }
+        self.listed().map_or(self.count, |docs| docs.chunk_by(|a, b| a == b).count() as u32)
     }
 
     fn held(&self) -> usize {
-        self.listed.as_ref().map_or(0, |docs| 4 * docs.len())
+        4 * self.list.len()
+    }
+
+    fn clear(&mut self) {
+        self.list.clear();
+        (self.is_listed, self.count) = (false, 0);
+    }
+
+    /// Lists other documents in their place.
+    pub(crate) fn replace(&mut self, docs: impl Iterator<Item = u32>) {
+        self.list.clear();
+        self.list.extend(docs);
+        self.is_listed = true;
+    }
+
+    /// Bytes that [`Order::apply`] needs.
+    fn sorting(&self, docs: u32) -> usize {
+        // The list, if it is not there yet, and the places in two forms; or the places alone.
+        let each = if self.is_listed || self.count != docs { 16 } else { 4 };
+        each * self.count as usize
     }
 }
 
@@ -64,6 +88,11 @@ impl Numbers {
         self.docs.push(doc);
     }
 
+    pub(crate) fn clear(&mut self) {
+        self.values.clear();
+        self.docs.clear();
+    }
+
     /// The values with those of a document ascending.
     pub(crate) fn ascending(&mut self, max_doc: u32) -> Values<'_> {
         let docs = self.docs.finish(max_doc);
@@ -74,6 +103,10 @@ impl Numbers {
     /// Puts the values into another order of the documents.
     pub(crate) fn sort(&mut self, order: &Order) {
         self.values = moved(&self.values, &order.apply(&mut self.docs));
+    }
+
+    pub(crate) fn sorting(&self, docs: u32) -> usize {
+        8 * self.values.len() + self.docs.sorting(docs)
     }
 
     pub(crate) fn memory(&self) -> Memory {
@@ -108,9 +141,18 @@ pub(crate) struct Addresses {
 }
 
 impl Addresses {
+    pub(crate) fn clear(&mut self) {
+        self.values.clear();
+        self.docs.clear();
+    }
+
     /// Puts the values into another order of the documents.
     pub(crate) fn sort(&mut self, order: &Order) {
         self.values = moved(&self.values, &order.apply(&mut self.docs));
+    }
+
+    pub(crate) fn sorting(&self, docs: u32) -> usize {
+        16 * self.values.len() + self.docs.sorting(docs)
     }
 
     pub(crate) fn memory(&self) -> Memory {
@@ -139,6 +181,12 @@ impl Keywords {
         self.docs.push(doc);
     }
 
+    pub(crate) fn clear(&mut self) {
+        self.terms.clear();
+        self.values.clear();
+        self.docs.clear();
+    }
+
     /// Puts the values into another order of the documents.
     pub(crate) fn sort(&mut self, order: &Order) {
         if !self.values.is_empty() {
@@ -146,12 +194,16 @@ impl Keywords {
         }
     }
 
+    pub(crate) fn sorting(&self, docs: u32) -> usize {
+        4 * self.values.len() + self.docs.sorting(docs)
+    }
+
     pub(crate) fn memory(&self) -> Memory {
         let (terms, count) = (self.terms.len(), self.values.len());
         let held = self.terms.held() + 4 * count + self.docs.held();
         // The order of the terms; then the ranks of terms and values, or the grouped documents and
         // where they are written.
-        let per_value = if self.docs.listed.is_some() { 36 } else { 8 };
+        let per_value = if self.docs.is_listed { 36 } else { 8 };
         let ranks = 8 * terms + per_value * count;
         let grouped = (8 + size_of::<TermState>()) * terms + 4 * count;
         Memory { held, writing: 4 * terms + ranks.max(grouped) }
@@ -182,6 +234,15 @@ impl Texts {
             jumps: Vec::new(),
             last_doc: None,
         }
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.terms.clear();
+        self.occurrences.clear();
+        self.docs.clear();
+        self.ends.clear();
+        self.jumps.clear();
+        self.last_doc = None;
     }
 
     /// Begins a value of a document; [`Texts::push`] adds its terms.
@@ -219,6 +280,10 @@ impl Texts {
             ends.push(occurrences.len() as u32);
         }
         (self.occurrences, self.ends, self.jumps) = (occurrences, ends, jumps);
+    }
+
+    pub(crate) fn sorting(&self, docs: u32) -> usize {
+        4 * (self.occurrences.len() + self.ends.len()) + 8 * self.jumps.len() + self.docs.sorting(docs)
     }
 
     pub(crate) fn memory(&self) -> Memory {

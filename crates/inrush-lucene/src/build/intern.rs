@@ -2,6 +2,9 @@
 
 use crate::hash::hash;
 
+/// Places of a table in the beginning: an index may have thousands of fields.
+const PLACES: usize = 16;
+
 /// A set of terms. Numbers are given in the order in which terms are first seen.
 pub(crate) struct Interner {
     bytes: Vec<u8>,
@@ -13,11 +16,20 @@ pub(crate) struct Interner {
 
 impl Interner {
     pub(crate) fn new() -> Self {
-        Self { bytes: Vec::new(), ends: Vec::new(), table: vec![0; 1024] }
+        Self { bytes: Vec::new(), ends: Vec::new(), table: vec![0; PLACES] }
     }
 
     pub(crate) fn len(&self) -> usize {
         self.ends.len()
+    }
+
+    /// Forgets the terms, and keeps the memory.
+    pub(crate) fn clear(&mut self) {
+        if !self.ends.is_empty() {
+            self.table.fill(0);
+        }
+        self.bytes.clear();
+        self.ends.clear();
     }
 
     /// Bytes in memory.

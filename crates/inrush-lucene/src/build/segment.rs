@@ -4,15 +4,14 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::write::{self, MetaTerms};
-use crate::analysis::Analyzer;
-use crate::build::column::{Addresses, Keywords, Numbers, Texts};
+use crate::build::content::Content;
 use crate::build::duplicates::{Arrivals, Built, Entry, write_list};
-use crate::build::sorting::{Order, inverse};
+use crate::build::sorting::Order;
 use crate::build::stored::StoredFields;
 use crate::fields::convert::Indexable;
 use crate::fields::document::{self, Document, Habits, Values};
 use crate::fields::field::{Field, Kind};
-use crate::fields::ids::{Ids, Keep, encode};
+use crate::fields::ids::{Keep, encode};
 use crate::fields::mapping::{Mapping, Product};
 use crate::fields::refused::{ID_MAX, Refused};
 use crate::fields::sorting::SortBy;
@@ -22,7 +21,6 @@ use crate::formats::field_infos::{DOC_VALUES_FORMAT, POSTINGS_FORMAT, write_fiel
 use crate::formats::live_docs::Deleted;
 use crate::formats::output::ID_BYTES;
 use crate::formats::stored::Stored;
-use crate::memory::Memory;
 
 /// What is the same for all documents of a segment.
 #[derive(Debug, Clone)]
@@ -35,123 +33,15 @@ pub(crate) struct SegmentOptions {
     pub(crate) id: [u8; ID_BYTES],
 }
 
-/// The values of a field.
-pub(crate) enum Column {
-    Numbers(Numbers),
-    Addresses(Addresses),
-    Keywords(Keywords),
-    Texts(Analyzer, Texts),
-}
-
-impl Column {
-    fn new(kind: &Kind) -> Self {
-        match kind {
-            Kind::Ip => Self::Addresses(Addresses::default()),
-            Kind::Keyword { .. } => Self::Keywords(Keywords::new()),
-            Kind::Text { analyzer, .. } => Self::Texts(*analyzer, Texts::new()),
-            Kind::Whole { .. }
-            | Kind::Unsigned { .. }
-            | Kind::Double
-            | Kind::Float
-            | Kind::HalfFloat
-            | Kind::Scaled(_)
-            | Kind::Date(_)
-            | Kind::DateNanos(_)
-            | Kind::Boolean
-            | Kind::GeoPoint { .. } => Self::Numbers(Numbers::default()),
-        }
-    }
-
-    /// How many values there are, or occurrences of terms in texts.
-    fn count(&self) -> usize {
-        match self {
-            Self::Numbers(numbers) => numbers.values.len(),
-            Self::Addresses(addresses) => addresses.values.len(),
-            Self::Keywords(keywords) => keywords.values.len(),
-            Self::Texts(_, texts) => texts.occurrences.len(),
-        }
-    }
-
-    fn reserve(&mut self, count: usize) {
-        match self {
-            Self::Numbers(numbers) => numbers.values.reserve(count),
-            Self::Addresses(addresses) => addresses.values.reserve(count),
-            Self::Keywords(keywords) => keywords.values.reserve(count),
-            Self::Texts(_, texts) => texts.occurrences.reserve(count),
-        }
-    }
-
-    pub(crate) fn is_empty(&self) -> bool {
-        match self {
-            Self::Numbers(numbers) => numbers.values.is_empty(),
-            Self::Addresses(addresses) => addresses.values.is_empty(),
-            Self::Keywords(keywords) => keywords.values.is_empty(),
-            Self::Texts(_, texts) => texts.ends.is_empty(),
-        }
-    }
-
-    fn memory(&self) -> Memory {
-        match self {
-            Self::Numbers(numbers) => numbers.memory(),
-            Self::Addresses(addresses) => addresses.memory(),
-            Self::Keywords(keywords) => keywords.memory(),
-            Self::Texts(_, texts) => texts.memory(),
-        }
-    }
-
-    /// Puts the values into another order of the documents.
-    fn sort(&mut self, order: &Order) {
-        match self {
-            Self::Numbers(numbers) => numbers.sort(order),
-            Self::Addresses(addresses) => addresses.sort(order),
-            Self::Keywords(keywords) => keywords.sort(order),
-            Self::Texts(_, texts) => texts.sort(order),
-        }
-    }
-
-    fn push(&mut self, doc: u32, value: &Indexable) {
-        match (self, value) {
-            (Self::Numbers(numbers), Indexable::Number(value)) => numbers.push(doc, *value),
-            (Self::Addresses(addresses), Indexable::Address(value)) => {
-                addresses.values.push(*value);
-                addresses.docs.push(doc);
-            }
-            (Self::Keywords(keywords), Indexable::Term(term)) => keywords.push(doc, term.as_bytes()),
-            (Self::Texts(analyzer, texts), Indexable::Text(text)) => {
-                texts.start(doc);
-                analyzer.each(text, |term| texts.push(term));
-            }
-            // `convert` makes what the field's kind has a column for.
-            _ => debug_assert!(false, "a value of another kind than its column"),
-        }
-    }
-}
-
-/// How much a segment has of what.
-#[derive(Default)]
-pub(crate) struct Sizes {
-    columns: Vec<usize>,
-    docs: usize,
-    id_bytes: usize,
-}
-
 /// Takes documents, and writes them as a segment.
 ///
 /// Stored fields go to their file as documents come; everything else is in memory until
-/// [`SegmentBuilder::finish`]. See [`SegmentBuilder::memory`].
+/// [`SegmentBuilder::finish`]. See [`SegmentBuilder::is_full`].
 pub(crate) struct SegmentBuilder<'m> {
     options: SegmentOptions,
     name: String,
     mapping: &'m Mapping,
-    /// One for each field of the mapping.
-    columns: Vec<Column>,
-    /// The names of fields of which a query for existence finds nothing else, and of those with a
-    /// malformed value.
-    field_names: Keywords,
-    ignored: Keywords,
-    nested_paths: Keywords,
-    routings: Keywords,
-    ids: Ids,
+    content: Content,
     habits: Habits,
     /// Whether a document came with an id. Ids that are made here are all different.
     has_given_ids: bool,
@@ -165,26 +55,20 @@ impl<'m> SegmentBuilder<'m> {
     /// The most documents of a segment, so that all its numbers fit.
     pub(crate) const DOCS_MAX: u32 = 1 << 30;
 
-    /// Begins a segment.
+    /// Begins a segment. `content` is empty, and may have the memory of another segment.
     ///
     /// # Errors
     ///
     /// If its files cannot be created, or are there.
-    pub(crate) fn new(options: SegmentOptions, mapping: &'m Mapping) -> io::Result<Self> {
+    pub(crate) fn new(options: SegmentOptions, mapping: &'m Mapping, content: Content) -> io::Result<Self> {
         let name = format!("_{}", base36(options.number));
         let is_sorted = !mapping.sort.is_empty();
         let stored = StoredFields::create(&options.folder, &name, &options.id, is_sorted)?;
-        let columns = mapping.fields.iter().map(|field| Column::new(&field.kind)).collect();
         Ok(Self {
             options,
             name,
             mapping,
-            columns,
-            field_names: Keywords::new(),
-            ignored: Keywords::new(),
-            nested_paths: Keywords::new(),
-            routings: Keywords::new(),
-            ids: Ids::default(),
+            content,
             habits: Habits::default(),
             has_given_ids: false,
             arrivals: Arrivals::default(),
@@ -193,25 +77,10 @@ impl<'m> SegmentBuilder<'m> {
         })
     }
 
-    /// Has room for as much as a segment before had, and an eighth more. So the columns are not
-    /// copied as they grow; room that stays empty costs no memory.
-    pub(crate) fn expect(&mut self, sizes: &Sizes) {
-        let room = |size: usize| size + size / 8;
-        for (column, count) in self.columns.iter_mut().zip(&sizes.columns) {
-            column.reserve(room(*count));
-        }
-        self.ids.reserve(room(sizes.docs), room(sizes.id_bytes));
-    }
-
-    pub(crate) fn sizes(&self) -> Sizes {
-        let columns = self.columns.iter().map(Column::count).collect();
-        Sizes { columns, docs: self.ids.len() as usize, id_bytes: self.ids.bytes() }
-    }
-
     /// The documents so far, without nested objects.
     #[must_use]
     pub(crate) fn docs(&self) -> u32 {
-        self.ids.len()
+        self.content.ids.len()
     }
 
     /// The documents from here on came after those with a lesser number, also in other segments.
@@ -219,27 +88,9 @@ impl<'m> SegmentBuilder<'m> {
         self.arrivals.push(self.docs, number);
     }
 
-    /// Bytes in memory. Writing the segment needs as much again at most: where it needs more, this
-    /// is half of both.
-    #[must_use]
-    pub(crate) fn memory(&self) -> usize {
-        let terms = [&self.field_names, &self.ignored, &self.nested_paths, &self.routings];
-        let all = self.columns.iter().map(Column::memory);
-        let all = all.chain(terms.into_iter().map(Keywords::memory));
-        let all = all.chain([self.ids.memory(), Memory { held: self.stored.memory(), writing: 0 }]);
-        // Columns are written one after the other.
-        let (mut held, mut writing, mut largest) = (0_usize, 0_usize, 0_usize);
-        for memory in all {
-            held += memory.held;
-            writing = writing.max(memory.writing);
-            largest = largest.max(memory.held);
-        }
-        if !self.mapping.sort.is_empty() {
-            // Each column is copied into the order, which has two numbers for each document, and
-            // one for each field that it is made of.
-            writing = writing.max(largest) + (8 + 8 * self.mapping.sort.len()) * self.docs as usize;
-        }
-        held.max((held + writing) / 2)
+    /// Whether the segment has to end, so that it and its writing need twice `limit` bytes at most.
+    pub(crate) fn is_full(&self, limit: usize) -> bool {
+        self.content.is_full(limit, self.stored.memory(), &self.mapping.sort, self.docs)
     }
 
     /// Adds a document with an id.
@@ -284,18 +135,18 @@ impl<'m> SegmentBuilder<'m> {
         }
         for child in &document.children {
             self.index(&child.values);
-            self.nested_paths.push(self.docs, self.mapping.nested[child.path].path.as_bytes());
+            self.content.nested_paths.push(self.docs, self.mapping.nested[child.path].path.as_bytes());
             self.stored.end_doc();
             self.docs += 1;
         }
         self.index(&document.values);
         self.ignore(&document);
         if let Some(routing) = routing {
-            self.routings.push(self.docs, routing.as_bytes());
-            self.field_names.push(self.docs, b"_routing");
+            self.content.routings.push(self.docs, routing.as_bytes());
+            self.content.field_names.push(self.docs, b"_routing");
             self.stored.add(write::ROUTING, Stored::Text(routing));
         }
-        self.ids.push(id, self.docs);
+        self.content.ids.push(id, self.docs);
         self.stored.add(write::ID, Stored::Bytes(id));
         self.stored.add(write::SOURCE, Stored::Bytes(source));
         self.stored.end_doc();
@@ -309,14 +160,14 @@ impl<'m> SegmentBuilder<'m> {
             let field = &self.mapping.fields[*number];
             let exists = matches!(value, Indexable::Exists);
             if (field.indexed || field.doc_values) && !exists {
-                self.columns[*number].push(self.docs, value);
+                self.content.columns[*number].push(self.docs, value);
             }
             if field.stored {
                 store(&mut self.stored, write::FIRST + *number as u32, &field.kind, value);
             }
             if field.indexed && !field.doc_values && !field.norms {
                 for name in names(field, self.mapping.target.product) {
-                    self.field_names.push(self.docs, name.as_bytes());
+                    self.content.field_names.push(self.docs, name.as_bytes());
                 }
             }
         }
@@ -329,31 +180,36 @@ impl<'m> SegmentBuilder<'m> {
         ignored.dedup();
         for number in ignored {
             let name = &self.mapping.fields[number].name;
-            self.ignored.push(self.docs, name.as_bytes());
+            self.content.ignored.push(self.docs, name.as_bytes());
             if !self.mapping.target.has_ignored_values() {
                 self.stored.add(write::IGNORED, Stored::Text(name));
             }
         }
     }
 
-    /// Writes the segment. `first_seq_no` is the sequence number of its first document,
+    /// Writes the segment, and returns its largest files and the memory for the next one. `first_seq_no` is the sequence number of its first document,
     /// `primary_term` that of the shard. Of documents with one id, `keep` says which one stays.
     ///
     /// # Errors
     ///
     /// If a file cannot be written, or if there is no document.
-    pub(crate) fn finish(mut self, first_seq_no: u64, primary_term: u64, keep: Keep) -> io::Result<Built> {
+    pub(crate) fn finish(
+        mut self,
+        first_seq_no: u64,
+        primary_term: u64,
+        keep: Keep,
+    ) -> io::Result<(Built, Vec<String>, Content)> {
         let invalid = |message: &str| io::Error::new(io::ErrorKind::InvalidInput, message);
         if self.docs == 0 {
             return Err(invalid("a segment needs a document"));
         }
-        let mut losers = self.ids.sort(keep);
-        let order = Order::of(&self.mapping.sort, &mut self.columns, &self.ids, self.docs);
+        let mut losers = self.content.ids.sort(keep);
+        let order = Order::of(&self.mapping.sort, &mut self.content.columns, &self.content.ids, self.docs);
         if let Some(order) = &order {
-            self.sort(order, &mut losers);
+            self.content.sort(order, &mut losers);
         }
         let mut deleted = Deleted::default();
-        losers.iter().for_each(|&doc| deleted.extend(self.ids.places(doc)));
+        losers.iter().for_each(|&doc| deleted.extend(self.content.ids.places(doc)));
         let came = order.as_ref().map(|order| order.came.as_slice());
         if self.has_given_ids {
             self.list_ids(came)?;
@@ -366,43 +222,32 @@ impl<'m> SegmentBuilder<'m> {
             primary_term,
             docs_came: order.as_ref().map(|order| order.docs_came.as_slice()),
             parent_field: self.mapping.parent_field(),
-            ids: &self.ids,
+            ids: &self.content.ids,
             terms: [
-                MetaTerms::new("_field_names", write::FIELD_NAMES, &mut self.field_names),
-                MetaTerms::new("_ignored", write::IGNORED, &mut self.ignored)
+                MetaTerms::new("_field_names", write::FIELD_NAMES, &mut self.content.field_names),
+                MetaTerms::new("_ignored", write::IGNORED, &mut self.content.ignored)
                     .with_doc_values(self.mapping.target.has_ignored_values()),
-                MetaTerms::new("_nested_path", write::NESTED_PATH, &mut self.nested_paths),
-                MetaTerms::new("_routing", write::ROUTING, &mut self.routings),
+                MetaTerms::new("_nested_path", write::NESTED_PATH, &mut self.content.nested_paths),
+                MetaTerms::new("_routing", write::ROUTING, &mut self.content.routings),
             ],
         };
-        let has_nested = self.ids.own_places().is_some();
-        let fields = write::field_infos(&self.mapping.fields, &self.columns, &meta);
-        files.extend(write::columns(&place, &self.mapping.fields, &mut self.columns, meta)?);
+        let has_nested = self.content.ids.own_places().is_some();
+        let fields = write::field_infos(&self.mapping.fields, &self.content.columns, &meta);
+        files.extend(write::columns(&place, &self.mapping.fields, &mut self.content.columns, meta)?);
         files.push(write_field_infos(place.folder, place.segment, place.id, &fields, version)?);
         let sort = self.mapping.sort.iter().map(SortBy::encoded).collect();
-        let info = SegmentInfo { docs: self.docs, has_nested, files, sort };
+        let info = SegmentInfo { docs: self.docs, has_nested, files: files.clone(), sort };
         write_segment_info(place.folder, place.segment, place.id, info, version)?;
         let duplicates = losers.len() as u32;
         let segment = Segment { name: self.name, id: self.options.id, docs: self.docs, deleted, duplicates };
-        Ok(Built { segment, arrivals: self.arrivals })
-    }
-
-    /// Puts everything in memory into another order, and renumbers those that lose.
-    fn sort(&mut self, order: &Order, losers: &mut [u32]) {
-        self.columns.iter_mut().filter(|column| !column.is_empty()).for_each(|column| column.sort(order));
-        for terms in [&mut self.field_names, &mut self.ignored, &mut self.nested_paths, &mut self.routings] {
-            terms.sort(order);
-        }
-        let gets = inverse(&order.docs_came);
-        self.ids.reorder(&order.docs_came, &gets);
-        losers.iter_mut().for_each(|doc| *doc = gets[*doc as usize]);
-        losers.sort_unstable();
+        self.content.clear();
+        Ok((Built { segment, arrivals: self.arrivals }, files, self.content))
     }
 
     /// Writes the ids for the comparison with other segments. `came` has the number under which
     /// each document came, if it has another one now.
     fn list_ids(&self, came: Option<&[u32]>) -> io::Result<()> {
-        let entries = self.ids.sorted().map(|(id, places)| {
+        let entries = self.content.ids.sorted().map(|(id, places)| {
             let (doc, children) = (places.end - 1, places.len() as u32 - 1);
             let came = came.map_or(doc, |came| came[doc as usize]);
             Entry { id, doc, came, children }

@@ -5,8 +5,10 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+use crate::build::content::Content;
 use crate::build::duplicates::{Built, resolve};
-use crate::build::segment::{SegmentBuilder, SegmentOptions, Sizes};
+use crate::build::segment::{SegmentBuilder, SegmentOptions};
+use crate::build::syncing::Syncing;
 use crate::fields::ids::{IdMaker, Keep, MADE_BYTES, decode_made};
 use crate::fields::mapping::Mapping;
 use crate::fields::refused::Refused;
@@ -24,7 +26,7 @@ pub struct ShardOptions {
     /// Bytes in memory at which the segment of a writer ends. Writing it needs as much again at
     /// most. A segment has one document at least, however little this is.
     pub segment_memory: usize,
-    /// Random bytes, of which the ids of segments and of documents are made.
+    /// Random bytes, of which the ids of segments are made.
     pub random: [u8; 32],
     /// Which of several documents with one id stays.
     pub keep: Keep,
@@ -47,12 +49,12 @@ pub struct Shard<'m> {
     options: ShardOptions,
     mapping: &'m Mapping,
     next_segment: AtomicU64,
-    next_writer: AtomicU64,
     /// Documents in segments that are written; the next sequence number.
     docs: AtomicU64,
     /// The same with nested objects.
     places: AtomicU64,
     segments: Mutex<Vec<Built>>,
+    syncing: Mutex<Syncing>,
 }
 
 /// The most documents that Lucene takes in one index (`IndexWriter.MAX_DOCS`).
@@ -72,32 +74,24 @@ impl<'m> Shard<'m> {
             options,
             mapping,
             next_segment: AtomicU64::new(0),
-            next_writer: AtomicU64::new(0),
             docs: AtomicU64::new(0),
             places: AtomicU64::new(0),
             segments: Mutex::new(Vec::new()),
+            syncing: Mutex::default(),
         }
     }
 
-    /// A writer for one thread. At most 255 writers of a shard make ids.
+    /// A writer for one thread.
     pub fn writer(&self) -> ShardWriter<'_, 'm> {
-        let number = self.next_writer.fetch_add(1, Ordering::Relaxed);
-        let mut random = [0; 9];
-        random.copy_from_slice(&self.options.random[..9]);
-        ShardWriter {
-            shard: self,
-            segment: None,
-            sizes: Sizes::default(),
-            ids: IdMaker::new(random, number << WRITER_BITS),
-            unseen: 0,
-            arrival: 0,
-        }
+        ShardWriter { shard: self, segment: None, content: None, unseen: 0, arrival: 0 }
     }
 
     /// Deletes the documents that another one with the same id takes the place of, and writes the
     /// commit of the generation `generation`, by which the shard is opened.
     ///
     /// `user_data` is that of the commit of the empty shard; the last sequence number is set in it.
+    /// The files of segments are on disk then; the commit and what says which documents are deleted
+    /// may not be yet.
     ///
     /// # Errors
     ///
@@ -123,6 +117,7 @@ impl<'m> Shard<'m> {
             user_data.iter().filter(|(key, _)| own.iter().all(|(own, _)| own != key)).cloned().collect();
         data.extend(own.iter().map(|(key, number)| ((*key).to_owned(), number.to_string())));
         let id = id(&self.options.random, u64::MAX);
+        self.syncing.into_inner().unwrap_or_else(PoisonError::into_inner).finish()?;
         write_commit(folder, generation, &id, &segments, &data, self.mapping.target.lucene)?;
         Ok(Committed { docs: docs - duplicates, duplicates })
     }
@@ -145,8 +140,8 @@ enum DocumentId<'a> {
     Made(&'a [u8]),
 }
 
-/// Makes ids for documents of an index with several shards: the shard of a document depends on its
-/// id.
+/// Makes ids for documents without one. Those of several shards of an index have one maker, as the
+/// shard of a document depends on its id.
 #[derive(Debug, Clone)]
 pub struct MadeIds(IdMaker);
 
@@ -181,9 +176,8 @@ impl MadeId {
 pub struct ShardWriter<'s, 'm> {
     shard: &'s Shard<'m>,
     segment: Option<SegmentBuilder<'m>>,
-    /// Those of the last segment.
-    sizes: Sizes,
-    ids: IdMaker,
+    /// The memory of the last segment.
+    content: Option<Content>,
     /// Bytes of documents since the memory was looked at.
     unseen: usize,
     arrival: u64,
@@ -223,19 +217,13 @@ impl ShardWriter<'_, '_> {
         self.arrival = number;
     }
 
-    /// Adds a document, with an id that is made here if it has none.
+    /// Adds a document with an id.
     ///
     /// # Errors
     ///
     /// If it is refused, or a full segment cannot be written.
-    pub fn add(&mut self, source: &[u8], id: Option<&str>) -> Result<(), AddError> {
-        match id {
-            Some(id) => self.push(source, DocumentId::Given(id), None),
-            None => {
-                let made = self.ids.make();
-                self.push(source, DocumentId::Made(&made), None)
-            }
-        }
+    pub fn add(&mut self, source: &[u8], id: &str) -> Result<(), AddError> {
+        self.push(source, DocumentId::Given(id), None)
     }
 
     /// Adds a document with a routing value, which chose its shard.
@@ -266,8 +254,8 @@ impl ShardWriter<'_, '_> {
                     number,
                     id: self::id(&self.shard.options.random, number),
                 };
-                let mut segment = SegmentBuilder::new(options, self.shard.mapping).map_err(AddError::Io)?;
-                segment.expect(&self.sizes);
+                let content = self.content.take().unwrap_or_else(|| Content::new(self.shard.mapping));
+                let segment = SegmentBuilder::new(options, self.shard.mapping, content).map_err(AddError::Io)?;
                 none.insert(segment)
             }
         };
@@ -289,7 +277,7 @@ impl ShardWriter<'_, '_> {
             return Ok(());
         }
         self.unseen = 0;
-        let full = segment.memory() >= self.shard.options.segment_memory.min(SEGMENT_MEMORY_MAX);
+        let full = segment.is_full(self.shard.options.segment_memory.min(SEGMENT_MEMORY_MAX));
         if full { self.end_segment().map_err(AddError::Io) } else { Ok(()) }
     }
 
@@ -299,14 +287,18 @@ impl ShardWriter<'_, '_> {
             return segment.discard();
         }
         let first = self.shard.docs.fetch_add(u64::from(segment.docs()), Ordering::Relaxed);
-        self.sizes = segment.sizes();
-        let built = segment.finish(first, self.shard.options.primary_term, self.shard.options.keep)?;
+        let (built, files, content) =
+            segment.finish(first, self.shard.options.primary_term, self.shard.options.keep)?;
+        self.content = Some(content);
         let places = u64::from(built.segment.docs);
         if self.shard.places.fetch_add(places, Ordering::Relaxed) + places > PLACES_MAX {
             return Err(io::Error::other(format!(
                 "the shard has more than {PLACES_MAX} documents, nested objects included, which Lucene does not take; choose more shards"
             )));
         }
+        let folder = &self.shard.options.folder;
+        let syncing = &self.shard.syncing;
+        syncing.lock().unwrap_or_else(PoisonError::into_inner).take(files.iter().map(|file| folder.join(file)))?;
         self.shard.segments.lock().unwrap_or_else(PoisonError::into_inner).push(built);
         Ok(())
     }
@@ -339,7 +331,7 @@ mod tests {
         shard.places.store(PLACES_MAX - 1, Ordering::Relaxed);
         let write = |count| {
             let mut writer = shard.writer();
-            (0..count).for_each(|_| writer.add(b"{}", None).unwrap());
+            (0..count).for_each(|_| writer.add(b"{}", "x").unwrap());
             writer.finish()
         };
         write(1).unwrap();

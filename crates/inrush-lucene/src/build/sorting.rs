@@ -1,9 +1,10 @@
 //! Sorts the documents of a segment at its end.
 
 use crate::build::column::{Docs, Keywords};
-use crate::build::segment::Column;
+use crate::build::content::Column;
 use crate::fields::ids::Ids;
 use crate::fields::sorting::SortBy;
+use crate::memory::Memory;
 
 /// The order of the documents of a segment. Nested objects stay before their document.
 pub(crate) struct Order {
@@ -34,6 +35,18 @@ impl Order {
         Some(Order { came, gets, docs_came })
     }
 
+    /// What is there while parts are sorted and written, and at most while the order is made.
+    pub(crate) fn memory(sort: &[SortBy], columns: &[Column], docs: u32) -> Memory {
+        let terms = |by: &SortBy| match &columns[by.field] {
+            Column::Keywords(keywords) => keywords.terms.len(),
+            Column::Numbers(_) | Column::Addresses(_) | Column::Texts(..) => 0,
+        };
+        let terms = sort.iter().map(terms).max().unwrap_or(0);
+        // The order three times, and once more while the ids get it. Before that the keys, and the
+        // documents with room to sort them; terms with their first bytes, and their ranks.
+        Memory { held: 16 * docs as usize, writing: (8 * sort.len() + 16) * docs as usize + 28 * terms }
+    }
+
     /// The number that a document of the index gets.
     fn get(&self, came: u32) -> u32 {
         self.gets[came as usize]
@@ -45,9 +58,7 @@ impl Order {
         let Some(listed) = docs.finish(self.came.len() as u32) else { return self.came.clone() };
         let mut places: Vec<u64> = (0..).zip(listed).map(|(at, doc)| u64::from(self.get(*doc)) << 32 | at).collect();
         places.sort_unstable();
-        let mut sorted = Docs::default();
-        places.iter().for_each(|place| sorted.push((place >> 32) as u32));
-        *docs = sorted;
+        docs.replace(places.iter().map(|place| (place >> 32) as u32));
         places.into_iter().map(|place| place as u32).collect()
     }
 }

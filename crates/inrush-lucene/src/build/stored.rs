@@ -65,7 +65,7 @@ impl StoredFields {
     pub(crate) fn memory(&self) -> usize {
         match self {
             Self::Direct(_) => 0,
-            Self::Aside(aside) => 4 * aside.counts.capacity() + 8 * aside.ends.capacity(),
+            Self::Aside(aside) => 4 * aside.counts.len() + 8 * aside.ends.len(),
         }
     }
 

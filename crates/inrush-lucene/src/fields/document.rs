@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 
+use crate::analysis::is_white;
 use crate::fields::convert::{self, Indexable, convert, is_null};
 use crate::fields::field::{Field, Kind};
 use crate::fields::geo::{self, NoPoint};
@@ -156,6 +157,9 @@ impl<'a> Walk<'a, '_> {
                     return Err(Refused::Unsupported(format!("the field {name:?}, which may be one of the server's,")));
                 }
                 None if name.is_empty() || name.contains('.') => self.path(object, &name)?,
+                None if is_blank(&name) && self.mapping.target.product == Product::Elasticsearch => {
+                    return Err(Refused::Name(name.into_owned()));
+                }
                 None => self.unmapped(object, &name)?,
             }
         }
@@ -199,7 +203,7 @@ impl<'a> Walk<'a, '_> {
     /// A member whose name is a path of objects.
     fn path(&mut self, object: &Object, name: &str) -> Result<(), Refused> {
         let parts: Vec<&str> = name.split('.').collect();
-        if parts.iter().any(|part| part.trim().is_empty()) {
+        if parts.iter().any(|part| is_blank(part)) {
             return Err(if name.ends_with('.') && !name.trim_end_matches('.').split('.').any(str::is_empty) {
                 Refused::Unsupported(format!("the name {name:?}"))
             } else {
@@ -392,10 +396,12 @@ impl<'a> Walk<'a, '_> {
     fn object_of_field(&mut self, numbers: &[usize]) -> Result<(), Refused> {
         let field = &self.mapping.fields[numbers[0]];
         match (self.mapping.target.product, numbers) {
-            (Product::OpenSearch, [_]) if field.ignore_malformed => Ok(self.reader.skip()?),
-            (Product::OpenSearch, _) if field.ignore_malformed => {
-                Err(Refused::Unsupported(format!("an object in the field {:?}", field.name)))
+            // OpenSearch then reads on in the object as if it was the document.
+            (Product::OpenSearch, [_]) if field.ignore_malformed && matches!(field.kind, Kind::Scaled(_)) => {
+                Err(if self.arrays == 0 { self.wrong(numbers[0], "no object") } else { unsupported_object(field) })
             }
+            (Product::OpenSearch, [_]) if field.ignore_malformed => Ok(self.reader.skip()?),
+            (Product::OpenSearch, _) if field.ignore_malformed => Err(unsupported_object(field)),
             _ => Err(self.wrong(numbers[0], "no object")),
         }
     }
@@ -446,6 +452,15 @@ impl<'a> Walk<'a, '_> {
             }
         }
     }
+}
+
+fn unsupported_object(field: &Field) -> Refused {
+    Refused::Unsupported(format!("an object in the field {:?}", field.name))
+}
+
+/// Whether a name is of white space only, as Java's `Character.isWhitespace` has it.
+fn is_blank(name: &str) -> bool {
+    name.chars().all(is_white)
 }
 
 /// Whether OpenSearch forgets to name the field of a malformed value.
@@ -525,6 +540,29 @@ mod tests {
         assert!(matches!(read(r#"{"_doc_count":5}"#), Err(Refused::Unsupported(_))));
         assert!(matches!(read(r#"{"_id":"x"}"#), Err(Refused::Value { .. })));
         assert_eq!(read(r#"{"_own":"x","o":{"_doc_count":5}}"#), Ok(()));
+    }
+
+    #[test]
+    fn objects_in_fields_that_ignore_what_is_malformed() {
+        let mapping = mapping(&json!({
+            "l": {"type": "long", "ignore_malformed": true},
+            "s": {"type": "scaled_float", "scaling_factor": 10, "ignore_malformed": true}
+        }));
+        let read = |source: &str| read(source.as_bytes(), &mapping, &mut Habits::default()).map(drop);
+        assert_eq!(read(r#"{"l":{"no":1}}"#), Ok(()));
+        assert!(matches!(read(r#"{"s":{}}"#), Err(Refused::Value { .. })));
+        assert!(matches!(read(r#"{"s":[{}]}"#), Err(Refused::Unsupported(_))));
+    }
+
+    #[test]
+    fn names_of_white_space() {
+        for (product, is_taken) in [(Product::OpenSearch, true), (Product::Elasticsearch, false)] {
+            let mapping = Mapping::parse(&json!({"dynamic": false}), Target { product, ..TARGET }).unwrap();
+            let read = |source: &str| read(source.as_bytes(), &mapping, &mut Habits::default()).map(drop);
+            assert_eq!(read(r#"{" ":1}"#).is_ok(), is_taken);
+            assert_eq!(read("{\"\u{a0}\":1}"), Ok(()));
+            assert_eq!(read(r#"{"a. ":1}"#), Err(Refused::Name("a. ".to_owned())));
+        }
     }
 
     #[test]

@@ -99,14 +99,12 @@ impl Ids {
         self.ends.push(self.bytes.len() as u32);
     }
 
-    pub(crate) fn reserve(&mut self, docs: usize, bytes: usize) {
-        self.ends.reserve(docs);
-        self.bytes.reserve(bytes);
-    }
-
-    /// The bytes of all ids.
-    pub(crate) fn bytes(&self) -> usize {
-        self.bytes.len()
+    /// Forgets the ids, and keeps the memory of those that come next.
+    pub(crate) fn clear(&mut self) {
+        self.bytes.clear();
+        self.ends.clear();
+        self.places.clear();
+        self.order = Vec::new();
     }
 
     /// How many documents there are.
@@ -173,7 +171,9 @@ impl Ids {
     /// has the present number of each, `gets` the one that each gets.
     pub(crate) fn reorder(&mut self, came: &[u32], gets: &[u32]) {
         let order = (0..self.terms() as usize).map(|at| gets[self.doc(at) as usize]).collect();
-        let (mut moved, mut end) = (Ids::default(), 0);
+        let (bytes, ends) = (Vec::with_capacity(self.bytes.len()), Vec::with_capacity(self.ends.len()));
+        let places = Vec::with_capacity(self.places.len());
+        let (mut moved, mut end) = (Ids { bytes, ends, places, order: Vec::new() }, 0);
         for doc in came {
             end += self.places(*doc).len() as u32;
             moved.push(self.get(*doc), end - 1);
@@ -197,6 +197,11 @@ impl Ids {
 
     fn doc(&self, at: usize) -> u32 {
         self.order.get(at).copied().unwrap_or(at as u32)
+    }
+
+    /// Bytes that [`Ids::reorder`] needs: both orders of the ids, and the ids once more.
+    pub(crate) fn sorting(&self) -> usize {
+        self.bytes.len() + 4 * (3 * self.ends.len() + self.places.len())
     }
 
     pub(crate) fn memory(&self) -> Memory {

@@ -26,24 +26,75 @@ pub(super) struct Clock {
     /// Hour, minute and second.
     pub(super) parts: [i64; 3],
     pub(super) nanos: u32,
+    /// Whether the fraction is one of a minute, as there are no seconds.
+    pub(super) nanos_of_minute: bool,
 }
 
 impl Clock {
-    pub(super) fn millis(self) -> Option<i64> {
+    pub(super) fn is_of_a_day(self) -> bool {
         let [hour, minute, second] = self.parts;
-        (hour < 24 && minute < 60 && second < 60)
-            .then(|| ((hour * 60 + minute) * 60 + second) * 1000 + i64::from(self.nanos / 1_000_000))
+        hour < 24 && minute < 60 && second < 60
     }
 
-    pub(super) fn on(self, date: i64, zone: i64) -> Option<Moment> {
-        let millis = date.saturating_add(self.millis()?).saturating_sub(zone);
+    /// The moment of this time on a day, in a zone so far from UTC. Beyond the range of
+    /// milliseconds it is its end if it `clamps`, else none.
+    pub(super) fn on(self, day: i64, zone: i64, clamps: bool) -> Option<Moment> {
+        let [hour, minute, second] = self.parts;
+        let of_day = ((hour * 60 + minute) * 60 + second) * 1000 + i64::from(self.nanos / 1_000_000);
+        let millis = i128::from(day) * 86_400_000 + i128::from(of_day - zone);
+        let millis = match i64::try_from(millis) {
+            Ok(millis) => millis,
+            Err(_) if clamps => {
+                if millis < 0 {
+                    i64::MIN
+                } else {
+                    i64::MAX
+                }
+            }
+            Err(_) => return None,
+        };
         Some(Moment { millis, nanos: self.nanos % 1_000_000 })
     }
 }
 
-pub(super) fn date_millis(year: i64, month: i64, day: i64) -> Option<i64> {
-    ((1..=12).contains(&month) && day >= 1 && day <= month_days(year, month))
-        .then(|| days(year, month, day).saturating_mul(86_400_000))
+/// What is made of numbers that are no date.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Resolver {
+    /// Nothing.
+    Strict,
+    /// Of a day that a month does not have, up to 31, its last day; of 24:00 the next day.
+    Smart,
+    /// Months and days are counted on.
+    Lenient,
+}
+
+impl Resolver {
+    pub(super) fn takes(self, clock: Clock) -> bool {
+        clock.is_of_a_day() || self == Self::Smart && clock.parts == [24, 0, 0] && clock.nanos == 0
+    }
+
+    /// Days from 1970 to a day.
+    pub(super) fn day(self, year: i64, month: i64, day: i64) -> Option<i64> {
+        (-YEAR_MAX..=YEAR_MAX).contains(&year).then_some(())?;
+        match self {
+            Self::Lenient => {
+                let months = year * 12 + month - 1;
+                Some(days(months.div_euclid(12), months.rem_euclid(12) + 1, 1) + day - 1)
+            }
+            Self::Smart if !(1..=31).contains(&day) => None,
+            Self::Smart => Self::Strict.day(year, month, day.min(month_days(year, month))),
+            Self::Strict => ((1..=12).contains(&month) && day >= 1 && day <= month_days(year, month))
+                .then(|| days(year, month, day)),
+        }
+    }
+}
+
+/// The last year.
+const YEAR_MAX: i64 = 999_999_999;
+
+/// How many digits a text begins with.
+pub(super) fn digit_count(text: &[u8]) -> usize {
+    text.iter().take_while(|byte| byte.is_ascii_digit()).count()
 }
 
 /// The distance of a time zone from UTC in milliseconds: `Z`, `UTC`, `+HH:mm:ss`, `+HH:mm`,

@@ -1,7 +1,7 @@
 //! Dates by ISO 8601, of which some parts may be absent.
 
-use super::Moment;
-use super::calendar::{Clock, date_millis, digits, fraction, zone_millis};
+use super::calendar::{Clock, Resolver, digit_count, digits, fraction, zone_millis};
+use super::{Fit, Moment};
 
 /// Whether a part of a date has to be there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,8 +34,21 @@ pub(super) struct Iso {
 }
 
 impl Iso {
-    pub(super) fn moment(self, text: &[u8], long_years: bool) -> Option<Moment> {
-        let (year, mut at) = if self.strict { year(text, long_years)? } else { lenient_year(text)? };
+    /// The moment of a date. `long_years` are those of OpenSearch, which clamps what is beyond the
+    /// range of milliseconds.
+    pub(super) fn moment(self, text: &[u8], long_years: bool) -> Result<Moment, Fit> {
+        let (day, clock, zone) = self.read(text, long_years).ok_or(Fit::Not)?;
+        clock.on(day, zone, long_years).ok_or(Fit::Never)
+    }
+
+    /// The day, its time, and the distance of the zone.
+    fn read(self, text: &[u8], long_years: bool) -> Option<(i64, Clock, i64)> {
+        let (year, mut at) = if self.strict {
+            // Without a time it is one of Java's formats in Elasticsearch, too.
+            year(text, long_years, !long_years && self.time != Part::Never)?
+        } else {
+            lenient_year(text, if long_years { 5 } else { 9 })?
+        };
         let mut parts = [1, 1];
         let mut count = 0;
         while count < 2 && text.get(at) == Some(&b'-') {
@@ -44,17 +57,23 @@ impl Iso {
             at += 1 + len;
             count += 1;
         }
-        let date = date_millis(year, parts[0], parts[1])?;
+        let mut day = Resolver::Strict.day(year, parts[0], parts[1])?;
         match text.get(at) {
-            None => (self.time != Part::Always).then_some(Moment { millis: date, nanos: 0 }),
-            // The time follows a whole date.
-            Some(b'T') if count == 2 && self.time != Part::Never => {
-                let (clock, parts, end) = self.clock(text, at + 1)?;
+            None => (self.time != Part::Always).then_some((day, Clock::default(), 0)),
+            Some(b'T') if self.time != Part::Never => {
+                let (mut clock, parts, end) = self.clock(text, at + 1)?;
                 let fraction = parts == 4;
                 let zone = &text[end..];
                 let fits = self.fraction.allows(fraction) && self.zone.allows(!zone.is_empty());
                 (fits && (parts >= 3 || !self.whole_time)).then_some(())?;
-                clock.on(date, self.zone_millis(zone, long_years)?)
+                if clock.nanos_of_minute {
+                    // Without seconds the servers know no time.
+                    clock = Clock::default();
+                } else if count == 0 && parts > 0 {
+                    // Of a year with a time they take only the time.
+                    day = 0;
+                }
+                Some((day, clock, self.zone_millis(zone, long_years)?))
             }
             Some(_) => None,
         }
@@ -66,7 +85,7 @@ impl Iso {
             let [sign, h0, h1, m0, m1, s0, s1] = text.try_into().ok()?;
             return zone_millis(&[sign, h0, h1, b':', m0, m1, b':', s0, s1]);
         }
-        zone_millis(text)
+        zone_millis(text).or_else(|| if self.zone == Part::Maybe { first_of_two_zones(text) } else { None })
     }
 
     /// Whether a text is a date with the name of a time zone, which is not known here.
@@ -75,7 +94,7 @@ impl Iso {
         let Some(zone) = text[time + 1..].find(|c: char| c.is_ascii_uppercase()) else { return false };
         let (known, zone) = text.split_at(time + 1 + zone);
         let of_name = |c: char| c.is_ascii_alphanumeric() || "/_+-:.~".contains(c);
-        zone.chars().all(of_name) && self.moment(format!("{known}Z").as_bytes(), long_years).is_some()
+        zone.chars().all(of_name) && self.moment(format!("{known}Z").as_bytes(), long_years).is_ok()
     }
 
     /// A part of two digits, or of one where that is enough, and how many it has.
@@ -104,39 +123,63 @@ impl Iso {
             parts += 1;
             at += 1 + len;
         }
-        if parts == 3 && matches!(text.get(at), Some(b'.' | b',')) {
-            let count = text[at + 1..].iter().take_while(|byte| byte.is_ascii_digit()).count();
+        if (parts == 3 || parts == 2 && !self.strict) && matches!(text.get(at), Some(b'.' | b',')) {
+            let count = digit_count(&text[at + 1..]);
             // Where all parts have to be there, only a dot is before a fraction.
             if !(1..=9).contains(&count) || text[at] == b',' && self.time == Part::Always {
                 return None;
             }
             clock.nanos = fraction(&text[at + 1..at + 1 + count], 9);
+            clock.nanos_of_minute = parts == 2;
             at += 1 + count;
             parts = 4;
         }
-        clock.millis()?;
-        Some((clock, parts, at))
+        // The lenient format has a zone only behind minutes.
+        if parts < 2 && !self.strict && at < text.len() {
+            return None;
+        }
+        clock.is_of_a_day().then_some((clock, parts, at))
     }
 }
 
-/// One to five digits, with a sign if they are negative. Returns where the year ends, too.
-fn lenient_year(text: &[u8]) -> Option<(i64, usize)> {
+/// The first of two distances from UTC in a row, which is the one that counts: one with a colon, or
+/// `Z`, and behind it one without.
+fn first_of_two_zones(text: &[u8]) -> Option<i64> {
+    let len = match text {
+        [b'Z', ..] => 1,
+        [b'U', b'T', b'C', b'Z'] | [b'G', b'M', b'T', b'Z'] => 3,
+        [b'U', b'T', b'Z'] => 2,
+        [b'+' | b'-', _, _, b':', _, _, b':', ..] => 9,
+        [b'+' | b'-', _, _, b':', ..] => 6,
+        _ => return None,
+    };
+    let (first, second) = text.split_at_checked(len)?;
+    (second == b"Z" || !second.contains(&b':') && second.first().is_some_and(|byte| b"+-".contains(byte)))
+        .then_some(())?;
+    zone_millis(second)?;
+    zone_millis(first)
+}
+
+/// Some digits, with a sign if they are negative. Returns where the year ends, too.
+fn lenient_year(text: &[u8], most: usize) -> Option<(i64, usize)> {
     let (sign, start) = if text.first() == Some(&b'-') { (-1, 1) } else { (1, 0) };
-    let count = text[start..].iter().take_while(|byte| byte.is_ascii_digit()).count();
-    (1..=5).contains(&count).then_some(())?;
-    Some((sign * digits(text, start, count)?, start + count))
+    let count = digit_count(&text[start..]);
+    (1..=most).contains(&count).then_some(())?;
+    let year = digits(text, start, count)?;
+    (sign > 0 || year > 0).then_some((sign * year, start + count))
 }
 
 /// Four digits; with a sign also more, if years may be long. Returns where the year ends, too.
-fn year(text: &[u8], long_years: bool) -> Option<(i64, usize)> {
+fn year(text: &[u8], long_years: bool, minus_zero: bool) -> Option<(i64, usize)> {
     let (sign, least) = match text.first()? {
         b'-' => (-1, 4),
         b'+' => (1, 5),
         _ => return Some((digits(text, 0, 4)?, 4)),
     };
-    let count = text[1..].iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let count = digit_count(&text[1..]);
     (least..=if long_years { 9 } else { 4 }).contains(&count).then_some(())?;
-    Some((sign * digits(text, 1, count)?, 1 + count))
+    let year = digits(text, 1, count)?;
+    (sign > 0 || year > 0 || minus_zero).then_some((sign * year, 1 + count))
 }
 
 /// Whether a text has ten digits as its year, which no year has: the servers then try no other

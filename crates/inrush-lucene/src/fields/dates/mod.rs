@@ -7,9 +7,9 @@ mod calendar;
 mod iso;
 mod pattern;
 
-use self::calendar::fraction;
+use self::calendar::{Resolver, fraction};
 use self::iso::{Iso, Part, beyond_years};
-use self::pattern::Pattern;
+use self::pattern::{Pattern, YearDigits};
 use crate::fields::mapping::Product;
 
 /// How the dates of a field may be written; the first format that fits is taken.
@@ -43,18 +43,27 @@ enum Format {
     Iso(Iso),
     /// Milliseconds since 1970.
     Millis,
-    /// Seconds since 1970. OpenSearch adds a fraction behind negative seconds, too.
+    /// Seconds since 1970, as OpenSearch or Elasticsearch reads them.
     Seconds {
-        adds: bool,
+        product: Product,
     },
     Pattern(Pattern),
+}
+
+/// How far a text that is no date fits a format.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fit {
+    /// Another format may fit.
+    Not,
+    /// The format fits, but there is no such date, and no other format is tried.
+    Never,
 }
 
 const OPTIONAL: Format =
     Format::Iso(Iso { time: Part::Maybe, whole_time: false, fraction: Part::Maybe, zone: Part::Maybe, strict: true });
 
 /// The formats with names, of which all parts are there; milliseconds may have one to nine digits.
-const NAMED: [(&str, Format); 10] = [
+const NAMED: [(&str, Format); 9] = [
     ("strict_date_optional_time", OPTIONAL),
     (
         "date_optional_time",
@@ -78,22 +87,27 @@ const NAMED: [(&str, Format); 10] = [
     ),
     ("strict_date_time", iso(Part::Maybe, Part::Always)),
     ("strict_date_time_no_millis", iso(Part::Never, Part::Always)),
-    ("strict_date_hour_minute_second", iso(Part::Never, Part::Never)),
+    ("strict_year_month_day", DAY),
     ("strict_date_hour_minute_second_millis", iso(Part::Always, Part::Never)),
     ("strict_date_hour_minute_second_fraction", iso(Part::Always, Part::Never)),
     ("epoch_millis", Format::Millis),
-    ("epoch_second", Format::Seconds { adds: true }),
 ];
 
-/// The formats with names that are the same as a pattern.
-const NAMED_PATTERNS: [(&str, &str); 7] = [
-    ("strict_date_hour", "yyyy-MM-dd'T'HH"),
-    ("strict_date_hour_minute", "yyyy-MM-dd'T'HH:mm"),
-    ("basic_date", "yyyyMMdd"),
-    ("strict_date", "yyyy-MM-dd"),
-    ("strict_year_month_day", "yyyy-MM-dd"),
-    ("strict_year_month", "yyyy-MM"),
-    ("strict_year", "yyyy"),
+/// A date, of which the month and the day may be absent.
+const DAY: Format =
+    Format::Iso(Iso { time: Part::Never, whole_time: false, fraction: Part::Never, zone: Part::Never, strict: true });
+
+const LONG: YearDigits = YearDigits::UpTo { most: 10 };
+const LONGER: YearDigits = YearDigits::UpTo { most: 19 };
+
+/// The formats with names that are patterns.
+const NAMED_PATTERNS: [(&str, &str, YearDigits, Resolver); 6] = [
+    ("strict_date_hour", "uuuu-MM-dd'T'HH", LONGER, Resolver::Smart),
+    ("strict_date_hour_minute", "uuuu-MM-dd'T'HH:mm", LONGER, Resolver::Smart),
+    ("strict_date_hour_minute_second", "uuuu-MM-dd'T'HH:mm:ss", LONGER, Resolver::Smart),
+    ("strict_date", "uuuu-MM-dd", LONG, Resolver::Lenient),
+    ("strict_year_month", "uuuu-MM", LONG, Resolver::Strict),
+    ("strict_year", "uuuu", LONG, Resolver::Strict),
 ];
 
 const fn iso(fraction: Part, zone: Part) -> Format {
@@ -134,7 +148,14 @@ impl Formats {
         if self.long_years && self.formats.first() == Some(&OPTIONAL) && beyond_years(text.as_bytes()) {
             return None;
         }
-        self.formats.iter().find_map(|format| format.moment(text, self.long_years))
+        for format in &self.formats {
+            match format.moment(text, self.long_years) {
+                Ok(moment) => return Some(moment),
+                Err(Fit::Never) => return None,
+                Err(Fit::Not) => {}
+            }
+        }
+        None
     }
 
     /// Whether a text that is no date here may be one for a server, as it names a time zone.
@@ -149,50 +170,62 @@ impl Formats {
 impl Format {
     fn parse(format: &str, product: Product) -> Option<Self> {
         let format = format.trim();
-        if format == "epoch_second" && product == Product::Elasticsearch {
-            return Some(Self::Seconds { adds: false });
-        }
         if let Some((_, named)) = NAMED.iter().find(|(name, _)| *name == format) {
             return Some(named.clone());
         }
-        let pattern = NAMED_PATTERNS.iter().find(|(name, _)| *name == format).map_or(format, |(_, pattern)| pattern);
-        Pattern::parse(pattern).map(Self::Pattern)
+        if let Some((_, pattern, years, resolver)) = NAMED_PATTERNS.iter().find(|(name, ..)| *name == format) {
+            // Elasticsearch has a reader of its own for these.
+            let own = format.starts_with("strict_year") && product == Product::Elasticsearch;
+            let years = if own { YearDigits::Four } else { *years };
+            return Some(Self::Pattern(Pattern::parse(pattern)?.with(years, *resolver)));
+        }
+        match format {
+            "epoch_second" => Some(Self::Seconds { product }),
+            "basic_date" => Some(Self::Pattern(Pattern::basic_date())),
+            _ => Pattern::parse(format).map(Self::Pattern),
+        }
     }
 
-    fn moment(&self, text: &str, long_years: bool) -> Option<Moment> {
+    fn moment(&self, text: &str, long_years: bool) -> Result<Moment, Fit> {
         match self {
             Self::Iso(iso) => iso.moment(text.as_bytes(), long_years),
-            Self::Millis => epoch(text, 1000, false),
-            Self::Seconds { adds } => epoch(text, 1, *adds),
-            Self::Pattern(pattern) => pattern.moment(text),
+            Self::Millis => epoch(text, 6, false).ok_or(Fit::Not),
+            Self::Seconds { product: Product::OpenSearch } => epoch(text, 9, true).ok_or(Fit::Not),
+            Self::Seconds { product: Product::Elasticsearch } => {
+                let is_zero = |fraction: &str| !fraction.is_empty() && fraction.bytes().all(|byte| byte == b'0');
+                match text.split_once('.') {
+                    Some((seconds, fraction)) if seconds.starts_with('-') && is_zero(fraction) => Err(Fit::Not),
+                    _ => epoch(text, 9, false).ok_or(Fit::Not),
+                }
+            }
+            Self::Pattern(pattern) => pattern.moment(text, long_years),
         }
     }
 }
 
-/// A number of units since 1970, of which `per_second` are a second.
+/// A number of units since 1970, of which a nanosecond is so many decimals.
 ///
-/// A fraction of up to nine digits (six behind milliseconds) may follow, or a dot only. With `adds`
-/// it is added to negative seconds.
-fn epoch(text: &str, per_second: i64, adds: bool) -> Option<Moment> {
+/// A fraction of at most so many digits may follow, or a dot only. With `adds` it is added to
+/// negative numbers, of which zero is none.
+fn epoch(text: &str, decimals: usize, adds: bool) -> Option<Moment> {
     let (digits, fraction) = text.split_once('.').unwrap_or((text, ""));
     let unsigned = digits.strip_prefix('-').unwrap_or(digits);
     let all_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
-    let (fraction_max, nanos_of_unit) = if per_second == 1 { (9, 1_000_000_000) } else { (6, 1_000_000) };
     if unsigned.is_empty()
         || unsigned.len() > 19
         || !all_digits(unsigned)
-        || fraction.len() > fraction_max
+        || fraction.len() > decimals
         || !all_digits(fraction)
     {
         return None;
     }
     let units: i64 = unsigned.parse().ok()?;
-    let below = i128::from(self::fraction(fraction.as_bytes(), fraction_max));
+    let below = i128::from(self::fraction(fraction.as_bytes(), decimals));
     let negative = digits.starts_with('-');
-    if negative && units == 0 && per_second == 1 {
+    if negative && units == 0 && adds {
         return None;
     }
-    let whole = i128::from(units) * nanos_of_unit;
+    let whole = i128::from(units) * 10_i128.pow(decimals as u32);
     let nanos = match (negative, adds) {
         (false, _) => whole + below,
         (true, false) => -whole - below,
@@ -243,7 +276,8 @@ mod tests {
         assert_eq!(millis("basic_date", "19700102"), Some(86_400_000));
         assert_eq!(millis("yyyy", "1971"), Some(31_536_000_000));
         assert_eq!(millis("EEE MMM dd HH:mm:ss Z yyyy", "Thu Jan 01 01:00:02 +0100 1970"), Some(2_000));
-        assert_eq!(millis("EEE, dd MMM yyyy", "Fri, 01 Jan 1970"), None);
+        assert_eq!(millis("EEE, dd MMM uuuu", "Fri, 01 Jan 1970"), None);
+        assert_eq!(millis("EEE, dd MMM yyyy", "Fri, 01 Jan 1970"), Some(0));
         assert_eq!(millis("h:mm a, MMMM d, yy", "12:01 PM, March 1, 00"), Some(951_912_060_000));
         assert_eq!(millis("date_optional_time", "1970-1-2T3"), Some(97_200_000));
         for unknown in [
@@ -259,6 +293,68 @@ mod tests {
         ] {
             assert_eq!(parse(unknown), None, "{unknown}");
         }
+    }
+
+    #[test]
+    fn years_have_a_sign_where_they_are_long() {
+        for (format, good, bad) in [
+            (
+                "uuuu-MM-dd",
+                &["-0001-01-01", "+12023-01-01", "-12023-01-01"][..],
+                &["+2023-01-01", "12023-01-01", "-0000-01-01"][..],
+            ),
+            ("yyyy-MM-dd", &["0001-01-01", "+12023-01-01"], &["0000-01-01", "-0001-01-01"]),
+            ("uuuuMMdd", &["-20230101", "+120230101"], &["120230101", "2023101"]),
+            ("basic_date", &["20230101", "2023115", "-20230101"], &["202311", "+20230101", "-00000101"]),
+            ("strict_year", &["-2023", "+12023", "0000"], &["12023", "+2023"]),
+            ("date_optional_time", &["1-2-3", "-12345"], &["-0", "123456"]),
+        ] {
+            let formats = parse(format).unwrap();
+            assert!(good.iter().all(|text| formats.moment(text).is_some()), "{format}");
+            assert!(bad.iter().all(|text| formats.moment(text).is_none()), "{format}");
+        }
+        let year = Formats::parse("strict_year", Product::Elasticsearch).unwrap();
+        assert_eq!((year.millis("-0000"), year.millis("+12023")), (Some(-62_167_219_200_000), None));
+    }
+
+    #[test]
+    fn some_formats_make_dates_of_days_that_are_none() {
+        let millis = |formats, text| parse(formats).and_then(|formats| formats.millis(text));
+        assert_eq!(millis("strict_date", "2023-13-45"), Some(1_707_868_800_000));
+        assert_eq!(millis("strict_date", "2016-00-01"), millis("strict_date", "2015-12-01"));
+        assert_eq!(millis("strict_date_hour_minute", "2023-02-31T24:00"), Some(1_677_628_800_000));
+        assert_eq!(millis("strict_date_hour_minute", "2023-02-32T00:00"), None);
+        assert_eq!(millis("strict_year_month_day", "2023-02-29"), None);
+    }
+
+    #[test]
+    fn parts_that_are_absent_before_others() {
+        let millis = |format: &str, text| parse(format).and_then(|formats| formats.millis(text));
+        for (format, text, found) in [
+            ("strict_date_optional_time", "2024-01T00:00:00.5Z", Some(1_704_067_200_500)),
+            ("strict_date_optional_time", "2024T10:00:00", Some(36_000_000)),
+            ("strict_date_optional_time", "2024T", Some(1_704_067_200_000)),
+            ("strict_date_time", "-2024T10:00:00Z", Some(36_000_000)),
+            ("date_optional_time", "2024-01-01T10:30.5+01:00", Some(1_704_063_600_000)),
+            ("date_optional_time", "2024T10:30,5", Some(1_704_067_200_000)),
+            ("date_optional_time", "2024-01-01T10Z", None),
+            ("strict_date_optional_time", "2024-01-01T10:30:00+01:00+0200", Some(1_704_101_400_000)),
+            ("strict_date_optional_time", "2024-01-01T10:30:00ZZ", Some(1_704_105_000_000)),
+            ("strict_date_optional_time", "2024-01-01T10:30:00+01+0200", None),
+            ("strict_date_time", "2024-01-01T10:30:00ZZ", None),
+        ] {
+            assert_eq!(millis(format, text), found, "{format} {text}");
+        }
+    }
+
+    #[test]
+    fn a_date_that_is_none_may_end_the_search_for_a_format() {
+        let millis = |formats, text| parse(formats).and_then(|formats| formats.millis(text));
+        assert_eq!(millis("uuuu-MM-dd||strict_date", "2023-02-30"), Some(1_677_715_200_000));
+        assert_eq!(millis("yyyy-MM-dd||strict_date", "2023-02-30"), None);
+        assert_eq!(millis("yyyyMMdd||epoch_millis", "20230230"), None);
+        assert_eq!(millis("uuuuMMdd||epoch_millis", "20230230"), Some(20_230_230));
+        assert_eq!(millis("uuuu||epoch_millis", "-1234567890"), None);
     }
 
     #[test]
@@ -300,6 +396,15 @@ mod tests {
         let seconds = |product, text| Formats::parse("epoch_second", product).unwrap().millis(text);
         assert_eq!(seconds(Product::OpenSearch, "-3.75"), Some(-2250));
         assert_eq!(seconds(Product::Elasticsearch, "-3.75"), Some(-3750));
+        for (text, of_opensearch, of_elasticsearch) in [
+            ("-0", None, Some(0)),
+            ("-0.5", None, Some(-500)),
+            ("-1.0", Some(-1000), None),
+            ("-1.", Some(-1000), Some(-1000)),
+        ] {
+            let found = [Product::OpenSearch, Product::Elasticsearch].map(|product| seconds(product, text));
+            assert_eq!(found, [of_opensearch, of_elasticsearch], "{text}");
+        }
         let millis = |text| Formats::millis_of(Product::Elasticsearch).millis(text);
         assert_eq!((millis("-1234567890"), millis("-12345")), (Some(-1_234_567_890), Some(-12_345)));
         assert_eq!(nanos("2262-04-11T23:47:16.854775807Z"), Some(i64::MAX));

@@ -2,13 +2,30 @@
 
 use inrush_core::date_format::{PatternPart, pattern_parts};
 
-use super::Moment;
-use super::calendar::{Clock, date_millis, digits, fraction, zone_millis};
+use super::calendar::{Clock, Resolver, digit_count, digits, fraction, zone_millis};
 use super::iso::Part;
+use super::{Fit, Moment};
 
 /// The pieces of a date, one after the other.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Pattern(Vec<Piece>);
+pub(super) struct Pattern {
+    pieces: Vec<Piece>,
+    resolver: Resolver,
+    /// Whether the year is one of an era, of which the first is 1.
+    era: bool,
+    has_day: bool,
+}
+
+/// How many digits a year has. It has more than four only behind a sign, and behind `+` always.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum YearDigits {
+    Four,
+    UpTo {
+        most: usize,
+    },
+    /// One to four.
+    Few,
+}
 
 /// A number of a date.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,10 +43,11 @@ enum Unit {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Piece {
     Text(char),
+    Year(YearDigits),
     /// That many digits of a number.
     Number(Unit, usize),
-    /// A number of one or more digits.
-    AnyNumber(Unit),
+    /// A number of one or more digits, and how many at most.
+    AnyNumber(Unit, usize),
     /// The two last digits of a year from 2000 on.
     ShortYear,
     /// A name of a month: `Jan` or `January`.
@@ -52,9 +70,7 @@ struct Zone {
     minutes: Part,
 }
 
-const NUMBERS: [(char, Unit, usize); 8] = [
-    ('y', Unit::Year, 4),
-    ('u', Unit::Year, 4),
+const NUMBERS: [(char, Unit, usize); 6] = [
     ('M', Unit::Month, 2),
     ('d', Unit::Day, 2),
     ('H', Unit::Hour, 2),
@@ -78,6 +94,7 @@ impl Piece {
     fn of(letters: &str) -> Option<Self> {
         let zone = |none, colon, minutes| Some(Self::Zone(Zone { none, colon, minutes }));
         match letters {
+            "yyyy" | "uuuu" => return Some(Self::Year(YearDigits::UpTo { most: 19 })),
             "yy" | "uu" => return Some(Self::ShortYear),
             "MMM" => return Some(Self::MonthName(&MONTHS)),
             "MMMM" => return Some(Self::MonthName(&WHOLE_MONTHS)),
@@ -96,20 +113,29 @@ impl Piece {
         }
         let (_, unit, len) = NUMBERS.iter().find(|(letter, ..)| *letter == first)?;
         match letters.len() {
-            1 if *unit != Unit::Year => Some(Self::AnyNumber(*unit)),
+            1 => Some(Self::AnyNumber(*unit, 19)),
             count if count == *len => Some(Self::Number(*unit, *len)),
             _ => None,
         }
     }
 
     fn begins_with_digit(self) -> bool {
-        matches!(self, Self::Number(..) | Self::AnyNumber(_) | Self::ShortYear | Self::Fraction(_))
+        matches!(self, Self::Year(_) | Self::Number(..) | Self::AnyNumber(..) | Self::ShortYear | Self::Fraction(_))
+    }
+
+    /// How many digits it always has.
+    fn width(&self) -> Option<usize> {
+        match *self {
+            Self::Number(_, len) | Self::Fraction(len) => Some(len),
+            Self::ShortYear => Some(2),
+            _ => None,
+        }
     }
 
     fn unit(self) -> Option<Unit> {
         match self {
-            Self::Number(unit, _) | Self::AnyNumber(unit) => Some(unit),
-            Self::ShortYear => Some(Unit::Year),
+            Self::Number(unit, _) | Self::AnyNumber(unit, _) => Some(unit),
+            Self::Year(_) | Self::ShortYear => Some(Unit::Year),
             Self::MonthName(_) => Some(Unit::Month),
             Self::Text(_) | Self::DayName(_) | Self::Half | Self::Fraction(_) | Self::Zone(_) => None,
         }
@@ -120,16 +146,21 @@ impl Pattern {
     /// Reads a pattern of letters. `None` if a part of it is not known here.
     pub(super) fn parse(pattern: &str) -> Option<Self> {
         let mut pieces = Vec::new();
+        // `y` counts from the beginning of an era, `u` does not.
+        let mut era = false;
         for part in pattern_parts(pattern)? {
             match part {
-                PatternPart::Letters(letters) => pieces.push(Piece::of(letters)?),
+                PatternPart::Letters(letters) => {
+                    era |= letters.starts_with('y');
+                    pieces.push(Piece::of(letters)?);
+                }
                 // Java gives these a meaning.
                 PatternPart::Text(text) if text.contains(['[', ']', '{', '}', '#']) => return None,
                 PatternPart::Text(text) => pieces.extend(text.chars().map(Piece::Text)),
             }
         }
         // A number of any length takes the digits of the next one.
-        if pieces.windows(2).any(|pair| matches!(pair[0], Piece::AnyNumber(_)) && pair[1].begins_with_digit()) {
+        if pieces.windows(2).any(|pair| matches!(pair[0], Piece::AnyNumber(..)) && pair[1].begins_with_digit()) {
             return None;
         }
         let units: Vec<Unit> = pieces.iter().filter_map(|piece| piece.unit()).collect();
@@ -150,77 +181,143 @@ impl Pattern {
         // A time has all units above its least one.
         let seconds_without = pieces.iter().any(|piece| matches!(piece, Piece::Fraction(_))) && !has(Unit::Second);
         let whole = time.windows(2).all(|pair| has(pair[0]) || !has(pair[1])) && !seconds_without;
-        (once && date && whole).then_some(Self(pieces))
+        let has_day = has(Unit::Day);
+        (once && date && whole).then_some(Self { pieces, resolver: Resolver::Strict, era, has_day })
     }
 
-    pub(super) fn moment(&self, text: &str) -> Option<Moment> {
-        let bytes = text.as_bytes();
-        let (mut year, mut month, mut day, mut clock, mut zone, mut at) = (0, 1, 1, Clock::default(), 0, 0);
-        let (mut hour_of_half, mut half, mut day_name) = (12, 0, None);
-        for piece in &self.0 {
-            let mut set = |unit: Unit, number| match unit {
-                Unit::Year => year = number,
-                Unit::Month => month = number,
-                Unit::Day => day = number,
-                Unit::Hour => clock.parts[0] = number,
-                Unit::HourOfHalf => hour_of_half = number,
-                Unit::Minute => clock.parts[1] = number,
-                Unit::Second => clock.parts[2] = number,
-            };
+    /// The same with years of so many digits, and with another resolver.
+    pub(super) fn with(mut self, years: YearDigits, resolver: Resolver) -> Self {
+        for piece in &mut self.pieces {
+            if matches!(piece, Piece::Year(_)) {
+                *piece = Piece::Year(years);
+            }
+        }
+        Self { resolver, ..self }
+    }
+
+    /// A year of one to four digits, a month and a day of one or two, with nothing between them.
+    pub(super) fn basic_date() -> Self {
+        let pieces =
+            vec![Piece::Year(YearDigits::Few), Piece::AnyNumber(Unit::Month, 2), Piece::AnyNumber(Unit::Day, 2)];
+        Self { pieces, resolver: Resolver::Strict, era: false, has_day: true }
+    }
+
+    pub(super) fn moment(&self, text: &str, clamps: bool) -> Result<Moment, Fit> {
+        let found = self.read(text).ok_or(Fit::Not)?;
+        if !self.resolver.takes(found.clock) || self.era && found.year < 1 {
+            return Err(Fit::Not);
+        }
+        let Some(day) = self.resolver.day(found.year, found.month, found.day) else {
+            // The servers look at the day only after they chose the format.
+            return Err(if self.era || !self.has_day { Fit::Never } else { Fit::Not });
+        };
+        // Of a year of an era, they do not look at the day of the week.
+        if !self.era && found.day_name.is_some_and(|name| day.rem_euclid(7) != name) {
+            return Err(Fit::Not);
+        }
+        found.clock.on(day, found.zone, clamps).ok_or(Fit::Never)
+    }
+
+    /// The numbers that a text has for the pieces.
+    fn read(&self, text: &str) -> Option<Found> {
+        let mut found = Found { month: 1, day: 1, hour_of_half: 12, ..Found::default() };
+        let (bytes, mut at) = (text.as_bytes(), 0);
+        for (place, piece) in self.pieces.iter().enumerate() {
             at += match *piece {
                 Piece::Text(c) => text.get(at..)?.starts_with(c).then_some(c.len_utf8())?,
-                Piece::Number(unit, len) => {
-                    set(unit, digits(bytes, at, len)?);
+                Piece::Year(digits) => {
+                    let behind = self.pieces[place + 1..].iter().map_while(|piece| piece.width()).sum();
+                    let (year, len) = digits.read(&bytes[at..], behind)?;
+                    found.year = year;
                     len
                 }
-                Piece::AnyNumber(unit) => {
-                    let len = bytes[at..].iter().take_while(|byte| byte.is_ascii_digit()).count();
-                    (1..=18).contains(&len).then_some(())?;
-                    set(unit, digits(bytes, at, len)?);
-                    len
+                Piece::Number(unit, len) => found.set(unit, digits(bytes, at, len)?, len),
+                Piece::AnyNumber(unit, most) => {
+                    let len = digit_count(&bytes[at..]).min(most);
+                    found.set(unit, text.get(at..at + len)?.parse().ok()?, len)
                 }
-                Piece::ShortYear => {
-                    set(Unit::Year, 2000 + digits(bytes, at, 2)?);
-                    2
-                }
+                Piece::ShortYear => found.set(Unit::Year, 2000 + digits(bytes, at, 2)?, 2),
                 Piece::MonthName(names) => {
                     let (number, len) = name(text.get(at..)?, names)?;
-                    set(Unit::Month, 1 + number);
-                    len
+                    found.set(Unit::Month, 1 + number, len)
                 }
                 Piece::DayName(names) => {
                     let (number, len) = name(text.get(at..)?, names)?;
-                    day_name = Some(number);
+                    found.day_name = Some(number);
                     len
                 }
                 Piece::Half => {
                     let (number, len) = name(text.get(at..)?, &["AM", "PM"])?;
-                    half = number;
+                    found.half = Some(number);
                     len
                 }
                 Piece::Fraction(len) => {
                     digits(bytes, at, len)?;
-                    clock.nanos = fraction(&bytes[at..at + len], 9);
+                    found.clock.nanos = fraction(&bytes[at..at + len], 9);
                     len
                 }
                 Piece::Zone(form) => {
                     let (millis, len) = form.millis(&bytes[at..])?;
-                    zone = millis;
+                    found.zone = millis;
                     len
                 }
             };
         }
-        if at != bytes.len() {
-            return None;
+        if let Some(half) = found.half {
+            (1..=12).contains(&found.hour_of_half).then_some(())?;
+            found.clock.parts[0] = found.hour_of_half % 12 + 12 * half;
         }
-        if self.0.contains(&Piece::Half) {
-            (1..=12).contains(&hour_of_half).then_some(())?;
-            clock.parts[0] = hour_of_half % 12 + 12 * half;
-        }
-        let date = date_millis(year, month, day)?;
-        let is_day = |name: i64| date.div_euclid(86_400_000).rem_euclid(7) == name;
-        day_name.is_none_or(is_day).then_some(())?;
-        clock.on(date, zone)
+        (at == bytes.len()).then_some(found)
+    }
+}
+
+/// The numbers of a date as it is written.
+#[derive(Default)]
+struct Found {
+    year: i64,
+    month: i64,
+    day: i64,
+    clock: Clock,
+    hour_of_half: i64,
+    half: Option<i64>,
+    day_name: Option<i64>,
+    zone: i64,
+}
+
+impl Found {
+    /// Sets a number of `len` digits.
+    fn set(&mut self, unit: Unit, number: i64, len: usize) -> usize {
+        *match unit {
+            Unit::Year => &mut self.year,
+            Unit::Month => &mut self.month,
+            Unit::Day => &mut self.day,
+            Unit::Hour => &mut self.clock.parts[0],
+            Unit::HourOfHalf => &mut self.hour_of_half,
+            Unit::Minute => &mut self.clock.parts[1],
+            Unit::Second => &mut self.clock.parts[2],
+        } = number;
+        len
+    }
+}
+
+impl YearDigits {
+    /// The year at the beginning of a text, and how long it is. `behind` digits follow it at once.
+    fn read(self, text: &[u8], behind: usize) -> Option<(i64, usize)> {
+        let sign = text.first().copied().filter(|byte| matches!(byte, b'+' | b'-'));
+        let start = usize::from(sign.is_some());
+        let count = digit_count(&text[start..]);
+        let len = match self {
+            Self::Four => 4,
+            Self::UpTo { most } => count.min(most + behind).saturating_sub(behind).max(4),
+            Self::Few => count.min(4),
+        };
+        let year: i64 = std::str::from_utf8(text.get(start..start + len)?).ok()?.parse().ok()?;
+        let fits = match sign {
+            None => len <= 4,
+            Some(b'-') => year > 0 || self == Self::Four,
+            _ => len > 4,
+        };
+        fits.then(|| (if sign == Some(b'-') { -year } else { year }, start + len))
     }
 }
 

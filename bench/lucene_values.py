@@ -1,0 +1,80 @@
+"""Mappings of many fields of one kind, and documents with one value that is nearly of this kind for all of them."""
+
+import json
+
+from lucene_documents import ODD, address, date
+from lucene_mappings import FORMATS, NUMBERS
+
+NAMED = [
+    "strict_date_optional_time", "strict_date_optional_time_nanos", "date_optional_time", "strict_date_time", "strict_date_time_no_millis", "strict_date", "strict_year_month_day",
+    "strict_date_hour_minute_second", "strict_date_hour_minute_second_millis", "strict_date_hour_minute_second_fraction", "strict_year_month", "strict_year", "strict_date_hour",
+    "strict_date_hour_minute", "basic_date", "epoch_millis", "epoch_second", "yyyy-MM-dd", "uuuu-MM-dd", "uuuuMMdd", "yyyyMMdd", "yyyy/MM/dd HH:mm:ss.SSS", "uuuu-M-d H:m:s",
+]
+
+
+def mapping(dice, opensearch):
+    """Twelve fields that take malformed values, and the kind of their values."""
+    kind = dice.choice(["date", "date", "number", "ip"])
+
+    def field():
+        if kind == "date":
+            return {"type": dice.choice(["date", "date", "date_nanos"]), "format": dice.choice(dice.choice([NAMED, FORMATS]))}
+        if kind == "ip":
+            return {"type": "ip"}
+        # Elasticsearch has the two others in modules that its servers for tests are without.
+        name = dice.choice([name for name in NUMBERS if opensearch or name not in ("unsigned_long", "scaled_float")])
+        return {"type": name, "coerce": dice.choice([True, False])} | ({"scaling_factor": dice.choice([10, 0.1, 1000.5])} if name == "scaled_float" else {})
+
+    fields = {}
+    for number in range(12 if kind != "ip" else 3):
+        fields[f"f{number}"] = field() | {"ignore_malformed": True} | dice.choice([{}, {}, {"doc_values": False}, {"index": False}])
+    return {"dynamic": "strict", "properties": fields}, kind
+
+
+def document(dice, fields, kind):
+    one = value(dice, kind)
+    return {name: one for name in fields["properties"]}
+
+
+def value(dice, kind):
+    if dice.random() < 0.03:
+        return dice.choice(ODD)
+    if kind == "number":
+        return number(dice)
+    return edited(dice, str(day(dice) if kind == "date" else address(dice)), "0123456789abcdef:.%/ " if kind == "ip" else "00112359-+:TZ .,/")
+
+
+def day(dice):
+    """A date, which sometimes is at the end of a month or of a day, or in a year of few or many digits."""
+    if dice.random() < 0.5:
+        return date(dice)
+    year = dice.choice(["2023", "2024", "1900", "0000", "0001", "-0001", "-2024", "+2024", "+12024", "-12024", "12024", "9999", "202", "+292278994", "-292275055", "+999999999", "+1000000000", "1", "-1"])
+    month, day = dice.choice(["01", "02", "02", "12", "11", "00", "13", "2", "99"]), dice.choice(["01", "28", "29", "30", "31", "32", "00", "1", "99"])
+    text = dice.choice(["{}-{}-{}", "{}-{}-{}", "{}{}{}", "{}-{}", "{}", "{}/{}/{}"]).format(year, month, day)
+    if dice.random() < 0.5:
+        hour, minute, second = dice.choice(["00", "23", "24", "24", "25", "7"]), dice.choice(["00", "00", "59", "60", "5"]), dice.choice(["00", "00", "59", "60", "5"])
+        time = dice.choice(["{}", "{}:{}", "{}:{}:{}", "{}:{}:{}", "{}:{}:{}.5", "{}:{}:{}.123456789", "{}:{}:{},25", "{}:{}:{}.000", "{}:{}.5"]).format(hour, minute, second)
+        text += dice.choice(["T", "T", "T", " "]) + time + dice.choice(["", "", "", "Z", "+01:00", "-0030", "+18", "+18:01", "+0100"])
+    return text
+
+
+def number(dice):
+    digits = "".join(dice.choice("0123456789") for _ in range(dice.choice([1, 2, 3, 5, 9, 10, 18, 19, 20, 25])))
+    bound = dice.choice([127, 128, 32767, 32768, 65504, 65520, 2**31, 2**53, 2**63, 2**64, 340282346638528859811704183484516925440]) + dice.randrange(-2, 3)
+    text = dice.choice(["", "", "", "-", "+"]) + dice.choice([digits, digits, str(bound)])
+    text += dice.choice(["", "", "", ".", ".0", ".5", f".{digits}", ".9999999999999999999"]) + dice.choice(["", "", "", "", "e3", "E-3", "e+20", "e-20", "e308", "e-400", "e19", "e", "f", "d", "L"])
+    if dice.random() < 0.4:
+        try:
+            # As a number, where JSON has it.
+            return json.loads(text, parse_float=float)
+        except ValueError:
+            pass
+    return edited(dice, text, "0123456789.-+eExdf_ ,")
+
+
+def edited(dice, text, characters):
+    """The text with some characters left out, added or replaced, mostly none."""
+    for _ in range(dice.choice([0, 0, 0, 1, 1, 2])):
+        at = dice.randrange(len(text) + 1)
+        text = text[:at] + dice.choice(["", dice.choice(characters)]) + text[at + dice.choice([0, 1]):]
+    return text

@@ -1,0 +1,246 @@
+//! What a segment holds in memory until it is written.
+
+use crate::analysis::Analyzer;
+use crate::build::column::{Addresses, Keywords, Numbers, Texts};
+use crate::build::sorting::{Order, inverse};
+use crate::fields::convert::Indexable;
+use crate::fields::field::Kind;
+use crate::fields::ids::Ids;
+use crate::fields::mapping::Mapping;
+use crate::fields::sorting::SortBy;
+use crate::memory::Memory;
+
+/// The values of a field.
+pub(crate) enum Column {
+    Numbers(Numbers),
+    Addresses(Addresses),
+    Keywords(Keywords),
+    Texts(Analyzer, Texts),
+}
+
+impl Column {
+    fn new(kind: &Kind) -> Self {
+        match kind {
+            Kind::Ip => Self::Addresses(Addresses::default()),
+            Kind::Keyword { .. } => Self::Keywords(Keywords::new()),
+            Kind::Text { analyzer, .. } => Self::Texts(*analyzer, Texts::new()),
+            Kind::Whole { .. }
+            | Kind::Unsigned { .. }
+            | Kind::Double
+            | Kind::Float
+            | Kind::HalfFloat
+            | Kind::Scaled(_)
+            | Kind::Date(_)
+            | Kind::DateNanos(_)
+            | Kind::Boolean
+            | Kind::GeoPoint { .. } => Self::Numbers(Numbers::default()),
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        match self {
+            Self::Numbers(numbers) => numbers.values.is_empty(),
+            Self::Addresses(addresses) => addresses.values.is_empty(),
+            Self::Keywords(keywords) => keywords.values.is_empty(),
+            Self::Texts(_, texts) => texts.ends.is_empty(),
+        }
+    }
+
+    /// Puts the values into another order of the documents.
+    fn sort(&mut self, order: &Order) {
+        match self {
+            Self::Numbers(numbers) => numbers.sort(order),
+            Self::Addresses(addresses) => addresses.sort(order),
+            Self::Keywords(keywords) => keywords.sort(order),
+            Self::Texts(_, texts) => texts.sort(order),
+        }
+    }
+
+    pub(crate) fn push(&mut self, doc: u32, value: &Indexable) {
+        match (self, value) {
+            (Self::Numbers(numbers), Indexable::Number(value)) => numbers.push(doc, *value),
+            (Self::Addresses(addresses), Indexable::Address(value)) => {
+                addresses.values.push(*value);
+                addresses.docs.push(doc);
+            }
+            (Self::Keywords(keywords), Indexable::Term(term)) => keywords.push(doc, term.as_bytes()),
+            (Self::Texts(analyzer, texts), Indexable::Text(text)) => {
+                texts.start(doc);
+                analyzer.each(text, |term| texts.push(term));
+            }
+            // `convert` makes what the field's kind has a column for.
+            _ => debug_assert!(false, "a value of another kind than its column"),
+        }
+    }
+}
+
+/// The part of the memory by which what is kept of a segment may differ from what the next one needs.
+const SPARE: usize = 16;
+
+/// The columns of a segment, and its ids.
+///
+/// The next segment of a writer takes the same memory: fresh memory costs more than what it is
+/// filled with.
+pub(crate) struct Content {
+    /// One for each field of the mapping.
+    pub(crate) columns: Vec<Column>,
+    /// The names of fields of which a query for existence finds nothing else, and of those with a
+    /// malformed value.
+    pub(crate) field_names: Keywords,
+    pub(crate) ignored: Keywords,
+    pub(crate) nested_paths: Keywords,
+    pub(crate) routings: Keywords,
+    pub(crate) ids: Ids,
+    /// Bytes that each part has of segments before, in the order of [`Content::parts`].
+    kept: Vec<usize>,
+}
+
+impl Content {
+    pub(crate) fn new(mapping: &Mapping) -> Self {
+        let columns: Vec<Column> = mapping.fields.iter().map(|field| Column::new(&field.kind)).collect();
+        let [field_names, ignored, nested_paths, routings] = std::array::from_fn(|_| Keywords::new());
+        let kept = vec![0; columns.len() + 5];
+        Self { columns, field_names, ignored, nested_paths, routings, ids: Ids::default(), kept }
+    }
+
+    fn parts(&self) -> impl Iterator<Item = &dyn Part> {
+        let columns = self.columns.iter().map(|column| column as &dyn Part);
+        let terms = [&self.field_names, &self.ignored, &self.nested_paths, &self.routings];
+        columns.chain(terms.map(|terms| terms as &dyn Part)).chain([&self.ids as &dyn Part])
+    }
+
+    /// Whether the segment has to end, so that it and its writing need twice `limit` bytes at most.
+    /// `besides` are held for the segment, too.
+    pub(crate) fn is_full(&self, limit: usize, besides: usize, sort: &[SortBy], docs: u32) -> bool {
+        let (mut held, mut resident, mut writing, mut sorting) = (besides, besides, 0, 0);
+        for (part, kept) in self.parts().zip(&self.kept) {
+            let memory = part.memory();
+            held += memory.held;
+            resident += memory.held.max(*kept);
+            // Parts are sorted and written one after the other.
+            writing = writing.max(memory.writing);
+            sorting = sorting.max(part.sorting(docs));
+        }
+        if !sort.is_empty() {
+            let order = Order::memory(sort, &self.columns, docs);
+            writing = order.writing.max(order.held + writing.max(sorting));
+        }
+        let with_writing = |held: usize| held.max((held + writing) / 2);
+        // The next segment fills this memory, and may have more of one part and less of another.
+        with_writing(held) >= limit - limit / SPARE || with_writing(resident) >= limit
+    }
+
+    /// Forgets everything. A part keeps its memory, but for one that was used much less than before.
+    pub(crate) fn clear(&mut self) {
+        let columns = self.columns.iter_mut().map(|column| column as &mut dyn Part);
+        let terms = [&mut self.field_names, &mut self.ignored, &mut self.nested_paths, &mut self.routings];
+        let parts = columns.chain(terms.map(|terms| terms as &mut dyn Part)).chain([&mut self.ids as &mut dyn Part]);
+        for (part, kept) in parts.zip(&mut self.kept) {
+            let held = part.memory().held;
+            if held < *kept - *kept / SPARE {
+                part.renew();
+                *kept = 0;
+            } else {
+                part.clear();
+                *kept = held.max(*kept);
+            }
+        }
+    }
+
+    /// Puts everything into another order, and renumbers the documents that lose.
+    pub(crate) fn sort(&mut self, order: &Order, losers: &mut [u32]) {
+        self.columns.iter_mut().filter(|column| !column.is_empty()).for_each(|column| column.sort(order));
+        for terms in [&mut self.field_names, &mut self.ignored, &mut self.nested_paths, &mut self.routings] {
+            terms.sort(order);
+        }
+        let gets = inverse(&order.docs_came);
+        self.ids.reorder(&order.docs_came, &gets);
+        losers.iter_mut().for_each(|doc| *doc = gets[*doc as usize]);
+        losers.sort_unstable();
+    }
+}
+
+/// Something of which a segment has memory.
+trait Part {
+    fn memory(&self) -> Memory;
+    /// Bytes that are needed to put the values of `docs` documents into another order.
+    fn sorting(&self, docs: u32) -> usize;
+    /// Forgets the values, and keeps their memory.
+    fn clear(&mut self);
+    /// Forgets the values with their memory.
+    fn renew(&mut self);
+}
+
+impl Part for Column {
+    fn memory(&self) -> Memory {
+        match self {
+            Self::Numbers(numbers) => numbers.memory(),
+            Self::Addresses(addresses) => addresses.memory(),
+            Self::Keywords(keywords) => keywords.memory(),
+            Self::Texts(_, texts) => texts.memory(),
+        }
+    }
+
+    fn sorting(&self, docs: u32) -> usize {
+        match self {
+            Self::Numbers(numbers) => numbers.sorting(docs),
+            Self::Addresses(addresses) => addresses.sorting(docs),
+            Self::Keywords(keywords) => keywords.sorting(docs),
+            Self::Texts(_, texts) => texts.sorting(docs),
+        }
+    }
+
+    fn clear(&mut self) {
+        match self {
+            Self::Numbers(numbers) => numbers.clear(),
+            Self::Addresses(addresses) => addresses.clear(),
+            Self::Keywords(keywords) => keywords.clear(),
+            Self::Texts(_, texts) => texts.clear(),
+        }
+    }
+
+    fn renew(&mut self) {
+        match self {
+            Self::Numbers(numbers) => *numbers = Numbers::default(),
+            Self::Addresses(addresses) => *addresses = Addresses::default(),
+            Self::Keywords(keywords) => *keywords = Keywords::new(),
+            Self::Texts(_, texts) => *texts = Texts::new(),
+        }
+    }
+}
+
+impl Part for Keywords {
+    fn memory(&self) -> Memory {
+        Keywords::memory(self)
+    }
+
+    fn sorting(&self, docs: u32) -> usize {
+        Keywords::sorting(self, docs)
+    }
+
+    fn clear(&mut self) {
+        Keywords::clear(self);
+    }
+
+    fn renew(&mut self) {
+        *self = Keywords::new();
+    }
+}
+
+impl Part for Ids {
+    fn memory(&self) -> Memory {
+        Ids::memory(self)
+    }
+
+    fn sorting(&self, _: u32) -> usize {
+        Ids::sorting(self)
+    }
+
+    fn clear(&mut self) {
+        Ids::clear(self);
+    }
+
+    fn renew(&mut self) {
+        *self = Ids::default();
+    }
+}
