@@ -46,7 +46,7 @@ _REFUSED = {
 # Options that only the driver's job can have: its parts report to it.
 WATCHED = ("page", "page_token_file", "textfile", "otlp")
 # Options of steps that only the job does.
-_ONCE = (
+ONCE = (
     "mapping",
     "settings",
     "shards",
@@ -75,6 +75,10 @@ class Part:
     letters_left_out: int
     repeated: bool
     """Whether an earlier attempt may have loaded some of the documents, or another attempt may run at the same time."""
+    built: str | None = None
+    """The shard that it has built, of a bake."""
+    not_native: str | None = None
+    """Why a server has to build the shard."""
 
     def to_json(self) -> str:
         return json.dumps(self.__dict__)
@@ -106,7 +110,7 @@ def part_options(options: Options, tasks: int | None, with_job: bool) -> Options
     # A part may be empty although the job is not.
     changes: dict[str, Any] = {"leave_settings": True, "no_verify": True, "dead_letters": None, "allow_empty": True}
     if with_job:
-        changes.update(dict.fromkeys(_ONCE))
+        changes.update(dict.fromkeys(ONCE))
     if options.table.get("learned") is None:
         # The plan of one of several loads is not that of a load alone, so it is not kept where the part runs.
         changes.update(learned="none", forget=None)
@@ -123,15 +127,18 @@ def part_options(options: Options, tasks: int | None, with_job: bool) -> Options
     return options.but(**changes)
 
 
-def load_part(options: Options, feed: Callable[[Any], bool], repeated: bool, name: str, title: str | None = None) -> Part:
+def load_part(
+    options: Options, feed: Callable[[Any], bool], repeated: bool, name: str, title: str | None = None, shard: tuple[str, int] | None = None
+) -> Part:
     """Loads one part, whose documents `feed` adds. Raises if the load could not continue, so that the framework runs it again.
-    `title` is the name of the part on the page of the job, the same for each attempt. Default: `name`.
+    `title` is the name of the part on the page of the job, the same for each attempt. Default: `name`. `shard`: the order of a bake
+    and the shard that is built of the documents, instead of loading them into the cluster.
     """
     page = options.secrets.get(PAGE)
     job = None if page is None else (*json.loads(page), title or name, socket.gethostname())
     with tempfile.TemporaryDirectory(prefix="inrush-") as folder:
         letters = os.path.join(folder, "dead-letters.ndjson")
-        running = Running(options.but(dead_letters=letters), None, name=name, progress=False, job=job)
+        running = Running(options.but(dead_letters=letters), None, name=name, progress=False, job=job, shard=shard)
         try:
             feed(running.load)
         except BaseException as error:
@@ -140,9 +147,10 @@ def load_part(options: Options, feed: Callable[[Any], bool], repeated: bool, nam
         running.load.end()
         report = running.wait()
         lines, left_out = letters_of(report.dead_letters)
-    if report.status in ("failed", "interrupted"):
+        built, not_native = running.load.built()
+    if not_native is None and report.status in ("failed", "interrupted"):
         raise LoadFailed(report)
-    return Part(report.to_dict(), lines, left_out, repeated)
+    return Part(report.to_dict(), lines, left_out, repeated, built, not_native)
 
 
 def letters_of(path: str | None) -> tuple[list[str], int]:

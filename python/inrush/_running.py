@@ -51,6 +51,7 @@ class Running:
         progress: Progress = None,
         parts: str | None = None,
         job: tuple[str, str, str, str] | None = None,
+        shard: tuple[str, int] | None = None,
     ) -> None:
         try:
             self.load = _inrush.Load(
@@ -63,6 +64,7 @@ class Running:
                 level(),
                 parts,
                 job,
+                shard,
             )
         finally:
             forward_messages()

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from . import _inrush, _part
+from . import _inrush, _part, _spark_shards
 from ._cluster import Cluster, moving
 from ._errors import CheckFailed, InrushError, UsageError
 from ._job import WATCHED, Part, check, letters_of, merged, with_page, write_letters
@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _REFUSED = ("cert", "key", "aws_sigv4", "password_file", "password_env", "api_key_file", "api_key_env", "bearer_file", "bearer_env")
+_WITHOUT_SERVERS = ("build_memory", "repository_option")
+_ENGINE = "server"
+"""What builds where the options do not say it."""
 _EXPLAINED_BY = 2000
 """The most characters of a bake's last messages in an error."""
 
@@ -33,12 +36,41 @@ _EXPLAINED_BY = 2000
 def bake(df: Any, index: str, to: Iterable[str], builders: int, options: Options, driver: Callable[[], str | None] = lambda: None) -> Report:
     """See `inrush.spark.bake`. `driver` gives the driver's address."""
     check(options, has_driver=True)
+    engine = _engine(options)
+    if engine == "server":
+        _check_login(options)
+    with _Page(index, options, driver) as page:
+        page.report = _with_engine(engine, df, index, list(to), builders, page.of_parts)
+    return page.report
+
+
+def _engine(options: Options) -> str:
+    """What builds. Who says something about servers that build gets them."""
+    of_builders = any(value is not None and (name.startswith("builder") or name == "java_home") for name, value in options.table.items())
+    return options.table.get("engine") or ("server" if of_builders else _ENGINE)
+
+
+def _with_engine(engine: str, df: Any, index: str, to: list[str], builders: int, options: Options) -> Report:
+    because = None
+    if engine != "server":
+        try:
+            return _spark_shards.bake(df, index, to, builders, options.but(engine=engine))
+        except _spark_shards.NotNative as error:
+            if engine == "native":
+                raise
+            because = str(error)
+    _check_login(options)
+    report = _bake(df, index, to, builders, options.but(engine="server", **dict.fromkeys(_WITHOUT_SERVERS)))
+    if because is None:
+        return report
+    data = report.to_dict()
+    return Report({**data, "warnings": [f"the indices are built with servers, because {because}", *data["warnings"]]})
+
+
+def _check_login(options: Options) -> None:
     for name in _REFUSED:
         if options.table.get(name) is not None:
             raise UsageError(f"{name} is not possible here; give user with password, api_key or bearer, or ca")
-    with _Page(index, options, driver) as page:
-        page.report = _bake(df, index, list(to), builders, page.of_parts)
-    return page.report
 
 
 class _Page:

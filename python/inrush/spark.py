@@ -78,6 +78,9 @@ def bake(df: Any, index: str, to: str | Iterable[str], *, builders: int, **optio
     points the alias `index` to all these indices. Indices that it pointed to before are kept. If documents are not in
     (`report.failed`), the alias is not changed, and the report's warnings name the new indices. If a build fails, the cluster
     returns to its former state. `page` shows the sums of all builds while they run.
+
+    With `engine="native"` there are no servers: the alias points to one index with as many shards, each of which a task writes,
+    and the driver hands it over. `engine="auto"` does that where it supports everything, and starts servers elsewhere.
     """
     nodes = _nodes(to) or []
     return _bake(df, index, [nodes] if isinstance(nodes, str) else list(nodes), builders, Options.of(options), lambda: _conf(df.sparkSession, "spark.driver.host"))

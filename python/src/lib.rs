@@ -8,6 +8,7 @@ mod load;
 mod logs;
 mod report;
 mod runtime;
+mod shards_bake;
 mod text;
 
 use std::ffi::OsString;
@@ -39,6 +40,8 @@ fn _inrush(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<load::Load>()?;
     module.add_class::<bakes_page::BakesPage>()?;
+    module.add_class::<shards_bake::ShardsBake>()?;
+    module.add_class::<shards_bake::ShardDivider>()?;
     module.add_function(wrap_pyfunction!(logs::take_messages, module)?)?;
     module.add_function(wrap_pyfunction!(report::describe, module)?)?;
     module.add_function(wrap_pyfunction!(report::merge, module)?)?;

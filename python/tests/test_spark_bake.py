@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import inrush
-from inrush import _cluster, _part, _spark_bake
+from inrush import _cluster, _part, _spark_bake, _spark_shards
 from inrush._job import PAGE, Part
 from inrush._options import Options
 
@@ -172,6 +172,46 @@ def test_a_count_that_differs_takes_everything_away(cluster):
     with pytest.raises(inrush.CheckFailed, match="5 documents in 1 indices for trips, 4 were created"):
         bake(cluster, frame)
     assert built(cluster) == []
+
+
+def test_numbers_lead_to_one_partition_each():
+    # SELECT hash(0), hash(1) on Spark.
+    assert [_spark_shards._hash(n) for n in (0, 1)] == [933211791, -559580957]
+    for partitions in (1, 2, 7, 200):
+        numbers = _spark_shards._numbers(partitions)
+        assert [_spark_shards._hash(number) % partitions for number in numbers] == list(range(partitions))
+
+
+def test_what_only_servers_can_build_is_built_by_servers(cluster, monkeypatch):
+    def refuse(*_: Any) -> Any:
+        raise _spark_shards.NotNative("the mapping has a field of the type percolator")
+
+    monkeypatch.setattr(_spark_shards, "bake", refuse)
+    with pytest.raises(inrush.InrushError, match="percolator") as caught:
+        bake(cluster, Frame(cluster, {"a": 2}), engine="native")
+    assert caught.value.code == "bake_not_native" and built(cluster) == []
+    frame = Frame(cluster, {"a": 2})
+    report = bake(cluster, frame, engine="auto", build_memory="64MiB")
+    assert report.status == "complete" and "built with servers, because the mapping has a field" in report.warnings[0]
+    # Each task takes a server, and options of the other engine would be refused there.
+    assert frame._part._options.table["engine"] == "server" and "build_memory" not in frame._part._options.table
+    frame = Frame(cluster, {"a": 2})
+    bake(cluster, frame)
+    assert frame._part._options.table["engine"] == "server"
+
+
+def test_shards_of_a_target_that_cannot_take_them_are_not_ordered(cluster, tmp_path: Path):
+    frame = Frame(cluster, {"a": 2})
+    for options, kind, message in [
+        ({}, inrush.UsageError, "no repository given"),
+        ({"repository_path": str(tmp_path), "shards": 3}, inrush.UsageError, "leave shards out"),
+        ({"repository_path": str(tmp_path), "nonsense": 3}, inrush.UsageError, "nonsense"),
+        ({"repository_path": str(tmp_path), "builder_heap": "1g"}, inrush.UsageError, "builder_heap"),
+        ({"repository_path": str(tmp_path / "none")}, inrush.ClusterError, "is not a folder"),
+    ]:
+        with pytest.raises(kind, match=message):
+            bake(cluster, frame, engine="native", **options)
+    assert built(cluster) == [] and not hasattr(frame, "_part")
 
 
 def test_an_id_is_a_column_or_a_part_of_one():

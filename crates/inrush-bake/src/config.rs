@@ -45,7 +45,8 @@ pub struct BakeConfig {
 }
 
 /// What builds an index.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Engine {
     /// A server of the target's product, which takes the documents of a load.
     #[default]

@@ -8,15 +8,15 @@ use inrush_load::observe::ObserverSet;
 use inrush_load::{Phase, Progress, StopSignal};
 use tokio::sync::watch;
 
+use super::Documents;
 use super::config::{BakeConfig, BakeError};
 use super::report::{BakeStep, BakeStepName as Step};
 use super::state::{Keep, Part, Saved};
-use super::{OpenSource, PartObservers};
 
 /// The state that the builders and the steps on the target share.
 pub(super) struct Context {
     pub(super) config: BakeConfig,
-    pub(super) open: OpenSource,
+    pub(super) documents: Documents,
     pub(super) target: Arc<Transport>,
     pub(super) keep: Keep,
     /// Versions of the builders to try.
@@ -28,13 +28,12 @@ pub(super) struct Context {
     abort_signal: watch::Sender<bool>,
     /// The progress of each part's load, and its step before and after it.
     loading: Mutex<Vec<Progress>>,
-    observers: PartObservers,
 }
 
 impl Context {
     pub(super) fn new(
         config: BakeConfig,
-        open: OpenSource,
+        documents: Documents,
         target: Arc<Transport>,
         keep: Keep,
         saved: Saved,
@@ -45,7 +44,7 @@ impl Context {
         let loading = Mutex::new(vec![Progress::default(); saved.parts.len()]);
         Context {
             config,
-            open,
+            documents,
             target,
             keep,
             versions,
@@ -54,18 +53,12 @@ impl Context {
             saved: Mutex::new(saved),
             abort_signal,
             loading,
-            observers: Arc::new(|_| ObserverSet::default()),
         }
-    }
-
-    /// Sets the observers of loads into builders. Default: none.
-    pub(super) fn observed_by(self, observers: PartObservers) -> Self {
-        Context { observers, ..self }
     }
 
     /// The observers of the load of a part.
     pub(super) fn observers(&self, part: usize) -> ObserverSet {
-        (self.observers)(part)
+        (self.documents.observers)(part)
     }
 
     /// Makes the builders end in order.

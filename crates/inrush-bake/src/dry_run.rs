@@ -39,7 +39,9 @@ pub fn dry_run(mut config: BakeConfig, open: OpenSource) -> BoxFuture<'static, R
                     Place::Path(folder) => folder.display().to_string(),
                     Place::Repository(name) => format!("the repository {name}"),
                 };
-                found.bake = Some(format!("built with {}, and handed over through {place}", saved.title()));
+                let because = saved.server_because.as_ref().map(|why| format!("; a server builds it, because {why}"));
+                let because = because.unwrap_or_default();
+                found.bake = Some(format!("built with {}, and handed over through {place}{because}", saved.title()));
             }
             Err(error) => {
                 if let BakeError::Load(LoadError::Cluster(ClusterError::Http(_) | ClusterError::LogIn { .. })) = &error

@@ -122,7 +122,15 @@ impl Bake {
             swap.what_next = None;
         }
         let builder = saved.title();
-        let hand_over = HandOver { index: saved.index, builder, steps: saved.steps, handed_over: published, left };
+        let hand_over = HandOver {
+            builder,
+            engine: saved.engine(),
+            server_because: saved.server_because,
+            index: saved.index,
+            steps: saved.steps,
+            handed_over: published,
+            left,
+        };
         report.seconds = self.started.elapsed().as_secs_f64();
         report.finish = finish;
         report.swap = swap;

@@ -24,7 +24,7 @@ use super::context::Context;
 use super::end::clear;
 use super::prepare::{Prepared, prepare};
 use super::state::{Keep, Saved};
-use super::{OpenSource, plan};
+use super::{Documents, OpenSource, plan};
 
 /// The servers' default of how much a node reads per second when it restores.
 const THROTTLE_BYTES_PER_SECOND: f64 = 40.0 * 1024.0 * 1024.0;
@@ -121,7 +121,8 @@ pub async fn estimate(
     let replicas = plan::replicas(&saved.plan);
     let (stopping, stopped) = watch::channel(false);
     let progress = watch::Sender::new(Progress::default());
-    let context = Arc::new(Context::new(config, open, target, keep, saved, versions, (progress, stopped)));
+    let context =
+        Arc::new(Context::new(config, Documents::of(open), target, keep, saved, versions, (progress, stopped)));
     let mut run = PartRun::new(context, 0);
     let measured = {
         let mut measuring = pin!(measure(&mut run, sample_bytes));
@@ -217,7 +218,7 @@ async fn load(run: &PartRun, clock: &Clock, sample_bytes: usize) -> Result<(Cost
     let mut config = run.load_config(&folder, false)?;
     config.state = None;
     let loader = Loader::new(config)?;
-    let sample: Box<dyn Source> = Box::new(Sampled::new((context.open)()?, sample_bytes));
+    let sample: Box<dyn Source> = Box::new(Sampled::new((context.documents.open)()?, sample_bytes));
     let lap = clock.lap();
     let running = context.until_stopped(async { loader.start(sample).await.map_err(BakeError::from) }).await?;
     let stop = running.stop_handle();
@@ -407,7 +408,7 @@ mod tests {
             let (keep, job, earlier) = Keep::open(&config, &source).unwrap();
             assert!(earlier.is_none());
             let job = if is_estimate { job.with(OPTION) } else { job };
-            let repository = Repository { kind: "fs".to_owned(), settings: Map::new() };
+            let repository = Repository { kind: "fs".to_owned(), settings: Map::new(), crypto_metadata: None };
             let shared = Shared { repository, folder: Some(place.clone()) };
             let saved = Saved::new(job, "1".to_owned(), "x".to_owned(), Plan::default(), shared, Vec::new());
             keep.write(&saved).unwrap();

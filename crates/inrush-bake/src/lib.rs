@@ -39,6 +39,7 @@ use inrush_load::observe::ObserverSet;
 use inrush_load::{Progress, Report};
 /// Opens the sources: more than once, where an index has to be built again.
 pub use inrush_sources::Reopen as OpenSource;
+pub use native::{BuiltShard, ShardBuild, ShardBuilders, ShardOrder};
 pub use report::{BakeReport, BakeStep, BakeStepName, HandOver};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -46,11 +47,26 @@ use tokio::task::JoinHandle;
 /// Makes the observers of the load into a builder, by the number of its part from 0.
 pub(crate) type PartObservers = Arc<dyn Fn(usize) -> ObserverSet + Send + Sync>;
 
+/// Where the documents of a bake come from, and what sees them loaded.
+#[derive(Clone)]
+pub(crate) struct Documents {
+    pub(crate) open: OpenSource,
+    pub(crate) observers: PartObservers,
+    /// What has the shards built, if other machines build them.
+    pub(crate) builders: Option<ShardBuilders>,
+}
+
+impl Documents {
+    /// Those of sources, which nothing observes.
+    pub(crate) fn of(open: OpenSource) -> Self {
+        Documents { open, observers: Arc::new(|_| ObserverSet::default()), builders: None }
+    }
+}
+
 /// A bake that has not begun.
 pub struct Baker {
     config: BakeConfig,
-    open: OpenSource,
-    observers: PartObservers,
+    documents: Documents,
 }
 
 impl Baker {
@@ -60,7 +76,28 @@ impl Baker {
     /// [`LoadError::Usage`] for options that contradict each other.
     pub fn new(config: BakeConfig, open: OpenSource) -> Result<Self, BakeError> {
         config.check().map_err(LoadError::usage)?;
-        Ok(Baker { config, open, observers: Arc::new(|_| ObserverSet::default()) })
+        Ok(Baker { config, documents: Documents::of(open) })
+    }
+
+    /// A bake of documents that other machines have, without a builder: each shard is built by one
+    /// [`ShardBuild`], also on another machine that reaches the repository. `build` is called once
+    /// the target has made the index without documents. It has the shards built, as often as it
+    /// takes, and returns one of each shard that has documents. `name` stands for the documents in
+    /// messages.
+    ///
+    /// What only a server can build ends the bake with [`BakeError::NotNative`], also with
+    /// [`Engine::Auto`].
+    ///
+    /// # Errors
+    /// As [`Baker::new`]; also with [`Engine::Server`].
+    pub fn elsewhere(config: BakeConfig, name: &str, build: ShardBuilders) -> Result<Self, BakeError> {
+        if config.engine == Engine::Server {
+            let problem = "shards are built elsewhere without servers only; give option `engine=native`";
+            return Err(LoadError::usage(problem.to_owned()).into());
+        }
+        let mut baker = Baker::new(config, native::no_documents(name))?;
+        baker.documents.builders = Some(build);
+        Ok(baker)
     }
 
     /// Tells the events of the loads into builders to the observers that `observers` makes. It is
@@ -68,7 +105,7 @@ impl Baker {
     /// where a part starts over. The nodes of the events are those of the builder.
     #[must_use]
     pub fn observe(mut self, observers: impl Fn(usize) -> ObserverSet + Send + Sync + 'static) -> Self {
-        self.observers = Arc::new(observers);
+        self.documents.observers = Arc::new(observers);
         self
     }
 
@@ -84,7 +121,7 @@ impl Baker {
     pub fn start(self) -> RunningBake {
         let (progress, watched) = watch::channel(Progress::default());
         let (stop, stopped) = watch::channel(false);
-        let task = tokio::spawn(run::bake(self.config, (self.open, self.observers), progress, stopped));
+        let task = tokio::spawn(run::bake(self.config, self.documents, progress, stopped));
         RunningBake { progress: watched, stop: BakeStop { stop: Arc::new(stop) }, task }
     }
 

@@ -69,7 +69,7 @@ impl PartRun {
 
     /// The documents of the part.
     fn source(&self) -> Result<Box<dyn Source>, BakeError> {
-        let all = (self.context.open)()?;
+        let all = (self.context.documents.open)()?;
         let saved = self.context.saved();
         let routing = match (saved.parts.len(), &saved.whole) {
             (1, _) => return Ok(all),

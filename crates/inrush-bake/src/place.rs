@@ -75,7 +75,8 @@ impl Shared {
     fn in_folder(folder: &Path) -> Shared {
         let mut settings = serde_json::Map::new();
         settings.insert("location".to_owned(), json!(folder));
-        Shared { repository: Repository { kind: "fs".to_owned(), settings }, folder: Some(folder.to_owned()) }
+        let repository = Repository { kind: "fs".to_owned(), settings, crypto_metadata: None };
+        Shared { repository, folder: Some(folder.to_owned()) }
     }
 
     async fn below(name: &str, found: Repository, own: &str, target: &Transport) -> Result<Shared, BakeError> {

@@ -45,7 +45,7 @@ pub(super) fn prepare<'a>(
         let load = &config.load;
         let index = load.index.fixed().unwrap_or_default().to_owned();
         let create = load.create.for_index(&index);
-        let Preflight { info, target: found, mut warnings, .. } = look(target, config, bytes).await?;
+        let Preflight { info, target: found, warnings, .. } = look(target, config, bytes).await?;
         check_name(swapping.as_ref(), found.as_ref(), &index)?;
         if let Some(stream) = &config.data_stream {
             check_data_stream(target, &info, stream).await?;
@@ -68,7 +68,11 @@ pub(super) fn prepare<'a>(
         if config.data_stream.is_some() {
             has_timestamp(&plan.mappings)?;
         }
-        if let Some(native) = native(config, &plan, &shared, (&info, oldest), &mut warnings).await? {
+        let (native, server_because) = native(config, &plan, &shared, (&info, oldest)).await?;
+        if let Some(why) = &server_because {
+            tracing::info!("{}", with_server(why));
+        }
+        if let Some(native) = native {
             tracing::info!("building {index} with {} for {info}", native::title());
             let parts = vec![part(Vec::new(), index.clone(), plan.clone())];
             let mut saved = Saved::new(job, id, index, plan, shared, parts);
@@ -79,6 +83,7 @@ pub(super) fn prepare<'a>(
         }
         let versions = builder::versions(&info, oldest, &config.builder)?;
         let (mut saved, versions) = with_builders(target, config, (job, id, index, plan, shared), versions).await?;
+        saved.server_because = server_because;
         saved.data_stream.clone_from(&config.data_stream);
         saved.swap = swapping.as_ref().map(|swapping| swapping.noted.clone());
         Ok(Prepared { saved, swapping, versions, warnings })
@@ -119,8 +124,9 @@ async fn with_builders(
     Ok((saved, versions))
 }
 
-/// The record of a bake without a builder, if the options ask for it and the index can be built so.
-/// `target`: what the target says of itself, and the version of its oldest node.
+/// The record of a bake without a builder, if the options ask for it and the index can be built so;
+/// else why it cannot, where the options leave the choice. `target`: what the target says of itself,
+/// and the version of its oldest node.
 ///
 /// # Errors
 /// [`BakeError::NotNative`] if it cannot, and the options leave no choice.
@@ -129,10 +135,9 @@ async fn native(
     plan: &Plan,
     shared: &Shared,
     (info, oldest): (&ClusterInfo, Option<Version>),
-    warnings: &mut Vec<String>,
-) -> Result<Option<Native>, BakeError> {
+) -> Result<(Option<Native>, Option<String>), BakeError> {
     if config.engine == Engine::Server {
-        return Ok(None);
+        return Ok((None, None));
     }
     let found = async {
         let target = native::target(info, oldest)?;
@@ -141,12 +146,11 @@ async fn native(
         Ok::<_, String>(target)
     };
     match (config.engine, found.await) {
-        (Engine::Auto, Err(why)) => {
-            warnings.push(with_server(&why));
-            Ok(None)
-        }
+        (Engine::Auto, Err(why)) => Ok((None, Some(why))),
         (Engine::Server | Engine::Native, Err(why)) => Err(BakeError::NotNative(why)),
-        (_, Ok((product, version))) => Ok(Some(Native::new(product, version.to_string()))),
+        (_, Ok((product, version))) => {
+            Ok((Some(Native::new(product, version.to_string(), config.repository_options.clone())), None))
+        }
     }
 }
 

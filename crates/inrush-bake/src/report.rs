@@ -3,6 +3,8 @@
 use inrush_load::Report;
 use serde::{Deserialize, Serialize};
 
+use super::config::Engine;
+
 /// The report of a bake. As JSON, it is the report of the load with the additional key `bake`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct BakeReport {
@@ -26,8 +28,14 @@ impl BakeReport {
 pub struct HandOver {
     /// The index on the target.
     pub index: String,
-    /// Product and version of the server that built it.
+    /// Product and version of the server that built it, or those of inrush.
     pub builder: String,
+    /// What built it: never [`Engine::Auto`].
+    #[serde(default)]
+    pub engine: Engine,
+    /// Why a server built it, where [`Engine::Auto`] left the choice.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server_because: Option<String>,
     /// The steps, in order. For a resumed bake: those of all its runs.
     pub steps: Vec<BakeStep>,
     /// Whether the target has the whole index. Otherwise the target is in its former state, except

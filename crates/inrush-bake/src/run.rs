@@ -16,6 +16,7 @@ use inrush_sources::{Repeats, SourceInfo};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
+use super::Documents;
 use super::assemble::assemble;
 use super::build::PartRun;
 use super::config::{BakeConfig, BakeError, Engine, with_server};
@@ -29,7 +30,6 @@ use super::prepare::{Prepared, prepare};
 use super::report::{BakeReport, BakeStepName as Step};
 use super::state::{Keep, Saved};
 use super::undo;
-use super::{OpenSource, PartObservers};
 
 /// Why some sources cannot be baked.
 pub(super) const READ_ONCE: &str = "a bake may have to read its sources again, and one of these can be read only once, such as stdin; write it to a file first";
@@ -38,12 +38,13 @@ pub(super) const READ_ONCE: &str = "a bake may have to read its sources again, a
 /// again with one, if the options leave the choice.
 pub(super) async fn bake(
     config: BakeConfig,
-    (open, observers): (OpenSource, PartObservers),
+    documents: Documents,
     progress: watch::Sender<Progress>,
     stop: watch::Receiver<bool>,
 ) -> Result<BakeReport, BakeError> {
-    let again = (config.engine == Engine::Auto).then(|| (config.clone(), Arc::clone(&open), Arc::clone(&observers)));
-    let ended = bake_once(config, (open, observers), progress.clone(), stop.clone()).await;
+    let may_repeat = config.engine == Engine::Auto && documents.builders.is_none();
+    let again = may_repeat.then(|| (config.clone(), documents.clone()));
+    let ended = bake_once(config, documents, progress.clone(), stop.clone()).await;
     let (why, again) = match (&ended, again) {
         (Err(BakeError::Unfinished { cause, left, .. }), Some(again)) if left.is_empty() => match &**cause {
             BakeError::NotNative(why) => (why.clone(), again),
@@ -51,18 +52,19 @@ pub(super) async fn bake(
         },
         _ => return ended,
     };
-    let (mut config, open, observers) = again;
+    let (mut config, documents) = again;
     (config.engine, config.load.resume) = (Engine::Server, false);
     let note = with_server(&why);
     tracing::warn!("{note}");
-    let mut report = bake_once(config, (open, observers), progress, stop).await?;
+    let mut report = bake_once(config, documents, progress, stop).await?;
     report.load.warnings.insert(0, note);
+    report.hand_over.server_because = Some(why);
     Ok(report)
 }
 
 async fn bake_once(
     mut config: BakeConfig,
-    (open, observers): (OpenSource, PartObservers),
+    documents: Documents,
     progress: watch::Sender<Progress>,
     mut stop: watch::Receiver<bool>,
 ) -> Result<BakeReport, BakeError> {
@@ -70,7 +72,7 @@ async fn bake_once(
     let phases = progress.clone();
     let load = &config.load;
     let target = connect(&load.to, load.credentials.clone(), &http_options(load)).await?;
-    let source = open()?;
+    let source = (documents.open)()?;
     let SourceInfo { bytes_total: bytes, repeats, .. } = source.describe();
     if repeats != Repeats::Always {
         return Err(LoadError::usage(READ_ONCE.to_owned()).into());
@@ -82,12 +84,15 @@ async fn bake_once(
         beginning = beginning => beginning?,
         () = stop.stopped() => return Err(BakeError::Interrupted),
     };
+    if documents.builders.is_some() && saved.native.is_none() {
+        keep.remove(&saved.id).map_err(BakeError::Refused)?;
+        return Err(BakeError::NotNative(saved.server_because.unwrap_or_default()));
+    }
     let waiting = FinishConfig { force_merge: None, ..config.load.finish.clone() };
     let shown = progress.clone();
     let show: ShowPhase = Arc::new(move |phase| shown.send_modify(|progress| progress.phase = phase));
     let finishing = Finishing::new(Arc::clone(&target), show, waiting, swapping);
-    let context = Context::new(config, open, target, keep, saved, versions, (progress, stop));
-    let context = Arc::new(context.observed_by(observers));
+    let context = Arc::new(Context::new(config, documents, target, keep, saved, versions, (progress, stop)));
     let bake = Bake { target: Target::new(Arc::clone(&context)), context, warnings, started };
     let ended = bake.run(finishing).await;
     phases.send_modify(|progress| progress.phase = Phase::Done);

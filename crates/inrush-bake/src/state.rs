@@ -10,12 +10,12 @@ use inrush_load::checkpoint::{Job, State, StateError};
 use inrush_load::config::LoadConfig;
 use inrush_load::cutover::Noted;
 use inrush_node::Product;
-use inrush_sources::Source;
+use inrush_sources::{Source, StoreOptions};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::builder::Note;
-use super::config::{BakeError, Layout};
+use super::config::{BakeError, Engine, Layout};
 use super::native;
 use super::place::Shared;
 use super::plan::Plan;
@@ -50,6 +50,9 @@ pub(super) struct Saved {
     /// For an index that is built in this process, without a builder.
     #[serde(default)]
     pub(super) native: Option<Native>,
+    /// Why a builder is needed, where the options left the choice.
+    #[serde(default)]
+    pub(super) server_because: Option<String>,
     pub(super) steps: Vec<BakeStep>,
     /// Whether the target has the repositories, or may have them.
     pub(super) registered: bool,
@@ -111,13 +114,16 @@ pub(super) struct Native {
     /// The object that is written to an object store in parts, or may be.
     #[serde(default)]
     pub(super) upload: Option<native::Upload>,
+    /// How this machine reaches the object store. There are no secrets among them.
+    #[serde(default)]
+    pub(super) options: StoreOptions,
 }
 
 impl Native {
     /// One that has not begun. `version` is that of the target's oldest node.
-    pub(super) fn new(product: Product, version: String) -> Native {
+    pub(super) fn new(product: Product, version: String, options: StoreOptions) -> Native {
         let (registered, making, copied) = (false, false, false);
-        Native { product, version, registered, making, copied, letters: None, upload: None }
+        Native { product, version, registered, making, copied, letters: None, upload: None, options }
     }
 }
 
@@ -149,6 +155,7 @@ impl Saved {
             parts,
             whole: None,
             native: None,
+            server_because: None,
             steps: Vec::new(),
             registered: false,
             throttle: None,
@@ -195,6 +202,11 @@ impl Saved {
     /// Whether everything for the target is in the repositories.
     pub(super) fn is_built(&self) -> bool {
         self.parts.iter().all(|part| part.snapshot) && self.whole.as_ref().is_none_or(|whole| whole.stitched)
+    }
+
+    /// What builds the index.
+    pub(super) fn engine(&self) -> Engine {
+        if self.native.is_some() { Engine::Native } else { Engine::Server }
     }
 
     /// What builds the index, for messages.

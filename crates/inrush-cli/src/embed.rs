@@ -1,18 +1,25 @@
 //! For programs that load as `inrush load` does: the same options with the same checks, without a
 //! terminal.
 
+mod shards;
+
 use std::net::SocketAddr;
 
-use inrush_bake::HandOver;
+use inrush_bake::{BakeError, HandOver};
+pub use inrush_bake::{BuiltShard, ShardBuild, ShardOrder};
 pub use inrush_cluster::transport::Secret;
-use inrush_commands::options::{Confirmation, Environment, LoadOptions, LoadPlan, OptionError, Style, render};
+use inrush_commands::bake::BakeOptions;
+use inrush_commands::options::{
+    Confirmation, EndOptions, Environment, LoadOptions, LoadPlan, OptionError, OptionGroup, Style, render,
+};
 pub use inrush_core::Code;
 use inrush_load::{Failures, LoadError, Phase, Progress, Report, RunningLoad, Settlements};
 pub use inrush_page::JobPage;
 use inrush_page::Shown;
-use inrush_sources::SourceError;
 use inrush_sources::push::Sender;
+use inrush_sources::{SourceError, StoreOptions};
 use serde_json::{Map, Value};
+pub use shards::ShardsBake;
 use tokio::sync::watch;
 
 use crate::commands;
@@ -105,6 +112,15 @@ pub struct Load {
     keep_outcomes: bool,
     parts: Option<Secret>,
     job: Option<JobPage>,
+    shard: Option<OrderedShard>,
+}
+
+/// A shard of a bake, and how this machine reaches the object store of the repository.
+#[derive(Debug)]
+struct OrderedShard {
+    order: ShardOrder,
+    number: u32,
+    store: StoreOptions,
 }
 
 /// The end of each document of a load, as a program receives it.
@@ -136,6 +152,8 @@ pub struct Begun {
     pub outcomes: Option<Outcomes>,
     /// The address at which its page listens, if it has one.
     pub page: Option<SocketAddr>,
+    /// The shard that it builds, if it is a part of a bake. It is ended after the load.
+    pub shard: Option<ShardBuild>,
 }
 
 impl Load {
@@ -145,7 +163,8 @@ impl Load {
     /// # Errors
     /// An unknown option or a wrong value, of [`ErrorKind::Usage`].
     pub fn new(options: Map<String, Value>) -> Result<Self, Error> {
-        let mut load = Load { options: LoadOptions::default(), keep_outcomes: false, parts: None, job: None };
+        let given = LoadOptions::default();
+        let mut load = Load { options: given, keep_outcomes: false, parts: None, job: None, shard: None };
         for (key, value) in options {
             let name = key.replace('-', "_");
             if ONLY_FOR_THE_COMMAND_LINE.contains(&name.as_str()) {
@@ -155,6 +174,27 @@ impl Load {
             // A word of the language has a `_` behind it.
             load.options.give(name.strip_suffix('_').unwrap_or(&name), value)?;
         }
+        Ok(load)
+    }
+
+    /// Reads the options of a bake, for a load that builds this shard of it instead of sending its
+    /// documents to the cluster. Those that no load has are left out.
+    ///
+    /// # Errors
+    /// As [`Load::new`].
+    pub fn of_shard(mut options: Map<String, Value>, order: ShardOrder, shard: u32) -> Result<Self, Error> {
+        let mut of_bake = BakeOptions::default();
+        for info in BakeOptions::infos() {
+            let given = options.remove(info.name).and_then(|value| of_bake.set(info.name, value.into()));
+            if let Some(Err(problem)) = given {
+                return Err(OptionError::value(info.name, problem).into());
+            }
+        }
+        let store = StoreOptions::parse(&of_bake.repository_option)
+            .map_err(|problem| OptionError::value("repository_option", problem))?;
+        let mut load = Load { shard: Some(OrderedShard { order, number: shard, store }), ..Load::new(options)? };
+        // The bake ends on its own machine.
+        load.options.end = EndOptions::default();
         Ok(load)
     }
 
@@ -185,9 +225,9 @@ impl Load {
     /// # Errors
     /// The load cannot begin. No document was sent.
     pub async fn start(self) -> Result<Begun, Error> {
-        let Load { options, keep_outcomes, parts, job } = self;
+        let Load { options, keep_outcomes, parts, job, shard } = self;
         let plan = options.resolve(&Environment::of_process()).await?;
-        start(plan, keep_outcomes, (parts, job)).await
+        start(plan, keep_outcomes, (parts, job), shard).await
     }
 
     /// Starts a load that the program feeds. `bytes` is the approximate total size, if known:
@@ -197,18 +237,20 @@ impl Load {
     /// # Errors
     /// The load cannot begin. No document was sent.
     pub async fn start_fed(self, name: &str, bytes: Option<u64>) -> Result<(Sender, Begun), Error> {
-        let Load { options, keep_outcomes, parts, job } = self;
+        let Load { options, keep_outcomes, parts, job, shard } = self;
         let (sender, plan) = options.resolve_fed(name, bytes, &Environment::of_process()).await?;
-        Ok((sender, start(plan, keep_outcomes, (parts, job)).await?))
+        Ok((sender, start(plan, keep_outcomes, (parts, job), shard).await?))
     }
 }
 
 /// Starts without a terminal: a step that needs a confirmation is refused, unless the option `yes`
-/// was given. `parts`, `job`: as [`Load::with_parts`] and [`Load::part_of`] set them.
+/// was given. `parts`, `job`, `shard`: as [`Load::with_parts`], [`Load::part_of`] and
+/// [`Load::of_shard`] set them.
 async fn start(
     mut plan: LoadPlan,
     keep_outcomes: bool,
     (parts, job): (Option<Secret>, Option<JobPage>),
+    shard: Option<OrderedShard>,
 ) -> Result<Begun, Error> {
     if let Some(refusal) = plan.confirmations.iter().find_map(Confirmation::refusal) {
         return Err(refusal.into());
@@ -232,7 +274,16 @@ async fn start(
         page.parts = parts;
     }
     watch.job = job;
-    let (mut loader, source) = plan.loader().await?;
+    let (mut loader, source, shard) = match shard {
+        None => {
+            let (loader, source) = plan.loader().await?;
+            (loader, source, None)
+        }
+        Some(OrderedShard { order, number, store }) => {
+            let (loader, source, shard) = plan.shard_loader(&order, number, &store).await?;
+            (loader, source, Some(shard))
+        }
+    };
     let mut watching = Watching::start(watch, false, false, &stderr).await?;
     let outcomes = keep_outcomes.then(|| Outcomes {
         failures: loader.failures(failures_bytes_max),
@@ -245,7 +296,7 @@ async fn start(
             // The page of a job would control only what the job does itself.
             watching.begun(shown.filter(|_| !has_parts), &load);
             let page = watching.address();
-            Ok(Begun { load: load.followed_by(watching.end()), outcomes, page })
+            Ok(Begun { load: load.followed_by(watching.end()), outcomes, page, shard })
         }
         Err(error) => {
             watching.end().await;
@@ -299,6 +350,16 @@ impl BakesPage {
             }
         }
         self.watching.end().await;
+    }
+}
+
+impl From<BakeError> for Error {
+    fn from(error: BakeError) -> Self {
+        if let BakeError::Load(error) = error {
+            return error.into();
+        }
+        let (kind, code) = (ErrorKind::Cluster, error.code());
+        Error { kind, code, message: as_keywords(&error.to_string()).into_owned(), hint: None }
     }
 }
 

@@ -147,6 +147,31 @@ impl BakeOptions {
         })
     }
 
+    /// The configuration of a bake whose shards other machines build, with [`Baker::elsewhere`].
+    /// `name` stands for the documents in messages.
+    ///
+    /// # Errors
+    /// As [`LoadOptions::resolve_fed`]; also for the option `estimate`.
+    pub async fn resolve_elsewhere(
+        self,
+        load: LoadOptions,
+        name: &str,
+        environment: &Environment,
+    ) -> Result<BakeConfig, BakeError> {
+        self.check(&load).map_err(LoadError::from)?;
+        if self.estimate {
+            let refusal = OptionError::conflict("option `estimate` measures a builder, and here is none");
+            return Err(LoadError::from(refusal.of("estimate")).into());
+        }
+        let (_, LoadPlan { config, .. }) = load.resolve_fed(name, None, environment).await?;
+        if config.to.is_empty() {
+            return Err(no_local_node().into());
+        }
+        let config = self.config(config).map_err(LoadError::from)?;
+        config.check().map_err(LoadError::from)?;
+        Ok(config)
+    }
+
     fn check(&self, load: &LoadOptions) -> Result<(), OptionError> {
         for info in self.given() {
             if let Some(other) = info.conflicts.iter().find(|other| self.is_given(other) || load.is_given(other)) {
@@ -158,16 +183,15 @@ impl BakeOptions {
         if self.estimate {
             load.watch.refuse("option `estimate`")?;
         }
-        let of_builders =
-            self.given().map(|info| info.name).find(|name| name.starts_with("builder") || *name == "java_home");
-        if let (Some(Engine::Native), Some(name)) = (self.engine, of_builders) {
+        if let (Some(Engine::Native), Some(name)) = (self.engine, self.of_builders()) {
             return Err(OptionError::conflict(format!(
                 "option `{name}` needs a builder, which option `engine=native` has not"
             ))
             .of(name)
             .hint("leave one of them out"));
         }
-        if self.build_memory.is_some() && matches!(self.engine, None | Some(Engine::Server)) {
+        let has_server = self.engine() == Engine::Server;
+        if self.build_memory.is_some() && has_server {
             return Err(OptionError::conflict("option `build_memory` is for building without a server")
                 .of("build_memory")
                 .hint("give option `engine=native` or option `engine=auto`"));
@@ -178,7 +202,7 @@ impl BakeOptions {
                     .of("repository_option")
                     .hint(hint))
             };
-            if matches!(self.engine, None | Some(Engine::Server)) {
+            if has_server {
                 return conflict("building without a server", "give option `engine=native` or option `engine=auto`");
             }
             if self.repository.is_none() {
@@ -197,7 +221,22 @@ impl BakeOptions {
         Ok(())
     }
 
+    /// The first given option that is about servers that build.
+    fn of_builders(&self) -> Option<&'static str> {
+        self.given().map(|info| info.name).find(|name| name.starts_with("builder") || *name == "java_home")
+    }
+
+    /// What builds the index. Who says something about servers that build gets one.
+    fn engine(&self) -> Engine {
+        match (self.engine, self.of_builders()) {
+            (Some(engine), _) => engine,
+            (None, Some(_)) => Engine::Server,
+            (None, None) => Engine::default(),
+        }
+    }
+
     fn config(self, load: inrush_load::config::LoadConfig) -> Result<BakeConfig, OptionError> {
+        let engine = self.engine();
         let BakeOptions {
             repository_path,
             repository,
@@ -207,7 +246,7 @@ impl BakeOptions {
             no_resume,
             estimate: _,
             sample: _,
-            engine,
+            engine: _,
             build_memory,
             builders,
             layout,
@@ -236,7 +275,7 @@ impl BakeOptions {
         let plain = BakeConfig::new(load, place);
         Ok(BakeConfig {
             repository_options,
-            engine: engine.unwrap_or_default(),
+            engine,
             build_memory: build_memory.map_or(plain.build_memory, ByteSize::as_usize),
             builders: builders.map_or(urls.len().max(1) as u32, Whole::get),
             builder: BuilderConfig {
@@ -491,6 +530,11 @@ mod tests {
         assert!(problem(&[("repository_option", "region=x"), ("repository", "r")]).contains("without a server"));
         assert!(problem(&[("repository_option", "region=x"), ("engine", "auto")]).contains("in an object store"));
         assert!(problem(&[("engine", "native"), ("builder_heap", "1g")]).contains("option `builder_heap`"));
+        assert!(problem(&[("builder_heap", "1g"), ("build_memory", "1GiB")]).contains("without a server"));
+        let engine = |given: &[_]| options(given).engine();
+        assert_eq!(engine(&[]), Engine::default());
+        assert_eq!(engine(&[("builder_heap", "1g")]), Engine::Server);
+        assert_eq!(engine(&[("builder_heap", "1g"), ("engine", "auto")]), Engine::Auto);
     }
 
     #[test]

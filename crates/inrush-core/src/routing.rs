@@ -40,6 +40,11 @@ impl Routing {
         self.routing_shards
     }
 
+    /// The number of shards that a routing value stands for (`index.routing_partition_size`).
+    pub fn partition_size(&self) -> u32 {
+        self.partition_size
+    }
+
     /// Whether a routing value stands for several shards, of which the id selects one.
     pub fn is_partitioned(&self) -> bool {
         self.partition_size > 1

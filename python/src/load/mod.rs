@@ -7,7 +7,8 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use inrush_cli::embed::{self, Begun, JobPage, Outcomes, ProgressLine, ProgressTable, Secret};
+use inrush_bake::BakeError;
+use inrush_cli::embed::{self, Begun, JobPage, Outcomes, ProgressLine, ProgressTable, Secret, ShardBuild};
 use inrush_load::{Others, PauseHandle, Phase, Progress, Report, StopHandle};
 use inrush_sources::push::Sender;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
@@ -50,6 +51,8 @@ pub(crate) fn job_page((url, token, name, host): Job) -> JobPage {
 #[derive(Default)]
 struct Ending {
     report: Mutex<Option<Result<String, String>>>,
+    /// The shard as JSON, or why a server has to build it.
+    built: Mutex<Option<Result<String, String>>>,
     there: Condvar,
 }
 
@@ -63,9 +66,10 @@ impl Load {
     /// paths, globs and URLs. `None` means that the program feeds the load, under the name `name`
     /// and with about `bytes` bytes. `parts` is the token of the parts of this job, which report to
     /// its page. `job` is the page of the job that this load is a part of: its address, the token,
-    /// and the name and the machine of the part.
+    /// and the name and the machine of the part. `shard` is the order of a bake as JSON, and the
+    /// shard that this load builds for it.
     #[new]
-    #[pyo3(signature = (options, sources, secrets, name, bytes, keep_outcomes, log_level, parts, job))]
+    #[pyo3(signature = (options, sources, secrets, name, bytes, keep_outcomes, log_level, parts, job, shard))]
     #[expect(clippy::too_many_arguments, reason = "the one caller is `inrush/_running.py`, which names them all")]
     fn new(
         py: Python<'_>,
@@ -78,9 +82,15 @@ impl Load {
         log_level: u8,
         parts: Option<String>,
         job: Option<Job>,
+        shard: Option<(String, u32)>,
     ) -> PyResult<Self> {
         crate::logs::start(log_level);
-        let mut load = embed::Load::new(parse_options(options)?).map_err(exception)?;
+        let options = parse_options(options)?;
+        let load = match shard {
+            None => embed::Load::new(options),
+            Some((order, number)) => embed::Load::of_shard(options, crate::report::parse(&order)?, number),
+        };
+        let mut load = load.map_err(exception)?;
         let fed = sources.is_none();
         let given = load.options();
         given.source.sources = sources.unwrap_or_default();
@@ -122,6 +132,16 @@ impl Load {
             waited.unwrap_or_else(PoisonError::into_inner).0.clone()
         });
         report.transpose().map_err(InrushError::new_err)
+    }
+
+    /// The shard that this load has built, as JSON, or why a server has to build it. Both are
+    /// `None` before the end, after a load that has failed, and for a load into a cluster.
+    fn built(&self) -> (Option<String>, Option<String>) {
+        match lock(&self.ending.built).clone() {
+            Some(Ok(built)) => (Some(built), None),
+            Some(Err(why)) => (None, Some(why)),
+            None => (None, None),
+        }
     }
 
     /// The progress: documents read, settled, and so on.
@@ -295,7 +315,7 @@ type Letter = (u64, u16, String, String, Option<Vec<u8>>, Vec<u8>);
 
 impl Load {
     fn watch(feed: Option<Sender>, begun: Begun) -> PyResult<Self> {
-        let Begun { load, outcomes, page } = begun;
+        let Begun { load, outcomes, page, shard } = begun;
         let ending = Arc::new(Ending::default());
         let others = load.others();
         // Numbers always become JSON.
@@ -305,10 +325,10 @@ impl Load {
         let task = runtime()?.spawn(load.finish());
         runtime()?.spawn(async move {
             let report = match task.await {
-                // Options have no quotes in them, so the text stays valid JSON.
-                Ok(report) => serde_json::to_string(&report)
-                    .map(|text| embed::as_keywords(&text).into_owned())
-                    .map_err(|e| format!("the report cannot be written: {e}")),
+                Ok(report) => match shard {
+                    None => text_of(&report),
+                    Some(shard) => end_shard(shard, report, &told).await,
+                },
                 Err(_) => Err("inrush panicked; this is a defect, please report it".to_owned()),
             };
             *lock(&told.report) = Some(report);
@@ -359,6 +379,31 @@ impl Load {
             return Ok(());
         }
         Err(PyRuntimeError::new_err("this load belongs to the parent process; begin a load of its own after a fork"))
+    }
+}
+
+/// A report or a shard as JSON, with options as keyword arguments. They have no quotes in them, so
+/// the text stays valid.
+fn text_of(value: &impl serde::Serialize) -> Result<String, String> {
+    serde_json::to_string(value)
+        .map(|text| embed::as_keywords(&text).into_owned())
+        .map_err(|e| format!("the report cannot be written: {e}"))
+}
+
+/// Ends the shard that a load has built. Returns the report.
+async fn end_shard(shard: ShardBuild, report: Report, told: &Ending) -> Result<String, String> {
+    let loaded = text_of(&report);
+    match shard.end(report).await {
+        Ok(built) => {
+            *lock(&told.built) = Some(text_of(&built));
+            text_of(&built.report)
+        }
+        Err(BakeError::NotLoaded(report)) => text_of(&report),
+        Err(BakeError::NotNative(why)) => {
+            *lock(&told.built) = Some(Err(embed::as_keywords(&why).into_owned()));
+            loaded
+        }
+        Err(error) => Err(embed::as_keywords(&error.to_string()).into_owned()),
     }
 }
 

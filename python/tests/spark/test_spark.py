@@ -259,6 +259,117 @@ def test_a_killed_executor_leaves_a_bake_complete_and_exact(spark, tmp_path: Pat
             time.sleep(0.1)
 
 
+MAPPING = {"dynamic": "strict", "properties": {"id": {"type": "long"}, "n": {"type": "long"}, "text": {"type": "keyword"}}}
+
+
+def assert_clean(cluster: Any, root: Path) -> None:
+    """Nothing of a bake is left but what it published."""
+    assert list((root / "snapshots").iterdir()) == []
+    assert cluster.ask("GET", "_snapshot") == {}
+    assert "inrush-bake" not in json.dumps(cluster.ask("GET", "_alias"))
+    assert list((Path(os.environ["XDG_STATE_HOME"]) / "inrush").rglob("*.json")) == []
+
+
+def test_shards_are_built_without_servers(spark, tmp_path: Path):
+    with node("snapshots") as (cluster, root):
+        place = {"to": cluster.url, "engine": "native", "mapping": MAPPING, "repository_path": root / "snapshots"}
+        # Every hundredth row comes again, from another partition.
+        df = documents(spark, 20_000, 5).union(documents(spark, 20_000, 3).where("id % 100 = 0"))
+        names = {"spark": spark, "df": df}
+        assert docs.run("bake/native.md", cluster.url, names, {'"/mnt/shared"': repr(str(root / "snapshots"))}) == 1
+        report = names["report"]
+        assert report.ok and report.docs_read == 20_200 and report.docs_created == 20_000 and report.docs_updated == 200, report
+        assert report.verified["state"] == "yes" and report.bake["engine"] == "native", report
+        (first,) = cluster.ask("GET", "_alias/trips")
+        assert cluster.settings(first)["number_of_shards"] == "4"
+        assert_holds(20_000, cluster, "trips", tmp_path)
+        assert_clean(cluster, root)
+        # Each document is found by its id, which leads to its shard.
+        assert cluster.source("trips", "19999")["n"] == 19_999 * 7 % 1000
+        # Ids that are made, one shard of few rows, and shards without any.
+        few = documents(spark, 3, 1)
+        with pytest.raises(inrush.LoadFailed, match="allow_shrink"):
+            inrush.spark.bake(few, "trips", builders=8, **place)
+        assert list(cluster.ask("GET", "_alias/trips")) == [first]
+        assert_clean(cluster, root)
+        report = inrush.spark.bake(few, "trips", builders=8, allow_shrink="any", **place)
+        (second,) = cluster.ask("GET", "_alias/trips")
+        assert report.ok and second != first and cluster.count("trips") == 3 and cluster.count(first) == 20_000
+        assert [cluster.source("trips", hit["_id"]) for hit in cluster.ask("GET", "trips/_search")["hits"]["hits"]]
+        report = inrush.spark.bake(few, "routed", builders=3, id="id", routing="n", **place)
+        assert report.ok and cluster.ask("GET", "routed/_doc/2?routing=14")["found"]
+        assert_clean(cluster, root)
+
+
+def test_dead_letters_of_shards_come_home(spark, tmp_path: Path):
+    with node("snapshots") as (cluster, root):
+        rows = [(n, "many" if n == 5 else str(n), None if n == 7 else "i") for n in range(100)]
+        df = spark.createDataFrame(rows, "id long, n string, text string").repartition(3)
+        place = {"to": cluster.url, "mapping": MAPPING, "repository_path": root / "snapshots", "builders": 2}
+        # A row without its id goes to some shard, whose load reports it. The others have one id.
+        report = inrush.spark.bake(df, "one", id="text", engine="native", **place)
+        assert report.status == "incomplete" and (report.docs_created, report.docs_updated) == (1, 97), report
+        assert sorted(json.loads(letter.text)["id"] if letter.text else letter.document["id"] for letter in report.failed) == [5, 7]
+        report = inrush.spark.bake(df, "letters", id="id", engine="native", **place)
+        assert report.status == "incomplete" and report.docs_indexed == 99, report
+        (letter,) = report.failed
+        assert letter.document == {"id": 5, "n": "many", "text": "i"} and "long" in letter.reason
+        assert report.swap["what_next"], report.swap
+        (built,) = [row["index"] for row in cluster.ask("GET", "_cat/indices?format=json") if row["index"].startswith("letters-")]
+        assert cluster.count(built) == 99 and report.swap["swapped"] is False
+        # A field that the mapping does not name needs a server, which is not known before the row is read.
+        open_mapping = {"dynamic": True, "properties": MAPPING["properties"]}
+        more = df.selectExpr("id", "id AS n", "CASE WHEN id = 50 THEN 'x' END AS later")
+        before = cluster.ask("GET", "_cat/indices?format=json")
+        with pytest.raises(inrush.InrushError, match="later") as caught:
+            inrush.spark.bake(more, "open", id="id", engine="native", **{**place, "mapping": open_mapping})
+        assert caught.value.code == "bake_not_native"
+        with pytest.raises(inrush.InrushError, match="percolator") as caught:
+            inrush.spark.bake(more, "open", id="id", engine="native", **{**place, "mapping": {"properties": {"q": {"type": "percolator"}}}})
+        assert caught.value.code == "bake_not_native"
+        with pytest.raises(inrush.UsageError, match="no column i"):
+            inrush.spark.bake(more, "open", id="i", engine="native", **place)
+        with pytest.raises(inrush.UsageError, match="nothing to bake"):
+            inrush.spark.bake(more.where("id < 0"), "open", id="id", engine="native", **place)
+        with pytest.raises(inrush.UsageError, match="leave shards out"):
+            inrush.spark.bake(more, "open", id="id", engine="native", shards=5, **place)
+        assert len(cluster.ask("GET", "_cat/indices?format=json")) == len(before)
+        assert_clean(cluster, root)
+        report = inrush.spark.bake(more, "open", id="id", engine="auto", builder_heap="512m", **{**place, "mapping": open_mapping})
+        assert report.ok and cluster.count("open") == 100 and len(cluster.ask("GET", "_alias/open")) == 2
+        assert "built with servers, because" in report.warnings[0] and "later" in report.warnings[0]
+
+
+def test_a_killed_executor_leaves_shards_complete_and_exact(spark, tmp_path: Path):
+    with node("snapshots") as (cluster, root):
+        df = documents(spark, 400_000, 8)
+        result: dict[str, Any] = {}
+        port = free_port()
+
+        def run() -> None:
+            try:
+                place = {"to": cluster.url, "engine": "native", "mapping": MAPPING, "repository_path": root / "snapshots"}
+                result["report"] = inrush.spark.bake(df, "killed", builders=4, id="id", page=port, **place)
+            except BaseException as error:
+                result["error"] = error
+
+        def builds() -> bool:
+            # The files of an attempt grow.
+            return any((root / "snapshots").glob("inrush-bake-*/tasks/*/_0*"))
+
+        thread = threading.Thread(target=run)
+        thread.start()
+        with Viewer(port) as viewer:
+            kill_one(builds, lambda command: "CoarseGrainedExecutorBackend" in command and "/bin/java" in command, thread.is_alive)
+            thread.join()
+        report = result.get("report")
+        assert report is not None, result
+        assert report.ok and report.docs_created == 400_000 and report.verified["state"] == "yes", report
+        assert viewer.last is not None and len(viewer.last["state"]["parts"]) == 4
+        assert_holds(400_000, cluster, "killed", tmp_path)
+        assert_clean(cluster, root)
+
+
 def test_a_job_that_fails_puts_the_settings_back(spark, opensearch):
     with pytest.raises(RuntimeError, match="mine"):
         with inrush.spark.Job(spark, "failed", opensearch.url, expected_bytes=2 << 30) as job:

@@ -1,5 +1,6 @@
 //! What cannot be built without a server, by name.
 
+use inrush_cluster::api::snapshots::Repository;
 use inrush_cluster::api::{ClusterInfo, Version};
 use inrush_lucene::{Mapping, Product, Target};
 use inrush_sources::Store;
@@ -83,7 +84,7 @@ pub(in super::super) fn check(
 ) -> Result<(), String> {
     let product = self::product(product);
     check_version(product, version)?;
-    check_place(shared, config.engine)?;
+    check_place(shared, config.engine, product)?;
     check_options(config)?;
     if !plan.aliases.is_empty() {
         return Err(
@@ -108,18 +109,41 @@ pub(in super::super) fn check(
 
 /// Whether files can be written to the repository. Of the types that are not tested, none is chosen
 /// by itself.
-fn check_place(shared: &Shared, engine: Engine) -> Result<(), String> {
+fn check_place(shared: &Shared, engine: Engine, product: Product) -> Result<(), String> {
     if shared.folder.is_some() {
         return Ok(());
     }
     let address = Address::of(&shared.repository)?;
-    if engine == Engine::Auto && address.store != Store::S3 {
+    if let Some(name) = encryption(&shared.repository) {
         return Err(format!(
-            "a repository of the type {} was never tested without a server, which option `engine=native` would do",
+            "the repository has {name}, and objects that are written from here would not be encrypted so"
+        ));
+    }
+    if engine == Engine::Auto && (address.store != Store::S3 || product != Product::OpenSearch) {
+        let of = if product == Product::OpenSearch { "OpenSearch" } else { "Elasticsearch" };
+        return Err(format!(
+            "a repository of the type {} of {of} was never tested without a server, which option `engine=native` would do",
             shared.repository.kind
         ));
     }
     Ok(())
+}
+
+/// What a repository asks for that encrypts its objects in another way than the store does by
+/// itself.
+fn encryption(repository: &Repository) -> Option<String> {
+    if repository.crypto_metadata.is_some() {
+        return Some("crypto settings".to_owned());
+    }
+    let is_off = |value: &Value| {
+        let text = value.as_str().map_or_else(|| value.to_string(), str::to_ascii_lowercase);
+        ["false", "null", "", "bucket_default"].contains(&text.as_str())
+    };
+    let asks = |(name, value): &(&String, &Value)| {
+        let name = name.to_ascii_lowercase();
+        ["encrypt", "crypto", "kms"].iter().any(|part| name.contains(part)) && !is_off(value)
+    };
+    repository.settings.iter().find(asks).map(|(name, _)| format!("the setting {name}"))
 }
 
 fn check_version(product: Product, version: Version) -> Result<(), String> {
@@ -157,7 +181,6 @@ fn check_settings(settings: &Map<String, Value>) -> Result<(), String> {
 
 #[cfg(test)]
 mod tests {
-    use inrush_cluster::api::snapshots::Repository;
     use inrush_load::config::{LoadConfig, SwapConfig};
     use serde_json::json;
 
@@ -184,8 +207,28 @@ mod tests {
             Place::Repository(kind) => (kind.as_str(), None),
         };
         let settings = json!({"bucket": "b", "container": "c"}).as_object().cloned().unwrap();
-        let repository = Repository { kind: kind.to_owned(), settings };
+        let repository = Repository { kind: kind.to_owned(), settings, crypto_metadata: None };
         check(&config, &plan, &Shared { repository, folder }, target(&info, info.version)?)
+    }
+
+    #[test]
+    fn objects_are_not_written_where_the_repository_encrypts_them() {
+        let of = |settings: Value, crypto_metadata: Option<Value>| {
+            let settings = settings.as_object().cloned().unwrap();
+            encryption(&Repository { kind: "s3".to_owned(), settings, crypto_metadata })
+        };
+        for settings in [
+            json!({"bucket": "b", "storage_class": "standard"}),
+            json!({"server_side_encryption": "false"}),
+            json!({"server_side_encryption": false, "server_side_encryption_type": "bucket_default"}),
+        ] {
+            assert_eq!(of(settings.clone(), None), None, "{settings}");
+        }
+        for name in ["server_side_encryption", "server_side_encryption_kms_key_id", "client_side_encryption_key"] {
+            assert!(of(json!({ name: "true" }), None).unwrap().contains(name), "{name}");
+        }
+        assert!(of(json!({"server_side_encryption_type": "aws:kms"}), None).is_some());
+        assert!(of(json!({}), Some(json!({"key_provider_name": "k"}))).unwrap().contains("crypto"));
     }
 
     #[test]

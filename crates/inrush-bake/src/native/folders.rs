@@ -22,6 +22,8 @@ pub(super) struct Folders {
     pub(super) form: PathBuf,
     /// Where the files of the shards grow.
     pub(super) build: PathBuf,
+    /// Where they grow if other machines build them.
+    pub(super) tasks: PathBuf,
     /// The repository that the target restores, or what is copied into an object store.
     pub(super) whole: PathBuf,
 }
@@ -30,7 +32,13 @@ impl Folders {
     pub(super) fn of(context: &Context, saved: &Saved) -> Folders {
         let folder = saved.shared.folder.clone().unwrap_or_else(|| context.keep.of_load(&saved.id, 0));
         let within = |name: &str| folder.join(name);
-        Folders { empty: within(EMPTY), form: within("form"), build: within("build"), whole: within(WHOLE) }
+        Folders {
+            empty: within(EMPTY),
+            form: within("form"),
+            build: within("build"),
+            tasks: within("tasks"),
+            whole: within(WHOLE),
+        }
     }
 }
 

@@ -2,10 +2,11 @@
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
+use std::io;
 
 use bytes::Bytes;
 use inrush_core::routing::Routing;
-use inrush_lucene::{AddError, Keep, MadeIds, Product, Refused, ShardWriter};
+use inrush_lucene::{AddError, Keep, MadeId, MadeIds, Product, Refused, ShardWriter};
 use serde::Deserialize;
 use serde_json::json;
 
@@ -14,6 +15,8 @@ use super::writers::{BuildPlan, Stopped};
 /// Puts the items of bulk bodies into the shards of one index.
 pub(super) struct Items {
     routing: Routing,
+    /// The number of the only shard, if others are built elsewhere.
+    only: Option<u32>,
     ids: MadeIds,
     /// Whether documents keep those with their ids, and not the other way round.
     creates: bool,
@@ -51,12 +54,13 @@ struct Meta<'a> {
 impl Items {
     /// `ids` are for documents without one.
     pub(super) fn new(plan: &BuildPlan, ids: MadeIds) -> Items {
-        let BuildPlan { index, routing, keep, product, .. } = plan;
+        let BuildPlan { index, routing, only, keep, product, .. } = plan;
         let entry = |action: &str| {
             format!("{{\"{action}\":{{\"_index\":{},\"status\":201,\"result\":\"created\"}}}}", json!(index))
         };
         Items {
             routing: *routing,
+            only: *only,
             ids,
             creates: *keep == Keep::First,
             product: *product,
@@ -112,9 +116,9 @@ impl Items {
                 self.add_given(&id, address.routing.as_deref(), document, writers)
             }
             None => {
-                let id = self.ids.make();
-                let shard = if writers.len() == 1 { 0 } else { self.routing.shard(&id.text(), None) as usize };
-                writers[shard].add_made(document, &id)
+                let id = self.make_id();
+                let writer = self.place(writers, || self.routing.shard(&id.text(), None))?;
+                writer.add_made(document, &id)
             }
         }
     }
@@ -126,11 +130,39 @@ impl Items {
         document: &[u8],
         writers: &mut [ShardWriter],
     ) -> Result<(), AddError> {
-        let shard = if writers.len() == 1 { 0 } else { self.routing.shard(id, routing) as usize };
+        let writer = self.place(writers, || self.routing.shard(id, routing))?;
         match routing {
-            Some(routing) => writers[shard].add_routed(document, id, routing),
-            None => writers[shard].add(document, Some(id)),
+            Some(routing) => writer.add_routed(document, id, routing),
+            None => writer.add(document, id),
         }
+    }
+
+    /// An id of any shard, or of the only one.
+    fn make_id(&mut self) -> MadeId {
+        loop {
+            let id = self.ids.make();
+            if self.only.is_none_or(|only| self.routing.shard(&id.text(), None) == only) {
+                return id;
+            }
+        }
+    }
+
+    /// The writer of the shard of a document, which `shard` finds out.
+    fn place<'a, 's, 'm>(
+        &self,
+        writers: &'a mut [ShardWriter<'s, 'm>],
+        shard: impl Fn() -> u32,
+    ) -> Result<&'a mut ShardWriter<'s, 'm>, AddError> {
+        let at = match self.only {
+            None if writers.len() == 1 => 0,
+            None => shard() as usize,
+            Some(only) if shard() == only => 0,
+            Some(only) => {
+                let why = format!("a document of shard {} has come to shard {only}", shard());
+                return Err(AddError::Io(io::Error::other(why)));
+            }
+        };
+        Ok(&mut writers[at])
     }
 }
 
@@ -178,35 +210,68 @@ mod tests {
 
     use super::*;
 
-    #[test]
-    fn what_decides_otherwise_is_not_taken() {
-        let target = Target { product: Product::OpenSearch, version: [3, 6, 0], lucene: [10, 4, 0] };
+    /// What `ask` does with the items of an index, or of its shard `only`.
+    fn with_items<T>(
+        product: Product,
+        routing: Routing,
+        only: Option<u32>,
+        ask: impl FnOnce(&mut Items, &mut [ShardWriter]) -> T,
+    ) -> T {
+        let target = Target { product, version: [3, 6, 0], lucene: [10, 4, 0] };
         let mapping = Mapping::parse(&json!({"properties": {"n": {"type": "long"}}}), target).unwrap();
         let folder = tempfile::tempdir().unwrap();
         let (keep, random) = (Keep::Last, [7; 32]);
         let options =
             ShardOptions { folder: folder.path().to_owned(), primary_term: 1, segment_memory: 1 << 20, random, keep };
+        let shard = Shard::new(options, &mapping);
         let plan = BuildPlan {
             index: "x".to_owned(),
-            product: Product::Elasticsearch,
+            product,
             mapping: mapping.clone(),
-            routing: Routing::new(1, None, 1).unwrap(),
+            routing,
             shards: Vec::new(),
+            only,
             keep,
             memory: 1 << 20,
             threads: 1,
         };
-        let shard = Shard::new(options, &mapping);
-        let mut writers = [shard.writer()];
-        let mut items = Items::new(&plan, MadeIds::new([7; 9], 0));
-        let body = Bytes::from_static(b"{\"index\":{}}\n{\"n\":1}\n{\"index\":{}}\n{\"n\":\"x\"}\n");
-        let reply = items.add(&[body], &mut writers).unwrap();
-        let reply: serde_json::Value = serde_json::from_slice(&reply).unwrap();
-        assert_eq!((&reply["errors"], &reply["items"][0]["index"]["status"]), (&json!(true), &json!(201)));
-        assert_eq!(reply["items"][1]["index"]["error"]["type"], "document_parsing_exception");
-        let other = Bytes::from_static(b"{\"create\":{\"_id\":\"a\"}}\n{\"n\":2}\n");
-        let Err(Stopped::Unsupported(why)) = items.add(&[other], &mut writers) else { panic!("it was taken") };
-        assert!(why.contains("another action"), "{why}");
+        ask(&mut Items::new(&plan, MadeIds::new([7; 9], 0)), &mut [shard.writer()])
+    }
+
+    fn reply(items: &mut Items, body: &str, writers: &mut [ShardWriter]) -> serde_json::Value {
+        let reply = items.add(&[Bytes::from(body.to_owned())], writers).unwrap();
+        serde_json::from_slice(&reply).unwrap()
+    }
+
+    #[test]
+    fn what_decides_otherwise_is_not_taken() {
+        with_items(Product::Elasticsearch, Routing::new(1, None, 1).unwrap(), None, |items, writers| {
+            let body = "{\"index\":{}}\n{\"n\":1}\n{\"index\":{}}\n{\"n\":\"x\"}\n";
+            let reply = reply(items, body, writers);
+            assert_eq!((&reply["errors"], &reply["items"][0]["index"]["status"]), (&json!(true), &json!(201)));
+            assert_eq!(reply["items"][1]["index"]["error"]["type"], "document_parsing_exception");
+            let other = Bytes::from_static(b"{\"create\":{\"_id\":\"a\"}}\n{\"n\":2}\n");
+            let Err(Stopped::Unsupported(why)) = items.add(&[other], writers) else { panic!("it was taken") };
+            assert!(why.contains("another action"), "{why}");
+        });
+    }
+
+    #[test]
+    fn one_shard_takes_its_own_documents() {
+        let (routing, only) = (Routing::new(5, None, 1).unwrap(), 3);
+        let (ours, others): (Vec<u32>, Vec<u32>) = (0..50).partition(|n| routing.shard(&n.to_string(), None) == only);
+        let line = |n: &u32| format!("{{\"index\":{{\"_id\":\"{n}\"}}}}\n{{\"n\":{n}}}\n");
+        with_items(Product::OpenSearch, routing, Some(only), |items, writers| {
+            let made: Vec<String> = (0..20).map(|_| items.make_id().text()).collect();
+            assert!(made.iter().all(|id| routing.shard(id, None) == only), "{made:?}");
+            let body: String = ours.iter().map(line).chain(["{\"index\":{}}\n{\"n\":1}\n".to_owned()]).collect();
+            let reply = reply(items, &body, writers);
+            assert_eq!((&reply["errors"], reply["items"].as_array().unwrap().len()), (&json!(false), ours.len() + 1));
+            let Err(Stopped::Failed(why)) = items.add(&[Bytes::from(line(&others[0]))], writers) else {
+                panic!("it was taken")
+            };
+            assert!(why.contains("has come to shard 3"), "{why}");
+        });
     }
 
     fn address(line: &str) -> Result<(bool, Option<String>), String> {

@@ -4,6 +4,7 @@ use std::fs;
 use std::future::pending;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::pin::pin;
 use std::sync::Arc;
 
 use inrush_cluster::transport::Transport;
@@ -11,16 +12,18 @@ use inrush_core::{Action, Compression, Encoding, OnConflict};
 use inrush_load::config::{BulkRouting, DeadLetters, FinishConfig, LoadConfig, Replies};
 use inrush_load::loader::{Loader, RunningLoad};
 use inrush_load::{LoadError, Report, Status, Verified, VerifiedState};
-use inrush_lucene::{Committed, Keep, Mapping, ShardSnapshot, Target};
+use inrush_lucene::Committed;
+use inrush_node::Product;
 
 use super::super::config::BakeError;
 use super::super::context::Context;
 use super::super::load::{aside, follow};
 use super::super::state::Saved;
+use super::blueprint::Blueprint;
 use super::folders::{self, Folders, sync};
 use super::server::Server;
-use super::writers::{BuildPlan, ShardPlan, Stopped, Writers};
-use super::{check, native, random, refuse, snapshots};
+use super::writers::{ShardPlan, Stopped, Writers};
+use super::{native, random, refuse};
 
 /// The address of the server in this process, for messages.
 const ADDRESS: &str = "http://localhost";
@@ -46,20 +49,25 @@ pub(super) async fn load(context: &Context) -> Result<String, BakeError> {
     if is_whole {
         context.show("ending the segments");
     }
-    let committed = end(&writers, is_whole).await.inspect_err(|_| forget_letters(&letters))?;
-    if !is_whole {
+    let ended = ended(&writers, is_whole, context.aborted()).await;
+    let committed = ended.inspect_err(|_| forget_letters(&letters))?;
+    if is_whole && committed.is_none() {
+        report.status = Status::Interrupted;
+    }
+    let Some(committed) = committed else {
         // The next run begins with the first document again.
         report.checkpoint = Some(context.keep.path());
         let detail = "the documents are in no index; a resumed bake reads them again".to_owned();
         report.verified = Verified::new(VerifiedState::NotProvable, detail);
         return Err(BakeError::NotLoaded(Box::new(report)));
-    }
-    let docs = account(&mut report, &committed, &context.config.load, &saved.index)
+    };
+    let LoadConfig { action, on_conflict, .. } = context.config.load;
+    let docs = account(&mut report, &committed, (action, on_conflict), &saved.index)
         .inspect_err(|_| forget_letters(&letters))?;
     let Folders { build, .. } = Folders::of(context, &saved);
     let synced = tokio::task::spawn_blocking(move || sync(&build)).await;
     let synced = synced.unwrap_or_else(|error| Err(io::Error::other(error)));
-    synced.map_err(|error| refuse(format!("the index cannot be written: {error}")))?;
+    synced.map_err(cannot_write)?;
     let detail = format!("{} read, {docs} in the index", report.counts.docs_read);
     context.write_part(0, |part| part.loaded = Some((Box::new(report), docs)))?;
     Ok(detail)
@@ -67,49 +75,23 @@ pub(super) async fn load(context: &Context) -> Result<String, BakeError> {
 
 /// Starts the threads that write the shards.
 fn begin(context: &Context, saved: &Saved) -> Result<Writers, BakeError> {
-    let native = native(saved)?;
-    let Folders { form, build, .. } = Folders::of(context, saved);
-    let snapshots = snapshots(&form, &saved.index)?;
-    let cannot = |error: io::Error| refuse(format!("the index cannot be written: {error}"));
-    folders::remove(&build).map_err(cannot)?;
-    let shards: Vec<ShardPlan> = snapshots
-        .iter()
-        .enumerate()
-        .map(|(shard, snapshot)| {
-            let folder = build.join(shard.to_string());
-            fs::create_dir_all(&folder)?;
-            let seed = format!("ids {}", inrush_cluster::run_id::seed());
-            Ok(ShardPlan {
-                folder,
-                random: random(saved, &seed, shard),
-                generation: snapshot.generation(),
-                user_data: snapshot.user_data().to_vec(),
-            })
-        })
-        .collect::<io::Result<_>>()
-        .map_err(cannot)?;
-    let lucene = snapshots.first().map(ShardSnapshot::lucene).unwrap_or_default();
-    let version = native.version.parse::<inrush_cluster::api::Version>().map_err(refuse)?;
-    let target = Target {
-        product: check::product(native.product),
-        version: [version.major, version.minor, version.patch],
-        lucene,
+    let blueprint = Blueprint::read(context, saved)?;
+    let Folders { build, .. } = Folders::of(context, saved);
+    folders::remove(&build).map_err(cannot_write)?;
+    let seed = format!("ids {}", inrush_cluster::run_id::seed());
+    let shard = |shard: usize| {
+        let folder = build.join(shard.to_string());
+        fs::create_dir_all(&folder).map_err(cannot_write)?;
+        blueprint.shard(shard, folder, random(&saved.id, &seed, shard))
     };
-    let mapping = Mapping::with_settings(&saved.parts[0].mapping, &saved.plan.building, target)
-        .map_err(|unsupported| BakeError::NotNative(unsupported.to_string()))?;
+    let shards = (0..blueprint.shards() as usize).map(shard).collect::<Result<Vec<ShardPlan>, _>>()?;
     let config = &context.config;
-    let keep = if config.load.action == Action::Create { Keep::First } else { Keep::Last };
-    let plan = BuildPlan {
-        index: saved.index.clone(),
-        product: target.product,
-        mapping,
-        routing: saved.plan.routing().map_err(BakeError::Refused)?,
-        shards,
-        keep,
-        memory: config.build_memory,
-        threads: config.load.limits.workers,
-    };
-    Writers::start(plan).map_err(cannot)
+    let plan = blueprint.plan(shards, None, (config.build_memory, config.load.limits.workers))?;
+    Writers::start(plan).map_err(cannot_write)
+}
+
+pub(super) fn cannot_write(error: io::Error) -> BakeError {
+    refuse(format!("the index cannot be written: {error}"))
 }
 
 /// The file for dead letters. One of an earlier try of this bake is deleted, because its documents
@@ -151,17 +133,27 @@ async fn begin_load(
     letters: &Path,
 ) -> Result<RunningLoad, BakeError> {
     let native = native(saved)?;
-    let server = Server::new(native.product, &native.version, &saved.index, Arc::clone(writers));
-    let transport = Transport::to_local(ADDRESS, Arc::new(server)).map_err(LoadError::Setup)?;
+    let transport = transport(native.product, &native.version, &saved.index, writers)?;
     let mut config = load_config(&context.config.load, &saved.index)?;
     config.dead_letters = DeadLetters::File(letters.to_owned());
     let loader = Loader::new(config)?;
-    let loader = loader.through(Arc::new(transport)).with_observers(context.observers(0));
-    Ok(loader.start((context.open)()?).await?)
+    let loader = loader.through(transport).with_observers(context.observers(0));
+    Ok(loader.start((context.documents.open)()?).await?)
+}
+
+/// The way to the server in this process.
+pub(super) fn transport(
+    product: Product,
+    version: &str,
+    index: &str,
+    writers: &Arc<Writers>,
+) -> Result<Arc<Transport>, BakeError> {
+    let server = Server::new(product, version, index, Arc::clone(writers));
+    Ok(Arc::new(Transport::to_local(ADDRESS, Arc::new(server)).map_err(LoadError::Setup)?))
 }
 
 /// The load into the server in this process.
-fn load_config(load: &LoadConfig, index: &str) -> Result<LoadConfig, BakeError> {
+pub(super) fn load_config(load: &LoadConfig, index: &str) -> Result<LoadConfig, BakeError> {
     let mut config = aside(load, index, vec![ADDRESS.to_owned()])?;
     config.finish = FinishConfig::default();
     // What is in memory is lost with the process, so there is nothing to resume.
@@ -179,8 +171,28 @@ fn load_config(load: &LoadConfig, index: &str) -> Result<LoadConfig, BakeError> 
     Ok(config)
 }
 
-async fn end(writers: &Writers, is_needed: bool) -> Result<Vec<Committed>, BakeError> {
-    writers.end(is_needed).await.map_err(|stopped| match stopped {
+/// Ends the segments. `None` if the documents are not needed, or not any more.
+async fn ended(
+    writers: &Writers,
+    is_needed: bool,
+    stopped: impl Future<Output = ()>,
+) -> Result<Option<Vec<Committed>>, BakeError> {
+    let mut ending = pin!(end(writers, is_needed));
+    tokio::select! {
+        committed = &mut ending => committed.map(|committed| is_needed.then_some(committed)),
+        () = stopped, if is_needed => {
+            writers.abandon();
+            // No file is written any more when this returns.
+            ending.await.map(|_| None)
+        }
+    }
+}
+
+pub(super) async fn end(writers: &Writers, is_needed: bool) -> Result<Vec<Committed>, BakeError> {
+    if !is_needed {
+        writers.abandon();
+    }
+    writers.end().await.map_err(|stopped| match stopped {
         Stopped::Unsupported(why) => BakeError::NotNative(why),
         Stopped::Failed(why) => refuse(format!("the index cannot be written: {why}")),
     })
@@ -188,12 +200,17 @@ async fn end(writers: &Writers, is_needed: bool) -> Result<Vec<Committed>, BakeE
 
 /// Sets right what the load could not know: which documents have the id of another one. Returns the
 /// number of documents in the index.
-fn account(report: &mut Report, committed: &[Committed], load: &LoadConfig, index: &str) -> Result<u64, BakeError> {
+pub(super) fn account(
+    report: &mut Report,
+    committed: &[Committed],
+    (action, on_conflict): (Action, OnConflict),
+    index: &str,
+) -> Result<u64, BakeError> {
     let duplicates: u64 = committed.iter().map(|shard| shard.duplicates).sum();
     let docs: u64 = committed.iter().map(|shard| shard.docs).sum();
     let counts = &mut report.counts;
-    if duplicates > 0 && load.action == Action::Create {
-        if load.on_conflict != OnConflict::Skip {
+    if duplicates > 0 && action == Action::Create {
+        if on_conflict != OnConflict::Skip {
             return Err(BakeError::NotNative(format!(
                 "{duplicates} documents have the id of an earlier one, and the action create makes dead letters of them; give option `on_conflict=skip` to count them only"
             )));
@@ -206,9 +223,15 @@ fn account(report: &mut Report, committed: &[Committed], load: &LoadConfig, inde
     counts.docs_created = created.saturating_sub(duplicates);
     if let Some(of_index) = report.indices.get_mut(index) {
         of_index.created = of_index.created.saturating_sub(duplicates);
-        of_index.updated += if load.action == Action::Create { 0 } else { duplicates };
+        of_index.updated += if action == Action::Create { 0 } else { duplicates };
     }
-    let expected = counts.docs_created;
+    verify(report, docs, index)?;
+    Ok(docs)
+}
+
+/// Checks that the files of the index have as many documents as were taken.
+pub(super) fn verify(report: &mut Report, docs: u64, index: &str) -> Result<(), BakeError> {
+    let expected = report.counts.docs_created;
     if expected != docs {
         return Err(refuse(format!(
             "{index} was written with {docs} documents, and {expected} were taken; this is a defect of option `engine=native`"
@@ -216,5 +239,54 @@ fn account(report: &mut Report, committed: &[Committed], load: &LoadConfig, inde
     }
     let detail = format!("{index} holds {docs} documents = 0 before + {expected} created - 0 deleted");
     report.verified = Verified::new(VerifiedState::Yes, detail);
-    Ok(docs)
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+    use inrush_core::routing::Routing;
+    use inrush_lucene::{Keep, Mapping, Target};
+    use serde_json::json;
+
+    use super::super::writers::BuildPlan;
+    use super::*;
+
+    /// Threads that have a document which is in no file yet.
+    async fn writers(folder: &Path) -> Writers {
+        let target = Target { product: inrush_lucene::Product::OpenSearch, version: [3, 6, 0], lucene: [10, 4, 0] };
+        let mapping = Mapping::parse(&json!({"properties": {"n": {"type": "long"}}}), target).unwrap();
+        let folder = folder.to_owned();
+        let shard = ShardPlan { folder, random: [7; 32], generation: 3, user_data: Vec::new() };
+        let plan = BuildPlan {
+            index: "x".to_owned(),
+            product: target.product,
+            mapping,
+            routing: Routing::new(1, None, 1).unwrap(),
+            shards: vec![shard],
+            only: None,
+            keep: Keep::Last,
+            memory: 32 << 20,
+            threads: 2,
+        };
+        let writers = Writers::start(plan).unwrap();
+        writers.take(vec![Bytes::from_static(b"{\"index\":{}}\n{\"n\":1}\n")]).await.unwrap();
+        writers
+    }
+
+    #[tokio::test]
+    async fn a_stop_ends_segments_that_are_being_ended() {
+        let commit = |folder: &Path| folder.join("segments_3").exists();
+        let folder = tempfile::tempdir().unwrap();
+        let committed = ended(&writers(folder.path()).await, true, std::future::pending()).await.unwrap();
+        assert_eq!(committed, Some(vec![Committed { docs: 1, duplicates: 0 }]));
+        assert!(commit(folder.path()));
+        let folder = tempfile::tempdir().unwrap();
+        let committed = ended(&writers(folder.path()).await, true, std::future::ready(())).await.unwrap();
+        assert_eq!(committed, None);
+        let folder = tempfile::tempdir().unwrap();
+        let committed = ended(&writers(folder.path()).await, false, std::future::pending()).await.unwrap();
+        assert_eq!(committed, None);
+        assert!(!commit(folder.path()), "nothing is written that is not needed");
+    }
 }

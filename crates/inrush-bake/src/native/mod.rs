@@ -2,18 +2,22 @@
 //!
 //! The target makes the index without documents and writes its snapshot (`empty.rs`). A load with
 //! all its checks (`load.rs`) sends the documents to a server in this process (`server.rs`), which
-//! puts them into the files of the shards (`items.rs`, `writers.rs`). These take the place of the
-//! empty ones in a copy of the snapshot, which the target restores as that of a builder. Where the
-//! repository is in an object store, the snapshots are copied from there and to there
-//! (`remote.rs`).
+//! puts them into the files of the shards (`items.rs`, `writers.rs`). Other machines can do that,
+//! too (`shard.rs`), by what this one tells them (`blueprint.rs`, `elsewhere.rs`). The files take
+//! the place of the empty ones in a copy of the snapshot, which the target restores as that of a
+//! builder. Where the repository is in an object store, the snapshots are copied from there and to
+//! there (`remote.rs`).
 
+mod blueprint;
 mod check;
+mod elsewhere;
 mod empty;
 mod folders;
 mod items;
 mod load;
 mod remote;
 mod server;
+mod shard;
 mod writers;
 
 use std::io;
@@ -21,6 +25,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 pub(super) use check::{check, target};
+pub(super) use elsewhere::no_documents;
+pub use elsewhere::{BuiltShard, ShardBuilders, ShardOrder};
 pub(super) use empty::{WRITE_BLOCK, forget};
 use inrush_load::LoadError;
 use inrush_lucene::ShardSnapshot;
@@ -28,6 +34,7 @@ pub(super) use load::forget_letters;
 use load::load;
 pub(super) use remote::{Upload, remove as remove_objects};
 use sha2::{Digest, Sha256};
+pub use shard::ShardBuild;
 
 use super::config::{BakeConfig, BakeError, Engine};
 use super::context::Context;
@@ -60,7 +67,9 @@ pub(super) async fn build(context: &Arc<Context>) -> Result<(), BakeError> {
     let target = Target::new(Arc::clone(context));
     let config = &context.config;
     let shared = context.saved().shared.clone();
-    let remote = Remote::open(&shared, &config.repository_options, config.load.limits.retry_for).await;
+    let options = config.repository_options.over(&native(&context.saved())?.options);
+    context.write(|saved| saved.native.iter_mut().for_each(|native| native.options = options.clone()))?;
+    let remote = Remote::open(&shared, &options, config.load.limits.retry_for).await;
     let remote = remote.map_err(refuse)?;
     let copied = context.saved().native.as_ref().is_some_and(|native| native.copied);
     if !copied {
@@ -82,6 +91,9 @@ pub(super) async fn build(context: &Arc<Context>) -> Result<(), BakeError> {
     let load = async {
         match is_loaded {
             true => Ok(()),
+            false if context.documents.builders.is_some() => {
+                context.step(Step::Load, Some(0), elsewhere::build(context, remote.as_ref())).await
+            }
             false => context.step(Step::Load, Some(0), load(context)).await,
         }
     };
@@ -131,9 +143,9 @@ fn snapshots(repository: &Path, index: &str) -> Result<Vec<ShardSnapshot>, BakeE
     folders.iter().map(|folder| ShardSnapshot::open(folder).map_err(cannot)).collect()
 }
 
-/// Bytes that differ between bakes and shards.
-fn random(saved: &Saved, what: &str, shard: usize) -> [u8; 32] {
-    Sha256::digest(format!("{} {what} {shard}", saved.id)).into()
+/// Bytes that differ between bakes and shards. `id` is that of the bake.
+fn random(id: &str, what: &str, shard: usize) -> [u8; 32] {
+    Sha256::digest(format!("{id} {what} {shard}")).into()
 }
 
 /// Puts the files of the shards into the snapshot.
@@ -167,7 +179,7 @@ fn fill_shards(folders: &Folders, saved: &Saved) -> Result<u64, BakeError> {
     for (shard, snapshot) in snapshots(whole, &saved.index)?.into_iter().enumerate() {
         let folder = build.join(shard.to_string());
         let mut names = [0; 16];
-        names.copy_from_slice(&random(saved, "names", shard)[..16]);
+        names.copy_from_slice(&random(&saved.id, "names", shard)[..16]);
         bytes += snapshot.fill(&folder, names).map_err(cannot)?;
     }
     if saved.shared.folder.is_some() {

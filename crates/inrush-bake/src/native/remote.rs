@@ -5,6 +5,7 @@ use std::fs;
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Component, Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -27,10 +28,17 @@ const PARTS_MAX: u64 = 10_000;
 /// Requests in flight; each has one part in memory.
 const AT_ONCE: usize = 4;
 const PAUSE: Duration = Duration::from_secs(1);
+/// How long a request is repeated without a warning, and the time from one to the next.
+const WARNED_AFTER: Duration = Duration::from_secs(5);
+const WARNED_EACH: Duration = Duration::from_secs(60);
+/// What to do without credentials.
+const NEEDED: &str = "; give this machine credentials that may list, read, write and delete objects there, in the environment, the profile or as its own identity, and then option `resume`";
 /// How long requests are repeated that delete what a bake has left.
 const DELETE_FOR: Duration = Duration::from_secs(90);
 /// The beginning of the names of files of an index. What such an object holds never changes.
-const DATA: &str = "__";
+pub(super) const DATA: &str = "__";
+/// The place of notes about objects that other machines write in parts.
+const NOTES: &str = "notes";
 
 /// A place in an object store.
 #[derive(Debug, PartialEq, Eq)]
@@ -76,6 +84,8 @@ pub(super) struct Remote {
     retry_for: Duration,
     /// The time before a request is repeated.
     pause: Duration,
+    /// When a warning said last that the store does not answer.
+    warned: Mutex<Option<Instant>>,
 }
 
 /// What has to know how far an upload is.
@@ -117,7 +127,7 @@ impl Remote {
         }
         let blobs = open_blobs(store, &bucket, &folder, options).await;
         let blobs = blobs.map_err(|error| format!("this machine cannot reach the bucket {bucket}: {error}"))?;
-        Ok(Some(Remote { blobs, retry_for, pause: PAUSE }))
+        Ok(Some(Remote { blobs, retry_for, pause: PAUSE, warned: Mutex::default() }))
     }
 
     /// Checks that this machine may list the folder.
@@ -244,15 +254,34 @@ impl Remote {
         Ok(there.contains(&Blob { name: file.name.clone(), size: file.size }))
     }
 
-    /// Deletes what was begun, and everything that is there.
+    /// Notes which object is written in parts, for the machine of the bake; `None` deletes the note.
+    pub(super) async fn note(&self, name: &str, upload: Option<&Upload>) -> Result<(), BakeError> {
+        let name = format!("{NOTES}/{name}");
+        let Some(upload) = upload else { return self.delete(&name).await };
+        let note = Bytes::from(serde_json::to_vec(upload).map_err(|error| refuse(error.to_string()))?);
+        self.again(&name, || self.blobs.write(&name, note.clone())).await
+    }
+
+    /// The names of the objects below `below`.
+    pub(super) async fn names(&self, below: &str) -> Result<Vec<String>, BakeError> {
+        let found = self.again(below, || self.blobs.list(below)).await?;
+        Ok(found.into_iter().map(|blob| blob.name).collect())
+    }
+
+    /// Deletes what was begun here and on other machines, and everything that is there.
     pub(super) async fn delete_all(&self, begun: Option<&Upload>) -> Result<(), BakeError> {
         self.abort(begun).await?;
+        for note in self.names(NOTES).await? {
+            let upload = self.again(&note, || self.blobs.read(&note)).await?;
+            let upload = serde_json::from_slice(&upload);
+            self.abort(Some(&upload.map_err(|error| refuse(format!("{note}: {error}")))?)).await?;
+        }
         let all = self.again("", || self.blobs.list("")).await?;
         let deletions: Vec<Work<'_, ()>> = all.iter().map(|blob| self.delete(&blob.name).boxed()).collect();
         stream::iter(deletions).buffer_unordered(AT_ONCE).try_collect().await
     }
 
-    async fn delete(&self, name: &str) -> Result<(), BakeError> {
+    pub(super) async fn delete(&self, name: &str) -> Result<(), BakeError> {
         self.again(name, || self.blobs.delete(name)).await
     }
 
@@ -270,17 +299,37 @@ impl Remote {
         name: &str,
         work: impl Fn() -> BoxFuture<'a, Result<T, BlobError>>,
     ) -> Result<T, BakeError> {
-        let until = Instant::now() + self.retry_for;
+        let begun = Instant::now();
         loop {
             match work().await {
                 Ok(done) => return Ok(done),
-                Err(error) if error.passes && Instant::now() < until => {
-                    tracing::info!("the object store does not answer: {name} {error}");
+                Err(error) if error.passes && begun.elapsed() < self.retry_for => {
+                    if self.is_warning_due(begun, Instant::now()) {
+                        let left = self.retry_for.saturating_sub(begun.elapsed()).as_secs();
+                        tracing::warn!(
+                            "the object store does not answer; the request is repeated for {left} s: {name} {error}"
+                        );
+                    }
                     tokio::time::sleep(self.pause).await;
                 }
-                Err(error) => return Err(refuse(format!("the repository's object store: {name} {error}"))),
+                Err(error) => {
+                    let what_to_do = if error.is_denied { NEEDED } else { "" };
+                    return Err(refuse(format!("the repository's object store: {name} {error}{what_to_do}")));
+                }
             }
         }
+    }
+
+    /// Whether it is time to say that a request is repeated, which was sent first at `begun`. One
+    /// warning stands for all requests.
+    fn is_warning_due(&self, begun: Instant, now: Instant) -> bool {
+        let mut warned = self.warned.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_due = now.duration_since(begun) >= WARNED_AFTER
+            && warned.is_none_or(|warned| now.duration_since(warned) >= WARNED_EACH);
+        if is_due {
+            *warned = Some(now);
+        }
+        is_due
     }
 }
 
@@ -291,7 +340,7 @@ impl Remote {
 pub(in super::super) async fn remove(saved: &Saved, options: &StoreOptions) -> Result<(), String> {
     let Some(native) = &saved.native else { return Ok(()) };
     let deleted = async {
-        match Remote::open(&saved.shared, options, DELETE_FOR).await? {
+        match Remote::open(&saved.shared, &options.over(&native.options), DELETE_FOR).await? {
             Some(remote) => remote.delete_all(native.upload.as_ref()).await.map_err(|error| error.to_string()),
             None => Ok(()),
         }
@@ -334,7 +383,7 @@ async fn blocking<T: Send + 'static>(work: impl FnOnce() -> io::Result<T> + Send
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
-    use std::sync::{Arc, Mutex};
+    use std::sync::Arc;
 
     use serde_json::json;
 
@@ -346,6 +395,8 @@ mod tests {
         objects: Mutex<BTreeMap<String, Bytes>>,
         uploads: Mutex<BTreeMap<String, BTreeMap<usize, Bytes>>>,
         failed: Mutex<BTreeMap<String, u32>>,
+        /// Whether no credentials are good enough.
+        is_denied: Mutex<bool>,
     }
 
     impl Fake {
@@ -360,8 +411,10 @@ mod tests {
                 *times += 1;
                 *times
             };
-            let again = BlobError { message: "is away".to_owned(), passes: true };
-            Box::pin(async move { if times == 1 { Err(again) } else { Ok(work()) } })
+            let is_denied = *self.is_denied.lock().unwrap();
+            let message = if is_denied { "is not for you" } else { "is away" }.to_owned();
+            let error = BlobError { message, passes: !is_denied, is_denied };
+            Box::pin(async move { if is_denied || times == 1 { Err(error) } else { Ok(work()) } })
         }
     }
 
@@ -431,11 +484,12 @@ mod tests {
     }
 
     fn remote(fake: &Arc<Fake>, retry_for: Duration) -> Remote {
-        Remote { blobs: Box::new(Client(Arc::clone(fake))), retry_for, pause: Duration::ZERO }
+        let blobs = Box::new(Client(Arc::clone(fake)));
+        Remote { blobs, retry_for, pause: Duration::ZERO, warned: Mutex::default() }
     }
 
     fn repository(kind: &str, settings: Value) -> Repository {
-        Repository { kind: kind.to_owned(), settings: settings.as_object().cloned().unwrap() }
+        Repository { kind: kind.to_owned(), settings: settings.as_object().cloned().unwrap(), crypto_metadata: None }
     }
 
     #[test]
@@ -483,12 +537,40 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn without_credentials_no_request_is_repeated() {
+        let fake = Arc::new(Fake::default());
+        *fake.is_denied.lock().unwrap() = true;
+        let error = remote(&fake, Duration::from_secs(60)).delete("x").await.unwrap_err().to_string();
+        assert!(error.contains("is not for you; give this machine credentials"), "{error}");
+        assert_eq!(fake.failed.lock().unwrap()["delete x"], 1);
+    }
+
+    #[test]
+    fn a_silent_store_is_a_warning_now_and_then() {
+        let remote = remote(&Arc::default(), Duration::from_secs(600));
+        let begun = Instant::now();
+        let due = |begun: Instant, second: u64| remote.is_warning_due(begun, begun + Duration::from_secs(second));
+        assert!(!due(begun, 0) && !due(begun, 4) && due(begun, 5) && !due(begun, 6) && !due(begun, 64));
+        assert!(due(begun, 65));
+        // Another request that waits as long.
+        assert!(!due(begun, 66) && due(begun, 125));
+    }
+
+    #[tokio::test]
     async fn nothing_is_left() {
         let fake = Arc::new(Fake::default());
         let remote = remote(&fake, Duration::from_secs(60));
         fake.objects.lock().unwrap().insert("empty/index-0".to_owned(), Bytes::new());
-        fake.uploads.lock().unwrap().insert("u".to_owned(), BTreeMap::new());
-        let begun = Upload { name: "whole/x".to_owned(), id: "u".to_owned() };
+        for id in ["u", "v", "w"] {
+            fake.uploads.lock().unwrap().insert(id.to_owned(), BTreeMap::new());
+        }
+        let begun = |id: &str| Upload { name: "whole/x".to_owned(), id: id.to_owned() };
+        // Those of other machines are noted in the store.
+        remote.note("0-1", Some(&begun("v"))).await.unwrap();
+        remote.note("1-2", Some(&begun("w"))).await.unwrap();
+        remote.note("2-3", Some(&begun("gone"))).await.unwrap();
+        remote.note("2-3", None).await.unwrap();
+        let begun = begun("u");
         remote.delete_all(Some(&begun)).await.unwrap();
         assert!(fake.objects.lock().unwrap().is_empty() && fake.uploads.lock().unwrap().is_empty());
         // What does not help is not repeated for ever.

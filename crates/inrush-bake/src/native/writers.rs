@@ -36,6 +36,8 @@ pub(super) struct BuildPlan {
     pub(super) mapping: Mapping,
     pub(super) routing: Routing,
     pub(super) shards: Vec<ShardPlan>,
+    /// The number of the only shard, if others are built elsewhere.
+    pub(super) only: Option<u32>,
     pub(super) keep: inrush_lucene::Keep,
     /// Bytes of all segments that are not written yet, and of writing them.
     pub(super) memory: usize,
@@ -125,11 +127,14 @@ impl Writers {
         self.shared.stopped.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Ends all segments and writes the commits, or forgets the documents.
-    pub(super) async fn end(&self, is_needed: bool) -> Result<Vec<Committed>, Stopped> {
-        if !is_needed {
-            self.shared.is_abandoned.store(true, Ordering::Relaxed);
-        }
+    /// Forgets the documents: [`Writers::end`] returns soon, also if it has begun.
+    pub(super) fn abandon(&self) {
+        self.shared.is_abandoned.store(true, Ordering::Relaxed);
+    }
+
+    /// Ends all segments and writes the commits; nothing is written once the documents are
+    /// forgotten.
+    pub(super) async fn end(&self) -> Result<Vec<Committed>, Stopped> {
         // The threads end once they have no more to wait for.
         drop(self.jobs.lock().unwrap_or_else(PoisonError::into_inner).take());
         let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -178,7 +183,7 @@ fn build(plan: &BuildPlan, jobs: mpsc::Receiver<Job>, shared: &Shared) -> io::Re
     if shared.is_abandoned.load(Ordering::Relaxed) {
         return Ok(Vec::new());
     }
-    let each = shards.into_iter().zip(&plan.shards);
+    let each = shards.into_iter().zip(&plan.shards).take_while(|_| !shared.is_abandoned.load(Ordering::Relaxed));
     each.map(|(shard, plan)| shard.commit(plan.generation, &plan.user_data)).collect()
 }
 
@@ -207,10 +212,8 @@ fn work(
         // A load that was stopped does not wait for the reply.
         let _ = reply.send(answer);
     }
-    if shared.is_abandoned.load(Ordering::Relaxed) {
-        return Ok(());
-    }
-    writers.into_iter().try_for_each(ShardWriter::finish)
+    let mut needed = writers.into_iter().take_while(|_| !shared.is_abandoned.load(Ordering::Relaxed));
+    needed.try_for_each(ShardWriter::finish)
 }
 
 #[cfg(test)]

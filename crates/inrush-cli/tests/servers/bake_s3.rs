@@ -11,6 +11,7 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
+use crate::bake_elsewhere;
 use crate::s3_server::{KEY, S3, SECRET};
 use crate::server::{self, Server, Version};
 
@@ -80,10 +81,7 @@ impl Scene {
 
     fn bake(&self, endpoint: &str) -> Command {
         let mut command = self.inrush(&["bake", "--replicas", "0", "--repository", "backups", "--json"]);
-        command.args(["--builder-home", "home", "--builder-heap", "600m", "--shards", "2"]);
-        for (name, value) in s3_settings(endpoint) {
-            command.args(["--builder-setting", &format!("{name}={}", value.trim_matches('"'))]);
-        }
+        command.args(["--shards", "2"]).args(builder(endpoint));
         command
     }
 
@@ -95,13 +93,20 @@ impl Scene {
     }
 
     fn engine(&self, engine: &str) -> Command {
-        let mut command = self.plain(&["bake", "--engine", engine, "--id", "id", "--to", &self.server.url()]);
-        command.args(["--mapping", "mapping.json", "--replicas", "0", "--json"]);
-        command.args(["--repository", "backups", "--shards", "2", "--build-memory", "16MiB"]);
+        let mut command = self.without_options(engine);
+        command.args(["--build-memory", "16MiB"]);
         let endpoint = format!("endpoint={}", self.s3.endpoint);
         for option in [endpoint.as_str(), "region=us-east-1", "allow_http=true"] {
             command.args(["--repository-option", option]);
         }
+        command
+    }
+
+    /// A bake that does not say how the object store is reached.
+    fn without_options(&self, engine: &str) -> Command {
+        let mut command = self.plain(&["bake", "--engine", engine, "--id", "id", "--to", &self.server.url()]);
+        command.args(["--mapping", "mapping.json", "--replicas", "0", "--json"]);
+        command.args(["--repository", "backups", "--shards", "2"]);
         command.env("AWS_ACCESS_KEY_ID", KEY).env("AWS_SECRET_ACCESS_KEY", SECRET);
         command
     }
@@ -191,6 +196,13 @@ fn large(n: u64) -> String {
     format!("{{\"id\":\"l{n}\",\"large\":\"{text}\"}}\n")
 }
 
+/// The options of a builder that writes to the store.
+fn builder(endpoint: &str) -> Vec<String> {
+    let settings = s3_settings(endpoint).into_iter();
+    let settings = settings.map(|(name, value)| format!("--builder-setting={name}={}", value.trim_matches('"')));
+    ["--builder-home=home", "--builder-heap=600m"].map(str::to_owned).into_iter().chain(settings).collect()
+}
+
 fn s3_settings(endpoint: &str) -> Vec<(String, String)> {
     [("endpoint", endpoint), ("region", "us-east-1"), ("path_style_access", "true")]
         .map(|(name, value)| (format!("s3.client.default.{name}"), format!("\"{value}\"")))
@@ -201,6 +213,7 @@ fn s3_settings(endpoint: &str) -> Vec<(String, String)> {
 async fn through_s3() {
     let scene = Scene::start().await;
     let (_, before) = scene.objects();
+    shards_elsewhere(&scene).await;
     without_a_builder(&scene).await;
     let (ours, others) = scene.objects();
     assert_eq!((ours, others), (Vec::new(), before.clone()), "nothing is left, and nothing was touched");
@@ -275,7 +288,7 @@ async fn without_a_builder(scene: &Scene) {
     auto.args(["documents.ndjson", "--index", "flights", "--dry-run"]).env("AWS_SECRET_ACCESS_KEY", "wrong");
     let output = auto.output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
-    assert!(text.contains("built with a server, because"), "{text}");
+    assert!(text.contains("a server builds it, because"), "{text}");
     // It goes on after each kill.
     let moments: [fn(&Value) -> bool; 5] = [
         |saved| saved["native"]["registered"] == true,
@@ -294,12 +307,61 @@ async fn without_a_builder(scene: &Scene) {
     }
     scene.is_complete(&bake(true).output().unwrap()).await;
     scene.send("DELETE", "/flights", Value::Null).await;
-    // One that is abandoned while it writes an object in parts leaves none of them.
-    scene.killed_when(scene.native("large.ndjson", "large"), |saved| !saved["native"]["upload"].is_null()).await;
-    println!("{} uploads were cut off", scene.unfinished());
-    let output = scene.native("large.ndjson", "large").output().unwrap();
-    scene.is_handed_over(&output).await;
-    assert_eq!(scene.send("GET", "/large/_count", Value::Null).await["count"], LARGE_DOCS);
-    assert_eq!(scene.unfinished(), 0);
-    scene.send("DELETE", "/large", Value::Null).await;
+    in_the_middle_of_an_object(scene).await;
+}
+
+/// A bake that is cut off while it writes an object in parts goes on, or leaves none of them. How
+/// the store is reached is known from the first run.
+async fn in_the_middle_of_an_object(scene: &Scene) {
+    let resumed = |engine: &str, more: &[String]| {
+        let mut bake = scene.without_options(engine);
+        bake.args(["large.ndjson", "--index", "large"]).args(more);
+        bake
+    };
+    for (engine, more) in [
+        ("native", vec!["--resume".to_owned()]),
+        ("native", vec![]),
+        ("server", builder(&scene.s3.endpoint)),
+    ] {
+        let cut_off = scene.native("large.ndjson", "large");
+        scene.killed_when(cut_off, |saved| !saved["native"]["upload"].is_null()).await;
+        assert!(!scene.saved().to_string().contains(SECRET));
+        println!("{} uploads were cut off", scene.unfinished());
+        let mut next = if more.is_empty() { scene.native("large.ndjson", "large") } else { resumed(engine, &more) };
+        scene.is_handed_over(&next.output().unwrap()).await;
+        assert_eq!(scene.send("GET", "/large/_count", Value::Null).await["count"], LARGE_DOCS);
+        assert_eq!(scene.unfinished(), 0, "{engine} {more:?}");
+        scene.send("DELETE", "/large", Value::Null).await;
+    }
+}
+
+/// Shards are built in a process that has the credentials in its environment.
+async fn shards_elsewhere(scene: &Scene) {
+    let before = (scene.objects(), 0);
+    let mut bake = Command::new(std::env::current_exe().unwrap());
+    bake.args(["--exact", "--ignored", "--nocapture", "bake_s3::in_a_process_with_credentials"]).stdin(Stdio::null());
+    bake.env("AWS_ACCESS_KEY_ID", KEY).env("AWS_SECRET_ACCESS_KEY", SECRET).env("AWS_EC2_METADATA_DISABLED", "true");
+    let options = json!({"repository": "backups", "repository_option":
+        [format!("endpoint={}", scene.s3.endpoint), "region=us-east-1", "allow_http=true"]});
+    let options = bake_elsewhere::options(&scene.server.url(), &scene.folder.join("state/elsewhere"), options);
+    let output = bake.env(OPTIONS, Value::Object(options).to_string()).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{text}");
+    let report = text.lines().find_map(|line| line.strip_prefix(REPORT)).unwrap();
+    bake_elsewhere::check(&serde_json::from_str(report).unwrap(), &scene.server).await;
+    scene.is_as_before().await;
+    assert_eq!((scene.objects(), scene.unfinished()), before, "nothing is left");
+    scene.send("DELETE", "/flights", Value::Null).await;
+}
+
+const OPTIONS: &str = "INRUSH_TEST_OPTIONS";
+const REPORT: &str = "report: ";
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "another test runs it, with credentials"]
+async fn in_a_process_with_credentials() {
+    let Ok(options) = std::env::var(OPTIONS) else { return };
+    let options: Value = serde_json::from_str(&options).unwrap();
+    let report = bake_elsewhere::bake(options.as_object().cloned().unwrap()).await;
+    println!("{REPORT}{}", serde_json::to_string(&report).unwrap());
 }

@@ -10,6 +10,7 @@ mod s3_server;
 #[path = "../../../inrush/tests/servers/server/mod.rs"]
 mod server;
 
+mod bake_elsewhere;
 mod bake_kill;
 mod bake_s3;
 #[cfg(feature = "kafka")]

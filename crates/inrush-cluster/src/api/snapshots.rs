@@ -15,6 +15,9 @@ pub struct Repository {
     pub kind: String,
     /// The settings of that type: `location`, `bucket`, `base_path`.
     pub settings: Map<String, Value>,
+    /// How its nodes encrypt what they write, if they do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub crypto_metadata: Option<Value>,
 }
 
 /// The state of a snapshot.

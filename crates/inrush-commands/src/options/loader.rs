@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use inrush_cluster::transport::Transport;
 use inrush_load::config::LoadConfig;
 use inrush_load::fetch::MissingRecord;
 use inrush_load::observe::{Observer, ObserverSet};
@@ -33,6 +34,11 @@ impl Loader {
     #[must_use]
     pub fn observe(self, observer: impl Observer + 'static) -> Self {
         Loader(self.0.observe(observer))
+    }
+
+    /// Sends the documents another way than to the nodes of the configuration.
+    pub(super) fn through(self, transport: Arc<Transport>) -> Self {
+        Loader(self.0.through(transport))
     }
 
     /// Looks the documents up.

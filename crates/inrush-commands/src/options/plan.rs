@@ -13,9 +13,10 @@ use inrush_load::fetch::MissingRecord;
 use inrush_page::WatchConfig;
 
 use crate::options::Loader;
-use inrush_sources::{Source, open_fetch};
+use inrush_sources::{Source, StoreOptions, open_fetch};
 
 pub use inrush_bake::OpenSource;
+use inrush_bake::{BakeError, ShardBuild, ShardOrder};
 
 /// A load with checked options and open sources. Nothing was changed yet. It comes from
 /// [`LoadOptions::resolve`](super::LoadOptions::resolve). A front end destructures it without `..`,
@@ -158,6 +159,22 @@ impl LoadPlan {
         let fetch = open_fetch(options, &warnings).await;
         let fetch = fetch.map_err(|error| OptionError::unusable(error.text()))?;
         Ok((loader.with_fetch(fetch, missing)?, source))
+    }
+
+    /// The starter of a load into a shard that is built here, instead of into the cluster, and its
+    /// source. `store` says how this machine reaches the object store of the repository.
+    ///
+    /// # Errors
+    /// As [`ShardBuild::begin`].
+    pub async fn shard_loader(
+        self,
+        order: &ShardOrder,
+        shard: u32,
+        store: &StoreOptions,
+    ) -> Result<(Loader, Box<dyn Source>, ShardBuild), BakeError> {
+        let build = ShardBuild::begin(order, shard, &self.config, store).await?;
+        let loader = Loader::new(build.config(&self.config)?)?.through(build.transport());
+        Ok((loader, self.source, build))
     }
 
     /// Shows what the load would do. Nothing is written, to the cluster or to this machine, and no

@@ -69,6 +69,8 @@ pub struct BlobError {
     pub message: String,
     /// Whether the same request may succeed later.
     pub passes: bool,
+    /// Whether credentials are missing, or do not allow the request.
+    pub is_denied: bool,
 }
 
 impl fmt::Display for BlobError {
@@ -81,7 +83,7 @@ impl std::error::Error for BlobError {}
 
 impl From<FetchError> for BlobError {
     fn from(error: FetchError) -> Self {
-        BlobError { message: error.message, passes: error.again }
+        BlobError { message: error.message, passes: error.again, is_denied: false }
     }
 }
 

@@ -39,6 +39,13 @@ pub(super) fn explain(store: Store, error: &object_store::Error, public: &str) -
     FetchError { again, ..FetchError::last(message) }
 }
 
+/// Whether credentials are missing, or do not allow the request.
+pub(super) fn is_denied(error: &object_store::Error) -> bool {
+    use object_store::Error;
+    matches!(error, Error::Unauthenticated { .. } | Error::PermissionDenied { .. })
+        || matches!(cause(error), Some(CredentialsError::None { .. }))
+}
+
 /// The first cause of this type.
 fn cause<'a, E: std::error::Error + 'static>(error: &'a (dyn std::error::Error + 'static)) -> Option<&'a E> {
     std::iter::successors(Some(error), |&error| error.source()).find_map(|error| error.downcast_ref())

@@ -10,7 +10,7 @@ use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt};
 
 use super::blobs::{Blob, BlobError, Blobs};
-use super::client::{Client, build, explain};
+use super::client::{Client, build, explain, is_denied};
 use super::object::FetchError;
 use super::url::{Store, StoreOptions};
 
@@ -63,7 +63,9 @@ impl BucketFolder {
     }
 
     fn explain(&self, error: &object_store::Error) -> BlobError {
-        explain(self.store, error, "").into()
+        let is_denied = is_denied(error);
+        let FetchError { message, again, .. } = explain(self.store, error, "");
+        BlobError { message, passes: again && !is_denied, is_denied }
     }
 }
 

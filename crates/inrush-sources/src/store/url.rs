@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use inrush_formats::format::promises_a_format;
+use serde::{Deserialize, Serialize};
 use url::Url;
 
 /// Schemes of object stores. Their addresses have a bucket and a key. The key is used as it is
@@ -83,8 +84,8 @@ impl Store {
 }
 
 /// Options of stores that are not in the environment: endpoint, region, `allow_http`, `anonymous`
-/// and so on, as key and value.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// and so on, as key and value. They hold no secret, so they can be written down.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StoreOptions(Vec<(String, String)>);
 
 impl StoreOptions {
@@ -106,9 +107,21 @@ impl StoreOptions {
                     "the store option {key} is a secret, and other users can read arguments; set it in the environment (such as AWS_SECRET_ACCESS_KEY) or in a profile"
                 ));
             }
+            if Url::parse(value.trim()).is_ok_and(|url| url.password().is_some()) {
+                return Err(format!(
+                    "the address in the store option {key} has a password, and other users can read arguments; set credentials in the environment or in a profile"
+                ));
+            }
             options.push((key, value.trim().to_owned()));
         }
         Ok(StoreOptions(options))
+    }
+
+    /// These options, and of `others` those whose key is not among them.
+    #[must_use]
+    pub fn over(&self, others: &StoreOptions) -> StoreOptions {
+        let is_new = |(key, _): &&(String, String)| self.0.iter().all(|(own, _)| own != key);
+        StoreOptions(others.0.iter().filter(is_new).chain(&self.0).cloned().collect())
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = (&str, &str)> {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use inrush_bake::{BakeConfig, BakeError, BakeReport, Baker, BuilderConfig, Layout, OpenSource, Place};
+use inrush_bake::{BakeConfig, BakeError, BakeReport, Baker, BuilderConfig, Engine, Layout, OpenSource, Place};
 use inrush_load::config::{DeadLetters, LoadConfig, StateFolder, SwapConfig, Tolerance};
 use inrush_load::{Loader, OldIndex, Report, Status, VerifiedState};
 use inrush_node::make_writable;
@@ -62,7 +62,8 @@ impl Target {
 
     fn bake(&self, load: LoadConfig) -> BakeConfig {
         let builder = BuilderConfig { heap_mib: HEAP_MIB, ..BuilderConfig::default() };
-        BakeConfig { builder, ..BakeConfig::new(load, Place::Path(self.folder.join("shared"))) }
+        let engine = Engine::Server;
+        BakeConfig { builder, engine, ..BakeConfig::new(load, Place::Path(self.folder.join("shared"))) }
     }
 
     fn source(&self) -> OpenSource {

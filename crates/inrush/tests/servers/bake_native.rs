@@ -7,10 +7,13 @@ use inrush_bake::{BakeConfig, BakeError, BakeReport, Baker, Engine, OpenSource, 
 use inrush_core::{Action, OnConflict};
 use inrush_load::config::{DeadLetters, LoadConfig, StateFolder, SwapConfig};
 use inrush_load::{Loader, OldIndex, Report, Status, VerifiedState};
-use inrush_node::make_writable;
+use inrush_node::{OwnedNode, make_writable};
 use inrush_sources::{FormatOptions, Source, SourceSpec, Warnings, open};
+use inrush_testbed::client::Client;
 use serde_json::{Value, json};
 
+use crate::cluster::{self, ask};
+use crate::server::turn::{Needs, Turn};
 use crate::server::{self, Server, Version, on_servers};
 
 const DOCS: u64 = 20_000;
@@ -40,6 +43,23 @@ fn source_of(path: PathBuf) -> OpenSource {
     Arc::new(move || -> Result<Box<dyn Source>, _> {
         Ok(Box::new(open(&[SourceSpec::Path(path.clone())], FormatOptions::default(), &Warnings::default())?))
     })
+}
+
+/// A load that has everything in a folder.
+fn load(urls: Vec<String>, folder: &Path, index: &str, shards: u32) -> LoadConfig {
+    let mut config = LoadConfig::new(urls, index.parse().unwrap());
+    config.dead_letters = DeadLetters::Folder(folder.to_owned());
+    config.state = Some(StateFolder::new(folder.join("state")));
+    config.guard.state = Some(folder.join("state"));
+    config.id = Some("id".parse().unwrap());
+    config.create.mapping = Some(json!({"dynamic": "strict", "properties": {"id": {"type": "keyword"},
+        "n": {"type": "long"}, "tag": {"type": "keyword"}, "at": {"type": "date"}, "ip": {"type": "ip"},
+        "parts": {"type": "nested", "properties": {"name": {"type": "keyword"}, "size": {"type": "integer"}}},
+        "text": {"type": "text", "fields": {"raw": {"type": "keyword"}}}}}));
+    config.create.settings = Some(json!({"index": {"refresh_interval": "7s", "max_result_window": 33_333}}));
+    config.create.shards = Some(shards);
+    config.create.replicas = Some(0);
+    config
 }
 
 impl Target {
@@ -74,19 +94,7 @@ impl Target {
     }
 
     fn load(&self, index: &str, shards: u32) -> LoadConfig {
-        let mut config = LoadConfig::new(vec![self.server.url()], index.parse().unwrap());
-        config.dead_letters = DeadLetters::Folder(self.folder.clone());
-        config.state = Some(StateFolder::new(self.folder.join("state")));
-        config.guard.state = Some(self.folder.join("state"));
-        config.id = Some("id".parse().unwrap());
-        config.create.mapping = Some(json!({"dynamic": "strict", "properties": {"id": {"type": "keyword"},
-            "n": {"type": "long"}, "tag": {"type": "keyword"}, "at": {"type": "date"}, "ip": {"type": "ip"},
-            "parts": {"type": "nested", "properties": {"name": {"type": "keyword"}, "size": {"type": "integer"}}},
-            "text": {"type": "text", "fields": {"raw": {"type": "keyword"}}}}}));
-        config.create.settings = Some(json!({"index": {"refresh_interval": "7s", "max_result_window": 33_333}}));
-        config.create.shards = Some(shards);
-        config.create.replicas = Some(0);
-        config
+        load(vec![self.server.url()], &self.folder, index, shards)
     }
 
     fn bake(&self, load: LoadConfig) -> BakeConfig {
@@ -456,4 +464,39 @@ async fn a_server_takes_over() {
     assert!(report.warnings[0].contains("built with a server, because"), "{:?}", report.warnings);
     assert_eq!(target.count("later").await, 2000);
     target.end().await;
+}
+
+/// A replica is a copy on another node, which has all documents when the first one is gone.
+#[tokio::test(flavor = "multi_thread")]
+async fn replicas_are_on_another_node() {
+    const SHARDS: u32 = 3;
+    let _turn = Turn::take(Needs::nodes(2)).await;
+    let folder = server::folder();
+    make_writable(&folder.join("shared")).unwrap();
+    let path_repo = ("path.repo".to_owned(), format!("{:?}", folder.join("shared")));
+    let mut nodes = cluster::start(&folder, 2, &[path_repo]).await;
+    let client = Client::new(&nodes[0].url()).unwrap();
+    ask(&client, "GET", "/_cluster/health?wait_for_nodes=2&timeout=60s", Value::Null).await;
+    let path = folder.join("documents.ndjson");
+    std::fs::write(&path, (0..DOCS).map(line).collect::<String>()).unwrap();
+    let mut load = load(nodes.iter().map(OwnedNode::url).collect(), &folder, "copied", SHARDS);
+    load.create.replicas = Some(1);
+    let config = BakeConfig { engine: Engine::Native, ..BakeConfig::new(load, Place::Path(folder.join("shared"))) };
+    let BakeReport { load: report, hand_over, .. } = Baker::new(config, source_of(path)).unwrap().run().await.unwrap();
+    assert!(report.status == Status::Complete && hand_over.left.is_empty(), "{report:#?}{hand_over:?}");
+    let settings = ask(&client, "GET", "/copied/_settings?flat_settings=true", Value::Null).await;
+    assert_eq!(settings["copied"]["settings"]["index.number_of_replicas"], "1", "{settings}");
+    let green = "/_cluster/health/copied?wait_for_status=green&timeout=120s";
+    assert_eq!(ask(&client, "GET", green, Value::Null).await["active_shards"], 2 * SHARDS);
+    // The other one is the cluster's manager.
+    nodes[1].kill().unwrap();
+    let yellow = "/_cluster/health/copied?wait_for_nodes=1&wait_for_status=yellow&timeout=120s";
+    let health = ask(&client, "GET", yellow, Value::Null).await;
+    assert_eq!((&health["timed_out"], &health["active_shards"]), (&json!(false), &json!(SHARDS)), "{health}");
+    let counted = ask(&client, "GET", "/copied/_count", Value::Null).await;
+    assert_eq!((&counted["count"], &counted["_shards"]["failed"]), (&json!(DOCS), &json!(0)), "{counted}");
+    for node in nodes {
+        node.stop().await.unwrap();
+    }
+    std::fs::remove_dir_all(folder).unwrap();
 }

@@ -25,8 +25,9 @@ fn ports(count: usize) -> Vec<u16> {
     held.iter().map(|listener| listener.local_addr().unwrap().port()).collect()
 }
 
-async fn start(folder: &Path) -> Vec<OwnedNode> {
-    let ports = ports(3);
+/// Starts nodes of one cluster, which have `settings` besides their own.
+pub async fn start(folder: &Path, count: usize, settings: &[(String, String)]) -> Vec<OwnedNode> {
+    let ports = ports(count);
     let hosts: Vec<String> = ports.iter().map(|port| format!("127.0.0.1:{port}")).collect();
     let mut nodes = Vec::new();
     for (at, port) in ports.into_iter().enumerate() {
@@ -34,17 +35,18 @@ async fn start(folder: &Path) -> Vec<OwnedNode> {
         let mut spec = NodeSpec::new(distribution, format!("n{at}"), folder.join(format!("n{at}")));
         (spec.heap_mib, spec.transport_port) = (HEAP_MIB, Some(port));
         let mut set = |name: &str, value: String| spec.settings.push((name.to_owned(), value));
-        set("cluster.name", "inrush-three".to_owned());
+        set("cluster.name", "inrush-several".to_owned());
         set("discovery.type", String::new());
         set("discovery.seed_hosts", json!(hosts).to_string());
         set("cluster.initial_cluster_manager_nodes", "[n0]".to_owned());
+        settings.iter().for_each(|(name, value)| set(name, value.clone()));
         // The first one is a cluster of its own at first, which the others join.
         nodes.push(server::start(spec).await.unwrap());
     }
     nodes
 }
 
-async fn ask(client: &Client, method: &str, path: &str, body: Value) -> Value {
+pub async fn ask(client: &Client, method: &str, path: &str, body: Value) -> Value {
     let reply = client.json(method, path, body).await.unwrap();
     assert!(reply.status < 300, "{method} {path}: {}", reply.json());
     reply.json()
@@ -106,7 +108,7 @@ async fn lose_one(nodes: &mut [OwnedNode], victim: usize, durability: Durability
 async fn one_of_three_nodes_is_killed_and_comes_back() {
     let _turn = Turn::take(Needs::nodes(3)).await;
     let folder = server::folder();
-    let mut nodes = start(&folder).await;
+    let mut nodes = start(&folder, 3, &[]).await;
     let client = Client::new(&nodes[0].url()).unwrap();
     let health = ask(&client, "GET", "/_cluster/health?wait_for_nodes=3&timeout=60s", Value::Null).await;
     assert_eq!(health["number_of_nodes"], 3, "{health}");

@@ -1,0 +1,120 @@
+//! What the shards of an index are built by, on this machine or on others.
+
+use std::path::PathBuf;
+
+use inrush_cluster::api::Version;
+use inrush_core::Action;
+use inrush_core::routing::Routing;
+use inrush_lucene::{Keep, Mapping, ShardSnapshot, Target};
+use inrush_node::Product;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::super::config::BakeError;
+use super::super::context::Context;
+use super::super::state::Saved;
+use super::folders::Folders;
+use super::writers::{BuildPlan, ShardPlan};
+use super::{check, native, refuse, snapshots};
+
+/// The index as the target has made it, without documents.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct Blueprint {
+    pub(super) index: String,
+    pub(super) product: Product,
+    /// The version of the target's oldest node.
+    pub(super) version: String,
+    lucene: [u32; 3],
+    mapping: Value,
+    settings: Map<String, Value>,
+    shards: u32,
+    routing_shards: u32,
+    pub(super) action: Action,
+    /// One for each shard.
+    empty: Vec<Empty>,
+}
+
+/// What the commit of a shard has to say.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct Empty {
+    generation: u64,
+    user_data: Vec<(String, String)>,
+}
+
+impl Blueprint {
+    /// Reads the snapshot of the index without documents.
+    pub(super) fn read(context: &Context, saved: &Saved) -> Result<Blueprint, BakeError> {
+        let native = native(saved)?;
+        let snapshots = snapshots(&Folders::of(context, saved).form, &saved.index)?;
+        let routing = saved.plan.routing().map_err(BakeError::Refused)?;
+        let empty = |snapshot: &ShardSnapshot| Empty {
+            generation: snapshot.generation(),
+            user_data: snapshot.user_data().to_vec(),
+        };
+        Ok(Blueprint {
+            index: saved.index.clone(),
+            product: native.product,
+            version: native.version.clone(),
+            lucene: snapshots.first().map(ShardSnapshot::lucene).unwrap_or_default(),
+            mapping: saved.parts[0].mapping.clone(),
+            settings: saved.plan.building.clone(),
+            shards: routing.shards(),
+            routing_shards: routing.routing_shards(),
+            action: context.config.load.action,
+            empty: snapshots.iter().map(empty).collect(),
+        })
+    }
+
+    /// The number of shards.
+    pub(super) fn shards(&self) -> u32 {
+        self.shards
+    }
+
+    /// The function from documents to shards.
+    pub(super) fn routing(&self) -> Result<Routing, BakeError> {
+        let routing = Routing::new(self.shards, Some(self.routing_shards), 1);
+        routing.ok_or_else(|| refuse(format!("no index has {} shards", self.shards)))
+    }
+
+    /// A shard that is written into a folder.
+    pub(super) fn shard(&self, number: usize, folder: PathBuf, random: [u8; 32]) -> Result<ShardPlan, BakeError> {
+        let empty = self.empty.get(number).ok_or_else(|| refuse(format!("the index has no shard {number}")))?;
+        Ok(ShardPlan { folder, random, generation: empty.generation, user_data: empty.user_data.clone() })
+    }
+
+    /// Which of several documents with one id stays.
+    pub(super) fn keep(&self) -> Keep {
+        if self.action == Action::Create { Keep::First } else { Keep::Last }
+    }
+
+    pub(super) fn mapping(&self) -> Result<Mapping, BakeError> {
+        let version: Version = self.version.parse().map_err(refuse)?;
+        let target = Target {
+            product: check::product(self.product),
+            version: [version.major, version.minor, version.patch],
+            lucene: self.lucene,
+        };
+        Mapping::with_settings(&self.mapping, &self.settings, target)
+            .map_err(|unsupported| BakeError::NotNative(unsupported.to_string()))
+    }
+
+    /// What is built of all shards, or of the shard `only`.
+    pub(super) fn plan(
+        &self,
+        shards: Vec<ShardPlan>,
+        only: Option<u32>,
+        (memory, threads): (usize, usize),
+    ) -> Result<BuildPlan, BakeError> {
+        Ok(BuildPlan {
+            index: self.index.clone(),
+            product: check::product(self.product),
+            mapping: self.mapping()?,
+            routing: self.routing()?,
+            shards,
+            only,
+            keep: self.keep(),
+            memory,
+            threads,
+        })
+    }
+}

@@ -1,0 +1,256 @@
+//! Shards that other machines build: what they need to know, and what becomes of what they have
+//! built.
+//!
+//! Each attempt to build a shard has a folder of its own in the folder `tasks` of the bake, so one
+//! that is lost, repeated or doubled disturbs no other. The one that counts of each shard takes the
+//! place that a shard has which is built here (`load.rs`); what is left goes with the folder. In an
+//! object store the files of all attempts are beside each other, under names of their own, and the
+//! lists of files of the attempt that counts are written here.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
+
+use inrush_cluster::BoxFuture;
+use inrush_core::FieldPath;
+use inrush_core::routing::Routing;
+use inrush_load::Report;
+use inrush_lucene::{Shard, ShardOptions};
+use inrush_sources::{Parting, Repeats, Source, SourceError, SourceInfo, Step};
+use serde::{Deserialize, Serialize};
+
+use super::super::OpenSource;
+use super::super::config::BakeError;
+use super::super::context::Context;
+use super::super::place::Shared;
+use super::super::stitch::shard_folders;
+use super::blueprint::Blueprint;
+use super::folders::{self, Folders};
+use super::load::{cannot_write, verify};
+use super::remote::Remote;
+use super::{random, refuse, upload};
+
+/// What a machine needs to build shards of an index. As JSON it goes to other machines.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ShardOrder {
+    pub(super) blueprint: Blueprint,
+    /// The bake.
+    pub(super) id: String,
+    pub(super) place: Place,
+    /// Bytes for the segment of a shard that grows, and for writing it.
+    pub(super) memory: usize,
+}
+
+/// Where the files of shards go.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) enum Place {
+    /// The folder for the attempts, which all machines have at the same path.
+    Folder(PathBuf),
+    /// The object store with the repository, and the folder of each shard in it.
+    Store { shared: Shared, shards: Vec<String> },
+}
+
+impl ShardOrder {
+    /// The number of shards.
+    pub fn shards(&self) -> u32 {
+        self.blueprint.shards()
+    }
+
+    /// The division of documents into shards, by the fields of their ids and routing values.
+    ///
+    /// # Errors
+    /// An order that was changed.
+    pub fn parting(&self, id: Option<FieldPath>, routed_by: Option<FieldPath>) -> Result<Parting, BakeError> {
+        let routing: Routing = self.blueprint.routing()?;
+        Ok(Parting { routing, part: 0, id, routed_by })
+    }
+}
+
+/// A shard that is built. As JSON it goes to the machine of the bake.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct BuiltShard {
+    /// The number of the shard, from 0.
+    pub shard: u32,
+    /// The folder of the attempt.
+    pub(super) attempt: String,
+    /// In an object store: the lists of files that the shard's folder gets, by their names.
+    pub(super) lists: BTreeMap<String, Vec<u8>>,
+    /// Documents that a search finds.
+    pub docs: u64,
+    /// The report of the load into the shard. Its dead letters are on the machine that built it.
+    pub report: Report,
+}
+
+/// Has shards built by an order. An error ends the bake with its text.
+pub type ShardBuilders = Arc<dyn Fn(ShardOrder) -> BoxFuture<'static, Result<Vec<BuiltShard>, String>> + Send + Sync>;
+
+/// Has the shards built, and puts them where those are that are built here, or into the object
+/// store.
+pub(super) async fn build(context: &Context, remote: Option<&Remote>) -> Result<String, BakeError> {
+    let saved = context.saved().clone();
+    let Some(builders) = &context.documents.builders else { return Err(refuse("no machine builds it".to_owned())) };
+    let blueprint = Blueprint::read(context, &saved)?;
+    let folders = Folders::of(context, &saved);
+    let place = match remote {
+        Some(_) => Place::Store { shared: saved.shared.clone(), shards: paths(&folders.form, &saved.index)? },
+        None => {
+            for folder in [&folders.build, &folders.tasks] {
+                folders::remove(folder).map_err(cannot_write)?;
+                fs::create_dir_all(folder).map_err(cannot_write)?;
+            }
+            Place::Folder(folders.tasks.clone())
+        }
+    };
+    let (id, memory) = (saved.id.clone(), context.config.build_memory);
+    let order = ShardOrder { blueprint: blueprint.clone(), id, place: place.clone(), memory };
+    let built = context.until_stopped(async { builders(order).await.map_err(refuse) }).await?;
+    let parts = by_shard(built, blueprint.shards())?;
+    let docs = parts.values().map(|built| built.docs).sum();
+    let reports: Vec<Report> = parts.values().map(|built| built.report.clone()).collect();
+    let report = merged(reports, docs, &saved.index)?;
+    let detail = format!("{} read, {docs} in the index of {} tasks", report.counts.docs_read, parts.len());
+    let whole = folders.whole.clone();
+    let work = move || match place {
+        Place::Folder(_) => place_folders(&saved.id, &blueprint, &parts, &folders),
+        Place::Store { shards, .. } => place_lists(&parts, &shards, &folders),
+    };
+    tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| Err(refuse(error.to_string())))?;
+    if let Some(remote) = remote {
+        context.until_stopped(upload(context, remote, &whole)).await?;
+    }
+    context.write_part(0, |part| {
+        part.loaded = Some((Box::new(report), docs));
+        // The files of shards in an object store are in their places.
+        part.snapshot = remote.is_some();
+    })?;
+    Ok(detail)
+}
+
+/// The folders of the shards below a repository.
+fn paths(repository: &Path, index: &str) -> Result<Vec<String>, BakeError> {
+    let cannot = |error: io::Error| refuse(format!("the snapshot without documents cannot be read: {error}"));
+    let folders = shard_folders(repository, index).map_err(cannot)?;
+    let below = |folder: PathBuf| folder.strip_prefix(repository).map(|path| path.to_string_lossy().into_owned());
+    folders.into_iter().map(|folder| below(folder).map_err(|error| refuse(error.to_string()))).collect()
+}
+
+/// The shards by their numbers.
+fn by_shard(built: Vec<BuiltShard>, shards: u32) -> Result<BTreeMap<u32, BuiltShard>, BakeError> {
+    let mut parts = BTreeMap::new();
+    for part in built {
+        let number = part.shard;
+        // It comes from another machine.
+        let names = part.lists.keys().chain([&part.attempt]);
+        if let Some(name) = names.into_iter().find(|name| !is_name(name)) {
+            return Err(refuse(format!("{name:?} is no name of a file or folder of shard {number}")));
+        }
+        if number >= shards || parts.insert(number, part).is_some() {
+            return Err(refuse(format!("shard {number} of {shards} was built twice, or is none of the index")));
+        }
+    }
+    Ok(parts)
+}
+
+/// Whether a text is the name of something in a folder, and leads nowhere else.
+fn is_name(text: &str) -> bool {
+    let mut parts = Path::new(text).components();
+    matches!((parts.next(), parts.next()), (Some(Component::Normal(name)), None) if name == text)
+}
+
+/// One report of all shards.
+fn merged(reports: Vec<Report>, docs: u64, index: &str) -> Result<Report, BakeError> {
+    let mut report = Report::merged(reports)
+        .ok_or_else(|| refuse("there was nothing to bake: no shard has documents".to_owned()))?;
+    verify(&mut report, docs, index)?;
+    Ok(report)
+}
+
+/// Gives the folders of the attempts that count their places. A shard without documents gets its
+/// commit here.
+fn place_folders(
+    id: &str,
+    blueprint: &Blueprint,
+    parts: &BTreeMap<u32, BuiltShard>,
+    Folders { build, tasks, .. }: &Folders,
+) -> Result<(), BakeError> {
+    let mapping = blueprint.mapping()?;
+    for number in 0..blueprint.shards() {
+        let folder = build.join(number.to_string());
+        let Some(part) = parts.get(&number) else {
+            fs::create_dir_all(&folder).map_err(cannot_write)?;
+            let shard = blueprint.shard(number as usize, folder, random(id, "empty", number as usize))?;
+            let options = ShardOptions {
+                folder: shard.folder,
+                primary_term: 1,
+                segment_memory: 0,
+                random: shard.random,
+                keep: blueprint.keep(),
+            };
+            Shard::new(options, &mapping).commit(shard.generation, &shard.user_data).map_err(cannot_write)?;
+            continue;
+        };
+        fs::rename(tasks.join(&part.attempt), &folder)
+            .map_err(|error| refuse(format!("the files of shard {number} are not in {}: {error}", tasks.display())))?;
+    }
+    // An attempt that is not needed any more, and still writes, finds its folder gone.
+    let ended = tasks.with_extension("ended");
+    fs::rename(tasks, &ended).map_err(cannot_write)?;
+    if let Err(error) = folders::remove(&ended) {
+        tracing::debug!("{} is deleted at the end only: {error}", ended.display());
+    }
+    folders::sync(build).map_err(cannot_write)
+}
+
+/// Puts the lists of the attempts that count into a copy of the empty repository. A shard without
+/// documents keeps its empty one.
+fn place_lists(parts: &BTreeMap<u32, BuiltShard>, shards: &[String], folders: &Folders) -> Result<(), BakeError> {
+    let Folders { form, whole, .. } = folders;
+    folders::copy_over(form, whole).map_err(cannot_write)?;
+    for (number, part) in parts {
+        let folder = whole.join(&shards[*number as usize]);
+        for (name, contents) in &part.lists {
+            if !folder.join(name).is_file() {
+                return Err(refuse(format!("{name} is no list of shard {number}")));
+            }
+            fs::write(folder.join(name), contents).map_err(cannot_write)?;
+        }
+    }
+    Ok(())
+}
+
+/// The documents that other machines have. This one reads none of them.
+pub(in super::super) fn no_documents(name: &str) -> OpenSource {
+    let name = name.to_owned();
+    Arc::new(move || Ok(Box::new(NoDocuments { name: name.clone() })))
+}
+
+struct NoDocuments {
+    name: String,
+}
+
+impl Source for NoDocuments {
+    fn describe(&self) -> SourceInfo {
+        let mut info = SourceInfo::new([self.name.clone()]);
+        info.repeats = Repeats::Always;
+        info
+    }
+
+    fn next(&mut self, _want_bytes: usize) -> Result<Step, SourceError> {
+        Ok(Step::End)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_lead_nowhere_else() {
+        assert!(is_name("0-1f") && is_name("snap-x.dat") && is_name("..x"));
+        for other in ["", ".", "..", "../x", "a/b", "a/", "/a"] {
+            assert!(!is_name(other), "{other}");
+        }
+    }
+}
