@@ -229,24 +229,37 @@ pub fn item_verdict(reply: &ItemReply, context: ItemContext) -> Verdict {
     }
 }
 
-/// Whether the operation alone exceeds what a node allows, by the numbers of the server's message. No
-/// wait makes room for it. The servers say (`IndexingPressure`, since 7.9 and 1.0):
+/// Whether the operation alone exceeds what a node allows, by the numbers of the server's message.
+/// No wait makes room for it. The servers say (`IndexingPressure`, since 7.9 and 1.0):
 ///
 /// - `rejected execution of coordinating operation [coordinating_and_primary_bytes=0, …,
-///   coordinating_operation_bytes=N, max_coordinating_and_primary_bytes=MAX]`; Elasticsearch 8 and 9
-///   call the last number `max_coordinating_bytes`, and others do so for primaries and replicas;
+///   coordinating_operation_bytes=N, max_coordinating_and_primary_bytes=MAX]`; Elasticsearch 8 and
+///   9 call the last number `max_coordinating_bytes`, and others do so for primaries and replicas;
 /// - Elasticsearch 9: `an operation of size [N] bytes, which exceeds the maximum allowed limit of
-///   [MAX] bytes`.
+///   [MAX] bytes`;
+/// - OpenSearch with shard indexing pressure: `[shard_detail=…, shard_operation_bytes=N, …] OR
+///   [node_…, node_operation_bytes=N, node_max_coordinating_and_primary_bytes=MAX]`. What a shard
+///   is granted grows and shrinks with its traffic, so only the node's numbers count.
 fn never_fits(error: &ItemError) -> bool {
+    let reason = error.reason.rsplit_once("] OR [").map_or(error.reason.as_str(), |(_, node)| node);
     let number = |before: &str| {
-        let rest = &error.reason[error.reason.find(before)? + before.len()..];
+        let rest = &reason[reason.find(before)? + before.len()..];
         let digits = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
         rest[..digits].parse::<u64>().ok()
     };
     let most = ["max_coordinating_and_primary_bytes=", "max_coordinating_bytes=", "max_primary_bytes="];
     let most = most.into_iter().chain(["max_replica_bytes=", "the maximum allowed limit of ["]).find_map(number);
-    let operation = ["_operation_bytes=", "an operation of size ["].into_iter().find_map(number);
+    let operation = [OPERATION_BYTES, "an operation of size ["].into_iter().find_map(number);
     operation.zip(most).is_some_and(|(operation, most)| operation > most)
+}
+
+/// Before the bytes of all documents that a request has for a node or shard.
+const OPERATION_BYTES: &str = "_operation_bytes=";
+
+/// Whether a refusal as too large is about all documents together, so that fewer of them may pass.
+/// Else one document is the cause, and the others of its shard got its error.
+pub(crate) fn is_of_all_documents(reason: &str) -> bool {
+    reason.contains(OPERATION_BYTES)
 }
 
 /// Whether the block belongs to an index that is closed or being closed.
@@ -337,6 +350,9 @@ pub enum RequestVerdict {
 /// body while it arrives (Elasticsearch 8.16 and newer), so parts may be applied before a refusal.
 pub fn request_verdict(status: u16, error: &ItemError, incremental_bulk: bool) -> RequestVerdict {
     use RequestVerdict::{Bisect, Pause, Retry, RetrySmaller, Smaller, Stop};
+    // OpenSearch sends the documents of one shard after the other, and its shard indexing pressure
+    // refuses the request at the first shard without room (`TransportBulkAction`).
+    let in_part = incremental_bulk || error.reason.contains("shard_detail=[");
     match (status, error.kind.as_str()) {
         (403 | 429, "cluster_block_exception") => {
             if status == 429 || error.reason.contains("read-only / allow delete") {
@@ -353,11 +369,11 @@ pub fn request_verdict(status: u16, error: &ItemError, incremental_bulk: bool) -
         // The length is announced, so both servers refuse before they read the body
         // (`HttpTransportSettings.max_content_length`).
         (413, _) => Smaller { uncertain: false },
-        (429, _) if never_fits(error) => Smaller { uncertain: incremental_bulk },
+        (429, _) if never_fits(error) => Smaller { uncertain: in_part },
         (429, "circuit_breaking_exception") if error.permanent => RetrySmaller { uncertain: incremental_bulk },
         // Indexing pressure or a gateway's limit. Nothing was applied where the body is parsed as a
         // whole.
-        (408 | 429 | 503, _) => Retry { uncertain: incremental_bulk || status == 408 },
+        (408 | 429 | 503, _) => Retry { uncertain: in_part || status == 408 },
         // The gateway stopped waiting, or the server failed midway. The request may still be
         // processed.
         (500..=599, _) => Retry { uncertain: true },
@@ -488,10 +504,32 @@ mod tests {
             assert_eq!(request_verdict(429, &fits, false), RequestVerdict::Retry { uncertain: false });
             assert_eq!(request_verdict(429, &never, true), RequestVerdict::Smaller { uncertain: true });
         }
-        let reason = "Request contains an operation of size [20] bytes, which exceeds the maximum allowed limit of [19] bytes";
+        let reason =
+            "Request contains an operation of size [20] bytes, which exceeds the maximum allowed limit of [19] bytes";
         check(&item(ItemAction::Index, 429, None, Some(("es_rejected_execution_exception", reason))), Verdict::Smaller);
         let garbled = "coordinating_operation_bytes=99999999999999999999999, max_coordinating_bytes=";
         check(&item(ItemAction::Index, 429, None, Some(("x", garbled))), Verdict::Retry);
+    }
+
+    #[test]
+    fn what_a_shard_is_granted_is_no_limit_of_the_node() {
+        let rejected = |operation: u64, most: u64| ItemError {
+            kind: "rejected_execution_exception".into(),
+            reason: format!(
+                "rejected execution of coordinating operation [shard_detail=[production-solutions][1][C], \
+                 shard_coordinating_and_primary_bytes=52588995, shard_operation_bytes={operation}, \
+                 shard_max_coordinating_and_primary_bytes=107374] OR \
+                 [node_coordinating_and_primary_bytes=117820280, node_replica_bytes=53748156, \
+                 node_all_bytes=171568436, node_operation_bytes={operation}, \
+                 node_max_coordinating_and_primary_bytes={most}]"
+            ),
+            permanent: false,
+        };
+        // Documents of other shards may be in.
+        let fits = rejected(5_000_000, 107_374_182);
+        assert_eq!(request_verdict(429, &fits, false), RequestVerdict::Retry { uncertain: true });
+        let never = rejected(56_393_720, 50_000_000);
+        assert_eq!(request_verdict(429, &never, false), RequestVerdict::Smaller { uncertain: true });
     }
 
     #[test]

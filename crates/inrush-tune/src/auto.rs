@@ -71,11 +71,21 @@ pub struct AutoTuner {
     /// When fewer requests are compared, and whether the last drain lost nothing with few.
     lessen: Schedule,
     few_suffice: bool,
+    /// Whether few requests brought clearly more in the last drain.
+    few_are_better: bool,
     /// The rate of the last window with the whole plan.
     held_rate: f64,
     larger_next: bool,
     /// The next larger body, as a multiple of this one.
     larger_by: f64,
+    /// Larger bodies were compared lately and brought no more.
+    larger_in_vain: bool,
+    /// Refusals began when smaller bodies were compared: a gateway counts requests.
+    refuses_requests: bool,
+    /// Larger bodies with more bytes in flight brought more, so the target is as many times longer.
+    depth: f64,
+    /// The plan before its bodies were halved in the fast start, and its rate.
+    shrunk: Option<(Plan, f64)>,
     /// Memory limits the bytes in flight.
     full: bool,
     last_change: Time,
@@ -183,9 +193,14 @@ impl AutoTuner {
             resize: Schedule::new(Duration::from_secs(15), Duration::from_secs(240)),
             lessen: Schedule::new(Duration::from_secs(15), Duration::from_secs(240)),
             few_suffice: false,
+            few_are_better: false,
             held_rate: 0.0,
             larger_next: true,
             larger_by: 2.0,
+            larger_in_vain: false,
+            refuses_requests: false,
+            depth: 1.0,
+            shrunk: None,
             full: false,
             last_change: Time::START,
             change_pause: CHANGE_PAUSE,
@@ -231,7 +246,7 @@ impl AutoTuner {
         self.plan = to;
         (self.smooth, self.windows) = (None, 0);
         self.window = Window::new(now);
-        let at_once = matches!(self.phase, Phase::Start | Phase::Drain { .. });
+        let at_once = !smaller && matches!(self.phase, Phase::Start | Phase::Drain { .. });
         self.settling = (!at_once).then_some(Settling::new(now, sent_before));
     }
 
@@ -271,19 +286,30 @@ impl AutoTuner {
 
     fn handle_loss(&mut self, now: Time, verdict: loss::Verdict) {
         let compared = matches!(self.phase, Phase::Trial(_));
+        let of_smaller = matches!(&self.phase, Phase::Trial(t) if t.better.batch_bytes < t.current.batch_bytes);
+        let of_larger = matches!(&self.phase, Phase::Trial(t) if t.better.batch_bytes > t.current.batch_bytes);
         let base = self.interrupt();
         self.resize.later(now);
         (self.rate, self.best) = (None, None);
         let (to, why) = match verdict {
             // A comparison has more in flight than the plan.
-            loss::Verdict::Cut { ratio, .. } if compared => {
-                self.loss.forgive();
+            loss::Verdict::Cut { ratio, of } if compared => {
+                self.loss.forgive(of_smaller);
+                self.larger_in_vain |= of_larger;
+                self.refuses_requests |= of == Outcome::Refused && of_smaller;
                 (base, format!("{:.1} % of the documents were rejected during the comparison", ratio * 100.0))
             }
-            loss::Verdict::Cut { ratio, of_items } => {
+            loss::Verdict::Cut { ratio, of } => {
+                let (of_items, of_refused) = (of == Outcome::Answered, of == Outcome::Refused);
                 if of_items {
                     // A queue counts requests: larger ones carry more through it.
                     self.larger_next = true;
+                    if !self.larger_in_vain {
+                        self.resize.soon(now + QUEUE_PAUSE);
+                    }
+                } else if of_refused && !self.refuses_requests {
+                    // Memory counts bytes: smaller bodies leave less of it unused.
+                    self.larger_next = false;
                     self.resize.soon(now + QUEUE_PAUSE);
                 }
                 let to = if of_items { self.knobs.more(&base, loss::CUT) } else { self.knobs.scaled(&base, loss::CUT) };

@@ -54,6 +54,19 @@ impl Knobs {
         self.plan(plan.batch_bytes as f64 * 2.0_f64.powf(doublings.trunc()), f64::from(plan.in_flight))
     }
 
+    /// The largest body of which this number fits into the memory, as a multiple of the plan's.
+    pub(super) fn room_for(&self, plan: &Plan, number: f64) -> f64 {
+        self.bounds.memory as f64 / number / plan.batch_bytes as f64
+    }
+
+    /// Multiplies the batch size by `factor` and keeps the number of requests, up to `limit` bytes
+    /// in flight; beyond that there are fewer, but two at least.
+    pub(super) fn larger(&self, plan: &Plan, factor: f64, limit: f64) -> Plan {
+        let body = plan.batch_bytes as f64 * factor;
+        let in_flight = f64::from(plan.in_flight).min((self.limit(limit) / body).floor()).max(2.0);
+        self.plan(body, in_flight)
+    }
+
     /// As [`Knobs::scaled`] for growth, up to `limit` bytes in flight.
     pub(super) fn grown(&self, plan: &Plan, factor: f64, limit: f64) -> Plan {
         let limit = limit.min(self.bounds.memory as f64);

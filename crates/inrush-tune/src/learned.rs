@@ -25,7 +25,7 @@ pub struct Learned {
     pub unloaded: Option<Unloaded>,
     /// Seconds that were measured, in this load and the loads that it began with.
     pub seconds: f64,
-    /// Largest body that the way to the cluster takes, bytes, where a 413 showed it.
+    /// Largest body that the way to the cluster takes, bytes, where a refusal showed it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub body_bytes_max: Option<u64>,
     /// Encoding and compression, where they were compared.

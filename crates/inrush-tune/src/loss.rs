@@ -23,9 +23,10 @@ const AMBIENT_HALF_LIFE: Duration = Duration::from_secs(60);
 /// The reaction to a loss.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Verdict {
-    /// Reduce the requests in flight; `ratio` of the documents were rejected. A full queue
-    /// (`of_items`) counts requests, not bytes.
-    Cut { ratio: f64, of_items: bool },
+    /// Reduce the requests in flight; `ratio` of the documents were rejected. `of`: the outcome of
+    /// the request that gave the alarm. A full queue, which rejects items of answered requests,
+    /// counts requests; a full memory, which refuses requests, counts bytes.
+    Cut { ratio: f64, of: Outcome },
     /// Cuts did not help, so this load was not the cause: return to these bytes in flight.
     Restore { bytes_in_flight: f64, ratio: f64 },
 }
@@ -72,6 +73,8 @@ pub(super) struct Loss {
     ceiling: Option<f64>,
     retry_at: Time,
     retry_after: Duration,
+    /// These three before the last cut.
+    before: (Option<f64>, Time, Duration),
     /// The part of rejections that is independent of this load, and when it was seen.
     ambient: Option<(f64, Time)>,
     /// How rejected documents are spread over the requests.
@@ -93,6 +96,7 @@ impl Loss {
             ceiling: None,
             retry_at: Time::START,
             retry_after: RETRY_FIRST,
+            before: (None, Time::START, RETRY_FIRST),
             ambient: None,
             scatter: Scatter::default(),
         }
@@ -191,10 +195,11 @@ impl Loss {
             self.ambient = Some((since_first, now));
             return Verdict::Restore { bytes_in_flight: self.first.0, ratio: since_first };
         }
+        self.before = (self.ceiling, self.retry_at, self.retry_after);
         if outcome != Outcome::Lost {
             self.set_ceiling(now, bytes_in_flight);
         }
-        Verdict::Cut { ratio, of_items }
+        Verdict::Cut { ratio, of: outcome }
     }
 
     /// Each request has its share of the rejected documents, so chance rejects them and no queue.
@@ -226,9 +231,14 @@ impl Loss {
         self.retry_at = now + self.retry_after;
     }
 
-    /// The plan that caused the last cut was an experiment: there was none.
-    pub(super) fn forgive(&mut self) {
+    /// The plan that caused the last cut was an experiment: there was none. With smaller bodies
+    /// (`of_smaller`) more requests were in flight, but no more bytes: the ceiling is that of
+    /// before.
+    pub(super) fn forgive(&mut self, of_smaller: bool) {
         self.cuts = 0;
+        if of_smaller {
+            (self.ceiling, self.retry_at, self.retry_after) = self.before;
+        }
     }
 
     /// Forgets ceilings, because the cluster has changed.

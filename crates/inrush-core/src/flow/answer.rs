@@ -9,7 +9,8 @@ use crate::batch::{Batch, Segment};
 use crate::body_format::BodyFormat;
 use crate::codes::{Code, StopReason};
 use crate::outcome::{
-    Attempt, Condition, ItemContext, RequestVerdict, Settled, Verdict, item_verdict, request_verdict,
+    Attempt, Condition, ItemContext, RequestVerdict, Settled, Verdict, is_of_all_documents, item_verdict,
+    request_verdict,
 };
 use crate::reply::{BulkReply, ItemReply};
 use crate::time::Time;
@@ -310,6 +311,9 @@ impl Flow {
             }
         }
         if !smaller.is_empty() {
+            if smaller.items > 1 && is_of_all_documents(&last.reason) {
+                self.limit_bodies(part.batch.bytes);
+            }
             self.halve(now, slot_id, part.with(smaller), &last);
         }
         if !compare.is_empty() {

@@ -67,7 +67,7 @@ impl Flow {
     }
 
     /// Learns the server's limit on bodies from a refused one.
-    fn limit_bodies(&mut self, refused_bytes: u64) {
+    pub(super) fn limit_bodies(&mut self, refused_bytes: u64) {
         // Half of the refused size. A few tries find the server's unknown limit from above.
         let limit = (refused_bytes / 2).max(1);
         if limit < self.body_limit {

@@ -16,7 +16,8 @@ use crate::time::Time;
 /// During a pause the wait doubles this many times: by default from 100 ms to 3.2 s.
 const PAUSED_SETBACKS_MAX: u32 = 5;
 
-/// After this number of refusals in a row a body may be too large for any node.
+/// After this number of attempts in a row without progress, a refusal may be about the size of the
+/// body.
 const REFUSALS_UNTIL_DOUBT: u32 = 3;
 /// Requests in flight, with this one, up to which others do not explain the refusals.
 const FEW_IN_FLIGHT: u32 = 2;
@@ -124,9 +125,10 @@ impl Part {
         Part { remainder: self.remainder || batch.items < self.batch.items, batch, body: None, ..self.clone() }
     }
 
-    /// Whether this refusal is one of many while little else was in flight: a node or gateway may
-    /// refuse each body of this size without saying so. Each third refusal halves the body, because
-    /// other loaders may be the cause all the same.
+    /// Whether this refusal ends a row of attempts without progress while little else was under
+    /// way: a node or gateway may refuse each body of this size without saying so. Each third
+    /// attempt halves the body, because other loads may be the cause all the same, or requests of
+    /// this one that wait.
     pub(super) fn may_be_too_large(&self) -> bool {
         let often = (self.setbacks + 1).is_multiple_of(REFUSALS_UNTIL_DOUBT);
         often && self.in_flight <= FEW_IN_FLIGHT && self.batch.bytes > BODY_BYTES_TAKEN

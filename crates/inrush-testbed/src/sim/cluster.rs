@@ -124,6 +124,8 @@ impl Cluster {
             () if !node.alive || chance < self.faults.lost => Fate::Lost,
             () if chance < self.faults.lost + self.faults.refused => Fate::Refused,
             () if self.max_body_bytes < bytes => Fate::TooLarge,
+            // The message says that the body alone exceeds the limit.
+            () if self.memory_bytes < bytes => Fate::TooLarge,
             () if node.bytes + bytes > self.memory_bytes => Fate::Refused,
             () => Fate::Items,
         };

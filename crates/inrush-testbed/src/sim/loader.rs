@@ -193,8 +193,15 @@ impl Loader {
                 }
                 Outcome::Answered | Outcome::Refused | Outcome::Lost => {
                     let setbacks = if accepted > 0 && accepted >= rejected { 1 } else { piece.setbacks + 1 };
-                    let remainder = piece.remainder || accepted > 0;
-                    permit.pieces.push_front(Piece { batch: left, setbacks, remainder, ..piece });
+                    let halved = outcome == Outcome::Refused && may_be_too_large(left, setbacks, request.in_flight);
+                    let again = Piece { setbacks, remainder: piece.remainder || accepted > 0 || halved, ..piece };
+                    if halved {
+                        let (a, b) = halves(left);
+                        permit.pieces.push_front(Piece { batch: b, ..again });
+                        permit.pieces.push_front(Piece { batch: a, ..again });
+                    } else {
+                        permit.pieces.push_front(Piece { batch: left, ..again });
+                    }
                     let wait = self.retry.wait(setbacks, &mut self.jitter);
                     permit.waits_until = Some(now + wait.as_nanos() as Nanos);
                 }
@@ -303,6 +310,11 @@ fn signal(request: &Request) -> NodeSignal {
         Fate::Lost if request.arrived == 0 => NodeSignal::Failed,
         Fate::Lost => NodeSignal::Unclear,
     }
+}
+
+/// As `Part::may_be_too_large` of inrush-core.
+fn may_be_too_large(batch: Batch, refusals: u32, in_flight: u32) -> bool {
+    refusals.is_multiple_of(3) && in_flight <= 2 && batch.bytes > 1 << 20 && batch.docs > 1
 }
 
 fn halves(batch: Batch) -> (Batch, Batch) {

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use inrush_core::time::Time;
-use inrush_core::tune::{Decision, Fixed, Learned, Plan, Recollection, RememberingTuner, Sample, Tuner};
+use inrush_core::tune::{Decision, Fixed, Learned, Plan, Recollection, RememberingTuner, Sample, Tuner, Unloaded};
 use inrush_testbed::sim::{Scenario, Unwatched, run};
 
 /// A tuner that the test asks after the run.
@@ -122,4 +122,26 @@ fn a_wrong_memory_costs_five_per_cent_at_most() {
         println!("{name}: {ratio:.3}, {recollection:?}");
         assert!(ratio >= 0.95, "{name}: {ratio:.3}, {recollection:?}");
     }
+}
+
+#[test]
+fn a_plan_of_many_requests_on_a_small_node_is_noticed_in_a_short_load() {
+    let unloaded = Unloaded { wall_seconds: 0.07, body_bytes: 262_144.0, fixed: 0.9 };
+    let wrong = Learned {
+        plan: Plan { batch_bytes: 256 << 10, batch_docs: u32::MAX, in_flight: 128 },
+        bytes_per_second: 4e8,
+        wall_seconds: 0.08,
+        doc_bytes: 158.0,
+        rejected: 0.0,
+        unloaded: Some(unloaded),
+        seconds: 60.0,
+        body_bytes_max: None,
+        format: None,
+    };
+    let node = World { nodes: 1, threads: 2, delay_ms: 0.2, doc_bytes: 158 };
+    let (without, ..) = node.load(8.0, None);
+    let (with, _, recollection) = node.load(8.0, Some(&wrong));
+    println!("{:.3}, {recollection:?}", with as f64 / without as f64);
+    assert!(matches!(recollection, Some(Recollection::Contradicted(_))), "{recollection:?}");
+    assert!(with as f64 >= 0.95 * without as f64, "{with} of {without}");
 }

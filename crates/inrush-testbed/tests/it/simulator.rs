@@ -128,6 +128,14 @@ fn what_goes_in_comes_out() {
 }
 
 #[test]
+fn a_body_that_no_node_takes_is_sent_in_halves() {
+    let scenario = scenario("memory-limit");
+    let run = |name: &str| run(&scenario, 1, tuners(&scenario, name), &mut Unwatched).throughput(10.0, 60.0);
+    let (too_large, fits) = (run("fixed:33554432:1"), run("fixed:8388608:1"));
+    assert!(too_large > 0.9 * fits && fits > 1e6, "{too_large} of {fits}");
+}
+
+#[test]
 fn nothing_is_faster_than_its_bottleneck() {
     let limits = [
         ("slow-link", 10.0 * 125_000.0),

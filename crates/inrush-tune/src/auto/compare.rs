@@ -15,6 +15,13 @@ const WORTH_LARGER: f64 = 1.01;
 const WORTH_SMALLER: f64 = 1.0;
 /// A gain beyond this shows that requests are dear: the next larger body is four times as large.
 const MUCH: f64 = 1.1;
+/// Fewer requests than this get larger bodies in any case with more bytes in flight.
+const FEW_REQUESTS: u32 = 4;
+/// Less than this factor is not more.
+const MORE: f64 = 1.2;
+/// Larger bodies with more bytes in flight that bring more also need a longer queue, by this
+/// factor.
+const DEEPER: f64 = 1.3;
 /// The smallest gain of fewer requests that counts: they are compared to find heaps that many bytes
 /// fill.
 const WORTH_FEWER: f64 = 1.03;
@@ -29,11 +36,17 @@ const STALLS_FEW: f64 = 0.25;
 const HELD_UP: f64 = 0.8;
 
 impl AutoTuner {
-    /// Compares bodies of twice or half the size, with the same bytes in flight: enough of them
-    /// that fewer, larger requests still keep the cluster busy.
+    /// Compares bodies of twice or half the size. Larger ones come with as many requests as now
+    /// while that is more in flight; the others with the same bytes in flight: enough of them that
+    /// fewer, larger requests still keep the cluster busy.
     pub(super) fn begin_trial(&mut self, now: Time, wall: f64, body: f64) {
         let factor = if self.larger_next { self.larger_by } else { 0.5 };
         let alone = self.share > 0.7;
+        if let Some(more) = self.larger_and_more(now).filter(|_| self.larger_next && alone) {
+            let why = format!("compare {} with {}", Knobs::words(&more), Knobs::words(&self.plan));
+            self.phase = Phase::Trial(Trial::new(self.plan, more, [self.plan, more], WORTH_LARGER));
+            return self.decide(now, self.plan, why);
+        }
         let other = self.knobs.resized(&self.plan, factor, alone);
         let factor = other.batch_bytes as f64 / self.plan.batch_bytes as f64;
         let Some(delay) = self.delay.filter(|_| other.batch_bytes != self.plan.batch_bytes) else {
@@ -54,9 +67,24 @@ impl AutoTuner {
         self.decide(now, first, why);
     }
 
+    /// As many requests with twice the body, if memory and losses allow more bytes in flight than
+    /// now.
+    fn larger_and_more(&self, now: Time) -> Option<Plan> {
+        if self.knobs.in_flight_is_fixed() || self.plan.in_flight < FEW_REQUESTS {
+            return None;
+        }
+        let more = self.knobs.larger(&self.plan, 2.0, self.loss.growth_limit(now));
+        let is_more = Knobs::bytes_in_flight(&more) > MORE * self.bytes_in_flight();
+        (is_more && more.batch_bytes as f64 > MORE * self.plan.batch_bytes as f64).then_some(more)
+    }
+
     /// Whether fewer requests in flight may bring more.
-    pub(super) fn may_be_too_much(&self, growth: f64) -> bool {
-        let may_change = self.few_suffice && !self.knobs.in_flight_is_fixed() && self.plan.in_flight >= 4;
+    pub(super) fn may_be_too_much(&self, now: Time, growth: f64) -> bool {
+        // While a node stands still, requests for the others are the only work.
+        let may_change = self.few_suffice
+            && self.recent_stalls(now) <= STALLS_FEW
+            && !self.knobs.in_flight_is_fixed()
+            && self.plan.in_flight >= 4;
         may_change && growth > QUEUED && self.bytes_in_flight() > FREE_BYTES && self.share > 0.7
     }
 
@@ -110,7 +138,13 @@ impl AutoTuner {
         self.evidence.size = Some(why.clone());
         // A gain that comes of the fixed cost of a request halves with each doubling.
         self.larger_by = if better && gain > MUCH { 4.0 } else { 2.0 };
+        self.larger_in_vain = !better && other.batch_bytes > current.batch_bytes;
         if better {
+            let deeper = Knobs::bytes_in_flight(&other) > MORE * Knobs::bytes_in_flight(&current);
+            if deeper && other.batch_bytes > current.batch_bytes && 2 * other.in_flight > current.in_flight {
+                self.depth *= DEEPER;
+                self.best = None;
+            }
             self.rate = None;
             self.decide(now, other, why);
             self.resize.soon(now);

@@ -17,7 +17,9 @@ const NO_QUEUE: f64 = 0.88;
 const SURELY_NO_QUEUE: f64 = 0.93;
 /// If few requests bring this part of what all of them bring, all of them may be too many.
 const SUFFICES: f64 = 0.97;
-/// If it is below this part, the queue was mostly the load's own.
+/// If they bring this multiple of it, fewer requests are compared before bodies of another size.
+const BETTER: f64 = 1.05;
+/// If the wall time is below this part, the queue was mostly the load's own.
 const OWN_QUEUE: f64 = 0.7;
 
 impl AutoTuner {
@@ -52,6 +54,7 @@ impl AutoTuner {
             return self.decide(now, back, "nothing was accepted".to_owned());
         }
         self.few_suffice = window.rate() > SUFFICES * self.held_rate;
+        self.few_are_better = window.rate() > BETTER * self.held_rate;
         let Some(delay) = &mut self.delay else { return };
         // If few requests take as long as many, the time is not spent in a queue of this load.
         let part = if matches!(cause, Cause::Due) { SURELY_NO_QUEUE } else { NO_QUEUE };

@@ -32,6 +32,10 @@ const SUMMIT: f64 = 0.94;
 /// The initial wall time of an unloaded request, seconds. Shorter requests cost more than they
 /// hold; longer ones make every observation slow.
 const WALL_SECONDS: f64 = 0.25;
+/// The first bodies grow while this number of them fits into the memory.
+const FIRST_BODIES: f64 = 16.0;
+/// The gain that half the body has to bring while memory is full and nothing queues.
+const WORTH_SHRINKING: f64 = 1.03;
 /// The first bodies are measured twice unless they take longer than this, seconds. On a new index
 /// they create its mapping; on a new node they meet a cold JVM.
 const COLD_SECONDS: f64 = 1.0;
@@ -57,7 +61,8 @@ impl AutoTuner {
         }
         let Some(delay) = &mut self.delay else {
             self.delay = Some(Delay::new(wall, body));
-            let to = self.knobs.sized(&self.plan, (WALL_SECONDS / wall).min(1.0));
+            let most = self.knobs.room_for(&self.plan, FIRST_BODIES).max(1.0);
+            let to = self.knobs.sized(&self.plan, (WALL_SECONDS / wall).min(most));
             let why = format!("{} take {:.0} ms each", Knobs::words(&self.plan), wall * 1e3);
             return self.decide(now, to, why);
         };
@@ -82,12 +87,40 @@ impl AutoTuner {
             let why = format!("nothing queues: {} take {:.0} ms each", Knobs::words(&self.plan), wall * 1e3);
             return self.decide(now, to, why);
         }
+        let smaller = self.smaller_at_start(now, window.rate(), growth);
+        if let Some(smaller) = smaller {
+            let why =
+                format!("memory is full and nothing queues: {} take {:.0} ms", Knobs::words(&self.plan), wall * 1e3);
+            return self.decide(now, smaller, why);
+        }
+        if let Some((before, _)) = self.shrunk.take().filter(|(_, before)| !is_worth_shrinking(window.rate(), *before))
+        {
+            self.decide(now, before, "smaller bodies did not bring more".to_owned());
+        }
         self.phase = Phase::Hold;
         self.rate = None;
         self.drain.soon(now);
         self.resize.soon(now);
         self.lessen.soon(now);
         self.restart(now);
+    }
+
+    /// Half the body and twice the requests, if memory is full, nothing queues, and the last
+    /// halving brought more. A round trip is most of the time of such requests, and smaller ones
+    /// return earlier. Each comparison in pairs would take ten times as long.
+    fn smaller_at_start(&mut self, now: Time, rate: f64, growth: f64) -> Option<Plan> {
+        let is_worth = self.shrunk.is_none_or(|(_, before)| is_worth_shrinking(rate, before));
+        let no_ceiling = self.loss.growth_limit(now) == f64::INFINITY;
+        let full = no_ceiling && self.knobs.is_full(&self.plan, f64::INFINITY);
+        if !is_worth || !full || growth >= IDLE_AT_START || self.knobs.in_flight_is_fixed() {
+            return None;
+        }
+        let to = self.knobs.resized(&self.plan, 0.5, true);
+        let smaller = to.batch_bytes < self.plan.batch_bytes;
+        smaller.then(|| {
+            self.shrunk = Some((self.plan, rate));
+            to
+        })
     }
 
     pub(super) fn hold(&mut self, now: Time, window: &Window, wall: f64) {
@@ -112,6 +145,7 @@ impl AutoTuner {
             self.drain.soon(now);
             self.resize.soon(now);
             self.lessen.soon(now);
+            (self.depth, self.larger_in_vain, self.refuses_requests) = (1.0, false, false);
             self.loss.forget();
             return self.begin_drain(now, wall, growth, Cause::Slower);
         }
@@ -172,10 +206,11 @@ impl AutoTuner {
         if now >= self.drain.next && growth > IDLE {
             return self.begin_drain(now, self.wall, growth, Cause::Due);
         }
-        if now >= self.lessen.next && clean && self.may_be_too_much(growth) {
+        let (resize, lessen) = (now >= self.resize.next, now >= self.lessen.next && self.may_be_too_much(now, growth));
+        if clean && lessen && (self.few_are_better || !resize) {
             return self.compare_fewer(now);
         }
-        if now >= self.resize.next && clean {
+        if clean && resize {
             return self.begin_trial(now, self.wall, window.body());
         }
         self.restart(now);
@@ -224,7 +259,7 @@ impl AutoTuner {
         // Each loader keeps as much in flight as if it were alone. A loader with more than all
         // others together yields.
         match self.share {
-            share if share > 0.7 => target,
+            share if share > 0.7 => target * self.depth,
             share if share > 0.5 => (target / share * (0.5 / share).powi(2)).max(target.min(1.8)),
             share => target * 2.0 * (0.5 / share).powf(1.5),
         }
@@ -243,4 +278,8 @@ impl AutoTuner {
         let waited = now.since(self.last_end.max(sample.sent)).as_secs_f64();
         self.wall > 0.0 && waited > (3.0 * self.wall).max(0.25)
     }
+}
+
+fn is_worth_shrinking(rate: f64, before: f64) -> bool {
+    rate > WORTH_SHRINKING * before
 }

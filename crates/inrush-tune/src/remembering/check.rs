@@ -21,6 +21,10 @@ const LONGEST: Duration = Duration::from_secs(3);
 const LONGEST_WALLS: f64 = 4.0;
 /// A round takes at least this time.
 const ROUND: Duration = Duration::from_millis(250);
+/// With more requests in flight than this, a round is a quarter of them, and counts those that end
+/// in it. A request that is sent now ends only after all the others, which takes seconds on a
+/// cluster that is much slower than the remembered one.
+const MANY: u32 = 16;
 
 /// The result of a check.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -81,19 +85,51 @@ impl Check {
     pub(super) fn handle(&mut self, now: Time, sample: &Sample) -> Verdict {
         let longest = LONGEST.max(Duration::from_secs_f64((LONGEST_WALLS * self.learned.wall_seconds).min(60.0)));
         let until = *self.until.get_or_insert(sample.sent + longest);
-        if sample.sent >= self.round.from && !sample.source_limited {
-            self.round.sums.add(sample);
-        }
-        let enough = if self.first { self.plan.in_flight } else { self.plan.in_flight.max(4) };
+        self.add(now, sample);
         let lasts = self.first || now.since(self.round.from) >= ROUND;
-        if self.round.sums.answered >= enough && lasts {
+        if self.round.sums.answered >= self.enough() && lasts {
             return self.judge(now);
         }
-        if now >= until { self.judge_late() } else { Verdict::Open }
+        if now >= until { self.judge_late(now) } else { Verdict::Open }
+    }
+
+    /// Whether a round counts what ends in it, whenever it was sent.
+    fn counts_ends(&self) -> bool {
+        self.plan.in_flight > MANY
+    }
+
+    fn add(&mut self, now: Time, sample: &Sample) {
+        match (self.counts_ends(), sample.source_limited) {
+            // What ends says nothing of the cluster if the source was the limit in between.
+            (true, true) => self.round = Round::new(now),
+            (false, true) => {}
+            (counts_ends, false) => {
+                if counts_ends || sample.sent >= self.round.from {
+                    self.round.sums.add(sample);
+                }
+            }
+        }
+    }
+
+    /// The answers that a round needs.
+    fn enough(&self) -> u32 {
+        match self.plan.in_flight {
+            many if many > MANY => (many / 4).max(MANY),
+            few if self.first => few,
+            few => few.max(4),
+        }
+    }
+
+    fn bytes_per_second(&self, now: Time) -> f64 {
+        match self.counts_ends() {
+            true => self.round.sums.accepted_bytes_in(now.since(self.round.from)),
+            false => self.round.sums.bytes_per_second(),
+        }
     }
 
     /// Judges a complete round.
     fn judge(&mut self, now: Time) -> Verdict {
+        let rate = self.bytes_per_second(now);
         let round = std::mem::replace(&mut self.round, Round::new(now)).sums;
         if let Some(why) = self.other_documents(&round) {
             return Verdict::Contradicted(why);
@@ -102,7 +138,7 @@ impl Check {
             return Verdict::Open;
         }
         let rejected = round.rejected();
-        let ratio = round.bytes_per_second() / self.learned.bytes_per_second;
+        let ratio = rate / self.learned.bytes_per_second;
         let rejects = rejected > self.learned.rejected + REJECTED_MORE;
         if ratio >= SLOW && !rejects {
             return Verdict::Held;
@@ -115,16 +151,16 @@ impl Check {
             };
         }
         if ratio < VERY_SLOW || self.slow_rounds >= 2 {
-            return Verdict::Contradicted(self.slow(&round));
+            return Verdict::Contradicted(self.slow(&round, rate));
         }
         Verdict::Open
     }
 
     /// Judges what has come back when the time is up.
-    fn judge_late(&self) -> Verdict {
-        let few = self.round.sums.answered < 2;
-        let slow = self.round.sums.bytes_per_second() < SLOW * self.learned.bytes_per_second;
-        if few || !slow { Verdict::Undecided } else { Verdict::Contradicted(self.slow(&self.round.sums)) }
+    fn judge_late(&self, now: Time) -> Verdict {
+        let (few, rate) = (self.round.sums.answered < 2, self.bytes_per_second(now));
+        let slow = rate < SLOW * self.learned.bytes_per_second;
+        if few || !slow { Verdict::Undecided } else { Verdict::Contradicted(self.slow(&self.round.sums, rate)) }
     }
 
     fn other_documents(&self, round: &Sums) -> Option<String> {
@@ -134,12 +170,12 @@ impl Check {
         other.then(|| format!("documents have {bytes:.0} bytes, and {:.0} before", self.learned.doc_bytes))
     }
 
-    fn slow(&self, round: &Sums) -> String {
+    fn slow(&self, round: &Sums, bytes_per_second: f64) -> String {
         format!(
             "a request takes {:.0} ms, and {:.0} before, and the rate is {:.1} MB/s instead of {:.1}",
             round.wall_seconds() * 1e3,
             self.learned.wall_seconds * 1e3,
-            round.bytes_per_second() / 1e6,
+            bytes_per_second / 1e6,
             self.learned.bytes_per_second / 1e6
         )
     }

@@ -1,5 +1,7 @@
 //! Sums over the requests of one plan.
 
+use std::time::Duration;
+
 use crate::{Outcome, Sample};
 
 /// Sums over requests that were sent under one plan.
@@ -40,6 +42,11 @@ impl Sums {
     pub(super) fn bytes_per_second(&self) -> f64 {
         let in_flight = self.in_flight as f64 / f64::from(self.answered.max(1));
         in_flight * self.accepted_bytes as f64 / self.wall_seconds.max(1e-9)
+    }
+
+    /// Accepted bytes per second, if all of them were accepted within `lasted`.
+    pub(super) fn accepted_bytes_in(&self, lasted: Duration) -> f64 {
+        self.accepted_bytes as f64 / lasted.as_secs_f64().max(1e-9)
     }
 
     /// Mean wall time of a request, seconds.

@@ -55,6 +55,38 @@ fn a_wrong_memory_costs_five_per_cent_at_most() {
     }
 }
 
+/// A plan of a fast cluster far away, as `bench/short.py --wrong` has it.
+fn many_requests() -> Learned {
+    Learned {
+        plan: Plan { batch_bytes: 256 << 10, batch_docs: u32::MAX, in_flight: 128 },
+        bytes_per_second: 4e8,
+        wall_seconds: 0.08,
+        doc_bytes: 1024.0,
+        rejected: 0.0,
+        unloaded: Some(Unloaded { wall_seconds: 0.07, body_bytes: 262_144.0, fixed: 0.9 }),
+        seconds: 60.0,
+        body_bytes_max: None,
+        format: None,
+    }
+}
+
+#[test]
+fn a_plan_of_many_requests_is_checked_before_all_of_them_are_back() {
+    // 32 MiB in flight take two seconds here.
+    let slow = Cluster { threads: 2, per_mib: 0.12, ..Cluster::default() };
+    let mut model = Model::new(slow.clone(), vec![remembering(Some(&many_requests()))]);
+    model.run_until(2.0);
+    let recollection = model.loaders[0].tuner.recollection().cloned();
+    assert!(matches!(recollection, Some(Recollection::Contradicted(_))), "{recollection:?}");
+    let (with, _, _) = load(&slow, 10.0, Some(&many_requests()));
+    at_least(with / load(&slow, 10.0, None).0, 0.95);
+    // On the cluster that it was learned of, it holds.
+    let fast = Cluster { threads: 64, delay: 0.07, per_mib: 0.02, ..Cluster::default() };
+    let learned = learned(&fast);
+    assert!(learned.plan.in_flight > 16, "{learned:?}");
+    assert_eq!(load(&fast, 5.0, Some(&learned)).2, Some(Recollection::Held), "{learned:?}");
+}
+
 #[test]
 fn a_much_longer_way_is_noticed_in_the_first_seconds() {
     let near = Cluster { delay: 0.02, ..far() };
