@@ -78,6 +78,21 @@ class Node(Server):
         subprocess.run([java / "javac", "-cp", path, "-d", self.classes, *sources], check=True)
         self.java = [java / "java", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", path]
 
+    def program(self, name, arguments):
+        """Runs one of the Java programs; returns whether all was well, and its output."""
+        if not hasattr(self, "programs") or self.programs.poll() is not None:
+            self.programs = subprocess.Popen([*self.java, "Programs"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.programs.stdin.write("\t".join(map(str, [name, *arguments])).encode() + b"\n")
+        self.programs.stdin.flush()
+        result, size = self.programs.stdout.readline().split()
+        return result == b"ok", self.programs.stdout.read(int(size)).decode(errors="replace")
+
+    def stop(self):
+        if hasattr(self, "programs"):
+            self.programs.stdin.close()
+            self.programs.wait()
+        super().stop()
+
     def bulk(self, body):
         link = http.client.HTTPConnection(self.url.removeprefix("http://"), timeout=600)
         link.request("POST", "/i/_bulk", body, {"Content-Type": "application/x-ndjson"})
@@ -164,9 +179,10 @@ class Node(Server):
             programs += [("Merge", [ours, folder / "ours-merged"])]
             ours = folder / "ours-merged"
         for program, arguments in [*programs, ("Compare", [theirs, ours, *skipped])]:
-            run = subprocess.run([*self.java, program, *arguments], capture_output=True, text=True)
-            # It keeps what it wrote of documents that Lucene refused; without them it has none.
-            if program == "Compare" and ("the server has deletions" in run.stdout or run.returncode and refused and ids < NO_IDS_AGAIN):
+            is_well, output = self.program(program, arguments)
+            # The server keeps what it wrote of documents that Lucene refused, at least the names of their fields.
+            has_deletions = "the server has deletions" in output
+            if program == "Compare" and (has_deletions or not is_well and refused):
                 if not refused:
                     return [*found, "the server has deletions, and refused nothing"], unsupported
                 taken = folder / "taken"
@@ -177,8 +193,8 @@ class Node(Server):
                     file.writelines(line for number, line in enumerate(all_lines) if number not in refused)
                 again, _ = self.differences(taken, mapping, folder, ids, memory)
                 return found + again, unsupported
-            if run.returncode:
-                found += [line for line in (run.stdout + run.stderr).splitlines() if re.search(r"DIFF|FAIL|rror|xcept|\tat ", line)]
+            if not is_well:
+                found += [line for line in output.splitlines() if re.search(r"DIFF|FAIL|rror|xcept|\tat ", line)]
         return found, unsupported
 
 

@@ -16,7 +16,7 @@ WRITTEN = [
     "%Y-%m-%d %H:%M:%S +0200", "%Y-%m-%dT%H:%M:%S.123456789Z", "%d/%b/%Y:%H:%M:%S +0100", "%d.%m.%Y", "%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S,5Z", "%Y-%m-%dT%H:%M:%SUTC",
     "%Y-%m-%dT%H:%M:%S+01:00:30", "%Y-%m-%dT%H:%M:%S Europe/Paris", "%Y-%m-%dT%H:%M:%Sz", "%Y-%m-%dt%H:%M:%SZ", "%Y-%m-%dT", "%Y-%m-%dT%H:%M:%S.Z", "%Y-%m-%dT%H:%M:%S-00:00",
     "%Y-%m-%dT%H:%M:%S.1234567891Z", " %Y-%m-%d", "%Y-%m-%dT24:00:00Z", "%Y-%m-%dT%H:%M:%S.123+1400", "%Y-%m-%dT%H:%M:60", "%Y-%m-32", "%Y-00-01", "+%Y-%m-%d", "-%Y-%m-%d",
-    "%a %b %d %H:%M:%S +0000 %Y", "Mon %b %d %H:%M:%S -0130 %Y", "%m/%d/%Y %I:%M:%S %p", "%I:%M AM %d.%m.%Y", "%B %d, %Y", "%B %-d, %Y", "%A, %-d %b %Y", "%y%m%d", "%d-%m-%y",
+    "%a %b %d %H:%M:%S +0000 %Y", "Mon %b %d %H:%M:%S -0130 %Y", "%m/%d/%Y %I:%M:%S %p", "%I:%M AM %d.%m.%Y", "%b %d, %Y", "%b %-d, %Y", "%a, %-d %b %Y", "%y%m%d", "%d-%m-%y",
     "%Y-%-m-%-d", "%Y-%-m-%-dT%-H:%-M:%-S.5Z", "%Y-%m-%dT%-H", "%y-%m-%d", "%m/%d/%Y %H:%M:%S am", "%d/%B/%Y:%H:%M:%S +0100", "%d/%b/%Y:%H:%M:%S Z",
 ]
 ODD = [

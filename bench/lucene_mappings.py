@@ -42,7 +42,7 @@ FORMATS = [
     "strict_date_optional_time||yyyy-MM-dd HH:mm:ss||yyyy-MM-dd HH:mm:ss.SSS||yyyy-MM-dd HH:mm:ss.SSSSSS", "basic_date", "strict_date_time", "strict_date_time_no_millis",
     "strict_date_hour_minute_second||strict_date_hour_minute_second_millis", "strict_date_optional_time_nanos", "d/M/yyyy H:m", "yyyy-MM", "yyyy", "yyyy-MM-dd'T'HH:mm:ssXXX",
     "yyyyMMddHHmmss||yyyy-MM-dd'T'HH:mm:ssX", "yyyy-MM-dd HH:mm:ss Z", "dd/MMM/yyyy:HH:mm:ss Z", "strict_date||strict_year_month||strict_year", "uuuu-MM-dd", "yyyyMMdd||dd.MM.yyyy",
-    "EEE MMM dd HH:mm:ss Z yyyy", "MM/dd/yyyy hh:mm:ss a||h:m a d.M.uuuu", "MMMM d, yyyy||EEEE, d MMM yyyy", "yyMMdd||dd-MM-yy", "date_optional_time", "date_optional_time||epoch_millis",
+    "EEE MMM dd HH:mm:ss Z yyyy", "MM/dd/yyyy hh:mm:ss a||h:m a d.M.uuuu", "MMM d, yyyy||EEE, d MMM yyyy", "yyMMdd||dd-MM-yy", "date_optional_time", "date_optional_time||epoch_millis",
     "strict_date_hour||strict_date_hour_minute||basic_date",
 ]
 
@@ -181,7 +181,8 @@ def sort(dice, fields):
     able = [
         (path, field)
         for path, field in leaves(fields["properties"], False)
-        if field.get("type") in kinds and field.get("doc_values", True)
+        # A field of the section `runtime` hides the one with its name.
+        if field.get("type") in kinds and field.get("doc_values", True) and path not in fields.get("runtime", {})
     ]
     if not able or dice.random() < 0.5:
         return {}

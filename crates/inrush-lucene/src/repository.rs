@@ -82,6 +82,13 @@ impl ShardSnapshot {
         self.commit.lucene
     }
 
+    /// The beginning of the names of the files that [`ShardSnapshot::fill`] makes of `random`.
+    #[must_use]
+    pub fn file_prefix(random: [u8; ID_BYTES]) -> String {
+        let random: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
+        format!("__{random}")
+    }
+
     /// Puts the files of the built index into the shard's folder, and lists them instead of the
     /// empty commit. `random` makes the names of the files. They are linked where that is possible,
     /// else copied, so `index` stays as it is.
@@ -94,7 +101,7 @@ impl ShardSnapshot {
     /// If a file cannot be read or written.
     pub fn fill(self, index: &Path, random: [u8; ID_BYTES]) -> io::Result<u64> {
         let version = self.commit.lucene.map(|part| part.to_string()).join(".");
-        let random: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
+        let prefix = Self::file_prefix(random);
         let mut names: Vec<String> = fs::read_dir(index)?
             .map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned()))
             .collect::<io::Result<_>>()?;
@@ -105,7 +112,7 @@ impl ShardSnapshot {
         for (number, name) in names.iter().enumerate() {
             let path = index.join(name);
             let whole = name.starts_with("segments_") || name.ends_with(".si");
-            let blob = format!("{}__{random}{number}", if whole { "v" } else { "" });
+            let blob = format!("{}{prefix}{number}", if whole { "v" } else { "" });
             let (len, checksum) = checksum(&path)?;
             bytes += len;
             let mut file = json!({ "name": blob, "physical_name": name, "length": len, "checksum": checksum, "part_size": i64::MAX, "written_by": version });

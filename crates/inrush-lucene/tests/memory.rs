@@ -69,6 +69,14 @@ fn documents(kind: &str) -> (Value, fn(u64) -> Value) {
     }
 }
 
+/// All segments but the last one, as it ends with the documents, are large: none ends for the memory
+/// of the one before it.
+fn are_large(folder: &Path) {
+    let size = |number: usize| std::fs::metadata(folder.join(format!("_{number}.fdt"))).unwrap().len();
+    let sizes: Vec<u64> = (0..segments(folder) - 1).map(size).collect();
+    assert!(sizes.iter().min() > sizes.iter().max().map(|most| most / 2).as_ref(), "{sizes:?}");
+}
+
 fn segments(folder: &Path) -> usize {
     let names = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name());
     names.filter(|name| name.to_string_lossy().ends_with(".si")).count()
@@ -100,6 +108,9 @@ fn build(kind: &str, folder: &Path) -> usize {
     }
     writer.finish().unwrap();
     shard.commit(1, &[]).unwrap();
+    if kind != "turns" {
+        are_large(folder);
+    }
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let most = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
     most.trim().trim_end_matches(" kB").parse::<usize>().unwrap() << 10

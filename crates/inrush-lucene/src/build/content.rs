@@ -74,8 +74,10 @@ impl Column {
     }
 }
 
-/// The part of the memory by which what is kept of a segment may differ from what the next one needs.
-const SPARE: usize = 16;
+/// The parts of the memory of a segment, in sixteenths: those at which it ends, those that the next
+/// one may get of it, and so at least one by which the next one may need another memory.
+const ENDS: usize = 14;
+const KEPT: usize = 15;
 
 /// The columns of a segment, and its ids.
 ///
@@ -126,18 +128,18 @@ impl Content {
             writing = order.writing.max(order.held + writing.max(sorting));
         }
         let with_writing = |held: usize| held.max((held + writing) / 2);
-        // The next segment fills this memory, and may have more of one part and less of another.
-        with_writing(held) >= limit - limit / SPARE || with_writing(resident) >= limit
+        with_writing(held) >= limit / 16 * ENDS || with_writing(resident) >= limit
     }
 
     /// Forgets everything. A part keeps its memory, but for one that was used much less than before.
-    pub(crate) fn clear(&mut self) {
+    /// `None` if the next segment of `limit` bytes could end for that memory, and not for its own.
+    pub(crate) fn emptied(mut self, limit: usize) -> Option<Content> {
         let columns = self.columns.iter_mut().map(|column| column as &mut dyn Part);
         let terms = [&mut self.field_names, &mut self.ignored, &mut self.nested_paths, &mut self.routings];
         let parts = columns.chain(terms.map(|terms| terms as &mut dyn Part)).chain([&mut self.ids as &mut dyn Part]);
         for (part, kept) in parts.zip(&mut self.kept) {
             let held = part.memory().held;
-            if held < *kept - *kept / SPARE {
+            if held < *kept / 16 * ENDS {
                 part.renew();
                 *kept = 0;
             } else {
@@ -145,6 +147,7 @@ impl Content {
                 *kept = held.max(*kept);
             }
         }
+        (self.kept.iter().sum::<usize>() <= limit / 16 * KEPT).then_some(self)
     }
 
     /// Puts everything into another order, and renumbers the documents that lose.

@@ -187,8 +187,9 @@ impl<'m> SegmentBuilder<'m> {
         }
     }
 
-    /// Writes the segment, and returns its largest files and the memory for the next one. `first_seq_no` is the sequence number of its first document,
-    /// `primary_term` that of the shard. Of documents with one id, `keep` says which one stays.
+    /// Writes the segment, and returns the names of its files and what it held. `first_seq_no` is
+    /// the sequence number of its first document, `primary_term` that of the shard. Of documents
+    /// with one id, `keep` says which one stays.
     ///
     /// # Errors
     ///
@@ -239,8 +240,8 @@ impl<'m> SegmentBuilder<'m> {
         let info = SegmentInfo { docs: self.docs, has_nested, files: files.clone(), sort };
         write_segment_info(place.folder, place.segment, place.id, info, version)?;
         let duplicates = losers.len() as u32;
+        files.push(format!("{}.si", self.name));
         let segment = Segment { name: self.name, id: self.options.id, docs: self.docs, deleted, duplicates };
-        self.content.clear();
         Ok((Built { segment, arrivals: self.arrivals }, files, self.content))
     }
 

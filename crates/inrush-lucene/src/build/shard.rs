@@ -81,6 +81,10 @@ impl<'m> Shard<'m> {
         }
     }
 
+    fn segment_memory(&self) -> usize {
+        self.options.segment_memory.min(SEGMENT_MEMORY_MAX)
+    }
+
     /// A writer for one thread.
     pub fn writer(&self) -> ShardWriter<'_, 'm> {
         ShardWriter { shard: self, segment: None, content: None, unseen: 0, arrival: 0 }
@@ -90,8 +94,8 @@ impl<'m> Shard<'m> {
     /// commit of the generation `generation`, by which the shard is opened.
     ///
     /// `user_data` is that of the commit of the empty shard; the last sequence number is set in it.
-    /// The files of segments are on disk then; the commit and what says which documents are deleted
-    /// may not be yet.
+    /// The files of segments are on disk then. Their folder, the commit, and what says which
+    /// documents are deleted may not be yet.
     ///
     /// # Errors
     ///
@@ -277,8 +281,7 @@ impl ShardWriter<'_, '_> {
             return Ok(());
         }
         self.unseen = 0;
-        let full = segment.is_full(self.shard.options.segment_memory.min(SEGMENT_MEMORY_MAX));
-        if full { self.end_segment().map_err(AddError::Io) } else { Ok(()) }
+        if segment.is_full(self.shard.segment_memory()) { self.end_segment().map_err(AddError::Io) } else { Ok(()) }
     }
 
     fn end_segment(&mut self) -> io::Result<()> {
@@ -289,7 +292,7 @@ impl ShardWriter<'_, '_> {
         let first = self.shard.docs.fetch_add(u64::from(segment.docs()), Ordering::Relaxed);
         let (built, files, content) =
             segment.finish(first, self.shard.options.primary_term, self.shard.options.keep)?;
-        self.content = Some(content);
+        self.content = content.emptied(self.shard.segment_memory());
         let places = u64::from(built.segment.docs);
         if self.shard.places.fetch_add(places, Ordering::Relaxed) + places > PLACES_MAX {
             return Err(io::Error::other(format!(

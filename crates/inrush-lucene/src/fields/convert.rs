@@ -36,8 +36,7 @@ pub(crate) fn convert<'a>(
     field: &Field,
     product: Product,
 ) -> Result<Option<Indexable<'a>>, Refused> {
-    // The servers do not look at a boolean of which they keep nothing.
-    if field.kind == Kind::Boolean && !field.indexed && !field.doc_values {
+    if field.is_unread() {
         return Ok(None);
     }
     if !is_null(scalar, field) {
@@ -61,8 +60,9 @@ fn value<'a>(scalar: &Scalar<'a>, field: &Field, product: Product) -> Result<Opt
     const DATE: &str = "a date of its formats";
     match &field.kind {
         Kind::Whole { least, most, .. } => {
-            let wide = *most == i64::MAX && product == Product::Elasticsearch && values::is_wide_zero(scalar);
-            let whole = if wide { None } else { values::whole(scalar, *least, *most, coerce) };
+            let is_long = coerce && *most == i64::MAX && product == Product::Elasticsearch;
+            let beyond = if is_long { values::beyond_decimals(scalar) } else { None };
+            let whole = beyond.unwrap_or_else(|| values::whole(scalar, *least, *most, coerce));
             number(whole, "a whole number within its bounds")
         }
         Kind::Unsigned { .. } => {
@@ -87,9 +87,15 @@ fn value<'a>(scalar: &Scalar<'a>, field: &Field, product: Product) -> Result<Opt
             _ => Err(wrong(DATE)),
         },
         Kind::Ip => match scalar {
-            Scalar::Text(text) => values::address(text)
-                .map(|address| Some(Indexable::Address(address)))
-                .ok_or_else(|| wrong("an IP address")),
+            Scalar::Text(text) => {
+                values::address(text).map(|address| Some(Indexable::Address(address))).ok_or_else(|| match product {
+                    Product::Elasticsearch if values::is_nearly_address(text) => Refused::Unsupported(format!(
+                        "{text:?}, which is nearly an address, in the field {:?}",
+                        field.name
+                    )),
+                    _ => wrong("an IP address"),
+                })
+            }
             _ => Err(wrong("an IP address")),
         },
         Kind::Boolean => number(boolean(scalar), "true or false"),

@@ -10,6 +10,7 @@ use crate::fields::geo::{self, NoPoint};
 use crate::fields::json::{NO_DUPLICATE, Reader, SHORT_NAME, Scalar, WHOLE_NAME};
 use crate::fields::mapping::{Dynamic, Mapping, Node, Object, Product};
 use crate::fields::refused::{NESTED_MAX, Refused};
+use crate::fields::values;
 
 /// The deepest arrays that OpenSearch takes.
 const ARRAYS_MAX: u32 = 20;
@@ -334,7 +335,10 @@ impl<'a> Walk<'a, '_> {
             match convert(&scalar, field, product) {
                 Ok(Some(value)) => self.push(number, value),
                 Ok(None) => {
-                    let too_long = matches!(field.kind, Kind::Keyword { .. }) && !is_null(&scalar, field);
+                    // The value that stands for null may be too long, too.
+                    let is_there = field.null_value.is_some() || !is_null(&scalar, field);
+                    let is_kept = field.indexed || field.doc_values || field.stored;
+                    let too_long = matches!(field.kind, Kind::Keyword { .. }) && is_there && is_kept;
                     if too_long && product == Product::Elasticsearch {
                         self.document.ignored.push(number);
                     }
@@ -395,6 +399,10 @@ impl<'a> Walk<'a, '_> {
     /// malformed values are ignored.
     fn object_of_field(&mut self, numbers: &[usize]) -> Result<(), Refused> {
         let field = &self.mapping.fields[numbers[0]];
+        // Of these the servers read on in the object, too.
+        if field.is_unread() {
+            return Err(unsupported_object(field));
+        }
         match (self.mapping.target.product, numbers) {
             // OpenSearch then reads on in the object as if it was the document.
             (Product::OpenSearch, [_]) if field.ignore_malformed && matches!(field.kind, Kind::Scaled(_)) => {
@@ -444,7 +452,6 @@ impl<'a> Walk<'a, '_> {
             // What is left of an array then, and degrees beyond the range, depend on the server.
             Err(NoPoint::Malformed) if geo::is_text_of_letters(text) => {
                 self.document.ignored.push(number);
-                self.point_exists(number);
                 Ok(())
             }
             Err(NoPoint::Malformed) => {
@@ -467,7 +474,7 @@ fn is_blank(name: &str) -> bool {
 fn is_nameless(scalar: &Scalar, field: &Field) -> bool {
     match (&field.kind, scalar) {
         (Kind::Scaled(_), _) => true,
-        (Kind::Unsigned { .. }, Scalar::Number(text)) => field.coerce || !text.contains(['.', 'e', 'E']),
+        (Kind::Unsigned { .. }, Scalar::Number(text)) => field.coerce || values::is_whole(text),
         _ => false,
     }
 }
@@ -540,6 +547,32 @@ mod tests {
         assert!(matches!(read(r#"{"_doc_count":5}"#), Err(Refused::Unsupported(_))));
         assert!(matches!(read(r#"{"_id":"x"}"#), Err(Refused::Value { .. })));
         assert_eq!(read(r#"{"_own":"x","o":{"_doc_count":5}}"#), Ok(()));
+    }
+
+    #[test]
+    fn values_that_are_too_long_are_named_in_elasticsearch() {
+        let fields = json!({"properties": {
+            "k": {"type": "keyword", "ignore_above": 3, "null_value": "none"}, "n": {"type": "keyword", "ignore_above": 3},
+            "off": {"type": "keyword", "ignore_above": 3, "index": false, "doc_values": false}
+        }});
+        for (product, source, ignored) in [
+            (Product::Elasticsearch, r#"{"k":null,"n":null}"#, 1),
+            (Product::Elasticsearch, r#"{"k":"long","n":"long","off":"long"}"#, 2),
+            (Product::OpenSearch, r#"{"k":null,"n":"long"}"#, 0),
+        ] {
+            let mapping = Mapping::parse(&fields, Target { product, ..TARGET }).unwrap();
+            let document = read(source.as_bytes(), &mapping, &mut Habits::default()).unwrap();
+            assert_eq!(document.ignored.len(), ignored, "{source}");
+        }
+    }
+
+    #[test]
+    fn a_malformed_point_is_named_as_ignored_only() {
+        let mapping = mapping(&json!({"p": {"type": "geo_point", "doc_values": false, "ignore_malformed": true}}));
+        for (source, values, ignored) in [(r#"{"p":"NaN"}"#, 0, 1), (r#"{"p":[]}"#, 1, 0), (r#"{"p":null}"#, 0, 0)] {
+            let document = read(source.as_bytes(), &mapping, &mut Habits::default()).unwrap();
+            assert_eq!((document.values.len(), document.ignored.len()), (values, ignored), "{source}");
+        }
     }
 
     #[test]

@@ -111,3 +111,10 @@ pub(crate) struct Field {
     /// Whether a wrong value is left out, and not the document.
     pub(crate) ignore_malformed: bool,
 }
+
+impl Field {
+    /// The servers do not look at the values of a boolean of which they keep nothing.
+    pub(crate) fn is_unread(&self) -> bool {
+        self.kind == Kind::Boolean && !self.indexed && !self.doc_values && !self.stored
+    }
+}

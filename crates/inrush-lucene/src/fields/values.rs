@@ -49,7 +49,9 @@ pub(crate) fn whole(value: &Scalar, least: i64, most: i64, coerce: bool) -> Opti
                 "NaN" | "+NaN" | "-NaN" if coerce => 0.0,
                 _ => decimal(text)?,
             };
-            if !coerce && number.fract() != 0.0 {
+            // The decimals of an `integer`, and of a text for a `short`, are within its bounds, too.
+            let cut_later = most == i64::from(i32::MAX) || most == i64::from(i16::MAX) && !is_decimal(value);
+            if cut_later && !(least as f64..=most as f64).contains(&number) || !coerce && number.fract() != 0.0 {
                 return None;
             }
             number as i64
@@ -80,15 +82,12 @@ pub(crate) fn unsigned(value: &Scalar, coerce: bool, product: Product) -> Option
 /// behind it. `None` also where it has more than 38 digits.
 fn exact(text: &str) -> Option<(i128, bool)> {
     let text = with_ascii_digits(text);
+    decimals(&text)?;
     let (number, exponent) = text.split_once(['e', 'E']).unwrap_or((&text, "0"));
     let exponent: i64 = exponent.parse().ok()?;
     let unsigned = number.strip_prefix(['-', '+']).unwrap_or(number);
     let (whole, fraction) = unsigned.split_once('.').unwrap_or((unsigned, ""));
-    i32::try_from(exponent).and_then(|_| i32::try_from(fraction.len() as i64 - exponent)).ok()?;
     let mut digits = [whole, fraction].concat();
-    if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
-        return None;
-    }
     if digits.bytes().all(|byte| byte == b'0') {
         return Some((0, true));
     }
@@ -106,13 +105,36 @@ fn exact(text: &str) -> Option<(i128, bool)> {
     Some((if number.starts_with('-') { -number_before } else { number_before }, is_whole))
 }
 
-/// Whether a text is a zero with more digits than Elasticsearch takes, such as `0e20`.
-pub(crate) fn is_wide_zero(value: &Scalar) -> bool {
-    let Scalar::Text(text) = value else { return false };
-    let Some((number, exponent)) = text.split_once(['e', 'E']) else { return false };
-    let fraction = number.split_once('.').map_or(0, |(_, fraction)| fraction.len() as i64);
-    let is_zero = number.bytes().all(|byte| matches!(byte, b'0' | b'.' | b'-' | b'+'));
-    is_zero && exponent.parse::<i64>().is_ok_and(|exponent| exponent.saturating_sub(fraction) > 19)
+/// How many decimals of a text Java's `BigDecimal` keeps: those behind the dot, less the exponent.
+fn decimals(text: &str) -> Option<i64> {
+    let (number, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
+    let exponent: i64 = exponent.parse().ok()?;
+    let unsigned = number.strip_prefix(['-', '+']).unwrap_or(number);
+    let (whole, fraction) = unsigned.split_once('.').unwrap_or((unsigned, ""));
+    let mut digits = whole.bytes().chain(fraction.bytes());
+    let is_number = !(whole.is_empty() && fraction.is_empty()) && digits.all(|byte| byte.is_ascii_digit());
+    let decimals = fraction.len() as i64 - exponent;
+    (is_number && i32::try_from(exponent).is_ok() && i32::try_from(decimals).is_ok()).then_some(decimals)
+}
+
+/// Whether nothing but zeros is behind the dot of a number.
+pub(crate) fn is_whole(text: &str) -> bool {
+    let number = text.split(['e', 'E']).next().unwrap_or(text);
+    let zeros = number.bytes().rev().filter(u8::is_ascii_digit).take_while(|digit| *digit == b'0').count() as i64;
+    let is_zero = number.bytes().all(|byte| !matches!(byte, b'1'..=b'9'));
+    is_zero || decimals(text).is_some_and(|decimals| decimals <= zeros)
+}
+
+/// What a `long` of Elasticsearch makes of a text with more decimals, or of a zero with more digits
+/// before them, than it looks at: zero, or nothing.
+pub(crate) fn beyond_decimals(value: &Scalar) -> Option<Option<i64>> {
+    let Scalar::Text(text) = value else { return None };
+    let is_zero = || text.split(['e', 'E']).next().is_some_and(|number| !number.contains(|c| ('1'..='9').contains(&c)));
+    match decimals(text)? {
+        20.. => Some(Some(0)),
+        ..-19 if is_zero() => Some(None),
+        _ => None,
+    }
 }
 
 /// The zeros of other scripts, each of which nine more digits follow.
@@ -272,13 +294,51 @@ fn digits(text: &str) -> Option<i64> {
 
 /// Reads an address; one of 32 bits is mapped into those of 128 bits.
 pub(crate) fn address(text: &str) -> Option<u128> {
-    // The name of an interface behind an address does not count.
-    let text = text.split_once('%').filter(|(address, _)| address.contains(':')).map_or(text, |(address, _)| address);
+    let text = without_interface(text)?;
     let address = match four_bytes(text.as_bytes()) {
         Some(bytes) => Ipv4Addr::from(bytes).to_ipv6_mapped(),
-        None => text.parse::<Ipv6Addr>().ok()?,
+        None => text.parse::<Ipv6Addr>().ok().or_else(|| without_zeros(text)?.parse().ok())?,
     };
     Some(u128::from(address))
+}
+
+/// The name of an interface behind an address does not count.
+fn without_interface(text: &str) -> Option<&str> {
+    match text.split_once('%') {
+        Some((address, interface)) if address.contains(':') => (!interface.is_empty()).then_some(address),
+        _ => Some(text),
+    }
+}
+
+/// An address without the zeros at the beginning of its parts, of which the servers take any number.
+fn without_zeros(text: &str) -> Option<String> {
+    let short = |part: &str| match part.trim_start_matches('0') {
+        "" if !part.is_empty() => "0".to_owned(),
+        rest if !part.contains('.') => rest.to_owned(),
+        _ => part.to_owned(),
+    };
+    (text.starts_with('0') || text.contains(":0")).then(|| text.split(':').map(short).collect::<Vec<_>>().join(":"))
+}
+
+/// Whether Elasticsearch may take a text that is no address: it reads the four numbers with bytes
+/// that overflow, so 1280 is 0, and the last one may be absent.
+pub(crate) fn is_nearly_address(text: &str) -> bool {
+    let Some(text) = without_interface(text) else { return false };
+    let last = text.rsplit(':').next().unwrap_or(text);
+    let parts: Vec<&str> = last.split('.').collect();
+    parts.len() == 4
+        && parts.iter().enumerate().all(|(at, part)| at == 3 && part.is_empty() || is_overflowing_byte(part))
+}
+
+fn is_overflowing_byte(part: &str) -> bool {
+    let mut byte = 0_i8;
+    !part.is_empty()
+        && part.bytes().enumerate().all(|(at, digit)| {
+            let number = i32::from(byte) * 10 + i32::from(digit) - i32::from(b'0');
+            let fits = digit.is_ascii_digit() && number < 256 && (at == 0 || byte != 0);
+            byte = number as i8;
+            fits
+        })
 }
 
 #[inline]
@@ -304,7 +364,9 @@ fn four_bytes(text: &[u8]) -> Option<u32> {
 
 #[cfg(test)]
 mod tests {
-    use super::{address, double, float, half_float, is_wide_zero, scaled, unsigned, whole};
+    use super::{
+        address, beyond_decimals, double, float, half_float, is_nearly_address, is_whole, scaled, unsigned, whole,
+    };
     use crate::fields::json::Scalar;
     use crate::fields::mapping::Product;
 
@@ -321,6 +383,15 @@ mod tests {
         assert_eq!(float(&Scalar::Number("1e39"), true), None);
         assert_eq!(double(&text("1.5d"), true), double(&text(" 1.5"), true));
         assert_eq!(double(&text("-0x1.8p1"), true), double(&text("-3"), true));
+        for (most, text, of_text, of_number) in [
+            (i64::from(i32::MAX), "2147483647.5", None, None),
+            (i64::from(i16::MAX), "32767.2", None, Some(32767)),
+            (i64::from(i8::MAX), "127.5", Some(127), Some(127)),
+        ] {
+            let found =
+                [Scalar::Text(text.into()), Scalar::Number(text)].map(|value| whole(&value, -most - 1, most, true));
+            assert_eq!(found, [of_text, of_number], "{text}");
+        }
         let long = |text: &'static str| whole(&Scalar::Number(text), i64::MIN, i64::MAX, true);
         assert_eq!((long("9223372036854775807.9"), long("1e18")), (Some(i64::MAX), Some(1_000_000_000_000_000_000)));
         assert_eq!((long("-9223372036854775809"), long("-0.5e1"), long("25e-1")), (None, Some(-5), Some(2)));
@@ -345,9 +416,24 @@ mod tests {
     }
 
     #[test]
-    fn wide_zeros() {
-        let wide = |text: &'static str| is_wide_zero(&Scalar::Text(text.into()));
-        assert_eq!(["0e19", "-0e20", "0.00e21", "0.00e22", "1e30"].map(wide), [false, true, false, true, false]);
+    fn whole_numbers_may_have_a_dot() {
+        let found = ["3e38", "-9223372036854776.0", "120", "0e-5", "12.50e1", "12.5", "125e-1", "1e-400"].map(is_whole);
+        assert_eq!(found, [true, true, true, true, true, false, false, false]);
+    }
+
+    #[test]
+    fn texts_with_many_decimals() {
+        let beyond = |text: &'static str| beyond_decimals(&Scalar::Text(text.into()));
+        let none = [
+            beyond("0e19"),
+            beyond("0.00e21"),
+            beyond("1e30"),
+            beyond("9.9999999999999999999"),
+            beyond("x.00000000000000000000001"),
+        ];
+        assert_eq!(none, [None; 5]);
+        assert_eq!([beyond("-0e20"), beyond("0.00e22")], [Some(None); 2]);
+        assert_eq!([beyond("12.99999999999999999999"), beyond("2436094405718213743469535e-20")], [Some(Some(0)); 2]);
     }
 
     #[test]
@@ -370,5 +456,20 @@ mod tests {
         assert_eq!(address("::1%eth0"), Some(1));
         assert_eq!(address("1.2.3.4%eth0"), None);
         assert_eq!(address("1.2.3.256"), None);
+        assert_eq!(address("::1%"), None);
+        assert_eq!(address("02001:db8::00001"), address("2001:db8::1"));
+        assert_eq!(address("::012.2.3.4"), None);
+        assert_eq!(address("1::0fffff"), None);
+        for (text, of_elasticsearch) in [
+            ("1.1.1.1280", true),
+            ("::15030.1.1.1784", true),
+            ("1.1.1.1279", false),
+            ("1.1.1.12800", false),
+            ("1.1.1.", true),
+            ("1.1..1", false),
+            ("1.1", false),
+        ] {
+            assert_eq!((address(text), is_nearly_address(text)), (None, of_elasticsearch), "{text}");
+        }
     }
 }

@@ -5,6 +5,10 @@ import org.apache.lucene.store.FSDirectory;
 /** CheckIndex with the slow checks, of each folder. */
 public class Check {
   public static void main(String[] args) throws Exception {
+    System.exit(run(args) ? 0 : 1);
+  }
+
+  static boolean run(String[] args) throws Exception {
     boolean clean = true;
     for (String folder : args) {
       try (FSDirectory dir = FSDirectory.open(Path.of(folder)); CheckIndex check = new CheckIndex(dir)) {
@@ -19,6 +23,6 @@ public class Check {
       }
     }
     System.out.println("clean: " + clean);
-    System.exit(clean ? 0 : 1);
+    return clean;
   }
 }

@@ -23,19 +23,24 @@ public class Compare {
   }
 
   public static void main(String[] args) throws Exception {
+    System.exit(run(args) ? 0 : 1);
+  }
+
+  static boolean run(String[] args) throws Exception {
+    differences = compared = 0;
     Set<String> skip = new HashSet<>(List.of(args).subList(2, args.length));
     try (DirectoryReader ra = DirectoryReader.open(FSDirectory.open(Path.of(args[0]))); DirectoryReader rb = DirectoryReader.open(FSDirectory.open(Path.of(args[1])))) {
       if (ra.leaves().size() != 1 || rb.leaves().size() != 1) throw new Error("segments: " + ra.leaves().size() + " " + rb.leaves().size());
       a = ra.leaves().get(0).reader(); b = rb.leaves().get(0).reader();
       // The server keeps what it wrote of documents that Lucene refused.
-      if (a.hasDeletions() || !skip.contains("__soft_deletes") && a.getFieldInfos().fieldInfo("__soft_deletes") != null) { System.out.println("the server has deletions"); System.exit(0); }
+      if (a.hasDeletions() || !skip.contains("__soft_deletes") && a.getFieldInfos().fieldInfo("__soft_deletes") != null) { System.out.println("the server has deletions"); return true; }
       Object sa = ((SegmentReader) a).getSegmentInfo().info.getIndexSort(), sb = ((SegmentReader) b).getSegmentInfo().info.getIndexSort();
       if (!Objects.equals(sa, sb)) differ("sort: " + sa + " | " + sb);
       if (a.maxDoc() != b.maxDoc() || a.numDocs() != b.numDocs()) throw new Error("documents: " + a.maxDoc() + " " + b.maxDoc());
       ids(); fields(skip); stored();
     }
     System.out.println(compared + " things compared, " + differences + " different");
-    System.exit(differences == 0 ? 0 : 1);
+    return differences == 0;
   }
 
   /** The text of a document; of a nested object that of the document that has it. */
@@ -67,7 +72,7 @@ public class Compare {
     if (skip.contains("__soft_deletes")) names.remove("__soft_deletes");
     for (String name : names) {
       FieldInfo x = a.getFieldInfos().fieldInfo(name), y = b.getFieldInfos().fieldInfo(name);
-      if (x == null || y == null) { differ("field " + name + " in one only: " + flags(x == null ? y : x)); continue; }
+      if (x == null || y == null) { differ("field " + name + " only " + (x == null ? "here: " + flags(y) : "in the index of the server: " + flags(x))); continue; }
       String sx = flags(x), sy = flags(y);
       if (!sx.equals(sy)) differ("field " + name + ": " + sx + " | " + sy);
       System.out.println(name + ": " + sx);
@@ -97,7 +102,7 @@ public class Compare {
       compared++;
       BytesRef u = eb.next();
       if (!t.equals(u)) { differ(name + " term " + t.utf8ToString() + " " + u); return; }
-      if (ea.docFreq() != eb.docFreq() || ea.totalTermFreq() != eb.totalTermFreq()) differ(name + " freqs of " + t);
+      if (ea.docFreq() != eb.docFreq() || ea.totalTermFreq() != eb.totalTermFreq()) { differ(name + " freqs of " + t); continue; }
       pa = ea.postings(pa, PostingsEnum.POSITIONS); pb = eb.postings(pb, PostingsEnum.POSITIONS);
       int n = ea.docFreq();
       long[] la = new long[n], lb = new long[n];
@@ -130,9 +135,9 @@ public class Compare {
     for (int d = 0; d < map.length; d++) {
       if (y.docID() > map[d]) y = b.getSortedNumericDocValues(name);
       boolean has = x.advanceExact(d);
-      if (has != y.advanceExact(map[d])) { differ(name + " of document " + d); continue; }
+      if (has != y.advanceExact(map[d])) { differ(name + " of document " + d + " of " + source(a, d)); continue; }
       if (!has) continue;
-      if (x.docValueCount() != y.docValueCount()) { differ(name + " count of document " + d); continue; }
+      if (x.docValueCount() != y.docValueCount()) { differ(name + " count of document " + d + " of " + source(a, d)); continue; }
       for (int i = x.docValueCount(); i > 0; i--) { long v = x.nextValue(), w = y.nextValue(); if (v != w) differ(name + " value of document " + d + ": " + v + " " + w + " of " + source(a, d)); }
       compared++;
     }
@@ -154,7 +159,7 @@ public class Compare {
       boolean has = x.advanceExact(d);
       if (has != y.advanceExact(map[d])) { differ(name + " of document " + d); continue; }
       if (!has) continue;
-      if (x.docValueCount() != y.docValueCount()) { differ(name + " count of document " + d); continue; }
+      if (x.docValueCount() != y.docValueCount()) { differ(name + " count of document " + d + " of " + source(a, d)); continue; }
       for (int i = x.docValueCount(); i > 0; i--) if (x.nextOrd() != y.nextOrd()) differ(name + " value of document " + d);
       compared++;
     }
@@ -172,6 +177,9 @@ public class Compare {
 
   static void points(String name) throws Exception {
     PointValues x = a.getPointValues(name), y = b.getPointValues(name);
+    // Only documents that are deleted had some.
+    if (x == null && y == null) return;
+    if (x == null || y == null) { differ(name + " points in one only"); return; }
     if (x.size() != y.size() || x.getDocCount() != y.getDocCount() || !Arrays.equals(x.getMinPackedValue(), y.getMinPackedValue()) || !Arrays.equals(x.getMaxPackedValue(), y.getMaxPackedValue())) differ(name + " points");
     long[] la = all(x, true), lb = all(y, false);
     Arrays.sort(la); Arrays.sort(lb);

@@ -14,7 +14,7 @@ public class Merge {
     }
   }
 
-  public static void main(String[] args) throws Exception {
+  static boolean run(String[] args) throws Exception {
     IndexWriterConfig config = new IndexWriterConfig(null).setSoftDeletesField("__soft_deletes");
     try (FSDirectory from = FSDirectory.open(Path.of(args[0])); FSDirectory to = FSDirectory.open(Path.of(args[1]));
         DirectoryReader reader = new SoftDeletesDirectoryReaderWrapper(DirectoryReader.open(from), "__soft_deletes")) {
@@ -29,5 +29,6 @@ public class Merge {
         writer.commit();
       }
     }
+    return true;
   }
 }

@@ -79,7 +79,10 @@ impl Resolver {
         match self {
             Self::Lenient => {
                 let months = year * 12 + month - 1;
-                Some(days(months.div_euclid(12), months.rem_euclid(12) + 1, 1) + day - 1)
+                let year = months.div_euclid(12);
+                (-YEAR_MAX..=YEAR_MAX).contains(&year).then_some(())?;
+                let day = days(year, months.rem_euclid(12) + 1, 1) + day - 1;
+                (days(-YEAR_MAX, 1, 1)..=last_day()).contains(&day).then_some(day)
             }
             Self::Smart if !(1..=31).contains(&day) => None,
             Self::Smart => Self::Strict.day(year, month, day.min(month_days(year, month))),
@@ -91,6 +94,11 @@ impl Resolver {
 
 /// The last year.
 const YEAR_MAX: i64 = 999_999_999;
+
+/// The last day of the last year.
+pub(super) fn last_day() -> i64 {
+    days(YEAR_MAX, 12, 31)
+}
 
 /// How many digits a text begins with.
 pub(super) fn digit_count(text: &[u8]) -> usize {

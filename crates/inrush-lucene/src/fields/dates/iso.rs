@@ -138,7 +138,7 @@ impl Iso {
         if parts < 2 && !self.strict && at < text.len() {
             return None;
         }
-        clock.is_of_a_day().then_some((clock, parts, at))
+        (clock.nanos_of_minute || clock.is_of_a_day()).then_some((clock, parts, at))
     }
 }
 
@@ -177,7 +177,7 @@ fn year(text: &[u8], long_years: bool, minus_zero: bool) -> Option<(i64, usize)>
         _ => return Some((digits(text, 0, 4)?, 4)),
     };
     let count = digit_count(&text[1..]);
-    (least..=if long_years { 9 } else { 4 }).contains(&count).then_some(())?;
+    (least..=if long_years { 10 } else { 4 }).contains(&count).then_some(())?;
     let year = digits(text, 1, count)?;
     (sign > 0 || year > 0 || minus_zero).then_some((sign * year, 1 + count))
 }
@@ -186,5 +186,8 @@ fn year(text: &[u8], long_years: bool, minus_zero: bool) -> Option<(i64, usize)>
 /// format.
 pub(super) fn beyond_years(text: &[u8]) -> bool {
     let count = text.iter().skip(1).take_while(|byte| byte.is_ascii_digit()).count();
-    matches!(text.first(), Some(b'-' | b'+')) && count == 10 && matches!(text.get(11), None | Some(b'-' | b'T'))
+    matches!(text.first(), Some(b'-' | b'+'))
+        && count == 10
+        && text[1] != b'0'
+        && matches!(text.get(11), None | Some(b'-' | b'T'))
 }

@@ -189,7 +189,11 @@ impl Format {
     fn moment(&self, text: &str, long_years: bool) -> Result<Moment, Fit> {
         match self {
             Self::Iso(iso) => iso.moment(text.as_bytes(), long_years),
-            Self::Millis => epoch(text, 6, false).ok_or(Fit::Not),
+            Self::Millis => {
+                // OpenSearch takes one more dot behind a fraction.
+                let more = text.strip_suffix('.').filter(|before| long_years && before.contains('.'));
+                epoch(more.unwrap_or(text), 6, false).ok_or(Fit::Not)
+            }
             Self::Seconds { product: Product::OpenSearch } => epoch(text, 9, true).ok_or(Fit::Not),
             Self::Seconds { product: Product::Elasticsearch } => {
                 let is_zero = |fraction: &str| !fraction.is_empty() && fraction.bytes().all(|byte| byte == b'0');
@@ -202,6 +206,9 @@ impl Format {
         }
     }
 }
+
+/// The seconds since 1970 of the years that Java's `LocalDate` has.
+const SECONDS: std::ops::RangeInclusive<i128> = -31_557_014_135_596_800..=31_556_889_832_780_799;
 
 /// A number of units since 1970, of which a nanosecond is so many decimals.
 ///
@@ -231,7 +238,19 @@ fn epoch(text: &str, decimals: usize, adds: bool) -> Option<Moment> {
         (true, false) => -whole - below,
         (true, true) => below - whole,
     };
-    let millis = i64::try_from(nanos.div_euclid(1_000_000)).ok()?;
+    let seconds = nanos.div_euclid(1_000_000_000);
+    let millis = match i64::try_from(nanos.div_euclid(1_000_000)) {
+        Ok(millis) => millis,
+        // OpenSearch takes the end of the range, up to the last second that Java has.
+        Err(_) if adds && SECONDS.contains(&seconds) => {
+            if negative {
+                i64::MIN
+            } else {
+                i64::MAX
+            }
+        }
+        Err(_) => return None,
+    };
     Some(Moment { millis, nanos: nanos.rem_euclid(1_000_000) as u32 })
 }
 
@@ -255,6 +274,7 @@ mod tests {
         assert_eq!(millis("-5"), Some(-5));
         assert_eq!(millis("-0001-01-01T00Z"), Some(-62_198_755_200_000));
         assert_eq!(millis("-1234567890"), None);
+        assert_eq!(millis("+0999999999-12"), Some(i64::MAX));
         assert_eq!(millis("1970-01-01T01:00:30+01:00:30"), Some(0));
         assert_eq!(millis("1970-01-01T00:00:00UTC"), Some(0));
         assert_eq!(millis("2023-02-29"), None);
@@ -278,7 +298,7 @@ mod tests {
         assert_eq!(millis("EEE MMM dd HH:mm:ss Z yyyy", "Thu Jan 01 01:00:02 +0100 1970"), Some(2_000));
         assert_eq!(millis("EEE, dd MMM uuuu", "Fri, 01 Jan 1970"), None);
         assert_eq!(millis("EEE, dd MMM yyyy", "Fri, 01 Jan 1970"), Some(0));
-        assert_eq!(millis("h:mm a, MMMM d, yy", "12:01 PM, March 1, 00"), Some(951_912_060_000));
+        assert_eq!(millis("h:mm a, MMM d, yy", "12:01 PM, Mar 1, 00"), Some(951_912_060_000));
         assert_eq!(millis("date_optional_time", "1970-1-2T3"), Some(97_200_000));
         for unknown in [
             "h:mm d/M/yyyy",
@@ -290,6 +310,8 @@ mod tests {
             "yyyy HH",
             "yyyy-MM-dd'T",
             "yyyy-MM-dd[ HH]",
+            "MMMM d, yyyy",
+            "EEEE, d MMM yyyy",
         ] {
             assert_eq!(parse(unknown), None, "{unknown}");
         }
@@ -321,6 +343,10 @@ mod tests {
     fn some_formats_make_dates_of_days_that_are_none() {
         let millis = |formats, text| parse(formats).and_then(|formats| formats.millis(text));
         assert_eq!(millis("strict_date", "2023-13-45"), Some(1_707_868_800_000));
+        for none in ["+999999999-12-32", "+999999999-13-00"] {
+            assert_eq!(millis("strict_date", none), None);
+        }
+        assert_eq!(millis("strict_date_hour", "+999999999-12-31T24"), None);
         assert_eq!(millis("strict_date", "2016-00-01"), millis("strict_date", "2015-12-01"));
         assert_eq!(millis("strict_date_hour_minute", "2023-02-31T24:00"), Some(1_677_628_800_000));
         assert_eq!(millis("strict_date_hour_minute", "2023-02-32T00:00"), None);
@@ -336,6 +362,7 @@ mod tests {
             ("strict_date_optional_time", "2024T", Some(1_704_067_200_000)),
             ("strict_date_time", "-2024T10:00:00Z", Some(36_000_000)),
             ("date_optional_time", "2024-01-01T10:30.5+01:00", Some(1_704_063_600_000)),
+            ("date_optional_time", "2024-01T25:60.5", Some(1_704_067_200_000)),
             ("date_optional_time", "2024T10:30,5", Some(1_704_067_200_000)),
             ("date_optional_time", "2024-01-01T10Z", None),
             ("strict_date_optional_time", "2024-01-01T10:30:00+01:00+0200", Some(1_704_101_400_000)),
@@ -404,6 +431,17 @@ mod tests {
         ] {
             let found = [Product::OpenSearch, Product::Elasticsearch].map(|product| seconds(product, text));
             assert_eq!(found, [of_opensearch, of_elasticsearch], "{text}");
+        }
+        for (text, of_opensearch, of_elasticsearch) in
+            [("31556889832780799", Some(i64::MAX), None), ("31556889832780800", None, None)]
+        {
+            let found = [Product::OpenSearch, Product::Elasticsearch].map(|product| seconds(product, text));
+            assert_eq!(found, [of_opensearch, of_elasticsearch], "{text}");
+        }
+        for (text, of_opensearch) in [("1.5.", Some(1)), ("1..", Some(1)), ("1...", None)] {
+            let found = [Product::OpenSearch, Product::Elasticsearch]
+                .map(|product| Formats::parse("epoch_millis", product).unwrap().millis(text));
+            assert_eq!(found, [of_opensearch, None], "{text}");
         }
         let millis = |text| Formats::millis_of(Product::Elasticsearch).millis(text);
         assert_eq!((millis("-1234567890"), millis("-12345")), (Some(-1_234_567_890), Some(-12_345)));

@@ -2,7 +2,7 @@
 
 use inrush_core::date_format::{PatternPart, pattern_parts};
 
-use super::calendar::{Clock, Resolver, digit_count, digits, fraction, zone_millis};
+use super::calendar::{Clock, Resolver, digit_count, digits, fraction, last_day, zone_millis};
 use super::iso::Part;
 use super::{Fit, Moment};
 
@@ -50,10 +50,10 @@ enum Piece {
     AnyNumber(Unit, usize),
     /// The two last digits of a year from 2000 on.
     ShortYear,
-    /// A name of a month: `Jan` or `January`.
-    MonthName(&'static [&'static str; 12]),
-    /// A name of a day of the week: `Mon` or `Monday`.
-    DayName(&'static [&'static str; 7]),
+    /// A name of a month in three letters. Longer ones depend on the Java of a node.
+    MonthName,
+    /// A name of a day of the week in three letters.
+    DayName,
     /// `AM` or `PM`.
     Half,
     /// That many digits of a second's fraction.
@@ -80,14 +80,8 @@ const NUMBERS: [(char, Unit, usize); 6] = [
 ];
 
 const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
-#[rustfmt::skip]
-const WHOLE_MONTHS: [&str; 12] = [
-    "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
-    "December",
-];
 /// From the first day of 1970 on.
 const DAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
-const WHOLE_DAYS: [&str; 7] = ["Thursday", "Friday", "Saturday", "Sunday", "Monday", "Tuesday", "Wednesday"];
 
 impl Piece {
     /// The piece of some equal letters.
@@ -96,10 +90,8 @@ impl Piece {
         match letters {
             "yyyy" | "uuuu" => return Some(Self::Year(YearDigits::UpTo { most: 19 })),
             "yy" | "uu" => return Some(Self::ShortYear),
-            "MMM" => return Some(Self::MonthName(&MONTHS)),
-            "MMMM" => return Some(Self::MonthName(&WHOLE_MONTHS)),
-            "E" | "EE" | "EEE" => return Some(Self::DayName(&DAYS)),
-            "EEEE" => return Some(Self::DayName(&WHOLE_DAYS)),
+            "MMM" => return Some(Self::MonthName),
+            "E" | "EE" | "EEE" => return Some(Self::DayName),
             "a" => return Some(Self::Half),
             "X" => return zone("Z", false, Part::Maybe),
             "XX" => return zone("Z", false, Part::Always),
@@ -136,8 +128,8 @@ impl Piece {
         match self {
             Self::Number(unit, _) | Self::AnyNumber(unit, _) => Some(unit),
             Self::Year(_) | Self::ShortYear => Some(Unit::Year),
-            Self::MonthName(_) => Some(Unit::Month),
-            Self::Text(_) | Self::DayName(_) | Self::Half | Self::Fraction(_) | Self::Zone(_) => None,
+            Self::MonthName => Some(Unit::Month),
+            Self::Text(_) | Self::DayName | Self::Half | Self::Fraction(_) | Self::Zone(_) => None,
         }
     }
 }
@@ -211,6 +203,9 @@ impl Pattern {
             // The servers look at the day only after they chose the format.
             return Err(if self.era || !self.has_day { Fit::Never } else { Fit::Not });
         };
+        if found.clock.parts[0] == 24 && day == last_day() {
+            return Err(Fit::Not);
+        }
         // Of a year of an era, they do not look at the day of the week.
         if !self.era && found.day_name.is_some_and(|name| day.rem_euclid(7) != name) {
             return Err(Fit::Not);
@@ -237,12 +232,12 @@ impl Pattern {
                     found.set(unit, text.get(at..at + len)?.parse().ok()?, len)
                 }
                 Piece::ShortYear => found.set(Unit::Year, 2000 + digits(bytes, at, 2)?, 2),
-                Piece::MonthName(names) => {
-                    let (number, len) = name(text.get(at..)?, names)?;
+                Piece::MonthName => {
+                    let (number, len) = name(text.get(at..)?, &MONTHS)?;
                     found.set(Unit::Month, 1 + number, len)
                 }
-                Piece::DayName(names) => {
-                    let (number, len) = name(text.get(at..)?, names)?;
+                Piece::DayName => {
+                    let (number, len) = name(text.get(at..)?, &DAYS)?;
                     found.day_name = Some(number);
                     len
                 }
