@@ -82,8 +82,8 @@ plain() { program plain; }
 full() { program full --features "$more"; }
 
 wheel() {
-  # The stable ABI is the same for every Python, so none is asked.
-  PYO3_NO_PYTHON=1 cargo-zigbuild zigbuild --locked --quiet --profile dist --target "$triple.$glibc" -p inrush-python --features "$more"
+  # The stable ABI is the same for every Python, so none is asked. The time is that of program.sh.
+  SOURCE_DATE_EPOCH=0 PYO3_NO_PYTHON=1 cargo-zigbuild zigbuild --locked --quiet --profile dist --target "$triple.$glibc" -p inrush-python --features "$more"
   strip --strip-all -o "$work/_inrush.abi3.so" "$CARGO_TARGET_DIR/$triple/dist/lib_inrush.so"
   papers licences inrush-python "$more" "$triple" >"$work/THIRD-PARTY-python.txt"
   rm -f "$out"/inrush-*.whl
@@ -136,7 +136,7 @@ for part in "$@"; do
   case $part in
     plain | full | wheel | sdist | archives | deb | image | sums) "$part" ;;
     papers) papers_of_all ;;
-    *) sed -n '2,17p' "$0" >&2; exit 2 ;;
+    *) sed -n '2,16p' "$0" >&2; exit 2 ;;
   esac
   commit >"$work/$part.commit"
 done

@@ -254,6 +254,21 @@ class Job:
         return Report(data)
 
 
+def check_letters(options: Options) -> None:
+    """Refuses a file for dead letters that cannot be written, or has something in it, before a document is read."""
+    path = options.table.get("dead_letters")
+    if path is None:
+        return
+    try:
+        with open(path, "ab") as file:
+            if file.tell() > 0:
+                raise UsageError(f"dead_letters={path!r} has something in it; name another file")
+    except OSError as error:
+        raise UsageError(f"dead_letters={path!r} cannot be written: {error}") from None
+    if not os.path.getsize(path):
+        os.remove(path)
+
+
 def write_letters(parts: Iterable[Part], options: Options, run_id: str) -> str | None:
     """Writes the dead letters of parts to one file, and returns its name."""
     return _write([line for part in parts for line in part.letters], options, run_id)

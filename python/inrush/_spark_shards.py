@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import _inrush
 from ._errors import InrushError, LoadFailed, UsageError
-from ._job import ONCE, Part, load_part, write_letters
+from ._job import ONCE, PAGE, Part, check_letters, load_part, write_letters
 from ._options import Options
 from ._progress import forward_messages, level
 from ._report import Report
@@ -33,11 +33,11 @@ def bake(df: Any, index: str, to: list[str], builders: int, options: Options) ->
     """See `inrush.spark.bake`. Raises `NotNative` if only servers can build the index; then nothing was changed."""
     if options.table.get("shards") not in (None, builders, str(builders)):
         raise UsageError(f"shards is {options.table['shards']}, but each of the {builders} builders builds one shard; leave shards out")
-    # The engine of the tasks is the driver's.
+    check_letters(options)
     driver = _Driver(options.but(alias=index, to=to, shards=builders, no_resume=True, dead_letters=None))
     order = driver.order()
     try:
-        parts = _build(df, order, builders, options.but(index=index, to=to, **dict.fromkeys(ONCE)))
+        parts = _build(df, order, builders, _of_tasks(options, index))
     except BaseException as error:
         driver.give_up(f"{type(error).__name__}: {error}".splitlines()[0])
         raise
@@ -48,6 +48,12 @@ def bake(df: Any, index: str, to: list[str], builders: int, options: Options) ->
     if report["status"] in ("failed", "interrupted"):
         raise LoadFailed(Report(report))
     return Report(report)
+
+
+def _of_tasks(options: Options, index: str) -> Options:
+    """The options of tasks, which do not contact the target: without its secrets."""
+    given = options.but(index=index, to=None, **dict.fromkeys(ONCE))
+    return Options(given.table).with_secret(PAGE, options.secrets.get(PAGE))
 
 
 class _Driver:
@@ -77,18 +83,25 @@ class _Driver:
         """Ends the bake without shards, and waits until the cluster is as before."""
         self._bake.fail(why)
         self._bake.stop()
+        left = []
         try:
-            while self._bake.wait(_LOOK_EVERY_S) is None:
+            while (report := self._bake.wait(_LOOK_EVERY_S)) is None:
                 pass
+            left = json.loads(report)["bake"]["left"]
         except InrushError as error:
-            # The first error is the one to raise.
-            if "not cleaned up" in str(error):
-                warnings.warn(str(error), stacklevel=4)
+            # The first error is the one to raise. This one says what could not be cleaned up, if anything.
+            left = [str(error)] if "not cleaned up" in str(error) else []
         finally:
             forward_messages()
+        if left:
+            warnings.warn("; ".join(left), stacklevel=4)
 
     def hand_over(self, parts: list[Part]) -> Report:
-        self._bake.build([part.built for part in parts if part.built is not None])
+        try:
+            self._bake.build([part.built for part in parts if part.built is not None])
+        except ValueError as error:
+            self.give_up("a shard cannot be read")
+            raise InrushError(f"a task sent a shard that this version of inrush cannot read; the executors need the same version: {error}") from None
         try:
             while (report := self._bake.wait(_LOOK_EVERY_S)) is None:
                 pass

@@ -123,6 +123,7 @@ async fn begin(
     if let Some(mut saved) = earlier {
         let what = match saved.job.has(OPTION) {
             true => "an estimate of this bake was cut off; its index and files are deleted",
+            false if config.no_resume => "an earlier run of this bake was cut off; its index and files are deleted",
             false => {
                 "an earlier run of this bake was cut off; its index and files are deleted; with option `resume` it would have continued"
             }

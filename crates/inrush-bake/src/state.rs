@@ -117,13 +117,17 @@ pub(super) struct Native {
     /// How this machine reaches the object store. There are no secrets among them.
     #[serde(default)]
     pub(super) options: StoreOptions,
+    /// Whether other machines build shards, or may have begun to.
+    #[serde(default)]
+    pub(super) elsewhere: bool,
 }
 
 impl Native {
     /// One that has not begun. `version` is that of the target's oldest node.
     pub(super) fn new(product: Product, version: String, options: StoreOptions) -> Native {
         let (registered, making, copied) = (false, false, false);
-        Native { product, version, registered, making, copied, letters: None, upload: None, options }
+        let (letters, upload, elsewhere) = (None, None, false);
+        Native { product, version, registered, making, copied, letters, upload, options, elsewhere }
     }
 }
 

@@ -10,7 +10,7 @@ pub use inrush_bake::{BuiltShard, ShardBuild, ShardOrder};
 pub use inrush_cluster::transport::Secret;
 use inrush_commands::bake::BakeOptions;
 use inrush_commands::options::{
-    Confirmation, EndOptions, Environment, LoadOptions, LoadPlan, OptionError, OptionGroup, Style, render,
+    Confirmation, EndOptions, Environment, LoadOptions, LoadPlan, LoginOptions, OptionError, OptionGroup, Style, render,
 };
 pub use inrush_core::Code;
 use inrush_load::{Failures, LoadError, Phase, Progress, Report, RunningLoad, Settlements};
@@ -37,6 +37,9 @@ const SETTLEMENTS_BYTES_MAX: usize = 64 << 20;
 /// The most bytes of dead letters that wait for the program, in addition to twice the memory of the
 /// load.
 const FAILURES_BYTES_MORE: usize = 64 << 20;
+
+/// The target of a load that has none.
+const NO_TARGET: &str = "http://localhost:9200";
 
 /// Options that apply only to the command line.
 const ONLY_FOR_THE_COMMAND_LINE: [&str; 12] = [
@@ -193,8 +196,10 @@ impl Load {
         let store = StoreOptions::parse(&of_bake.repository_option)
             .map_err(|problem| OptionError::value("repository_option", problem))?;
         let mut load = Load { shard: Some(OrderedShard { order, number: shard, store }), ..Load::new(options)? };
-        // The bake ends on its own machine.
+        // The target is asked on the machine of the bake only, and the bake ends there.
         load.options.end = EndOptions::default();
+        load.options.login = LoginOptions::default();
+        load.options.target.to = vec![NO_TARGET.to_owned()];
         Ok(load)
     }
 

@@ -276,7 +276,7 @@ def test_shards_are_built_without_servers(spark, tmp_path: Path):
         # Every hundredth row comes again, from another partition.
         df = documents(spark, 20_000, 5).union(documents(spark, 20_000, 3).where("id % 100 = 0"))
         names = {"spark": spark, "df": df}
-        assert docs.run("bake/native.md", cluster.url, names, {'"/mnt/shared"': repr(str(root / "snapshots"))}) == 1
+        assert docs.run("bake/spark.md", cluster.url, names, {'"/mnt/shared"': repr(str(root / "snapshots"))}) == 1
         report = names["report"]
         assert report.ok and report.docs_read == 20_200 and report.docs_created == 20_000 and report.docs_updated == 200, report
         assert report.verified["state"] == "yes" and report.bake["engine"] == "native", report

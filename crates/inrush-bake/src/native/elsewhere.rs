@@ -105,7 +105,13 @@ pub(super) async fn build(context: &Context, remote: Option<&Remote>) -> Result<
     };
     let (id, memory) = (saved.id.clone(), context.config.build_memory);
     let order = ShardOrder { blueprint: blueprint.clone(), id, place: place.clone(), memory };
-    let built = context.until_stopped(async { builders(order).await.map_err(refuse) }).await?;
+    context.write(|saved| saved.native.iter_mut().for_each(|native| native.elsewhere = true))?;
+    let built = context.until_stopped(async { builders(order).await.map_err(refuse) }).await;
+    let built = built.inspect_err(|_| {
+        if remote.is_none() {
+            close(&folders);
+        }
+    })?;
     let parts = by_shard(built, blueprint.shards())?;
     let docs = parts.values().map(|built| built.docs).sum();
     let reports: Vec<Report> = parts.values().map(|built| built.report.clone()).collect();
@@ -173,8 +179,9 @@ fn place_folders(
     id: &str,
     blueprint: &Blueprint,
     parts: &BTreeMap<u32, BuiltShard>,
-    Folders { build, tasks, .. }: &Folders,
+    folders: &Folders,
 ) -> Result<(), BakeError> {
+    let Folders { build, tasks, .. } = folders;
     let mapping = blueprint.mapping()?;
     for number in 0..blueprint.shards() {
         let folder = build.join(number.to_string());
@@ -194,13 +201,17 @@ fn place_folders(
         fs::rename(tasks.join(&part.attempt), &folder)
             .map_err(|error| refuse(format!("the files of shard {number} are not in {}: {error}", tasks.display())))?;
     }
-    // An attempt that is not needed any more, and still writes, finds its folder gone.
-    let ended = tasks.with_extension("ended");
-    fs::rename(tasks, &ended).map_err(cannot_write)?;
-    if let Err(error) = folders::remove(&ended) {
-        tracing::debug!("{} is deleted at the end only: {error}", ended.display());
-    }
+    close(folders);
     folders::sync(build).map_err(cannot_write)
+}
+
+/// Deletes the folder of the attempts. One that is not needed any more, and still writes, finds it
+/// gone, because it gets another name first.
+fn close(Folders { tasks, .. }: &Folders) {
+    let ended = tasks.with_extension("ended");
+    if let Err(error) = fs::rename(tasks, &ended).and_then(|()| folders::remove(&ended)) {
+        tracing::debug!("{} is deleted at the end only: {error}", tasks.display());
+    }
 }
 
 /// Puts the lists of the attempts that count into a copy of the empty repository. A shard without

@@ -109,7 +109,7 @@ pub(super) async fn make(context: &Context, target: &Target, remote: Option<&Rem
     match remote {
         None => copy_form(folders).await?,
         Some(remote) => {
-            context.until_stopped(remote.download(EMPTY, &folders.form)).await?;
+            context.until_stopped(remote.download(EMPTY, &folders.form, |_| true)).await?;
             // That this machine may write there, too, shows before the documents are read.
             context.until_stopped(upload(context, remote, &folders.form)).await?;
         }

@@ -158,7 +158,10 @@ impl Items {
             None => shard() as usize,
             Some(only) if shard() == only => 0,
             Some(only) => {
-                let why = format!("a document of shard {} has come to shard {only}", shard());
+                let why = format!(
+                    "a document of shard {} has come to shard {only}: its id or routing value was another one when the rows were divided; give option `engine=server`",
+                    shard()
+                );
                 return Err(AddError::Io(io::Error::other(why)));
             }
         };

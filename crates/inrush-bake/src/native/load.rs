@@ -56,6 +56,7 @@ pub(super) async fn load(context: &Context) -> Result<String, BakeError> {
     }
     let Some(committed) = committed else {
         // The next run begins with the first document again.
+        forget_files(context, &saved);
         report.checkpoint = Some(context.keep.path());
         let detail = "the documents are in no index; a resumed bake reads them again".to_owned();
         report.verified = Verified::new(VerifiedState::NotProvable, detail);
@@ -71,6 +72,14 @@ pub(super) async fn load(context: &Context) -> Result<String, BakeError> {
     let detail = format!("{} read, {docs} in the index", report.counts.docs_read);
     context.write_part(0, |part| part.loaded = Some((Box::new(report), docs)))?;
     Ok(detail)
+}
+
+/// Deletes the files of shards that no later run needs.
+fn forget_files(context: &Context, saved: &Saved) {
+    let Folders { build, .. } = Folders::of(context, saved);
+    if let Err(error) = folders::remove(&build) {
+        tracing::warn!("{} is deleted by the next run only: {error}", build.display());
+    }
 }
 
 /// Starts the threads that write the shards.

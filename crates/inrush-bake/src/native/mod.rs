@@ -152,7 +152,7 @@ fn random(id: &str, what: &str, shard: usize) -> [u8; 32] {
 async fn fill(context: &Arc<Context>, remote: Option<&Remote>) -> Result<String, BakeError> {
     let saved = context.saved().clone();
     if saved.parts[0].snapshot {
-        return Ok("it exists already".to_owned());
+        return Ok("its files are in the repository".to_owned());
     }
     let folders = Folders::of(context, &saved);
     let (build, whole) = (folders.build.clone(), folders.whole.clone());

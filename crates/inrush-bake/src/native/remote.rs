@@ -19,6 +19,7 @@ use serde_json::Value;
 use super::super::config::BakeError;
 use super::super::place::Shared;
 use super::super::state::Saved;
+use super::folders::WHOLE;
 use super::{folders, refuse};
 
 /// Bytes of a part of a large object, unless it would have more than [`PARTS_MAX`] of them.
@@ -36,7 +37,11 @@ const NEEDED: &str = "; give this machine credentials that may list, read, write
 /// How long requests are repeated that delete what a bake has left.
 const DELETE_FOR: Duration = Duration::from_secs(90);
 /// The beginning of the names of files of an index. What such an object holds never changes.
-pub(super) const DATA: &str = "__";
+const DATA: &str = "__";
+/// How often what other machines still write is deleted, and how many pauses long nothing has to
+/// come. A framework kills its tasks within seconds after a job has failed.
+const DELETIONS_MAX: u32 = 20;
+const QUIET_PAUSES: u32 = 5;
 /// The place of notes about objects that other machines write in parts.
 const NOTES: &str = "notes";
 
@@ -141,10 +146,16 @@ impl Remote {
         })
     }
 
-    /// Copies the objects below `below` into a folder, in place of it.
-    pub(super) async fn download(&self, below: &str, into: &Path) -> Result<(), BakeError> {
+    /// Copies the objects below `below` that are `wanted` by their names into a folder, in place of
+    /// it. All of them are in memory at once.
+    pub(super) async fn download(
+        &self,
+        below: &str,
+        into: &Path,
+        wanted: impl Fn(&str) -> bool,
+    ) -> Result<(), BakeError> {
         let mut files = Vec::new();
-        for Blob { name, .. } in self.again(below, || self.blobs.list(below)).await? {
+        for name in self.names(below).await?.into_iter().filter(|name| wanted(name)) {
             let contents = self.again(&name, || self.blobs.read(&name)).await?;
             let inside = Path::new(name.strip_prefix(below).unwrap_or(&name).trim_start_matches('/'));
             if !inside.components().all(|part| matches!(part, Component::Normal(_))) {
@@ -177,10 +188,7 @@ impl Remote {
         let files = files.await.map_err(|error| refuse(format!("cannot read the index on this machine: {error}")))?;
         let all: u64 = files.iter().map(|file| file.size).sum();
         let is_there = |file: &Local| {
-            let is_data = Path::new(&file.name)
-                .file_name()
-                .is_some_and(|name| name.as_encoded_bytes().starts_with(DATA.as_bytes()));
-            is_data && there.iter().any(|blob| blob.name == file.name && blob.size == file.size)
+            is_data(&file.name) && there.iter().any(|blob| blob.name == file.name && blob.size == file.size)
         };
         let (done, left): (Vec<Local>, Vec<Local>) = files.into_iter().partition(is_there);
         let mut written: u64 = done.iter().map(|file| file.size).sum();
@@ -262,6 +270,17 @@ impl Remote {
         self.again(&name, || self.blobs.write(&name, note.clone())).await
     }
 
+    /// Deletes the parts of an object that [`Remote::note`] has noted, and the note.
+    pub(super) async fn abort_noted(&self, name: &str) -> Result<(), BakeError> {
+        let note = format!("{NOTES}/{name}");
+        if self.names(NOTES).await?.contains(&note) {
+            let upload = self.again(&note, || self.blobs.read(&note)).await?;
+            let upload = serde_json::from_slice(&upload).map_err(|error| refuse(format!("{note}: {error}")))?;
+            self.abort(Some(&upload)).await?;
+        }
+        self.delete(&note).await
+    }
+
     /// The names of the objects below `below`.
     pub(super) async fn names(&self, below: &str) -> Result<Vec<String>, BakeError> {
         let found = self.again(below, || self.blobs.list(below)).await?;
@@ -272,13 +291,34 @@ impl Remote {
     pub(super) async fn delete_all(&self, begun: Option<&Upload>) -> Result<(), BakeError> {
         self.abort(begun).await?;
         for note in self.names(NOTES).await? {
-            let upload = self.again(&note, || self.blobs.read(&note)).await?;
+            let upload = match self.again(&note, || self.blobs.read(&note)).await {
+                Ok(upload) => upload,
+                // The machine that wrote it has deleted it meanwhile.
+                Err(_) if !self.names(NOTES).await?.contains(&note) => continue,
+                Err(error) => return Err(error),
+            };
             let upload = serde_json::from_slice(&upload);
             self.abort(Some(&upload.map_err(|error| refuse(format!("{note}: {error}")))?)).await?;
         }
         let all = self.again("", || self.blobs.list("")).await?;
         let deletions: Vec<Work<'_, ()>> = all.iter().map(|blob| self.delete(&blob.name).boxed()).collect();
         stream::iter(deletions).buffer_unordered(AT_ONCE).try_collect().await
+    }
+
+    /// The same while other machines may still write. The lists of shards go first, by which these
+    /// know that the bake has not ended; then everything, until nothing more has come for a while.
+    pub(super) async fn delete_all_shared(&self, begun: Option<&Upload>) -> Result<(), BakeError> {
+        for name in self.names(WHOLE).await?.iter().filter(|name| !is_data(name)) {
+            self.delete(name).await?;
+        }
+        for _ in 0..DELETIONS_MAX {
+            self.delete_all(begun).await?;
+            tokio::time::sleep(self.pause * QUIET_PAUSES).await;
+            if self.names("").await?.is_empty() {
+                return Ok(());
+            }
+        }
+        Err(refuse("other machines still write there".to_owned()))
     }
 
     pub(super) async fn delete(&self, name: &str) -> Result<(), BakeError> {
@@ -341,12 +381,32 @@ pub(in super::super) async fn remove(saved: &Saved, options: &StoreOptions) -> R
     let Some(native) = &saved.native else { return Ok(()) };
     let deleted = async {
         match Remote::open(&saved.shared, &options.over(&native.options), DELETE_FOR).await? {
-            Some(remote) => remote.delete_all(native.upload.as_ref()).await.map_err(|error| error.to_string()),
+            Some(remote) => {
+                let deleted = match native.elsewhere {
+                    true => remote.delete_all_shared(native.upload.as_ref()).await,
+                    false => remote.delete_all(native.upload.as_ref()).await,
+                };
+                deleted.map_err(|error| error.to_string())
+            }
             None => Ok(()),
         }
     };
     let place = saved.shared.repository.settings.get("base_path").and_then(Value::as_str).unwrap_or_default();
-    deleted.await.map_err(|why| format!("the objects below {place} in the repository's object store stay: {why}"))
+    deleted.await.map_err(|why| {
+        let how = match native.options == StoreOptions::default() {
+            true => String::new(),
+            false => format!(
+                " (reached with the options of the earlier run: {}; others take their place if option `repository_option` gives them)",
+                native.options
+            ),
+        };
+        format!("the objects below {place} in the repository's object store stay: {why}{how}")
+    })
+}
+
+/// Whether this is the name of a file of an index, and not of a list.
+pub(super) fn is_data(name: &str) -> bool {
+    name.rsplit('/').next().is_some_and(|name| name.starts_with(DATA))
 }
 
 impl Local {
@@ -525,7 +585,7 @@ mod tests {
         assert_eq!(*recorded.lock().unwrap(), [Some("whole/indices/a/0/__0".to_owned()), None]);
         assert_eq!(shown.lock().unwrap().last(), Some(&(bytes, bytes)));
         assert!(fake.uploads.lock().unwrap().is_empty(), "no part is left");
-        remote.download("whole", &copy).await.unwrap();
+        remote.download("whole", &copy, |_| true).await.unwrap();
         assert_eq!(fs::read(copy.join("indices/a/0/__0")).unwrap(), large);
         assert_eq!(fs::read_to_string(copy.join("index-1")).unwrap(), "list");
         // What is there is not written again; lists are.
@@ -570,8 +630,16 @@ mod tests {
         remote.note("1-2", Some(&begun("w"))).await.unwrap();
         remote.note("2-3", Some(&begun("gone"))).await.unwrap();
         remote.note("2-3", None).await.unwrap();
+        for name in ["whole/indices/a/0/__0", "whole/indices/a/0/index-x"] {
+            fake.objects.lock().unwrap().insert(name.to_owned(), Bytes::from_static(b"x"));
+        }
+        // Of a shard's folder only the lists are read, however large the files of others are.
+        let folder = tempfile::tempdir().unwrap();
+        remote.download("whole/indices/a/0", &folder.path().join("lists"), |name| !is_data(name)).await.unwrap();
+        let lists = fs::read_dir(folder.path().join("lists")).unwrap();
+        assert_eq!(lists.map(|list| list.unwrap().file_name()).collect::<Vec<_>>(), ["index-x"]);
         let begun = begun("u");
-        remote.delete_all(Some(&begun)).await.unwrap();
+        remote.delete_all_shared(Some(&begun)).await.unwrap();
         assert!(fake.objects.lock().unwrap().is_empty() && fake.uploads.lock().unwrap().is_empty());
         // What does not help is not repeated for ever.
         let short = self::remote(&Arc::default(), Duration::ZERO);

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::fs;
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -13,13 +14,14 @@ use inrush_load::config::LoadConfig;
 use inrush_load::{Report, Status};
 use inrush_lucene::ShardSnapshot;
 use inrush_sources::StoreOptions;
+use rustix::fs::{FlockOperation, flock};
 use tempfile::TempDir;
 
 use super::super::config::BakeError;
 use super::elsewhere::{BuiltShard, Place, ShardOrder};
 use super::folders::{self, WHOLE};
 use super::load::{account, cannot_write, end, load_config, transport};
-use super::remote::{DATA, Remote, Upload, Watcher};
+use super::remote::{Remote, Upload, Watcher, is_data};
 use super::writers::Writers;
 use super::{random, refuse};
 
@@ -41,9 +43,9 @@ struct InStore {
     remote: Remote,
     /// The folder of the shard in the store.
     path: String,
-    scratch: TempDir,
+    scratch: Scratch,
     /// Random bytes for the names of the files.
-    names: [u8; 32],
+    names: [u8; 16],
 }
 
 impl fmt::Debug for ShardBuild {
@@ -79,19 +81,15 @@ impl ShardBuild {
                 let (Some(remote), Some(path)) = (remote, path) else {
                     return Err(refuse(format!("the order has no place for shard {shard}")));
                 };
-                let scratch = TempDir::with_prefix("inrush-shard-").map_err(cannot_write)?;
-                let folder = scratch.path().join("index");
+                let scratch = Scratch::make().map_err(cannot_write)?;
+                let folder = scratch.folder.path().join("index");
                 let path = format!("{WHOLE}/{path}");
-                (folder, Some(InStore { remote, path, scratch, names: of_attempt("names") }))
+                let mut names = [0; 16];
+                names.copy_from_slice(&of_attempt("names")[..16]);
+                (folder, Some(InStore { remote, path, scratch, names }))
             }
         };
-        // The folder around it is not made: if it is gone, the bake has ended.
-        fs::create_dir(&folder).map_err(|error| {
-            refuse(format!(
-                "cannot create {}: {error}; the machine of each task has to have the folder of option `repository_path` at the same path, and its user to write there",
-                folder.display()
-            ))
-        })?;
+        make(&folder)?;
         let plan = blueprint.shard(shard as usize, folder.clone(), of_attempt("ids"))?;
         let plan = blueprint.plan(vec![plan], Some(shard), (order.memory, 1))?;
         let writers = Arc::new(Writers::start(plan).map_err(cannot_write)?);
@@ -151,38 +149,107 @@ impl ShardBuild {
     }
 }
 
+/// Makes the folder of an attempt.
+fn make(folder: &Path) -> Result<(), BakeError> {
+    let needed = "the machine of each task has to have the folder of option `repository_path` at the same path, and its user has to be that of the bake";
+    // The folder around it is not made: if it is gone, the bake has ended.
+    fs::create_dir(folder).map_err(|error| refuse(format!("cannot create {}: {error}; {needed}", folder.display())))?;
+    let owner = |folder: &Path| folder.metadata().map(|found| found.uid()).map_err(cannot_write);
+    // The machine of the bake moves it, and deletes what is in it.
+    if let Some(around) = folder.parent()
+        && owner(folder)? != owner(around)?
+    {
+        folders::remove(folder).map_err(cannot_write)?;
+        return Err(refuse(format!("{} belongs to another user; {needed}", around.display())));
+    }
+    Ok(())
+}
+
+/// A folder for the files of a shard until they are in an object store. Its lock is free when the
+/// process is gone, also one that was killed.
+struct Scratch {
+    folder: TempDir,
+    _lock: fs::File,
+}
+
+/// The beginning of the names of such folders, and the name of the file that is locked.
+const SCRATCH: &str = "inrush-shard-";
+const LOCK: &str = "lock";
+
+impl Scratch {
+    /// Makes one, and deletes those of processes that were killed.
+    fn make() -> io::Result<Scratch> {
+        Scratch::sweep(&std::env::temp_dir());
+        let folder = TempDir::with_prefix(SCRATCH)?;
+        let lock = fs::File::create(folder.path().join(LOCK))?;
+        flock(&lock, FlockOperation::NonBlockingLockExclusive)?;
+        Ok(Scratch { folder, _lock: lock })
+    }
+
+    fn sweep(all: &Path) {
+        for entry in fs::read_dir(all).into_iter().flatten().flatten() {
+            let is_ours = entry.file_name().to_string_lossy().starts_with(SCRATCH);
+            // Without the file it is about to be made, or another user's.
+            let Some(lock) = is_ours.then(|| fs::File::open(entry.path().join(LOCK)).ok()).flatten() else { continue };
+            if flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok()
+                && let Err(error) = folders::remove(&entry.path())
+            {
+                tracing::debug!("{} stays: {error}", entry.path().display());
+            }
+        }
+    }
+}
+
 impl InStore {
-    /// Copies the files of the index into the store, and returns the lists of them.
+    /// Copies the files of the index into the store, and returns the lists of them. What cannot be
+    /// copied whole is deleted again.
     async fn send(self, index: PathBuf, attempt: &str) -> Result<BTreeMap<String, Vec<u8>>, BakeError> {
-        let filled = self.scratch.path().join("filled");
-        // Those that the target has written: the driver replaces them when the job has ended.
-        self.remote.download(&self.path, &filled).await?;
+        let filled = self.scratch.folder.path().join("filled");
+        // Those that the target has written: the driver replaces them when the job has ended. Files
+        // of other attempts are beside them.
+        self.remote.download(&self.path, &filled, |name| !is_data(name)).await?;
         let (folder, names) = (filled.clone(), self.names);
         let work = tokio::task::spawn_blocking(move || fill(&folder, &index, names)).await;
         let lists = work.unwrap_or_else(|error| Err(io::Error::other(error))).map_err(cannot_write)?;
+        match self.upload(&filled, attempt).await {
+            Ok(()) => Ok(lists),
+            Err(error) => {
+                if let Err(left) = self.take_back(attempt).await {
+                    tracing::debug!("files of {attempt} are deleted with the bake only: {left}");
+                }
+                Err(error)
+            }
+        }
+    }
+
+    async fn upload(&self, filled: &Path, attempt: &str) -> Result<(), BakeError> {
         let runtime = tokio::runtime::Handle::current();
         let record = |upload: Option<Upload>| {
             let note = self.remote.note(attempt, upload.as_ref());
             tokio::task::block_in_place(|| runtime.block_on(note))
         };
         let watcher = Watcher { record: &record, show: &|_, _| {} };
-        let sent = self.remote.upload(&filled, &self.path, &watcher).await;
+        self.remote.upload(filled, &self.path, &watcher).await?;
+        // The bake deletes the lists first.
         let is_open = self.remote.names(&self.path).await?.iter().any(|name| !is_data(name));
-        if !is_open {
-            // The bake has ended, and deleted what was there before.
-            for name in self.remote.names(&self.path).await? {
+        if is_open { Ok(()) } else { Err(refuse("the bake has ended".to_owned())) }
+    }
+
+    /// Deletes what this attempt has written.
+    async fn take_back(&self, attempt: &str) -> Result<(), BakeError> {
+        self.remote.abort_noted(attempt).await?;
+        let ours = ShardSnapshot::file_prefix(self.names);
+        for name in self.remote.names(&self.path).await? {
+            if name.rsplit('/').next().is_some_and(|name| name.starts_with(&ours)) {
                 self.remote.delete(&name).await?;
             }
-            return Err(refuse("the bake has ended".to_owned()));
         }
-        sent.map(|_| lists)
+        Ok(())
     }
 }
 
 /// Puts the files of an index into the folder of its shard, and takes the lists of them out.
-fn fill(folder: &Path, index: &Path, random: [u8; 32]) -> io::Result<BTreeMap<String, Vec<u8>>> {
-    let mut names = [0; 16];
-    names.copy_from_slice(&random[..16]);
+fn fill(folder: &Path, index: &Path, names: [u8; 16]) -> io::Result<BTreeMap<String, Vec<u8>>> {
     ShardSnapshot::open(folder)?.fill(index, names)?;
     let mut lists = BTreeMap::new();
     for entry in fs::read_dir(folder)? {
@@ -196,7 +263,28 @@ fn fill(folder: &Path, index: &Path, random: [u8; 32]) -> io::Result<BTreeMap<St
     Ok(lists)
 }
 
-/// Whether this is the name of a file of an index, and not of a list.
-fn is_data(name: &str) -> bool {
-    name.rsplit('/').next().is_some_and(|name| name.starts_with(DATA))
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn folders_of_processes_that_were_killed_are_deleted() {
+        let all = tempfile::tempdir().unwrap();
+        let [left, used, begun, other] = ["inrush-shard-a", "inrush-shard-b", "inrush-shard-c", "x"].map(|name| {
+            let folder = all.path().join(name);
+            fs::create_dir(&folder).unwrap();
+            folder
+        });
+        for folder in [&left, &used, &other] {
+            fs::write(folder.join(LOCK), "").unwrap();
+            fs::write(folder.join("_0.fdt"), "x").unwrap();
+        }
+        let lock = fs::File::open(used.join(LOCK)).unwrap();
+        flock(&lock, FlockOperation::NonBlockingLockExclusive).unwrap();
+        Scratch::sweep(all.path());
+        assert_eq!([&left, &used, &begun, &other].map(|folder| folder.exists()), [false, true, true, true]);
+        drop(lock);
+        Scratch::sweep(all.path());
+        assert!(!used.exists());
+    }
 }

@@ -69,7 +69,10 @@ fn continued(words: &[String], beginning: &str) -> Continued {
     let flag = |text: &str| command.get_arguments().find(|arg| arg.get_long() == text.strip_prefix("--")).cloned();
     let (flag, before, beginning) = match beginning.split_once('=') {
         Some((name, value)) if name.starts_with("--") => (flag(name), format!("{name}="), value),
-        _ => (words.last().filter(|word| word.starts_with("--")).and_then(|word| flag(word)), String::new(), beginning),
+        _ => {
+            let before = words.last().filter(|word| word.starts_with("--")).and_then(|word| flag(word));
+            (before.filter(|flag| !flag.is_require_equals_set()), String::new(), beginning)
+        }
     };
     let fits = |(word, help): (String, String)| {
         let line = || format!("{before}{word}\t{}", help.replace('\n', " "));
@@ -81,7 +84,10 @@ fn continued(words: &[String], beginning: &str) -> Continued {
             Some("alias") => Continued::Names { kind: Words::Alias, before, beginning: beginning.to_owned() },
             _ => Continued::Words(values(&flag).filter_map(fits).collect()),
         },
-        None => Continued::Words(commands_and_flags(command).into_iter().filter_map(fits).collect()),
+        None => {
+            let arguments = command.get_positionals().flat_map(values);
+            Continued::Words(arguments.chain(commands_and_flags(command)).filter_map(fits).collect())
+        }
     }
 }
 
@@ -175,6 +181,8 @@ mod tests {
             ("load a.csv --format=nd", &["--format=ndjson"]),
             ("load a.csv --resume --to-be", &[]),
             ("load --separator n", &[]),
+            ("load a.csv --page --fix", &["--fixed-width"]),
+            ("completions po", &["powershell"]),
         ] {
             assert_eq!(continued_by(line), expected, "{line}");
         }

@@ -1,5 +1,8 @@
 //! A bake whose shards are built elsewhere, as tasks of Spark do it: here by loads of this process.
 
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
+
 use inrush_bake::{BakeError, BakeReport};
 use inrush_cli::embed::{self, BuiltShard, ShardOrder, ShardsBake};
 use inrush_core::routing::Routing;
@@ -111,6 +114,34 @@ pub async fn check(report: &BakeReport, target: &Server) {
     assert_eq!(update["updated"], docs, "{update}");
 }
 
+/// Kills a driver that waits for its shards.
+fn killed_when_ordered(options: &Map<String, Value>) {
+    let mut driver = Command::new(std::env::current_exe().unwrap());
+    driver.args(["--exact", "--ignored", "--nocapture", "bake_elsewhere::a_driver_that_waits"]).stdin(Stdio::null());
+    driver.env(OPTIONS, Value::Object(options.clone()).to_string());
+    let mut driver = driver.stdout(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(driver.stdout.take().unwrap()).lines();
+    assert!(lines.any(|line| line.unwrap().ends_with(ORDERED)), "it ended before");
+    driver.kill().unwrap();
+    driver.wait().unwrap();
+}
+
+/// The options of a bake in another process.
+pub const OPTIONS: &str = "INRUSH_TEST_OPTIONS";
+const ORDERED: &str = "the shards are ordered";
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "another test runs it, and kills it"]
+async fn a_driver_that_waits() {
+    let Ok(options) = std::env::var(OPTIONS) else { return };
+    let options = serde_json::from_str(&options).unwrap();
+    let ShardsBake { running, order, built: _built } =
+        ShardsBake::start(options, "tasks", [None, None, None]).await.unwrap();
+    order.await.unwrap();
+    println!("{ORDERED}");
+    running.finish().await.unwrap();
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn through_a_folder() {
     let folder = server::folder();
@@ -150,6 +181,13 @@ async fn through_a_folder() {
         let late = embed::Load::of_shard(options.clone(), order, 1).unwrap().start_fed("task", None).await;
         assert!(late.map(drop).unwrap_err().message.contains("cannot create"));
     }
+    // After a kill the next bake takes away what is left, and builds.
+    killed_when_ordered(&options);
+    assert_eq!(std::fs::read_dir(&shared).unwrap().count(), 1);
+    let report = bake(options.clone()).await;
+    check(&report, &target).await;
+    is_clean().await;
+    target.send("DELETE", "/flights", Value::Null).await;
     // What needs a server is named before anything is built.
     let mut options = options;
     options.insert("mapping".to_owned(), json!({"properties": {"q": {"type": "percolator"}}}));

@@ -217,6 +217,9 @@ async fn through_s3() {
     without_a_builder(&scene).await;
     let (ours, others) = scene.objects();
     assert_eq!((ours, others), (Vec::new(), before.clone()), "nothing is left, and nothing was touched");
+    let mut by_a_server = scene.without_options("server");
+    by_a_server.args(builder(&scene.s3.endpoint));
+    in_the_middle_of_an_object(&scene, by_a_server).await;
     what_cannot_be_done_leaves_the_target_as_it_was(&scene).await;
     one_that_is_stopped_goes_on(&scene).await;
     several_builders(&scene).await;
@@ -307,32 +310,25 @@ async fn without_a_builder(scene: &Scene) {
     }
     scene.is_complete(&bake(true).output().unwrap()).await;
     scene.send("DELETE", "/flights", Value::Null).await;
-    in_the_middle_of_an_object(scene).await;
+    // How the store is reached is known from the first run.
+    let mut resumed = scene.without_options("native");
+    resumed.arg("--resume");
+    in_the_middle_of_an_object(scene, resumed).await;
+    in_the_middle_of_an_object(scene, scene.engine("native")).await;
 }
 
-/// A bake that is cut off while it writes an object in parts goes on, or leaves none of them. How
-/// the store is reached is known from the first run.
-async fn in_the_middle_of_an_object(scene: &Scene) {
-    let resumed = |engine: &str, more: &[String]| {
-        let mut bake = scene.without_options(engine);
-        bake.args(["large.ndjson", "--index", "large"]).args(more);
-        bake
-    };
-    for (engine, more) in [
-        ("native", vec!["--resume".to_owned()]),
-        ("native", vec![]),
-        ("server", builder(&scene.s3.endpoint)),
-    ] {
-        let cut_off = scene.native("large.ndjson", "large");
-        scene.killed_when(cut_off, |saved| !saved["native"]["upload"].is_null()).await;
-        assert!(!scene.saved().to_string().contains(SECRET));
-        println!("{} uploads were cut off", scene.unfinished());
-        let mut next = if more.is_empty() { scene.native("large.ndjson", "large") } else { resumed(engine, &more) };
-        scene.is_handed_over(&next.output().unwrap()).await;
-        assert_eq!(scene.send("GET", "/large/_count", Value::Null).await["count"], LARGE_DOCS);
-        assert_eq!(scene.unfinished(), 0, "{engine} {more:?}");
-        scene.send("DELETE", "/large", Value::Null).await;
-    }
+/// A bake that is cut off while it writes an object in parts: `next` goes on, or takes its place and
+/// leaves nothing of it.
+async fn in_the_middle_of_an_object(scene: &Scene, mut next: Command) {
+    let cut_off = scene.native("large.ndjson", "large");
+    scene.killed_when(cut_off, |saved| !saved["native"]["upload"].is_null()).await;
+    assert!(!scene.saved().to_string().contains(SECRET));
+    println!("{} uploads were cut off", scene.unfinished());
+    next.args(["large.ndjson", "--index", "large"]);
+    scene.is_handed_over(&next.output().unwrap()).await;
+    assert_eq!(scene.send("GET", "/large/_count", Value::Null).await["count"], LARGE_DOCS);
+    assert_eq!(scene.unfinished(), 0, "{next:?}");
+    scene.send("DELETE", "/large", Value::Null).await;
 }
 
 /// Shards are built in a process that has the credentials in its environment.
@@ -344,7 +340,7 @@ async fn shards_elsewhere(scene: &Scene) {
     let options = json!({"repository": "backups", "repository_option":
         [format!("endpoint={}", scene.s3.endpoint), "region=us-east-1", "allow_http=true"]});
     let options = bake_elsewhere::options(&scene.server.url(), &scene.folder.join("state/elsewhere"), options);
-    let output = bake.env(OPTIONS, Value::Object(options).to_string()).output().unwrap();
+    let output = bake.env(bake_elsewhere::OPTIONS, Value::Object(options).to_string()).output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{text}");
     let report = text.lines().find_map(|line| line.strip_prefix(REPORT)).unwrap();
@@ -354,13 +350,12 @@ async fn shards_elsewhere(scene: &Scene) {
     scene.send("DELETE", "/flights", Value::Null).await;
 }
 
-const OPTIONS: &str = "INRUSH_TEST_OPTIONS";
 const REPORT: &str = "report: ";
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "another test runs it, with credentials"]
 async fn in_a_process_with_credentials() {
-    let Ok(options) = std::env::var(OPTIONS) else { return };
+    let Ok(options) = std::env::var(bake_elsewhere::OPTIONS) else { return };
     let options: Value = serde_json::from_str(&options).unwrap();
     let report = bake_elsewhere::bake(options.as_object().cloned().unwrap()).await;
     println!("{REPORT}{}", serde_json::to_string(&report).unwrap());

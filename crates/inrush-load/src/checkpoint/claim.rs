@@ -163,7 +163,8 @@ impl Opened {
             return Err(LoadError::Busy(RUNS.to_owned()));
         }
         let why = format!(
-            "another version of inrush wrote the record of this load (format {format}, expected format {FORMAT}), so it is not known whether the load has ended"
+            "another version of inrush wrote the record of this load (format {format}, expected format {FORMAT}), so it is not known whether the load has ended: start it with that version, or delete {}",
+            records.places()
         );
         if self.saved.is_some() {
             self.unusable.get_or_insert_with(|| why.clone());

@@ -78,7 +78,7 @@ pub(crate) fn open(config: &LoadConfig, source: &dyn Source) -> Result<Option<Op
 fn check_no_checkpoints(config: &LoadConfig, is_query: bool) -> Result<(), LoadError> {
     if config.once {
         return Err(refuse(
-            "option `once` needs sources that can be read again in the same order; stdin, a database and a query without ORDER BY its id cannot; load files, or leave option `once` out (with option `id` a repeated load stores each document once)",
+            "option `once` needs sources that can be read again in the same order; stdin, Postgres, MySQL and a query without ORDER BY its id cannot; load files, or leave option `once` out (with option `id` a repeated load stores each document once)",
         ));
     }
     if config.resume && is_query {
@@ -88,7 +88,7 @@ fn check_no_checkpoints(config: &LoadConfig, is_query: bool) -> Result<(), LoadE
     }
     if config.resume {
         return Err(refuse(
-            "this source has no checkpoint to resume from, because it can be read only once (such as stdin) or has no fixed order (such as a database); load files, or load again without option `resume` (with option `id` a repeated load stores each document once)",
+            "this source has no checkpoint to resume from, because it can be read only once (such as stdin) or has no fixed order (such as Postgres and MySQL); load files, or load again without option `resume` (with option `id` a repeated load stores each document once)",
         ));
     }
     Ok(())

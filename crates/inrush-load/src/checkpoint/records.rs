@@ -55,11 +55,15 @@ impl Found {
         self.version.is_some()
     }
 
-    /// When it was written, for messages.
-    fn time(&self) -> String {
+    /// The beginning of a message that waits for its heartbeat.
+    fn unended(&self) -> String {
         match &self.record {
-            Content::Known(record) => format!("at {}", record.at),
-            Content::Foreign(_) => "with another version of inrush".to_owned(),
+            Content::Known(record) => {
+                format!("a run of this load began at {}, and its end is not recorded", record.at)
+            }
+            Content::Foreign(_) => {
+                "another version of inrush wrote the record of this load, so its end is not known".to_owned()
+            }
         }
     }
 }
@@ -122,9 +126,14 @@ impl Records {
         Ok(Found { record, json, version })
     }
 
+    /// Where the record may be, for messages.
+    pub(super) fn places(&self) -> String {
+        format!("{LOADS_INDEX}/{} and {}", self.document.id, self.ended.display())
+    }
+
     fn damaged(&self, error: &serde_json::Error) -> ClusterError {
         ClusterError::Reply {
-            what: format!("the record {LOADS_INDEX}/{}, or {}", self.document.id, self.ended.display()),
+            what: format!("the record of this load, {}", self.places()),
             problem: format!("it is damaged; delete it to load again: {error}"),
         }
     }
@@ -133,11 +142,7 @@ impl Records {
     /// report, or none that is known. The check takes [`HEARTBEATS_MISSED`] intervals.
     pub(super) async fn is_alive(&mut self, found: &Found) -> Result<bool, ClusterError> {
         let wait = self.heartbeat_every * HEARTBEATS_MISSED;
-        tracing::warn!(
-            "a run of this load began {}, and its end is not recorded; waiting up to {} s for its heartbeat",
-            found.time(),
-            wait.as_secs_f64().ceil()
-        );
+        tracing::warn!("{}; waiting up to {} s for its heartbeat", found.unended(), wait.as_secs_f64().ceil());
         for _ in 0..HEARTBEATS_MISSED {
             tokio::time::sleep(self.heartbeat_every).await;
             if self.read().await?.is_some_and(|now| now.version != found.version) {

@@ -107,9 +107,11 @@ impl StoreOptions {
                     "the store option {key} is a secret, and other users can read arguments; set it in the environment (such as AWS_SECRET_ACCESS_KEY) or in a profile"
                 ));
             }
-            if Url::parse(value.trim()).is_ok_and(|url| url.password().is_some()) {
+            let may_be_secret =
+                |url: Url| !url.username().is_empty() || url.password().is_some() || url.query().is_some();
+            if Url::parse(value.trim()).is_ok_and(may_be_secret) {
                 return Err(format!(
-                    "the address in the store option {key} has a password, and other users can read arguments; set credentials in the environment or in a profile"
+                    "the address in the store option {key} has a user, a password or parameters, and other users can read arguments; set credentials in the environment or in a profile"
                 ));
             }
             options.push((key, value.trim().to_owned()));
@@ -126,6 +128,13 @@ impl StoreOptions {
 
     pub(super) fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         self.0.iter().map(|(key, value)| (key.as_str(), value.as_str()))
+    }
+}
+
+impl fmt::Display for StoreOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let pairs: Vec<String> = self.iter().map(|(key, value)| format!("{key}={value}")).collect();
+        f.write_str(&pairs.join(", "))
     }
 }
 
@@ -322,6 +331,16 @@ mod tests {
 
     #[test]
     fn options_are_no_place_for_secrets() {
+        let given = |entries: &[&str]| {
+            StoreOptions::parse(&entries.iter().map(|entry| (*entry).to_owned()).collect::<Vec<_>>()).unwrap()
+        };
+        let over = given(&["region=a", "endpoint=http://b"]).over(&given(&["allow_http=true", "region=c"]));
+        assert_eq!(over, given(&["allow_http=true", "region=a", "endpoint=http://b"]));
+        assert_eq!(over.to_string(), "allow_http=true, region=a, endpoint=http://b");
+        for address in ["http://key@b", "http://u:p@b", "https://b/?sig=x"] {
+            let error = StoreOptions::parse(&[format!("endpoint={address}")]).unwrap_err();
+            assert!(error.contains("endpoint") && !error.contains(address), "{error}");
+        }
         let parse = |entry: &str| StoreOptions::parse(&[entry.to_owned()]);
         let options = parse("Allow-HTTP=true").unwrap();
         assert_eq!(options.iter().collect::<Vec<_>>(), [("allow_http", "true")]);

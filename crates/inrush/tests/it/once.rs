@@ -426,6 +426,7 @@ async fn a_record_of_another_format_counts_as_no_end() {
         } else {
             let why = job.refusal(once(&job)).await;
             assert!(why.contains("format 2, expected format 1") && why.contains("stored twice"), "{why}");
+            assert!(why.contains(&format!("delete {LOADS_INDEX}/{} and ", found(&fake).0)), "{why}");
             assert_eq!(record(&fake), other, "it is left as it was");
         }
     }

@@ -104,6 +104,7 @@ impl Target {
     async fn run(&self, config: BakeConfig, source: OpenSource) -> Report {
         let BakeReport { load: report, hand_over: bake, .. } = Baker::new(config, source).unwrap().run().await.unwrap();
         assert!(bake.handed_over && bake.left.is_empty(), "{}: {report:#?}{bake:?}", self.title);
+        assert_eq!(bake.engine == Engine::Server, bake.server_because.is_some(), "{}: {bake:?}", self.title);
         for step in &bake.steps {
             println!("{}: {} {:.2} s: {}", self.title, step.step.name(), step.seconds, step.detail);
         }
