@@ -142,9 +142,12 @@ def query(dice, fields, depth=0):
 def aggregation(dice, fields):
     one = fields.some(dice, indexed=False, doc_values=True)
     if one is None:
-        return {"all": {"global": {}}}
+        return {"global": {}}
     name, field, nested, values = one
     kind = field["type"]
+    if kind == "constant_keyword":
+        # OpenSearch has the name of the index as the value of all documents.
+        return {"global": {}}
     choices = [{"terms": {"field": name, "size": 20, "order": [{"_count": "desc"}, {"_key": "asc"}]}}, {"missing": {"field": name}}, {"value_count": {"field": name}}, {"cardinality": {"field": name}}]
     if kind in NUMBERS and kind != "unsigned_long":
         choices += [{"stats": {"field": name}}, {"max": {"field": name}}, {"range": {"field": name, "ranges": [{"to": 0}, {"from": 0, "to": 100}, {"from": 100}]}}]
