@@ -42,8 +42,8 @@ LEFT_OUT = re.compile(
 # Reference and benchmarks: pages in which a reader looks something up. Other pages are guides.
 GUIDES = re.compile(r"^(README|COMPARE|docs/.*)\.md$")
 LOOKED_UP = re.compile(
-    r"^docs/(decisions/|benchmarks|bake/measured|encoding|tuner|"
-    r"(options|report|errors|dead-letters|page|segments|formats|json|unattended|learned)\.md$)"
+    r"^docs/(decisions/|benchmarks|bake/measured|encoding|tuner/|"
+    r"(options|report|errors|dead-letters|page|segments|formats|json)\.md$)"
 )
 PAGES = re.compile(r"\.md$")
 SCRIPTS = re.compile(r"(^Makefile$|^\.ci/|\.sh$|^scripts/|^bench/.*\.py$|^fuzz/fuzz_targets/)")
