@@ -125,8 +125,8 @@ async fn with_builders(
 }
 
 /// The record of a bake without a builder, if the options ask for it and the index can be built so;
-/// else why it cannot, where the options leave the choice. `target`: what the target says of itself,
-/// and the version of its oldest node.
+/// else why it cannot, where the options leave the choice. `target`: what the target says of
+/// itself, and the version of its oldest node.
 ///
 /// # Errors
 /// [`BakeError::NotNative`] if it cannot, and the options leave no choice.

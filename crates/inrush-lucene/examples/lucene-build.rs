@@ -2,9 +2,9 @@
 //!
 //! The pairs: `settings` for a file with the settings of the index, `generation` of the commit,
 //! `lucene` and `opensearch` or `elasticsearch` with the versions of the server, `ids` for the
-//! numbers of the lines modulo a number as ids, `routing` for these numbers modulo a number as routing values,
-//! `threads`, `memory` of each in bytes, `refused` for a file with refused lines; other pairs are
-//! user data of the commit.
+//! numbers of the lines modulo a number as ids, `routing` for these numbers modulo a number as
+//! routing values, `threads`, `memory` of each in bytes, `refused` for a file with refused lines;
+//! other pairs are user data of the commit.
 
 #![allow(clippy::print_stderr, reason = "a program for benchmarks")]
 

@@ -69,8 +69,8 @@ fn documents(kind: &str) -> (Value, fn(u64) -> Value) {
     }
 }
 
-/// All segments but the last one, as it ends with the documents, are large: none ends for the memory
-/// of the one before it.
+/// All segments but the last one, as it ends with the documents, are large: none ends for the
+/// memory of the one before it.
 fn are_large(folder: &Path) {
     let size = |number: usize| std::fs::metadata(folder.join(format!("_{number}.fdt"))).unwrap().len();
     let sizes: Vec<u64> = (0..segments(folder) - 1).map(size).collect();

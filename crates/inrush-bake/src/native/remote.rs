@@ -262,7 +262,8 @@ impl Remote {
         Ok(there.contains(&Blob { name: file.name.clone(), size: file.size }))
     }
 
-    /// Notes which object is written in parts, for the machine of the bake; `None` deletes the note.
+    /// Notes which object is written in parts, for the machine of the bake; `None` deletes the
+    /// note.
     pub(super) async fn note(&self, name: &str, upload: Option<&Upload>) -> Result<(), BakeError> {
         let name = format!("{NOTES}/{name}");
         let Some(upload) = upload else { return self.delete(&name).await };

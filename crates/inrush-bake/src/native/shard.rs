@@ -57,8 +57,8 @@ impl fmt::Debug for ShardBuild {
 impl ShardBuild {
     /// Begins an attempt. `load` are the options with which its documents are loaded, `options` how
     /// this machine reaches the object store of the repository, if it is in one. Then the files are
-    /// in the folder for temporary files until the shard is whole. Must be called in a tokio runtime
-    /// of several threads.
+    /// in the folder for temporary files until the shard is whole. Must be called in a tokio
+    /// runtime of several threads.
     ///
     /// # Errors
     /// The folder of the bake is not there, or cannot be written to; no way to the object store; an

@@ -57,7 +57,8 @@ complete -c inrush -n "__fish_inrush_using_subcommand load bake verify" -l index
 complete -c inrush -n "__fish_inrush_using_subcommand load bake" -l alias -x -a "(__inrush_names alias)"
 "#;
 
-/// The whole script for PowerShell. The one of clap completes no values, and nothing behind a source.
+/// The whole script for PowerShell. The one of clap completes no values, and nothing behind a
+/// source.
 const POWERSHELL: &str = r#"# `inrush complete` prints commands, flags and values with their help, and names of indices and
 # aliases of the cluster that the command line names. It takes at most a second.
 Register-ArgumentCompleter -Native -CommandName inrush -ScriptBlock {

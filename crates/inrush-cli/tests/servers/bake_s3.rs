@@ -317,8 +317,8 @@ async fn without_a_builder(scene: &Scene) {
     in_the_middle_of_an_object(scene, scene.engine("native")).await;
 }
 
-/// A bake that is cut off while it writes an object in parts: `next` goes on, or takes its place and
-/// leaves nothing of it.
+/// A bake that is cut off while it writes an object in parts: `next` goes on, or takes its place
+/// and leaves nothing of it.
 async fn in_the_middle_of_an_object(scene: &Scene, mut next: Command) {
     let cut_off = scene.native("large.ndjson", "large");
     scene.killed_when(cut_off, |saved| !saved["native"]["upload"].is_null()).await;

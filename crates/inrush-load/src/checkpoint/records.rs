@@ -1,6 +1,6 @@
 //! Where the record of a load with option `once` is kept. It is a document in the cluster, where
-//! every machine finds it. The report is also beside the checkpoints, for users who may not write to
-//! such an index.
+//! every machine finds it. The report is also beside the checkpoints, for users who may not write
+//! to such an index.
 
 use std::collections::BTreeMap;
 use std::io;

@@ -131,8 +131,9 @@ impl Content {
         with_writing(held) >= limit / 16 * ENDS || with_writing(resident) >= limit
     }
 
-    /// Forgets everything. A part keeps its memory, but for one that was used much less than before.
-    /// `None` if the next segment of `limit` bytes could end for that memory, and not for its own.
+    /// Forgets everything. A part keeps its memory, but for one that was used much less than
+    /// before. `None` if the next segment of `limit` bytes could end for that memory, and not for
+    /// its own.
     pub(crate) fn emptied(mut self, limit: usize) -> Option<Content> {
         let columns = self.columns.iter_mut().map(|column| column as &mut dyn Part);
         let terms = [&mut self.field_names, &mut self.ignored, &mut self.nested_paths, &mut self.routings];

@@ -49,7 +49,8 @@ pub(crate) fn whole(value: &Scalar, least: i64, most: i64, coerce: bool) -> Opti
                 "NaN" | "+NaN" | "-NaN" if coerce => 0.0,
                 _ => decimal(text)?,
             };
-            // The decimals of an `integer`, and of a text for a `short`, are within its bounds, too.
+            // The decimals of an `integer`, and of a text for a `short`, are within its bounds,
+            // too.
             let cut_later = most == i64::from(i32::MAX) || most == i64::from(i16::MAX) && !is_decimal(value);
             if cut_later && !(least as f64..=most as f64).contains(&number) || !coerce && number.fract() != 0.0 {
                 return None;
@@ -310,7 +311,8 @@ fn without_interface(text: &str) -> Option<&str> {
     }
 }
 
-/// An address without the zeros at the beginning of its parts, of which the servers take any number.
+/// An address without the zeros at the beginning of its parts, of which the servers take any
+/// number.
 fn without_zeros(text: &str) -> Option<String> {
     let short = |part: &str| match part.trim_start_matches('0') {
         "" if !part.is_empty() => "0".to_owned(),

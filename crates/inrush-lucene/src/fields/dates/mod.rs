@@ -210,10 +210,10 @@ impl Format {
 /// The seconds since 1970 of the years that Java's `LocalDate` has.
 const SECONDS: std::ops::RangeInclusive<i128> = -31_557_014_135_596_800..=31_556_889_832_780_799;
 
-/// A number of units since 1970, of which a nanosecond is so many decimals.
+/// A number of units since 1970, of which a nanosecond is a number of decimals.
 ///
-/// A fraction of at most so many digits may follow, or a dot only. With `adds` it is added to
-/// negative numbers, of which zero is none.
+/// A fraction of at most this number of digits may follow, or a dot only. With `adds` it is added
+/// to negative numbers, of which zero is none.
 fn epoch(text: &str, decimals: usize, adds: bool) -> Option<Moment> {
     let (digits, fraction) = text.split_once('.').unwrap_or((text, ""));
     let unsigned = digits.strip_prefix('-').unwrap_or(digits);

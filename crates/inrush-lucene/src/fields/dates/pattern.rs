@@ -177,7 +177,7 @@ impl Pattern {
         (once && date && whole).then_some(Self { pieces, resolver: Resolver::Strict, era, has_day })
     }
 
-    /// The same with years of so many digits, and with another resolver.
+    /// The same with years of this number of digits, and with another resolver.
     pub(super) fn with(mut self, years: YearDigits, resolver: Resolver) -> Self {
         for piece in &mut self.pieces {
             if matches!(piece, Piece::Year(_)) {
