@@ -166,10 +166,7 @@ pub(crate) fn decimal(text: &str) -> Option<f64> {
     if let Some(number) = hexadecimal(text) {
         return Some(number).filter(|number| number.is_finite());
     }
-    let text = match text.strip_suffix(['d', 'D', 'f', 'F']) {
-        Some(number) if number.ends_with(|c: char| c.is_ascii_digit() || c == '.') => number,
-        _ => text,
-    };
+    let text = without_type(text);
     let number: f64 = if text.bytes().any(|byte| byte.is_ascii_digit()) { text.parse().ok()? } else { return None };
     number.is_finite().then_some(number)
 }
@@ -205,10 +202,18 @@ pub(crate) fn float(value: &Scalar, coerce: bool) -> Option<i64> {
     Some(i64::from(bits ^ (bits >> 31 & i32::MAX)))
 }
 
+/// A number without the letter of its type, which Java takes behind it.
+fn without_type(text: &str) -> &str {
+    match text.strip_suffix(['d', 'D', 'f', 'F']) {
+        Some(number) if number.ends_with(|c: char| c.is_ascii_digit() || c == '.') => number,
+        _ => text,
+    }
+}
+
 fn float_value(text: &str) -> Option<f32> {
     let wide = decimal(text)?;
-    // What only Java reads has few digits.
-    let narrow = text.trim_matches(|c| c <= ' ').parse().unwrap_or(wide as f32);
+    // Rounded once, from the digits. Hexadecimal numbers, which only Java reads, have few of them.
+    let narrow = without_type(text.trim_matches(|c| c <= ' ')).parse().unwrap_or(wide as f32);
     Some(narrow).filter(|number| number.is_finite())
 }
 
@@ -384,6 +389,11 @@ mod tests {
         assert_eq!(double(&text("inf"), true), None);
         assert_eq!(float(&Scalar::Number("1e39"), true), None);
         assert_eq!(double(&text("1.5d"), true), double(&text(" 1.5"), true));
+        // Rounded to a double first, it would be the middle of two floats.
+        let near_the_middle = "26002678.9999999999999999999";
+        assert_eq!(near_the_middle.parse(), Ok(26_002_678.0_f32));
+        assert_eq!(float_value(&format!("{near_the_middle}d")), Some(26_002_678.0));
+        assert_eq!(float_value(" 1.5f "), Some(1.5));
         assert_eq!(double(&text("-0x1.8p1"), true), double(&text("-3"), true));
         for (most, text, of_text, of_number) in [
             (i64::from(i32::MAX), "2147483647.5", None, None),
