@@ -524,6 +524,14 @@ mod tests {
     }
 
     #[test]
+    fn values_that_would_reach_a_document_twice_are_refused() {
+        let both = json!({"type": "nested", "include_in_parent": true, "include_in_root": true});
+        assert!(Mapping::parse(&json!({"properties": {"a": both}}), TARGET).is_ok());
+        let below = json!({"properties": {"a": {"type": "nested", "properties": {"b": both}}}});
+        assert_eq!(Mapping::parse(&below, TARGET).err().map(|e| e.field), Some("a.b".to_owned()));
+    }
+
+    #[test]
     fn copies_go_to_the_documents_that_have_the_nested_object() {
         let mapping = mapping(&json!({
             "all": {"type": "keyword"},

@@ -95,6 +95,10 @@ impl Reader {
                 (parameter, _) => return Err(unsupported(format!("the parameter {parameter:?}"))),
             }
         }
+        // The values would get to the whole document on two ways.
+        if nested.in_parent && nested.in_root && scope.is_some() {
+            return Err(unsupported("`include_in_parent` with `include_in_root` below a nested object".to_owned()));
+        }
         if is_nested {
             object.nested = Some(self.nested.len());
             self.nested.push(nested);

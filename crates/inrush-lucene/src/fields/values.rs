@@ -372,7 +372,8 @@ fn four_bytes(text: &[u8]) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::{
-        address, beyond_decimals, double, float, half_float, is_nearly_address, is_whole, scaled, unsigned, whole,
+        address, beyond_decimals, double, float, float_value, half_float, is_nearly_address, is_whole, scaled,
+        unsigned, whole,
     };
     use crate::fields::json::Scalar;
     use crate::fields::mapping::Product;
