@@ -4,29 +4,29 @@ use http::Method;
 use serde_json::Value;
 
 use super::error::ClusterError;
+use super::watermark::{self, Stage, Watermark};
 use crate::transport::Transport;
-
-/// The servers stop writing to a disk that is fuller than this, in percent (default of
-/// `cluster.routing.allocation.disk.watermark.flood_stage`).
-const FLOOD_STAGE_PERCENT: u64 = 95;
 
 /// The smallest index is the documents' JSON divided by this. An index rarely takes less.
 const SMALLEST_PART: u64 = 4;
 
 /// The room on the data nodes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Disks {
     /// Number of data nodes.
     data_nodes: u64,
-    /// Bytes until every data node is at the flood stage.
+    /// Bytes until every data node is at the flood stage, or full if the cluster has no flood stage.
     usable_bytes: u64,
+    flood_stage: Option<Watermark>,
 }
 
 /// Asks for the room on the data nodes. `None` if the user may not ask (`monitor`), or if the
-/// cluster is serverless.
+/// cluster is serverless. A flood stage that the user may not read is the default.
 pub(super) async fn ask(transport: &Transport) -> Option<Disks> {
     let path = "/_nodes/stats/fs?filter_path=nodes.*.roles,nodes.*.fs.total";
-    parse(&transport.demand("asking for disk space", Method::GET, path, None).await.ok()?)
+    let (stats, settings) =
+        tokio::join!(transport.demand("asking for disk space", Method::GET, path, None), watermark::ask(transport));
+    parse(&stats.ok()?, watermark::of_answer(Stage::Flood, &settings.unwrap_or_default()))
 }
 
 impl Disks {
@@ -35,12 +35,16 @@ impl Disks {
     ///
     /// # Errors
     /// [`ClusterError::Disk`] if even the smallest index that they can make does not fit.
-    pub(super) fn check(self, bytes: u64, replicas: u32) -> Result<Option<String>, ClusterError> {
+    pub(super) fn check(&self, bytes: u64, replicas: u32) -> Result<Option<String>, ClusterError> {
         // A copy without another node for it is not assigned and takes no room.
         let copies = (1 + u64::from(replicas)).min(self.data_nodes);
         let needed = bytes.saturating_mul(copies);
+        let until = match &self.flood_stage {
+            Some(mark) => format!(" below their flood stage ({mark})"),
+            None => String::new(),
+        };
         let coming = format!(
-            "{} of documents are coming, in {copies} {}, and the data nodes have room for {} before they are {FLOOD_STAGE_PERCENT} % full",
+            "{} of documents are coming, in {copies} {}, and the data nodes have room for {}{until}",
             size(bytes),
             if copies == 1 { "copy" } else { "copies" },
             size(self.usable_bytes),
@@ -52,40 +56,19 @@ impl Disks {
     }
 }
 
-/// Whether a disk is fuller than a watermark. `mark` is a percentage or ratio of use, or an amount
-/// that must stay free. With a percentage or ratio, at most `headroom` has to stay free
-/// (Elasticsearch 8.5 and newer).
-pub fn watermark_passed(mark: &str, headroom: Option<&str>, total: f64, free: f64) -> bool {
-    let percent = mark.strip_suffix('%').and_then(|text| text.parse::<f64>().ok()).map(|percent| percent / 100.0);
-    match percent.or_else(|| mark.parse::<f64>().ok()) {
-        Some(used) => {
-            let reserve = (1.0 - used) * total;
-            free < headroom.and_then(setting_bytes).map_or(reserve, |most| reserve.min(most))
-        }
-        None => setting_bytes(mark).is_some_and(|reserve| free < reserve),
-    }
-}
-
-/// The bytes of a size as settings write it: `512mb`.
-pub fn setting_bytes(text: &str) -> Option<f64> {
-    let text = text.trim().to_ascii_lowercase();
-    let units = [("pb", 50), ("tb", 40), ("gb", 30), ("mb", 20), ("kb", 10), ("b", 0)];
-    let (unit, shift) = units.into_iter().find(|(unit, _)| text.ends_with(unit))?;
-    text[..text.len() - unit.len()].trim().parse::<f64>().ok().map(|number| number * (1u64 << shift) as f64)
-}
-
-fn parse(body: &Value) -> Option<Disks> {
+fn parse(body: &Value, flood_stage: Option<Watermark>) -> Option<Disks> {
     let nodes = body.get("nodes")?.as_object()?;
     let holds_data = |node: &&Value| match node.get("roles").and_then(Value::as_array) {
         Some(roles) => roles.iter().filter_map(Value::as_str).any(|role| role == "data" || role.starts_with("data_")),
         None => true,
     };
-    let mut disks = Disks { data_nodes: 0, usable_bytes: 0 };
+    let mut disks = Disks { data_nodes: 0, usable_bytes: 0, flood_stage };
     for node in nodes.values().filter(holds_data) {
         let bytes = |key: &str| node.pointer(&format!("/fs/total/{key}")).and_then(Value::as_u64);
         let (available, total) = (bytes("available_in_bytes")?, bytes("total_in_bytes")?);
         disks.data_nodes += 1;
-        disks.usable_bytes += available.saturating_sub(total / 100 * (100 - FLOOD_STAGE_PERCENT));
+        let reserve = disks.flood_stage.as_ref().map_or(0.0, |mark| mark.reserve(total as f64));
+        disks.usable_bytes += available.saturating_sub(reserve.round() as u64);
     }
     (disks.data_nodes > 0).then_some(disks)
 }
@@ -128,35 +111,30 @@ mod tests {
             "b": node(&["master"], 90 * GB),
             "c": node(&["data"], 3 * GB),
         }});
-        assert_eq!(parse(&body), Some(Disks { data_nodes: 2, usable_bytes: 25 * GB }));
-        assert_eq!(parse(&json!({"nodes": {}})), None);
-        assert_eq!(parse(&json!({"nodes": {"a": {"roles": ["data"]}}})), None);
+        let usable = |settings: Value| {
+            parse(&body, watermark::of_answer(Stage::Flood, &settings))
+                .map(|disks| (disks.data_nodes, disks.usable_bytes))
+        };
+        let persistent = |disk: Value| json!({"persistent": {"cluster": {"routing": {"allocation": {"disk": disk}}}}});
+        assert_eq!(usable(json!({})), Some((2, 25 * GB)));
+        assert_eq!(usable(persistent(json!({"watermark": {"flood_stage": "98%"}}))), Some((2, 29 * GB)));
+        assert_eq!(usable(persistent(json!({"threshold_enabled": "false"}))), Some((2, 33 * GB)));
+        assert_eq!(parse(&json!({"nodes": {}}), None), None);
+        assert_eq!(parse(&json!({"nodes": {"a": {"roles": ["data"]}}}), None), None);
     }
 
     #[test]
     fn what_may_not_fit_is_warned_of_and_what_cannot_is_refused() {
-        let disks = Disks { data_nodes: 3, usable_bytes: 10 * GB };
+        let flood_stage = watermark::of_answer(Stage::Flood, &json!({}));
+        let disks = Disks { data_nodes: 3, usable_bytes: 10 * GB, flood_stage };
         assert_eq!(disks.check(5 * GB, 1).unwrap(), None);
         let warning = disks.check(6 * GB, 1).unwrap().unwrap();
-        assert!(warning.contains("6.00 GB of documents are coming, in 2 copies"), "{warning}");
+        let expected = "6.00 GB of documents are coming, in 2 copies, and the data nodes have room for 10.0 GB below their flood stage (95%): they may not fit";
+        assert_eq!(warning, expected);
         let error = disks.check(21 * GB, 1).unwrap_err().to_string();
         assert!(error.contains("21.0 GB") && error.contains("free disk space"), "{error}");
         // With one node the replicas take no room.
         assert_eq!(Disks { data_nodes: 1, ..disks }.check(9 * GB, 2).unwrap(), None);
-    }
-
-    #[test]
-    fn watermarks_are_percentages_ratios_or_what_must_stay_free() {
-        let passes = |mark, total, free| watermark_passed(mark, None, total, free);
-        assert!(passes("90%", 100.0, 9.0) && !passes("90%", 100.0, 11.0));
-        assert!(passes("0.9", 100.0, 9.0) && !passes("0.9", 100.0, 11.0));
-        let gib = (1u64 << 30) as f64;
-        assert!(passes("50gb", 1000.0 * gib, 49.0 * gib) && !passes("50gb", 1000.0 * gib, 51.0 * gib));
-        assert_eq!(setting_bytes("1.5kb"), Some(1536.0));
-        assert_eq!(setting_bytes("lots"), None);
-        assert!(!watermark_passed("90%", Some("150GB"), 10_000.0 * gib, 200.0 * gib));
-        assert!(watermark_passed("90%", Some("150GB"), 10_000.0 * gib, 149.0 * gib));
-        assert!(watermark_passed("90%", Some("-1"), 10_000.0 * gib, 200.0 * gib));
     }
 
     #[test]

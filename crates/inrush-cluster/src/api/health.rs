@@ -1,15 +1,15 @@
 //! Whether documents can be written to certain indices now: their primary shards are active, and
 //! the disks that hold them have room.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use http::Method;
 use inrush_core::{Pause, PauseKind};
 use serde_json::Value;
 
-use super::disk::watermark_passed;
 use super::error::ClusterError;
+use super::watermark::{self, Stage};
 use crate::transport::{Transport, path_segment};
 
 /// The longest list of names in one request, bytes, because the length of a URL is limited. The
@@ -108,12 +108,8 @@ async fn red(transport: &Transport, names: &[&str]) -> Result<Option<String>, Cl
 /// The first node with shards of the indices whose disk is above the high watermark, as text.
 async fn disks(transport: &Transport, names: &[&str]) -> Result<Option<String>, ClusterError> {
     let stats = "/_nodes/stats/fs?filter_path=nodes.*.name,nodes.*.fs.total";
-    // The settings are not requested flat: a filter does not look into names with dots.
-    let settings = "/_cluster/settings?include_defaults=true&filter_path=*.cluster.routing.allocation.disk";
-    let (stats, settings) = tokio::join!(
-        transport.demand("asking for disk space", Method::GET, stats, None),
-        transport.demand("asking for the disk watermarks", Method::GET, settings, None),
-    );
+    let (stats, settings) =
+        tokio::join!(transport.demand("asking for disk space", Method::GET, stats, None), watermark::ask(transport),);
     let full = above(&stats?, &settings?);
     if full.is_empty() {
         return Ok(None);
@@ -139,49 +135,16 @@ async fn disks(transport: &Transport, names: &[&str]) -> Result<Option<String>, 
 
 /// The nodes whose disks are above the high watermark, with the figures.
 fn above(stats: &Value, settings: &Value) -> Vec<(String, String)> {
-    let mut found = BTreeMap::new();
-    for layer in ["defaults", "persistent", "transient"] {
-        if let Some(disk) = settings.pointer(&format!("/{layer}/cluster/routing/allocation/disk")) {
-            flatten("", disk, &mut found);
-        }
-    }
-    let setting = |name: &str| found.get(name).copied();
-    if setting("threshold_enabled") == Some("false") {
-        return Vec::new();
-    }
-    let mark = setting("watermark.high").unwrap_or("90%");
-    let headroom = setting("watermark.high.max_headroom");
+    let Some(mark) = watermark::of_answer(Stage::High, settings) else { return Vec::new() };
     let nodes = stats["nodes"].as_object().into_iter().flatten();
     let full = nodes.filter_map(|(id, node)| {
         let bytes = |key: &str| node.pointer(&format!("/fs/total/{key}")).and_then(Value::as_u64);
         let (total, free) = (bytes("total_in_bytes")? as f64, bytes("available_in_bytes")? as f64);
         let name = node["name"].as_str().unwrap_or(id).to_owned();
         let used = (1.0 - free / total.max(1.0)) * 100.0;
-        watermark_passed(mark, headroom, total, free)
-            .then(|| (name, format!("{used:.1} % used, watermark {}", with_headroom(mark, headroom))))
+        (free < mark.reserve(total)).then(|| (name, format!("{used:.1} % used, watermark {mark}")))
     });
     full.collect()
-}
-
-/// Settings by their whole names. A setting that has others below it is written as `high` and
-/// `high.max_headroom` side by side.
-fn flatten<'a>(prefix: &str, value: &'a Value, flat: &mut BTreeMap<String, &'a str>) {
-    for (key, value) in value.as_object().into_iter().flatten() {
-        let name = if prefix.is_empty() { key.clone() } else { format!("{prefix}.{key}") };
-        match value.as_str() {
-            Some(text) => {
-                flat.insert(name, text);
-            }
-            None => flatten(&name, value, flat),
-        }
-    }
-}
-
-fn with_headroom(mark: &str, headroom: Option<&str>) -> String {
-    match headroom {
-        Some(headroom) if headroom != "-1" => format!("{mark}, at most {headroom} free"),
-        _ => mark.to_owned(),
-    }
 }
 
 fn shortened(names: &[&str]) -> String {
@@ -204,17 +167,12 @@ mod tests {
             let names: Vec<String> = above(&stats, &settings).into_iter().map(|(name, _)| name).collect();
             assert_eq!(names, expected, "{settings}");
         };
-        let disk = |settings: Value| json!({"cluster": {"routing": {"allocation": {"disk": settings}}}});
+        let disk = |disk: Value| json!({"cluster": {"routing": {"allocation": {"disk": disk}}}});
         let high = |mark: &str| disk(json!({"watermark": {"high": mark}}));
         check(json!({}), &["es-2"]);
-        check(json!({"defaults": high("90%")}), &["es-2"]);
-        let capped = disk(json!({"watermark": {"high": "90%", "high.max_headroom": "50GB"}}));
-        check(json!({"defaults": capped}), &[]);
-        check(json!({"defaults": disk(json!({"watermark": {"high": {"max_headroom": "50GB"}}}))}), &[]);
-        check(json!({"defaults": high("90%"), "persistent": high("95%")}), &[]);
-        check(json!({"persistent": high("95%"), "transient": high("70%")}), &["es-1", "es-2"]);
+        check(json!({"persistent": high("95%")}), &[]);
         check(json!({"persistent": high("250gb")}), &["es-1", "es-2"]);
-        check(json!({"persistent": disk(json!({"threshold_enabled": "false", "watermark": {"high": "1%"}}))}), &[]);
+        check(json!({"persistent": disk(json!({"threshold_enabled": "false"})), "transient": high("1%")}), &[]);
         assert!(
             above(&stats, &json!({}))[0].1.contains("94.0 % used, watermark 90%"),
             "{:?}",

@@ -11,7 +11,7 @@ pub mod changes;
 pub mod check;
 pub mod copies;
 pub mod data_streams;
-pub mod disk;
+mod disk;
 pub mod documents;
 mod error;
 pub mod health;
@@ -35,6 +35,7 @@ pub mod tasks;
 pub mod templates;
 pub mod topology;
 pub mod trial;
+pub mod watermark;
 
 pub use check::{Needs, Preflight, preflight};
 pub use error::ClusterError;

@@ -1,6 +1,6 @@
 //! Rules about nodes and the cluster as a whole.
 
-use inrush_cluster::api::disk::watermark_passed;
+use inrush_cluster::api::watermark::{Stage, Watermark};
 use serde_json::Value;
 
 use super::ask::Answers;
@@ -120,11 +120,10 @@ fn heap(nodes: &Value, findings: &mut Vec<Finding>) {
 }
 
 fn disks(nodes: &Value, settings: &Value, findings: &mut Vec<Finding>) {
-    let mark = |name: &str, default: &str| {
-        let key = format!("cluster.routing.allocation.disk.watermark.{name}");
-        settings[&key].as_str().unwrap_or(default).to_owned()
+    let read = |stage| Watermark::read(stage, |name| settings[name].as_str());
+    let (Some(low), Some(high), Some(flood)) = (read(Stage::Low), read(Stage::High), read(Stage::Flood)) else {
+        return;
     };
-    let (high, low, flood) = (mark("high", "90%"), mark("low", "85%"), mark("flood_stage", "95%"));
     let mut groups = [Group::default(), Group::default(), Group::default()];
     for (id, node) in entries(nodes) {
         let (Some(total), Some(free)) =
@@ -132,7 +131,7 @@ fn disks(nodes: &Value, settings: &Value, findings: &mut Vec<Finding>) {
         else {
             continue;
         };
-        let passed = [&flood, &high, &low].into_iter().position(|mark| watermark_passed(mark, None, total, free));
+        let passed = [&flood, &high, &low].into_iter().position(|mark| free < mark.reserve(total));
         if let Some(place) = passed {
             groups[place].add(format!(
                 "{}: {} free of {} (flood stage {flood}, high {high}, low {low})",

@@ -1,6 +1,6 @@
 //! Rules about the settings and mappings of indices.
 
-use inrush_cluster::api::disk::setting_bytes;
+use inrush_cluster::api::watermark::setting_bytes;
 use serde_json::Value;
 
 use super::ask::Answers;
