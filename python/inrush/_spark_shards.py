@@ -85,9 +85,7 @@ class _Driver:
         self._bake.stop()
         left = []
         try:
-            while (report := self._bake.wait(_LOOK_EVERY_S)) is None:
-                pass
-            left = json.loads(report)["bake"]["left"]
+            left = self._end()["bake"]["left"]
         except InrushError as error:
             # The first error is the one to raise. This one says what could not be cleaned up, if anything.
             left = [str(error)] if "not cleaned up" in str(error) else []
@@ -96,6 +94,13 @@ class _Driver:
         if left:
             warnings.warn("; ".join(left), stacklevel=4)
 
+    def _end(self) -> dict[str, Any]:
+        """Waits for the report."""
+        while (report := self._bake.wait(_LOOK_EVERY_S)) is None:
+            pass
+        found: dict[str, Any] = json.loads(report)
+        return found
+
     def hand_over(self, parts: list[Part]) -> Report:
         try:
             self._bake.build([part.built for part in parts if part.built is not None])
@@ -103,9 +108,7 @@ class _Driver:
             self.give_up("a shard cannot be read")
             raise InrushError(f"a task sent a shard that this version of inrush cannot read; the executors need the same version: {error}") from None
         try:
-            while (report := self._bake.wait(_LOOK_EVERY_S)) is None:
-                pass
-            return Report(json.loads(report))
+            return Report(self._end())
         except InrushError:
             raise
         except BaseException:

@@ -152,11 +152,6 @@ impl ShardDivider {
         Ok(ShardDivider { parting: parting.map_err(|error| InrushError::new_err(error.to_string()))?, timestamps })
     }
 
-    /// The number of shards.
-    fn count(&self) -> u32 {
-        self.parting.routing.shards()
-    }
-
     /// The shard of each row of a batch, which has the fields of ids and routing values. A row in
     /// which they cannot be read belongs to the first shard, whose load reports it.
     fn shards(&self, batch: &Bound<'_, PyAny>) -> PyResult<Vec<u32>> {

@@ -11,7 +11,8 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,10 @@ def java_home() -> str | None:
         if re.search(r'^JAVA_VERSION="(17|21)\.', release.read_text(), re.MULTILINE):
             return str(release.parent)
     return os.environ.get("JAVA_HOME")
+
+
+def is_executor(command: str) -> bool:
+    return "CoarseGrainedExecutorBackend" in command and "/bin/java" in command
 
 
 @pytest.fixture(scope="module")
@@ -203,7 +208,7 @@ def test_a_killed_executor_leaves_exactly_the_right_documents(spark, opensearch,
 
     thread = threading.Thread(target=run)
     thread.start()
-    killed = kill_one(indexed, lambda command: "CoarseGrainedExecutorBackend" in command and "/bin/java" in command, thread.is_alive)
+    killed = kill_one(indexed, is_executor, thread.is_alive)
     assert "--executor-id" in killed
     thread.join()
     report = result.get("report")
@@ -214,6 +219,16 @@ def test_a_killed_executor_leaves_exactly_the_right_documents(spark, opensearch,
     assert_holds(400_000, opensearch, "killed", tmp_path)
 
 
+def killed_bake(bake: Callable[[], inrush.Report], builds: Callable[[], bool], port: int) -> tuple[inrush.Report, dict[str, Any]]:
+    """The report of a bake of which an executor is killed once it `builds`, and what its page showed last."""
+    with ThreadPoolExecutor(1) as threads, Viewer(port) as viewer:
+        running = threads.submit(bake)
+        kill_one(builds, is_executor, lambda: not running.done())
+        report = running.result()
+    assert viewer.last is not None
+    return report, viewer.last
+
+
 def test_a_killed_executor_leaves_a_bake_complete_and_exact(spark, tmp_path: Path):
     def parts() -> set[Path]:
         return set(Path(tempfile.gettempdir()).glob("inrush-part-*"))
@@ -221,33 +236,22 @@ def test_a_killed_executor_leaves_a_bake_complete_and_exact(spark, tmp_path: Pat
     before = parts()
     with node("snapshots") as (cluster, root):
         df = documents(spark, 40_000, 8)
-        result: dict[str, Any] = {}
         port = free_port()
 
-        def run() -> None:
+        def bake() -> inrush.Report:
             names = {"spark": spark, "df": df}
-            try:
-                # The example, with a page.
-                meant = f'"{root / "snapshots"}", page={port}'
-                docs.run("bake/several.md", cluster.url, names, {'"/mnt/shared"': meant})
-                result["report"] = names["report"]
-            except BaseException as error:
-                result["error"] = error
+            # The example, with a page.
+            docs.run("bake/several.md", cluster.url, names, {'"/mnt/shared"': f'"{root / "snapshots"}", page={port}'})
+            return names["report"]
 
         def builds() -> bool:
             return any((root / "snapshots").iterdir())
 
-        thread = threading.Thread(target=run)
-        thread.start()
-        with Viewer(port) as viewer:
-            kill_one(builds, lambda command: "CoarseGrainedExecutorBackend" in command and "/bin/java" in command, thread.is_alive)
-            thread.join()
-        report = result.get("report")
-        assert report is not None, result
+        report, last = killed_bake(bake, builds, port)
         assert report.ok and report.docs_created == 40_000 and report.verified["state"] == "yes", report
         assert_holds(40_000, cluster, "trips", tmp_path)
         # The page has the four parts, and counts no document of the attempt that was lost.
-        state = viewer.last["state"]
+        state = last["state"]
         assert len(state["parts"]) == 4 and state["counts"]["docs_read"] <= 40_000, state
         # Four indices behind one alias, and nothing of the attempt that was lost.
         assert len(cluster.ask("GET", "_alias/trips")) == 4
@@ -343,29 +347,19 @@ def test_dead_letters_of_shards_come_home(spark, tmp_path: Path):
 def test_a_killed_executor_leaves_shards_complete_and_exact(spark, tmp_path: Path):
     with node("snapshots") as (cluster, root):
         df = documents(spark, 400_000, 8)
-        result: dict[str, Any] = {}
         port = free_port()
 
-        def run() -> None:
-            try:
-                place = {"to": cluster.url, "engine": "native", "mapping": MAPPING, "repository_path": root / "snapshots"}
-                result["report"] = inrush.spark.bake(df, "killed", builders=4, id="id", page=port, **place)
-            except BaseException as error:
-                result["error"] = error
+        def bake() -> inrush.Report:
+            place = {"to": cluster.url, "engine": "native", "mapping": MAPPING, "repository_path": root / "snapshots"}
+            return inrush.spark.bake(df, "killed", builders=4, id="id", page=port, **place)
 
         def builds() -> bool:
             # The files of an attempt grow.
             return any((root / "snapshots").glob("inrush-bake-*/tasks/*/_0*"))
 
-        thread = threading.Thread(target=run)
-        thread.start()
-        with Viewer(port) as viewer:
-            kill_one(builds, lambda command: "CoarseGrainedExecutorBackend" in command and "/bin/java" in command, thread.is_alive)
-            thread.join()
-        report = result.get("report")
-        assert report is not None, result
+        report, last = killed_bake(bake, builds, port)
         assert report.ok and report.docs_created == 400_000 and report.verified["state"] == "yes", report
-        assert viewer.last is not None and len(viewer.last["state"]["parts"]) == 4
+        assert len(last["state"]["parts"]) == 4
         assert_holds(400_000, cluster, "killed", tmp_path)
         assert_clean(cluster, root)
 

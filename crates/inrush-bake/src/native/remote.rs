@@ -3,8 +3,7 @@
 
 use std::fs;
 use std::io;
-use std::os::unix::fs::FileExt;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Component, Path};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -12,8 +11,7 @@ use bytes::Bytes;
 use futures_util::{FutureExt, StreamExt, TryStreamExt, stream};
 use inrush_cluster::BoxFuture;
 use inrush_cluster::api::snapshots::Repository;
-use inrush_sources::{Blob, BlobError, Blobs, Store, StoreOptions, open_blobs};
-use serde::{Deserialize, Serialize};
+use inrush_sources::{BlobError, Blobs, Store, StoreOptions, open_blobs};
 use serde_json::Value;
 
 use super::super::config::BakeError;
@@ -22,11 +20,12 @@ use super::super::state::Saved;
 use super::folders::WHOLE;
 use super::{folders, refuse};
 
-/// Bytes of a part of a large object, unless it would have more than [`PARTS_MAX`] of them.
-const PART_BYTES: u64 = 8 << 20;
-/// The most parts of an object that S3 takes.
-const PARTS_MAX: u64 = 10_000;
-/// Requests in flight; each has one part in memory.
+mod upload;
+
+pub(in super::super) use upload::Upload;
+pub(super) use upload::Watcher;
+
+/// Requests in flight; each has at most one part of an object in memory.
 const AT_ONCE: usize = 4;
 const PAUSE: Duration = Duration::from_secs(1);
 /// How long a request is repeated without a warning, and the time from one to the next.
@@ -76,13 +75,6 @@ impl Address {
     }
 }
 
-/// An object that is written in parts, and not whole yet.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(in super::super) struct Upload {
-    name: String,
-    id: String,
-}
-
 /// The folder of a bake in an object store.
 pub(super) struct Remote {
     blobs: Box<dyn Blobs>,
@@ -93,23 +85,8 @@ pub(super) struct Remote {
     warned: Mutex<Option<Instant>>,
 }
 
-/// What has to know how far an upload is.
-pub(super) struct Watcher<'a> {
-    /// Writes down which object is written in parts, before the first of them.
-    pub(super) record: &'a (dyn Fn(Option<Upload>) -> Result<(), BakeError> + Sync),
-    /// Shows the bytes that are written, of all.
-    pub(super) show: &'a (dyn Fn(u64, u64) + Sync),
-}
-
 /// Something that is done beside others.
 type Work<'a, T> = BoxFuture<'a, Result<T, BakeError>>;
-
-/// A file for the object store.
-struct Local {
-    path: PathBuf,
-    name: String,
-    size: u64,
-}
 
 impl Remote {
     /// The folder of a bake, if its repository is in an object store. Requests are repeated for
@@ -173,93 +150,6 @@ impl Remote {
             })
         });
         written.await.map_err(|error| refuse(format!("cannot keep a copy of the empty snapshot: {error}")))
-    }
-
-    /// Writes the files of a folder as objects below `below`. Files of an index that are there with
-    /// their size stay. Large ones are written in parts, of which few are in memory. Returns the
-    /// bytes of all files.
-    pub(super) async fn upload(&self, from: &Path, below: &str, watcher: &Watcher<'_>) -> Result<u64, BakeError> {
-        let there = self.again(below, || self.blobs.list(below)).await?;
-        let (from, prefix) = (from.to_owned(), below.to_owned());
-        let files = blocking(move || {
-            let mut files = Vec::new();
-            files_of(&from, &prefix, &mut files).map(|()| files)
-        });
-        let files = files.await.map_err(|error| refuse(format!("cannot read the index on this machine: {error}")))?;
-        let all: u64 = files.iter().map(|file| file.size).sum();
-        let is_there = |file: &Local| {
-            is_data(&file.name) && there.iter().any(|blob| blob.name == file.name && blob.size == file.size)
-        };
-        let (done, left): (Vec<Local>, Vec<Local>) = files.into_iter().partition(is_there);
-        let mut written: u64 = done.iter().map(|file| file.size).sum();
-        let (small, large): (Vec<Local>, Vec<Local>) = left.into_iter().partition(|file| file.size <= PART_BYTES);
-        let puts: Vec<Work<'_, u64>> = small.iter().map(|file| self.put(file).boxed()).collect();
-        let mut puts = stream::iter(puts).buffer_unordered(AT_ONCE);
-        while let Some(size) = puts.try_next().await? {
-            written += size;
-            (watcher.show)(written, all);
-        }
-        for file in &large {
-            self.put_in_parts(file, watcher, &mut written, all).await?;
-        }
-        Ok(all)
-    }
-
-    async fn put(&self, file: &Local) -> Result<u64, BakeError> {
-        let contents = file.read(0, file.size).await?;
-        self.again(&file.name, || self.blobs.write(&file.name, contents.clone())).await?;
-        Ok(file.size)
-    }
-
-    async fn put_in_parts(
-        &self,
-        file: &Local,
-        watcher: &Watcher<'_>,
-        written: &mut u64,
-        all: u64,
-    ) -> Result<(), BakeError> {
-        let name = &file.name;
-        let id = self.again(name, || self.blobs.begin(name)).await?;
-        (watcher.record)(Some(Upload { name: name.clone(), id: id.clone() }))?;
-        let part_bytes = PART_BYTES.max(file.size.div_ceil(PARTS_MAX));
-        let numbers = 0..file.size.div_ceil(part_bytes);
-        let puts: Vec<Work<'_, _>> =
-            numbers.map(|number| self.put_part(file, &id, number, part_bytes).boxed()).collect();
-        let mut puts = stream::iter(puts).buffered(AT_ONCE);
-        let mut parts = Vec::new();
-        while let Some((part, size)) = puts.try_next().await? {
-            parts.push(part);
-            *written += size;
-            (watcher.show)(*written, all);
-        }
-        let completed = self.again(name, || self.blobs.complete(name, &id, parts.clone())).await;
-        if let Err(error) = completed
-            && !self.has(file).await?
-        {
-            return Err(error);
-        }
-        (watcher.record)(None)
-    }
-
-    async fn put_part(
-        &self,
-        file: &Local,
-        upload: &str,
-        number: u64,
-        part_bytes: u64,
-    ) -> Result<(String, u64), BakeError> {
-        let (at, name) = (number * part_bytes, &file.name);
-        let size = part_bytes.min(file.size - at);
-        let part = file.read(at, size).await?;
-        let put = || self.blobs.put_part(name, upload, number as usize, part.clone());
-        Ok((self.again(name, put).await?, size))
-    }
-
-    /// Whether a file is in the store: the reply to the request that made it may be lost.
-    async fn has(&self, file: &Local) -> Result<bool, BakeError> {
-        let folder = file.name.rsplit_once('/').map_or("", |(folder, _)| folder);
-        let there = self.again(folder, || self.blobs.list(folder)).await?;
-        Ok(there.contains(&Blob { name: file.name.clone(), size: file.size }))
     }
 
     /// Notes which object is written in parts, for the machine of the bake; `None` deletes the
@@ -410,32 +300,6 @@ pub(super) fn is_data(name: &str) -> bool {
     name.rsplit('/').next().is_some_and(|name| name.starts_with(DATA))
 }
 
-impl Local {
-    /// Reads a part of the file.
-    async fn read(&self, at: u64, size: u64) -> Result<Bytes, BakeError> {
-        let path = self.path.clone();
-        let read = blocking(move || {
-            let mut part = vec![0; usize::try_from(size).map_err(io::Error::other)?];
-            fs::File::open(path)?.read_exact_at(&mut part, at)?;
-            Ok(Bytes::from(part))
-        });
-        read.await.map_err(|error| refuse(format!("cannot read {}: {error}", self.path.display())))
-    }
-}
-
-/// The files below a folder, with their names below `name`.
-fn files_of(folder: &Path, name: &str, files: &mut Vec<Local>) -> io::Result<()> {
-    for entry in fs::read_dir(folder)? {
-        let entry = entry?;
-        let (path, name) = (entry.path(), format!("{name}/{}", entry.file_name().to_string_lossy()));
-        match entry.file_type()?.is_dir() {
-            true => files_of(&path, &name, files)?,
-            false => files.push(Local { path, name, size: entry.metadata()?.len() }),
-        }
-    }
-    Ok(())
-}
-
 async fn blocking<T: Send + 'static>(work: impl FnOnce() -> io::Result<T> + Send + 'static) -> io::Result<T> {
     // It is cancelled only with the whole runtime.
     tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| Err(io::Error::other(error)))
@@ -446,8 +310,10 @@ mod tests {
     use std::collections::BTreeMap;
     use std::sync::Arc;
 
+    use inrush_sources::Blob;
     use serde_json::json;
 
+    use super::upload::PART_BYTES;
     use super::*;
 
     /// A store in memory. Each request fails once before it succeeds.
