@@ -15,7 +15,7 @@ const SMALLEST_PART: u64 = 4;
 pub(super) struct Disks {
     /// Number of data nodes.
     data_nodes: u64,
-    /// Bytes until every data node is at the flood stage, or full if the cluster has no flood stage.
+    /// Bytes until every data node is at the flood stage, or full if the cluster has none.
     usable_bytes: u64,
     flood_stage: Option<Watermark>,
 }

@@ -1,5 +1,5 @@
-//! How full the cluster lets its disks become
-//! (<https://www.elastic.co/guide/en/elasticsearch/reference/8.19/modules-cluster.html#disk-based-shard-allocation>).
+//! How full the cluster lets its disks become (Elasticsearch's reference, "Cluster-level shard
+//! allocation and routing settings", disk-based shard allocation; the same in OpenSearch).
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -40,7 +40,8 @@ impl Stage {
 pub struct Watermark {
     /// A percentage or ratio of use, or an amount that must stay free.
     mark: String,
-    /// With a percentage or ratio, no more than this has to stay free (Elasticsearch 8.5 and newer).
+    /// With a percentage or ratio, no more than this has to stay free (Elasticsearch 8.5 and
+    /// newer).
     headroom: Option<String>,
 }
 
