@@ -15,6 +15,9 @@ const WORTH_LARGER: f64 = 1.01;
 const WORTH_SMALLER: f64 = 1.0;
 /// A gain beyond this shows that requests are dear: the next larger body is four times as large.
 const MUCH: f64 = 1.1;
+/// Four times the body is compared only if this number of requests is left: fewer leave a cluster
+/// idle between them, and take very long where it is slow.
+const LEFT_LEAST: f64 = 4.0;
 /// Fewer requests than this get larger bodies in any case with more bytes in flight.
 const FEW_REQUESTS: u32 = 4;
 /// Less than this factor is not more.
@@ -40,7 +43,7 @@ impl AutoTuner {
     /// while that is more in flight; the others with the same bytes in flight: enough of them that
     /// fewer, larger requests still keep the cluster busy.
     pub(super) fn begin_trial(&mut self, now: Time, wall: f64, body: f64) {
-        let factor = if self.larger_next { self.larger_by } else { 0.5 };
+        let factor = self.next_size();
         let alone = self.share > 0.7;
         if let Some(more) = self.larger_and_more(now).filter(|_| self.larger_next && alone) {
             let why = format!("compare {} with {}", Knobs::words(&more), Knobs::words(&self.plan));
@@ -65,6 +68,16 @@ impl AutoTuner {
         let worth = if factor > 1.0 { WORTH_LARGER } else { WORTH_SMALLER };
         self.phase = Phase::Trial(Trial::new(self.plan, better, arms, worth));
         self.decide(now, first, why);
+    }
+
+    /// The next size to compare, as a multiple of this one.
+    fn next_size(&self) -> f64 {
+        let left = f64::from(self.plan.in_flight) / self.larger_by;
+        match self.larger_next {
+            true if left < LEFT_LEAST && !self.knobs.in_flight_is_fixed() => 2.0,
+            true => self.larger_by,
+            false => 0.5,
+        }
     }
 
     /// As many requests with twice the body, if memory and losses allow more bytes in flight than
@@ -164,5 +177,27 @@ impl AutoTuner {
         (self.rate, self.best) = (None, None);
         self.lessen.soon(now);
         self.decide(now, fewer, why);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Bounds;
+
+    fn tuner(in_flight: (u32, u32)) -> AutoTuner {
+        let bounds = Bounds { batch_bytes: (64 << 10, 64 << 20), batch_docs: u32::MAX, in_flight, memory: 64 << 20 };
+        AutoTuner { larger_by: 4.0, ..AutoTuner::new(bounds) }
+    }
+
+    #[test]
+    fn four_times_the_body_needs_four_requests_that_are_left() {
+        let mut free = tuner((1, 256));
+        let mut next = |in_flight: u32, larger: bool| {
+            (free.plan.in_flight, free.larger_next) = (in_flight, larger);
+            free.next_size()
+        };
+        assert_eq!([next(16, true), next(15, true), next(8, true), next(8, false)], [4.0, 2.0, 2.0, 0.5]);
+        assert_eq!(tuner((8, 8)).next_size(), 4.0, "a fixed number of requests stays");
     }
 }
