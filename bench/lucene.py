@@ -32,6 +32,7 @@ import urllib.request
 
 import lucene_documents as documents
 import lucene_mappings as mappings
+import lucene_new as new
 import lucene_values as values
 import servers
 from lucene_queries import Fields, answer, difference, search
@@ -70,7 +71,10 @@ class Node(Server):
         root = next(path for path in self.home.iterdir() if path.is_dir())
         newest = (21, 99) if self.product == "opensearch" and self.version >= "3" or self.version >= "9" else (17, 21)
         java = servers.java(*newest) / "bin"
+        mappings.EXTRAS = self.version >= "3"
         self.settings = SETTINGS | {"analysis": mappings.analysis(self.product == "opensearch")}
+        # Ids, instead of the numbers of lines, and threads that build.
+        self.names, self.threads = None, 1
         self.lucene = next((root / "lib").glob("lucene-core-*.jar")).name[len("lucene-core-"):-len(".jar")]
         self.classes = self.home / "classes"
         path = f"{self.classes}:{root}/lib/*"
@@ -98,6 +102,10 @@ class Node(Server):
         link.request("POST", "/i/_bulk", body, {"Content-Type": "application/x-ndjson"})
         return json.loads(link.getresponse().read())["items"]
 
+    def identity(self, number):
+        """The id of a number, which is also a routing value."""
+        return self.names[number % len(self.names)] if self.names else str(number)
+
     def index(self, lines, mapping, ids=NO_IDS_AGAIN):
         """Indexes lines with their numbers modulo `ids` as ids, or with ids that the server makes; returns the folder and why lines were refused.
 
@@ -115,8 +123,10 @@ class Node(Server):
             body.clear()
 
         for number, line in enumerate(lines.open("rb")):
-            routing = b',"routing":"%d"' % (number % 7) if routed else b""
-            body += [b'{"index":{"_id":"%d"%s}}\n' % (number % ids, routing) if ids else b'{"index":{}}\n', line]
+            action = {"_id": self.identity(number % ids)} if ids else {}
+            if routed:
+                action["routing"] = self.identity(number % 7)
+            body += [json.dumps({"index": action}).encode() + b"\n", line]
             size += len(line)
             if size > 4 << 20:
                 send()
@@ -129,17 +139,31 @@ class Node(Server):
         return next(self.home.glob(f"*/data/**/indices/{uuid}/0/index")), refused
 
     def build(self, lines, mapping, folder, ids=NO_IDS_AGAIN, memory=1 << 30):
-        refused = folder / "refused"
+        refused, grown = folder / "refused", folder / "grown.json"
+        grown.unlink(missing_ok=True)
         shutil.rmtree(folder / "index", ignore_errors=True)
         (folder / "index").mkdir(parents=True)
         (folder / "mapping.json").write_text(json.dumps(mapping))
         (folder / "settings.json").write_text(json.dumps(flat_settings(self.settings)))
-        pairs = [f"settings={folder}/settings.json", f"ids={ids}", f"memory={memory}", f"lucene={self.lucene}", f"{self.product}={self.version}", f"refused={refused}"]
-        pairs += ["routing=7"] if "_routing" in mapping else []
+        pairs = [f"settings={folder}/settings.json", f"ids={ids}", f"memory={memory}", f"lucene={self.lucene}", f"{self.product}={self.version}", f"refused={refused}", f"grown={grown}"]
+        pairs += [f"threads={self.threads}"] + (["routing=7"] if "_routing" in mapping else [])
+        if self.names:
+            (folder / "names.json").write_text(json.dumps(self.names))
+            pairs += [f"names={folder}/names.json"]
         run = subprocess.run([PROGRAMS / "lucene-build", folder / "mapping.json", lines, folder / "index", *pairs], stderr=subprocess.PIPE, text=True)
         if run.returncode:
             raise SystemExit(f"lucene-build: {run.stderr}\n{json.dumps(mapping)}")
         return folder / "index", {int(line.split("\t")[0]): line.split("\t", 1)[1] for line in refused.read_text().split("\n")[:-1]}
+
+    def as_shown(self, mapping, grown):
+        """A mapping as the server shows it, after it was given what it has `grown` to, if it has."""
+        ask(f"{self.url}/shown", "PUT", {"mappings": mapping, "settings": self.settings})
+        try:
+            if grown:
+                ask(f"{self.url}/shown/_mapping", "PUT", grown)
+            return ask(f"{self.url}/shown/_mapping")["shown"]["mappings"]
+        finally:
+            ask(f"{self.url}/shown", "DELETE")
 
     def without_unsupported(self, lines, mapping, folder):
         """The lines that the index writer knows, and how many others there are."""
@@ -155,18 +179,25 @@ class Node(Server):
 
         With less `memory` it has several segments. Where ids come again, documents are deleted, and only the others are compared.
         """
-        lines, unsupported = self.without_unsupported(lines, mapping, folder)
+        # A bake reads the mapping of its target, too.
+        shown = self.as_shown(mapping, None)
+        lines, unsupported = self.without_unsupported(lines, shown, folder)
         theirs, refused = self.index(lines, mapping, ids)
+        their_mapping = ask(f"{self.url}/i/_mapping")["i"]["mappings"]
         try:
             shutil.copytree(theirs, folder / "theirs", ignore=shutil.ignore_patterns("write.lock"))
         finally:
             ask(f"{self.url}/i", "DELETE")
-        ours, ours_refused = self.build(lines, mapping, folder, ids, memory)
+        ours, ours_refused = self.build(lines, shown, folder, ids, memory)
         texts = lines.read_text(errors="replace").split("\n")[:-1]
         found = [
             f"refused by {'the server' if number in refused else 'us'}: {refused.get(number) or ours_refused.get(number)} {texts[number][:1000]}"
             for number in sorted(refused.keys() ^ ours_refused.keys())
         ]
+        grown = folder / "grown.json"
+        our_mapping = self.as_shown(mapping, json.loads(grown.read_text()) if grown.exists() else None)
+        if their_mapping != our_mapping:
+            found.append(f"mappings: {difference(their_mapping, our_mapping)}")
         if found or len(refused) == len(texts):
             return found, unsupported
         programs, skipped, theirs = [("Check", [ours])], ["_seq_no"], folder / "theirs"
@@ -207,37 +238,58 @@ def equal(lines, mapping, server, settings=None):
     sys.exit(bool(found))
 
 
+def fuzz_round(node, seed):
+    """Compares the index of a random mapping and random documents; returns what was made, how many lines are not supported, and what differs."""
+    mappings.EXTRAS = node.version >= "3"
+    dice = random.Random(seed)
+    narrow = dice.random() < NARROW
+    fields, kind = values.mapping(dice, node.product == "opensearch") if narrow else (mappings.mapping(dice, node.product == "opensearch"), None)
+    # Older servers sort no documents with nested objects.
+    old = node.product == "opensearch" and node.version < "3.3" and '"nested"' in json.dumps(fields)
+    plain = SETTINGS | {"analysis": mappings.random_analysis(random.Random(seed), node.product == "opensearch")}
+    node.settings = plain if old else plain | mappings.sort(random.Random(seed), fields)
+    if dice.random() < 0.1:
+        fields["_routing"] = {"required": True}
+    dice_of_new = random.Random(f"new {seed}")
+    has_new = not narrow and dice_of_new.random() < 0.5
+    if has_new:
+        new.parameters(dice_of_new, fields, node.product == "opensearch")
+        if dice_of_new.random() < 0.15:
+            node.settings = node.settings | new.limit(dice_of_new, fields)
+    density = documents.densities(dice, fields, {})
+    # Beyond 65,536 documents the formats have further blocks.
+    count = dice.choices([1, 30, 300, 1000, 5000, 15_000, 70_000], [7, 7, 20, 56, 8, 1.7, 0.3])[0]
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
+        lines = pathlib.Path(folder) / "lines"
+        with lines.open("w") as file:
+            for _ in range(count):
+                made = values.document(dice, fields, kind) if narrow else documents.document(dice, fields, density)
+                if has_new:
+                    new.add(dice_of_new, made)
+                file.write(documents.written(dice, made) + "\n")
+        # Some of them in several segments, or with ids that come again.
+        memory = dice.choice([1 << 30, 1 << 30, 1 << 16 if count <= 1000 else 1 << 22, 1 << 20])
+        ids = max(1, int(count * dice.choice([0.3, 0.9]))) if dice.random() < 0.2 else NO_IDS_AGAIN
+        node.names = documents.identities(dice, min(count, ids)) if dice.random() < 0.3 else None
+        # With several threads the order of documents is not that of the lines, which counts for one id and new fields.
+        fixed = fields.get("dynamic") in ("strict", "false", False) and '"dynamic": "true"' not in json.dumps(fields)
+        node.threads = dice.choice([1, 2]) if memory < 1 << 30 and ids == NO_IDS_AGAIN and fixed and not has_new else 1
+        found, unsupported = node.differences(lines, fields, pathlib.Path(folder), ids, memory)
+        named, threads, node.names, node.threads = node.names is not None, node.threads, None, 1
+    made = {"seed": seed, "documents": count, "memory": memory, "ids": ids, "named": named, "threads": threads, "sort": node.settings.get("sort"), "mapping": fields, "analysis": node.settings["analysis"]}
+    return made, unsupported, found
+
+
 def fuzz(server, seed, seconds):
     seed, rounds, lines_all, left_out, bad = int(seed), 0, 0, 0, 0
     with Node(server) as node:
-        until, plain = time.monotonic() + float(seconds), node.settings
+        until = time.monotonic() + float(seconds)
         while time.monotonic() < until and bad < 4:
-            dice = random.Random(seed)
-            narrow = dice.random() < NARROW
-            fields, kind = values.mapping(dice, node.product == "opensearch") if narrow else (mappings.mapping(dice, node.product == "opensearch"), None)
-            # Older servers sort no documents with nested objects.
-            old = node.product == "opensearch" and node.version < "3.3" and '"nested"' in json.dumps(fields)
-            node.settings = plain if old else plain | mappings.sort(random.Random(seed), fields)
-            if dice.random() < 0.1:
-                fields["_routing"] = {"required": True}
-            density = documents.densities(dice, fields, {})
-            # Beyond 65,536 documents the formats have further blocks.
-            count = dice.choice([1, 30, *[1000] * 6, 5000, 15_000]) if dice.random() < 0.99 else 70_000
-            with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
-                lines = pathlib.Path(folder) / "lines"
-                with lines.open("w") as file:
-                    for _ in range(count):
-                        made = values.document(dice, fields, kind) if narrow else documents.document(dice, fields, density)
-                        file.write(documents.written(dice, made) + "\n")
-                # Some of them in several segments, or with ids that come again.
-                memory = dice.choice([1 << 30, 1 << 30, 1 << 16, 1 << 20])
-                ids = max(1, int(count * dice.choice([0.3, 0.9]))) if dice.random() < 0.2 else NO_IDS_AGAIN
-                found, unsupported = node.differences(lines, fields, pathlib.Path(folder), ids, memory)
+            made, unsupported, found = fuzz_round(node, seed)
             if found:
                 bad += 1
-                sort = json.dumps(node.settings.get("sort"))
-                print(f"seed {seed}, {count} documents, memory {memory}, ids {ids}:", *(line[:800] for line in found[:25]), json.dumps(fields), sort, sep="\n  ", flush=True)
-            seed, rounds, lines_all, left_out = seed + 1, rounds + 1, lines_all + count, left_out + unsupported
+                print(*(line[:800] for line in found[:25]), json.dumps(made), sep="\n  ", flush=True)
+            seed, rounds, lines_all, left_out = seed + 1, rounds + 1, lines_all + made["documents"], left_out + unsupported
     print(f"{rounds} rounds, {lines_all} documents, {left_out} not supported, {bad} rounds differ, next seed {seed}")
     sys.exit(bool(bad))
 
@@ -369,8 +421,7 @@ def queries(server, seed, count):
             dice = random.Random(seed)
             fields = mappings.mapping(dice, node.product == "opensearch")
             fields["properties"]["n"] = {"type": "long"}
-            density = documents.densities(dice, fields, {"n": 0})
-            density["n"] = 0
+            density = documents.densities(dice, fields, {}) | {"n": 0}
             made = [documents.document(dice, fields, density) | {"n": number} for number in range(3000)]
             with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
                 lines = pathlib.Path(folder) / "lines"

@@ -75,6 +75,8 @@ def character(dice):
 
 def text(dice, short):
     chance = dice.random()
+    if chance < 0.0005:
+        return dice.choice(["a" * 32_766, "é" * 16_384, " ".join(dice.choice(TEXTS) for _ in range(4000))])
     if chance < 0.95:
         return " ".join(dice.choice(TEXTS) for _ in range(dice.choice([1, 1, 2, 5, 12, 40])))
     if chance < 0.97:
@@ -170,7 +172,8 @@ def document(dice, fields, density, depth=0):
             found[name] = dice.choice([1, {"a": [1, {"b": None}]}, "x", [], {"": 1}, {"a.b": {"..": 1}}])
             continue
         is_object = "properties" in field
-        one = (lambda: document(dice, field, density, depth + 1)) if is_object else (lambda: scalar(dice, field))
+        few = density.get(id(field))
+        one = (lambda: document(dice, field, density, depth + 1)) if is_object else (lambda: dice.choice(few)) if few else (lambda: scalar(dice, field))
         if is_object and dice.random() < 0.02:
             one = lambda: dice.choice([None, 5, "x", {}, []])
         value = several(dice, one, field)
@@ -189,6 +192,9 @@ def document(dice, fields, density, depth=0):
         found[name] = value
     elif chance < 0.011 and fields["properties"]:
         found[dice.choice(list(fields["properties"]))] = dice.choice([eval("[" * 25 + "1" + "]" * 25), {"no": 1}, [[["x"]]], [{"no": 1}], {}, [{}]])
+    elif chance < 0.015 and fields["properties"]:
+        # As if the field was an object.
+        found[f"{dice.choice(list(fields['properties']))}.x"] = dice.choice([None, None, 1, "x", [], [None], {}, {"y": 1}])
     return found
 
 
@@ -201,13 +207,17 @@ def written(dice, value):
         except UnicodeEncodeError:
             line = json.dumps(value)
         return line
-    return dice.choice(["", "", " ", "\ufeff"]) + odd(dice, value) + dice.choice(["", "", " ", "\t"])
+    behind = dice.choice(["x", "{}", ",", "]", "1"]) if dice.random() < 0.003 else dice.choice(["", "", " ", "\t"])
+    return dice.choice(["", "", " ", "\ufeff"]) + odd(dice, value) + behind
 
 
 def odd(dice, value):
     space = lambda: dice.choice(["", "", "", " ", "\t", "  ", "/**/"])
     if isinstance(value, dict):
-        return "{" + space() + ",".join(f"{space()}{odd(dice, name)}{space()}:{space()}{odd(dice, inner)}" for name, inner in value.items()) + space() + "}"
+        members = [f"{space()}{odd(dice, name)}{space()}:{space()}{odd(dice, inner)}" for name, inner in value.items()]
+        if members and dice.random() < 0.003:
+            members.append(dice.choice(members))
+        return "{" + space() + ",".join(members) + space() + "}"
     if isinstance(value, list):
         return "[" + space() + ",".join(f"{space()}{odd(dice, inner)}{space()}" for inner in value) + "]"
     if isinstance(value, str):
@@ -227,9 +237,32 @@ def units(c):
 
 
 def densities(dice, fields, into):
-    """How many documents have each field."""
+    """How many documents have each field, by its name, and the values of those that have few, by the identity of their definition."""
     for name, field in fields["properties"].items():
-        into[name] = dice.choice([1, 1, 0.9, 0.5, 0.02])
+        into[name] = dice.choice([1, 1, 0.9, 0.5, 0.02, 0])
         if "properties" in field:
             densities(dice, field, into)
+        elif field.get("enabled", True) and field.get("type") != "alias" and dice.random() < 0.35:
+            into[id(field)] = few(dice, field)
     return into
+
+
+def few(dice, field):
+    """The only values of a field: one, some, or numbers with a common divisor."""
+    step, most = dice.choice([1, 7, 1000, 86_400_000]), {"byte": 127, "short": 32_767, "integer": 2**31 - 1}.get(field["type"], 2**45)
+    if field["type"] in ("long", "integer", "short", "byte", "double", "float") and dice.random() < 0.5:
+        first = dice.randrange(-100, 100)
+        return [first + step * number for number in range(dice.choice([1, 2, 15, 250, 3000])) if first + step * number <= most]
+    return [scalar(dice, field) for _ in range(dice.choice([1, 1, 2, 10, 200]))]
+
+
+def identities(dice, count):
+    """Ids of the forms that the servers write differently: numbers, base 64 as they make it, and others."""
+    kinds = dice.choice([["number"], ["made"], ["number", "zeros", "made", "short", "text", "unicode", "long"]])
+    made = lambda size: "".join(dice.choice("abcXYZ0189-_") for _ in range(size))
+    forms = {
+        "number": lambda number: str(number), "zeros": lambda number: f"00{number}", "made": lambda number: f"{number:05}".replace("0", "A") + made(15), "short": lambda number: f"{number}" + made(number % 5),
+        "text": lambda number: f'a "{number}"\\ % + /', "unicode": lambda number: f"é東👩\u0000{number}", "long": lambda number: (f"{number}." + "x" * 512)[:512],
+    }
+    found = dict.fromkeys(forms[dice.choice(kinds)](number) for number in range(count))
+    return [*found, *(f"one more {number}" for number in range(count - len(found)))]

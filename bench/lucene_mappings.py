@@ -27,8 +27,43 @@ ANALYSIS = {
 }
 
 
+# Of this one, servers before 3.0 refuse some malformed values that they are told to ignore.
+OTHERS_REFUSE = ("unsigned_long",)
+# Whether the server has the modules of OpenSearch, which its servers for tests before 3.0 are without.
+EXTRAS = True
+
+
+def extras(opensearch):
+    return opensearch and EXTRAS
+
+
 def analysis(opensearch):
-    return ANALYSIS if opensearch else ANALYSIS_OF_ELASTICSEARCH
+    return ANALYSIS if extras(opensearch) else ANALYSIS_OF_ELASTICSEARCH
+
+
+def random_analysis(dice, opensearch):
+    """Other definitions under the same names."""
+    found, opensearch = json.loads(json.dumps(analysis(opensearch))), extras(opensearch)
+    filters = ["lowercase", "uppercase", "asciifolding", "plain_folding", "trim"] if opensearch else ["lowercase"]
+    tokenizers = ["standard", "letter", "lowercase", "whitespace", "keyword"] if opensearch else ["standard"]
+
+    def definition(**first):
+        chosen = [dice.choice(filters) for _ in range(dice.choice([0, 1, 1, 2, 3, 4] if opensearch else [0, 1]))]
+        # The tokenizer `lowercase` has a filter of its own.
+        chosen = chosen[:3] if first.get("tokenizer") == "lowercase" else chosen
+        written = dice.choice([chosen, chosen, ",".join(chosen)]) if chosen else []
+        return first | dice.choice([{}, {"type": "custom"}]) | ({"filter": written} if chosen or dice.random() < 0.5 else {})
+
+    def whole_analyzer():
+        if dice.random() < 0.2:
+            return {"type": dice.choice(["standard", "simple", "whitespace", "keyword"] if opensearch else ["standard"])}
+        return definition(tokenizer=dice.choice(tokenizers))
+
+    found["analyzer"] |= {name: whole_analyzer() for name in found["analyzer"] if name.startswith("own")}
+    found["normalizer"] |= {name: {"type": "custom"} | definition() for name in found["normalizer"]}
+    if dice.random() < 0.2:
+        found["analyzer"]["default"] = whole_analyzer()
+    return found
 
 
 def analyzer(dice, opensearch):
@@ -37,6 +72,13 @@ def analyzer(dice, opensearch):
 
 def normalizer(dice, opensearch):
     return dice.choice(["lowercase", *analysis(opensearch)["normalizer"]])
+
+
+# What stands for null in dates.
+NULL_DATES = {
+    None: ["2024-02-29T12:00:00.5Z", "1999", 1234567890123], "yyyy-MM-dd HH:mm:ss": ["2024-01-01 00:00:01"], "dd/MM/yyyy": ["29/02/2024"], "epoch_second": [1704063600, "5"],
+    "basic_date": ["20240229"], "yyyy": ["1999"], "date_optional_time": ["2024-2-9T1:00"],
+}
 FORMATS = [
     "yyyy-MM-dd HH:mm:ss", "dd/MM/yyyy", "epoch_second", "yyyy/MM/dd||epoch_millis", "strict_date_optional_time||epoch_second", "yyyy-MM-dd'T'HH:mm:ss.SSS",
     "strict_date_optional_time||yyyy-MM-dd HH:mm:ss||yyyy-MM-dd HH:mm:ss.SSS||yyyy-MM-dd HH:mm:ss.SSSSSS", "basic_date", "strict_date_time", "strict_date_time_no_millis",
@@ -50,7 +92,7 @@ FORMATS = [
 def leaf(dice, opensearch, nested=False):
     """A field with some of the parameters that its type has."""
     # The servers for tests of Elasticsearch are without its modules.
-    without = (["geo_point", "binary", "flattened", "constant_keyword"] if nested else []) + ([] if opensearch else ["scaled_float", "unsigned_long"])
+    without = (["geo_point", "binary", "flattened", "constant_keyword"] if nested else []) + ([] if opensearch else ["unsigned_long"]) + ([] if extras(opensearch) else ["scaled_float"])
     kind = dice.choice([kind for kind in KINDS + (OF_OPENSEARCH if opensearch else OF_ELASTICSEARCH) if kind not in without])
     field = {"type": kind}
 
@@ -78,6 +120,7 @@ def leaf(dice, opensearch, nested=False):
         maybe(0.05, "eager_global_ordinals", True)
         maybe(0.05, "index_options", "docs")
         maybe(0.05, "norms", False)
+        maybe(0.05, "similarity", dice.choice(["BM25", "boolean"]))
     if kind == "text":
         maybe(0.3, "norms", False)
         maybe(0.1, "index", False)
@@ -85,8 +128,12 @@ def leaf(dice, opensearch, nested=False):
         maybe(0.3, "index_options", dice.choice(["docs", "freqs", "positions"]))
         if field.get("index", True):
             maybe(0.1, "fielddata", True)
+        if "fielddata" in field:
+            maybe(0.2, "eager_global_ordinals", True)
         if "analyzer" in field:
-            maybe(0.2, "search_analyzer", dice.choice(["standard", "keyword"] + ["only_for_searches"] * opensearch))
+            maybe(0.2, "search_analyzer", dice.choice(["standard", "keyword"] + ["only_for_searches"] * extras(opensearch)))
+        if "search_analyzer" in field:
+            maybe(0.3, "search_quote_analyzer", "standard")
         maybe(0.1, "similarity", dice.choice(["BM25", "boolean"]))
         if field.get("index_options", "positions") == "positions" and "index" not in field:
             maybe(0.2, "position_increment_gap", dice.choice([0, 1, 7]))
@@ -98,50 +145,64 @@ def leaf(dice, opensearch, nested=False):
     if kind not in ("match_only_text", "geo_point", "unsigned_long", "half_float") and (field.get("index", True) or kind != "text" and field.get("doc_values", True)):
         maybe(0.08, "store", True)
     if kind in NUMBERS:
-        maybe(0.2, "null_value", 7)
+        decimals = [2.5, "1e2", -0.25] if kind in ("double", "float", "half_float", "scaled_float") else []
+        maybe(0.2, "null_value", dice.choice([7, 7, 0, "5", *decimals, *([] if kind == "unsigned_long" else [-1, "-7"])]))
     if kind in NUMBERS and (kind != "unsigned_long" or opensearch):
         maybe(0.2, "coerce", False)
-    if kind in (*NUMBERS, *DATES, "ip", "geo_point"):
+    if kind in (*NUMBERS, *DATES, "ip", "geo_point") and not (kind in OTHERS_REFUSE and not EXTRAS):
         maybe(0.3, "ignore_malformed", True)
     if kind in DATES:
         maybe(0.5, "format", dice.choice(FORMATS))
+        if field.get("format") in NULL_DATES:
+            maybe(0.2, "null_value", dice.choice(NULL_DATES[field.get("format")]))
     if kind == "ip":
-        maybe(0.2, "null_value", "::1")
+        maybe(0.2, "null_value", dice.choice(["::1", "10.0.0.1"]))
     if kind == "boolean":
         maybe(0.2, "null_value", dice.choice([True, "false"]))
     if kind == "geo_point":
         maybe(0.2, "ignore_z_value", False)
         maybe(0.2, "null_value", dice.choice(["u09tv", "1,2", [3.5, -7], {"lat": 0, "lon": 180}]))
     maybe(0.03, "meta", {"unit": "ms"})
+    if "null_value" not in field and kind not in ("text", "match_only_text"):
+        maybe(0.03, "null_value", None)
     if not nested and kind not in ("geo_point", "match_only_text") and dice.random() < 0.3:
         more = {name: leaf(dice, opensearch, True) for name in dice.sample(["raw", "x", "num"], dice.randrange(1, 3))}
         # The servers read a second number off what the first one made of the text.
         field["fields"] = {name: part for name, part in more.items() if part["type"] not in NUMBERS or kind not in NUMBERS}
+        for part in field["fields"].values():
+            # Else the most documents would be refused.
+            if part["type"] in (*NUMBERS, *DATES, "ip") and not (part["type"] in OTHERS_REFUSE and not EXTRAS) and dice.random() < 0.9:
+                part["ignore_malformed"] = True
         numbers = [name for name, part in field["fields"].items() if part["type"] in NUMBERS]
         for name in numbers[1:]:
             del field["fields"][name]
     return field
 
 
-def members(dice, opensearch, depth):
+def members(dice, opensearch, depth, nested=False):
     """The fields of an object; those in the middle of a mapping are often objects themselves."""
     fields = {}
     wide = depth == 0 and dice.random() < 0.05
     for number in range(dice.randrange(60, 120) if wide else dice.randrange(2, 7)):
         if depth < 5 and dice.random() < (0.3 if depth < 2 else 0.2) and not wide:
-            below = {"properties": members(dice, opensearch, depth + 1)}
-            if dice.random() < 0.45:
+            is_nested = dice.random() < 0.45
+            below = {"properties": members(dice, opensearch, depth + 1, nested or is_nested)}
+            if is_nested:
                 below["type"] = "nested"
-                for parameter in ("include_in_parent", "include_in_root"):
-                    if dice.random() < 0.2:
+                # Both, only where no object above is nested: values would come twice.
+                both = ("include_in_parent", "include_in_root")
+                for parameter in both if not nested else dice.sample(both, 1):
+                    if dice.random() < 0.2 * (1 + nested):
                         below[parameter] = True
+            elif dice.random() < 0.3:
+                below |= dice.choice([{"type": "object"}, {"enabled": True}])
             if dice.random() < 0.2:
                 below["dynamic"] = dice.choice(["strict", "false", "true"])
             fields[dice.choice([f"o{number}", f"o{number}", f"Ö {number}"])] = below
         elif dice.random() < 0.05:
             fields[f"off{number}"] = {"type": "object", "enabled": False}
         else:
-            name = f"f{number}" if dice.random() < 0.8 else "@timestamp"
+            name = dice.choice([f"f{number}"] * 15 + ["@timestamp"] * 4 + [f"a b{number}", f"ÉTÉ東{number}", f"x\"\\{number}", f"-{number}", f"n{number}" * 60])
             fields[name if dice.random() < 0.95 else f"dots.{name}"] = leaf(dice, opensearch)
     return fields
 
@@ -155,6 +216,29 @@ def leaves(fields, nested, path=""):
             yield from leaves(field["properties"], nested, f"{path}{name}.")
 
 
+def scoped(fields, path="", scope=""):
+    """The fields that are no objects, with their full names and that of the nested object that has them."""
+    for name, field in fields.items():
+        if "properties" in field:
+            yield from scoped(field["properties"], f"{path}{name}.", path + name if field.get("type") == "nested" else scope)
+        else:
+            yield path + name, field, scope
+
+
+def copy_some(dice, fields):
+    """Lets some values be copied into other fields of the same document, or of one that has it."""
+    every = list(scoped(fields))
+    sources = [one for one in every if one[1].get("type") in ("keyword", "text", "ip", "boolean", *DATES, *NUMBERS)]
+    # Other values would be refused, and second numbers of a value are not supported.
+    targets = [one for one in every if one[1].get("type") in ("keyword", "text") or one[1].get("type") in ("ip", *DATES) and "ignore_malformed" in one[1]]
+    targets = [one for one in targets if not any(part["type"] in NUMBERS for part in one[1].get("fields", {}).values())]
+    for path, field, scope in dice.sample(sources, min(len(sources), 3)):
+        able = [to for to, _, above in targets if to != path and (not above or above == scope or scope.startswith(above + "."))]
+        if able and "copy_to" not in field:
+            some = dice.sample(able, min(len(able), dice.choice([1, 1, 2, 3])))
+            field["copy_to"] = some if len(some) > 1 else dice.choice([some, some[0]])
+
+
 def mapping(dice, opensearch):
     fields = members(dice, opensearch, 0)
     if dice.random() < 0.3:
@@ -164,11 +248,15 @@ def mapping(dice, opensearch):
         for field in dice.sample(sources, min(len(sources), 3)):
             field["copy_to"] = dice.choice(["all", ["all"]])
         fields["all"] = {"type": dice.choice(["text", "keyword"]), "fields": {"raw": {"type": "keyword", "ignore_above": 20}}}
+    if dice.random() < 0.3:
+        copy_some(dice, fields)
     if dice.random() < 0.2:
         named = [name for name, field in leaves(fields, False) if field.get("enabled", True)]
         if named:
             fields["other"] = {"type": "alias", "path": dice.choice(named)}
-    found = {"dynamic": dice.choice(["strict", "false", "true"]), "properties": fields}
+    found = {"dynamic": dice.choice(["strict", "false", "true", False, True]), "properties": fields}
+    if dice.random() < 0.1:
+        found |= dice.choice([{"_meta": {"made": "here"}}, {"date_detection": False}, {"numeric_detection": True}, {"_source": {"enabled": True}}])
     if not opensearch and dice.random() < 0.2:
         # Some with the names of other fields.
         found["runtime"] = {name: {"type": dice.choice(["keyword", "long"])} for name in ("unknown", *dice.sample(sorted(fields), 1)) if "." not in name}

@@ -3,7 +3,7 @@
 import json
 
 from lucene_documents import ODD, address, date
-from lucene_mappings import FORMATS, NUMBERS
+from lucene_mappings import FORMATS, NUMBERS, OTHERS_REFUSE, extras
 
 NAMED = [
     "strict_date_optional_time", "strict_date_optional_time_nanos", "date_optional_time", "strict_date_time", "strict_date_time_no_millis", "strict_date", "strict_year_month_day",
@@ -22,7 +22,8 @@ def mapping(dice, opensearch):
         if kind == "ip":
             return {"type": "ip"}
         # Elasticsearch has the two others in modules that its servers for tests are without.
-        name = dice.choice([name for name in NUMBERS if opensearch or name not in ("unsigned_long", "scaled_float")])
+        without = () if extras(opensearch) else ("unsigned_long", "scaled_float", *(OTHERS_REFUSE if opensearch else ()))
+        name = dice.choice([name for name in NUMBERS if name not in without])
         return {"type": name, "coerce": dice.choice([True, False])} | ({"scaling_factor": dice.choice([10, 0.1, 1000.5])} if name == "scaled_float" else {})
 
     fields = {}

@@ -103,7 +103,7 @@ class Server:
             settings += ["xpack.security.enabled: false"]
         settings += ["cluster.routing.allocation.disk.threshold_enabled: false"]
         (root / "config" / f"{product}.yml").write_text("\n".join(settings + more) + "\n")
-        home = java(21, 99) if product == "opensearch" and version >= "3" else java(17, 21)
+        home = java(21, 99) if product == "opensearch" and version >= "3" or product == "elasticsearch" and version >= "9" else java(17, 21)
         options = f"-Xms{heap_mib}m -Xmx{heap_mib}m"
         environment = {
             "PATH": os.environ["PATH"], "HOME": str(self.home), "JAVA_HOME": str(home), "OPENSEARCH_JAVA_HOME": str(home),

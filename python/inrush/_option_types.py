@@ -726,7 +726,7 @@ class BakeOptions(LoadOptions, total=False):
     engine: Literal["server", "native", "auto"] | None
     """What builds the index. Default: server; "server": a server, the builder, takes the documents;
     "native": this process writes the files of the index; what it does not support is refused; "auto":
-    native where it supports everything, else server; the report says why."""
+    native where it supports everything and was tested, else server; the report says why."""
 
     build_memory: str | int | None
     """Memory for building without a server, on top of memory: segments that grow, and writing them.

@@ -54,7 +54,8 @@ pub enum Engine {
     /// This process, which writes the files of the index. What it does not support is refused with
     /// [`BakeError::NotNative`], most of it before anything is written.
     Native,
-    /// This process where it supports everything, else a server. The report says why.
+    /// This process where it supports everything and was tested, else a server. The report says
+    /// why.
     Auto,
 }
 

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use http::Method;
 use inrush_cluster::api::{ClusterError, aliases, data_streams, index, snapshots, stats};
-use inrush_cluster::transport::Transport;
+use inrush_cluster::transport::{Transport, path_segment};
 use inrush_load::LoadError;
 use inrush_load::cutover::{Finishing, is_passing};
 use inrush_load::{Verified, VerifiedState};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::build::SNAPSHOT;
 use super::config::{BakeError, Layout};
@@ -63,7 +64,7 @@ impl Target {
             } else {
                 let counted = self.ask(|| stats::count_now(&self.target, name)).await?;
                 if counted == handover.docs {
-                    return Ok(());
+                    return self.give_mapping(name).await;
                 }
                 tracing::warn!(
                     "{name} was restored with {counted} instead of {} documents; it is restored again",
@@ -77,6 +78,24 @@ impl Target {
             self.ask(|| index::delete(&self.target, name)).await?;
         }
         Err(refuse(&format!("{name} was not complete after {RESTORES_MAX} restores; see the log of the target")))
+    }
+
+    /// Gives the index the fields that documents have added to its mapping. It takes no documents
+    /// before, because those could add the same fields with other types.
+    async fn give_mapping(&self, name: &str) -> Result<(), BakeError> {
+        let Some(mapping) = self.new_fields() else { return Ok(()) };
+        let path = format!("/{}", path_segment(name));
+        let (of_mapping, of_settings) = (format!("{path}/_mapping"), format!("{path}/_settings"));
+        let what = "setting the mapping with the new fields";
+        let given = self.ask(|| self.target.demand(what, Method::PUT, &of_mapping, Some(&mapping))).await;
+        given.map_err(not_taken)?;
+        let (what, open) = ("opening the index for documents", json!({ WRITE_BLOCK: null }));
+        self.ask(|| self.target.demand(what, Method::PUT, &of_settings, Some(&open))).await.map(drop)
+    }
+
+    /// The fields that documents have added to the mapping of the snapshot.
+    fn new_fields(&self) -> Option<Value> {
+        self.context.saved().parts.first().and_then(|part| part.new_fields.clone())
     }
 
     /// Registers the repository, also if an earlier run has removed it.
@@ -126,7 +145,7 @@ impl Target {
             let plan = self.context.saved().plan.clone();
             let (repository, settings) = (&handover.repository, &plan.restored);
             let mut ignored = plan.ignored;
-            if self.context.saved().native.is_some() {
+            if self.context.saved().native.is_some() && self.new_fields().is_none() {
                 ignored.push(WRITE_BLOCK.to_owned());
             }
             match snapshots::restore(&self.target, repository, SNAPSHOT, name, settings, &ignored).await {
@@ -297,6 +316,16 @@ impl Target {
 async fn after(pause: Duration) -> Result<(), BakeError> {
     tokio::time::sleep(pause).await;
     Ok(())
+}
+
+/// A target that refuses the new fields refuses them again: then a server has to build the index.
+fn not_taken(error: BakeError) -> BakeError {
+    match &error {
+        BakeError::Load(LoadError::Cluster(cause)) if cause.status().is_some() && !is_passing(cause) => {
+            BakeError::NotNative(format!("the target does not take the new fields of the documents: {error}"))
+        }
+        _ => error,
+    }
 }
 
 fn refuse(why: &str) -> BakeError {

@@ -242,7 +242,7 @@ fn parts(
 }
 
 fn part(nodes: Vec<Note>, index: String, plan: Plan) -> Part {
-    Part { nodes, index, plan, made: None, loaded: None, snapshot: false, mapping: Value::Null }
+    Part { nodes, index, plan, made: None, loaded: None, snapshot: false, mapping: Value::Null, new_fields: None }
 }
 
 /// Reads product, version, disks and pipelines of the target, and what the name of the index stands

@@ -85,6 +85,9 @@ pub(super) struct Part {
     pub(super) snapshot: bool,
     /// For a part that is put together with others: the mapping of the index in the snapshot.
     pub(super) mapping: Value,
+    /// Without a builder: the fields that documents have added to that mapping, as a mapping.
+    #[serde(default)]
+    pub(super) new_fields: Option<Value>,
 }
 
 /// An index without documents, whose shards are replaced by those of the parts. The first builder

@@ -28,7 +28,7 @@ crate::option_choices! { Layout {
 crate::option_choices! { Engine {
     "server" => Engine::Server, "a server, the builder, takes the documents";
     "native" => Engine::Native, "this process writes the files of the index; what it does not support is refused";
-    "auto" => Engine::Auto, "native where it supports everything, else server; the report says why";
+    "auto" => Engine::Auto, "native where it supports everything and was tested, else server; the report says why";
 } }
 
 crate::options! {

@@ -1,11 +1,14 @@
 //! Builds an index into the snapshot of an empty shard: `lucene-bake MAPPING LINES SHARD_FOLDER
-//! SCRATCH_FOLDER PRODUCT VERSION [settings=FILE] [ids=number]`. The file has the settings of the
-//! index by their full names. With the last one, the numbers of the lines are ids.
+//! SCRATCH_FOLDER PRODUCT VERSION [settings=FILE] [grown=FILE] [ids=number]`. The first file has
+//! the settings of the index by their full names. The second one gets the new fields of the lines, as
+//! a mapping. With the last one, the numbers of the lines are ids.
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
-use inrush_lucene::{AddError, Keep, MadeIds, Mapping, Product, Shard, ShardOptions, ShardSnapshot, Target};
+use inrush_lucene::{
+    AddError, Keep, LiveMapping, MadeIds, Mapping, Product, Shard, ShardOptions, ShardSnapshot, Target,
+};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().collect();
@@ -25,6 +28,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let product = if product == "opensearch" { Product::OpenSearch } else { Product::Elasticsearch };
     let target = Target { product, version: parse(version)?, lucene: snapshot.lucene() };
     let mapping = Mapping::with_settings(&serde_json::from_slice(&std::fs::read(mapping)?)?, &settings, target)?;
+    let mapping = LiveMapping::new(mapping);
     let mut random = [0; 32];
     std::fs::File::open("/dev/urandom")?.read_exact(&mut random)?;
     let folder = Path::new(scratch);
@@ -58,5 +62,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut names = [0; 16];
     names.copy_from_slice(&random[..16]);
     snapshot.fill(folder, names)?;
+    let grown = more.iter().find_map(|pair| pair.strip_prefix("grown="));
+    if let (Some(file), Some(mapping)) = (grown, mapping.new_fields()) {
+        std::fs::write(file, mapping.to_string())?;
+    }
     Ok(())
 }

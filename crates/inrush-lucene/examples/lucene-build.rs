@@ -3,8 +3,9 @@
 //! The pairs: `settings` for a file with the settings of the index, `generation` of the commit,
 //! `lucene` and `opensearch` or `elasticsearch` with the versions of the server, `ids` for the
 //! numbers of the lines modulo a number as ids, `routing` for these numbers modulo a number as
-//! routing values, `threads`, `memory` of each in bytes, `refused` for a file with refused lines;
-//! other pairs are user data of the commit.
+//! routing values, `names` for a file with an array of texts that stand for these numbers,
+//! `threads`, `memory` of each in bytes, `refused` for a file with refused lines, `grown` for a
+//! file with the new fields of the lines, as a mapping; other pairs are user data of the commit.
 
 #![allow(clippy::print_stderr, reason = "a program for benchmarks")]
 
@@ -12,21 +13,33 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::path::PathBuf;
 use std::sync::Mutex;
 
-use inrush_lucene::{AddError, Keep, MadeIds, Mapping, Product, Shard, ShardOptions, Target};
+use inrush_lucene::{AddError, Keep, LiveMapping, MadeIds, Mapping, Product, Shard, ShardOptions, Target};
 
 struct Options {
     generation: u64,
     target: Target,
     ids: Option<u64>,
     routing: Option<u64>,
+    names: Vec<String>,
     threads: u8,
     memory: usize,
     refused: Option<Mutex<std::fs::File>>,
+    grown: Option<PathBuf>,
     settings: serde_json::Map<String, serde_json::Value>,
     user_data: Vec<(String, String)>,
 }
 
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
+
+impl Options {
+    /// The id of a number, which is also a routing value.
+    fn name(&self, number: u64) -> String {
+        if self.names.is_empty() {
+            return number.to_string();
+        }
+        self.names[(number % self.names.len() as u64) as usize].clone()
+    }
+}
 
 fn options(pairs: &[String]) -> Result<Options> {
     let target = Target { product: Product::OpenSearch, version: [3, 6, 0], lucene: [10, 4, 0] };
@@ -35,9 +48,11 @@ fn options(pairs: &[String]) -> Result<Options> {
         target,
         ids: None,
         routing: None,
+        names: Vec::new(),
         threads: 1,
         memory: 1 << 30,
         refused: None,
+        grown: None,
         settings: serde_json::Map::new(),
         user_data: Vec::new(),
     };
@@ -49,7 +64,9 @@ fn options(pairs: &[String]) -> Result<Options> {
             "threads" => options.threads = value.parse()?,
             "memory" => options.memory = value.parse()?,
             "refused" => options.refused = Some(Mutex::new(std::fs::File::create(value)?)),
+            "grown" => options.grown = Some(PathBuf::from(value)),
             "routing" => options.routing = Some(value.parse()?),
+            "names" => options.names = serde_json::from_slice(&std::fs::read(value)?)?,
             "ids" => options.ids = Some(value.parse()?),
             "lucene" => options.target.lucene = version(value)?,
             "opensearch" => options.target.version = version(value)?,
@@ -107,8 +124,8 @@ fn work(shard: &Shard, lines: &Mutex<Lines>, options: &Options, mut ids: MadeIds
             return writer.finish();
         }
         for (number, line) in (first..).zip(block.split(|byte| *byte == b'\n').filter(|line| !line.is_empty())) {
-            let id = options.ids.map(|modulus| (number % modulus).to_string());
-            let routing = options.routing.map(|modulus| (number % modulus).to_string());
+            let id = options.ids.map(|modulus| options.name(number % modulus));
+            let routing = options.routing.map(|modulus| options.name(number % modulus));
             let added = match (&id, &routing) {
                 (Some(id), Some(routing)) => writer.add_routed(line, id, routing),
                 (Some(id), None) => writer.add(line, id),
@@ -134,7 +151,7 @@ fn main() -> Result<()> {
     };
     let options = options(pairs)?;
     let mapping = serde_json::from_slice(&std::fs::read(mapping)?)?;
-    let mapping = Mapping::with_settings(&mapping, &options.settings, options.target)?;
+    let mapping = LiveMapping::new(Mapping::with_settings(&mapping, &options.settings, options.target)?);
     let mut random = [0; 32];
     std::fs::File::open("/dev/urandom")?.read_exact(&mut random)?;
     let shard = Shard::new(
@@ -162,6 +179,9 @@ fn main() -> Result<()> {
             .try_for_each(|thread| thread.join().unwrap_or_else(|_| Err(std::io::Error::other("a thread panicked"))))
     })?;
     let docs = shard.commit(options.generation, &options.user_data)?.docs;
+    if let (Some(file), Some(grown)) = (&options.grown, mapping.new_fields()) {
+        std::fs::write(file, grown.to_string())?;
+    }
     eprintln!("{docs} documents in {:.2} s", start.elapsed().as_secs_f64());
     Ok(())
 }

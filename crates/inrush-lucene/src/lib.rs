@@ -4,21 +4,24 @@
 //! terms are interned, ids, points and ordinals are sorted by radix, and there is no log, no
 //! refresh and no merge.
 //!
-//! A [`Mapping`] says what is indexed of each field, a [`Shard`] takes documents on any number of
+//! A [`Mapping`] says what is indexed of each field, documents add fields to a [`LiveMapping`], a
+//! [`Shard`] takes documents on any number of
 //! threads, and a [`ShardSnapshot`] hands the index over. What the mapping or a document asks for
 //! beyond what is supported is refused by its name, and nothing is left out silently.
 //!
 //! ```no_run
 //! use std::path::Path;
 //!
-//! use inrush_lucene::{Keep, Mapping, Product, Shard, ShardOptions, ShardSnapshot, Target};
+//! use inrush_lucene::{
+//!     Keep, LiveMapping, Mapping, Product, Shard, ShardOptions, ShardSnapshot, Target,
+//! };
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let snapshot = ShardSnapshot::open(Path::new("repository/indices/k3lI…/0"))?;
 //! let lucene = snapshot.lucene();
 //! let target = Target { product: Product::OpenSearch, version: [3, 6, 0], lucene };
 //! let mapping = serde_json::json!({ "properties": { "n": { "type": "long" } } });
-//! let mapping = Mapping::parse(&mapping, target)?;
+//! let mapping = LiveMapping::new(Mapping::parse(&mapping, target)?);
 //! let folder = Path::new("scratch");
 //! let (segment_memory, random) = (128 << 20, [7; 32]);
 //! let keep = Keep::Last;
@@ -45,6 +48,7 @@ mod repository;
 
 pub use build::shard::{AddError, Committed, MadeId, MadeIds, Shard, ShardOptions, ShardWriter};
 pub use fields::ids::Keep;
+pub use fields::live::LiveMapping;
 pub use fields::mapping::{Mapping, Product, Target, Unsupported};
 pub use fields::refused::Refused;
 pub use repository::ShardSnapshot;

@@ -5,7 +5,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use inrush_lucene::{Keep, Mapping, Product, Shard, ShardOptions, Target};
+use inrush_lucene::{Keep, LiveMapping, Mapping, Product, Shard, ShardOptions, Target};
 use serde_json::{Value, json};
 
 const TARGET: Target = Target { product: Product::OpenSearch, version: [3, 6, 0], lucene: [10, 4, 0] };
@@ -95,6 +95,7 @@ fn build(kind: &str, folder: &Path) -> usize {
         random: [9; 32],
         keep: Keep::Last,
     };
+    let mapping = LiveMapping::new(mapping);
     let shard = Shard::new(options, &mapping);
     let mut writer = shard.writer();
     for number in 0.. {

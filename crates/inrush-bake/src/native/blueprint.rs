@@ -1,11 +1,12 @@
 //! What the shards of an index are built by, on this machine or on others.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use inrush_cluster::api::Version;
 use inrush_core::Action;
 use inrush_core::routing::Routing;
-use inrush_lucene::{Keep, Mapping, ShardSnapshot, Target};
+use inrush_lucene::{Keep, LiveMapping, Mapping, ShardSnapshot, Target};
 use inrush_node::Product;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -87,15 +88,23 @@ impl Blueprint {
         if self.action == Action::Create { Keep::First } else { Keep::Last }
     }
 
-    pub(super) fn mapping(&self) -> Result<Mapping, BakeError> {
+    /// Whether the mapping names a field.
+    pub(super) fn has_fields(&self) -> bool {
+        self.mapping.get("properties").and_then(Value::as_object).is_some_and(|fields| !fields.is_empty())
+    }
+
+    /// The mapping as the target has it. No document adds fields to it where other machines build
+    /// parts of the index.
+    pub(super) fn mapping(&self, in_part: bool) -> Result<LiveMapping, BakeError> {
         let version: Version = self.version.parse().map_err(refuse)?;
         let target = Target {
             product: check::product(self.product),
             version: [version.major, version.minor, version.patch],
             lucene: self.lucene,
         };
-        Mapping::with_settings(&self.mapping, &self.settings, target)
-            .map_err(|unsupported| BakeError::NotNative(unsupported.to_string()))
+        let mapping = Mapping::with_settings(&self.mapping, &self.settings, target)
+            .map_err(|unsupported| BakeError::NotNative(unsupported.to_string()))?;
+        Ok(if in_part { LiveMapping::fixed(mapping) } else { LiveMapping::new(mapping) })
     }
 
     /// What is built of all shards, or of the shard `only`.
@@ -108,7 +117,7 @@ impl Blueprint {
         Ok(BuildPlan {
             index: self.index.clone(),
             product: check::product(self.product),
-            mapping: self.mapping()?,
+            mapping: Arc::new(self.mapping(only.is_some())?),
             routing: self.routing()?,
             shards,
             only,

@@ -10,6 +10,7 @@ use super::super::config::{BakeConfig, Engine};
 use super::super::place::Shared;
 use super::super::plan::Plan;
 use super::remote::Address;
+use super::tested;
 
 /// Settings of an index that do not change what is in its files, and analysers and the index sort,
 /// which are looked at with the mapping.
@@ -96,15 +97,14 @@ pub(in super::super) fn check(
     }
     check_settings(&plan.building)?;
     plan.routing().map_err(|why| why.replace("; leave option `layout=stitched` out", ""))?;
-    let has_fields =
-        plan.mappings.get("properties").and_then(Value::as_object).is_some_and(|fields| !fields.is_empty());
-    if !has_fields {
-        return Err("the mapping names no field; give one with option `mapping`".to_owned());
-    }
     // The version of Lucene is known once the target has made the index, and decides on no field.
     let target = Target { product, version: [version.major, version.minor, version.patch], lucene: [9, 12, 0] };
     let mapping = Mapping::with_settings(&plan.mappings, &plan.building, target);
-    mapping.map(drop).map_err(|unsupported| unsupported.to_string())
+    mapping.map(drop).map_err(|unsupported| unsupported.to_string())?;
+    if config.engine == Engine::Auto {
+        tested::check((product, version), &plan.mappings, &plan.building)?;
+    }
+    Ok(())
 }
 
 /// Whether files can be written to the repository. Of the types that are not tested, none is chosen
@@ -189,7 +189,8 @@ mod tests {
 
     fn checked(change: impl FnOnce(&mut BakeConfig, &mut Plan, &mut ClusterInfo)) -> Result<(), String> {
         let load = LoadConfig::new(vec!["http://target:9200".into()], "x".parse().unwrap());
-        let mut config = BakeConfig::new(load, Place::Path("/shared".into()));
+        let place = Place::Path("/shared".into());
+        let mut config = BakeConfig { engine: Engine::Native, ..BakeConfig::new(load, place) };
         let building = json!({"index.number_of_shards": 3, "index.refresh_interval": "-1"});
         let mut plan = Plan {
             building: building.as_object().cloned().unwrap(),
@@ -248,7 +249,7 @@ mod tests {
         assert!(problem(|c, _, _| c.load.pipeline = Some("p".into())).contains("ingest pipeline"));
         assert!(problem(|c, _, _| c.load.version = Some("v".parse().unwrap())).contains("option `version`"));
         assert!(problem(|_, p, _| drop(p.aliases.insert("a".into(), json!({})))).contains("alias"));
-        assert!(problem(|_, p, _| p.mappings = json!({})).contains("names no field"));
+        checked(|_, plan, _| plan.mappings = json!({})).unwrap();
         assert!(problem(|_, p, _| p.mappings = json!({"properties": {"n": {"type": "vector"}}})).contains("vector"));
         let sorted = |by: &'static str| {
             checked(|_, plan, _| drop(plan.building.insert("index.sort.field".to_owned(), json!(by))))
@@ -268,6 +269,10 @@ mod tests {
         };
         own("lowercase").unwrap();
         assert!(own("elision").unwrap_err().contains("normalizer"));
+        let older =
+            |engine| checked(|config, _, info| (config.engine, info.version) = (engine, Some(Version::new(3, 1, 0))));
+        older(Engine::Native).unwrap();
+        assert!(older(Engine::Auto).unwrap_err().contains("3.1.0 was never tested"));
         assert!(problem(|_, _, i| i.version = Some(Version::new(3, 7, 0))).contains("2.18 to 2.19 or 3.0 to 3.6"));
         assert!(problem(|_, _, i| i.version = None).contains("does not say its version"));
     }

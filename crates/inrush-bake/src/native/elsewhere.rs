@@ -92,6 +92,10 @@ pub(super) async fn build(context: &Context, remote: Option<&Remote>) -> Result<
     let saved = context.saved().clone();
     let Some(builders) = &context.documents.builders else { return Err(refuse("no machine builds it".to_owned())) };
     let blueprint = Blueprint::read(context, &saved)?;
+    if !blueprint.has_fields() {
+        let why = "the mapping names no field, and documents that several machines index add none; name them with option `mapping`";
+        return Err(BakeError::NotNative(why.to_owned()));
+    }
     let folders = Folders::of(context, &saved);
     let place = match remote {
         Some(_) => Place::Store { shared: saved.shared.clone(), shards: paths(&folders.form, &saved.index)? },
@@ -182,7 +186,7 @@ fn place_folders(
     folders: &Folders,
 ) -> Result<(), BakeError> {
     let Folders { build, tasks, .. } = folders;
-    let mapping = blueprint.mapping()?;
+    let mapping = blueprint.mapping(true)?;
     for number in 0..blueprint.shards() {
         let folder = build.join(number.to_string());
         let Some(part) = parts.get(&number) else {

@@ -209,7 +209,9 @@ impl<'a> Address<'a> {
 
 #[cfg(test)]
 mod tests {
-    use inrush_lucene::{Mapping, Shard, ShardOptions, Target};
+    use std::sync::Arc;
+
+    use inrush_lucene::{LiveMapping, Mapping, Shard, ShardOptions, Target};
 
     use super::*;
 
@@ -222,6 +224,7 @@ mod tests {
     ) -> T {
         let target = Target { product, version: [3, 6, 0], lucene: [10, 4, 0] };
         let mapping = Mapping::parse(&json!({"properties": {"n": {"type": "long"}}}), target).unwrap();
+        let mapping = Arc::new(LiveMapping::new(mapping));
         let folder = tempfile::tempdir().unwrap();
         let (keep, random) = (Keep::Last, [7; 32]);
         let options =
@@ -230,7 +233,7 @@ mod tests {
         let plan = BuildPlan {
             index: "x".to_owned(),
             product,
-            mapping: mapping.clone(),
+            mapping: Arc::clone(&mapping),
             routing,
             shards: Vec::new(),
             only,

@@ -70,7 +70,9 @@ pub(super) async fn load(context: &Context) -> Result<String, BakeError> {
     let synced = synced.unwrap_or_else(|error| Err(io::Error::other(error)));
     synced.map_err(cannot_write)?;
     let detail = format!("{} read, {docs} in the index", report.counts.docs_read);
-    context.write_part(0, |part| part.loaded = Some((Box::new(report), docs)))?;
+    context.write_part(0, |part| {
+        (part.loaded, part.new_fields) = (Some((Box::new(report), docs)), writers.new_fields());
+    })?;
     Ok(detail)
 }
 
@@ -255,7 +257,7 @@ pub(super) fn verify(report: &mut Report, docs: u64, index: &str) -> Result<(), 
 mod tests {
     use bytes::Bytes;
     use inrush_core::routing::Routing;
-    use inrush_lucene::{Keep, Mapping, Target};
+    use inrush_lucene::{Keep, LiveMapping, Mapping, Target};
     use serde_json::json;
 
     use super::super::writers::BuildPlan;
@@ -270,7 +272,7 @@ mod tests {
         let plan = BuildPlan {
             index: "x".to_owned(),
             product: target.product,
-            mapping,
+            mapping: Arc::new(LiveMapping::new(mapping)),
             routing: Routing::new(1, None, 1).unwrap(),
             shards: vec![shard],
             only: None,

@@ -18,6 +18,7 @@ mod load;
 mod remote;
 mod server;
 mod shard;
+mod tested;
 mod writers;
 
 use std::io;
@@ -125,7 +126,12 @@ async fn forget_empty(context: &Context, target: &Target) -> Result<(), BakeErro
             async move { forget(&context.target, &mut saved).await.map(|()| saved.native) }
         })
         .await?;
-    context.write(|saved| saved.native = forgotten)
+    // The documents are loaded meanwhile.
+    context.write(|saved| {
+        if let (Some(native), Some(done)) = (&mut saved.native, forgotten) {
+            (native.making, native.registered) = (done.making, done.registered);
+        }
+    })
 }
 
 fn refuse(why: String) -> BakeError {

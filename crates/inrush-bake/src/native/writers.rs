@@ -7,8 +7,9 @@ use std::thread::{self, JoinHandle};
 
 use bytes::Bytes;
 use inrush_core::routing::Routing;
-use inrush_lucene::{Committed, MadeIds, Mapping, Product, Shard, ShardOptions, ShardWriter};
+use inrush_lucene::{Committed, LiveMapping, MadeIds, Product, Shard, ShardOptions, ShardWriter};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use serde_json::Value;
 use tokio::sync::oneshot;
 
 use super::items::Items;
@@ -33,7 +34,8 @@ pub(super) struct ShardPlan {
 pub(super) struct BuildPlan {
     pub(super) index: String,
     pub(super) product: Product,
-    pub(super) mapping: Mapping,
+    /// All shards have one, so a new field has one type in all of them.
+    pub(super) mapping: Arc<LiveMapping>,
     pub(super) routing: Routing,
     pub(super) shards: Vec<ShardPlan>,
     /// The number of the only shard, if others are built elsewhere.
@@ -67,6 +69,7 @@ pub(super) struct Writers {
     /// `None` once no further document is taken.
     jobs: Mutex<Option<mpsc::Sender<Job>>>,
     arrivals: AtomicU64,
+    mapping: Arc<LiveMapping>,
     shared: Arc<Shared>,
     thread: Mutex<Option<JoinHandle<io::Result<Vec<Committed>>>>>,
 }
@@ -102,11 +105,13 @@ impl Writers {
         let (jobs, received) = mpsc::channel();
         let shared = Arc::new(Shared::default());
         let of_thread = Arc::clone(&shared);
+        let mapping = Arc::clone(&plan.mapping);
         let thread =
             thread::Builder::new().name("inrush-build".to_owned()).spawn(move || build(&plan, received, &of_thread))?;
         Ok(Writers {
             jobs: Mutex::new(Some(jobs)),
             arrivals: AtomicU64::new(0),
+            mapping,
             shared,
             thread: Mutex::new(Some(thread)),
         })
@@ -125,6 +130,11 @@ impl Writers {
     /// Why no further document is taken.
     pub(super) fn stopped(&self) -> Option<Stopped> {
         self.shared.stopped.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The fields that documents have added to the mapping of the index, if there are any.
+    pub(super) fn new_fields(&self) -> Option<Value> {
+        self.mapping.new_fields()
     }
 
     /// Forgets the documents: [`Writers::end`] returns soon, also if it has begun.

@@ -105,6 +105,14 @@ impl Content {
         Self { columns, field_names, ignored, nested_paths, routings, ids: Ids::default(), kept }
     }
 
+    /// Adds columns for fields that the mapping has got.
+    pub(crate) fn grow(&mut self, mapping: &Mapping) {
+        for field in &mapping.fields[self.columns.len()..] {
+            self.kept.insert(self.columns.len(), 0);
+            self.columns.push(Column::new(&field.kind));
+        }
+    }
+
     fn parts(&self) -> impl Iterator<Item = &dyn Part> {
         let columns = self.columns.iter().map(|column| column as &dyn Part);
         let terms = [&self.field_names, &self.ignored, &self.nested_paths, &self.routings];

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::write::{self, MetaTerms};
 use crate::build::content::Content;
@@ -10,8 +11,10 @@ use crate::build::sorting::Order;
 use crate::build::stored::StoredFields;
 use crate::fields::convert::Indexable;
 use crate::fields::document::{self, Document, Habits, Values};
+use crate::fields::dynamic::NewFields;
 use crate::fields::field::{Field, Kind};
 use crate::fields::ids::{Keep, encode};
+use crate::fields::live::LiveMapping;
 use crate::fields::mapping::{Mapping, Product};
 use crate::fields::refused::{ID_MAX, Refused};
 use crate::fields::sorting::SortBy;
@@ -40,7 +43,9 @@ pub(crate) struct SegmentOptions {
 pub(crate) struct SegmentBuilder<'m> {
     options: SegmentOptions,
     name: String,
-    mapping: &'m Mapping,
+    live: &'m LiveMapping,
+    /// The mapping until now. Fields that other segments have added may be absent.
+    mapping: Arc<Mapping>,
     content: Content,
     habits: Habits,
     /// Whether a document came with an id. Ids that are made here are all different.
@@ -60,13 +65,17 @@ impl<'m> SegmentBuilder<'m> {
     /// # Errors
     ///
     /// If its files cannot be created, or are there.
-    pub(crate) fn new(options: SegmentOptions, mapping: &'m Mapping, content: Content) -> io::Result<Self> {
+    pub(crate) fn new(options: SegmentOptions, live: &'m LiveMapping, content: Option<Content>) -> io::Result<Self> {
+        let mapping = live.current();
+        let mut content = content.unwrap_or_else(|| Content::new(&mapping));
+        content.grow(&mapping);
         let name = format!("_{}", base36(options.number));
         let is_sorted = !mapping.sort.is_empty();
         let stored = StoredFields::create(&options.folder, &name, &options.id, is_sorted)?;
         Ok(Self {
             options,
             name,
+            live,
             mapping,
             content,
             habits: Habits::default(),
@@ -129,7 +138,13 @@ impl<'m> SegmentBuilder<'m> {
         if routing.is_none() && self.mapping.routing_required {
             return Err(Refused::Routing);
         }
-        let document = document::read(source, self.mapping, &mut self.habits)?;
+        let mut document = document::read(source, &self.mapping, &mut self.habits)?;
+        if let Some(new) = document.new.take() {
+            document = self.read_with_new(source, *new)?;
+        }
+        if let Some(refused) = document.refused {
+            return Err(refused);
+        }
         if self.docs + document.children.len() as u32 >= Self::DOCS_MAX {
             return Err(Refused::Full);
         }
@@ -153,6 +168,44 @@ impl<'m> SegmentBuilder<'m> {
         self.docs += 1;
         self.habits.take_back(document.values);
         Ok(())
+    }
+
+    /// Reads a document again, with a mapping that has its new fields. That is the mapping then,
+    /// unless the document is refused.
+    #[cold]
+    fn read_with_new<'a>(&mut self, source: &'a [u8], mut new: NewFields) -> Result<Document<'a>, Refused> {
+        if self.live.is_fixed() {
+            let why = format!("the field {:?}, which is not in the mapping (name it there),", new.first());
+            return Err(Refused::Unsupported(why));
+        }
+        loop {
+            let current = self.live.current();
+            if !Arc::ptr_eq(&current, &self.mapping) {
+                // Another segment may have added the same fields.
+                self.grow(current);
+                let mut document = document::read(source, &self.mapping, &mut self.habits)?;
+                match document.new.take() {
+                    Some(more) => new = *more,
+                    None => return Ok(document),
+                }
+            }
+            let grown = Arc::new(self.mapping.with_fields(&new)?);
+            let document = document::read(source, &grown, &mut Habits::default())?;
+            if let Some(more) = &document.new {
+                return Err(Refused::Unsupported(format!("the new field {:?}", more.first())));
+            }
+            if self.live.replace(&self.mapping, &grown) {
+                self.grow(grown);
+                return Ok(document);
+            }
+        }
+    }
+
+    /// Takes a mapping with more fields.
+    fn grow(&mut self, mapping: Arc<Mapping>) {
+        self.mapping = mapping;
+        self.content.grow(&self.mapping);
+        self.habits = Habits::default();
     }
 
     fn index(&mut self, values: &Values) {

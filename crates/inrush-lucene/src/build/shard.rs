@@ -10,7 +10,7 @@ use crate::build::duplicates::{Built, resolve};
 use crate::build::segment::{SegmentBuilder, SegmentOptions};
 use crate::build::syncing::Syncing;
 use crate::fields::ids::{IdMaker, Keep, MADE_BYTES, decode_made};
-use crate::fields::mapping::Mapping;
+use crate::fields::live::LiveMapping;
 use crate::fields::refused::Refused;
 use crate::formats::commit::{Segment, write_commit};
 use crate::formats::live_docs::write_live_docs;
@@ -47,7 +47,7 @@ pub struct Committed {
 /// is known from the order in one writer, and between writers from [`ShardWriter::arrive`].
 pub struct Shard<'m> {
     options: ShardOptions,
-    mapping: &'m Mapping,
+    mapping: &'m LiveMapping,
     next_segment: AtomicU64,
     /// Documents in segments that are written; the next sequence number.
     docs: AtomicU64,
@@ -69,7 +69,7 @@ const SEGMENT_MEMORY_MAX: usize = 2 << 30;
 impl<'m> Shard<'m> {
     /// Begins the index of a shard.
     #[must_use]
-    pub fn new(options: ShardOptions, mapping: &'m Mapping) -> Self {
+    pub fn new(options: ShardOptions, mapping: &'m LiveMapping) -> Self {
         Self {
             options,
             mapping,
@@ -122,7 +122,7 @@ impl<'m> Shard<'m> {
         data.extend(own.iter().map(|(key, number)| ((*key).to_owned(), number.to_string())));
         let id = id(&self.options.random, u64::MAX);
         self.syncing.into_inner().unwrap_or_else(PoisonError::into_inner).finish()?;
-        write_commit(folder, generation, &id, &segments, &data, self.mapping.target.lucene)?;
+        write_commit(folder, generation, &id, &segments, &data, self.mapping.current().target.lucene)?;
         Ok(Committed { docs: docs - duplicates, duplicates })
     }
 }
@@ -258,7 +258,7 @@ impl ShardWriter<'_, '_> {
                     number,
                     id: self::id(&self.shard.options.random, number),
                 };
-                let content = self.content.take().unwrap_or_else(|| Content::new(self.shard.mapping));
+                let content = self.content.take();
                 let segment = SegmentBuilder::new(options, self.shard.mapping, content).map_err(AddError::Io)?;
                 none.insert(segment)
             }
@@ -319,7 +319,7 @@ impl ShardWriter<'_, '_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fields::mapping::{Product, Target};
+    use crate::fields::mapping::{Mapping, Product, Target};
 
     #[test]
     fn a_shard_with_too_many_documents_is_an_error() {
@@ -330,6 +330,7 @@ mod tests {
         std::fs::create_dir_all(&folder).unwrap();
         let (keep, random) = (Keep::Last, [7; 32]);
         let options = ShardOptions { folder: folder.clone(), primary_term: 1, segment_memory: 1 << 20, random, keep };
+        let mapping = LiveMapping::new(mapping);
         let shard = Shard::new(options, &mapping);
         shard.places.store(PLACES_MAX - 1, Ordering::Relaxed);
         let write = |count| {

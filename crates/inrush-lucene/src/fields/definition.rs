@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 
 use crate::analysis::{Analysis, Analyzer, Filters};
 use crate::fields::dates::Formats;
+use crate::fields::dynamic::SLASHES;
 use crate::fields::field::{Field, Kind, TextOptions};
 use crate::fields::geo;
 use crate::fields::mapping::{Product, Target, Unsupported};
@@ -60,6 +61,14 @@ pub(crate) fn field(
         }
     }
     field.ranges &= field.doc_values;
+    if let Kind::Date(formats) | Kind::DateNanos(formats) = &mut field.kind
+        && target.needs_whole_days()
+    {
+        formats.need_whole_days();
+    }
+    if field.ignore_malformed && matches!(field.kind, Kind::Unsigned { .. }) && target.refuses_malformed() {
+        return Err(unsupported("the parameter \"ignore_malformed\" of this type and this version".to_owned()));
+    }
     if field.stored && !field.indexed && !field.doc_values {
         return Err(unsupported("the parameter \"store\" without \"index\" or \"doc_values\"".to_owned()));
     }
@@ -104,6 +113,10 @@ fn set(field: &mut Field, parameter: &str, value: &Value, (product, analysis): (
         ("format", Value::String(text), Kind::Date(formats) | Kind::DateNanos(formats)) => {
             *formats = Formats::parse(text, product)?;
         }
+        // What Elasticsearch says of a new field with this format, which has no words.
+        ("locale", locale, Kind::Date(formats)) if locale == "" && *formats == Formats::parse(SLASHES, product)? => {}
+        // How dates are written.
+        ("print_format", Value::String(_), Kind::Date(_) | Kind::DateNanos(_)) if product == Product::OpenSearch => {}
         ("ignore_z_value", Value::Bool(ignore), Kind::GeoPoint { ignore_height }) => *ignore_height = *ignore,
         ("store", Value::Bool(store), kind) if !*store || kind.can_be_stored() => field.stored = *store,
         ("index", Value::Bool(index), _) => field.indexed = *index,

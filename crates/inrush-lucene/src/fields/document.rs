@@ -5,6 +5,8 @@ use std::collections::HashSet;
 
 use crate::analysis::is_white;
 use crate::fields::convert::{self, Indexable, convert, is_null};
+use crate::fields::definition::path_of;
+use crate::fields::dynamic::NewFields;
 use crate::fields::field::{Field, Kind};
 use crate::fields::geo::{self, NoPoint};
 use crate::fields::json::{NO_DUPLICATE, Reader, SHORT_NAME, Scalar, WHOLE_NAME};
@@ -19,9 +21,37 @@ const ARRAYS_MAX: u32 = 20;
 const METADATA: [&str; 9] =
     ["_id", "_source", "_routing", "_seq_no", "_version", "_field_names", "_index", "_ignored", "_nested_path"];
 
-fn metadata(name: &str) -> Refused {
-    let expected = "no value, as it is a metadata field and cannot be added inside a document";
-    Refused::Value { field: name.to_owned(), type_name: name.to_owned(), expected }
+/// What only the server sets, or documents may have without a mapping, with some products, versions
+/// and plugins.
+const OF_SOME_SERVERS: [&str; 14] = [
+    "_data_stream_timestamp",
+    "_doc_count",
+    "_feature",
+    "_ignored_source",
+    "_index_mode",
+    "_inference_fields",
+    "_primary_term",
+    "_size",
+    "_slice",
+    "_tier",
+    "_ts_routing_hash",
+    "_tsid",
+    "_type",
+    "_uid",
+];
+
+/// Checks that a member of an object, which the mapping does not have, is none of the server's own.
+fn check_name(object: &Object, name: &str) -> Result<(), Refused> {
+    if !object.path.is_empty() {
+        Ok(())
+    } else if METADATA.contains(&name) {
+        let expected = "no value, as it is a metadata field and cannot be added inside a document";
+        Err(Refused::Value { field: name.to_owned(), type_name: name.to_owned(), expected })
+    } else if OF_SOME_SERVERS.contains(&name) {
+        Err(Refused::Unsupported(format!("the field {name:?}, which may be one of the server's,")))
+    } else {
+        Ok(())
+    }
 }
 
 /// Values with the numbers of their fields.
@@ -35,6 +65,10 @@ pub(crate) struct Document<'a> {
     pub(crate) children: Vec<Child<'a>>,
     /// The fields of which a value was left out, as it is malformed or too long.
     pub(crate) ignored: Vec<usize>,
+    /// The fields that the document adds to the mapping. Their values are not among the others.
+    pub(crate) new: Option<Box<NewFields>>,
+    /// Why Lucene refuses the document, which the servers see after they have added its new fields.
+    pub(crate) refused: Option<Refused>,
 }
 
 /// A nested object, which is a document of its own.
@@ -152,16 +186,14 @@ impl<'a> Walk<'a, '_> {
                     behind = place + 1;
                     self.node(node, &name)?;
                 }
-                None if object.path.is_empty() && METADATA.contains(&&*name) => return Err(metadata(&name)),
-                // Such as `_doc_count`, which documents may have without a mapping.
-                None if object.path.is_empty() && name.starts_with('_') => {
-                    return Err(Refused::Unsupported(format!("the field {name:?}, which may be one of the server's,")));
-                }
                 None if name.is_empty() || name.contains('.') => self.path(object, &name)?,
                 None if is_blank(&name) && self.mapping.target.product == Product::Elasticsearch => {
                     return Err(Refused::Name(name.into_owned()));
                 }
-                None => self.unmapped(object, &name)?,
+                None => {
+                    check_name(object, &name)?;
+                    self.unmapped(object, &[&*name])?;
+                }
             }
         }
         Ok(())
@@ -213,11 +245,15 @@ impl<'a> Walk<'a, '_> {
         }
         let start = object;
         let mut object = object;
+        // OpenSearch looks at the object that has the name.
+        let is_null = self.reader.peek() == b'n' && self.mapping.target.product == Product::OpenSearch;
         for (at, part) in parts.iter().enumerate() {
             let Some((_, node)) = object.member(part) else {
-                // OpenSearch looks at the object that has the name.
-                let is_null = self.reader.peek() == b'n' && self.mapping.target.product == Product::OpenSearch;
-                return if is_null { self.unmapped(start, name) } else { self.unmapped(object, part) };
+                if is_null {
+                    return self.unmapped(start, &parts);
+                }
+                check_name(object, part)?;
+                return self.unmapped(object, &parts[at..]);
             };
             match node {
                 node if at + 1 == parts.len() => return self.node(node, name),
@@ -229,6 +265,14 @@ impl<'a> Walk<'a, '_> {
                 Node::Flat(_) => {
                     return Err(Refused::Unsupported(format!("the name {name:?}, a path into an object,")));
                 }
+                // Elasticsearch reads an object there: one of a geohash is a point, and behind others it
+                // reads on in the object.
+                node if self.mapping.target.product == Product::Elasticsearch && self.reads_objects(node) => {
+                    return Err(Refused::Unsupported(format!("the name {name:?}, a path into a field,")));
+                }
+                Node::Fields(_) | Node::Points(_) | Node::Constant(_) | Node::Unread | Node::Alias if is_null => {
+                    return self.unmapped(start, &parts);
+                }
                 Node::Fields(_) | Node::Points(_) | Node::Constant(_) | Node::Unread | Node::Alias => {
                     return Err(Refused::NoObject(name.to_owned()));
                 }
@@ -237,8 +281,17 @@ impl<'a> Walk<'a, '_> {
         Ok(())
     }
 
-    /// A member that the mapping does not have.
-    fn unmapped(&mut self, object: &Object, name: &str) -> Result<(), Refused> {
+    /// Whether a node that is no object takes objects.
+    fn reads_objects(&self, node: &Node) -> bool {
+        match node {
+            Node::Points(_) | Node::Unread => true,
+            Node::Fields(numbers) => self.mapping.fields[numbers[0]].is_unread(),
+            Node::Object(_) | Node::Flat(_) | Node::Constant(_) | Node::Ignored | Node::Alias => false,
+        }
+    }
+
+    /// A member that the mapping does not have, of this name or of names with dots between them.
+    fn unmapped(&mut self, object: &Object, names: &[&str]) -> Result<(), Refused> {
         let is_null = self.reader.peek() == b'n';
         match object.dynamic {
             Dynamic::Ignore => self.ignored(),
@@ -246,15 +299,56 @@ impl<'a> Walk<'a, '_> {
             Dynamic::Refuse if is_null && !object.own_dynamic && self.mapping.target.product == Product::OpenSearch => {
                 Ok(self.reader.skip()?)
             }
-            Dynamic::Refuse => Err(Refused::Unmapped { object: object.path.clone(), name: name.to_owned() }),
-            Dynamic::Add if self.reader.skip_nulls()? => Ok(()),
-            Dynamic::Add => {
-                let dot = if object.path.is_empty() { "" } else { "." };
-                let what =
-                    format!("the field {:?}, which is not in the mapping,", format!("{}{dot}{name}", object.path));
-                Err(Refused::Unsupported(what))
+            Dynamic::Refuse => {
+                let name = if is_null { names.join(".") } else { names[0].to_owned() };
+                Err(Refused::Unmapped { object: object.path.clone(), name })
+            }
+            Dynamic::Add => self.new_members(&object.path, names),
+        }
+    }
+
+    /// A member that the document adds, with the objects on the way to it.
+    fn new_members(&mut self, path: &str, names: &[&str]) -> Result<(), Refused> {
+        // OpenSearch makes no objects on the way to null.
+        if names.len() > 1 && self.reader.peek() == b'n' && self.mapping.target.product == Product::OpenSearch {
+            return Ok(self.reader.skip()?);
+        }
+        let mut path = path.to_owned();
+        for (at, name) in names.iter().enumerate() {
+            path = path_of(&path, name);
+            if at + 1 < names.len() {
+                self.add_object(&path)?;
             }
         }
+        self.new_value(&path, false)
+    }
+
+    fn new_fields(&mut self) -> &mut NewFields {
+        self.document.new.get_or_insert_default()
+    }
+
+    fn add_object(&mut self, path: &str) -> Result<(), Refused> {
+        let mapping = self.mapping;
+        self.new_fields().add_object(path, &mapping.detection)
+    }
+
+    /// A value of a member that the document adds. What of it is wrong shows when it is read again.
+    fn new_value(&mut self, path: &str, in_array: bool) -> Result<(), Refused> {
+        match self.reader.peek() {
+            b'[' => self.each(|walk| walk.new_value(path, true)),
+            b'{' => self.new_object(path),
+            b'n' => Ok(self.reader.skip()?),
+            _ => {
+                let scalar = self.reader.scalar()?;
+                let mapping = self.mapping;
+                self.new_fields().add_value(path, &scalar, in_array, &mapping.detection)
+            }
+        }
+    }
+
+    fn new_object(&mut self, path: &str) -> Result<(), Refused> {
+        self.add_object(path)?;
+        self.object(&Object { path: path.to_owned(), ..Object::default() })
     }
 
     /// Goes over a value of which nothing is indexed.
@@ -348,6 +442,9 @@ impl<'a> Walk<'a, '_> {
                         self.document.ignored.push(number);
                     }
                 }
+                Err(error @ Refused::ImmenseTerm(_)) if field.kind.is_text() || product == Product::OpenSearch => {
+                    self.document.refused.get_or_insert(error);
+                }
                 Err(error) => return Err(error),
             }
         }
@@ -401,6 +498,9 @@ impl<'a> Walk<'a, '_> {
         let field = &self.mapping.fields[numbers[0]];
         // Of these the servers read on in the object, too.
         if field.is_unread() {
+            return Err(unsupported_object(field));
+        }
+        if field.ignore_malformed && self.mapping.target.refuses_malformed() {
             return Err(unsupported_object(field));
         }
         match (self.mapping.target.product, numbers) {
@@ -466,7 +566,7 @@ fn unsupported_object(field: &Field) -> Refused {
 }
 
 /// Whether a name is of white space only, as Java's `Character.isWhitespace` has it.
-fn is_blank(name: &str) -> bool {
+pub(super) fn is_blank(name: &str) -> bool {
     name.chars().all(is_white)
 }
 
@@ -553,8 +653,55 @@ mod tests {
         let mapping = Mapping::parse(&fields, TARGET).unwrap();
         let read = |source: &str| read(source.as_bytes(), &mapping, &mut Habits::default()).map(drop);
         assert!(matches!(read(r#"{"_doc_count":5}"#), Err(Refused::Unsupported(_))));
-        assert!(matches!(read(r#"{"_id":"x"}"#), Err(Refused::Value { .. })));
+        for metadata in [r#"{"_id":"x"}"#, r#"{"_id.x":1}"#, r#"{"_source.a.b":[]}"#] {
+            assert!(matches!(read(metadata), Err(Refused::Value { .. })), "{metadata}");
+        }
+        assert!(matches!(read(r#"{"_size.x":1}"#), Err(Refused::Unsupported(_))));
+        assert_eq!(read(r#"{"_id.x":null,"o._id.x":1}"#), Ok(()));
         assert_eq!(read(r#"{"_own":"x","o":{"_doc_count":5}}"#), Ok(()));
+    }
+
+    #[test]
+    fn null_below_a_field_is_none_of_an_object_in_opensearch() {
+        for (product, dynamic, expected) in [
+            (Product::OpenSearch, "true", [true, true, true, false]),
+            (Product::OpenSearch, "strict", [false, true, true, false]),
+            (Product::Elasticsearch, "true", [false, false, true, false]),
+        ] {
+            let fields = json!({"dynamic": dynamic, "properties": {"f": {"type": "long"},
+                "off": {"type": "object", "enabled": false}, "o": {"properties": {"f": {"type": "keyword"}}}}});
+            let mapping = Mapping::parse(&fields, Target { product, ..TARGET }).unwrap();
+            let taken = |source: &str| read(source.as_bytes(), &mapping, &mut Habits::default()).is_ok();
+            let sources = [r#"{"f.x":null}"#, r#"{"o":{"f.x":null}}"#, r#"{"off.x":null}"#, r#"{"f.x":[null]}"#];
+            assert_eq!(sources.map(taken), expected, "{product:?} {dynamic}");
+        }
+    }
+
+    #[test]
+    fn malformed_numbers_that_older_servers_refuse() {
+        for (kind, version, is_built) in
+            [("unsigned_long", [2, 19, 6], false), ("float", [2, 19, 6], true), ("unsigned_long", [3, 6, 0], true)]
+        {
+            let fields = json!({"properties": {"n": {"type": kind, "ignore_malformed": true}}});
+            assert_eq!(Mapping::parse(&fields, Target { version, ..TARGET }).is_ok(), is_built, "{kind} {version:?}");
+        }
+    }
+
+    #[test]
+    fn a_path_into_a_field_that_reads_objects_is_left_to_elasticsearch() {
+        for product in [Product::OpenSearch, Product::Elasticsearch] {
+            let fields = json!({"properties": {"p": {"type": "geo_point", "ignore_malformed": true}, "b": {"type": "binary"},
+                "none": {"type": "boolean", "index": false, "doc_values": false}, "n": {"type": "long"}}});
+            let mapping = Mapping::parse(&fields, Target { product, ..TARGET }).unwrap();
+            let is_unsupported = |source: &str| {
+                let error = read(source.as_bytes(), &mapping, &mut Habits::default()).unwrap_err();
+                matches!(error, Refused::Unsupported(_))
+            };
+            let found =
+                [r#"{"p.geohash":"ezs42"}"#, r#"{"b.x":1}"#, r#"{"none.x":1}"#, r#"{"n.x":1}"#].map(is_unsupported);
+            let some = product == Product::Elasticsearch;
+            assert_eq!(found, [some, some, some, false], "{product:?}");
+        }
     }
 
     #[test]

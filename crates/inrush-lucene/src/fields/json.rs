@@ -346,26 +346,6 @@ impl<'a> Reader<'a> {
         Ok(&self.text[start..self.at])
     }
 
-    /// Goes over a null, or an array that has nothing else. Whether it was one; if not, the rest of
-    /// the value is not read.
-    pub(crate) fn skip_nulls(&mut self) -> Result<bool> {
-        match self.peek() {
-            b'n' => self.skip().map(|()| true),
-            b'[' => {
-                self.open(b'[')?;
-                let mut first = true;
-                while self.more(first, b']')? {
-                    first = false;
-                    if !self.skip_nulls()? {
-                        return Ok(false);
-                    }
-                }
-                Ok(true)
-            }
-            _ => Ok(false),
-        }
-    }
-
     /// Checks that nothing follows.
     pub(crate) fn end(&mut self) -> Result<()> {
         if self.peek() == 0 && self.at == self.bytes.len() { Ok(()) } else { self.malformed("the end of the document") }

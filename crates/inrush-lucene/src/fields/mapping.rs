@@ -4,10 +4,16 @@
 
 use serde_json::{Map, Value};
 
+use crate::fields::dynamic::{Detection, NewFields};
 use crate::fields::field::{Field, Kind};
-use crate::fields::properties::read_fields;
+use crate::fields::properties::{add_fields, read_fields};
+use crate::fields::refused::Refused;
 use crate::fields::sorting::SortBy;
 use crate::hash::hash;
+
+/// The most fields of a mapping, and the most levels, where the settings name no other limit.
+const FIELDS_MAX: u64 = 1000;
+const DEPTH_MAX: usize = 20;
 
 /// The product of the server that opens an index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,6 +44,17 @@ impl Target {
     /// Whether it refuses names with half a pair of UTF-16.
     pub(crate) fn has_whole_names(&self) -> bool {
         self.product == Product::OpenSearch && self.version >= [3, 6, 0]
+    }
+
+    /// Whether a date with a time has its day.
+    pub(crate) fn needs_whole_days(&self) -> bool {
+        self.product == Product::Elasticsearch && self.version >= [9, 0, 0]
+    }
+
+    /// Whether it refuses some malformed values that the mapping says to ignore: objects, and numbers
+    /// out of range for `unsigned_long`. Version 2.19 does, 3.6 does not; no test was made between.
+    pub(crate) fn refuses_malformed(&self) -> bool {
+        self.product == Product::OpenSearch && self.version < [3, 6, 0]
     }
 
     /// Whether dates named `@timestamp` have an index of ranges.
@@ -79,7 +96,7 @@ pub(crate) struct Flat {
 /// What happens to members that the mapping does not have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Dynamic {
-    /// The server would add a field.
+    /// A field is added.
     #[default]
     Add,
     /// They are left out.
@@ -189,6 +206,12 @@ pub struct Mapping {
     /// Whether documents need a routing value.
     pub(crate) routing_required: bool,
     pub(crate) target: Target,
+    /// What becomes of new fields.
+    pub(crate) detection: Detection,
+    /// What it was read from, with the new fields, and these alone.
+    pub(crate) definition: Map<String, Value>,
+    pub(crate) added: Map<String, Value>,
+    pub(super) settings: Map<String, Value>,
 }
 
 /// Why a mapping cannot be built here.
@@ -236,10 +259,7 @@ impl Mapping {
             None => false,
             Some(routing) => routing_required(&routing).ok_or_else(|| unsupported("the parameter \"_routing\""))?,
         };
-        for parameter in ["date_detection", "numeric_detection", "dynamic_date_formats", "dynamic_templates"] {
-            // They are about new fields, which are refused.
-            definition.remove(parameter);
-        }
+        let detection = Detection::take(&mut definition, target);
         if definition.get("_source").is_some_and(|source| *source == serde_json::json!({ "enabled": true })) {
             definition.remove("_source");
         }
@@ -250,7 +270,63 @@ impl Mapping {
         if let Some(by) = sort.first().filter(|_| target.has_timestamp_ranges()) {
             fields[by.field].ranges |= matches!(fields[by.field].kind, Kind::Date(_));
         }
-        Ok(Self { root, fields, nested, sort, routing_required, target })
+        let (definition, added, settings) =
+            (mapping.as_object().cloned().unwrap_or_default(), Map::new(), settings.clone());
+        Ok(Self { root, fields, nested, sort, routing_required, target, detection, definition, added, settings })
+    }
+
+    /// This mapping with the fields that a document adds. The numbers of fields stay.
+    ///
+    /// # Errors
+    ///
+    /// If they are more than the settings allow, or deeper.
+    pub(crate) fn with_fields(&self, new: &NewFields) -> Result<Self, Refused> {
+        let definitions = new.definitions(&self.detection);
+        definitions.iter().try_for_each(|(path, definition)| self.check_new(path, definition))?;
+        self.check_count(&definitions)?;
+        let mut grown = self.clone();
+        for (path, definition) in &definitions {
+            define(&mut grown.definition, path, definition);
+            define(&mut grown.added, path, definition);
+        }
+        let added = add_fields(&mut grown, &definitions);
+        added.map_err(|unsupported| Refused::Unsupported(unsupported.to_string()))?;
+        grown.root.finish(&mut 0).ok_or(Refused::Fields(u64::from(u16::MAX)))?;
+        Ok(grown)
+    }
+
+    /// Checks that there are not too many fields. A document beyond the limit costs no copy.
+    fn check_count(&self, definitions: &[(&str, Value)]) -> Result<(), Refused> {
+        let fields_max = self.limit("total_fields.limit", FIELDS_MAX)?;
+        let new: u64 = definitions.iter().map(|(_, definition)| 1 + definition.as_object().map_or(0, count)).sum();
+        if count(&self.definition) + new <= fields_max {
+            return Ok(());
+        }
+        let ignored = self.settings.get("index.mapping.total_fields.ignore_dynamic_beyond_limit");
+        Err(match ignored.is_some_and(|is| *is == true || *is == "true") {
+            false => Refused::Fields(fields_max),
+            true => Refused::Unsupported(format!("a new field beyond the limit of {fields_max}")),
+        })
+    }
+
+    fn check_new(&self, path: &str, definition: &Value) -> Result<(), Refused> {
+        let levels = path.split('.').count() + usize::from(definition["type"] == "object");
+        if levels > DEPTH_MAX {
+            return Err(Refused::Depth(path.to_owned()));
+        }
+        let length_max = self.limit("field_name_length.limit", u64::MAX)?;
+        match path.split('.').any(|name| name.encode_utf16().count() as u64 > length_max) {
+            true => Err(Refused::Unsupported(format!("the new field {path:?} beyond the limit of {length_max}"))),
+            false => Ok(()),
+        }
+    }
+
+    /// A limit of the settings.
+    fn limit(&self, name: &str, default: u64) -> Result<u64, Refused> {
+        let name = format!("index.mapping.{name}");
+        let Some(limit) = self.settings.get(&name) else { return Ok(default) };
+        let number = limit.as_u64().or_else(|| limit.as_str()?.parse().ok());
+        number.ok_or_else(|| Refused::Unsupported(format!("a new field with {name} {limit}")))
     }
 
     /// The field by which Lucene knows which documents are no nested objects. Sorted indices have
@@ -266,6 +342,29 @@ impl Mapping {
     /// How many nested objects there are on the way to a field.
     pub(crate) fn depth(&self, number: usize) -> usize {
         self.fields[number].scope.map_or(0, |scope| self.nested[scope].depth)
+    }
+}
+
+/// The members of a definition, with their multi-fields and what is in them.
+fn count(definition: &Map<String, Value>) -> u64 {
+    let below = |(_, definition): (&String, &Value)| 1 + definition.as_object().map_or(0, count);
+    let parts = ["properties", "fields", "runtime"].into_iter().filter_map(|part| definition.get(part)?.as_object());
+    parts.flatten().map(below).sum()
+}
+
+/// Adds the definition of a member to that of the object that has it.
+fn define(object: &mut Map<String, Value>, path: &str, definition: &Value) {
+    let members = object.entry("properties").or_insert_with(|| Value::Object(Map::new()));
+    // What is no object is none in the mapping that was read.
+    let Value::Object(members) = members else { return };
+    match path.split_once('.') {
+        None => drop(members.insert(path.to_owned(), definition.clone())),
+        Some((first, rest)) => {
+            let below = members.entry(first).or_insert_with(|| Value::Object(Map::new()));
+            if let Value::Object(below) = below {
+                define(below, rest, definition);
+            }
+        }
     }
 }
 

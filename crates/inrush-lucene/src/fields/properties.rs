@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use crate::analysis::Analysis;
 use crate::fields::definition::{field, path_of};
 use crate::fields::field::Field;
-use crate::fields::mapping::{Dynamic, Flat, Nested, Node, Object, Product, Target, Unsupported};
+use crate::fields::mapping::{Dynamic, Flat, Mapping, Nested, Node, Object, Product, Target, Unsupported};
 
 /// The most levels of objects in a field of the type `flattened`, by default.
 const FLAT_DEPTH_MAX: usize = 20;
@@ -37,6 +37,36 @@ pub(super) fn read_fields(
     }
     check_numbers(&root, &reader.fields)?;
     Ok((root, reader.fields, reader.nested))
+}
+
+/// Adds members, each with its full name and its definition, objects before what is in them.
+pub(super) fn add_fields(mapping: &mut Mapping, members: &[(&str, Value)]) -> Result<(), Unsupported> {
+    let mut reader = Reader {
+        target: mapping.target,
+        analysis: Analysis::of_settings(&mapping.settings),
+        fields: std::mem::take(&mut mapping.fields),
+        nested: std::mem::take(&mut mapping.nested),
+        copies: Vec::new(),
+    };
+    let mut add = |(path, definition): &(&str, Value)| {
+        let unsupported = || Unsupported { field: (*path).to_owned(), what: "no object above it".to_owned() };
+        let (above, name) = path.rsplit_once('.').unwrap_or(("", path));
+        let (mut object, mut scope) = (&mut mapping.root, None);
+        for part in above.split('.').filter(|part| !part.is_empty()) {
+            let Some(Node::Object(below)) = object.get_mut(part) else { return Err(unsupported()) };
+            scope = below.nested.or(scope);
+            object = below;
+        }
+        let definition = definition.as_object().ok_or_else(unsupported)?;
+        reader.member(object, name, definition, above, scope)
+    };
+    members.iter().try_for_each(&mut add)?;
+    if let Some((from, to)) = reader.copies.first() {
+        return Err(Unsupported { field: from.clone(), what: format!("`copy_to` {to:?} in a template") });
+    }
+    check_numbers(&mapping.root, &reader.fields)?;
+    (mapping.fields, mapping.nested) = (reader.fields, reader.nested);
+    Ok(())
 }
 
 /// Adds a field that searches compute: values of documents are not looked at. `None` where the

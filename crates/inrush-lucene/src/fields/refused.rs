@@ -53,6 +53,19 @@ pub enum Refused {
     Nested,
     /// Arrays are nested more than 20 levels deep, which OpenSearch refuses.
     Arrays,
+    /// Values of a new field would make it of two types.
+    Changed {
+        /// The field's full name.
+        field: String,
+        /// The type of its first value.
+        from: String,
+        /// That of a further one.
+        to: String,
+    },
+    /// A new field would be one more than this limit of the index.
+    Fields(u64),
+    /// A new field, of this full name, is more than 20 levels deep.
+    Depth(String),
     /// The index writer does not know this yet, but a server does.
     Unsupported(String),
     /// The segment is full; the document fits into another one.
@@ -66,8 +79,13 @@ impl Refused {
         match self {
             Self::Unmapped { .. } => "strict_dynamic_mapping_exception",
             Self::Routing => "routing_missing_exception",
-            Self::Id | Self::ImmenseTerm(_) | Self::Unsupported(_) | Self::Full => "illegal_argument_exception",
+            Self::Id | Self::ImmenseTerm(_) | Self::Changed { .. } | Self::Unsupported(_) | Self::Full => {
+                "illegal_argument_exception"
+            }
+            Self::Fields(_) if product == Product::OpenSearch => "illegal_argument_exception",
             Self::Malformed { .. }
+            | Self::Fields(_)
+            | Self::Depth(_)
             | Self::NotUtf8
             | Self::Name(_)
             | Self::Value { .. }
@@ -114,6 +132,13 @@ impl std::fmt::Display for Refused {
                 write!(f, "The number of nested documents has exceeded the allowed limit of [{NESTED_MAX}]")
             }
             Self::Arrays => write!(f, "The depth of the nested array field has exceeded the allowed limit of [20]"),
+            Self::Changed { field, from, to } => {
+                write!(f, "mapper [{field}] cannot be changed from type [{from}] to [{to}]")
+            }
+            Self::Fields(limit) => write!(f, "Limit of total fields [{limit}] has been exceeded"),
+            Self::Depth(field) => {
+                write!(f, "Limit of mapping depth [20] has been exceeded due to object field [{field}]")
+            }
             Self::Unsupported(what) => {
                 write!(f, "{what} is not supported by the index writer; let a server build the index")
             }

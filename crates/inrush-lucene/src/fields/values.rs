@@ -171,6 +171,21 @@ pub(crate) fn decimal(text: &str) -> Option<f64> {
     number.is_finite().then_some(number)
 }
 
+/// Whether Java's `Long.parseLong` takes a text.
+pub(crate) fn is_java_long(text: &str) -> bool {
+    with_ascii_digits(text).parse::<i64>().is_ok()
+}
+
+/// Whether Java's `Double.parseDouble` takes a text, also one beyond the range of numbers.
+pub(crate) fn is_java_double(text: &str) -> bool {
+    let text = text.trim_matches(|c| c <= ' ');
+    if matches!(text.strip_prefix(['-', '+']).unwrap_or(text), "NaN" | "Infinity") || hexadecimal(text).is_some() {
+        return true;
+    }
+    let text = without_type(text);
+    text.bytes().any(|byte| byte.is_ascii_digit()) && text.parse::<f64>().is_ok()
+}
+
 /// Reads a number such as `-0x1.8p3`, with an exponent of two. Digits beyond 52 bits are not read.
 fn hexadecimal(text: &str) -> Option<f64> {
     let (negative, rest) = match text.as_bytes().first()? {

@@ -347,6 +347,66 @@ impl Target {
         println!("{title}: documents are sorted");
     }
 
+    /// New fields become in all shards what they become in a load, and the target has them.
+    async fn adds_fields(&self) {
+        let title = &self.title;
+        let line = |n| {
+            let day = 1 + n % 28;
+            let more = match n % 5 {
+                0 => format!("\"long\":{n}"),
+                1 => format!("\"text\":\"some words {n}\",\"at\":\"2024-01-{day:02}\""),
+                2 => format!("\"inner\":{{\"flag\":{},\"float\":{n}.5}}", n % 2 == 0),
+                3 => format!("\"inner.list\":[[{n}],[]],\"day\":\"2024/01/{day:02}\""),
+                _ => "\"none\":[null]".to_owned(),
+            };
+            format!("{{\"id\":\"i{n}\",{more}}}\n")
+        };
+        let source = self.write("new.ndjson", (0..DOCS).map(line));
+        let load = |index: &str| {
+            let mut load = self.load(index, 3);
+            load.create.mapping = None;
+            load
+        };
+        let loader = Loader::new(load("new-loaded")).unwrap();
+        let report = loader.start(source().unwrap()).await.unwrap().finish().await;
+        assert_eq!(report.status, Status::Complete, "{title}: {report:?}");
+        let mut config = self.bake(load("new"));
+        config.build_memory = 16 << 20;
+        self.baked(config, source).await;
+        let like = self.like("new").await;
+        assert_eq!(like["mapping"]["properties"]["inner"]["properties"]["flag"]["type"], "boolean", "{title}: {like}");
+        assert_eq!(like, self.like("new-loaded").await, "{title}");
+        for query in [
+            json!({"range": {"long": {"gte": 500, "lt": 700}}}),
+            json!({"match_phrase": {"text": "words 1001"}}),
+            json!({"term": {"text.keyword": "some words 16"}}),
+            json!({"range": {"at": {"gte": "2024-01-20"}}}),
+            json!({"term": {"inner.flag": true}}),
+            json!({"range": {"inner.float": {"lt": 90}}}),
+            json!({"terms": {"inner.list": [8, 13]}}),
+            json!({"range": {"day": {"lt": "2024/01/03"}}}),
+            json!({"exists": {"field": "inner"}}),
+        ] {
+            let ask = async |index: &str| {
+                let body = json!({"query": query, "size": 50, "sort": ["id.keyword"], "track_total_hits": true});
+                let found = self.send("POST", &format!("/{index}/_search"), body).await;
+                let hits = found["hits"]["hits"].as_array().unwrap().iter().map(|hit| hit["_source"].clone());
+                (found["hits"]["total"].clone(), hits.collect::<Vec<_>>())
+            };
+            let found = ask("new").await;
+            assert!(found.0["value"].as_u64() > Some(0), "{title}: {query}");
+            assert_eq!(found, ask("new-loaded").await, "{title}: {query}");
+        }
+        let put = |body: Value| self.server.client.json("PUT", "/new/_doc/later", body);
+        assert_eq!(put(json!({"long": "x"})).await.unwrap().status, 400, "{title}");
+        assert_eq!(put(json!({"long": 5, "later": "x"})).await.unwrap().status, 201, "{title}");
+        self.send("POST", "/new/_forcemerge?max_num_segments=1", Value::Null).await;
+        for index in ["new", "new-loaded"] {
+            self.send("DELETE", &format!("/{index}"), Value::Null).await;
+        }
+        println!("{title}: new fields are as in a load");
+    }
+
     /// Ids that are made here lead to the shard in which they are.
     async fn makes_ids(&self) {
         let title = &self.title;
@@ -435,6 +495,7 @@ async fn check(version: Version) {
     target.equals_a_load(3).await;
     target.keeps_one_of_each_id().await;
     target.sorts().await;
+    target.adds_fields().await;
     target.makes_ids().await;
     target.survives().await;
     target.swaps().await;
@@ -454,7 +515,10 @@ async fn a_server_takes_over() {
     });
     let source = target.write("later.ndjson", lines);
     let mut load = target.load("later", 1);
-    load.create.mapping = Some(json!({"dynamic": true, "properties": load.create.mapping.unwrap()["properties"]}));
+    load.create.mapping = Some(json!({
+        "dynamic_templates": [{"own": {"match": "later", "mapping": {"type": "keyword"}}}],
+        "properties": load.create.mapping.unwrap()["properties"]
+    }));
     let mut config = target.bake(load);
     let error = Baker::new(config.clone(), Arc::clone(&source)).unwrap().run().await.unwrap_err().to_string();
     assert!(error.contains("later") && error.contains("engine=server"), "{error}");

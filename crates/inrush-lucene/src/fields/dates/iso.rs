@@ -31,6 +31,8 @@ pub(super) struct Iso {
     pub(super) zone: Part,
     /// Whether parts have all their digits.
     pub(super) strict: bool,
+    /// Whether a time needs a day before it, and not only a month or a year, and has one zone at most.
+    pub(super) whole_day: bool,
 }
 
 impl Iso {
@@ -60,7 +62,7 @@ impl Iso {
         let mut day = Resolver::Strict.day(year, parts[0], parts[1])?;
         match text.get(at) {
             None => (self.time != Part::Always).then_some((day, Clock::default(), 0)),
-            Some(b'T') if self.time != Part::Never => {
+            Some(b'T') if self.time != Part::Never && (count == 2 || !self.whole_day) => {
                 let (mut clock, parts, end) = self.clock(text, at + 1)?;
                 let fraction = parts == 4;
                 let zone = &text[end..];
@@ -85,7 +87,8 @@ impl Iso {
             let [sign, h0, h1, m0, m1, s0, s1] = text.try_into().ok()?;
             return zone_millis(&[sign, h0, h1, b':', m0, m1, b':', s0, s1]);
         }
-        zone_millis(text).or_else(|| if self.zone == Part::Maybe { first_of_two_zones(text) } else { None })
+        let takes_two = self.zone == Part::Maybe && !self.whole_day;
+        zone_millis(text).or_else(|| if takes_two { first_of_two_zones(text) } else { None })
     }
 
     /// Whether a text is a date with the name of a time zone, which is not known here.

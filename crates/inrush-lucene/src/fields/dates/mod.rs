@@ -59,32 +59,14 @@ enum Fit {
     Never,
 }
 
-const OPTIONAL: Format =
-    Format::Iso(Iso { time: Part::Maybe, whole_time: false, fraction: Part::Maybe, zone: Part::Maybe, strict: true });
+const OPTIONAL: Format = optional(false, true);
+const OPTIONAL_NANOS: Format = optional(true, true);
 
 /// The formats with names, of which all parts are there; milliseconds may have one to nine digits.
 const NAMED: [(&str, Format); 9] = [
     ("strict_date_optional_time", OPTIONAL),
-    (
-        "date_optional_time",
-        Format::Iso(Iso {
-            time: Part::Maybe,
-            whole_time: false,
-            fraction: Part::Maybe,
-            zone: Part::Maybe,
-            strict: false,
-        }),
-    ),
-    (
-        "strict_date_optional_time_nanos",
-        Format::Iso(Iso {
-            time: Part::Maybe,
-            whole_time: true,
-            fraction: Part::Maybe,
-            zone: Part::Maybe,
-            strict: true,
-        }),
-    ),
+    ("date_optional_time", optional(false, false)),
+    ("strict_date_optional_time_nanos", OPTIONAL_NANOS),
     ("strict_date_time", iso(Part::Maybe, Part::Always)),
     ("strict_date_time_no_millis", iso(Part::Never, Part::Always)),
     ("strict_year_month_day", DAY),
@@ -94,8 +76,14 @@ const NAMED: [(&str, Format); 9] = [
 ];
 
 /// A date, of which the month and the day may be absent.
-const DAY: Format =
-    Format::Iso(Iso { time: Part::Never, whole_time: false, fraction: Part::Never, zone: Part::Never, strict: true });
+const DAY: Format = Format::Iso(Iso {
+    time: Part::Never,
+    whole_time: false,
+    fraction: Part::Never,
+    zone: Part::Never,
+    strict: true,
+    whole_day: false,
+});
 
 const LONG: YearDigits = YearDigits::UpTo { most: 10 };
 const LONGER: YearDigits = YearDigits::UpTo { most: 19 };
@@ -110,8 +98,13 @@ const NAMED_PATTERNS: [(&str, &str, YearDigits, Resolver); 6] = [
     ("strict_year", "uuuu", LONG, Resolver::Strict),
 ];
 
+const fn optional(whole_time: bool, strict: bool) -> Format {
+    let maybe = Part::Maybe;
+    Format::Iso(Iso { time: maybe, whole_time, fraction: maybe, zone: maybe, strict, whole_day: false })
+}
+
 const fn iso(fraction: Part, zone: Part) -> Format {
-    Format::Iso(Iso { time: Part::Always, whole_time: true, fraction, zone, strict: true })
+    Format::Iso(Iso { time: Part::Always, whole_time: true, fraction, zone, strict: true, whole_day: false })
 }
 
 impl Formats {
@@ -132,9 +125,18 @@ impl Formats {
 
     /// What a field of nanoseconds has where its mapping names no format.
     pub(crate) fn nanos_of(product: Product) -> Self {
-        let whole = Iso { time: Part::Maybe, whole_time: true, fraction: Part::Maybe, zone: Part::Maybe, strict: true };
-        let first = if product == Product::OpenSearch { OPTIONAL } else { Format::Iso(whole) };
+        let first = if product == Product::OpenSearch { OPTIONAL } else { OPTIONAL_NANOS };
         Self::new(vec![first, Format::Millis], product)
+    }
+
+    /// As Elasticsearch 9 reads them: no time behind a year or a month, and no second zone, where
+    /// digits are counted.
+    pub(crate) fn need_whole_days(&mut self) {
+        for format in &mut self.formats {
+            if let Format::Iso(iso) = format {
+                iso.whole_day = iso.strict;
+            }
+        }
     }
 
     #[cfg(test)]
@@ -156,6 +158,13 @@ impl Formats {
             }
         }
         None
+    }
+
+    /// Whether a format fits a text, but there is no such date.
+    pub(crate) fn fits_no_date(&self, text: &str) -> bool {
+        let mut found = self.formats.iter().map(|format| format.moment(text, self.long_years));
+        let is_beyond = self.formats.first() == Some(&OPTIONAL) && beyond_years(text.as_bytes());
+        !(self.long_years && is_beyond) && found.find(|found| *found != Err(Fit::Not)) == Some(Err(Fit::Never))
     }
 
     /// Whether a text that is no date here may be one for a server, as it names a time zone.
@@ -411,6 +420,25 @@ mod tests {
             ("strict_date", "2024-01-01", "2024-01-01T00:00:00"),
         ] {
             assert!(fits(format, good) && !fits(format, bad), "{format}");
+        }
+    }
+
+    #[test]
+    fn elasticsearch_9_needs_a_day_before_a_time() {
+        for (format, text, older, newer) in [
+            ("strict_date_optional_time", "2024-05T12", true, false),
+            ("strict_date_optional_time", "2024T", true, false),
+            ("strict_date_optional_time", "2024-05", true, true),
+            ("strict_date_optional_time", "2024-05-06T12", true, true),
+            ("strict_date_time", "0001-01T23:59:00.000-0030", true, false),
+            ("date_optional_time", "2024T12", true, true),
+            ("strict_date_optional_time", "2004-11-12T23:33:27,5ZZ", true, false),
+            ("strict_date_optional_time", "2004-11-12T23:33:27,5Z", true, true),
+        ] {
+            let mut formats = Formats::parse(format, Product::Elasticsearch).unwrap();
+            assert_eq!(formats.moment(text).is_some(), older, "{format} {text}");
+            formats.need_whole_days();
+            assert_eq!(formats.moment(text).is_some(), newer, "{format} {text}");
         }
     }
 

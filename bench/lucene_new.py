@@ -1,0 +1,77 @@
+"""New fields: members of documents that their mapping does not have, for bench/lucene.py."""
+
+import time
+
+from lucene_documents import ODD, TEXTS
+from lucene_mappings import extras
+
+FORMATS = [["MM/dd/yyyy", "yyyyMMdd||dd.MM.yyyy"], ["strict_date_optional_time"], ["yyyy-MM-dd HH:mm:ss||yyyy-MM-dd", "d/M/yyyy"], []]
+WRITTEN = ["%Y-%m-%d", "%Y-%m-%dT%H:%M:%SZ", "%Y/%m/%d", "%Y/%m/%d %H:%M:%S", "%m/%d/%Y", "%Y-%m", "%Y", "%d.%m.%Y", "%Y-%m-%d %H:%M:%S", "%Y%m%d"]
+# Those of the last ones are not supported.
+TEMPLATES = [
+    ("string", {}, {"type": "keyword", "ignore_above": 20}), ("string", {"match": "u2*"}, {"type": "text", "norms": False}), ("string", {"path_match": "u8.*"}, {"type": "keyword", "fields": {"t": {"type": "text"}}}),
+    ("long", {"unmatch": "u0"}, {"type": "integer", "ignore_malformed": True}), ("long", {"match": "*"}, {"type": "keyword"}), ("double", {}, {"type": "double"}), ("double", {"match": "u1*"}, {"type": "scaled_float", "scaling_factor": 100}),
+    ("boolean", {"path_unmatch": "*.u4"}, {"type": "keyword"}), ("date", {}, {"type": "keyword"}), ("date", {"match": "u3"}, {"type": "date", "format": "yyyy-MM-dd||strict_date_optional_time"}),
+    ("object", {"match": "u5"}, {"type": "object", "dynamic": False}), ("*", {"match": "u6"}, {"type": "{dynamic_type}"}),
+]
+# What most values of a name are.
+KINDS = {
+    "u0": "long", "u1": "float", "u2": "text", "u3": "date", "u4": "boolean", "u5": "object", "u6": "any", "Ü 7": "text", "u8.x": "long", "u8.y": "text", "u8.u5.z": "date",
+    "_u9": "long", "u10": "digits", "u8": "object", "u2.x": "long", "u 11": "float", "f0.new": "long", "o0.new": "text", "u12.a.b.c.d.e": "any", "_id.x": "long", "_source.a": "text", "_size.x": "long",
+}
+
+
+def parameters(dice, fields, opensearch):
+    """Says in a mapping what becomes of new fields."""
+    fields["dynamic"] = "true"
+    if dice.random() < 0.2:
+        del fields["dynamic"]
+    if dice.random() < 0.15:
+        fields["date_detection"] = dice.random() < 0.3
+    if dice.random() < 0.3:
+        fields["numeric_detection"] = dice.random() < 0.8
+    if dice.random() < 0.3:
+        fields["dynamic_date_formats"] = dice.choice(FORMATS)
+    if dice.random() < 0.3:
+        some = dice.sample(TEMPLATES[:-2] if dice.random() < 0.9 else TEMPLATES, dice.randrange(1, 4))
+        some = [(kind, names, made) for kind, names, made in some if extras(opensearch) or made["type"] != "scaled_float"]
+        fields["dynamic_templates"] = [{f"t{number}": {"match_mapping_type": kind, **names, "mapping": made}} for number, (kind, names, made) in enumerate(some)]
+
+
+def limit(dice, fields):
+    """The setting of the most fields, with room for some more than a mapping has."""
+    def count(properties):
+        return sum(name.count(".") + 1 + len(field.get("fields", {})) + count(field.get("properties", {})) for name, field in properties.items())
+
+    return {"mapping": {"total_fields": {"limit": count(fields["properties"]) + len(fields.get("runtime", {})) + dice.randrange(3, 40)}}}
+
+
+def value(dice, kind, depth=0):
+    chance = dice.random()
+    if chance < 0.06:
+        return dice.choice(ODD)
+    if chance < 0.12:
+        return dice.choice([None, [], [None], {}, [[]], [{}], "", [None, 1], {"u0": None}])
+    if chance < 0.2 and depth < 3:
+        return [value(dice, kind, depth + 1) for _ in range(dice.randrange(4))]
+    if kind == "any" and depth < 4:
+        return value(dice, dice.choice(["long", "float", "text", "date", "boolean", "object", "digits"]), depth + 1)
+    if kind == "object" and depth < 4:
+        found = {}
+        add(dice, found, 0.8, depth + 1)
+        return found
+    return {
+        "float": lambda: dice.choice([dice.uniform(-1e3, 1e3), 0.5, 1e10]), "boolean": lambda: dice.random() < 0.5, "digits": lambda: dice.choice(["1", "1.5", " 7", "1e3", "12345678901234567890"]),
+        "text": lambda: " ".join(dice.choice(TEXTS) for _ in range(dice.choice([1, 2, 5]))), "date": lambda: time.strftime(dice.choice(WRITTEN[:5] if dice.random() < 0.8 else WRITTEN), time.gmtime(dice.randrange(2_000_000_000))),
+    }.get(kind, lambda: dice.randrange(1000))()
+
+
+def add(dice, document, share=0.05, depth=0):
+    """Adds new members to a document, and to the objects in it."""
+    for inner in list(document.values()):
+        for below in inner if isinstance(inner, list) else [inner]:
+            if isinstance(below, dict) and depth < 4:
+                add(dice, below, share / 3, depth + 1)
+    while dice.random() < share:
+        name = dice.choice(list(KINDS))
+        document[name] = value(dice, KINDS[name], depth)

@@ -1,0 +1,249 @@
+//! New fields: which field a server makes of a value that its mapping does not have.
+//!
+//! Source: the documentation of dynamic mapping in OpenSearch and Elasticsearch.
+
+use std::collections::HashMap;
+
+use serde_json::{Map, Value, json};
+
+use crate::fields::dates::Formats;
+use crate::fields::document::is_blank;
+use crate::fields::json::Scalar;
+use crate::fields::mapping::{Product, Target};
+use crate::fields::refused::Refused;
+use crate::fields::templates::Templates;
+use crate::fields::values;
+
+/// The second format of dates that the servers know in texts by default.
+pub(crate) const SLASHES: &str = "yyyy/MM/dd HH:mm:ss||yyyy/MM/dd||epoch_millis";
+/// The longest text of which a new field keeps a term.
+const IGNORE_ABOVE: u32 = 256;
+/// The number of decimals of a new field of which Elasticsearch makes a vector.
+const VECTOR_MIN: usize = 128;
+
+/// What a mapping says of new fields.
+#[derive(Debug, Clone)]
+pub(crate) struct Detection {
+    /// The formats of texts that become dates, each with its name unless it is the default.
+    dates: Vec<(Option<String>, Formats)>,
+    /// Whether texts become numbers.
+    numbers: bool,
+    templates: Templates,
+    product: Product,
+    /// Why no new field can be made here.
+    unsupported: Option<String>,
+}
+
+impl Detection {
+    /// Takes the parameters out of a mapping.
+    pub(crate) fn take(definition: &mut Map<String, Value>, target: Target) -> Self {
+        let product = target.product;
+        let templates = Templates::default();
+        let mut detection = Self { dates: Vec::new(), numbers: false, templates, product, unsupported: None };
+        let mut taken = |parameter: &str| definition.remove(parameter);
+        let is = |value: &Value| *value == true || *value == "true";
+        detection.numbers = taken("numeric_detection").as_ref().is_some_and(is);
+        let has_dates = taken("date_detection").as_ref().is_none_or(is);
+        let formats = taken("dynamic_date_formats");
+        if has_dates && let Err(format) = detection.read_formats(formats.as_ref()) {
+            detection.unsupported = Some(format!("the parameter \"dynamic_date_formats\" with {format}"));
+        }
+        if target.needs_whole_days() {
+            detection.dates.iter_mut().for_each(|(_, formats)| formats.need_whole_days());
+        }
+        detection.templates = taken("dynamic_templates").as_ref().map(Templates::read).unwrap_or_default();
+        detection
+    }
+
+    /// Reads the formats of dates; the first one that is not known here is an error.
+    fn read_formats(&mut self, formats: Option<&Value>) -> Result<(), Value> {
+        let product = self.product;
+        let Some(formats) = formats else {
+            self.dates = vec![(None, Formats::millis_of(product))];
+            self.dates.extend(Formats::parse(SLASHES, product).map(|formats| (Some(SLASHES.to_owned()), formats)));
+            return Ok(());
+        };
+        for format in formats.as_array().ok_or_else(|| formats.clone())? {
+            let name = format.as_str().ok_or_else(|| format.clone())?;
+            let parsed = Formats::parse(name, product).ok_or_else(|| format.clone())?;
+            self.dates.push((Some(name.to_owned()), parsed));
+        }
+        Ok(())
+    }
+
+    /// What a server makes of the value of a field; nothing of null.
+    fn kind(&self, path: &str, scalar: &Scalar) -> Result<Option<NewKind>, Refused> {
+        let kind = match scalar {
+            Scalar::Null => return Ok(None),
+            Scalar::Bool(_) => NewKind::Boolean,
+            Scalar::Number(number) if number.contains(['.', 'e', 'E']) => NewKind::Float,
+            Scalar::Number(_) => NewKind::Long,
+            Scalar::Text(text) => self.kind_of_text(path, text)?,
+        };
+        if let Some(why) = &self.unsupported {
+            return Err(Refused::Unsupported(format!("the new field {path:?} of a mapping with {why}")));
+        }
+        self.by_template(path, kind).map(Some)
+    }
+
+    /// The template for a member, if there is one; else its kind.
+    fn by_template(&self, path: &str, kind: NewKind) -> Result<NewKind, Refused> {
+        let found = self.templates.find(path, kind.of_templates()).map_err(|name| {
+            Refused::Unsupported(format!("the new field {path:?} of a mapping with the template {name:?}"))
+        })?;
+        Ok(found.map_or(kind, NewKind::Template))
+    }
+
+    fn definition(&self, kind: NewKind) -> Value {
+        match kind {
+            NewKind::Object => json!({ "type": "object" }),
+            NewKind::Long => json!({ "type": "long" }),
+            NewKind::Float => json!({ "type": "float" }),
+            NewKind::Boolean => json!({ "type": "boolean" }),
+            NewKind::Text => json!({
+                "type": "text", "fields": { "keyword": { "type": "keyword", "ignore_above": IGNORE_ABOVE } }
+            }),
+            NewKind::Template(place) => self.templates.mapping(place).cloned().unwrap_or_default(),
+            NewKind::Date(place) => match (self.dates.get(place), self.product) {
+                (Some((Some(format), _)), Product::OpenSearch) => {
+                    let print_format = format.split("||").next();
+                    json!({ "type": "date", "format": format, "print_format": print_format })
+                }
+                (Some((Some(format), _)), Product::Elasticsearch) if format == SLASHES => {
+                    json!({ "type": "date", "format": format, "locale": "" })
+                }
+                (Some((Some(format), _)), Product::Elasticsearch) => json!({ "type": "date", "format": format }),
+                (Some((None, _)) | None, _) => json!({ "type": "date" }),
+            },
+        }
+    }
+
+    /// Whether values of two kinds can be of one field.
+    fn check_same(&self, path: &str, first: NewKind, second: NewKind) -> Result<(), Refused> {
+        let [from, to] = [first, second].map(|kind| self.definition(kind));
+        let type_of = |definition: &Value| definition["type"].as_str().unwrap_or_default().to_owned();
+        let is_template = |kind| matches!(kind, NewKind::Template(_));
+        match type_of(&from) == type_of(&to) {
+            _ if from == to => Ok(()),
+            true if is_template(first) || is_template(second) => {
+                Err(Refused::Unsupported(format!("the new field {path:?} of two templates")))
+            }
+            _ => Err(Refused::Changed { field: path.to_owned(), from: type_of(&from), to: type_of(&to) }),
+        }
+    }
+
+    fn kind_of_text(&self, path: &str, text: &str) -> Result<NewKind, Refused> {
+        let is_whole = values::is_java_long(text);
+        let is_number = is_whole || values::is_java_double(text);
+        match (is_number, self.numbers) {
+            (true, true) if is_whole => return Ok(NewKind::Long),
+            (true, true) => return Ok(NewKind::Float),
+            (true, false) => return Ok(NewKind::Text),
+            (false, _) => {}
+        }
+        for (place, (_, formats)) in self.dates.iter().enumerate() {
+            if formats.moment(text).is_some() {
+                return Ok(NewKind::Date(place));
+            }
+            // OpenSearch takes the field for a date before it sees that there is none such.
+            if self.product == Product::OpenSearch && formats.fits_no_date(text) {
+                let (type_name, expected) = ("date".to_owned(), "a date of its formats");
+                return Err(Refused::Value { field: path.to_owned(), type_name, expected });
+            }
+            if formats.has_zone_name(text) {
+                return Err(Refused::Unsupported("the name of a time zone in a new field".to_owned()));
+            }
+        }
+        Ok(NewKind::Text)
+    }
+}
+
+/// What a new member is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum NewKind {
+    Object,
+    Long,
+    Float,
+    Boolean,
+    /// Of a format of [`Detection`].
+    Date(usize),
+    Text,
+    /// By a template of [`Detection`].
+    Template(usize),
+}
+
+impl NewKind {
+    /// What templates call it.
+    fn of_templates(self) -> &'static str {
+        match self {
+            Self::Object => "object",
+            Self::Long => "long",
+            Self::Float => "double",
+            Self::Boolean => "boolean",
+            Self::Date(_) => "date",
+            Self::Text => "string",
+            Self::Template(_) => "",
+        }
+    }
+}
+
+/// The members of a document that its mapping does not have: objects before what is in them.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct NewFields {
+    members: Vec<(String, NewKind)>,
+    /// The place of each in `members`.
+    places: HashMap<String, usize>,
+    /// How many decimals in arrays there are of a field.
+    in_arrays: HashMap<String, usize>,
+}
+
+impl NewFields {
+    /// Notes an object.
+    pub(crate) fn add_object(&mut self, path: &str, detection: &Detection) -> Result<(), Refused> {
+        let kind = detection.by_template(path, NewKind::Object)?;
+        self.add(path, kind, detection)
+    }
+
+    /// Notes a value of a field, which may be in an array of it.
+    pub(crate) fn add_value(
+        &mut self,
+        path: &str,
+        value: &Scalar,
+        in_array: bool,
+        detection: &Detection,
+    ) -> Result<(), Refused> {
+        let Some(kind) = detection.kind(path, value)? else { return Ok(()) };
+        self.add(path, kind, detection)?;
+        if kind == NewKind::Float && in_array && detection.product == Product::Elasticsearch {
+            let in_arrays = self.in_arrays.entry(path.to_owned()).or_default();
+            *in_arrays += 1;
+            if *in_arrays >= VECTOR_MIN {
+                return Err(Refused::Unsupported(format!("the new field {path:?} of {VECTOR_MIN} decimals and more")));
+            }
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, path: &str, kind: NewKind, detection: &Detection) -> Result<(), Refused> {
+        // The whole document may have such a field in OpenSearch, an object in it may not.
+        if path.rsplit_once('.').is_some_and(|(_, name)| is_blank(name)) {
+            return Err(Refused::Name(path.to_owned()));
+        }
+        if let Some(place) = self.places.get(path) {
+            return detection.check_same(path, self.members[*place].1, kind);
+        }
+        self.places.insert(path.to_owned(), self.members.len());
+        self.members.push((path.to_owned(), kind));
+        Ok(())
+    }
+
+    /// Each new member with its full name and its definition.
+    pub(crate) fn definitions(&self, detection: &Detection) -> Vec<(&str, Value)> {
+        self.members.iter().map(|(path, kind)| (path.as_str(), detection.definition(*kind))).collect()
+    }
+
+    /// The full name of the first one.
+    pub(crate) fn first(&self) -> &str {
+        self.members.first().map_or("", |(path, _)| path)
+    }
+}

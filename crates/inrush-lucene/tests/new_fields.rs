@@ -1,0 +1,266 @@
+//! Fields that documents add to a dynamic mapping.
+
+#![allow(clippy::unwrap_used, reason = "these are tests")]
+
+use std::path::PathBuf;
+use std::thread;
+
+use inrush_lucene::{AddError, Keep, LiveMapping, Mapping, Product, Refused, Shard, ShardOptions, Target};
+use serde_json::{Map, Value, json};
+
+const OPENSEARCH: Target = Target { product: Product::OpenSearch, version: [3, 6, 0], lucene: [10, 4, 0] };
+const ELASTICSEARCH: Target = Target { product: Product::Elasticsearch, version: [8, 19, 21], lucene: [9, 12, 2] };
+
+/// A new folder below that for temporary files.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("inrush-lucene-new-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    fn options(&self, segment_memory: usize) -> ShardOptions {
+        ShardOptions { folder: self.0.clone(), primary_term: 1, segment_memory, random: [9; 32], keep: Keep::Last }
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn live(mapping: &Value, settings: &Value, target: Target) -> LiveMapping {
+    LiveMapping::new(Mapping::with_settings(mapping, settings.as_object().unwrap(), target).unwrap())
+}
+
+/// Adds documents one after the other; returns why each is refused, if it is.
+fn add(name: &str, mapping: &LiveMapping, documents: &[&str]) -> Vec<Option<Refused>> {
+    let folder = Folder::new(name);
+    let shard = Shard::new(folder.options(1 << 20), mapping);
+    let mut writer = shard.writer();
+    let mut number = 0;
+    let mut one = |document: &&str| {
+        number += 1;
+        match writer.add(document.as_bytes(), &number.to_string()) {
+            Ok(()) => None,
+            Err(AddError::Refused(refused)) => Some(refused),
+            Err(AddError::Io(error)) => panic!("{error}"),
+        }
+    };
+    let refused: Vec<_> = documents.iter().map(&mut one).collect();
+    writer.finish().unwrap();
+    let taken = refused.iter().filter(|refused| refused.is_none()).count() as u64;
+    assert_eq!(shard.commit(1, &[]).unwrap().docs, taken);
+    refused
+}
+
+fn fields(mapping: &LiveMapping) -> Map<String, Value> {
+    mapping.new_fields().unwrap()["properties"].as_object().cloned().unwrap()
+}
+
+#[test]
+fn the_first_value_makes_the_field() {
+    let text = json!({"type": "text", "fields": {"keyword": {"type": "keyword", "ignore_above": 256}}});
+    for target in [OPENSEARCH, ELASTICSEARCH] {
+        let mapping = live(&json!({"properties": {"known": {"type": "short"}}}), &json!({}), target);
+        let refused = add(
+            "first",
+            &mapping,
+            &[
+                r#"{"l":[null,[7]],"f":1e2,"t":"x","b":false,"d":"2024-01-01","o":{"in":{}},"none":[null],"known":1}"#,
+                r#"{"l":1.5,"f":3,"t":4,"b":"true","d":"2024","o.in":{"l":1},"o.t":"2024"}"#,
+                r#"{"l":"x","later":1}"#,
+                r#"{"d":"x"}"#,
+                r#"{"_own":1,"a.b":{"c":"1.5"}}"#,
+            ],
+        );
+        let is_taken: Vec<bool> = refused.iter().map(Option::is_none).collect();
+        assert_eq!(is_taken, [true, true, false, false, true], "{refused:?}");
+        let of = |kind: &str| json!({ "type": kind });
+        let expected = json!({
+            "l": of("long"), "f": of("float"), "t": text, "b": of("boolean"), "d": of("date"),
+            "o": {"type": "object", "properties": {"in": {"type": "object", "properties": {"l": of("long")}}, "t": text}},
+            "_own": of("long"), "a": {"type": "object", "properties": {"b": {"type": "object", "properties": {"c": text}}}}
+        });
+        assert_eq!(Value::Object(fields(&mapping)), expected);
+    }
+}
+
+#[test]
+fn texts_become_what_the_mapping_says() {
+    let kinds = |mapping: Value, target| {
+        let mapping = live(&mapping, &json!({}), target);
+        let document =
+            r#"{"n":"7","f":" 1d","d":"2024-02-01","s":"2024/02/01","odd":"02.01.2024","big":"99999999999999999999"}"#;
+        assert_eq!(add("texts", &mapping, &[document]), [None]);
+        let fields = fields(&mapping);
+        ["n", "f", "d", "s", "odd", "big"].map(|name| fields[name]["type"].as_str().unwrap().to_owned())
+    };
+    for target in [OPENSEARCH, ELASTICSEARCH] {
+        assert_eq!(kinds(json!({}), target), ["text", "text", "date", "date", "text", "text"]);
+        let numeric = json!({"numeric_detection": true, "date_detection": false});
+        assert_eq!(kinds(numeric, target), ["long", "float", "text", "text", "text", "float"]);
+        let formats = json!({"dynamic_date_formats": ["MM.dd.yyyy||strict_date"]});
+        assert_eq!(kinds(formats, target), ["text", "text", "date", "text", "date", "text"]);
+    }
+}
+
+#[test]
+fn dates_are_written_as_the_servers_do() {
+    let format = "yyyy/MM/dd HH:mm:ss||yyyy/MM/dd||epoch_millis";
+    for (target, date) in [
+        (OPENSEARCH, json!({"type": "date", "format": format, "print_format": "yyyy/MM/dd HH:mm:ss"})),
+        (ELASTICSEARCH, json!({"type": "date", "format": format, "locale": ""})),
+    ] {
+        let mapping = live(&json!({}), &json!({}), target);
+        assert_eq!(add("dates", &mapping, &[r#"{"d":"2024/01/01"}"#, r#"{"d":"2024/01/01 10:00:00"}"#]), [None, None]);
+        assert_eq!(fields(&mapping)["d"], date);
+        // The server says the same of the field to a later bake.
+        let again = json!({"dynamic": "strict", "properties": fields(&mapping)});
+        assert!(Mapping::parse(&again, target).is_ok());
+    }
+}
+
+#[test]
+fn a_date_that_is_none_is_a_text_in_elasticsearch() {
+    for (target, is_taken) in [(OPENSEARCH, false), (ELASTICSEARCH, true)] {
+        let mapping = live(&json!({}), &json!({}), target);
+        let refused = add("no date", &mapping, &[r#"{"d":"2024/02/30"}"#, r#"{"t":"2024-02-30"}"#]);
+        assert_eq!([refused[0].is_none(), refused[1].is_none()], [is_taken, true], "{refused:?}");
+        let fields = fields(&mapping);
+        assert_eq!((fields.contains_key("d"), &fields["t"]["type"]), (is_taken, &json!("text")));
+    }
+}
+
+#[test]
+fn templates_make_fields() {
+    let template = |kind: &str, mapping: Value| json!({kind: {"match_mapping_type": kind, "mapping": mapping}});
+    let of = |templates: Value| live(&json!({ "dynamic_templates": templates }), &json!({}), OPENSEARCH);
+    let short = json!({"type": "short"});
+    let mapping = of(json!([template("string", json!({"type": "keyword"})), template("long", short.clone())]));
+    let documents = [r#"{"k":["a","1"],"o":{"n":1},"d":"2024-01-01"}"#, r#"{"o.n":40000}"#, r#"{"m":["a",1]}"#];
+    let refused = add("templates", &mapping, &documents);
+    assert!(refused[0].is_none() && matches!(refused[1], Some(Refused::Value { .. })), "{refused:?}");
+    assert!(matches!(refused[2], Some(Refused::Changed { .. })), "{refused:?}");
+    let fields = fields(&mapping);
+    assert_eq!((&fields["k"]["type"], &fields["d"]["type"]), (&json!("keyword"), &json!("date")));
+    assert_eq!(fields["o"]["properties"]["n"], short);
+    for mapping in [json!({"type": "keyword", "copy_to": "all"}), json!({"type": "wildcard"})] {
+        let refused = add("no templates", &of(json!([template("string", mapping)])), &[r#"{"k":"a"}"#]).remove(0);
+        assert!(matches!(refused, Some(Refused::Unsupported(_))), "{refused:?}");
+    }
+}
+
+#[test]
+fn a_refused_document_adds_nothing() {
+    let mapping = live(&json!({"properties": {"n": {"type": "long"}}}), &json!({}), OPENSEARCH);
+    let changed = |from: &str, to: &str| {
+        Some(Refused::Changed { field: "a".to_owned(), from: from.to_owned(), to: to.to_owned() })
+    };
+    let refused = add(
+        "refused",
+        &mapping,
+        &[
+            r#"{"a":1,"n":"x"}"#,
+            r#"{"a":[1,1.5]}"#,
+            r#"{"a":["2024-01-01","2024/01/01"]}"#,
+            r#"{"a":[{"b":1},"x"]}"#,
+            r#"{"a":1e40}"#,
+            r#"{"a":{" ":1}}"#,
+        ],
+    );
+    assert_eq!(refused[1..4], [changed("long", "float"), changed("date", "date"), changed("object", "text")]);
+    assert!(refused.iter().all(Option::is_some), "{refused:?}");
+    assert_eq!(mapping.new_fields(), None);
+}
+
+#[test]
+fn what_lucene_refuses_adds_its_fields() {
+    let long = format!(r#"{{"k":"{}","a":1}}"#, "x".repeat(40_000));
+    for (target, grown) in [(OPENSEARCH, true), (ELASTICSEARCH, false)] {
+        let mapping = live(&json!({"properties": {"k": {"type": "keyword"}}}), &json!({}), target);
+        assert_eq!(add("immense", &mapping, &[&long]), [Some(Refused::ImmenseTerm("k".to_owned()))]);
+        assert_eq!(mapping.new_fields().is_some(), grown);
+    }
+}
+
+#[test]
+fn new_fields_have_limits() {
+    let mapping = json!({"properties": {"k": {"type": "text", "fields": {"a": {"type": "keyword"}}}, "o": {}}});
+    let mapping = live(&mapping, &json!({"index.mapping.total_fields.limit": "6"}), ELASTICSEARCH);
+    let deep = |levels: usize, end: &str| format!("{}{end}{}", r#"{"o":"#.repeat(levels), "}".repeat(levels));
+    let documents = [r#"{"x":"a","y":1}"#, r#"{"z":1}"#, r#"{"x":"b"}"#];
+    assert_eq!(add("limit", &mapping, &documents), [None, Some(Refused::Fields(6)), None]);
+    for (ignore, is_unsupported) in [("false", false), ("true", true)] {
+        let settings = json!({"index.mapping.total_fields.limit": 1,
+            "index.mapping.total_fields.ignore_dynamic_beyond_limit": ignore});
+        let refused = add("beyond", &live(&json!({}), &settings, ELASTICSEARCH), &[r#"{"x":"a"}"#]).remove(0);
+        assert_eq!(matches!(refused, Some(Refused::Unsupported(_))), is_unsupported, "{refused:?}");
+    }
+    for target in [OPENSEARCH, ELASTICSEARCH] {
+        let of = |levels, end| {
+            let mapping = live(&json!({}), &json!({}), target);
+            add("deep", &mapping, &[&deep(levels, end)]).remove(0)
+        };
+        assert_eq!([of(20, "1"), of(19, "{}")], [None, None]);
+        assert!(matches!(of(20, "{}"), Some(Refused::Depth(_))));
+    }
+}
+
+#[test]
+fn what_a_server_would_do_otherwise_is_unsupported() {
+    let unsupported = |mapping: Value, document: &str, target| {
+        let mapping = live(&mapping, &json!({}), target);
+        let refused = add("unsupported", &mapping, &[r#"{"none":null}"#, document]).remove(1);
+        matches!(refused, Some(Refused::Unsupported(_)))
+    };
+    let vector = json!({ "v": vec![1.5; 128] }).to_string();
+    assert!(unsupported(json!({}), &vector, ELASTICSEARCH) && !unsupported(json!({}), &vector, OPENSEARCH));
+    let objects = json!({ "items": vec![json!({ "price": 1.5 }); 200] }).to_string();
+    assert!(!unsupported(json!({}), &objects, ELASTICSEARCH));
+    let templates = json!({"dynamic_templates": [{"a": {"match": "a*", "mapping": {"type": "keyword"}}}]});
+    assert!(unsupported(templates, r#"{"a":1}"#, OPENSEARCH));
+    assert!(unsupported(json!({}), r#"{"_tier":1}"#, OPENSEARCH));
+    let fixed = LiveMapping::fixed(Mapping::parse(&json!({}), OPENSEARCH).unwrap());
+    let refused = add("fixed", &fixed, &[r#"{"o":{"x":1}}"#]).remove(0).unwrap();
+    assert!(refused.to_string().contains("\"o\", which is not in the mapping (name it there)"), "{refused}");
+}
+
+#[test]
+fn all_shards_and_threads_have_one_type() {
+    let nested = json!({"type": "nested", "include_in_root": true, "dynamic": true});
+    let mapping = live(&json!({"properties": {"n": nested, "known": {"type": "long"}}}), &json!({}), OPENSEARCH);
+    let folders = [Folder::new("one"), Folder::new("other")];
+    // Small segments, so that some begin after fields have come.
+    let shards = folders.each_ref().map(|folder| Shard::new(folder.options(1 << 16), &mapping));
+    let write = |number: usize| {
+        let mut writer = shards[number % 2].writer();
+        let mut taken = 0_u64;
+        for document in 0..3000 {
+            let value = if number < 2 { "1" } else { "\"x\"" };
+            let line = format!(r#"{{"f{0}":{value},"own{number}":"a b","n":{{"f{0}":true}}}}"#, document % 100);
+            match writer.add(line.as_bytes(), &format!("{number} {document}")) {
+                Ok(()) => taken += 1,
+                Err(AddError::Refused(refused)) => assert!(matches!(refused, Refused::Value { .. }), "{refused}"),
+                Err(AddError::Io(error)) => panic!("{error}"),
+            }
+        }
+        writer.finish().unwrap();
+        taken
+    };
+    let taken: u64 = thread::scope(|scope| {
+        let threads: Vec<_> = (0..4).map(|number| scope.spawn(move || write(number))).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).sum()
+    });
+    let docs: u64 = shards.map(|shard| shard.commit(1, &[]).unwrap().docs).iter().sum();
+    // A text takes numbers, a number takes no texts.
+    assert!(docs == taken && (6000..=12_000).contains(&docs), "{docs} {taken}");
+    let fields = fields(&mapping);
+    assert_eq!(fields.len(), 100 + 4 + 1);
+    let nested = fields["n"].as_object().unwrap();
+    assert_eq!((&nested["type"], &nested["include_in_root"], nested.len()), (&json!("nested"), &json!(true), 3));
+    assert_eq!(nested["properties"].as_object().unwrap().len(), 100);
+}
