@@ -34,7 +34,7 @@ for program in cc dpkg-deb make perl podman readelf strip; do
 done
 RUSTFLAGS="${RUSTFLAGS:-} $(scripts/dist/rustflags.sh)"
 scripts/dist/zigcc.sh "x86_64-linux-gnu.$glibc" "$work/zigcc"
-export RUSTFLAGS CC=$work/zigcc
+export RUSTFLAGS CC=$work/zigcc OPENSSL_SRC_PERL=$PWD/scripts/dist/openssl-perl.sh
 
 papers() { scripts/dist/papers.py "$@"; }
 
@@ -56,9 +56,18 @@ same_commit() { # parts…
   done
 }
 
+# Strips a program or module, and refuses one with a folder of this machine in it.
+stripped() { # file below the target's folder, name
+  local folder
+  strip --strip-all -o "$work/$2" "$CARGO_TARGET_DIR/$triple/dist/$1"
+  for folder in "$PWD/crates" "$CARGO_TARGET_DIR/$triple" "${CARGO_HOME:-$HOME/.cargo}" "${XDG_CACHE_HOME:-$HOME/.cache}"; do
+    ! grep -qaF "$folder/" "$work/$2" || { echo "$2 has the folder $folder of this machine in it" >&2; exit 1; }
+  done
+}
+
 program() { # plain or full, features…
   scripts/dist/program.sh "$triple.$glibc" --quiet "${@:2}"
-  strip --strip-all -o "$work/inrush-$1" "$CARGO_TARGET_DIR/$triple/dist/inrush"
+  stripped inrush "inrush-$1"
 }
 
 # Completions, manual pages, licences and the schema of reports, as the program itself has them.
@@ -84,7 +93,7 @@ full() { program full --features "$more"; }
 wheel() {
   # The stable ABI is the same for every Python, so none is asked. The time is that of program.sh.
   SOURCE_DATE_EPOCH=0 PYO3_NO_PYTHON=1 cargo-zigbuild zigbuild --locked --quiet --profile dist --target "$triple.$glibc" -p inrush-python --features "$more"
-  strip --strip-all -o "$work/_inrush.abi3.so" "$CARGO_TARGET_DIR/$triple/dist/lib_inrush.so"
+  stripped lib_inrush.so _inrush.abi3.so
   papers licences inrush-python "$more" "$triple" >"$work/THIRD-PARTY-python.txt"
   rm -f "$out"/inrush-*.whl
   scripts/dist/wheel.py "$work/_inrush.abi3.so" "$work/THIRD-PARTY-python.txt" "$glibc" "$out" >/dev/null

@@ -14,6 +14,7 @@ export INRUSH_SITE INRUSH_SITE_PAGES
 trap 'rm -rf "$INRUSH_SITE_PAGES"' EXIT
 scripts/site/stage.py "$INRUSH_SITE_PAGES"
 scripts/report-schema.py >"$INRUSH_SITE_PAGES/docs/report.schema.json"
+cp scripts/site/site.css "$INRUSH_SITE_PAGES/"
 "$venv/bin/codespell" --ignore-words scripts/site/words.txt README.md COMPARE.md ARCHITECTURE.md \
   DESIGN.md CONTRIBUTING.md CHANGELOG.md $(find docs -name '*.md')
 # NO_MKDOCS_2_WARNING: the theme's advertisement for its successor is no warning.
