@@ -31,7 +31,8 @@ pub(super) struct Iso {
     pub(super) zone: Part,
     /// Whether parts have all their digits.
     pub(super) strict: bool,
-    /// Whether a time needs a day before it, and not only a month or a year, and has one zone at most.
+    /// Whether a time needs a day before it, and not only a month or a year, and has one zone at
+    /// most.
     pub(super) whole_day: bool,
 }
 
