@@ -1,7 +1,7 @@
 //! Builds an index into the snapshot of an empty shard: `lucene-bake MAPPING LINES SHARD_FOLDER
 //! SCRATCH_FOLDER PRODUCT VERSION [settings=FILE] [grown=FILE] [ids=number]`. The first file has
-//! the settings of the index by their full names. The second one gets the new fields of the lines, as
-//! a mapping. With the last one, the numbers of the lines are ids.
+//! the settings of the index by their full names. The second one gets the new fields of the lines,
+//! as a mapping. With the last one, the numbers of the lines are ids.
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;

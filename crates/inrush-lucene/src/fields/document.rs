@@ -265,8 +265,8 @@ impl<'a> Walk<'a, '_> {
                 Node::Flat(_) => {
                     return Err(Refused::Unsupported(format!("the name {name:?}, a path into an object,")));
                 }
-                // Elasticsearch reads an object there: one of a geohash is a point, and behind others it
-                // reads on in the object.
+                // Elasticsearch reads an object there: one of a geohash is a point, and behind
+                // others it reads on in the object.
                 node if self.mapping.target.product == Product::Elasticsearch && self.reads_objects(node) => {
                     return Err(Refused::Unsupported(format!("the name {name:?}, a path into a field,")));
                 }

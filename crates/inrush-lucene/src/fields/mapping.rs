@@ -51,8 +51,9 @@ impl Target {
         self.product == Product::Elasticsearch && self.version >= [9, 0, 0]
     }
 
-    /// Whether it refuses some malformed values that the mapping says to ignore: objects, and numbers
-    /// out of range for `unsigned_long`. Version 2.19 does, 3.6 does not; no test was made between.
+    /// Whether it refuses some malformed values that the mapping says to ignore: objects, and
+    /// numbers out of range for `unsigned_long`. OpenSearch 2.19 does, 3.6 does not; no test was
+    /// made between.
     pub(crate) fn refuses_malformed(&self) -> bool {
         self.product == Product::OpenSearch && self.version < [3, 6, 0]
     }

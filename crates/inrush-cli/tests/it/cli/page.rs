@@ -26,6 +26,12 @@ async fn get(address: SocketAddr, path: &str) -> String {
     text.split_once("\r\n\r\n").unwrap().1.to_owned()
 }
 
+/// A free port of a loopback address that only one test uses, so that nothing else listens there
+/// once its page has ended.
+fn free_port(address: [u8; 4]) -> SocketAddr {
+    TcpListener::bind(SocketAddr::from((address, 0))).unwrap().local_addr().unwrap()
+}
+
 /// Starts a command. Returns the address of its page.
 async fn start(folder: &Path, arguments: &[&str]) -> (Child, SocketAddr) {
     let mut child = inrush(folder, arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -95,9 +101,9 @@ async fn a_page_that_cannot_be_shown_is_refused_before_anything_is_sent() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_program_has_a_page_as_long_as_its_load_runs() {
     let fake = fake([]).await;
-    let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let free = free_port([127, 0, 0, 11]);
     let folder = tempfile::tempdir().unwrap();
-    let options = json!({"index": "docs", "to": fake.url(), "page": free.port(), "textfile": folder.path()});
+    let options = json!({"index": "docs", "to": fake.url(), "page": free.to_string(), "textfile": folder.path()});
     let Value::Object(options) = options else { panic!() };
     let (sender, begun) = Load::new(options).unwrap().start_fed("python", None).await.unwrap();
     assert_eq!(begun.page, Some(free));
@@ -116,7 +122,7 @@ async fn a_program_has_a_page_as_long_as_its_load_runs() {
 async fn a_program_has_a_page_as_long_as_its_bake_runs() {
     let fake = fake([Rule::new(Fault::HoldBeforeApplying).path("/")]).await;
     let (folder, file) = folder_with("a.ndjson", &lines(10));
-    let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let free = free_port([127, 0, 0, 12]);
     let load =
         Loader::builder().source(file).index("docs").to(fake.url()).page(free.to_string()).textfile(folder.path());
     let bake = BakeBuilder::new(load).repository_path("/shared").start().await.unwrap();
@@ -133,13 +139,13 @@ async fn a_program_has_a_page_as_long_as_its_bake_runs() {
 /// As `inrush.spark.bake` has it: the job loads nothing itself.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_page_shows_bakes_in_other_processes() {
-    let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let free = free_port([127, 0, 0, 13]);
     let options = |options| match options {
         Value::Object(options) => options,
         other => panic!("{other}"),
     };
     let token = || Secret::new("a-token-of-the-test".to_owned());
-    let page = BakesPage::start("trips", options(json!({"page": free.port()})), token()).await.unwrap();
+    let page = BakesPage::start("trips", options(json!({"page": free.to_string()})), token()).await.unwrap();
     assert_eq!(page.address(), Some(free));
     let report = json!({"name": "part 1", "run_id": "a", "phase": "loading", "counts": {"docs_read": 7}}).to_string();
     let send = |token: &str| {
