@@ -34,6 +34,8 @@ for program in cc dpkg-deb make perl podman readelf strip; do
 done
 RUSTFLAGS="${RUSTFLAGS:-} $(scripts/dist/rustflags.sh)"
 scripts/dist/zigcc.sh "x86_64-linux-gnu.$glibc" "$work/zigcc"
+# zig keeps compiled files without regard to SOURCE_DATE_EPOCH; another build's would have its date.
+export ZIG_GLOBAL_CACHE_DIR=$CARGO_TARGET_DIR/zig
 export RUSTFLAGS CC=$work/zigcc OPENSSL_SRC_PERL=$PWD/scripts/dist/openssl-perl.sh
 
 papers() { scripts/dist/papers.py "$@"; }
