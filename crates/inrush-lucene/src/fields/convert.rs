@@ -132,7 +132,9 @@ fn keyword<'a>(
         return Ok(None);
     }
     let text = if normalizer == Filters::NONE { text } else { Cow::Owned(normalizer.text(&text)) };
-    if text.len() > TERM_MAX {
+    // The servers look at the length only of what they keep.
+    let is_kept = field.indexed || field.doc_values;
+    if is_kept && text.len() > TERM_MAX {
         return Err(Refused::ImmenseTerm(field.name.clone()));
     }
     Ok(Some(Indexable::Term(text)))

@@ -722,6 +722,20 @@ mod tests {
     }
 
     #[test]
+    fn the_length_of_a_keyword_counts_only_where_something_is_kept() {
+        let source = format!(r#"{{"k":"{}"}}"#, "x".repeat(32_767));
+        for kept in [None, Some("index"), Some("doc_values")] {
+            let mut keyword = json!({"type": "keyword", "index": false, "doc_values": false});
+            if let Some(parameter) = kept {
+                keyword[parameter] = true.into();
+            }
+            let mapping = mapping(&json!({"k": keyword}));
+            let refused = read(source.as_bytes(), &mapping, &mut Habits::default()).unwrap().refused;
+            assert_eq!(refused, kept.map(|_| Refused::ImmenseTerm("k".to_owned())), "{kept:?}");
+        }
+    }
+
+    #[test]
     fn a_malformed_point_is_named_as_ignored_only() {
         let mapping = mapping(&json!({"p": {"type": "geo_point", "doc_values": false, "ignore_malformed": true}}));
         for (source, values, ignored) in [(r#"{"p":"NaN"}"#, 0, 1), (r#"{"p":[]}"#, 1, 0), (r#"{"p":null}"#, 0, 0)] {
