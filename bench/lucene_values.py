@@ -14,20 +14,23 @@ NAMED = [
 
 def mapping(dice, opensearch):
     """Twelve fields that take malformed values, and the kind of their values."""
-    kind = dice.choice(["date", "date", "number", "ip"])
+    kind = dice.choice(["date", "date", "number", "ip", "point"])
 
     def field():
         if kind == "date":
-            return {"type": dice.choice(["date", "date", "date_nanos"]), "format": dice.choice(dice.choice([NAMED, FORMATS]))}
+            format = dice.choice([lambda: dice.choice(NAMED), lambda: dice.choice(FORMATS), lambda: "||".join(dice.sample(NAMED, 2))])()
+            return {"type": dice.choice(["date", "date", "date_nanos"]), "format": format}
         if kind == "ip":
             return {"type": "ip"}
+        if kind == "point":
+            return {"type": "geo_point"} | dice.choice([{}, {"ignore_z_value": False}])
         # Elasticsearch has the two others in modules that its servers for tests are without.
         without = () if extras(opensearch) else ("unsigned_long", "scaled_float", *(OTHERS_REFUSE if opensearch else ()))
         name = dice.choice([name for name in NUMBERS if name not in without])
         return {"type": name, "coerce": dice.choice([True, False])} | ({"scaling_factor": dice.choice([10, 0.1, 1000.5])} if name == "scaled_float" else {})
 
     fields = {}
-    for number in range(12 if kind != "ip" else 3):
+    for number in range(12 if kind in ("date", "number") else 3):
         fields[f"f{number}"] = field() | {"ignore_malformed": True} | dice.choice([{}, {}, {"doc_values": False}, {"index": False}])
     return {"dynamic": "strict", "properties": fields}, kind
 
@@ -42,6 +45,8 @@ def value(dice, kind):
         return dice.choice(ODD)
     if kind == "number":
         return number(dice)
+    if kind == "point":
+        return place(dice)
     return edited(dice, str(day(dice) if kind == "date" else address(dice)), "0123456789abcdef:.%/ " if kind == "ip" else "00112359-+:TZ .,/")
 
 
@@ -71,6 +76,27 @@ def number(dice):
         except ValueError:
             pass
     return edited(dice, text, "0123456789.-+eExdf_ ,")
+
+
+def place(dice):
+    """A point in one of its forms, of which a part is often missing, twice there or odd."""
+    part = lambda: dice.choice([dice.uniform(-90, 90), dice.choice([0, 90, -90, 180, -180, 90.5, 180.1, 1e308, 1e-300]), str(dice.uniform(-90, 90)), edited(dice, "12.5", "0123456789.-+e "), None, True, "", [1], {}][: dice.choice([2, 4, 9])])
+    form = dice.choice(["text", "text", "hash", "words", "array", "object", "object", "json", "several"])
+    if form == "text":
+        return edited(dice, dice.choice(["{},{}", "{}, {}", "{},{},{}", " {} ,{}", "{} {}"]).format(*(part() for _ in range(3))), "0123456789.-+e ,")
+    if form == "hash":
+        return edited(dice, "".join(dice.choice("0123456789bcdefghjkmnpqrstuvwxyz") for _ in range(dice.choice([1, 3, 6, 12, 13, 20]))), "ailoUX ,.-")
+    if form == "words":
+        return edited(dice, dice.choice(["POINT ({} {})", "POINT({} {} {})", "point ({} {})", "POINT Z ({} {} {})", "POINT EMPTY", "LINESTRING ({} {}, {} {})", "POINT ({}, {})", "BBOX ({}, {}, {}, {})"]).format(*(part() for _ in range(4))), "()0123456789.-+e ,")
+    if form == "array":
+        return [part() for _ in range(dice.choice([0, 1, 2, 2, 2, 3, 3, 4]))]
+    if form == "json":
+        found = {"type": dice.choice(["Point", "point", "POINT", "LineString", 1]), "coordinates": dice.choice([[part() for _ in range(dice.choice([1, 2, 2, 3]))], part()])}
+        return dict(dice.sample(sorted(found.items()), dice.choice([1, 2, 2, 2])))
+    if form == "several":
+        return [place(dice) for _ in range(dice.choice([1, 2, 3]))]
+    found = {"lat": part(), "lon": part(), "geohash": dice.choice(["u09tv", "", "X", 5, None]), "z": 1, "type": "Point", "LAT": 1}
+    return dict(dice.sample(sorted(found.items()), dice.choice([1, 2, 3]))) if dice.random() < 0.4 else {"lat": part(), "lon": part()}
 
 
 def edited(dice, text, characters):

@@ -62,9 +62,9 @@ pub(crate) fn field(
     }
     field.ranges &= field.doc_values;
     if let Kind::Date(formats) | Kind::DateNanos(formats) = &mut field.kind
-        && target.needs_whole_days()
+        && target.is_elasticsearch_9()
     {
-        formats.need_whole_days();
+        formats.as_elasticsearch_9();
     }
     if field.ignore_malformed && matches!(field.kind, Kind::Unsigned { .. }) && target.refuses_malformed() {
         return Err(unsupported("the parameter \"ignore_malformed\" of this type and this version".to_owned()));

@@ -48,8 +48,8 @@ impl Detection {
         if has_dates && let Err(format) = detection.read_formats(formats.as_ref()) {
             detection.unsupported = Some(format!("the parameter \"dynamic_date_formats\" with {format}"));
         }
-        if target.needs_whole_days() {
-            detection.dates.iter_mut().for_each(|(_, formats)| formats.need_whole_days());
+        if target.is_elasticsearch_9() {
+            detection.dates.iter_mut().for_each(|(_, formats)| formats.as_elasticsearch_9());
         }
         detection.templates = taken("dynamic_templates").as_ref().map(Templates::read).unwrap_or_default();
         detection

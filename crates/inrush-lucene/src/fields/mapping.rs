@@ -46,8 +46,8 @@ impl Target {
         self.product == Product::OpenSearch && self.version >= [3, 6, 0]
     }
 
-    /// Whether a date with a time has its day.
-    pub(crate) fn needs_whole_days(&self) -> bool {
+    /// Whether it is Elasticsearch 9, which takes fewer forms of dates.
+    pub(crate) fn is_elasticsearch_9(&self) -> bool {
         self.product == Product::Elasticsearch && self.version >= [9, 0, 0]
     }
 

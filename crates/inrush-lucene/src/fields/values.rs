@@ -323,10 +323,12 @@ pub(crate) fn address(text: &str) -> Option<u128> {
     Some(u128::from(address))
 }
 
-/// The name of an interface behind an address does not count.
+/// The name of an interface behind an address does not count. There is none behind four bytes.
 fn without_interface(text: &str) -> Option<&str> {
     match text.split_once('%') {
-        Some((address, interface)) if address.contains(':') => (!interface.is_empty()).then_some(address),
+        Some((address, interface)) if address.contains(':') => {
+            (!interface.is_empty() && !address.contains('.')).then_some(address)
+        }
         _ => Some(text),
     }
 }
@@ -483,6 +485,7 @@ mod tests {
         assert_eq!(address("::1"), Some(1));
         assert_eq!(address("::1%eth0"), Some(1));
         assert_eq!(address("1.2.3.4%eth0"), None);
+        assert_eq!((address("::ffff:1.2.3.4%eth0"), address("::1%eth.0")), (None, Some(1)));
         assert_eq!(address("1.2.3.256"), None);
         assert_eq!(address("::1%"), None);
         assert_eq!(address("02001:db8::00001"), address("2001:db8::1"));

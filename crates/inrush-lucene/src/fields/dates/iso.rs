@@ -31,9 +31,9 @@ pub(super) struct Iso {
     pub(super) zone: Part,
     /// Whether parts have all their digits.
     pub(super) strict: bool,
-    /// Whether a time needs a day before it, and not only a month or a year, and has one zone at
-    /// most.
-    pub(super) whole_day: bool,
+    /// Whether Elasticsearch's own reader takes it, and not Java's. That one needs a day before a
+    /// time, and not only a month or a year, and has one zone and one fraction at most.
+    pub(super) own: bool,
 }
 
 impl Iso {
@@ -41,14 +41,13 @@ impl Iso {
     /// range of milliseconds.
     pub(super) fn moment(self, text: &[u8], long_years: bool) -> Result<Moment, Fit> {
         let (day, clock, zone) = self.read(text, long_years).ok_or(Fit::Not)?;
-        clock.on(day, zone, long_years).ok_or(Fit::Never)
+        clock.on(day?, zone, long_years).ok_or(Fit::Never)
     }
 
-    /// The day, its time, and the distance of the zone.
-    fn read(self, text: &[u8], long_years: bool) -> Option<(i64, Clock, i64)> {
+    /// The day, or why there is no such day, its time, and the distance of the zone.
+    fn read(self, text: &[u8], long_years: bool) -> Option<(Result<i64, Fit>, Clock, i64)> {
         let (year, mut at) = if self.strict {
-            // Without a time it is one of Java's formats in Elasticsearch, too.
-            year(text, long_years, !long_years && self.time != Part::Never)?
+            year(text, long_years, self.own)?
         } else {
             lenient_year(text, if long_years { 5 } else { 9 })?
         };
@@ -60,10 +59,18 @@ impl Iso {
             at += 1 + len;
             count += 1;
         }
-        let mut day = Resolver::Strict.day(year, parts[0], parts[1])?;
+        let mut day = Resolver::Strict.day(year, parts[0], parts[1]).ok_or(Fit::Never);
+        if day.is_err() {
+            // Java looks at a month last that has no day, the other reader at each day.
+            let is_seen_last = if self.own { parts[0] <= 12 && parts[1] <= 31 } else { count < 2 };
+            is_seen_last.then_some(())?;
+        }
         match text.get(at) {
+            None if count == 0 && !self.own => {
+                (self.time != Part::Always).then_some((day.map_err(|_| Fit::NoYear), Clock::default(), 0))
+            }
             None => (self.time != Part::Always).then_some((day, Clock::default(), 0)),
-            Some(b'T') if self.time != Part::Never && (count == 2 || !self.whole_day) => {
+            Some(b'T') if self.time != Part::Never && (count == 2 || !self.own) => {
                 let (mut clock, parts, end) = self.clock(text, at + 1)?;
                 let fraction = parts == 4;
                 let zone = &text[end..];
@@ -74,22 +81,26 @@ impl Iso {
                     clock = Clock::default();
                 } else if count == 0 && parts > 0 {
                     // Of a year with a time they take only the time.
-                    day = 0;
+                    day = day.map(|_| 0);
                 }
-                Some((day, clock, self.zone_millis(zone, long_years)?))
+                Some((day, clock, self.zone_millis(zone)?))
             }
             Some(_) => None,
         }
     }
 
-    /// Elasticsearch, which has no long years, takes seconds also without colons.
-    fn zone_millis(self, text: &[u8], long_years: bool) -> Option<i64> {
-        if self.strict && !long_years && text.len() == 7 {
-            let [sign, h0, h1, m0, m1, s0, s1] = text.try_into().ok()?;
-            return zone_millis(&[sign, h0, h1, b':', m0, m1, b':', s0, s1]);
+    /// The distance of a zone in milliseconds. Elasticsearch's reader takes seconds also without
+    /// colons.
+    fn zone_millis(self, text: &[u8]) -> Option<i64> {
+        if self.own && text.len() == 7 && digit_count(&text[1..]) == 6 {
+            return zone_millis(&[&text[..3], &text[3..5], &text[5..]].join(&b':'));
         }
-        let takes_two = self.zone == Part::Maybe && !self.whole_day;
-        zone_millis(text).or_else(|| if takes_two { first_of_two_zones(text) } else { None })
+        zone_millis(text).or_else(|| if self.takes_twice() { first_of_two_zones(text) } else { None })
+    }
+
+    /// Whether a zone may come twice, and a fraction: with a dot, and the same with a comma.
+    fn takes_twice(self) -> bool {
+        self.time == Part::Maybe && !self.own
     }
 
     /// Whether a text is a date with the name of a time zone, which is not known here.
@@ -135,7 +146,14 @@ impl Iso {
             }
             clock.nanos = fraction(&text[at + 1..at + 1 + count], 9);
             clock.nanos_of_minute = parts == 2;
+            let is_with_dot = text[at] == b'.';
             at += 1 + count;
+            if is_with_dot && self.takes_twice() && text.get(at) == Some(&b',') {
+                let count = digit_count(&text[at + 1..]);
+                let again = &text[at + 1..at + 1 + count];
+                ((1..=9).contains(&count) && fraction(again, 9) == clock.nanos).then_some(())?;
+                at += 1 + count;
+            }
             parts = 4;
         }
         // The lenient format has a zone only behind minutes.
@@ -184,14 +202,4 @@ fn year(text: &[u8], long_years: bool, minus_zero: bool) -> Option<(i64, usize)>
     (least..=if long_years { 10 } else { 4 }).contains(&count).then_some(())?;
     let year = digits(text, 1, count)?;
     (sign > 0 || year > 0 || minus_zero).then_some((sign * year, 1 + count))
-}
-
-/// Whether a text has ten digits as its year, which no year has: the servers then try no other
-/// format.
-pub(super) fn beyond_years(text: &[u8]) -> bool {
-    let count = text.iter().skip(1).take_while(|byte| byte.is_ascii_digit()).count();
-    matches!(text.first(), Some(b'-' | b'+'))
-        && count == 10
-        && text[1] != b'0'
-        && matches!(text.get(11), None | Some(b'-' | b'T'))
 }

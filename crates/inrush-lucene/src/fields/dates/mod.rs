@@ -8,7 +8,7 @@ mod iso;
 mod pattern;
 
 use self::calendar::{Resolver, fraction};
-use self::iso::{Iso, Part, beyond_years};
+use self::iso::{Iso, Part};
 use self::pattern::{Pattern, YearDigits};
 use crate::fields::mapping::Product;
 
@@ -57,6 +57,8 @@ enum Fit {
     Not,
     /// The format fits, but there is no such date, and no other format is tried.
     Never,
+    /// The same for a year alone that no date has. It makes no new field a date.
+    NoYear,
 }
 
 const OPTIONAL: Format = optional(false, true);
@@ -82,17 +84,30 @@ const DAY: Format = Format::Iso(Iso {
     fraction: Part::Never,
     zone: Part::Never,
     strict: true,
-    whole_day: false,
+    own: false,
 });
 
 const LONG: YearDigits = YearDigits::UpTo { most: 10 };
 const LONGER: YearDigits = YearDigits::UpTo { most: 19 };
 
+/// A pattern for which Elasticsearch has its own reader, too.
+const SECONDS_FORMAT: &str = "strict_date_hour_minute_second";
+
+/// What that reader takes for it.
+const WITH_SECONDS: Format = Format::Iso(Iso {
+    time: Part::Always,
+    whole_time: true,
+    fraction: Part::Never,
+    zone: Part::Never,
+    strict: true,
+    own: true,
+});
+
 /// The formats with names that are patterns.
 const NAMED_PATTERNS: [(&str, &str, YearDigits, Resolver); 6] = [
     ("strict_date_hour", "uuuu-MM-dd'T'HH", LONGER, Resolver::Smart),
     ("strict_date_hour_minute", "uuuu-MM-dd'T'HH:mm", LONGER, Resolver::Smart),
-    ("strict_date_hour_minute_second", "uuuu-MM-dd'T'HH:mm:ss", LONGER, Resolver::Smart),
+    (SECONDS_FORMAT, "uuuu-MM-dd'T'HH:mm:ss", LONGER, Resolver::Smart),
     ("strict_date", "uuuu-MM-dd", LONG, Resolver::Lenient),
     ("strict_year_month", "uuuu-MM", LONG, Resolver::Strict),
     ("strict_year", "uuuu", LONG, Resolver::Strict),
@@ -100,22 +115,36 @@ const NAMED_PATTERNS: [(&str, &str, YearDigits, Resolver); 6] = [
 
 const fn optional(whole_time: bool, strict: bool) -> Format {
     let maybe = Part::Maybe;
-    Format::Iso(Iso { time: maybe, whole_time, fraction: maybe, zone: maybe, strict, whole_day: false })
+    Format::Iso(Iso { time: maybe, whole_time, fraction: maybe, zone: maybe, strict, own: false })
 }
 
 const fn iso(fraction: Part, zone: Part) -> Format {
-    Format::Iso(Iso { time: Part::Always, whole_time: true, fraction, zone, strict: true, whole_day: false })
+    Format::Iso(Iso { time: Part::Always, whole_time: true, fraction, zone, strict: true, own: false })
 }
 
 impl Formats {
+    /// Elasticsearch tries its own reader before Java's, where it has one.
     fn new(formats: Vec<Format>, product: Product) -> Self {
-        Self { formats, long_years: product == Product::OpenSearch }
+        let long_years = product == Product::OpenSearch;
+        let both = |format| match format {
+            Format::Iso(iso) if !long_years && !iso.own && iso.strict && iso.time != Part::Never => {
+                vec![Format::Iso(Iso { own: true, ..iso }), format]
+            }
+            _ => vec![format],
+        };
+        Self { formats: formats.into_iter().flat_map(both).collect(), long_years }
     }
 
     /// Reads formats with `||` between them, as a product does. `None` if one is not known here.
     pub(crate) fn parse(formats: &str, product: Product) -> Option<Self> {
-        let formats: Option<Vec<Format>> = formats.split("||").map(|format| Format::parse(format, product)).collect();
-        formats.map(|formats| Self::new(formats, product))
+        let mut found = Vec::new();
+        for format in formats.split("||").map(str::trim) {
+            if format == SECONDS_FORMAT && product == Product::Elasticsearch {
+                found.push(WITH_SECONDS);
+            }
+            found.push(Format::parse(format, product)?);
+        }
+        Some(Self::new(found, product))
     }
 
     /// What a field of milliseconds has where its mapping names no format.
@@ -129,14 +158,13 @@ impl Formats {
         Self::new(vec![first, Format::Millis], product)
     }
 
-    /// As Elasticsearch 9 reads them: no time behind a year or a month, and no second zone, where
-    /// digits are counted.
-    pub(crate) fn need_whole_days(&mut self) {
-        for format in &mut self.formats {
-            if let Format::Iso(iso) = format {
-                iso.whole_day = iso.strict;
-            }
-        }
+    /// As Elasticsearch 9 reads them, without Java's reader behind its own.
+    pub(crate) fn as_elasticsearch_9(&mut self) {
+        let mut is_behind_own = false;
+        self.formats.retain(|format| {
+            let own = matches!(format, Format::Iso(Iso { own: true, .. }));
+            !std::mem::replace(&mut is_behind_own, own)
+        });
     }
 
     #[cfg(test)]
@@ -147,13 +175,10 @@ impl Formats {
     /// The moment of a date, whose milliseconds are the least or greatest number where they are
     /// beyond.
     pub(crate) fn moment(&self, text: &str) -> Option<Moment> {
-        if self.long_years && self.formats.first() == Some(&OPTIONAL) && beyond_years(text.as_bytes()) {
-            return None;
-        }
         for format in &self.formats {
             match format.moment(text, self.long_years) {
                 Ok(moment) => return Some(moment),
-                Err(Fit::Never) => return None,
+                Err(Fit::Never | Fit::NoYear) => return None,
                 Err(Fit::Not) => {}
             }
         }
@@ -163,8 +188,7 @@ impl Formats {
     /// Whether a format fits a text, but there is no such date.
     pub(crate) fn fits_no_date(&self, text: &str) -> bool {
         let mut found = self.formats.iter().map(|format| format.moment(text, self.long_years));
-        let is_beyond = self.formats.first() == Some(&OPTIONAL) && beyond_years(text.as_bytes());
-        !(self.long_years && is_beyond) && found.find(|found| *found != Err(Fit::Not)) == Some(Err(Fit::Never))
+        found.find(|found| *found != Err(Fit::Not)) == Some(Err(Fit::Never))
     }
 
     /// Whether a text that is no date here may be one for a server, as it names a time zone.
@@ -178,7 +202,6 @@ impl Formats {
 
 impl Format {
     fn parse(format: &str, product: Product) -> Option<Self> {
-        let format = format.trim();
         if let Some((_, named)) = NAMED.iter().find(|(name, _)| *name == format) {
             return Some(named.clone());
         }
@@ -201,14 +224,14 @@ impl Format {
             Self::Millis => {
                 // OpenSearch takes one more dot behind a fraction.
                 let more = text.strip_suffix('.').filter(|before| long_years && before.contains('.'));
-                epoch(more.unwrap_or(text), 6, false).ok_or(Fit::Not)
+                epoch(more.unwrap_or(text), 6, false)
             }
-            Self::Seconds { product: Product::OpenSearch } => epoch(text, 9, true).ok_or(Fit::Not),
+            Self::Seconds { product: Product::OpenSearch } => epoch(text, 9, true),
             Self::Seconds { product: Product::Elasticsearch } => {
                 let is_zero = |fraction: &str| !fraction.is_empty() && fraction.bytes().all(|byte| byte == b'0');
                 match text.split_once('.') {
                     Some((seconds, fraction)) if seconds.starts_with('-') && is_zero(fraction) => Err(Fit::Not),
-                    _ => epoch(text, 9, false).ok_or(Fit::Not),
+                    _ => epoch(text, 9, false),
                 }
             }
             Self::Pattern(pattern) => pattern.moment(text, long_years),
@@ -223,7 +246,7 @@ const SECONDS: std::ops::RangeInclusive<i128> = -31_557_014_135_596_800..=31_556
 ///
 /// A fraction of at most this number of digits may follow, or a dot only. With `adds` it is added
 /// to negative numbers, of which zero is none.
-fn epoch(text: &str, decimals: usize, adds: bool) -> Option<Moment> {
+fn epoch(text: &str, decimals: usize, adds: bool) -> Result<Moment, Fit> {
     let (digits, fraction) = text.split_once('.').unwrap_or((text, ""));
     let unsigned = digits.strip_prefix('-').unwrap_or(digits);
     let all_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
@@ -233,13 +256,13 @@ fn epoch(text: &str, decimals: usize, adds: bool) -> Option<Moment> {
         || fraction.len() > decimals
         || !all_digits(fraction)
     {
-        return None;
+        return Err(Fit::Not);
     }
-    let units: i64 = unsigned.parse().ok()?;
+    let units: i64 = unsigned.parse().map_err(|_| Fit::Not)?;
     let below = i128::from(self::fraction(fraction.as_bytes(), decimals));
     let negative = digits.starts_with('-');
     if negative && units == 0 && adds {
-        return None;
+        return Err(Fit::Not);
     }
     let whole = i128::from(units) * 10_i128.pow(decimals as u32);
     let nanos = match (negative, adds) {
@@ -258,14 +281,14 @@ fn epoch(text: &str, decimals: usize, adds: bool) -> Option<Moment> {
                 i64::MAX
             }
         }
-        Err(_) => return None,
+        Err(_) => return Err(Fit::Never),
     };
-    Some(Moment { millis, nanos: nanos.rem_euclid(1_000_000) as u32 })
+    Ok(Moment { millis, nanos: nanos.rem_euclid(1_000_000) as u32 })
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Formats, Moment};
+    use super::{Fit, Formats, Moment};
     use crate::fields::mapping::Product;
 
     fn parse(formats: &str) -> Option<Formats> {
@@ -332,7 +355,7 @@ mod tests {
             (
                 "uuuu-MM-dd",
                 &["-0001-01-01", "+12023-01-01", "-12023-01-01"][..],
-                &["+2023-01-01", "12023-01-01", "-0000-01-01"][..],
+                &["+2023-01-01", "12023-01-01", "-0000-01-01", "-+977-01-01"][..],
             ),
             ("yyyy-MM-dd", &["0001-01-01", "+12023-01-01"], &["0000-01-01", "-0001-01-01"]),
             ("uuuuMMdd", &["-20230101", "+120230101"], &["120230101", "2023101"]),
@@ -377,6 +400,11 @@ mod tests {
             ("strict_date_optional_time", "2024-01-01T10:30:00+01:00+0200", Some(1_704_101_400_000)),
             ("strict_date_optional_time", "2024-01-01T10:30:00ZZ", Some(1_704_105_000_000)),
             ("strict_date_optional_time", "2024-01-01T10:30:00+01+0200", None),
+            ("strict_date_optional_time", "2024-01-01T10:30:00.5,50Z", Some(1_704_105_000_500)),
+            ("strict_date_optional_time", "2024-01-01T10:30:00.5,6Z", None),
+            ("strict_date_optional_time", "2024-01-01T10:30:00,5.5Z", None),
+            ("strict_date_time", "2024-01-01T10:30:00.5,5Z", None),
+            ("date_optional_time", "2024-01-01T7:30:00.00,0", Some(1_704_094_200_000)),
             ("strict_date_time", "2024-01-01T10:30:00ZZ", None),
         ] {
             assert_eq!(millis(format, text), found, "{format} {text}");
@@ -391,6 +419,42 @@ mod tests {
         assert_eq!(millis("yyyyMMdd||epoch_millis", "20230230"), None);
         assert_eq!(millis("uuuuMMdd||epoch_millis", "20230230"), Some(20_230_230));
         assert_eq!(millis("uuuu||epoch_millis", "-1234567890"), None);
+        let of_elasticsearch =
+            |formats, text| Formats::parse(formats, Product::Elasticsearch).and_then(|formats| formats.millis(text));
+        for (formats, text, found) in [
+            ("strict_date_optional_time||strict_date", "2023-02-29", None),
+            ("strict_date_optional_time||strict_date", "2023-00-10", None),
+            ("strict_date_optional_time||strict_date", "2023-02-32", Some(1_677_888_000_000)),
+            ("strict_year_month_day||strict_date", "2023-02-29", Some(1_677_628_800_000)),
+            ("strict_date_hour_minute_second", "2023-02-29T23:59:59", None),
+            ("strict_date_hour_minute_second", "2023-02-29T24:00:00", Some(1_677_628_800_000)),
+            ("strict_date_hour_minute_second", "2023-02T23:00:00", None),
+            ("strict_date_optional_time", "-0000T", None),
+            ("strict_date_optional_time", "-0000-01-01T", Some(-62_167_219_200_000)),
+            ("strict_date_optional_time||strict_date", "2023-02-30T10:00:00ZZ", None),
+            ("strict_date_hour_minute_second", "-0000-01-01T00:00:00", Some(-62_167_219_200_000)),
+            ("strict_date_hour_minute_second", "+12345-01-01T00:00:00", Some(327_403_382_400_000)),
+        ] {
+            assert_eq!(of_elasticsearch(formats, text), found, "{formats} {text}");
+        }
+        assert_eq!(millis("strict_date_optional_time||strict_date", "2023-02-29"), Some(1_677_628_800_000));
+        for (format, text, found, of_a_new_field) in [
+            ("strict_date_optional_time_nanos", "-2934296733", Fit::NoYear, false),
+            ("strict_year_month_day", "-2934296733", Fit::NoYear, false),
+            ("strict_year", "-2934296733", Fit::NoYear, false),
+            ("strict_date_optional_time", "-2934296733-01", Fit::Never, true),
+            ("strict_year_month", "-2934296733-01", Fit::Never, true),
+            ("strict_date_time", "-2934296733T10:00:00Z", Fit::Never, true),
+            ("strict_date_optional_time", "-2934296733-01-01", Fit::Not, false),
+            ("date_optional_time", "-2934296733", Fit::Not, false),
+            ("strict_date_optional_time", "1234-56", Fit::Never, true),
+            ("date_optional_time", "1234-00T10", Fit::Never, true),
+            ("strict_date_optional_time", "2023-02-30", Fit::Not, false),
+        ] {
+            let formats = parse(format).unwrap();
+            assert_eq!(formats.formats[0].moment(text, true), Err(found), "{format} {text}");
+            assert_eq!(formats.fits_no_date(text), of_a_new_field, "{format} {text}");
+        }
     }
 
     #[test]
@@ -406,6 +470,7 @@ mod tests {
             assert_eq!((formats.millis(text), formats.has_zone_name(text)), (None, named), "{text}");
         }
         assert_eq!(formats.millis("1970-01-01T01:00:30+010030"), Some(0));
+        assert_eq!(formats.millis("1970-01-01T00:00:00-00:00Z"), Some(0));
     }
 
     #[test]
@@ -434,10 +499,14 @@ mod tests {
             ("date_optional_time", "2024T12", true, true),
             ("strict_date_optional_time", "2004-11-12T23:33:27,5ZZ", true, false),
             ("strict_date_optional_time", "2004-11-12T23:33:27,5Z", true, true),
+            ("strict_date_optional_time", "2004-11-12T23:33:27.5,5", true, false),
+            ("date_optional_time", "2004-11-12T23:33:27.5,5", true, true),
+            ("strict_date_hour_minute_second", "2004-11-12T24:00:00", true, false),
+            ("strict_date_hour_minute_second", "-0001-11-12T23:00:00", true, true),
         ] {
             let mut formats = Formats::parse(format, Product::Elasticsearch).unwrap();
             assert_eq!(formats.moment(text).is_some(), older, "{format} {text}");
-            formats.need_whole_days();
+            formats.as_elasticsearch_9();
             assert_eq!(formats.moment(text).is_some(), newer, "{format} {text}");
         }
     }
@@ -465,6 +534,12 @@ mod tests {
         {
             let found = [Product::OpenSearch, Product::Elasticsearch].map(|product| seconds(product, text));
             assert_eq!(found, [of_opensearch, of_elasticsearch], "{text}");
+        }
+        for seconds in ["31556889864403200", "9223372036854775807", "-31557014167219201"] {
+            for product in [Product::OpenSearch, Product::Elasticsearch] {
+                let formats = Formats::parse("epoch_second||epoch_millis", product).unwrap();
+                assert_eq!(formats.millis(seconds), None, "{seconds}");
+            }
         }
         for (text, of_opensearch) in [("1.5.", Some(1)), ("1..", Some(1)), ("1...", None)] {
             let found = [Product::OpenSearch, Product::Elasticsearch]

@@ -13,6 +13,7 @@ pub(super) struct Pattern {
     resolver: Resolver,
     /// Whether the year is one of an era, of which the first is 1.
     era: bool,
+    has_month: bool,
     has_day: bool,
 }
 
@@ -173,8 +174,8 @@ impl Pattern {
         // A time has all units above its least one.
         let seconds_without = pieces.iter().any(|piece| matches!(piece, Piece::Fraction(_))) && !has(Unit::Second);
         let whole = time.windows(2).all(|pair| has(pair[0]) || !has(pair[1])) && !seconds_without;
-        let has_day = has(Unit::Day);
-        (once && date && whole).then_some(Self { pieces, resolver: Resolver::Strict, era, has_day })
+        let (has_month, has_day) = (has(Unit::Month), has(Unit::Day));
+        (once && date && whole).then_some(Self { pieces, resolver: Resolver::Strict, era, has_month, has_day })
     }
 
     /// The same with years of this number of digits, and with another resolver.
@@ -191,7 +192,7 @@ impl Pattern {
     pub(super) fn basic_date() -> Self {
         let pieces =
             vec![Piece::Year(YearDigits::Few), Piece::AnyNumber(Unit::Month, 2), Piece::AnyNumber(Unit::Day, 2)];
-        Self { pieces, resolver: Resolver::Strict, era: false, has_day: true }
+        Self { pieces, resolver: Resolver::Strict, era: false, has_month: true, has_day: true }
     }
 
     pub(super) fn moment(&self, text: &str, clamps: bool) -> Result<Moment, Fit> {
@@ -201,7 +202,11 @@ impl Pattern {
         }
         let Some(day) = self.resolver.day(found.year, found.month, found.day) else {
             // The servers look at the day only after they chose the format.
-            return Err(if self.era || !self.has_day { Fit::Never } else { Fit::Not });
+            return Err(match (self.has_month, self.has_day) {
+                (false, _) => Fit::NoYear,
+                (true, true) if !self.era => Fit::Not,
+                (true, _) => Fit::Never,
+            });
         };
         if found.clock.parts[0] == 24 && day == last_day() {
             return Err(Fit::Not);
@@ -306,7 +311,8 @@ impl YearDigits {
             Self::UpTo { most } => count.min(most + behind).saturating_sub(behind).max(4),
             Self::Few => count.min(4),
         };
-        let year: i64 = std::str::from_utf8(text.get(start..start + len)?).ok()?.parse().ok()?;
+        let digits = text.get(start..start + len).filter(|digits| digit_count(digits) == len)?;
+        let year: i64 = std::str::from_utf8(digits).ok()?.parse().ok()?;
         let fits = match sign {
             None => len <= 4,
             Some(b'-') => year > 0 || self == Self::Four,
