@@ -47,12 +47,16 @@ class Cluster:
             self._tls.verify_mode = ssl.CERT_NONE
 
     def behind(self, name: str, patience: float = _PATIENCE_S) -> list[str]:
-        """The indices behind the alias now."""
-        if found := self._ask("GET", f"_alias/{name}", patience=patience):
-            return sorted(found)
+        """The indices behind the alias now, which no index may have as its name."""
+        if found := self.with_alias(name, patience):
+            return found
         if self._ask("GET", name, patience=patience) is not None:
             raise UsageError(f"{name} is an index, but it has to be the name of an alias; choose another name, or delete the index")
         return []
+
+    def with_alias(self, name: str, patience: float = _PATIENCE_S) -> list[str]:
+        """The indices that have the alias now."""
+        return sorted(self._ask("GET", f"_alias/{name}", patience=patience) or [])
 
     def indices(self, prefix: str) -> list[str]:
         return [row["index"] for row in self._ask("GET", f"_cat/indices/{prefix}-*?format=json&h=index") or []]

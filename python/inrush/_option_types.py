@@ -694,11 +694,11 @@ class BakeOptions(LoadOptions, total=False):
 
     repository: str | None
     """Instead of a folder: a repository of the target. The bake creates a repository of the same type
-    and place, and does not touch the contents. Types other than fs also need the server's plugin on the
-    builder (builder_home), or engine."""
+    and place, and does not touch the contents. If a server builds, types other than fs need the
+    server's plugin on the builder, too (builder_home)."""
 
     repository_option: str | Sequence[str] | None
-    """With engine: how this machine reaches the object store of the repository, as in
+    """For building without a server: how this machine reaches the object store of the repository, as in
     endpoint=http://localhost:7070, region=eu-west-1 or allow_http=true; repeatable. By default as the
     environment says (AWS_*, GOOGLE_*, AZURE_*), from which the credentials come in any case, or from
     the AWS profile or the identity of the machine."""
@@ -717,16 +717,18 @@ class BakeOptions(LoadOptions, total=False):
     resume continues with them."""
 
     estimate: bool | None
-    """Do not bake, but estimate the cost of a load and of a bake: a sample is loaded into a builder
-    twice, written to the repository and restored on the builder. The target is only read."""
+    """Do not bake, but estimate the cost of a load and of a bake with a builder: a sample is loaded
+    into a builder twice, written to the repository and restored on the builder. So it needs Java. A
+    bake without a builder costs a small part of a load. The target is only read."""
 
     sample: str | int | None
     """With estimate: the size of the sample. Default: 32MiB."""
 
     engine: Literal["server", "native", "auto"] | None
-    """What builds the index. Default: server; "server": a server, the builder, takes the documents;
-    "native": this process writes the files of the index; what it does not support is refused; "auto":
-    native where it supports everything and was tested, else server; the report says why."""
+    """What builds the index. Default: auto; server if an option of builders is given; "server": a
+    server, the builder, takes the documents; "native": this process writes the files of the index; what
+    it does not support is refused; "auto": native where it supports everything and was tested, else
+    server; the report says why."""
 
     build_memory: str | int | None
     """Memory for building without a server, on top of memory: segments that grow, and writing them.
@@ -740,8 +742,8 @@ class BakeOptions(LoadOptions, total=False):
     builder: str | Sequence[str] | None
     """A running server to build with, on this machine or another, without security, which no other
     program uses; its path.repo has to contain the folder of the repository. Repeated or separated by
-    commas for several builders. It keeps running, without the built index. By default a server is
-    started."""
+    commas for several builders. It keeps running, without the built index. By default one is started
+    where one is needed."""
 
     builder_version: str | None
     """Version of the builder: not newer than the oldest node of the target, with the same major version

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import _inrush, _part, _spark_shards
 from ._cluster import Cluster, moving
-from ._errors import CheckFailed, InrushError, UsageError
+from ._errors import CheckFailed, ClusterError, InrushError, UsageError
 from ._job import WATCHED, Part, check, letters_of, merged, with_page, write_letters
 from ._options import Options
 from ._report import Report
@@ -26,8 +26,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _REFUSED = ("cert", "key", "aws_sigv4", "password_file", "password_env", "api_key_file", "api_key_env", "bearer_file", "bearer_env")
-_WITHOUT_SERVERS = ("build_memory", "repository_option")
-_ENGINE = "server"
+_WITHOUT_SERVERS = ("build_memory", "repository_option", "allow_shrink")
+"""Options that have no meaning where servers build."""
+_OF_SWAPS = ("delete_old", "old_writes", "warm")
+_ENGINE = "auto"
 """What builds where the options do not say it."""
 _EXPLAINED_BY = 2000
 """The most characters of a bake's last messages in an error."""
@@ -38,7 +40,7 @@ def bake(df: Any, index: str, to: Iterable[str], builders: int, options: Options
     check(options, has_driver=True)
     engine = _engine(options)
     if engine == "server":
-        _check_login(options)
+        _check_servers(options)
     with _Page(index, options, driver) as page:
         page.report = _with_engine(engine, df, index, list(to), builders, page.of_parts)
     return page.report
@@ -51,15 +53,15 @@ def _engine(options: Options) -> str:
 
 
 def _with_engine(engine: str, df: Any, index: str, to: list[str], builders: int, options: Options) -> Report:
-    because = None
-    if engine != "server":
+    because = _asks_for_servers(index, to, builders, options) if engine == "auto" else None
+    if engine != "server" and because is None:
         try:
             return _spark_shards.bake(df, index, to, builders, options.but(engine=engine))
         except _spark_shards.NotNative as error:
             if engine == "native":
                 raise
             because = str(error)
-    _check_login(options)
+    _check_servers(options, because)
     report = _bake(df, index, to, builders, options.but(engine="server", **dict.fromkeys(_WITHOUT_SERVERS)))
     if because is None:
         return report
@@ -67,10 +69,35 @@ def _with_engine(engine: str, df: Any, index: str, to: list[str], builders: int,
     return Report({**data, "warnings": [f"the indices are built with servers, because {because}", *data["warnings"]]})
 
 
-def _check_login(options: Options) -> None:
-    for name in _REFUSED:
-        if options.table.get(name) is not None:
-            raise UsageError(f"{name} is not possible here; give user with password, api_key or bearer, or ca")
+def _asks_for_servers(index: str, to: list[str], builders: int, options: Options) -> str | None:
+    """Why `auto` takes servers without a try: jobs that were made for them go on."""
+    if problem := _spark_shards.other_shards(builders, options):
+        return problem
+    if not to or _of_shards_only(options) is not None:
+        return None
+    try:
+        before = Cluster(to, options).with_alias(index, patience=10)
+    except ClusterError:
+        # The bake asks the same, and knows more forms of addresses.
+        return None
+    if len(before) > 1:
+        return f"the alias {index} stands for {len(before)} indices, and an index that is built without servers replaces one"
+    return None
+
+
+def _of_shards_only(options: Options) -> str | None:
+    """The first given option with which no servers can build."""
+    return next((name for name in (*_REFUSED, *_OF_SWAPS) if options.table.get(name) not in (None, False)), None)
+
+
+def _check_servers(options: Options, because: str | None = None) -> None:
+    """Refuses options with which no servers can build. `because`: why they would, where the options left the choice."""
+    name = _of_shards_only(options)
+    if name is None:
+        return
+    why = "" if because is None else f" (they would, because {because})"
+    remedy = "leave it out: the indices that had the alias are kept" if name in _OF_SWAPS else "give user with password, api_key or bearer, or ca"
+    raise UsageError(f"{name} is not possible where servers build{why}; {remedy}")
 
 
 class _Page:

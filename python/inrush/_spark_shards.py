@@ -31,8 +31,8 @@ class NotNative(InrushError):
 
 def bake(df: Any, index: str, to: list[str], builders: int, options: Options) -> Report:
     """See `inrush.spark.bake`. Raises `NotNative` if only servers can build the index; then nothing was changed."""
-    if options.table.get("shards") not in (None, builders, str(builders)):
-        raise UsageError(f"shards is {options.table['shards']}, but each of the {builders} builders builds one shard; leave shards out")
+    if problem := other_shards(builders, options):
+        raise UsageError(f"{problem}; leave shards out")
     check_letters(options)
     driver = _Driver(options.but(alias=index, to=to, shards=builders, no_resume=True, dead_letters=None))
     order = driver.order()
@@ -48,6 +48,14 @@ def bake(df: Any, index: str, to: list[str], builders: int, options: Options) ->
     if report["status"] in ("failed", "interrupted"):
         raise LoadFailed(Report(report))
     return Report(report)
+
+
+def other_shards(builders: int, options: Options) -> str | None:
+    """Why the option `shards` is none for tasks that build a shard each."""
+    shards = options.table.get("shards")
+    if shards in (None, builders, str(builders)):
+        return None
+    return f"shards is {shards}, and without servers each of the {builders} tasks builds one shard"
 
 
 def _of_tasks(options: Options, index: str) -> Options:
@@ -129,7 +137,7 @@ def _build(df: Any, order: str, shards: int, options: Options) -> list[Part]:
     rows = df.mapInArrow(_Task(order, options, tag), "part string").collect()
     parts = [Part.from_json(row["part"]) for row in rows]
     if why := next((part.not_native for part in parts if part.not_native is not None), None):
-        raise NotNative(f"engine='native' cannot build this index: {why}; give engine='server', or 'auto'")
+        raise NotNative(f"this index cannot be built without a server: {why}; give engine='server', or leave engine out")
     if not parts:
         raise UsageError("there was nothing to bake: no partition has rows")
     return parts

@@ -72,15 +72,18 @@ def load(
 
 
 def bake(df: Any, index: str, to: str | Iterable[str], *, builders: int, **options: Unpack[BakeOptions]) -> Report:
-    """Builds an index of a data frame outside the cluster, and hands it over complete. Each of `builders` tasks starts a server of
-    the cluster's version on its executor, loads its part of the rows into it, and hands that index over as a snapshot (`inrush
-    bake`, which has the same options: `repository_path` or `repository`, `builder_heap`, `force_merge`, …). At the end one request
-    points the alias `index` to all these indices. Indices that it pointed to before are kept. If documents are not in
-    (`report.failed`), the alias is not changed, and the report's warnings name the new indices. If a build fails, the cluster
-    returns to its former state. `page` shows the sums of all builds while they run.
+    """Builds an index of a data frame outside the cluster, and hands it over complete (`inrush bake`, which has the same options:
+    `repository_path` or `repository`, `mapping`, `build_memory`, …). Each of `builders` tasks writes a shard of one index, without
+    a server and Java, and the driver has the cluster restore it and points the alias `index` to it. The index that the alias
+    pointed to before is kept.
 
-    With `engine="native"` there are no servers: the alias points to one index with as many shards, each of which a task writes,
-    and the driver hands it over. `engine="auto"` does that where it supports everything, and starts servers elsewhere.
+    Where a server is needed, and with an option of servers such as `builder_heap`, each task starts a server of the cluster's
+    version on its executor and makes an index of its own part of the rows. Then the alias stands for all these indices. The
+    report's first warning says why servers were taken where the options left the choice. That is also the case if the alias
+    stands for several indices, and if `shards` is not `builders`. `engine="native"` never takes servers, `engine="server"` always.
+
+    If documents are not in (`report.failed`), the alias is not changed, and the report says which indices are kept. If a build
+    fails, the cluster returns to its former state. `page` shows the sums of all tasks while they run.
     """
     nodes = _nodes(to) or []
     return _bake(df, index, [nodes] if isinstance(nodes, str) else list(nodes), builders, Options.of(options), lambda: _conf(df.sparkSession, "spark.driver.host"))

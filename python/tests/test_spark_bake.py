@@ -59,7 +59,7 @@ class Frame:
 
 
 def bake(cluster: Any, frame: Frame, **options: Any) -> Any:
-    return _spark_bake.bake(frame, "trips", [cluster.url], 2, Options.of(options))
+    return _spark_bake.bake(frame, "trips", [cluster.url], 2, Options.of({"engine": "server"} | options))
 
 
 def built(cluster: Any) -> list[str]:
@@ -191,13 +191,41 @@ def test_what_only_servers_can_build_is_built_by_servers(cluster, monkeypatch):
         bake(cluster, Frame(cluster, {"a": 2}), engine="native")
     assert caught.value.code == "bake_not_native" and built(cluster) == []
     frame = Frame(cluster, {"a": 2})
-    report = bake(cluster, frame, engine="auto", build_memory="64MiB")
+    report = bake(cluster, frame, engine="auto", build_memory="64MiB", allow_shrink="any")
     assert report.status == "complete" and "built with servers, because the mapping has a field" in report.warnings[0]
     # Each task takes a server, and options of the other engine would be refused there.
-    assert frame._part._options.table["engine"] == "server" and "build_memory" not in frame._part._options.table
+    assert frame._part._options.table["engine"] == "server" and not {"build_memory", "allow_shrink"} & set(frame._part._options.table)
+    assert "built with servers" in bake(cluster, Frame(cluster, {"a": 2}), engine=None).warnings[0], "auto is the default"
     frame = Frame(cluster, {"a": 2})
-    bake(cluster, frame)
-    assert frame._part._options.table["engine"] == "server"
+    report = bake(cluster, frame, engine=None, builder_heap="1g")
+    assert frame._part._options.table["engine"] == "server" and not any("built with servers" in warning for warning in report.warnings)
+
+
+def test_jobs_that_were_made_for_servers_go_on(cluster, monkeypatch):
+    def shards(*_: Any) -> Any:
+        raise AssertionError("no shard is tried")
+
+    bake(cluster, Frame(cluster, {"a": 2, "b": 3}))
+    monkeypatch.setattr(_spark_shards, "bake", shards)
+    report = bake(cluster, Frame(cluster, {"a": 1}), engine=None)
+    assert report.status == "complete" and "because the alias trips stands for 2 indices" in report.warnings[0]
+    assert len(cluster.ask("GET", "_alias/trips")) == 1
+    frame = Frame(cluster, {"a": 1})
+    report = bake(cluster, frame, engine=None, shards=3)
+    assert "because shards is 3" in report.warnings[0] and frame._part._options.table["shards"] == 3
+    for option, value in [("delete_old", True), ("cert", "c")]:
+        with pytest.raises(inrush.UsageError, match=f"{option} is not possible where servers build .*because shards is 3"):
+            bake(cluster, Frame(cluster, {"a": 1}), engine=None, shards=3, **{option: value})
+    # An alias that cannot be looked up leaves the rest to the bake, and so does an option that no servers allow.
+    with pytest.raises(AssertionError, match="no shard is tried"):
+        bake(cluster, Frame(cluster, {"a": 1}), engine=None, shards=2, delete_old=True)
+
+    def unknown(*_: Any, **__: Any) -> Any:
+        raise inrush.ClusterError("no address")
+
+    monkeypatch.setattr(_cluster.Cluster, "with_alias", unknown)
+    with pytest.raises(AssertionError, match="no shard is tried"):
+        bake(cluster, Frame(cluster, {"a": 1}), engine=None)
 
 
 def test_shards_of_a_target_that_cannot_take_them_are_not_ordered(cluster, tmp_path: Path):

@@ -14,11 +14,13 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug)]
 pub struct BakeConfig {
     /// The load, with the target as its cluster. Its index must not exist on the target. Settings
-    /// that a load changes temporarily do not apply: no other program uses the builder.
+    /// that a load changes temporarily do not apply: no other program uses the index.
     pub load: LoadConfig,
     /// The location that both sides reach.
     pub place: Place,
-    /// What builds the index. Default: a server.
+    /// What builds the index. Default: [`Engine::Auto`]. With it, heap and Java of `builder` are
+    /// those of the server that may be needed. Another field of `builder`, and more than one of
+    /// `builders`, take a server.
     pub engine: Engine,
     /// Bytes for building without a server: of segments that grow, and of writing them. Default
     /// 512 MiB. With less than 16 MiB for each segment, fewer threads build. It comes on top of
@@ -27,9 +29,10 @@ pub struct BakeConfig {
     /// For building without a server: how this machine reaches the object store of the repository,
     /// where that is no folder: endpoint, region and so on, over those of the environment.
     pub repository_options: StoreOptions,
-    /// The server that builds.
+    /// The server that builds, if one does.
     pub builder: BuilderConfig,
-    /// Number of servers that build at once, each with its own heap. Default 1, at most 64.
+    /// Number of servers that build at once, if servers do, each with its own heap. Default 1, at
+    /// most 64.
     pub builders: u32,
     /// What several servers build. Ignored for one.
     pub layout: Layout,
@@ -49,13 +52,13 @@ pub struct BakeConfig {
 #[serde(rename_all = "snake_case")]
 pub enum Engine {
     /// A server of the target's product, which takes the documents of a load.
-    #[default]
     Server,
     /// This process, which writes the files of the index. What it does not support is refused with
     /// [`BakeError::NotNative`], most of it before anything is written.
     Native,
     /// This process where it supports everything and was tested, else a server. The report says
     /// why.
+    #[default]
     Auto,
 }
 
@@ -340,8 +343,11 @@ pub enum BakeError {
     /// says why and what to do.
     #[error("{0}")]
     Refused(String),
-    /// The index cannot be built without a server.
-    #[error("option `engine=native` cannot build this index: {0}; give option `engine=server`, or `auto`")]
+    /// The index cannot be built without a server. With [`Engine::Auto`] a server builds it,
+    /// unless something of the first try is left, which the next bake has to clean up first.
+    #[error(
+        "this index cannot be built without a server: {0}; give option `engine=server`, or leave option `engine` out"
+    )]
     NotNative(String),
     /// The user or the program stopped the bake.
     #[error("interrupted")]
@@ -357,9 +363,8 @@ pub enum BakeError {
         /// Whether `--resume` can continue it.
         resumable: bool,
     },
-    /// The load into the builder did not finish. Used only between steps: the caller gets its
-    /// report.
-    #[error("the load into the builder did not finish")]
+    /// The load did not finish. Used only between steps: the caller gets its report.
+    #[error("the load did not finish")]
     NotLoaded(Box<inrush_load::Report>),
 }
 

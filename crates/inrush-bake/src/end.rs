@@ -63,6 +63,8 @@ impl Bake {
         context.show("restoring the former state of the target");
         let (error, report) = match error {
             BakeError::NotLoaded(report) => (None, Some(*report)),
+            // What was loaded is of no use.
+            error @ BakeError::NotNative(_) => (Some(error), None),
             error => (Some(error), self.loaded().ok()),
         };
         let status = match (&error, &report) {
@@ -89,6 +91,9 @@ impl Bake {
         } else {
             if begun && saved.shared.folder.is_none() && saved.native.is_none() {
                 left.extend(self.delete_snapshots(saved.parts.len()).await.err().map(|error| in_repository(&error)));
+            }
+            if let (true, Some(letters)) = (in_vain, saved.native.as_ref().and_then(|native| native.letters.as_ref())) {
+                native::forget_letters(letters);
             }
             left.extend(clear(config, &context.keep, &saved).await.err());
         }

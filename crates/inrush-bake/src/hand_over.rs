@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use super::build::SNAPSHOT;
 use super::config::{BakeError, Layout};
 use super::context::Context;
-use super::native::WRITE_BLOCK;
+use super::native::{self, WRITE_BLOCK};
 use super::state::Handover;
 use super::{throttle, undo};
 
@@ -88,7 +88,11 @@ impl Target {
         let (of_mapping, of_settings) = (format!("{path}/_mapping"), format!("{path}/_settings"));
         let what = "setting the mapping with the new fields";
         let given = self.ask(|| self.target.demand(what, Method::PUT, &of_mapping, Some(&mapping))).await;
-        given.map_err(not_taken)?;
+        // Refused once, they are refused again.
+        given.map_err(|error| match native::is_refused(&error) {
+            true => BakeError::NotNative(format!("the target does not take the new fields of the documents: {error}")),
+            false => error,
+        })?;
         let (what, open) = ("opening the index for documents", json!({ WRITE_BLOCK: null }));
         self.ask(|| self.target.demand(what, Method::PUT, &of_settings, Some(&open))).await.map(drop)
     }
@@ -316,16 +320,6 @@ impl Target {
 async fn after(pause: Duration) -> Result<(), BakeError> {
     tokio::time::sleep(pause).await;
     Ok(())
-}
-
-/// A target that refuses the new fields refuses them again: then a server has to build the index.
-fn not_taken(error: BakeError) -> BakeError {
-    match &error {
-        BakeError::Load(LoadError::Cluster(cause)) if cause.status().is_some() && !is_passing(cause) => {
-            BakeError::NotNative(format!("the target does not take the new fields of the documents: {error}"))
-        }
-        _ => error,
-    }
 }
 
 fn refuse(why: &str) -> BakeError {

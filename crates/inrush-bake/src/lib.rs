@@ -1,6 +1,6 @@
-//! Builds an index beside its cluster and hands it over complete. A real server of the target's
-//! version, which no other program uses, takes the documents, or this process writes the files of
-//! the index itself (`native/`). The finished index goes as a snapshot through a repository that
+//! Builds an index beside its cluster and hands it over complete. This process writes the files of
+//! the index (`native/`), or a real server of the target's version, which no other program uses,
+//! takes the documents. The finished index goes as a snapshot through a repository that
 //! both sides reach, so the target only copies files.
 //!
 //! Every change of the target is recorded before it is made (`state.rs`). So a run that fails or
@@ -44,7 +44,7 @@ pub use report::{BakeReport, BakeStep, BakeStepName, HandOver};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-/// Makes the observers of the load into a builder, by the number of its part from 0.
+/// Makes the observers of the load of a part, by its number from 0.
 pub(crate) type PartObservers = Arc<dyn Fn(usize) -> ObserverSet + Send + Sync>;
 
 /// Where the documents of a bake come from, and what sees them loaded.
@@ -92,7 +92,7 @@ impl Baker {
     /// As [`Baker::new`]; also with [`Engine::Server`].
     pub fn elsewhere(config: BakeConfig, name: &str, build: ShardBuilders) -> Result<Self, BakeError> {
         if config.engine == Engine::Server {
-            let problem = "shards are built elsewhere without servers only; give option `engine=native`";
+            let problem = "shards are built elsewhere without servers only; leave option `engine` out";
             return Err(LoadError::usage(problem.to_owned()).into());
         }
         let mut baker = Baker::new(config, native::no_documents(name))?;
@@ -100,16 +100,17 @@ impl Baker {
         Ok(baker)
     }
 
-    /// Tells the events of the loads into builders to the observers that `observers` makes. It is
-    /// called for each load, with the number of its part from 0: once for each part, and again
-    /// where a part starts over. The nodes of the events are those of the builder.
+    /// Tells the events of the loads to the observers that `observers` makes. It is called for each
+    /// load, with the number of its part from 0: once for each part, and again where a part starts
+    /// over, or a server builds what this process could not. The nodes of the events are those of
+    /// the builder, or one in this process.
     #[must_use]
     pub fn observe(mut self, observers: impl Fn(usize) -> ObserverSet + Send + Sync + 'static) -> Self {
         self.documents.observers = Arc::new(observers);
         self
     }
 
-    /// The number of parts, each with a builder of its own.
+    /// The number of parts, each with a builder of its own. One without a builder.
     pub fn parts(&self) -> usize {
         match self.config.parted() {
             Some(Layout::Alias | Layout::Stitched) => self.config.builders as usize,

@@ -15,7 +15,7 @@ use inrush_node::{Distribution, Product};
 use serde_json::Value;
 
 use super::builder::{self, Note};
-use super::config::{BakeConfig, BakeError, Engine, Layout, with_server};
+use super::config::{BakeConfig, BakeError, Engine, Layout};
 use super::native;
 use super::place::Shared;
 use super::plan::Plan;
@@ -69,9 +69,6 @@ pub(super) fn prepare<'a>(
             has_timestamp(&plan.mappings)?;
         }
         let (native, server_because) = native(config, &plan, &shared, (&info, oldest)).await?;
-        if let Some(why) = &server_because {
-            tracing::info!("{}", with_server(why));
-        }
         if let Some(native) = native {
             tracing::info!("building {index} with {} for {info}", native::title());
             let parts = vec![part(Vec::new(), index.clone(), plan.clone())];

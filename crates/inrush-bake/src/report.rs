@@ -8,7 +8,7 @@ use super::config::Engine;
 /// The report of a bake. As JSON, it is the report of the load with the additional key `bake`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct BakeReport {
-    /// The load into the builder, and what followed on the target.
+    /// The load, and what followed on the target.
     #[serde(flatten)]
     pub load: Report,
     /// How the index was built and handed over.
@@ -24,16 +24,15 @@ impl BakeReport {
 }
 
 /// How an index was built beside its cluster and handed over.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct HandOver {
     /// The index on the target.
     pub index: String,
     /// Product and version of the server that built it, or those of inrush.
     pub builder: String,
     /// What built it: never [`Engine::Auto`].
-    #[serde(default)]
     pub engine: Engine,
-    /// Why a server built it, where [`Engine::Auto`] left the choice.
+    /// Why a server built it, where [`Engine::Auto`] left the choice. It is the first warning, too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server_because: Option<String>,
     /// The steps, in order. For a resumed bake: those of all its runs.
@@ -63,15 +62,19 @@ pub struct BakeStep {
 pub enum BakeStepName {
     /// Checking the target: product, version, templates, whether the name of the index is free.
     Check,
-    /// Starting the builder.
+    /// Starting the builder, if there is one.
     Builder,
-    /// Checking that the target reads what the builder writes to the repository.
+    /// Checking that the target reads what the builder writes to the repository. Without a builder:
+    /// that the target writes to it.
     Repository,
-    /// Creating the index on the builder.
+    /// Creating the index on the builder. Without one: on the target, for a snapshot without
+    /// documents, after which it is deleted there.
     Create,
-    /// Loading, refreshing, force-merging and counting on the builder.
+    /// Loading, refreshing, force-merging and counting on the builder. Without one: loading, and
+    /// writing the files of the index.
     Load,
-    /// Flushing the index, and writing it to the repository.
+    /// Flushing the index, and writing it to the repository. Without a builder: putting the files
+    /// into the snapshot.
     Snapshot,
     /// Putting separately built shards together.
     Assemble,
@@ -81,7 +84,7 @@ pub enum BakeStepName {
     Verify,
     /// Adding the aliases of the index, or putting it in the place of another index.
     Publish,
-    /// Removing the repository, the snapshot and the builder.
+    /// Removing the repository, the snapshot, and the builder if there is one.
     CleanUp,
 }
 

@@ -34,8 +34,8 @@ use super::undo;
 /// Why some sources cannot be baked.
 pub(super) const READ_ONCE: &str = "a bake may have to read its sources again, and one of these can be read only once, such as stdin; write it to a file first";
 
-/// Bakes to the end. What turns out while documents are read that only a server can build begins
-/// again with one, if the options leave the choice.
+/// Bakes to the end. If the options leave the choice, what turns out later that only a server can
+/// build begins again with one.
 pub(super) async fn bake(
     config: BakeConfig,
     documents: Documents,
@@ -44,32 +44,36 @@ pub(super) async fn bake(
 ) -> Result<BakeReport, BakeError> {
     let may_repeat = config.engine == Engine::Auto && documents.builders.is_none();
     let again = may_repeat.then(|| (config.clone(), documents.clone()));
-    let ended = bake_once(config, documents, progress.clone(), stop.clone()).await;
-    let (why, again) = match (&ended, again) {
-        (Err(BakeError::Unfinished { cause, left, .. }), Some(again)) if left.is_empty() => match &**cause {
-            BakeError::NotNative(why) => (why.clone(), again),
-            _ => return ended,
-        },
-        _ => return ended,
-    };
-    let (mut config, documents) = again;
-    (config.engine, config.load.resume) = (Engine::Server, false);
-    let note = with_server(&why);
-    tracing::warn!("{note}");
-    let mut report = bake_once(config, documents, progress, stop).await?;
-    report.load.warnings.insert(0, note);
-    report.hand_over.server_because = Some(why);
-    Ok(report)
+    let mut ended = bake_once(config, documents, None, progress.clone(), stop.clone()).await;
+    if let (Some(why), Some((mut config, documents))) = (needs_server(&ended), again) {
+        (config.engine, config.load.resume) = (Engine::Server, false);
+        progress.send_replace(Progress::default());
+        ended = bake_once(config, documents, Some(why), progress.clone(), stop).await;
+    }
+    progress.send_modify(|progress| progress.phase = Phase::Done);
+    ended
 }
 
+/// Why only a server can build the index, if a bake without one ended so and has left nothing.
+fn needs_server(ended: &Result<BakeReport, BakeError>) -> Option<String> {
+    match ended {
+        Err(BakeError::Unfinished { cause, left, .. }) if left.is_empty() => match &**cause {
+            BakeError::NotNative(why) => Some(why.clone()),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// `because`: why a server builds it, if an earlier try has shown that.
 async fn bake_once(
     mut config: BakeConfig,
     documents: Documents,
+    because: Option<String>,
     progress: watch::Sender<Progress>,
     mut stop: watch::Receiver<bool>,
 ) -> Result<BakeReport, BakeError> {
     let started = Instant::now();
-    let phases = progress.clone();
     let load = &config.load;
     let target = connect(&load.to, load.credentials.clone(), &http_options(load)).await?;
     let source = (documents.open)()?;
@@ -79,8 +83,8 @@ async fn bake_once(
     }
     let (keep, job, earlier) = Keep::open(&config.load, source.as_ref())?;
     drop(source);
-    let beginning = begin(&target, &mut config, &keep, job, earlier, bytes);
-    let Beginning { saved, swapping, versions, warnings } = tokio::select! {
+    let beginning = begin(&target, &mut config, &keep, (job, earlier), bytes, because);
+    let Beginning { saved, swapping, versions, mut warnings } = tokio::select! {
         beginning = beginning => beginning?,
         () = stop.stopped() => return Err(BakeError::Interrupted),
     };
@@ -88,15 +92,18 @@ async fn bake_once(
         keep.remove(&saved.id).map_err(BakeError::Refused)?;
         return Err(BakeError::NotNative(saved.server_because.unwrap_or_default()));
     }
+    if let Some(why) = &saved.server_because {
+        let note = with_server(why);
+        tracing::warn!("{note}");
+        warnings.insert(0, note);
+    }
     let waiting = FinishConfig { force_merge: None, ..config.load.finish.clone() };
     let shown = progress.clone();
     let show: ShowPhase = Arc::new(move |phase| shown.send_modify(|progress| progress.phase = phase));
     let finishing = Finishing::new(Arc::clone(&target), show, waiting, swapping);
     let context = Arc::new(Context::new(config, documents, target, keep, saved, versions, (progress, stop)));
     let bake = Bake { target: Target::new(Arc::clone(&context)), context, warnings, started };
-    let ended = bake.run(finishing).await;
-    phases.send_modify(|progress| progress.phase = Phase::Done);
-    ended
+    bake.run(finishing).await
 }
 
 /// The state before the first step.
@@ -112,9 +119,9 @@ async fn begin(
     target: &Transport,
     config: &mut BakeConfig,
     keep: &Keep,
-    job: Job,
-    earlier: Option<Saved>,
+    (job, earlier): (Job, Option<Saved>),
     bytes: Option<u64>,
+    because: Option<String>,
 ) -> Result<Beginning, BakeError> {
     if config.load.resume {
         return resumed(target, config, keep, &job, earlier).await;
@@ -151,7 +158,8 @@ async fn begin(
         }
         clear(config, keep, &saved).await.map_err(BakeError::Refused)?;
     }
-    let Prepared { saved, swapping, versions, warnings } = prepare(target, config, job, bytes).await?;
+    let Prepared { mut saved, swapping, versions, warnings } = prepare(target, config, job, bytes).await?;
+    saved.server_because = saved.server_because.or(because);
     keep.write(&saved).map_err(BakeError::Refused)?;
     Ok(Beginning { saved, swapping, versions, warnings })
 }
@@ -188,9 +196,14 @@ async fn resumed(
     }
     let is_native = saved.native.is_some();
     if matches!((config.engine, is_native), (Engine::Server, true) | (Engine::Native, false)) {
-        let engine = if is_native { "native" } else { "server" };
+        let difference = match is_native {
+            true => {
+                "it is built without a server, and the options ask for one (option `engine`, or one about builders)"
+            }
+            false => "it is built with a server, and option `engine` is native now",
+        };
         return refuse(format!(
-            "this is not the bake that was cut off: its option `engine` was {engine}; restore that, or leave option `resume` out to bake from the beginning"
+            "this is not the bake that was cut off: {difference}; restore the options, or leave option `resume` out to bake from the beginning"
         ));
     }
     let swapping = cutover::begin(target, &mut config.load, saved.swap.clone()).await?;

@@ -38,13 +38,13 @@ crate::options! {
         /// path, below the nodes' path.repo. The bake creates a subfolder and deletes it at the end
         repository_path: Option<Folder> = "DIR", conflicts(&["repository"]);
         /// Instead of a folder: a repository of the target. The bake creates a repository of the
-        /// same type and place, and does not touch the contents. Types other than fs also need the
-        /// server's plugin on the builder (option `builder_home`), or option `engine`
+        /// same type and place, and does not touch the contents. If a server builds, types other
+        /// than fs need the server's plugin on the builder, too (option `builder_home`)
         repository: Option<String> = "NAME";
-        /// With option `engine`: how this machine reaches the object store of the repository, as in
-        /// endpoint=http://localhost:7070, region=eu-west-1 or allow_http=true; repeatable. By
-        /// default as the environment says (AWS_*, GOOGLE_*, AZURE_*), from which the credentials
-        /// come in any case, or from the AWS profile or the identity of the machine
+        /// For building without a server: how this machine reaches the object store of the
+        /// repository, as in endpoint=http://localhost:7070, region=eu-west-1 or allow_http=true;
+        /// repeatable. By default as the environment says (AWS_*, GOOGLE_*, AZURE_*), from which
+        /// the credentials come in any case, or from the AWS profile or the identity of the machine
         repository_option: Vec<String> = "KEY=VALUE";
         /// A data stream of the target to which the index is attached at the end, behind the write
         /// index. Option `index` is the index's own name, for which no template creates data
@@ -56,14 +56,15 @@ crate::options! {
         /// Delete the built data also if the bake fails or is interrupted. By default they are
         /// kept, and option `resume` continues with them
         no_resume: bool, conflicts(&["resume"]);
-        /// Do not bake, but estimate the cost of a load and of a bake: a sample is loaded into a
-        /// builder twice, written to the repository and restored on the builder. The target is only
+        /// Do not bake, but estimate the cost of a load and of a bake with a builder: a sample is
+        /// loaded into a builder twice, written to the repository and restored on the builder. So
+        /// it needs Java. A bake without a builder costs a small part of a load. The target is only
         /// read
         estimate: bool;
         /// With option `estimate`: the size of the sample
         sample: Option<ByteSize> = "SIZE", default("32MiB");
         /// What builds the index
-        engine: Option<Engine> = "ENGINE", default("server");
+        engine: Option<Engine> = "ENGINE", default("auto; server if an option of builders is given");
         /// Memory for building without a server, on top of option `memory`: segments that grow, and
         /// writing them. With less than 16 MiB for each segment, fewer threads build
         build_memory: Option<ByteSize> = "SIZE", default("512MiB");
@@ -74,7 +75,7 @@ crate::options! {
         /// A running server to build with, on this machine or another, without security, which no
         /// other program uses; its path.repo has to contain the folder of the repository. Repeated
         /// or separated by commas for several builders. It keeps running, without the built index.
-        /// By default a server is started
+        /// By default one is started where one is needed
         builder: Vec<String> = "URL", delimited();
         /// Version of the builder: not newer than the oldest node of the target, with the same
         /// major version of Lucene
@@ -190,25 +191,7 @@ impl BakeOptions {
             .of(name)
             .hint("leave one of them out"));
         }
-        let has_server = self.engine() == Engine::Server;
-        if self.build_memory.is_some() && has_server {
-            return Err(OptionError::conflict("option `build_memory` is for building without a server")
-                .of("build_memory")
-                .hint("give option `engine=native` or option `engine=auto`"));
-        }
-        if !self.repository_option.is_empty() {
-            let conflict = |why: &str, hint: &str| {
-                Err(OptionError::conflict(format!("option `repository_option` is for {why}"))
-                    .of("repository_option")
-                    .hint(hint))
-            };
-            if has_server {
-                return conflict("building without a server", "give option `engine=native` or option `engine=auto`");
-            }
-            if self.repository.is_none() {
-                return conflict("a repository in an object store", "name it with option `repository`");
-            }
-        }
+        self.check_without_server()?;
         if self.sample.is_some() && !self.estimate {
             return Err(OptionError::conflict("option `sample` needs option `estimate`").of("sample"));
         }
@@ -217,6 +200,29 @@ impl BakeOptions {
             return Err(OptionError::conflict("option `layout` needs several builders")
                 .of("layout")
                 .hint("give their number with option `builders=N`"));
+        }
+        Ok(())
+    }
+
+    /// Checks the options that are only for building without a server.
+    fn check_without_server(&self) -> Result<(), OptionError> {
+        let names = ["build_memory", "repository_option"];
+        let given = self.given().map(|info| info.name).find(|name| names.contains(name));
+        let asks_for_server = match (self.engine, self.of_builders()) {
+            _ if self.estimate => Some("estimate".to_owned()),
+            (Some(Engine::Server), _) => Some("engine=server".to_owned()),
+            (None, Some(name)) => Some(name.to_owned()),
+            _ => None,
+        };
+        if let (Some(name), Some(other)) = (given, asks_for_server) {
+            let problem =
+                format!("option `{name}` is for building without a server, and option `{other}` asks for one");
+            return Err(OptionError::conflict(problem).of(name).hint("leave one of them out"));
+        }
+        if !self.repository_option.is_empty() && self.repository.is_none() {
+            return Err(OptionError::conflict("option `repository_option` is for a repository in an object store")
+                .of("repository_option")
+                .hint("name it with option `repository`"));
         }
         Ok(())
     }
@@ -526,11 +532,23 @@ mod tests {
         assert!(problem(&[("repository_path", "p"), ("repository", "r")]).contains("exclude each other"));
         assert!(problem(&[("repository_path", "p"), ("layout", "alias")]).contains("several builders"));
         assert!(problem(&[("sample", "1MiB")]).contains("option `estimate`"));
-        assert!(problem(&[("build_memory", "1GiB")]).contains("without a server"));
-        assert!(problem(&[("repository_option", "region=x"), ("repository", "r")]).contains("without a server"));
+        let server = ("engine", "server");
+        assert!(problem(&[("build_memory", "1GiB"), server]).contains("without a server"));
+        assert!(
+            problem(&[("repository_option", "region=x"), ("repository", "r"), server]).contains("without a server")
+        );
         assert!(problem(&[("repository_option", "region=x"), ("engine", "auto")]).contains("in an object store"));
         assert!(problem(&[("engine", "native"), ("builder_heap", "1g")]).contains("option `builder_heap`"));
-        assert!(problem(&[("builder_heap", "1g"), ("build_memory", "1GiB")]).contains("without a server"));
+        let conflict = problem(&[("builder_heap", "1g"), ("build_memory", "1GiB")]);
+        assert!(conflict.contains("option `builder_heap` asks for one"), "{conflict}");
+        for given in [("build_memory", "1GiB"), ("repository_option", "region=x")] {
+            let estimate = BakeOptions { estimate: true, ..options(&[given]) };
+            let problem = estimate.check(&LoadOptions::default()).unwrap_err().to_string();
+            assert!(problem.contains(given.0) && problem.contains("option `estimate` asks for one"), "{problem}");
+        }
+        options(&[("builder_heap", "1g"), ("build_memory", "1GiB"), ("engine", "auto")])
+            .check(&LoadOptions::default())
+            .unwrap();
         let engine = |given: &[_]| options(given).engine();
         assert_eq!(engine(&[]), Engine::default());
         assert_eq!(engine(&[("builder_heap", "1g")]), Engine::Server);

@@ -35,6 +35,7 @@ pub mod retry;
 pub mod routing;
 pub mod settings_guard;
 pub mod trace;
+pub mod wildcard;
 
 pub use block::{DocBlock, DocMeta, MetaFields, Origin, Position, Reject, SourceId};
 pub use body_format::{BodyFormat, Compression, Encoding, GzipLevel};

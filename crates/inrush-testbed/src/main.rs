@@ -100,13 +100,13 @@ fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
 
 async fn proxy(args: ProxyArgs) -> anyhow::Result<()> {
     let config = ProxyConfig {
-        to: args.to,
         port: args.port,
         delay: Duration::from_millis(args.delay_ms),
         bits_per_second: args.mbit.map(|mbit| (mbit * 1e6) as u64),
         reject_items_percent: args.reject_items,
         reset_after_applying_percent: args.reset_after_applying,
         seed: args.seed,
+        ..ProxyConfig::new(args.to)
     };
     let proxy = Proxy::start(config).await.with_context(|| format!("cannot start a proxy on port {}", args.port))?;
     print_lines(&[proxy.url()])?;

@@ -27,7 +27,7 @@ use super::super::state::Saved;
 use super::super::undo;
 use super::folders::{EMPTY, Folders, copy_over};
 use super::remote::Remote;
-use super::upload;
+use super::{is_refused, upload};
 
 /// Keeps documents out of the index. The restored index does not have it.
 pub(in super::super) const WRITE_BLOCK: &str = "index.blocks.write";
@@ -39,6 +39,11 @@ const BEGINS_MAX: Duration = Duration::from_secs(30);
 
 fn refuse(why: impl Into<String>) -> BakeError {
     BakeError::Refused(why.into())
+}
+
+/// What does not work between this machine and the target: with a builder it may.
+fn not_here(why: String) -> BakeError {
+    BakeError::NotNative(why)
 }
 
 /// The name of the repository for the index without documents, which is also its mark.
@@ -55,7 +60,7 @@ pub(super) async fn share(context: &Context, target: &Target) -> Result<String, 
         make_writable(folder)?;
         // The target's nodes may run as another user.
         let open = fs::set_permissions(folder, fs::Permissions::from_mode(0o777));
-        open.map_err(|error| refuse(format!("cannot open {} for the target: {error}", folder.display())))?;
+        open.map_err(|error| not_here(format!("cannot open {} for the target: {error}", folder.display())))?;
     }
     // What the target writes has to be read here.
     place.repository.settings.insert("compress".to_owned(), json!(false));
@@ -67,6 +72,9 @@ pub(super) async fn share(context: &Context, target: &Target) -> Result<String, 
     let name = mark(&saved);
     let registered = target.ask(|| snapshots::register(&context.target, &name, &place.repository)).await;
     registered.map_err(|error| {
+        if !is_refused(&error) {
+            return error;
+        }
         let needed = match &place.folder {
             Some(folder) => format!(
                 "write to {}, which is below the setting path.repo of its configuration, at the same path",
@@ -74,8 +82,8 @@ pub(super) async fn share(context: &Context, target: &Target) -> Result<String, 
             ),
             None => "write below the base_path of the repository".to_owned(),
         };
-        refuse(format!(
-            "the target cannot use the repository: {error}; each of its nodes has to {needed}; see docs/bake.md"
+        not_here(format!(
+            "the target cannot use the repository: {error}; each of its nodes has to {needed}; see docs/bake/repository.md"
         ))
     })?;
     Ok("the target writes to it".to_owned())
@@ -106,14 +114,21 @@ pub(super) async fn make(context: &Context, target: &Target, remote: Option<&Rem
     target.ask(|| remove_index(&context.target, &now)).await?;
     context.write(|saved| saved.native.iter_mut().for_each(|native| native.making = false))?;
     let folders = Folders::of(context, &saved);
-    match remote {
-        None => copy_form(folders).await?,
+    let copied = match remote {
+        None => copy_form(folders).await,
         Some(remote) => {
-            context.until_stopped(remote.download(EMPTY, &folders.form, |_| true)).await?;
-            // That this machine may write there, too, shows before the documents are read.
-            context.until_stopped(upload(context, remote, &folders.form)).await?;
+            let copied = async {
+                remote.download(EMPTY, &folders.form, |_| true).await?;
+                // That this machine may write there, too, shows before the documents are read.
+                upload(context, remote, &folders.form).await
+            };
+            context.until_stopped(copied).await
         }
-    }
+    };
+    copied.map_err(|error| match error {
+        BakeError::Refused(why) => not_here(why),
+        error => error,
+    })?;
     context.write(|saved| saved.native.iter_mut().for_each(|native| native.copied = true))?;
     Ok(format!("{name} without documents, of {} shards", routing.shards()))
 }
@@ -140,6 +155,10 @@ async fn create(target: &Transport, name: &str, mark: &str, plan: &Plan) -> Resu
     let answer = target.ask(Method::PUT, &format!("/{}", path_segment(name)), Some(&body)).await?;
     if (200..300).contains(&answer.status()) || is_marked(target, name, mark).await? {
         return Ok(());
+    }
+    if index::exists(target, name).await? {
+        let problem = "another program has created it on the target meanwhile; it was not changed".to_owned();
+        return Err(ClusterError::Target { name: name.to_owned(), problem });
     }
     let what = format!("creating {name} without documents on the target");
     Err(ClusterError::from_status(&what, answer.status(), &answer.json(&what)?))
@@ -246,4 +265,26 @@ pub(in super::super) async fn forget(target: &Transport, saved: &mut Saved) -> R
         native.registered = false;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use inrush_cluster::transport::{Credentials, HttpOptions};
+    use inrush_fake::{FakeCluster, FakeConfig};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn an_index_of_another_program_stays_and_needs_no_server() {
+        let fake = FakeCluster::start(FakeConfig::default()).await.unwrap();
+        let target = Transport::new(&[fake.url()], Credentials::None, &HttpOptions::default()).unwrap();
+        let plan = Plan { mappings: json!({}), ..Plan::default() };
+        let made = async |mark: &str| create(&target, "x", mark, &plan).await;
+        made("this-bake").await.unwrap();
+        // That of an earlier request is as good.
+        made("this-bake").await.unwrap();
+        let error = BakeError::from(made("another-bake").await.unwrap_err());
+        assert!(error.to_string().contains("another program"), "{error}");
+        assert!(!is_refused(&error));
+    }
 }

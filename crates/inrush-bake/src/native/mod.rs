@@ -37,7 +37,7 @@ pub(super) use remote::{Upload, remove as remove_objects};
 use sha2::{Digest, Sha256};
 pub use shard::ShardBuild;
 
-use super::config::{BakeConfig, BakeError, Engine};
+use super::config::{BakeConfig, BakeError};
 use super::context::Context;
 use super::hand_over::Target;
 use super::place::Shared;
@@ -86,7 +86,7 @@ pub(super) async fn build(context: &Arc<Context>) -> Result<(), BakeError> {
             context.step(Step::Repository, None, empty::share(context, &target)).await?;
             context.step(Step::Create, None, empty::make(context, &target, remote.as_ref())).await
         };
-        made.await.map_err(|error| or_not_native(error, context.config.engine))?;
+        made.await.map_err(|error| if is_refused(&error) { BakeError::NotNative(error.to_string()) } else { error })?;
     }
     let is_loaded = context.saved().parts[0].loaded.is_some();
     let load = async {
@@ -104,16 +104,12 @@ pub(super) async fn build(context: &Arc<Context>) -> Result<(), BakeError> {
     context.step(Step::Snapshot, Some(0), fill(context, remote.as_ref())).await
 }
 
-/// What the target does not allow here, it may allow with a builder.
-fn or_not_native(error: BakeError, engine: Engine) -> BakeError {
-    let is_refused = match &error {
-        BakeError::Refused(_) => true,
-        BakeError::Load(LoadError::Cluster(cause)) => cause.status().is_some_and(|status| status < 500),
+/// Whether the target has refused a request that only a bake without a builder makes. Wrong
+/// credentials (401), and an index that is gone (404), would end any bake.
+pub(super) fn is_refused(error: &BakeError) -> bool {
+    match error {
+        BakeError::Load(LoadError::Cluster(cause)) => cause.cannot_be_asked() && cause.status() != Some(404),
         _ => false,
-    };
-    match engine {
-        Engine::Auto if is_refused => BakeError::NotNative(error.to_string()),
-        _ => error,
     }
 }
 
@@ -211,4 +207,23 @@ async fn upload(context: &Context, remote: &Remote, folder: &Path) -> Result<(),
 /// The object that an earlier run has begun to write in parts.
 fn begun(context: &Context) -> Option<Upload> {
     context.saved().native.as_ref().and_then(|native| native.upload.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use inrush_cluster::api::ClusterError;
+    use serde_json::Value;
+
+    use super::*;
+
+    #[test]
+    fn only_what_a_builder_would_not_meet_needs_one() {
+        for (status, expected) in
+            [(400, true), (401, false), (403, true), (404, false), (429, false), (500, true), (503, false)]
+        {
+            let error = BakeError::from(ClusterError::from_status("-", status, &Value::Null));
+            assert_eq!(is_refused(&error), expected, "{status}");
+        }
+        assert!(!is_refused(&refuse("no shard started in time".to_owned())));
+    }
 }

@@ -9,9 +9,10 @@ use super::{LoadArgs, Options};
 /// of indexing.
 #[derive(Clone, Debug, Default, Args)]
 #[command(after_help = "\
-inrush starts a server of the target's version on this machine and loads the documents into it. The server writes a
-snapshot of the index to a repository that both clusters reach, and the target restores it under its final name. On any
-failure the target returns to its former state, and --resume continues the bake. See docs/bake.md.
+inrush builds the index on this machine: by itself where it supports all that the mapping and the options ask for, else
+with a server of the target's version. A snapshot of the index is written to a repository that both sides reach, and the
+target restores it under its final name. On any failure the target returns to its former state, and --resume continues
+the bake. See docs/bake.md.
 
 Exit statuses are those of `inrush load`.")]
 pub(crate) struct BakeArgs {

@@ -150,7 +150,7 @@ fn told(found: &Estimate) -> String {
     rows.add("load, target", cost(&found.load));
     rows.add("bake, target", cost(&found.bake_on_target));
     rows.add(
-        "bake, in all",
+        "bake with a builder, in all",
         format!("{}; of these to start the builder {}", cost(&found.bake), cost(&found.builder_start)),
     );
     rows.add("assumes", "the target's processors are as fast as this machine's, and do nothing else; see docs/bake.md");

@@ -127,7 +127,8 @@ impl Scene {
     fn native(&self, resume: bool) -> Command {
         let mut command =
             self.inrush(&["bake", "documents.ndjson", "--alias", "flights", "--id", "id", "--replicas", "0", "--json"]);
-        let mapping = r#"{"properties":{"id":{"type":"keyword"},"n":{"type":"long"},"text":{"type":"text"}}}"#;
+        // The documents add the field `text`.
+        let mapping = r#"{"properties":{"id":{"type":"keyword"},"n":{"type":"long"}}}"#;
         std::fs::write(self.folder.join("mapping.json"), mapping).unwrap();
         command.args(["--to", &self.server.url(), "--repository-path", "shared", "--engine", "native"]);
         command.args(["--mapping", "mapping.json", "--shards", "2", "--build-memory", "16MiB"]);
@@ -214,10 +215,31 @@ impl Scene {
         let verify = ["verify", "documents.ndjson", "--index", "flights", "--id", "id", "--to", &url];
         let output = self.inrush(&verify).output().await.unwrap();
         assert!(output.status.success(), "{}: {}", self.title, String::from_utf8_lossy(&output.stdout));
+        assert_eq!(self.type_of_text("flights").await, "text", "{}", self.title);
         assert_eq!(self.send("GET", "/_snapshot", Value::Null).await, json!({}), "{}", self.title);
         let left = std::fs::read_dir(self.folder.join("shared")).unwrap().count();
         assert_eq!(left, 0, "{}: the repository's folder is gone", self.title);
         assert!(self.seen().saved.is_null(), "{}: nothing is left to resume", self.title);
+    }
+
+    /// The type of the field `text` in the mapping of an index, or of the one behind an alias.
+    async fn type_of_text(&self, index: &str) -> Value {
+        let reply = self.send("GET", &format!("/{index}/_mapping"), Value::Null).await;
+        let mapping = reply.as_object().unwrap().values().next().unwrap();
+        mapping["mappings"]["properties"]["text"]["type"].clone()
+    }
+
+    /// Waits until a bake restores its index, and kills it. Returns the index.
+    async fn killed_while_restoring(&self, mut child: Child) -> String {
+        assert!(self.wait(&mut child, |seen| seen.has("restoring")).await, "{}", self.title);
+        let index = self.seen().saved["index"].as_str().unwrap().to_owned();
+        let mut look = tokio::time::interval(LOOK_EVERY);
+        while self.server.client.json("GET", &format!("/{index}"), Value::Null).await.unwrap().status == 404 {
+            look.tick().await;
+        }
+        child.start_kill().unwrap();
+        child.wait().await.unwrap();
+        index
     }
 
     async fn end(self) {
@@ -249,6 +271,12 @@ async fn check_native(version: Version) {
         println!("{}: abandoned when {name}", scene.title);
     }
     scene.ends_with(Some(scene.native(false))).await;
+    // The target ends a restore alone. The index gets the new fields from the next run.
+    let index = scene.killed_while_restoring(scene.native(false).spawn().unwrap()).await;
+    scene.send("GET", &format!("/_cluster/health/{index}?wait_for_status=green&timeout=60s"), Value::Null).await;
+    assert_eq!(scene.type_of_text(&index).await, Value::Null, "{}", scene.title);
+    println!("{}: killed when it was restored, without the new fields", scene.title);
+    scene.ends_with(Some(scene.native(true))).await;
     let indices = scene.send("GET", "/_cat/indices/flights*?format=json&h=index", Value::Null).await;
     assert!(indices.as_array().unwrap().len() <= 2, "{}: {indices}", scene.title);
     scene.end().await;
@@ -389,15 +417,7 @@ async fn a_cluster_of_builders() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_index_that_is_in_use() {
     let scene = Scene::start(Version::OpenSearch3, 1).await;
-    let mut child = scene.bake(false).spawn().unwrap();
-    assert!(scene.wait(&mut child, |seen| seen.has("restoring")).await);
-    let index = scene.seen().saved["index"].as_str().unwrap().to_owned();
-    let mut look = tokio::time::interval(LOOK_EVERY);
-    while scene.server.client.json("GET", &format!("/{index}"), Value::Null).await.unwrap().status == 404 {
-        look.tick().await;
-    }
-    child.start_kill().unwrap();
-    child.wait().await.unwrap();
+    let index = scene.killed_while_restoring(scene.bake(false).spawn().unwrap()).await;
     let alias = |action: &str| json!({"actions": [{action: {"index": index, "alias": "mine"}}]});
     scene.send("POST", "/_aliases", alias("add")).await;
     let output = scene.bake(false).output().await.unwrap();

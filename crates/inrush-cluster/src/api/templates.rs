@@ -2,10 +2,10 @@
 //! created elsewhere as it would be created there.
 
 use http::Method;
+use inrush_core::wildcard;
 use serde_json::{Map, Value};
 
 use super::error::ClusterError;
-use super::index::matches_pattern;
 use crate::transport::{Transport, path_segment};
 
 /// What a new index of some name gets before the request that creates it is applied.
@@ -76,7 +76,7 @@ async fn defaults(transport: &Transport) -> Result<[Option<u32>; 2], ClusterErro
 fn legacy(name: &str, body: &Value) -> Value {
     let applies = |template: &&Value| {
         let patterns = template.get("index_patterns").and_then(Value::as_array).into_iter().flatten();
-        patterns.filter_map(Value::as_str).any(|pattern| matches_pattern(pattern, name))
+        patterns.filter_map(Value::as_str).any(|pattern| wildcard::matches(pattern, name))
     };
     let mut templates: Vec<&Value> = body.as_object().into_iter().flat_map(Map::values).filter(applies).collect();
     templates.sort_by_key(|template| template.get("order").and_then(Value::as_i64).unwrap_or(0));

@@ -259,7 +259,7 @@ codes! {
             "The message has the system's reason."
         BakeNotNative "bake_not_native"
             "The index has something that only a server can build."
-            "The message names it. Give option `engine=server`, or `engine=auto`, which takes a server where one is needed."
+            "The message names it. Give option `engine=server`, or leave option `engine` out."
         BakeRefused "bake_refused"
             "The target, the repository, the mapping or the builder does not allow the bake. The target is in its former state."
             "The message says what to change."

@@ -9,6 +9,7 @@ use inrush_cluster::api::{ClusterError, Created, Product, Target, TargetKind, Ve
 use inrush_cluster::transport::Transport;
 use inrush_core::flow::PrimaryTerms;
 use inrush_core::report::Tally;
+use inrush_core::wildcard;
 use inrush_sources::Source;
 
 use super::group::{self, Entering, Member};
@@ -306,7 +307,7 @@ impl IndexCreation {
     /// Mapping and settings of the new index `name`: those of the first pattern that matches, or
     /// the general ones.
     pub fn for_index(&self, name: &str) -> index::CreateIndex {
-        match self.patterns.iter().find(|p| index::matches_pattern(&p.pattern, name)) {
+        match self.patterns.iter().find(|p| wildcard::matches(&p.pattern, name)) {
             Some(p) => index::CreateIndex {
                 settings: p.settings.clone(),
                 mappings: p.mapping.clone(),

@@ -5,7 +5,7 @@
 use serde_json::{Map, Value};
 
 use crate::analysis::{Analysis, Analyzer, Filters};
-use crate::fields::dates::Formats;
+use crate::fields::dates::{Dialect, Formats};
 use crate::fields::dynamic::SLASHES;
 use crate::fields::field::{Field, Kind, TextOptions};
 use crate::fields::geo;
@@ -56,16 +56,11 @@ pub(crate) fn field(
     for (parameter, value) in definition {
         match parameter.as_str() {
             "type" | "fields" | "meta" | "scaling_factor" | "copy_to" => {}
-            _ => set(&mut field, parameter, value, (target.product, analysis))
+            _ => set(&mut field, parameter, value, (target, analysis))
                 .ok_or_else(|| unsupported(format!("the parameter {parameter:?} with {value}")))?,
         }
     }
     field.ranges &= field.doc_values;
-    if let Kind::Date(formats) | Kind::DateNanos(formats) = &mut field.kind
-        && target.is_elasticsearch_9()
-    {
-        formats.as_elasticsearch_9();
-    }
     if field.ignore_malformed && matches!(field.kind, Kind::Unsigned { .. }) && target.refuses_malformed() {
         return Err(unsupported("the parameter \"ignore_malformed\" of this type and this version".to_owned()));
     }
@@ -78,7 +73,8 @@ pub(crate) fn field(
 }
 
 /// Sets a parameter. `None` if it is not known.
-fn set(field: &mut Field, parameter: &str, value: &Value, (product, analysis): (Product, &Analysis)) -> Option<()> {
+fn set(field: &mut Field, parameter: &str, value: &Value, (target, analysis): (Target, &Analysis)) -> Option<()> {
+    let (product, dialect) = (target.product, Dialect::of(target));
     let number = field.kind.is_number();
     if field.type_name == MATCH_ONLY && ["norms", "index_options", "index", "store"].contains(&parameter) {
         return None;
@@ -111,10 +107,10 @@ fn set(field: &mut Field, parameter: &str, value: &Value, (product, analysis): (
             options.gap = gap.as_u64().and_then(|gap| u32::try_from(gap).ok()).filter(|gap| *gap <= 10_000)?;
         }
         ("format", Value::String(text), Kind::Date(formats) | Kind::DateNanos(formats)) => {
-            *formats = Formats::parse(text, product)?;
+            *formats = Formats::parse(text, dialect)?;
         }
         // What Elasticsearch says of a new field with this format, which has no words.
-        ("locale", locale, Kind::Date(formats)) if locale == "" && *formats == Formats::parse(SLASHES, product)? => {}
+        ("locale", locale, Kind::Date(formats)) if locale == "" && *formats == Formats::parse(SLASHES, dialect)? => {}
         // How dates are written.
         ("print_format", Value::String(_), Kind::Date(_) | Kind::DateNanos(_)) if product == Product::OpenSearch => {}
         ("ignore_z_value", Value::Bool(ignore), Kind::GeoPoint { ignore_height }) => *ignore_height = *ignore,
@@ -159,8 +155,8 @@ fn kind(name: &str, definition: &Map<String, Value>, target: Target) -> Option<K
         "float" => Kind::Float,
         "half_float" => Kind::HalfFloat,
         "scaled_float" => Kind::Scaled(definition.get("scaling_factor")?.as_f64()?),
-        "date" => Kind::Date(Formats::millis_of(target.product)),
-        "date_nanos" => Kind::DateNanos(Formats::nanos_of(target.product)),
+        "date" => Kind::Date(Formats::millis_of(Dialect::of(target))),
+        "date_nanos" => Kind::DateNanos(Formats::nanos_of(Dialect::of(target))),
         "ip" => Kind::Ip,
         "boolean" => Kind::Boolean,
         "geo_point" => Kind::GeoPoint { ignore_height: true },

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 
 use serde_json::{Map, Value, json};
 
-use crate::fields::dates::Formats;
+use crate::fields::dates::{Dialect, Formats};
 use crate::fields::document::is_blank;
 use crate::fields::json::Scalar;
 use crate::fields::mapping::{Product, Target};
@@ -45,27 +45,23 @@ impl Detection {
         detection.numbers = taken("numeric_detection").as_ref().is_some_and(is);
         let has_dates = taken("date_detection").as_ref().is_none_or(is);
         let formats = taken("dynamic_date_formats");
-        if has_dates && let Err(format) = detection.read_formats(formats.as_ref()) {
+        if has_dates && let Err(format) = detection.read_formats(formats.as_ref(), Dialect::of(target)) {
             detection.unsupported = Some(format!("the parameter \"dynamic_date_formats\" with {format}"));
-        }
-        if target.is_elasticsearch_9() {
-            detection.dates.iter_mut().for_each(|(_, formats)| formats.as_elasticsearch_9());
         }
         detection.templates = taken("dynamic_templates").as_ref().map(Templates::read).unwrap_or_default();
         detection
     }
 
     /// Reads the formats of dates; the first one that is not known here is an error.
-    fn read_formats(&mut self, formats: Option<&Value>) -> Result<(), Value> {
-        let product = self.product;
+    fn read_formats(&mut self, formats: Option<&Value>, dialect: Dialect) -> Result<(), Value> {
         let Some(formats) = formats else {
-            self.dates = vec![(None, Formats::millis_of(product))];
-            self.dates.extend(Formats::parse(SLASHES, product).map(|formats| (Some(SLASHES.to_owned()), formats)));
+            self.dates = vec![(None, Formats::millis_of(dialect))];
+            self.dates.extend(Formats::parse(SLASHES, dialect).map(|formats| (Some(SLASHES.to_owned()), formats)));
             return Ok(());
         };
         for format in formats.as_array().ok_or_else(|| formats.clone())? {
             let name = format.as_str().ok_or_else(|| format.clone())?;
-            let parsed = Formats::parse(name, product).ok_or_else(|| format.clone())?;
+            let parsed = Formats::parse(name, dialect).ok_or_else(|| format.clone())?;
             self.dates.push((Some(name.to_owned()), parsed));
         }
         Ok(())

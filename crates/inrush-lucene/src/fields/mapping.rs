@@ -46,11 +46,6 @@ impl Target {
         self.product == Product::OpenSearch && self.version >= [3, 6, 0]
     }
 
-    /// Whether it is Elasticsearch 9, which takes fewer forms of dates.
-    pub(crate) fn is_elasticsearch_9(&self) -> bool {
-        self.product == Product::Elasticsearch && self.version >= [9, 0, 0]
-    }
-
     /// Whether it refuses some malformed values that the mapping says to ignore: objects, and
     /// numbers out of range for `unsigned_long`. OpenSearch 2.19 does, 3.6 does not; no test was
     /// made between.

@@ -2,6 +2,7 @@
 //!
 //! Source: the documentation of dynamic templates in OpenSearch and Elasticsearch.
 
+use inrush_core::wildcard;
 use serde_json::{Map, Value};
 
 /// The kinds of values that templates may be for; a template for all or for objects is not
@@ -106,7 +107,7 @@ impl Rule {
     fn fits(&self, path: &str, kind: &str) -> bool {
         let name = path.rsplit_once('.').map_or(path, |(_, name)| name);
         let is = |pattern: &Option<String>, text: &str, otherwise| {
-            pattern.as_ref().map_or(otherwise, |pattern| fits(pattern, text))
+            pattern.as_ref().map_or(otherwise, |pattern| wildcard::matches(pattern, text))
         };
         let [names, paths] = [(&self.names, name), (&self.paths, path)]
             .map(|([with, without], text)| is(with, text, true) && !is(without, text, false));
@@ -114,37 +115,11 @@ impl Rule {
     }
 }
 
-/// Whether a text fits a pattern, in which a star stands for any text.
-fn fits(pattern: &str, text: &str) -> bool {
-    match pattern.split_once('*') {
-        None => pattern == text,
-        Some((before, behind)) => text.strip_prefix(before).is_some_and(|rest| {
-            let starts = rest.char_indices().map(|(at, _)| at).chain([rest.len()]);
-            starts.into_iter().any(|at| fits(behind, &rest[at..]))
-        }),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
 
-    use super::{Templates, fits};
-
-    #[test]
-    fn stars_stand_for_any_text() {
-        for (pattern, text, is) in [
-            ("*", "", true),
-            ("a*", "abc", true),
-            ("*c", "abc", true),
-            ("a*b*c", "aXbXbXc", true),
-            ("a*b", "abc", false),
-            ("é*", "éé", true),
-            ("a.*.c", "a.c", false),
-        ] {
-            assert_eq!(fits(pattern, text), is, "{pattern} {text}");
-        }
-    }
+    use super::Templates;
 
     #[test]
     fn the_first_template_that_fits_is_taken() {

@@ -1,8 +1,9 @@
 //! The lookup of a source: the indices behind its name, their shards, and their properties.
 
 use http::Method;
-use inrush_cluster::api::{ClusterError, index};
+use inrush_cluster::api::ClusterError;
 use inrush_cluster::transport::{Transport, path_segment};
+use inrush_core::wildcard;
 use serde_json::{Value, json};
 
 /// The servers' default of `index.max_result_window`.
@@ -103,7 +104,7 @@ fn one(expression: &str, name: &str, body: &Value) -> Result<Found, ClusterError
 /// The filter of the aliases in `expression` that name the index. `None` where it names the index
 /// itself.
 fn filter(expression: &str, name: &str, body: &Value) -> Result<Option<Value>, &'static str> {
-    let named = |name: &str| expression.split(',').any(|part| index::matches_pattern(part, name));
+    let named = |name: &str| expression.split(',').any(|part| wildcard::matches(part, name));
     if named(name) {
         return Ok(None);
     }

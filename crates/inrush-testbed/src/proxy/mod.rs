@@ -15,7 +15,7 @@ use bytes::Bytes;
 use http::header::{
     ACCEPT_ENCODING, CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, EXPECT, TRANSFER_ENCODING,
 };
-use http::{HeaderMap, Request, Response, StatusCode};
+use http::{HeaderMap, Method, Request, Response, StatusCode};
 use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
@@ -53,6 +53,9 @@ pub struct ProxyConfig {
     /// Percentage of the server's replies to bulk requests that are dropped; the connection closes
     /// instead. Default 0.
     pub reset_after_applying_percent: f64,
+    /// PUT requests whose path ends so get 403 and do not reach the server, such as `/_mapping`.
+    /// Default: none.
+    pub forbid_put: Option<String>,
     /// Seed that decides which items and replies. The n-th item and the n-th reply always fare the
     /// same. Default 1.
     pub seed: u64,
@@ -68,6 +71,7 @@ impl ProxyConfig {
             bits_per_second: None,
             reject_items_percent: 0.0,
             reset_after_applying_percent: 0.0,
+            forbid_put: None,
             seed: 1,
         }
     }
@@ -222,7 +226,11 @@ struct Upstream {
 
 impl Upstream {
     async fn exchange(&self, request: Request<Incoming>) -> Result<Response<ProxyBody>, Broken> {
-        if let Ok(status) = StatusCode::from_u16(self.shared.refused.load(Ordering::Relaxed)) {
+        let end = self.shared.config.forbid_put.as_deref();
+        let is_forbidden =
+            request.method() == Method::PUT && end.is_some_and(|end| request.uri().path().ends_with(end));
+        let refused = StatusCode::from_u16(self.shared.refused.load(Ordering::Relaxed)).ok();
+        if let Some(status) = refused.or(is_forbidden.then_some(StatusCode::FORBIDDEN)) {
             // Without this, a client that is still sending would see a reset.
             request.into_body().collect().await.map_err(|_| Broken)?;
             let mut answer = json_response(HeaderMap::new(), refusal(status), None);
@@ -328,7 +336,11 @@ impl Upstream {
 
 /// A refusal in the words of Elasticsearch.
 fn refusal(status: StatusCode) -> Value {
-    let error = serde_json::json!({"type": "security_exception", "reason": "unable to authenticate: token expired"});
+    let reason = match status {
+        StatusCode::FORBIDDEN => "no permissions for this action",
+        _ => "unable to authenticate: token expired",
+    };
+    let error = serde_json::json!({"type": "security_exception", "reason": reason});
     serde_json::json!({"error": error, "status": status.as_u16()})
 }
 

@@ -88,7 +88,8 @@ fn write_files(folder: &Path) {
 /// A value of an option; a flag is set.
 fn value(info: &OptionInfo, folder: &Path) -> Value {
     let file = |name: &str| json!(folder.join(name));
-    if let Some(choice) = info.value.choices.last() {
+    // The default changes nothing.
+    if let Some(choice) = info.value.choices.iter().rfind(|choice| (info.name, choice.name) != ("engine", "auto")) {
         return json!(choice.name);
     }
     match info.name {
@@ -188,8 +189,7 @@ fn companions(command: Command, name: &str, folder: &Path) -> Options {
         "sample" => vec![("estimate", json!(true))],
         "page_token_file" => vec![("page", json!(true))],
         "layout" => vec![("builders", json!(2)), ("id", json!("a"))],
-        "build_memory" => vec![("engine", json!("auto"))],
-        "repository_option" => vec![("engine", json!("auto")), ("repository", json!("r"))],
+        "repository_option" => vec![("repository", json!("r"))],
         _ => Vec::new(),
     }
 }

@@ -1,15 +1,17 @@
 //! Indices whose files are written by this process and restored by real servers.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use inrush_bake::{BakeConfig, BakeError, BakeReport, Baker, Engine, OpenSource, Place};
-use inrush_core::{Action, OnConflict};
+use inrush_core::{Action, Code, OnConflict};
 use inrush_load::config::{DeadLetters, LoadConfig, StateFolder, SwapConfig};
+use inrush_load::observe::ObserverSet;
 use inrush_load::{Loader, OldIndex, Report, Status, VerifiedState};
 use inrush_node::{OwnedNode, make_writable};
 use inrush_sources::{FormatOptions, Source, SourceSpec, Warnings, open};
 use inrush_testbed::client::Client;
+use inrush_testbed::{Proxy, ProxyConfig};
 use serde_json::{Value, json};
 
 use crate::cluster::{self, ask};
@@ -102,14 +104,19 @@ impl Target {
     }
 
     async fn run(&self, config: BakeConfig, source: OpenSource) -> Report {
-        let BakeReport { load: report, hand_over: bake, .. } = Baker::new(config, source).unwrap().run().await.unwrap();
+        self.run_baker(Baker::new(config, source).unwrap()).await.load
+    }
+
+    async fn run_baker(&self, baker: Baker) -> BakeReport {
+        let ended = baker.run().await.unwrap();
+        let BakeReport { load: report, hand_over: bake } = &ended;
         assert!(bake.handed_over && bake.left.is_empty(), "{}: {report:#?}{bake:?}", self.title);
         assert_eq!(bake.engine == Engine::Server, bake.server_because.is_some(), "{}: {bake:?}", self.title);
         for step in &bake.steps {
             println!("{}: {} {:.2} s: {}", self.title, step.step.name(), step.seconds, step.detail);
         }
         self.is_clean().await;
-        report
+        ended
     }
 
     async fn baked(&self, config: BakeConfig, source: OpenSource) -> Report {
@@ -430,7 +437,11 @@ impl Target {
         self.send("PUT", "/old", json!({"aliases": {"flights": {}}})).await;
         let mut load = self.load("flights", 2);
         load.finish.swap = Some(SwapConfig { delete_old: true, ..SwapConfig::new("flights") });
-        let swap = self.baked(self.bake(load), self.source()).await.swap.unwrap();
+        // With the default engine.
+        let config = BakeConfig::new(load, Place::Path(self.folder.join("shared")));
+        let BakeReport { load: report, hand_over } = self.run_baker(Baker::new(config, self.source()).unwrap()).await;
+        assert_eq!((report.status, hand_over.engine), (Status::Complete, Engine::Native), "{title}: {hand_over:?}");
+        let swap = report.swap.unwrap();
         assert_eq!((swap.swapped, swap.old), (true, OldIndex::Deleted), "{title}: {swap:?}");
         assert_eq!(self.count("flights").await, DOCS, "{title}");
         self.send("DELETE", &format!("/{}", swap.index), Value::Null).await;
@@ -525,10 +536,69 @@ async fn a_server_takes_over() {
     target.is_clean().await;
     config.engine = Engine::Auto;
     config.builder.heap_mib = 600;
-    let report = target.baked(config, source).await;
+    let (state, seen) = (target.folder.join("state/bakes"), Arc::new(Mutex::new(Vec::new())));
+    let reasons = Arc::clone(&seen);
+    let baker = Baker::new(config, source).unwrap().observe(move |_| {
+        reasons.lock().unwrap().push(record(&state)["server_because"].clone());
+        ObserverSet::default()
+    });
+    let BakeReport { load: report, hand_over } = target.run_baker(baker).await;
+    assert_eq!((report.status, hand_over.engine), (Status::Complete, Engine::Server));
     assert!(report.warnings[0].contains("built with a server, because"), "{:?}", report.warnings);
+    // A resumed bake would know it, too.
+    let because = Value::from(hand_over.server_because);
+    assert_eq!(*seen.lock().unwrap(), [Value::Null, because]);
     assert_eq!(target.count("later").await, 2000);
+    a_refused_mapping_needs_a_server(&target).await;
     target.end().await;
+}
+
+/// The record of the only bake in a folder.
+fn record(folder: &Path) -> Value {
+    let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let records: Vec<PathBuf> = files.filter(|file| file.extension().is_some_and(|end| end == "json")).collect();
+    let [record] = &records[..] else { panic!("{records:?}") };
+    serde_json::from_slice(&std::fs::read(record).unwrap()).unwrap()
+}
+
+/// A target that does not take new fields after the restore gets an index with them from a server,
+/// and nothing of the first try is left.
+async fn a_refused_mapping_needs_a_server(target: &Target) {
+    let proxy = async |end: &str| {
+        let link = ProxyConfig { forbid_put: Some(end.to_owned()), ..ProxyConfig::new(target.server.url()) };
+        Proxy::start(link).await.unwrap()
+    };
+    let (no_mapping, no_repository) = (proxy("/_mapping").await, proxy("-empty").await);
+    let lines = (0..2000).map(|n| match n {
+        700 => "{\"id\":\"i700\",\"n\":\"many\"}\n".to_owned(),
+        _ => line(n),
+    });
+    let source = target.write("added.ndjson", lines);
+    let mut load = target.load("added", 2);
+    load.create.mapping = Some(json!({"properties": {"n": {"type": "long"}}}));
+    let letters = target.folder.join("added-letters.ndjson");
+    load.dead_letters = DeadLetters::File(letters.clone());
+    let mut config = target.bake(load);
+    for (proxy, why) in [(&no_repository, "cannot use the repository"), (&no_mapping, "does not take the new fields")] {
+        config.load.to = vec![proxy.url()];
+        let error = Baker::new(config.clone(), Arc::clone(&source)).unwrap().run().await.unwrap_err();
+        assert_eq!(error.code(), Code::BakeNotNative, "{error}");
+        assert!(error.to_string().contains(why), "{error}");
+        target.is_clean().await;
+        assert_eq!(target.server.client.json("GET", "/added", Value::Null).await.unwrap().status, 404);
+        assert!(!letters.exists(), "the dead letters are gone with the index");
+    }
+    config.engine = Engine::Auto;
+    config.builder.heap_mib = 600;
+    let BakeReport { load: report, hand_over } = target.run_baker(Baker::new(config, source).unwrap()).await;
+    assert_eq!((report.status, hand_over.engine), (Status::Incomplete, Engine::Server), "{report:#?}");
+    let because = hand_over.server_because.unwrap();
+    assert!(because.contains("does not take the new fields") && because.contains("403"), "{because}");
+    assert!(report.warnings[0].contains(&because), "{:?}", report.warnings);
+    assert_eq!((report.counts.docs_read, report.counts.docs_dead_lettered), (2000, 1), "{report:#?}");
+    assert_eq!(std::fs::read_to_string(&letters).unwrap().lines().count(), 1);
+    assert_eq!(target.count("added").await, 1999);
+    assert_eq!(target.like("added").await["mapping"]["properties"]["tag"]["type"], "text");
 }
 
 /// A replica is a copy on another node, which has all documents when the first one is gone.

@@ -105,8 +105,8 @@ pub(super) fn digit_count(text: &[u8]) -> usize {
     text.iter().take_while(|byte| byte.is_ascii_digit()).count()
 }
 
-/// The distance of a time zone from UTC in milliseconds: `Z`, `UTC`, `+HH:mm:ss`, `+HH:mm`,
-/// `+HHmm`, `+HH`, or nothing.
+/// The distance of a time zone from UTC in milliseconds: `Z`, `UTC`, `UT`, `GMT`, `+HH:mm:ss`,
+/// `+HH:mm`, `+HHmm`, `+HH`, or nothing.
 pub(super) fn zone_millis(text: &[u8]) -> Option<i64> {
     let sign = match text {
         [] | b"Z" | b"UTC" | b"UT" | b"GMT" => return Some(0),

@@ -1,7 +1,7 @@
 //! Dates by ISO 8601, of which some parts may be absent.
 
 use super::calendar::{Clock, Resolver, digit_count, digits, fraction, zone_millis};
-use super::{Fit, Moment};
+use super::{Dialect, Fit, Moment};
 
 /// Whether a part of a date has to be there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,19 +37,19 @@ pub(super) struct Iso {
 }
 
 impl Iso {
-    /// The moment of a date. `long_years` are those of OpenSearch, which clamps what is beyond the
-    /// range of milliseconds.
-    pub(super) fn moment(self, text: &[u8], long_years: bool) -> Result<Moment, Fit> {
-        let (day, clock, zone) = self.read(text, long_years).ok_or(Fit::Not)?;
-        clock.on(day?, zone, long_years).ok_or(Fit::Never)
+    /// The moment of a date. OpenSearch clamps what is beyond the range of milliseconds.
+    pub(super) fn moment(self, text: &[u8], dialect: Dialect) -> Result<Moment, Fit> {
+        let (day, clock, zone) = self.read(text, dialect).ok_or(Fit::Not)?;
+        clock.on(day?, zone, dialect == Dialect::OpenSearch).ok_or(Fit::Never)
     }
 
     /// The day, or why there is no such day, its time, and the distance of the zone.
-    fn read(self, text: &[u8], long_years: bool) -> Option<(Result<i64, Fit>, Clock, i64)> {
+    fn read(self, text: &[u8], dialect: Dialect) -> Option<(Result<i64, Fit>, Clock, i64)> {
+        let opensearch = dialect == Dialect::OpenSearch;
         let (year, mut at) = if self.strict {
-            year(text, long_years, self.own)?
+            year(text, if opensearch { 10 } else { 4 }, self.own)?
         } else {
-            lenient_year(text, if long_years { 5 } else { 9 })?
+            lenient_year(text, if opensearch { 5 } else { 9 })?
         };
         let mut parts = [1, 1];
         let mut count = 0;
@@ -104,12 +104,12 @@ impl Iso {
     }
 
     /// Whether a text is a date with the name of a time zone, which is not known here.
-    pub(super) fn has_zone_name(self, text: &str, long_years: bool) -> bool {
+    pub(super) fn has_zone_name(self, text: &str, dialect: Dialect) -> bool {
         let Some(time) = text.find('T') else { return false };
         let Some(zone) = text[time + 1..].find(|c: char| c.is_ascii_uppercase()) else { return false };
         let (known, zone) = text.split_at(time + 1 + zone);
         let of_name = |c: char| c.is_ascii_alphanumeric() || "/_+-:.~".contains(c);
-        zone.chars().all(of_name) && self.moment(format!("{known}Z").as_bytes(), long_years).is_ok()
+        zone.chars().all(of_name) && self.moment(format!("{known}Z").as_bytes(), dialect).is_ok()
     }
 
     /// A part of two digits, or of one where that is enough, and how many it has.
@@ -182,7 +182,7 @@ fn first_of_two_zones(text: &[u8]) -> Option<i64> {
     zone_millis(first)
 }
 
-/// Some digits, with a sign if they are negative. Returns where the year ends, too.
+/// Up to `most` digits, with a sign if they are negative. Returns where the year ends, too.
 fn lenient_year(text: &[u8], most: usize) -> Option<(i64, usize)> {
     let (sign, start) = if text.first() == Some(&b'-') { (-1, 1) } else { (1, 0) };
     let count = digit_count(&text[start..]);
@@ -191,15 +191,16 @@ fn lenient_year(text: &[u8], most: usize) -> Option<(i64, usize)> {
     (sign > 0 || year > 0).then_some((sign * year, start + count))
 }
 
-/// Four digits; with a sign also more, if years may be long. Returns where the year ends, too.
-fn year(text: &[u8], long_years: bool, minus_zero: bool) -> Option<(i64, usize)> {
+/// Four digits; behind a sign up to `most`. `minus_zero`: whether there is a year -0. Returns where
+/// the year ends, too.
+fn year(text: &[u8], most: usize, minus_zero: bool) -> Option<(i64, usize)> {
     let (sign, least) = match text.first()? {
         b'-' => (-1, 4),
         b'+' => (1, 5),
         _ => return Some((digits(text, 0, 4)?, 4)),
     };
     let count = digit_count(&text[1..]);
-    (least..=if long_years { 10 } else { 4 }).contains(&count).then_some(())?;
+    (least..=most).contains(&count).then_some(())?;
     let year = digits(text, 1, count)?;
     (sign > 0 || year > 0 || minus_zero).then_some((sign * year, 1 + count))
 }

@@ -10,14 +10,35 @@ mod pattern;
 use self::calendar::{Resolver, fraction};
 use self::iso::{Iso, Part};
 use self::pattern::{Pattern, YearDigits};
-use crate::fields::mapping::Product;
+use crate::fields::mapping::{Product, Target};
 
-/// How the dates of a field may be written; the first format that fits is taken.
+/// How the dates of a field may be written. The first format that fits is taken; one that fits a
+/// day that is none may end the search.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Formats {
     formats: Vec<Format>,
-    /// Whether years may have more than four digits behind a sign, as in OpenSearch.
-    long_years: bool,
+    dialect: Dialect,
+}
+
+/// The servers that read dates alike.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Dialect {
+    /// Java reads all dates. Years may have more than four digits behind a sign.
+    OpenSearch,
+    /// Its own reader takes dates with a time, and Java those that this one does not take.
+    Elasticsearch8,
+    /// The same without Java behind it.
+    Elasticsearch9,
+}
+
+impl Dialect {
+    pub(crate) fn of(target: Target) -> Self {
+        match target.product {
+            Product::OpenSearch => Self::OpenSearch,
+            Product::Elasticsearch if target.version < [9, 0, 0] => Self::Elasticsearch8,
+            Product::Elasticsearch => Self::Elasticsearch9,
+        }
+    }
 }
 
 /// A moment: milliseconds since 1970, and the nanoseconds behind them.
@@ -43,10 +64,8 @@ enum Format {
     Iso(Iso),
     /// Milliseconds since 1970.
     Millis,
-    /// Seconds since 1970, as OpenSearch or Elasticsearch reads them.
-    Seconds {
-        product: Product,
-    },
+    /// Seconds since 1970.
+    Seconds,
     Pattern(Pattern),
 }
 
@@ -61,20 +80,21 @@ enum Fit {
     NoYear,
 }
 
-const OPTIONAL: Format = optional(false, true);
-const OPTIONAL_NANOS: Format = optional(true, true);
+const FIRST: &str = "strict_date_optional_time";
+const FIRST_NANOS: &str = "strict_date_optional_time_nanos";
+const MILLIS: &str = "epoch_millis";
 
 /// The formats with names, of which all parts are there; milliseconds may have one to nine digits.
 const NAMED: [(&str, Format); 9] = [
-    ("strict_date_optional_time", OPTIONAL),
+    (FIRST, optional(false, true)),
     ("date_optional_time", optional(false, false)),
-    ("strict_date_optional_time_nanos", OPTIONAL_NANOS),
+    (FIRST_NANOS, optional(true, true)),
     ("strict_date_time", iso(Part::Maybe, Part::Always)),
     ("strict_date_time_no_millis", iso(Part::Never, Part::Always)),
     ("strict_year_month_day", DAY),
     ("strict_date_hour_minute_second_millis", iso(Part::Always, Part::Never)),
     ("strict_date_hour_minute_second_fraction", iso(Part::Always, Part::Never)),
-    ("epoch_millis", Format::Millis),
+    (MILLIS, Format::Millis),
 ];
 
 /// A date, of which the month and the day may be absent.
@@ -123,48 +143,26 @@ const fn iso(fraction: Part, zone: Part) -> Format {
 }
 
 impl Formats {
-    /// Elasticsearch tries its own reader before Java's, where it has one.
-    fn new(formats: Vec<Format>, product: Product) -> Self {
-        let long_years = product == Product::OpenSearch;
-        let both = |format| match format {
-            Format::Iso(iso) if !long_years && !iso.own && iso.strict && iso.time != Part::Never => {
-                vec![Format::Iso(Iso { own: true, ..iso }), format]
-            }
-            _ => vec![format],
-        };
-        Self { formats: formats.into_iter().flat_map(both).collect(), long_years }
+    /// Reads formats with `||` between them. `None` if one is not known here.
+    pub(crate) fn parse(formats: &str, dialect: Dialect) -> Option<Self> {
+        let formats: Option<Vec<_>> = formats.split("||").map(|format| Format::parse(format.trim(), dialect)).collect();
+        Some(Self { formats: formats?.concat(), dialect })
     }
 
-    /// Reads formats with `||` between them, as a product does. `None` if one is not known here.
-    pub(crate) fn parse(formats: &str, product: Product) -> Option<Self> {
-        let mut found = Vec::new();
-        for format in formats.split("||").map(str::trim) {
-            if format == SECONDS_FORMAT && product == Product::Elasticsearch {
-                found.push(WITH_SECONDS);
-            }
-            found.push(Format::parse(format, product)?);
-        }
-        Some(Self::new(found, product))
+    /// The formats of some names that are known here.
+    fn known(names: [&str; 2], dialect: Dialect) -> Self {
+        let formats = names.iter().filter_map(|name| Format::parse(name, dialect)).flatten().collect();
+        Self { formats, dialect }
     }
 
     /// What a field of milliseconds has where its mapping names no format.
-    pub(crate) fn millis_of(product: Product) -> Self {
-        Self::new(vec![OPTIONAL, Format::Millis], product)
+    pub(crate) fn millis_of(dialect: Dialect) -> Self {
+        Self::known([FIRST, MILLIS], dialect)
     }
 
     /// What a field of nanoseconds has where its mapping names no format.
-    pub(crate) fn nanos_of(product: Product) -> Self {
-        let first = if product == Product::OpenSearch { OPTIONAL } else { OPTIONAL_NANOS };
-        Self::new(vec![first, Format::Millis], product)
-    }
-
-    /// As Elasticsearch 9 reads them, without Java's reader behind its own.
-    pub(crate) fn as_elasticsearch_9(&mut self) {
-        let mut is_behind_own = false;
-        self.formats.retain(|format| {
-            let own = matches!(format, Format::Iso(Iso { own: true, .. }));
-            !std::mem::replace(&mut is_behind_own, own)
-        });
+    pub(crate) fn nanos_of(dialect: Dialect) -> Self {
+        Self::known([if dialect == Dialect::OpenSearch { FIRST } else { FIRST_NANOS }, MILLIS], dialect)
     }
 
     #[cfg(test)]
@@ -176,7 +174,7 @@ impl Formats {
     /// beyond.
     pub(crate) fn moment(&self, text: &str) -> Option<Moment> {
         for format in &self.formats {
-            match format.moment(text, self.long_years) {
+            match format.moment(text, self.dialect) {
                 Ok(moment) => return Some(moment),
                 Err(Fit::Never | Fit::NoYear) => return None,
                 Err(Fit::Not) => {}
@@ -187,54 +185,70 @@ impl Formats {
 
     /// Whether a format fits a text, but there is no such date.
     pub(crate) fn fits_no_date(&self, text: &str) -> bool {
-        let mut found = self.formats.iter().map(|format| format.moment(text, self.long_years));
+        let mut found = self.formats.iter().map(|format| format.moment(text, self.dialect));
         found.find(|found| *found != Err(Fit::Not)) == Some(Err(Fit::Never))
     }
 
     /// Whether a text that is no date here may be one for a server, as it names a time zone.
     pub(crate) fn has_zone_name(&self, text: &str) -> bool {
         self.formats.iter().any(|format| match format {
-            Format::Iso(iso) => iso.has_zone_name(text, self.long_years),
-            Format::Millis | Format::Seconds { .. } | Format::Pattern(_) => false,
+            Format::Iso(iso) => iso.has_zone_name(text, self.dialect),
+            Format::Millis | Format::Seconds | Format::Pattern(_) => false,
         })
     }
 }
 
 impl Format {
-    fn parse(format: &str, product: Product) -> Option<Self> {
+    /// What reads a format, one after the other.
+    fn parse(format: &str, dialect: Dialect) -> Option<Vec<Self>> {
+        let java = Self::of_java(format, dialect)?;
+        let own = match &java {
+            Self::Iso(iso) if iso.strict && iso.time != Part::Never => Some(Self::Iso(Iso { own: true, ..*iso })),
+            _ if format == SECONDS_FORMAT => Some(WITH_SECONDS),
+            _ => None,
+        };
+        Some(match (dialect, own) {
+            (Dialect::OpenSearch, _) | (_, None) => vec![java],
+            (Dialect::Elasticsearch8, Some(own)) => vec![own, java],
+            (Dialect::Elasticsearch9, Some(own)) => vec![own],
+        })
+    }
+
+    fn of_java(format: &str, dialect: Dialect) -> Option<Self> {
         if let Some((_, named)) = NAMED.iter().find(|(name, _)| *name == format) {
             return Some(named.clone());
         }
         if let Some((_, pattern, years, resolver)) = NAMED_PATTERNS.iter().find(|(name, ..)| *name == format) {
-            // Elasticsearch has a reader of its own for these.
-            let own = format.starts_with("strict_year") && product == Product::Elasticsearch;
+            // Elasticsearch has its own reader for these two, which takes years of four digits.
+            let own = format.starts_with("strict_year") && dialect != Dialect::OpenSearch;
             let years = if own { YearDigits::Four } else { *years };
             return Some(Self::Pattern(Pattern::parse(pattern)?.with(years, *resolver)));
         }
         match format {
-            "epoch_second" => Some(Self::Seconds { product }),
+            "epoch_second" => Some(Self::Seconds),
             "basic_date" => Some(Self::Pattern(Pattern::basic_date())),
             _ => Pattern::parse(format).map(Self::Pattern),
         }
     }
 
-    fn moment(&self, text: &str, long_years: bool) -> Result<Moment, Fit> {
+    fn moment(&self, text: &str, dialect: Dialect) -> Result<Moment, Fit> {
+        let opensearch = dialect == Dialect::OpenSearch;
         match self {
-            Self::Iso(iso) => iso.moment(text.as_bytes(), long_years),
+            Self::Iso(iso) => iso.moment(text.as_bytes(), dialect),
             Self::Millis => {
                 // OpenSearch takes one more dot behind a fraction.
-                let more = text.strip_suffix('.').filter(|before| long_years && before.contains('.'));
+                let more = text.strip_suffix('.').filter(|before| opensearch && before.contains('.'));
                 epoch(more.unwrap_or(text), 6, false)
             }
-            Self::Seconds { product: Product::OpenSearch } => epoch(text, 9, true),
-            Self::Seconds { product: Product::Elasticsearch } => {
+            Self::Seconds if opensearch => epoch(text, 9, true),
+            Self::Seconds => {
                 let is_zero = |fraction: &str| !fraction.is_empty() && fraction.bytes().all(|byte| byte == b'0');
                 match text.split_once('.') {
                     Some((seconds, fraction)) if seconds.starts_with('-') && is_zero(fraction) => Err(Fit::Not),
                     _ => epoch(text, 9, false),
                 }
             }
-            Self::Pattern(pattern) => pattern.moment(text, long_years),
+            Self::Pattern(pattern) => pattern.moment(text, opensearch),
         }
     }
 }
@@ -288,16 +302,15 @@ fn epoch(text: &str, decimals: usize, adds: bool) -> Result<Moment, Fit> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Fit, Formats, Moment};
-    use crate::fields::mapping::Product;
+    use super::{Dialect, Fit, Formats, Moment};
 
     fn parse(formats: &str) -> Option<Formats> {
-        Formats::parse(formats, Product::OpenSearch)
+        Formats::parse(formats, Dialect::OpenSearch)
     }
 
     #[test]
     fn parts_at_the_end_may_be_absent() {
-        let millis = |text| Formats::millis_of(Product::OpenSearch).millis(text);
+        let millis = |text| Formats::millis_of(Dialect::OpenSearch).millis(text);
         assert_eq!(millis("2024-02-29T23:59:58.5Z"), Some(1_709_251_198_500));
         assert_eq!(millis("1969-12-31"), Some(-86_400_000));
         assert_eq!(millis("2024-01-01T00:00:00+01:00"), Some(1_704_063_600_000));
@@ -367,7 +380,7 @@ mod tests {
             assert!(good.iter().all(|text| formats.moment(text).is_some()), "{format}");
             assert!(bad.iter().all(|text| formats.moment(text).is_none()), "{format}");
         }
-        let year = Formats::parse("strict_year", Product::Elasticsearch).unwrap();
+        let year = Formats::parse("strict_year", Dialect::Elasticsearch8).unwrap();
         assert_eq!((year.millis("-0000"), year.millis("+12023")), (Some(-62_167_219_200_000), None));
     }
 
@@ -420,7 +433,7 @@ mod tests {
         assert_eq!(millis("uuuuMMdd||epoch_millis", "20230230"), Some(20_230_230));
         assert_eq!(millis("uuuu||epoch_millis", "-1234567890"), None);
         let of_elasticsearch =
-            |formats, text| Formats::parse(formats, Product::Elasticsearch).and_then(|formats| formats.millis(text));
+            |formats, text| Formats::parse(formats, Dialect::Elasticsearch8).and_then(|formats| formats.millis(text));
         for (formats, text, found) in [
             ("strict_date_optional_time||strict_date", "2023-02-29", None),
             ("strict_date_optional_time||strict_date", "2023-00-10", None),
@@ -452,14 +465,14 @@ mod tests {
             ("strict_date_optional_time", "2023-02-30", Fit::Not, false),
         ] {
             let formats = parse(format).unwrap();
-            assert_eq!(formats.formats[0].moment(text, true), Err(found), "{format} {text}");
+            assert_eq!(formats.formats[0].moment(text, Dialect::OpenSearch), Err(found), "{format} {text}");
             assert_eq!(formats.fits_no_date(text), of_a_new_field, "{format} {text}");
         }
     }
 
     #[test]
     fn zones_with_names_are_seen() {
-        let formats = Formats::millis_of(Product::Elasticsearch);
+        let formats = Formats::millis_of(Dialect::Elasticsearch8);
         for (text, named) in [
             ("2024-01-01T00:00:00Europe/Paris", true),
             ("2024-01-01T00:00:00.5UTC+1", true),
@@ -504,49 +517,49 @@ mod tests {
             ("strict_date_hour_minute_second", "2004-11-12T24:00:00", true, false),
             ("strict_date_hour_minute_second", "-0001-11-12T23:00:00", true, true),
         ] {
-            let mut formats = Formats::parse(format, Product::Elasticsearch).unwrap();
-            assert_eq!(formats.moment(text).is_some(), older, "{format} {text}");
-            formats.as_elasticsearch_9();
-            assert_eq!(formats.moment(text).is_some(), newer, "{format} {text}");
+            for (dialect, fits) in [(Dialect::Elasticsearch8, older), (Dialect::Elasticsearch9, newer)] {
+                let formats = Formats::parse(format, dialect).unwrap();
+                assert_eq!(formats.moment(text).is_some(), fits, "{format} {text} {dialect:?}");
+            }
         }
     }
 
     #[test]
     fn nanoseconds() {
-        let nanos = |text| Formats::nanos_of(Product::Elasticsearch).moment(text).and_then(Moment::nanos);
+        let nanos = |text| Formats::nanos_of(Dialect::Elasticsearch8).moment(text).and_then(Moment::nanos);
         assert_eq!(nanos("1970-01-01T00:00:01.000000002Z"), Some(1_000_000_002));
         assert_eq!(nanos("12.000003"), Some(12_000_003));
         assert_eq!(nanos("1969-12-31"), None);
-        let seconds = |product, text| Formats::parse("epoch_second", product).unwrap().millis(text);
-        assert_eq!(seconds(Product::OpenSearch, "-3.75"), Some(-2250));
-        assert_eq!(seconds(Product::Elasticsearch, "-3.75"), Some(-3750));
+        let seconds = |dialect, text| Formats::parse("epoch_second", dialect).unwrap().millis(text);
+        assert_eq!(seconds(Dialect::OpenSearch, "-3.75"), Some(-2250));
+        assert_eq!(seconds(Dialect::Elasticsearch8, "-3.75"), Some(-3750));
         for (text, of_opensearch, of_elasticsearch) in [
             ("-0", None, Some(0)),
             ("-0.5", None, Some(-500)),
             ("-1.0", Some(-1000), None),
             ("-1.", Some(-1000), Some(-1000)),
         ] {
-            let found = [Product::OpenSearch, Product::Elasticsearch].map(|product| seconds(product, text));
+            let found = [Dialect::OpenSearch, Dialect::Elasticsearch8].map(|dialect| seconds(dialect, text));
             assert_eq!(found, [of_opensearch, of_elasticsearch], "{text}");
         }
         for (text, of_opensearch, of_elasticsearch) in
             [("31556889832780799", Some(i64::MAX), None), ("31556889832780800", None, None)]
         {
-            let found = [Product::OpenSearch, Product::Elasticsearch].map(|product| seconds(product, text));
+            let found = [Dialect::OpenSearch, Dialect::Elasticsearch8].map(|dialect| seconds(dialect, text));
             assert_eq!(found, [of_opensearch, of_elasticsearch], "{text}");
         }
         for seconds in ["31556889864403200", "9223372036854775807", "-31557014167219201"] {
-            for product in [Product::OpenSearch, Product::Elasticsearch] {
-                let formats = Formats::parse("epoch_second||epoch_millis", product).unwrap();
+            for dialect in [Dialect::OpenSearch, Dialect::Elasticsearch8] {
+                let formats = Formats::parse("epoch_second||epoch_millis", dialect).unwrap();
                 assert_eq!(formats.millis(seconds), None, "{seconds}");
             }
         }
         for (text, of_opensearch) in [("1.5.", Some(1)), ("1..", Some(1)), ("1...", None)] {
-            let found = [Product::OpenSearch, Product::Elasticsearch]
-                .map(|product| Formats::parse("epoch_millis", product).unwrap().millis(text));
+            let found = [Dialect::OpenSearch, Dialect::Elasticsearch8]
+                .map(|dialect| Formats::parse("epoch_millis", dialect).unwrap().millis(text));
             assert_eq!(found, [of_opensearch, None], "{text}");
         }
-        let millis = |text| Formats::millis_of(Product::Elasticsearch).millis(text);
+        let millis = |text| Formats::millis_of(Dialect::Elasticsearch8).millis(text);
         assert_eq!((millis("-1234567890"), millis("-12345")), (Some(-1_234_567_890), Some(-12_345)));
         assert_eq!(nanos("2262-04-11T23:47:16.854775807Z"), Some(i64::MAX));
         assert_eq!(nanos("2262-04-11T23:47:16.854775808Z"), None);
