@@ -82,11 +82,17 @@ pub(super) async fn share(context: &Context, target: &Target) -> Result<String, 
             ),
             None => "write below the base_path of the repository".to_owned(),
         };
-        not_here(format!(
+        let why = format!(
             "the target cannot use the repository: {error}; each of its nodes has to {needed}; see docs/bake/repository.md"
-        ))
+        );
+        if is_of_another_folder(&error) { refuse(why) } else { not_here(why) }
     })?;
     Ok("the target writes to it".to_owned())
+}
+
+/// Whether the target may not use the folder at all. It refuses that of a builder, too.
+fn is_of_another_folder(error: &BakeError) -> bool {
+    error.to_string().contains("specified by path.repo")
 }
 
 /// Makes the index, writes its snapshot, deletes it, and copies the snapshot. [`forget`] deletes
@@ -273,6 +279,21 @@ mod tests {
     use inrush_fake::{FakeCluster, FakeConfig};
 
     use super::*;
+
+    #[test]
+    fn a_folder_outside_of_path_repo_needs_no_server() {
+        for (reason, expected) in [
+            (
+                "location [/a/b] doesn't match any of the locations specified by path.repo because this setting is empty",
+                true,
+            ),
+            ("[r] path is not accessible on master node", false),
+        ] {
+            let body = json!({"error": {"type": "repository_exception", "reason": reason}});
+            let error = BakeError::from(ClusterError::from_status("registering it", 500, &body));
+            assert_eq!(is_of_another_folder(&error), expected, "{error}");
+        }
+    }
 
     #[tokio::test]
     async fn an_index_of_another_program_stays_and_needs_no_server() {
