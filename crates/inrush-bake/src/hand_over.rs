@@ -223,7 +223,8 @@ impl Target {
                     "{index} holds {counted} documents on the target and {docs} on the builder; is something else writing to it?"
                 )));
             }
-            words.push(format!("{index} is {green}, with {counted} documents"));
+            let state = if green == "green" { format!("{index} is green") } else { green };
+            words.push(format!("{state}, with {counted} documents"));
         }
         Ok(match on_builder.state {
             VerifiedState::Yes => {
