@@ -216,14 +216,13 @@ impl Target {
         let mut words = Vec::new();
         let handovers = self.context.saved().handovers();
         for Handover { index, docs, .. } in handovers {
-            let green = finishing.green(&index).await.map_err(|why| refuse(&why))?;
+            let state = finishing.green(&index).await.map_err(|why| refuse(&why))?;
             let counted = self.ask(|| stats::count_now(&self.target, &index)).await?;
             if counted != docs {
                 return Err(refuse(&format!(
                     "{index} holds {counted} documents on the target and {docs} on the builder; is something else writing to it?"
                 )));
             }
-            let state = if green == "green" { format!("{index} is green") } else { green };
             words.push(format!("{state}, with {counted} documents"));
         }
         Ok(match on_builder.state {

@@ -206,7 +206,8 @@ impl Finishing {
         self.report.failure.clone()
     }
 
-    /// Waits until all shard copies that the nodes can hold are in use, for any `wait_for`.
+    /// Waits until all shard copies that the nodes can hold are in use, for any `wait_for`. Returns
+    /// the state of the index, such as `trips is green`.
     ///
     /// # Errors
     /// The timeout passed before.

@@ -22,16 +22,19 @@ pub(super) async fn searchable(waiting: &Waiting, names: &[String]) -> Result<St
 }
 
 /// Waits until all shard copies are in use. With `or_best` it waits only for the copies that the
-/// nodes can hold.
+/// nodes can hold. Returns the state of each index.
 pub(super) async fn green(waiting: &Waiting, names: &[String], or_best: bool) -> Result<String, String> {
-    let mut detail = "green".to_owned();
+    let mut states = Vec::new();
     for name in names {
         let mut poll = waiting.poll();
         loop {
             let state = match copies::health(&waiting.transport, name).await {
-                Ok(health) if health.is_green() => break,
+                Ok(health) if health.is_green() => {
+                    states.push(format!("{name} is green"));
+                    break;
+                }
                 Ok(health) if or_best && health.is_as_good_as_it_gets() => {
-                    detail = format!("{}, the best state that the nodes allow", of(name, &health));
+                    states.push(format!("{}, the best state that the nodes allow", of(name, &health)));
                     break;
                 }
                 Ok(health) => of(name, &health),
@@ -42,7 +45,7 @@ pub(super) async fn green(waiting: &Waiting, names: &[String], or_best: bool) ->
             poll.pause(&state).await?;
         }
     }
-    Ok(detail)
+    Ok(states.join("; "))
 }
 
 fn of(name: &str, health: &Health) -> String {
