@@ -5,6 +5,8 @@ import time
 from lucene_documents import ODD, TEXTS
 from lucene_mappings import extras
 
+# The share of mappings with fields that searches compute, of Elasticsearch.
+RUNTIME = 0.5
 FORMATS = [["MM/dd/yyyy", "yyyyMMdd||dd.MM.yyyy"], ["strict_date_optional_time"], ["yyyy-MM-dd HH:mm:ss||yyyy-MM-dd", "d/M/yyyy"], []]
 WRITTEN = ["%Y-%m-%d", "%Y-%m-%dT%H:%M:%SZ", "%Y/%m/%d", "%Y/%m/%d %H:%M:%S", "%m/%d/%Y", "%Y-%m", "%Y", "%d.%m.%Y", "%Y-%m-%d %H:%M:%S", "%Y%m%d"]
 # Those of the last ones are not supported.
@@ -14,6 +16,11 @@ TEMPLATES = [
     ("boolean", {"path_unmatch": "*.u4"}, {"type": "keyword"}), ("date", {}, {"type": "keyword"}), ("date", {"match": "u3"}, {"type": "date", "format": "yyyy-MM-dd||strict_date_optional_time"}),
     ("object", {"match": "u5"}, {"type": "object", "dynamic": False}), ("*", {"match": "u6"}, {"type": "{dynamic_type}"}),
 ]
+# Of Elasticsearch: fields that searches compute.
+RUNTIME_TEMPLATES = [
+    ("string", {}, {}), ("string", {"match": "u2*"}, {"type": "ip"}), ("long", {"unmatch": "u0"}, {}), ("long", {"path_match": "*.x"}, {"type": "keyword"}), ("double", {}, {"type": "long"}),
+    ("boolean", {}, {}), ("date", {}, {}), ("date", {"match": "u3"}, {"type": "date", "format": "yyyy-MM-dd"}), ("object", {"match": "u12"}, None),
+]
 # What most values of a name are.
 KINDS = {
     "u0": "long", "u1": "float", "u2": "text", "u3": "date", "u4": "boolean", "u5": "object", "u6": "any", "Ü 7": "text", "u8.x": "long", "u8.y": "text", "u8.u5.z": "date",
@@ -21,11 +28,44 @@ KINDS = {
 }
 
 
+def objects(properties):
+    """The definitions of objects."""
+    for field in properties.values():
+        if "properties" in field:
+            yield field
+            yield from objects(field["properties"])
+
+
+def runtime(dice, fields):
+    """Says in a mapping of Elasticsearch that searches compute new fields."""
+    if dice.random() < 0.7:
+        fields["dynamic"] = "runtime"
+    for below in objects(fields["properties"]):
+        if dice.random() < 0.3:
+            below["dynamic"] = "runtime"
+    if dice.random() < 0.5:
+        # Some of them in objects that the mapping does not have.
+        known = {name: {"type": dice.choice(["keyword", "long"])} for name in dice.sample(list(KINDS), 3) if not name.startswith(("_id", "_source", "_size"))}
+        fields["runtime"] = fields.get("runtime", {}) | known
+
+
+def templates(dice, opensearch, is_runtime):
+    some = dice.sample(TEMPLATES[:-2] if dice.random() < 0.9 else TEMPLATES, dice.randrange(1, 4))
+    some = [(kind, {**names, "mapping": made}) for kind, names, made in some if extras(opensearch) or made["type"] != "scaled_float"]
+    if is_runtime or not opensearch and dice.random() < 0.2:
+        some += [(kind, {**names, **({"runtime": made} if made is not None else {"mapping": {"type": "nested"}})}) for kind, names, made in dice.sample(RUNTIME_TEMPLATES, dice.randrange(1, 4))]
+        dice.shuffle(some)
+    return [{f"t{number}": {"match_mapping_type": kind, **rest}} for number, (kind, rest) in enumerate(some)]
+
+
 def parameters(dice, fields, opensearch):
     """Says in a mapping what becomes of new fields."""
     fields["dynamic"] = "true"
     if dice.random() < 0.2:
         del fields["dynamic"]
+    is_runtime = not opensearch and dice.random() < RUNTIME
+    if is_runtime:
+        runtime(dice, fields)
     if dice.random() < 0.15:
         fields["date_detection"] = dice.random() < 0.3
     if dice.random() < 0.3:
@@ -33,9 +73,7 @@ def parameters(dice, fields, opensearch):
     if dice.random() < 0.3:
         fields["dynamic_date_formats"] = dice.choice(FORMATS)
     if dice.random() < 0.3:
-        some = dice.sample(TEMPLATES[:-2] if dice.random() < 0.9 else TEMPLATES, dice.randrange(1, 4))
-        some = [(kind, names, made) for kind, names, made in some if extras(opensearch) or made["type"] != "scaled_float"]
-        fields["dynamic_templates"] = [{f"t{number}": {"match_mapping_type": kind, **names, "mapping": made}} for number, (kind, names, made) in enumerate(some)]
+        fields["dynamic_templates"] = templates(dice, opensearch, is_runtime)
 
 
 def limit(dice, fields):

@@ -230,6 +230,86 @@ fn what_a_server_would_do_otherwise_is_unsupported() {
 }
 
 #[test]
+fn searches_compute_the_new_fields() {
+    let mapping = json!({"dynamic": "runtime", "properties": {
+        "known": {"type": "short"}, "real": {"dynamic": true, "properties": {}}, "n": {"type": "nested"}}});
+    let live_mapping = live(&mapping, &json!({}), ELASTICSEARCH);
+    let deep = format!("{}1{}", r#"{"deep":"#.repeat(25), "}".repeat(25));
+    let documents = [
+        r#"{"l":7,"f":1e2,"t":"x","b":false,"d":"2024-01-01","day":"2024/01/01","none":[null,{}],"known":1}"#,
+        r#"{"l":"any","t":{"in":1},"o.in":[[true]],"o":{"other":[1,"last"]},"n":[{"x":1},{"x":"x"}]}"#,
+        r#"{"o":"also a value","real":{"x":1},"o.in":{"in":5}}"#,
+        r#"{"known":"x","later":1}"#,
+        r#"{"real":{"x":"x"}}"#,
+        &deep,
+    ];
+    let refused = add("runtime", &live_mapping, &documents);
+    let is_taken: Vec<bool> = refused.iter().map(Option::is_none).collect();
+    assert_eq!(is_taken, [true, true, true, false, false, true], "{refused:?}");
+    let of = |kind: &str| json!({ "type": kind });
+    let day = json!({"type": "date", "format": "yyyy/MM/dd HH:mm:ss||yyyy/MM/dd||epoch_millis"});
+    let mut runtime = json!({
+        "l": of("long"), "f": of("double"), "t": of("keyword"), "b": of("boolean"), "d": of("date"), "day": day,
+        "t.in": of("long"), "o.in": of("boolean"), "o.other": of("keyword"), "n.x": of("keyword"), "o": of("keyword"),
+        "o.in.in": of("long")
+    });
+    runtime[["deep"; 25].join(".")] = of("long");
+    let grown = live_mapping.new_fields().unwrap();
+    assert_eq!(grown["runtime"], runtime);
+    assert_eq!(grown["properties"], json!({"real": {"properties": {"x": of("long")}}}));
+    // A bake that goes on is told all of it by the server, and adds nothing.
+    let mut again = mapping;
+    again["runtime"] = runtime;
+    again["properties"]["real"]["properties"]["x"] = of("long");
+    let again = live(&again, &json!({}), ELASTICSEARCH);
+    assert_eq!(add("runtime again", &again, &documents[..3]), [None, None, None]);
+    assert_eq!(again.new_fields(), None);
+    assert!(Mapping::parse(&json!({"dynamic": "runtime"}), OPENSEARCH).is_err());
+}
+
+#[test]
+fn an_object_takes_the_name_of_a_field_that_searches_compute() {
+    let runtime = json!({"u": {"type": "long"}, "o.x": {"type": "long"}});
+    let of = |dynamic: Value| {
+        let mapping = live(&json!({"dynamic": dynamic, "runtime": runtime}), &json!({}), ELASTICSEARCH);
+        let documents =
+            [r#"{"u":["any",1]}"#, r#"{"u.v":1}"#, r#"{"u":{"w":1}}"#, r#"{"u":"any"}"#, r#"{"o":{"x":"any"}}"#];
+        let refused = add("names", &mapping, &documents);
+        (refused.iter().map(Option::is_none).collect::<Vec<_>>(), mapping.new_fields())
+    };
+    assert_eq!(of(json!("strict")), (vec![true, false, false, true, false], None));
+    assert_eq!(of(json!(false)), (vec![true; 5], None));
+    let (is_taken, grown) = of(json!(true));
+    assert_eq!(is_taken, [true, true, true, false, true]);
+    let long = json!({"type": "long"});
+    let objects = json!({"u": {"type": "object", "properties": {"v": long, "w": long}}, "o": {"type": "object"}});
+    assert_eq!(grown, Some(json!({ "properties": objects })));
+    let (is_taken, grown) = of(json!("runtime"));
+    assert_eq!((is_taken, grown), (vec![true; 5], Some(json!({"runtime": {"u.v": long, "u.w": long}}))));
+}
+
+#[test]
+fn templates_may_say_that_searches_compute_a_field() {
+    let templates = json!([
+        {"texts": {"match_mapping_type": "string", "runtime": {}}},
+        {"numbers": {"match_mapping_type": "long", "mapping": {"type": "integer"}}},
+    ]);
+    let of =
+        |dynamic: Value| live(&json!({"dynamic": dynamic, "dynamic_templates": templates}), &json!({}), ELASTICSEARCH);
+    let mapping = of(json!(true));
+    assert_eq!(add("true", &mapping, &[r#"{"o":{"t":"x"},"n":1}"#, r#"{"o.t":5}"#]), [None, None]);
+    let properties = json!({"o": {"type": "object"}, "n": {"type": "integer"}});
+    let grown = json!({"runtime": {"o.t": {"type": "keyword"}}, "properties": properties});
+    assert_eq!(mapping.new_fields(), Some(grown));
+    let mapping = of(json!("runtime"));
+    // Servers refuse the second one and do not name the field, and keep the fields of the others.
+    let documents = [r#"{"t":"x","n":1}"#, r#"{"o":{"n":1}}"#, r#"{"both":["x",1]}"#, r#"{"m":[1,{"below":"x"}]}"#];
+    let refused = add("runtime", &mapping, &documents);
+    assert_eq!(refused[0], None);
+    assert!(refused[1..].iter().all(|refused| matches!(refused, Some(Refused::Unsupported(_)))), "{refused:?}");
+}
+
+#[test]
 fn all_shards_and_threads_have_one_type() {
     let nested = json!({"type": "nested", "include_in_root": true, "dynamic": true});
     let mapping = live(&json!({"properties": {"n": nested, "known": {"type": "long"}}}), &json!({}), OPENSEARCH);

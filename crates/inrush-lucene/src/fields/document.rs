@@ -6,11 +6,11 @@ use std::collections::HashSet;
 use crate::analysis::is_white;
 use crate::fields::convert::{self, Indexable, convert, is_null};
 use crate::fields::definition::path_of;
-use crate::fields::dynamic::NewFields;
 use crate::fields::field::{Field, Kind};
 use crate::fields::geo::{self, NoPoint};
 use crate::fields::json::{NO_DUPLICATE, Reader, SHORT_NAME, Scalar, WHOLE_NAME};
 use crate::fields::mapping::{Dynamic, Mapping, Node, Object, Product};
+use crate::fields::new_fields::NewFields;
 use crate::fields::refused::{NESTED_MAX, Refused};
 use crate::fields::values;
 
@@ -168,7 +168,7 @@ impl<'a> Walk<'a, '_> {
                     return Ok(self.reader.malformed(NO_DUPLICATE)?);
                 }
                 behind = place + 1;
-                self.node(node, object.name(place))?;
+                self.node(object, node, object.name(place))?;
                 continue;
             }
             let name = self.reader.name()?;
@@ -184,7 +184,7 @@ impl<'a> Walk<'a, '_> {
                 Some((place, node)) => {
                     self.habits.learn(object, behind, place);
                     behind = place + 1;
-                    self.node(node, &name)?;
+                    self.node(object, node, &name)?;
                 }
                 None if name.is_empty() || name.contains('.') => self.path(object, &name)?,
                 None if is_blank(&name) && self.mapping.target.product == Product::Elasticsearch => {
@@ -216,15 +216,16 @@ impl<'a> Walk<'a, '_> {
     }
 
     #[inline]
-    fn node(&mut self, node: &Node, name: &str) -> Result<(), Refused> {
+    fn node(&mut self, object: &Object, node: &Node, name: &str) -> Result<(), Refused> {
         match node {
             Node::Fields(numbers) => self.values(numbers),
-            Node::Object(object) => self.objects(object),
+            Node::Object(below) => self.objects(below),
             Node::Points(number) => self.points(*number),
             Node::Flat(flat) => self.flat(flat),
             Node::Constant(value) => self.constant(value, name),
             Node::Ignored => self.ignored(),
             Node::Unread => self.unread(name),
+            Node::Runtime => self.runtime(object, name.rsplit('.').next().unwrap_or(name)),
             Node::Alias => Err(Refused::Value {
                 field: name.to_owned(),
                 type_name: "alias".to_owned(),
@@ -256,7 +257,7 @@ impl<'a> Walk<'a, '_> {
                 return self.unmapped(object, &parts[at..]);
             };
             match node {
-                node if at + 1 == parts.len() => return self.node(node, name),
+                node if at + 1 == parts.len() => return self.node(object, node, name),
                 Node::Object(below) if below.nested.is_none() => object = below,
                 Node::Object(_) => {
                     return Err(Refused::Unsupported(format!("the name {name:?}, a path into nested objects,")));
@@ -270,6 +271,7 @@ impl<'a> Walk<'a, '_> {
                 node if self.mapping.target.product == Product::Elasticsearch && self.reads_objects(node) => {
                     return Err(Refused::Unsupported(format!("the name {name:?}, a path into a field,")));
                 }
+                Node::Runtime => return self.unmapped(object, &parts[at..]),
                 Node::Fields(_) | Node::Points(_) | Node::Constant(_) | Node::Unread | Node::Alias if is_null => {
                     return self.unmapped(start, &parts);
                 }
@@ -286,7 +288,8 @@ impl<'a> Walk<'a, '_> {
         match node {
             Node::Points(_) | Node::Unread => true,
             Node::Fields(numbers) => self.mapping.fields[numbers[0]].is_unread(),
-            Node::Object(_) | Node::Flat(_) | Node::Constant(_) | Node::Ignored | Node::Alias => false,
+            Node::Object(_) | Node::Flat(_) | Node::Constant(_) => false,
+            Node::Ignored | Node::Runtime | Node::Alias => false,
         }
     }
 
@@ -303,52 +306,63 @@ impl<'a> Walk<'a, '_> {
                 let name = if is_null { names.join(".") } else { names[0].to_owned() };
                 Err(Refused::Unmapped { object: object.path.clone(), name })
             }
-            Dynamic::Add => self.new_members(&object.path, names),
+            Dynamic::Add | Dynamic::Runtime => self.new_members(object, names),
         }
     }
 
     /// A member that the document adds, with the objects on the way to it.
-    fn new_members(&mut self, path: &str, names: &[&str]) -> Result<(), Refused> {
+    fn new_members(&mut self, object: &Object, names: &[&str]) -> Result<(), Refused> {
         // OpenSearch makes no objects on the way to null.
         if names.len() > 1 && self.reader.peek() == b'n' && self.mapping.target.product == Product::OpenSearch {
             return Ok(self.reader.skip()?);
         }
-        let mut path = path.to_owned();
+        let mut path = object.path.clone();
         for (at, name) in names.iter().enumerate() {
             path = path_of(&path, name);
             if at + 1 < names.len() {
-                self.add_object(&path)?;
+                self.add_object(&path, object.dynamic)?;
             }
         }
-        self.new_value(&path, false)
+        self.new_value(&path, object.dynamic, false)
     }
 
     fn new_fields(&mut self) -> &mut NewFields {
         self.document.new.get_or_insert_default()
     }
 
-    fn add_object(&mut self, path: &str) -> Result<(), Refused> {
+    fn add_object(&mut self, path: &str, dynamic: Dynamic) -> Result<(), Refused> {
+        if dynamic == Dynamic::Runtime {
+            return Ok(());
+        }
         let mapping = self.mapping;
         self.new_fields().add_object(path, &mapping.detection)
     }
 
     /// A value of a member that the document adds. What of it is wrong shows when it is read again.
-    fn new_value(&mut self, path: &str, in_array: bool) -> Result<(), Refused> {
+    fn new_value(&mut self, path: &str, dynamic: Dynamic, in_array: bool) -> Result<(), Refused> {
         match self.reader.peek() {
-            b'[' => self.each(|walk| walk.new_value(path, true)),
-            b'{' => self.new_object(path),
+            b'[' => self.each(|walk| walk.new_value(path, dynamic, true)),
+            b'{' => {
+                self.add_object(path, dynamic)?;
+                self.object(&Object { path: path.to_owned(), dynamic, ..Object::default() })
+            }
             b'n' => Ok(self.reader.skip()?),
+            _ if self.mapping.is_runtime(path) => Ok(self.reader.skip()?),
             _ => {
                 let scalar = self.reader.scalar()?;
                 let mapping = self.mapping;
-                self.new_fields().add_value(path, &scalar, in_array, &mapping.detection)
+                self.new_fields().add_value(path, &scalar, (dynamic, in_array), &mapping.detection)
             }
         }
     }
 
-    fn new_object(&mut self, path: &str) -> Result<(), Refused> {
-        self.add_object(path)?;
-        self.object(&Object { path: path.to_owned(), ..Object::default() })
+    /// Goes over a value of a field that searches compute.
+    fn runtime(&mut self, object: &Object, name: &str) -> Result<(), Refused> {
+        match self.reader.peek() {
+            b'[' => self.each(|walk| walk.runtime(object, name)),
+            b'{' => self.unmapped(object, &[name]),
+            _ => Ok(self.reader.skip()?),
+        }
     }
 
     /// Goes over a value of which nothing is indexed.

@@ -2,14 +2,12 @@
 //!
 //! Source: the documentation of dynamic mapping in OpenSearch and Elasticsearch.
 
-use std::collections::HashMap;
-
 use serde_json::{Map, Value, json};
 
 use crate::fields::dates::{Dialect, Formats};
-use crate::fields::document::is_blank;
 use crate::fields::json::Scalar;
-use crate::fields::mapping::{Product, Target};
+use crate::fields::mapping::{Dynamic, Product, Target};
+use crate::fields::new_fields::Section;
 use crate::fields::refused::Refused;
 use crate::fields::templates::Templates;
 use crate::fields::values;
@@ -18,8 +16,6 @@ use crate::fields::values;
 pub(crate) const SLASHES: &str = "yyyy/MM/dd HH:mm:ss||yyyy/MM/dd||epoch_millis";
 /// The longest text of which a new field keeps a term.
 const IGNORE_ABOVE: u32 = 256;
-/// The number of decimals of a new field of which Elasticsearch makes a vector.
-const VECTOR_MIN: usize = 128;
 
 /// What a mapping says of new fields.
 #[derive(Debug, Clone)]
@@ -29,7 +25,7 @@ pub(crate) struct Detection {
     /// Whether texts become numbers.
     numbers: bool,
     templates: Templates,
-    product: Product,
+    pub(super) product: Product,
     /// Why no new field can be made here.
     unsupported: Option<String>,
 }
@@ -68,7 +64,7 @@ impl Detection {
     }
 
     /// What a server makes of the value of a field; nothing of null.
-    fn kind(&self, path: &str, scalar: &Scalar) -> Result<Option<NewKind>, Refused> {
+    pub(super) fn kind(&self, path: &str, scalar: &Scalar) -> Result<Option<NewKind>, Refused> {
         let kind = match scalar {
             Scalar::Null => return Ok(None),
             Scalar::Bool(_) => NewKind::Boolean,
@@ -83,15 +79,26 @@ impl Detection {
     }
 
     /// The template for a member, if there is one; else its kind.
-    fn by_template(&self, path: &str, kind: NewKind) -> Result<NewKind, Refused> {
+    pub(super) fn by_template(&self, path: &str, kind: NewKind) -> Result<NewKind, Refused> {
         let found = self.templates.find(path, kind.of_templates()).map_err(|name| {
             Refused::Unsupported(format!("the new field {path:?} of a mapping with the template {name:?}"))
         })?;
         Ok(found.map_or(kind, NewKind::Template))
     }
 
-    fn definition(&self, kind: NewKind) -> Value {
+    /// Where the field of a kind is defined, in an object that says `dynamic` of new fields.
+    pub(super) fn section(&self, kind: NewKind, dynamic: Dynamic) -> Section {
+        let is_runtime = match kind {
+            NewKind::Template(place) => self.templates.is_runtime(place),
+            _ => dynamic == Dynamic::Runtime,
+        };
+        if is_runtime { Section::Runtime } else { Section::Properties }
+    }
+
+    pub(super) fn definition(&self, kind: NewKind, section: Section) -> Value {
         match kind {
+            NewKind::Float if section == Section::Runtime => json!({ "type": "double" }),
+            NewKind::Text if section == Section::Runtime => json!({ "type": "keyword" }),
             NewKind::Object => json!({ "type": "object" }),
             NewKind::Long => json!({ "type": "long" }),
             NewKind::Float => json!({ "type": "float" }),
@@ -99,13 +106,15 @@ impl Detection {
             NewKind::Text => json!({
                 "type": "text", "fields": { "keyword": { "type": "keyword", "ignore_above": IGNORE_ABOVE } }
             }),
-            NewKind::Template(place) => self.templates.mapping(place).cloned().unwrap_or_default(),
+            NewKind::Template(place) => self.templates.definition(place).cloned().unwrap_or_default(),
             NewKind::Date(place) => match (self.dates.get(place), self.product) {
                 (Some((Some(format), _)), Product::OpenSearch) => {
                     let print_format = format.split("||").next();
                     json!({ "type": "date", "format": format, "print_format": print_format })
                 }
-                (Some((Some(format), _)), Product::Elasticsearch) if format == SLASHES => {
+                (Some((Some(format), _)), Product::Elasticsearch)
+                    if format == SLASHES && section == Section::Properties =>
+                {
                     json!({ "type": "date", "format": format, "locale": "" })
                 }
                 (Some((Some(format), _)), Product::Elasticsearch) => json!({ "type": "date", "format": format }),
@@ -115,8 +124,8 @@ impl Detection {
     }
 
     /// Whether values of two kinds can be of one field.
-    fn check_same(&self, path: &str, first: NewKind, second: NewKind) -> Result<(), Refused> {
-        let [from, to] = [first, second].map(|kind| self.definition(kind));
+    pub(super) fn check_same(&self, path: &str, first: NewKind, second: NewKind) -> Result<(), Refused> {
+        let [from, to] = [first, second].map(|kind| self.definition(kind, Section::Properties));
         let type_of = |definition: &Value| definition["type"].as_str().unwrap_or_default().to_owned();
         let is_template = |kind| matches!(kind, NewKind::Template(_));
         match type_of(&from) == type_of(&to) {
@@ -156,7 +165,7 @@ impl Detection {
 
 /// What a new member is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum NewKind {
+pub(super) enum NewKind {
     Object,
     Long,
     Float,
@@ -180,66 +189,5 @@ impl NewKind {
             Self::Text => "string",
             Self::Template(_) => "",
         }
-    }
-}
-
-/// The members of a document that its mapping does not have: objects before what is in them.
-#[derive(Debug, Default, PartialEq)]
-pub(crate) struct NewFields {
-    members: Vec<(String, NewKind)>,
-    /// The place of each in `members`.
-    places: HashMap<String, usize>,
-    /// How many decimals in arrays there are of a field.
-    in_arrays: HashMap<String, usize>,
-}
-
-impl NewFields {
-    /// Notes an object.
-    pub(crate) fn add_object(&mut self, path: &str, detection: &Detection) -> Result<(), Refused> {
-        let kind = detection.by_template(path, NewKind::Object)?;
-        self.add(path, kind, detection)
-    }
-
-    /// Notes a value of a field, which may be in an array of it.
-    pub(crate) fn add_value(
-        &mut self,
-        path: &str,
-        value: &Scalar,
-        in_array: bool,
-        detection: &Detection,
-    ) -> Result<(), Refused> {
-        let Some(kind) = detection.kind(path, value)? else { return Ok(()) };
-        self.add(path, kind, detection)?;
-        if kind == NewKind::Float && in_array && detection.product == Product::Elasticsearch {
-            let in_arrays = self.in_arrays.entry(path.to_owned()).or_default();
-            *in_arrays += 1;
-            if *in_arrays >= VECTOR_MIN {
-                return Err(Refused::Unsupported(format!("the new field {path:?} of {VECTOR_MIN} decimals and more")));
-            }
-        }
-        Ok(())
-    }
-
-    fn add(&mut self, path: &str, kind: NewKind, detection: &Detection) -> Result<(), Refused> {
-        // The whole document may have such a field in OpenSearch, an object in it may not.
-        if path.rsplit_once('.').is_some_and(|(_, name)| is_blank(name)) {
-            return Err(Refused::Name(path.to_owned()));
-        }
-        if let Some(place) = self.places.get(path) {
-            return detection.check_same(path, self.members[*place].1, kind);
-        }
-        self.places.insert(path.to_owned(), self.members.len());
-        self.members.push((path.to_owned(), kind));
-        Ok(())
-    }
-
-    /// Each new member with its full name and its definition.
-    pub(crate) fn definitions(&self, detection: &Detection) -> Vec<(&str, Value)> {
-        self.members.iter().map(|(path, kind)| (path.as_str(), detection.definition(*kind))).collect()
-    }
-
-    /// The full name of the first one.
-    pub(crate) fn first(&self) -> &str {
-        self.members.first().map_or("", |(path, _)| path)
     }
 }

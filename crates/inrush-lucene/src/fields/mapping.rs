@@ -4,9 +4,10 @@
 
 use serde_json::{Map, Value};
 
-use crate::fields::dynamic::{Detection, NewFields};
+use crate::fields::dynamic::Detection;
 use crate::fields::field::{Field, Kind};
-use crate::fields::properties::{add_fields, read_fields};
+use crate::fields::new_fields::{NewField, NewFields, Section};
+use crate::fields::properties::{add_fields, add_runtime, read_fields};
 use crate::fields::refused::Refused;
 use crate::fields::sorting::SortBy;
 use crate::hash::hash;
@@ -75,6 +76,9 @@ pub(crate) enum Node {
     Ignored,
     /// The same of a field: an object there is not supported.
     Unread,
+    /// A field that searches compute: values are not looked at. An object there is one that the
+    /// mapping does not have.
+    Runtime,
     /// Another name of a field, which documents must not have.
     Alias,
 }
@@ -95,6 +99,8 @@ pub(crate) enum Dynamic {
     /// A field is added.
     #[default]
     Add,
+    /// A field is added that searches compute, and no objects on the way to it.
+    Runtime,
     /// They are left out.
     Ignore,
     /// The document is refused.
@@ -260,6 +266,7 @@ impl Mapping {
             definition.remove("_source");
         }
         let (mut root, mut fields, nested) = read_fields(&definition, settings, target)?;
+        runtime_names(&definition).for_each(|name| add_runtime(&mut root, name));
         root.finish(&mut 0).ok_or_else(|| unsupported("more than 65,535 members in an object"))?;
         let sort = SortBy::read(settings, &fields, !nested.is_empty(), target)?;
         // The date by which the index is sorted first has an index of ranges, too.
@@ -277,24 +284,25 @@ impl Mapping {
     ///
     /// If they are more than the settings allow, or deeper.
     pub(crate) fn with_fields(&self, new: &NewFields) -> Result<Self, Refused> {
-        let definitions = new.definitions(&self.detection);
-        definitions.iter().try_for_each(|(path, definition)| self.check_new(path, definition))?;
-        self.check_count(&definitions)?;
+        let new = new.definitions(&self.detection)?;
+        new.iter().try_for_each(|field| self.check_new(field))?;
+        self.check_count(&new)?;
         let mut grown = self.clone();
-        for (path, definition) in &definitions {
-            define(&mut grown.definition, path, definition);
-            define(&mut grown.added, path, definition);
+        for field in &new {
+            field.define(&mut grown.definition);
+            field.define(&mut grown.added);
         }
-        let added = add_fields(&mut grown, &definitions);
+        let added = add_fields(&mut grown, &new);
         added.map_err(|unsupported| Refused::Unsupported(unsupported.to_string()))?;
+        runtime_names(&grown.definition).for_each(|name| add_runtime(&mut grown.root, name));
         grown.root.finish(&mut 0).ok_or(Refused::Fields(u64::from(u16::MAX)))?;
         Ok(grown)
     }
 
     /// Checks that there are not too many fields. A document beyond the limit costs no copy.
-    fn check_count(&self, definitions: &[(&str, Value)]) -> Result<(), Refused> {
+    fn check_count(&self, new: &[NewField]) -> Result<(), Refused> {
         let fields_max = self.limit("total_fields.limit", FIELDS_MAX)?;
-        let new: u64 = definitions.iter().map(|(_, definition)| 1 + definition.as_object().map_or(0, count)).sum();
+        let new: u64 = new.iter().map(|field| 1 + field.definition.as_object().map_or(0, count)).sum();
         if count(&self.definition) + new <= fields_max {
             return Ok(());
         }
@@ -305,10 +313,10 @@ impl Mapping {
         })
     }
 
-    fn check_new(&self, path: &str, definition: &Value) -> Result<(), Refused> {
+    fn check_new(&self, NewField { path, section, definition }: &NewField) -> Result<(), Refused> {
         let levels = path.split('.').count() + usize::from(definition["type"] == "object");
-        if levels > DEPTH_MAX {
-            return Err(Refused::Depth(path.to_owned()));
+        if levels > DEPTH_MAX && *section == Section::Properties {
+            return Err(Refused::Depth((*path).to_owned()));
         }
         let length_max = self.limit("field_name_length.limit", u64::MAX)?;
         match path.split('.').any(|name| name.encode_utf16().count() as u64 > length_max) {
@@ -335,6 +343,11 @@ impl Mapping {
         }
     }
 
+    /// Whether searches compute the field of a full name.
+    pub(crate) fn is_runtime(&self, path: &str) -> bool {
+        self.definition.get("runtime").is_some_and(|fields| fields.get(path).is_some())
+    }
+
     /// How many nested objects there are on the way to a field.
     pub(crate) fn depth(&self, number: usize) -> usize {
         self.fields[number].scope.map_or(0, |scope| self.nested[scope].depth)
@@ -348,20 +361,9 @@ fn count(definition: &Map<String, Value>) -> u64 {
     parts.flatten().map(below).sum()
 }
 
-/// Adds the definition of a member to that of the object that has it.
-fn define(object: &mut Map<String, Value>, path: &str, definition: &Value) {
-    let members = object.entry("properties").or_insert_with(|| Value::Object(Map::new()));
-    // What is no object is none in the mapping that was read.
-    let Value::Object(members) = members else { return };
-    match path.split_once('.') {
-        None => drop(members.insert(path.to_owned(), definition.clone())),
-        Some((first, rest)) => {
-            let below = members.entry(first).or_insert_with(|| Value::Object(Map::new()));
-            if let Value::Object(below) = below {
-                define(below, rest, definition);
-            }
-        }
-    }
+/// The full names of the fields that searches compute.
+fn runtime_names(definition: &Map<String, Value>) -> impl Iterator<Item = &String> {
+    definition.get("runtime").and_then(Value::as_object).into_iter().flat_map(Map::keys)
 }
 
 fn routing_required(routing: &Value) -> Option<bool> {

@@ -8,6 +8,7 @@ use crate::analysis::Analysis;
 use crate::fields::definition::{field, path_of};
 use crate::fields::field::Field;
 use crate::fields::mapping::{Dynamic, Flat, Mapping, Nested, Node, Object, Product, Target, Unsupported};
+use crate::fields::new_fields::{NewField, Section};
 
 /// The most levels of objects in a field of the type `flattened`, by default.
 const FLAT_DEPTH_MAX: usize = 20;
@@ -21,17 +22,10 @@ pub(super) fn read_fields(
     let analysis = Analysis::of_settings(settings);
     let mut reader = Reader { target, analysis, fields: Vec::new(), nested: Vec::new(), copies: Vec::new() };
     let mut definition = definition.clone();
-    let runtime = match target.product {
-        Product::Elasticsearch => definition.remove("runtime"),
-        Product::OpenSearch => None,
-    };
-    let mut root = reader.object(&definition, "", None, Dynamic::Add)?;
-    for name in runtime.iter().filter_map(Value::as_object).flat_map(Map::keys) {
-        add_runtime(&mut root, name).ok_or_else(|| Unsupported {
-            field: name.clone(),
-            what: "a definition below `runtime`, and its object has none".to_owned(),
-        })?;
+    if target.product == Product::Elasticsearch {
+        definition.remove("runtime");
     }
+    let mut root = reader.object(&definition, "", None, Dynamic::Add)?;
     for (from, to) in std::mem::take(&mut reader.copies) {
         copy_to(&mut root, &reader, &from, &to)?;
     }
@@ -39,8 +33,8 @@ pub(super) fn read_fields(
     Ok((root, reader.fields, reader.nested))
 }
 
-/// Adds members, each with its full name and its definition, objects before what is in them.
-pub(super) fn add_fields(mapping: &mut Mapping, members: &[(&str, Value)]) -> Result<(), Unsupported> {
+/// Adds the new fields that are no fields of searches alone.
+pub(super) fn add_fields(mapping: &mut Mapping, new: &[NewField]) -> Result<(), Unsupported> {
     let mut reader = Reader {
         target: mapping.target,
         analysis: Analysis::of_settings(&mapping.settings),
@@ -48,7 +42,7 @@ pub(super) fn add_fields(mapping: &mut Mapping, members: &[(&str, Value)]) -> Re
         nested: std::mem::take(&mut mapping.nested),
         copies: Vec::new(),
     };
-    let mut add = |(path, definition): &(&str, Value)| {
+    let mut add = |NewField { path, definition, .. }: &NewField| {
         let unsupported = || Unsupported { field: (*path).to_owned(), what: "no object above it".to_owned() };
         let (above, name) = path.rsplit_once('.').unwrap_or(("", path));
         let (mut object, mut scope) = (&mut mapping.root, None);
@@ -60,7 +54,7 @@ pub(super) fn add_fields(mapping: &mut Mapping, members: &[(&str, Value)]) -> Re
         let definition = definition.as_object().ok_or_else(unsupported)?;
         reader.member(object, name, definition, above, scope)
     };
-    members.iter().try_for_each(&mut add)?;
+    new.iter().filter(|field| field.section == Section::Properties).try_for_each(&mut add)?;
     if let Some((from, to)) = reader.copies.first() {
         return Err(Unsupported { field: from.clone(), what: format!("`copy_to` {to:?} in a template") });
     }
@@ -69,19 +63,18 @@ pub(super) fn add_fields(mapping: &mut Mapping, members: &[(&str, Value)]) -> Re
     Ok(())
 }
 
-/// Adds a field that searches compute: values of documents are not looked at. `None` where the
-/// object that has it is not in the mapping.
-fn add_runtime(object: &mut Object, name: &str) -> Option<()> {
+/// Adds a field that searches compute to the object that has it, if that is in the mapping. Members
+/// of other objects are found by [`Mapping::is_runtime`].
+pub(super) fn add_runtime(object: &mut Object, name: &str) {
     match name.split_once('.') {
-        None if object.get_mut(name).is_none() => object.members.push((name.to_owned(), Node::Unread)),
+        None if object.get_mut(name).is_none() => object.members.push((name.to_owned(), Node::Runtime)),
         None => {}
         Some((first, rest)) => {
-            if let Node::Object(object) = object.get_mut(first)? {
-                add_runtime(object, rest)?;
+            if let Some(Node::Object(object)) = object.get_mut(first) {
+                add_runtime(object, rest);
             }
         }
     }
-    Some(())
 }
 
 /// What was read so far.
@@ -119,6 +112,7 @@ impl Reader {
                         "true" => Dynamic::Add,
                         "false" => Dynamic::Ignore,
                         "strict" => Dynamic::Refuse,
+                        "runtime" if self.target.product == Product::Elasticsearch => Dynamic::Runtime,
                         other => return Err(unsupported(format!("`dynamic` {other:?}"))),
                     };
                 }
@@ -174,11 +168,15 @@ impl Reader {
                 _ => Err(Unsupported { field: first_path, what: format!("the name {name:?} below it") }),
             };
         }
-        if object.get_mut(first).is_some() {
+        if object.get_mut(first).is_some_and(|node| !matches!(node, Node::Runtime)) {
             return Err(Unsupported { field: first_path, what: "two definitions".to_owned() });
         }
         let node = self.node(definition, first_path, scope, object.dynamic)?;
-        object.members.push((first.to_owned(), node));
+        match object.get_mut(first) {
+            // It hides the one that searches compute.
+            Some(runtime) => *runtime = node,
+            None => object.members.push((first.to_owned(), node)),
+        }
         Ok(())
     }
 
@@ -346,7 +344,8 @@ fn check_numbers(object: &Object, fields: &[Field]) -> Result<(), Unsupported> {
                     return Err(Unsupported { field: other.name.clone(), what });
                 }
             }
-            Node::Points(_) | Node::Flat(_) | Node::Constant(_) | Node::Ignored | Node::Unread | Node::Alias => {}
+            Node::Points(_) | Node::Flat(_) | Node::Constant(_) => {}
+            Node::Ignored | Node::Unread | Node::Runtime | Node::Alias => {}
         }
     }
     Ok(())

@@ -26,6 +26,9 @@ const TYPES: [&str; 14] = [
     "text",
 ];
 
+/// The types of fields that searches compute.
+const RUNTIME_TYPES: [&str; 7] = ["boolean", "date", "double", "geo_point", "ip", "keyword", "long"];
+
 /// The templates of a mapping, of which the first that fits is taken.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Templates(Vec<Template>);
@@ -43,7 +46,9 @@ struct Rule {
     /// Patterns of the name and of the full name, those that have to fit and those that must not.
     names: [Option<String>; 2],
     paths: [Option<String>; 2],
-    mapping: Value,
+    definition: Value,
+    /// Whether searches compute the field.
+    is_runtime: bool,
 }
 
 impl Templates {
@@ -70,28 +75,26 @@ impl Templates {
     }
 
     /// The definition of a field by the template of a place.
-    pub(crate) fn mapping(&self, place: usize) -> Option<&Value> {
-        self.0.get(place)?.rule.as_ref().map(|rule| &rule.mapping)
+    pub(crate) fn definition(&self, place: usize) -> Option<&Value> {
+        self.0.get(place)?.rule.as_ref().map(|rule| &rule.definition)
+    }
+
+    /// Whether the template of a place is for fields that searches compute.
+    pub(crate) fn is_runtime(&self, place: usize) -> bool {
+        self.0.get(place).and_then(|template| template.rule.as_ref()).is_some_and(|rule| rule.is_runtime)
     }
 }
 
 impl Rule {
     fn read(template: &Value) -> Option<Self> {
         let mut parts: Map<String, Value> = template.as_object()?.clone();
-        let mapping = parts.remove("mapping")?;
-        let text = mapping.to_string();
-        // The name and the type may be put into it.
-        let is_plain = mapping.get("type")?.as_str().is_some_and(|kind| TYPES.contains(&kind));
-        if !is_plain || text.contains("{name}") || text.contains("{dynamic_type}") || text.contains("{dynamicType}") {
-            return None;
-        }
-        if parts.remove("match_pattern").is_some_and(|pattern| pattern != "simple") {
-            return None;
-        }
         let kind = parts.remove("match_mapping_type")?.as_str().filter(|kind| KINDS.contains(kind))?.to_owned();
-        // Such a date gets the format of its value.
-        let is_date = mapping["type"].as_str().is_some_and(|kind| kind.starts_with("date"));
-        if kind == "date" && is_date && mapping.get("format").is_none() {
+        let is_runtime = parts.contains_key("runtime");
+        let definition = match parts.remove("runtime") {
+            Some(runtime) => runtime_definition(&kind, &runtime)?,
+            None => mapping_definition(&kind, parts.remove("mapping")?)?,
+        };
+        if parts.remove("match_pattern").is_some_and(|pattern| pattern != "simple") {
             return None;
         }
         let mut pattern = |name: &str| match parts.remove(name) {
@@ -101,7 +104,7 @@ impl Rule {
         };
         let names = [pattern("match")?, pattern("unmatch")?];
         let paths = [pattern("path_match")?, pattern("path_unmatch")?];
-        parts.is_empty().then_some(Self { kind, names, paths, mapping })
+        parts.is_empty().then_some(Self { kind, names, paths, definition, is_runtime })
     }
 
     fn fits(&self, path: &str, kind: &str) -> bool {
@@ -113,6 +116,31 @@ impl Rule {
             .map(|([with, without], text)| is(with, text, true) && !is(without, text, false));
         self.kind == kind && names && paths
     }
+}
+
+/// The definition of a field that is indexed, if it is supported.
+fn mapping_definition(kind: &str, mapping: Value) -> Option<Value> {
+    let text = mapping.to_string();
+    let made = mapping.get("type")?.as_str().filter(|made| TYPES.contains(made))?;
+    // The name and the type may be put into it.
+    if text.contains("{name}") || text.contains("{dynamic_type}") || text.contains("{dynamicType}") {
+        return None;
+    }
+    // Such a date gets the format of its value.
+    if kind == "date" && made.starts_with("date") && mapping.get("format").is_none() {
+        return None;
+    }
+    Some(mapping)
+}
+
+/// The definition of a field that searches compute, if it is supported. Without a type it has that
+/// of its value.
+fn runtime_definition(kind: &str, runtime: &Value) -> Option<Value> {
+    let mut definition = runtime.as_object()?.clone();
+    let own = if kind == "string" { "keyword" } else { kind };
+    let made = definition.entry("type").or_insert_with(|| own.into()).as_str()?.to_owned();
+    let known = |parameter: &String| parameter == "type" || parameter == "format" && made == "date";
+    (RUNTIME_TYPES.contains(&made.as_str()) && definition.keys().all(known)).then_some(Value::Object(definition))
 }
 
 #[cfg(test)]
@@ -134,7 +162,7 @@ mod tests {
         assert_eq!(templates.find("a.b", "string"), Ok(Some(1)));
         assert_eq!(templates.find("b.a", "string"), Ok(Some(2)));
         assert_eq!(templates.find("b", "object"), Err("any"));
-        assert_eq!(templates.mapping(1), Some(&json!({"type": "text"})));
+        assert_eq!(templates.definition(1), Some(&json!({"type": "text"})));
     }
 
     #[test]
@@ -151,9 +179,23 @@ mod tests {
             json!({"match_mapping_type": "string", "mapping": {"index": false}}),
             json!({"match_mapping_type": "date", "mapping": {"type": "date"}}),
             json!({"match_mapping_type": "double", "mapping": {"type": "geo_point"}}),
-            json!({"match_mapping_type": "string", "runtime": {}}),
+            json!({"match_mapping_type": "string", "runtime": {"type": "long", "script": "emit(1)"}}),
+            json!({"match_mapping_type": "string", "runtime": {"type": "{dynamic_type}"}}),
         ] {
             assert_eq!(Templates::read(&json!([{"t": template}])).find("a", "string"), Err("t"), "{template}");
+        }
+    }
+
+    #[test]
+    fn fields_that_searches_compute() {
+        for (kind, runtime, expected) in [
+            ("string", json!({}), json!({"type": "keyword"})),
+            ("double", json!({}), json!({"type": "double"})),
+            ("date", json!({"format": "yyyy"}), json!({"type": "date", "format": "yyyy"})),
+            ("long", json!({"type": "ip"}), json!({"type": "ip"})),
+        ] {
+            let templates = Templates::read(&json!([{"t": {"match_mapping_type": kind, "runtime": runtime}}]));
+            assert_eq!((templates.definition(0), templates.is_runtime(0)), (Some(&expected), true));
         }
     }
 }

@@ -414,6 +414,35 @@ impl Target {
         println!("{title}: new fields are as in a load");
     }
 
+    /// Fields that searches compute become those of a load, in Elasticsearch.
+    async fn adds_runtime_fields(&self) {
+        let title = &self.title;
+        let line =
+            |n| format!("{{\"id\":\"i{n}\",\"long\":{n},\"o\":{{\"text\":\"t{}\",\"at\":\"2024-01-01\"}}}}\n", n % 7);
+        let source = self.write("runtime.ndjson", (0..DOCS).map(line));
+        let load = |index: &str| {
+            let mut load = self.load(index, 3);
+            load.create.mapping = Some(json!({"dynamic": "runtime", "properties": {"id": {"type": "keyword"}}}));
+            load
+        };
+        let loader = Loader::new(load("runtime-loaded")).unwrap();
+        let report = loader.start(source().unwrap()).await.unwrap().finish().await;
+        assert_eq!(report.status, Status::Complete, "{title}: {report:?}");
+        self.baked(self.bake(load("runtime")), source).await;
+        let like = self.like("runtime").await;
+        assert_eq!(like["mapping"]["runtime"]["o.text"]["type"], "keyword", "{title}: {like}");
+        assert_eq!(like, self.like("runtime-loaded").await, "{title}");
+        let query = json!({"bool": {"filter": [
+            {"range": {"long": {"lt": 100}}}, {"term": {"o.text": "t3"}}, {"term": {"o.at": "2024-01-01"}}]}});
+        for index in ["runtime", "runtime-loaded"] {
+            let body = json!({"query": query, "track_total_hits": true});
+            let found = self.send("POST", &format!("/{index}/_search"), body).await;
+            assert_eq!(found["hits"]["total"]["value"], 14, "{title}: {index}: {found}");
+            self.send("DELETE", &format!("/{index}"), Value::Null).await;
+        }
+        println!("{title}: searches compute new fields as in a load");
+    }
+
     /// Ids that are made here lead to the shard in which they are.
     async fn makes_ids(&self) {
         let title = &self.title;
@@ -507,6 +536,9 @@ async fn check(version: Version) {
     target.keeps_one_of_each_id().await;
     target.sorts().await;
     target.adds_fields().await;
+    if version == Version::Elasticsearch8 {
+        target.adds_runtime_fields().await;
+    }
     target.makes_ids().await;
     target.survives().await;
     target.swaps().await;
