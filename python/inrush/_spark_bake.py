@@ -60,7 +60,7 @@ def _with_engine(engine: str, df: Any, index: str, to: list[str], builders: int,
         except _spark_shards.NotNative as error:
             if engine == "native":
                 raise
-            because = str(error)
+            because = error.why
     _check_servers(options, because)
     report = _bake(df, index, to, builders, options.but(engine="server", **dict.fromkeys(_WITHOUT_SERVERS)))
     if because is None:

@@ -19,14 +19,17 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _LOOK_EVERY_S = 0.2
-_NOT_NATIVE = "bake_not_native"
 _MASK = 0xFFFFFFFF
 
 
 class NotNative(InrushError):
-    """The index has something that only a server can build."""
+    """The index has something that only a server can build. `why` is a part of a sentence, without what to do."""
 
-    code = _NOT_NATIVE
+    code = "bake_not_native"
+
+    def __init__(self, why: str) -> None:
+        super().__init__(f"this index cannot be built without a server: {why}; give engine='server', or leave engine out")
+        self.why = why
 
 
 def bake(df: Any, index: str, to: list[str], builders: int, options: Options) -> Report:
@@ -78,9 +81,10 @@ class _Driver:
         try:
             return self._bake.order()
         except InrushError as error:
-            if error.code == _NOT_NATIVE:
-                raise NotNative(str(error)) from None
-            raise
+            why = getattr(error, "needs_server", None)
+            if why is None:
+                raise
+            raise NotNative(why) from None
         except BaseException:
             self.give_up("interrupted")
             raise
@@ -137,7 +141,7 @@ def _build(df: Any, order: str, shards: int, options: Options) -> list[Part]:
     rows = df.mapInArrow(_Task(order, options, tag), "part string").collect()
     parts = [Part.from_json(row["part"]) for row in rows]
     if why := next((part.not_native for part in parts if part.not_native is not None), None):
-        raise NotNative(f"this index cannot be built without a server: {why}; give engine='server', or leave engine out")
+        raise NotNative(why)
     if not parts:
         raise UsageError("there was nothing to bake: no partition has rows")
     return parts

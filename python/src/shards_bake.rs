@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use arrow_array::RecordBatch;
 use arrow_pyarrow::FromPyArrow;
-use inrush_bake::BakeStop;
+use inrush_bake::{BakeError, BakeStop};
 use inrush_cli::embed::{self, BuiltShard, Code, Error, ErrorKind, Secret, ShardOrder};
 use inrush_sources::push::{PushOptions, channel};
 use inrush_sources::{Parting, Source, Step, Timestamps};
@@ -33,8 +33,34 @@ type Built = Result<Vec<BuiltShard>, String>;
 /// The future report as JSON.
 #[derive(Default)]
 struct Ending {
-    report: Mutex<Option<Result<String, Error>>>,
+    report: Mutex<Option<Result<String, Failure>>>,
     there: Condvar,
+}
+
+/// Why there is no report.
+#[derive(Clone)]
+struct Failure {
+    error: Error,
+    /// What needs a server, if that is the reason, and nothing is left of the bake.
+    needs_server: Option<String>,
+}
+
+impl From<BakeError> for Failure {
+    fn from(error: BakeError) -> Self {
+        let needs_server = error.needs_server().map(keywords);
+        Failure { error: error.into(), needs_server }
+    }
+}
+
+impl Failure {
+    /// The exception, with the attribute `needs_server` if that is known.
+    fn raised(self) -> PyErr {
+        let raised = exception(self.error);
+        if let Some(why) = self.needs_server {
+            Python::attach(|py| raised.value(py).setattr("needs_server", why).ok());
+        }
+        raised
+    }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -60,12 +86,11 @@ impl ShardsBake {
                 Ok(Ok(report)) => Ok(serde_json::to_string(&report)
                     .map_or_else(|e| format!("the report cannot be written: {e}"), |text| keywords(&text))),
                 Ok(Err(error)) => Err(error.into()),
-                Err(_) => Err(Error {
-                    kind: ErrorKind::Cluster,
-                    code: Code::Defect,
-                    message: "inrush panicked; this is a defect, please report it".to_owned(),
-                    hint: None,
-                }),
+                Err(_) => {
+                    let message = "inrush panicked; this is a defect, please report it".to_owned();
+                    let error = Error { kind: ErrorKind::Cluster, code: Code::Defect, message, hint: None };
+                    Err(Failure { error, needs_server: None })
+                }
             };
             *lock(&told.report) = Some(report);
             told.there.notify_all();
@@ -73,7 +98,8 @@ impl ShardsBake {
         Ok(ShardsBake { order: Mutex::new(Some(order)), built: Mutex::new(Some(built)), stop, ending })
     }
 
-    /// Waits for what tasks need to build shards, as JSON.
+    /// Waits for what tasks need to build shards, as JSON. If only a server can build the index,
+    /// the exception has the attribute `needs_server`: the reason, as part of a sentence.
     fn order(&self, py: Python<'_>) -> PyResult<String> {
         let order = lock(&self.order).take().ok_or_else(|| PyRuntimeError::new_err("the order was taken before"))?;
         match wait_for(py, order)? {
@@ -113,7 +139,7 @@ impl ShardsBake {
             let waited = self.ending.there.wait_timeout_while(lock(&self.ending.report), wait, missing);
             waited.unwrap_or_else(PoisonError::into_inner).0.clone()
         });
-        report.transpose().map_err(exception)
+        report.transpose().map_err(Failure::raised)
     }
 }
 

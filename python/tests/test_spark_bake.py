@@ -201,6 +201,17 @@ def test_what_only_servers_can_build_is_built_by_servers(cluster, monkeypatch):
     assert frame._part._options.table["engine"] == "server" and not any("built with servers" in warning for warning in report.warnings)
 
 
+def test_the_warning_has_the_reason_and_no_remedy_that_was_taken(cluster, tmp_path: Path):
+    options = {"repository_path": str(tmp_path), "mapping": {"properties": {"q": {"type": "percolator"}}}}
+    why = 'field "q" of the mapping has the type "percolator", which only a server builds'
+    with pytest.raises(inrush.InrushError) as caught:
+        bake(cluster, Frame(cluster, {"a": 2}), engine="native", **options)
+    assert str(caught.value) == f"this index cannot be built without a server: {why}; give engine='server', or leave engine out"
+    assert caught.value.code == "bake_not_native"
+    report = bake(cluster, Frame(cluster, {"a": 2}), engine=None, **options)
+    assert report.warnings == [f"the indices are built with servers, because {why}"]
+
+
 def test_jobs_that_were_made_for_servers_go_on(cluster, monkeypatch):
     def shards(*_: Any) -> Any:
         raise AssertionError("no shard is tried")

@@ -31,9 +31,14 @@ const NOTHING: &str = "inrush-bake-nothing";
 const SNAPSHOTS_MAX: u32 = 5;
 /// How often a step is repeated after the builder did not answer.
 const RECOVERIES_MAX: u32 = 10;
-const HINT: &str = "see docs/bake.md for how to give both sides a repository";
+const HINT: &str = "see docs/bake/repository.md for how to give both sides a repository";
 const POLL: Duration = Duration::from_millis(100);
 const PAUSE: Duration = Duration::from_secs(1);
+
+/// A number of shards as text.
+pub(super) fn of_shards(count: u64) -> String {
+    if count == 1 { "of 1 shard".to_owned() } else { format!("of {count} shards") }
+}
 
 /// A part of the index, and its builder.
 pub(super) struct PartRun {
@@ -223,7 +228,7 @@ impl PartRun {
             assemble::make_whole(&context, &builder).await?;
         }
         self.create(&builder).await?;
-        Ok(format!("{index}, with {pipelines} pipelines"))
+        Ok(if pipelines == 0 { index } else { format!("{index}; pipelines: {pipelines}") })
     }
 
     pub(super) async fn create(&mut self, builder: &Transport) -> Result<(), BakeError> {
@@ -261,7 +266,7 @@ impl PartRun {
             false => Value::Null,
         };
         self.context.write_part(self.part, |part| (part.snapshot, part.mapping) = (true, mapping))?;
-        Ok(format!("of {} shards", flushed.total))
+        Ok(of_shards(flushed.total))
     }
 
     /// Takes a snapshot. It is taken again if a builder that died left it incomplete.

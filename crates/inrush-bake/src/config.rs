@@ -382,6 +382,15 @@ impl BakeError {
         }
     }
 
+    /// Why only a server can build the index, if the bake ended for that and has left nothing.
+    pub fn needs_server(&self) -> Option<&str> {
+        match self {
+            BakeError::NotNative(why) => Some(why),
+            BakeError::Unfinished { cause, left, .. } if left.is_empty() => cause.needs_server(),
+            _ => None,
+        }
+    }
+
     /// Whether the user or the program stopped it.
     pub fn is_interrupted(&self) -> bool {
         match self {

@@ -211,8 +211,13 @@ impl Target {
     }
 
     /// Waits for the copies of the shards and counts again, as searches see the index.
-    /// `on_builder`: the result of the load.
-    pub(super) async fn verify(&self, finishing: &Finishing, on_builder: &Verified) -> Result<Verified, BakeError> {
+    /// `on_builder`: the result of the load. Returns the result of both, and that on the target as
+    /// text.
+    pub(super) async fn verify(
+        &self,
+        finishing: &Finishing,
+        on_builder: &Verified,
+    ) -> Result<(Verified, String), BakeError> {
         let mut words = Vec::new();
         let handovers = self.context.saved().handovers();
         for Handover { index, docs, .. } in handovers {
@@ -220,21 +225,17 @@ impl Target {
             let counted = self.ask(|| stats::count_now(&self.target, &index)).await?;
             if counted != docs {
                 return Err(refuse(&format!(
-                    "{index} holds {counted} documents on the target and {docs} on the builder; is something else writing to it?"
+                    "{index} holds {counted} documents on the target, but was built with {docs}; is something else writing to it?"
                 )));
             }
-            words.push(format!("{state}, with {counted} documents"));
+            words.push(format!("{counted} documents, and {state}"));
         }
-        Ok(match on_builder.state {
-            VerifiedState::Yes => {
-                let here = if self.context.saved().native.is_some() { "as built" } else { "on the builder" };
-                let detail = format!("{}, {here}, and on the target {}", on_builder.detail, words.join(", "));
-                let mut verified = Verified::new(VerifiedState::Yes, detail);
-                verified.duplicates = on_builder.duplicates;
-                verified
-            }
-            _ => on_builder.clone(),
-        })
+        let on_target = words.join("; ");
+        let mut verified = on_builder.clone();
+        if verified.state == VerifiedState::Yes {
+            verified.detail = format!("{}, and on the target {on_target}", on_builder.detail);
+        }
+        Ok((verified, on_target))
     }
 
     /// Attaches the index to the data stream, if there is one, and returns the name of the stream.

@@ -112,7 +112,13 @@ impl Shared {
 
     /// Creates the folder, so that the builder can write to it.
     pub(super) fn make(&self) -> Result<(), BakeError> {
-        self.folder.as_deref().map_or(Ok(()), |folder| Ok(inrush_node::make_writable(folder)?))
+        let Some(folder) = &self.folder else { return Ok(()) };
+        inrush_node::make_writable(folder).map_err(|error| {
+            let around = folder.parent().unwrap_or(folder).display();
+            refuse(format!(
+                "the folder of the bake cannot be made: {error}; the user who runs inrush has to be able to write to {around}"
+            ))
+        })
     }
 
     /// Deletes the folder with its contents.
@@ -142,4 +148,20 @@ async fn first_path(target: &Transport) -> Result<PathBuf, BakeError> {
 
 fn refuse(why: String) -> BakeError {
     BakeError::Refused(why)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_that_cannot_be_made_says_who_needs_it() {
+        let around = tempfile::tempdir().unwrap();
+        let file = around.path().join("file");
+        std::fs::write(&file, "").unwrap();
+        let error = Shared::in_folder(&file.join("own")).make().unwrap_err();
+        assert_eq!(error.code(), inrush_core::Code::BakeRefused);
+        let needed = format!("the user who runs inrush has to be able to write to {}", file.display());
+        assert!(error.to_string().ends_with(&needed), "{error}");
+    }
 }

@@ -163,8 +163,11 @@ fn check_name(swapping: Option<&Swapping>, found: Option<&Target>, index: &str) 
         }
         (Some(swapping), _) => Ok(swapping.check_new(found)?),
         (None, Some(TargetKind::Missing { .. })) => Ok(()),
+        (None, Some(TargetKind::Alias { .. })) => Err(BakeError::Refused(format!(
+            "{index} is an alias on the target, but a bake hands over a new index; give option `alias={index}` in place of option `index` to replace the index behind it"
+        ))),
         (None, _) => Err(BakeError::Refused(format!(
-            "{index} exists on the target, but a bake hands over a new index; give option `alias={index}` if it is an alias, or another name, or load into it with `inrush load`"
+            "{index} exists on the target, but a bake hands over a new index; give another name, or load into it with `inrush load`"
         ))),
     }
 }

@@ -11,7 +11,7 @@ use inrush_load::checkpoint::Job;
 use inrush_load::config::FinishConfig;
 use inrush_load::cutover::{self, Finishing, Swapping};
 use inrush_load::loader::{http_options, not_in};
-use inrush_load::{Phase, Progress, Report, ShowPhase, Status, StopSignal};
+use inrush_load::{Phase, Progress, Report, ShowPhase, Status, StopSignal, VerifiedState};
 use inrush_sources::{Repeats, SourceInfo};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -45,24 +45,14 @@ pub(super) async fn bake(
     let may_repeat = config.engine == Engine::Auto && documents.builders.is_none();
     let again = may_repeat.then(|| (config.clone(), documents.clone()));
     let mut ended = bake_once(config, documents, None, progress.clone(), stop.clone()).await;
-    if let (Some(why), Some((mut config, documents))) = (needs_server(&ended), again) {
+    let why = ended.as_ref().err().and_then(BakeError::needs_server).map(str::to_owned);
+    if let (Some(why), Some((mut config, documents))) = (why, again) {
         (config.engine, config.load.resume) = (Engine::Server, false);
         progress.send_replace(Progress::default());
         ended = bake_once(config, documents, Some(why), progress.clone(), stop).await;
     }
     progress.send_modify(|progress| progress.phase = Phase::Done);
     ended
-}
-
-/// Why only a server can build the index, if a bake without one ended so and has left nothing.
-fn needs_server(ended: &Result<BakeReport, BakeError>) -> Option<String> {
-    match ended {
-        Err(BakeError::Unfinished { cause, left, .. }) if left.is_empty() => match &**cause {
-            BakeError::NotNative(why) => Some(why.clone()),
-            _ => None,
-        },
-        _ => None,
-    }
 }
 
 /// `because`: why a server builds it, if an earlier try has shown that.
@@ -77,7 +67,10 @@ async fn bake_once(
     let load = &config.load;
     let target = connect(&load.to, load.credentials.clone(), &http_options(load)).await?;
     let source = (documents.open)()?;
-    let SourceInfo { bytes_total: bytes, repeats, .. } = source.describe();
+    let info = source.describe();
+    // A builder would be started first.
+    load.check_source(&info).map_err(LoadError::usage)?;
+    let SourceInfo { bytes_total: bytes, repeats, .. } = info;
     if repeats != Repeats::Always {
         return Err(LoadError::usage(READ_ONCE.to_owned()).into());
     }
@@ -274,8 +267,9 @@ impl Bake {
                 // Other programs may write to the index by now.
                 Err(BakeError::Refused(why)) if was_published => Ok(why),
                 found => {
-                    verified = found?;
-                    Ok(verified.detail.clone())
+                    let (whole, on_target) = found?;
+                    verified = whole;
+                    Ok(on_target)
                 }
             }
         };
@@ -307,7 +301,7 @@ impl Bake {
                     Some(stream) => format!("{}, in the data stream {stream}", names.join(", ")),
                     None => names.join(", "),
                 },
-                Ok(n) => format!("{} with {n} aliases", names.join(", ")),
+                Ok(n) => format!("{}; aliases: {n}", names.join(", ")),
                 Err(error) => error.to_string(),
             })
         };
@@ -399,6 +393,9 @@ impl Bake {
             saved.parts.iter().map(|part| Some(part.loaded.as_ref()?.0.as_ref().clone())).collect();
         let merged = each.and_then(|each| merge(each, &saved.index));
         let mut report = merged.ok_or_else(|| BakeError::Refused("the index was not loaded".to_owned()))?;
+        if report.verified.state == VerifiedState::Yes {
+            report.verified.detail.push_str(if saved.native.is_some() { ", as built" } else { ", on the builder" });
+        }
         // Tolerance is judged for the whole: a part says nothing about it.
         report.tolerance = self.context.config.load.tolerate.map(|tolerance| tolerance.judge(&report.counts));
         if report.status == Status::Incomplete && not_in(&report.counts, report.tolerance.as_ref()).is_none() {

@@ -4,7 +4,7 @@
 mod bake;
 mod finish;
 
-use inrush_bake::{BakeReport, HandOver};
+use inrush_bake::{BakeReport, Engine, HandOver};
 use inrush_cluster::api::stats::IndexStats;
 use inrush_commands::options::Style;
 use inrush_core::report::{Counts, ErrorCount};
@@ -36,12 +36,16 @@ pub(crate) fn text_of_bake(report: &BakeReport) -> String {
 /// The rows of a report. `once`: the load has the option `once`.
 pub(crate) fn rows(report: &Report, hand_over: Option<&HandOver>, once: bool) -> Rows {
     let mut rows = Rows::default();
-    outcome(report, &mut rows);
+    outcome(report, if hand_over.is_some() { "bake" } else { "load" }, &mut rows);
     documents(report, &mut rows);
     work(report, &mut rows);
+    if hand_over.is_none_or(|hand_over| hand_over.engine != Engine::Native) {
+        requests(report, &mut rows);
+    }
+    checks(report, &mut rows);
     hand_over.into_iter().for_each(|hand_over| bake::rows(hand_over, &mut rows));
     problems(report, &mut rows);
-    for (at, next) in what_next(report, once).into_iter().enumerate() {
+    for (at, next) in what_next(report, hand_over.is_some(), once).into_iter().enumerate() {
         rows.add(if at == 0 { "what next" } else { "" }, next);
     }
     rows
@@ -64,6 +68,7 @@ pub(crate) fn problem(report: &Report) -> Option<String> {
         }
         Status::CheckFailed => Some(format!("{}, but a check failed: {}", are_in(report), failed_checks(report))),
         Status::Failed => Some(report.failure.clone().unwrap_or_else(|| "the load failed".to_owned())),
+        Status::Interrupted if counts.docs_read == 0 => Some("interrupted, and no document is in".to_owned()),
         Status::Interrupted => Some(format!("interrupted after {}", counted(counts.docs_read, "document"))),
     }
 }
@@ -125,12 +130,12 @@ impl Rows {
     }
 }
 
-fn outcome(report: &Report, rows: &mut Rows) {
+fn outcome(report: &Report, what: &str, rows: &mut Rows) {
     let result = match report.status {
         Status::Complete => are_in(report),
         Status::Incomplete => "some documents are not in".to_owned(),
         Status::CheckFailed => format!("{}, but a check failed", are_in(report)),
-        Status::Failed => "the load failed".to_owned(),
+        Status::Failed => format!("the {what} failed"),
         Status::Interrupted => "interrupted".to_owned(),
     };
     rows.add("result", result);
@@ -241,6 +246,11 @@ fn work(report: &Report, rows: &mut Rows) {
         rows.add("behind", format!("{} to the ends of the partitions{written}", counted(lag.records, "offset")));
     }
     rows.add("bytes read", bytes(c.bytes_read));
+}
+
+/// What was sent to the cluster, and how.
+fn requests(report: &Report, rows: &mut Rows) {
+    let c = &report.counts;
     rows.add("bytes sent", format!("{} in {}", bytes(c.bytes_sent), counted(c.requests, "request")));
     for (name, number) in [("items retried", c.retried_items), ("items rejected", c.rejected_items)] {
         if number > 0 {
@@ -259,6 +269,9 @@ fn work(report: &Report, rows: &mut Rows) {
     }
     let wire = format!("option `encoding={}` option `compression={}`", plan.encoding, plan.compression);
     rows.add("sent as", format!("{wire} ({})", plan.wire_why));
+}
+
+fn checks(report: &Report, rows: &mut Rows) {
     let verified = match report.verified.state {
         VerifiedState::Yes => "yes",
         VerifiedState::No => "NO",
@@ -350,7 +363,7 @@ fn problems(report: &Report, rows: &mut Rows) {
     }
 }
 
-fn what_next(report: &Report, once: bool) -> Vec<String> {
+fn what_next(report: &Report, is_bake: bool, once: bool) -> Vec<String> {
     let (again, goes_on) = match once {
         true => ("the same command again", "the same command"),
         false => ("the same command with option `resume`", "the same command with option `resume`"),
@@ -365,6 +378,7 @@ fn what_next(report: &Report, once: bool) -> Vec<String> {
             let first = if report.status == Status::Failed { "fix the cause, then " } else { "" };
             next.push(match report.checkpoint {
                 Some(_) => format!("{first}run {again}"),
+                None if is_bake => format!("{first}bake again"),
                 None => format!("{first}load again; with option `id` no document is duplicated"),
             });
         }

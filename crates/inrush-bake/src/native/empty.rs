@@ -7,6 +7,7 @@
 use std::fs;
 use std::io;
 use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use http::Method;
@@ -18,7 +19,7 @@ use inrush_node::{Product, make_writable};
 use serde_json::{Map, Value, json};
 
 use super::super::assemble;
-use super::super::build::SNAPSHOT;
+use super::super::build::{SNAPSHOT, of_shards};
 use super::super::config::BakeError;
 use super::super::context::Context;
 use super::super::hand_over::Target;
@@ -77,14 +78,12 @@ pub(super) async fn share(context: &Context, target: &Target) -> Result<String, 
         }
         let needed = match &place.folder {
             Some(folder) => format!(
-                "write to {}, which is below the setting path.repo of its configuration, at the same path",
-                folder.display()
+                "each of its nodes has to see {} at this path, to write to it, and to name it or a folder around it in the setting path.repo of its configuration",
+                folder.parent().and_then(Path::parent).unwrap_or(folder).display()
             ),
-            None => "write below the base_path of the repository".to_owned(),
+            None => "each of its nodes has to write below the base_path of the repository".to_owned(),
         };
-        let why = format!(
-            "the target cannot use the repository: {error}; each of its nodes has to {needed}; see docs/bake/repository.md"
-        );
+        let why = format!("the target cannot use the repository: {error}; {needed}; see docs/bake/repository.md");
         if is_of_another_folder(&error) { refuse(why) } else { not_here(why) }
     })?;
     Ok("the target writes to it".to_owned())
@@ -136,7 +135,7 @@ pub(super) async fn make(context: &Context, target: &Target, remote: Option<&Rem
         error => error,
     })?;
     context.write(|saved| saved.native.iter_mut().for_each(|native| native.copied = true))?;
-    Ok(format!("{name} without documents, of {} shards", routing.shards()))
+    Ok(format!("{name} without documents, {}", of_shards(u64::from(routing.shards()))))
 }
 
 /// Copies the snapshot that the target wrote into a folder.

@@ -45,6 +45,7 @@ pub(super) async fn load(context: &Context) -> Result<String, BakeError> {
             return Err(error);
         }
     };
+    plan_words(&mut report);
     let is_whole = matches!(report.status, Status::Complete | Status::Incomplete);
     if is_whole {
         context.show("ending the segments");
@@ -58,8 +59,7 @@ pub(super) async fn load(context: &Context) -> Result<String, BakeError> {
         // The next run begins with the first document again.
         forget_files(context, &saved);
         report.checkpoint = Some(context.keep.path());
-        let detail = "the documents are in no index; a resumed bake reads them again".to_owned();
-        report.verified = Verified::new(VerifiedState::NotProvable, detail);
+        in_no_index(&mut report);
         return Err(BakeError::NotLoaded(Box::new(report)));
     };
     let LoadConfig { action, on_conflict, .. } = context.config.load;
@@ -69,11 +69,29 @@ pub(super) async fn load(context: &Context) -> Result<String, BakeError> {
     let synced = tokio::task::spawn_blocking(move || sync(&build)).await;
     let synced = synced.unwrap_or_else(|error| Err(io::Error::other(error)));
     synced.map_err(cannot_write)?;
-    let detail = format!("{} read, {docs} in the index", report.counts.docs_read);
+    let detail = format!("{} read, {docs} in the index, by {}", report.counts.docs_read, writers.words());
     context.write_part(0, |part| {
         (part.loaded, part.new_fields) = (Some((Box::new(report), docs)), writers.new_fields());
     })?;
     Ok(detail)
+}
+
+/// Says of the plan of the requests that they go to this process.
+pub(super) fn plan_words(report: &mut Report) {
+    let why = "this process takes the documents, and sends none to a cluster";
+    (report.plan.why, report.plan.wire_why) = (why.to_owned(), why.to_owned());
+}
+
+/// Takes the documents back that the load counts as indexed: their files are deleted.
+fn in_no_index(report: &mut Report) {
+    let counts = &mut report.counts;
+    counts.docs_given_back += counts.docs_indexed;
+    counts.docs_read = counts.docs_read.saturating_sub(counts.docs_indexed);
+    (counts.docs_indexed, counts.docs_created, counts.docs_updated) = (0, 0, 0);
+    report.indices.clear();
+    report.sources.iter_mut().for_each(|source| source.docs_settled = 0);
+    let detail = "the documents are in no index; the next bake reads them again".to_owned();
+    report.verified = Verified::new(VerifiedState::NotProvable, detail);
 }
 
 /// Deletes the files of shards that no later run needs.
@@ -256,7 +274,9 @@ pub(super) fn verify(report: &mut Report, docs: u64, index: &str) -> Result<(), 
 #[cfg(test)]
 mod tests {
     use bytes::Bytes;
+    use inrush_core::report::Counts;
     use inrush_core::routing::Routing;
+    use inrush_load::{SettingsReport, SettingsRestored};
     use inrush_lucene::{Keep, LiveMapping, Mapping, Target};
     use serde_json::json;
 
@@ -283,6 +303,30 @@ mod tests {
         let writers = Writers::start(plan).unwrap();
         writers.take(vec![Bytes::from_static(b"{\"index\":{}}\n{\"n\":1}\n")]).await.unwrap();
         writers
+    }
+
+    #[test]
+    fn documents_whose_files_are_deleted_count_as_read_only() {
+        let plan = json!({"batch_bytes": 1, "in_flight": 1, "why": "fixed values", "encoding": "json",
+            "compression": "none", "wire_why": "json as given"});
+        let mut report = Report::new(
+            String::new(),
+            Status::Interrupted,
+            serde_json::from_value(plan).unwrap(),
+            Verified::new(VerifiedState::Off, String::new()),
+            SettingsReport::new(SettingsRestored::Unchanged, String::new()),
+        );
+        report.counts = Counts::build(|counts| {
+            (counts.docs_read, counts.docs_indexed, counts.docs_created) = (8, 7, 7);
+            (counts.docs_dead_lettered, counts.docs_given_back) = (1, 2);
+        });
+        plan_words(&mut report);
+        in_no_index(&mut report);
+        let expected = Counts::build(|counts| {
+            (counts.docs_read, counts.docs_dead_lettered, counts.docs_given_back) = (1, 1, 9);
+        });
+        assert_eq!((report.counts, report.verified.state), (expected, VerifiedState::NotProvable));
+        assert!(report.plan.why.contains("this process") && report.plan.wire_why.contains("this process"));
     }
 
     #[tokio::test]

@@ -20,7 +20,7 @@ use tempfile::TempDir;
 use super::super::config::BakeError;
 use super::elsewhere::{BuiltShard, Place, ShardOrder};
 use super::folders::{self, WHOLE};
-use super::load::{account, cannot_write, end, load_config, transport};
+use super::load::{account, cannot_write, end, load_config, plan_words, transport};
 use super::remote::{Remote, Upload, Watcher, is_data};
 use super::writers::Writers;
 use super::{random, refuse};
@@ -129,6 +129,7 @@ impl ShardBuild {
     }
 
     async fn built(self, mut report: Report) -> Result<BuiltShard, BakeError> {
+        plan_words(&mut report);
         let is_whole = matches!(report.status, Status::Complete | Status::Incomplete);
         let committed = end(&self.writers, is_whole).await?;
         if !is_whole {

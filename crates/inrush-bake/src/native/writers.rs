@@ -19,6 +19,8 @@ use super::items::Items;
 const SEGMENT_MEMORY_MIN: usize = 16 << 20;
 /// Threads whose ids can be told apart.
 const THREADS_MAX: usize = 255;
+/// Stack of a thread, bytes, for documents of 1,000 levels.
+const STACK_BYTES: usize = 8 << 20;
 
 /// A shard before its first document.
 #[derive(Clone, Debug)]
@@ -71,6 +73,8 @@ pub(super) struct Writers {
     arrivals: AtomicU64,
     mapping: Arc<LiveMapping>,
     shared: Arc<Shared>,
+    threads: usize,
+    memory: usize,
     thread: Mutex<Option<JoinHandle<io::Result<Vec<Committed>>>>>,
 }
 
@@ -106,6 +110,7 @@ impl Writers {
         let shared = Arc::new(Shared::default());
         let of_thread = Arc::clone(&shared);
         let mapping = Arc::clone(&plan.mapping);
+        let (memory, (threads, _)) = (plan.memory, shares(plan.memory, plan.shards.len(), plan.threads));
         let thread =
             thread::Builder::new().name("inrush-build".to_owned()).spawn(move || build(&plan, received, &of_thread))?;
         Ok(Writers {
@@ -113,6 +118,8 @@ impl Writers {
             arrivals: AtomicU64::new(0),
             mapping,
             shared,
+            threads,
+            memory,
             thread: Mutex::new(Some(thread)),
         })
     }
@@ -125,6 +132,12 @@ impl Writers {
         let jobs = self.jobs.lock().unwrap_or_else(PoisonError::into_inner).clone();
         jobs.and_then(|jobs| jobs.send(Job { body, arrival, reply }).ok()).ok_or_else(gone)?;
         replied.await.unwrap_or_else(|_| Err(gone()))
+    }
+
+    /// The threads and their memory, as text.
+    pub(super) fn words(&self) -> String {
+        let threads = if self.threads == 1 { "thread" } else { "threads" };
+        format!("{} {threads} with {} MiB of memory", self.threads, self.memory >> 20)
     }
 
     /// Why no further document is taken.
@@ -186,7 +199,13 @@ fn build(plan: &BuildPlan, jobs: mpsc::Receiver<Job>, shared: &Shared) -> io::Re
     let jobs = Mutex::new(jobs);
     thread::scope(|scope| {
         let work = |number: usize| work(plan, &shards, number, &jobs, shared);
-        let threads: Vec<_> = (0..threads).map(|number| scope.spawn(move || work(number))).collect();
+        let spawn = |number| {
+            let thread = thread::Builder::new().name("inrush-write".to_owned()).stack_size(STACK_BYTES);
+            // Those that run wait for documents until they are told.
+            let spawned = thread.spawn_scoped(scope, move || work(number));
+            spawned.inspect_err(|error| shared.stop(&Stopped::Failed(error.to_string())))
+        };
+        let threads = (0..threads).map(spawn).collect::<io::Result<Vec<_>>>()?;
         let panicked = || io::Error::other("a thread that writes it panicked");
         threads.into_iter().try_for_each(|thread| thread.join().unwrap_or_else(|_| Err(panicked())))
     })?;

@@ -153,6 +153,17 @@ async fn a_dry_run_writes_nothing_and_starts_no_builder() {
 }
 
 #[tokio::test]
+async fn what_stops_a_bake_is_said_before_a_builder_starts() {
+    let scene = Scene::new().await;
+    let (_, text) = check(&scene.bake(&["--version", "n"]).wait_with_output().await.unwrap(), 2);
+    assert!(text.contains("an external version needs an id"), "{text}");
+    scene.target.call("PUT", "/docs-1", serde_json::json!({"aliases": {"docs": {}}})).unwrap();
+    let (_, text) = check(&scene.bake(&[]).wait_with_output().await.unwrap(), 2);
+    assert!(text.contains("docs is an alias") && text.contains("--alias docs in place of --index"), "{text}");
+    assert!(!scene.folder.path().join("root").exists());
+}
+
+#[tokio::test]
 async fn flags_that_a_bake_has_no_use_for_are_refused() {
     let scene = Scene::new().await;
     for flags in [

@@ -249,7 +249,7 @@ impl LoadConfig {
     ///
     /// # Errors
     /// As [`LoadConfig::check`].
-    pub(crate) fn check_source(&self, source: &SourceInfo) -> Result<(), OptionError> {
+    pub fn check_source(&self, source: &SourceInfo) -> Result<(), OptionError> {
         if self.id_from == Some(IdFrom::Position) && source.repeats == Repeats::Unordered {
             return refuse(
                 "id_from",

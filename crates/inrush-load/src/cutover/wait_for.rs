@@ -34,7 +34,11 @@ pub(super) async fn green(waiting: &Waiting, names: &[String], or_best: bool) ->
                     break;
                 }
                 Ok(health) if or_best && health.is_as_good_as_it_gets() => {
-                    states.push(format!("{}, the best state that the nodes allow", of(name, &health)));
+                    let missing = health.copies.saturating_sub(health.active);
+                    states.push(format!(
+                        "{name} is {}, the best state that the nodes allow (no node for {missing} of {} shard copies)",
+                        health.status, health.copies
+                    ));
                     break;
                 }
                 Ok(health) => of(name, &health),
