@@ -14,7 +14,14 @@ TEMPLATES = [
     ("string", {}, {"type": "keyword", "ignore_above": 20}), ("string", {"match": "u2*"}, {"type": "text", "norms": False}), ("string", {"path_match": "u8.*"}, {"type": "keyword", "fields": {"t": {"type": "text"}}}),
     ("long", {"unmatch": "u0"}, {"type": "integer", "ignore_malformed": True}), ("long", {"match": "*"}, {"type": "keyword"}), ("double", {}, {"type": "double"}), ("double", {"match": "u1*"}, {"type": "scaled_float", "scaling_factor": 100}),
     ("boolean", {"path_unmatch": "*.u4"}, {"type": "keyword"}), ("date", {}, {"type": "keyword"}), ("date", {"match": "u3"}, {"type": "date", "format": "yyyy-MM-dd||strict_date_optional_time"}),
-    ("object", {"match": "u5"}, {"type": "object", "dynamic": False}), ("*", {"match": "u6"}, {"type": "{dynamic_type}"}),
+    ("date", {}, {"index": False}), ("date", {"match": "u3"}, {"type": "date", "store": True}), ("*", {"match": "u6"}, {"type": "{dynamic_type}"}), (None, {"match": "u1*"}, {"type": "keyword", "null_value": "no {name}"}),
+    ("*", {"path_match": "*.*"}, {"doc_values": True}), (None, {"match": "*", "unmatch": "u*"}, {"type": "{dynamic_type}", "store": True}), ("string", {"match": "u6"}, {"type": "{dynamic_type}", "norms": False}),
+    (None, {"match": "u1*"}, {"type": "geo_point"}), ("object", {"match": "u5"}, {"type": "object", "dynamic": False}), (None, {"match_pattern": "regex", "match": "u[6-8]"}, {"type": "keyword"}),
+]
+# Of Elasticsearch: for one of several kinds or names.
+LISTS = [
+    (["string", "boolean"], {}, {"type": "keyword"}), (None, {"match": ["u1", "u2", "u6"]}, {"type": "keyword"}), ("*", {"unmatch_mapping_type": ["object", "date"], "path_unmatch": ["*.x", "u0"]}, {}),
+    (["long", "double"], {"unmatch": ["u0", "u8"]}, {"type": "double"}),
 ]
 # Of Elasticsearch: fields that searches compute.
 RUNTIME_TEMPLATES = [
@@ -50,12 +57,15 @@ def runtime(dice, fields):
 
 
 def templates(dice, opensearch, is_runtime):
-    some = dice.sample(TEMPLATES[:-2] if dice.random() < 0.9 else TEMPLATES, dice.randrange(1, 4))
-    some = [(kind, {**names, "mapping": made}) for kind, names, made in some if extras(opensearch) or made["type"] != "scaled_float"]
+    some = dice.sample(TEMPLATES[:-3] if dice.random() < 0.9 else TEMPLATES, dice.randrange(1, 4))
+    if not opensearch and dice.random() < 0.3:
+        some += dice.sample(LISTS, dice.randrange(1, 3))
+        dice.shuffle(some)
+    some = [(kind, {**names, "mapping": made}) for kind, names, made in some if extras(opensearch) or made.get("type") != "scaled_float"]
     if is_runtime or not opensearch and dice.random() < 0.2:
         some += [(kind, {**names, **({"runtime": made} if made is not None else {"mapping": {"type": "nested"}})}) for kind, names, made in dice.sample(RUNTIME_TEMPLATES, dice.randrange(1, 4))]
         dice.shuffle(some)
-    return [{f"t{number}": {"match_mapping_type": kind, **rest}} for number, (kind, rest) in enumerate(some)]
+    return [{f"t{number}": ({"match_mapping_type": kind} if kind else {}) | rest} for number, (kind, rest) in enumerate(some)]
 
 
 def parameters(dice, fields, opensearch):

@@ -155,6 +155,26 @@ fn templates_make_fields() {
 }
 
 #[test]
+fn a_date_by_a_template_has_the_format_of_its_value() {
+    let templates = json!([
+        {"own": {"match": "own", "mapping": {"type": "date", "format": "yyyy/MM/dd"}}},
+        {"plain": {"match": "d*", "mapping": {"doc_values": false}}}
+    ]);
+    let format = "yyyy/MM/dd HH:mm:ss||yyyy/MM/dd||epoch_millis";
+    for (target, name, value) in [(OPENSEARCH, "print_format", "yyyy/MM/dd HH:mm:ss"), (ELASTICSEARCH, "locale", "")] {
+        let mapping = live(&json!({"dynamic_templates": templates}), &json!({}), target);
+        let document = r#"{"own":"2024/01/01","d1":"2024-01-01","d2":"2024/01/01","d3":1.5}"#;
+        assert_eq!(add("dates by templates", &mapping, &[document]), [None]);
+        let expected = json!({
+            "own": {"type": "date", "format": "yyyy/MM/dd"}, "d1": {"type": "date", "doc_values": false},
+            "d2": {"type": "date", "doc_values": false, "format": format, name: value},
+            "d3": {"type": "float", "doc_values": false}
+        });
+        assert_eq!(Value::Object(fields(&mapping)), expected);
+    }
+}
+
+#[test]
 fn a_refused_document_adds_nothing() {
     let mapping = live(&json!({"properties": {"n": {"type": "long"}}}), &json!({}), OPENSEARCH);
     let changed = |from: &str, to: &str| {
@@ -222,7 +242,8 @@ fn what_a_server_would_do_otherwise_is_unsupported() {
     let objects = json!({ "items": vec![json!({ "price": 1.5 }); 200] }).to_string();
     assert!(!unsupported(json!({}), &objects, ELASTICSEARCH));
     let templates = json!({"dynamic_templates": [{"a": {"match": "a*", "mapping": {"type": "keyword"}}}]});
-    assert!(unsupported(templates, r#"{"a":1}"#, OPENSEARCH));
+    assert!(!unsupported(templates.clone(), r#"{"a":1}"#, OPENSEARCH));
+    assert!(unsupported(templates, r#"{"a":{"b":1}}"#, OPENSEARCH));
     assert!(unsupported(json!({}), r#"{"_tier":1}"#, OPENSEARCH));
     let fixed = LiveMapping::fixed(Mapping::parse(&json!({}), OPENSEARCH).unwrap());
     let refused = add("fixed", &fixed, &[r#"{"o":{"x":1}}"#]).remove(0).unwrap();
@@ -267,6 +288,22 @@ fn searches_compute_the_new_fields() {
     assert!(Mapping::parse(&json!({"dynamic": "runtime"}), OPENSEARCH).is_err());
 }
 
+/// The stack is that of a thread of a bake.
+#[test]
+fn documents_of_999_levels() {
+    let deep = format!("{}1{}", r#"{"deep":"#.repeat(999), "}".repeat(999));
+    let both = move || {
+        ["true", "runtime"].map(|dynamic| {
+            let mapping = live(&json!({ "dynamic": dynamic }), &json!({}), ELASTICSEARCH);
+            add(&format!("deep {dynamic}"), &mapping, &[&deep]).remove(0)
+        })
+    };
+    let thread = thread::Builder::new().stack_size(8 << 20).spawn(both).unwrap();
+    let [indexed, runtime] = thread.join().unwrap();
+    assert!(matches!(indexed, Some(Refused::Depth(_))), "{indexed:?}");
+    assert_eq!(runtime, None);
+}
+
 #[test]
 fn an_object_takes_the_name_of_a_field_that_searches_compute() {
     let runtime = json!({"u": {"type": "long"}, "o.x": {"type": "long"}});
@@ -286,6 +323,10 @@ fn an_object_takes_the_name_of_a_field_that_searches_compute() {
     assert_eq!(grown, Some(json!({ "properties": objects })));
     let (is_taken, grown) = of(json!("runtime"));
     assert_eq!((is_taken, grown), (vec![true; 5], Some(json!({"runtime": {"u.v": long, "u.w": long}}))));
+    // Servers refuse this one, and keep the object.
+    let mapping = live(&json!({ "runtime": runtime }), &json!({}), ELASTICSEARCH);
+    let refused = add("both", &mapping, &[r#"{"u":[5,{}]}"#]).remove(0);
+    assert!(matches!(refused, Some(Refused::Unsupported(_))), "{refused:?}");
 }
 
 #[test]
@@ -303,7 +344,13 @@ fn templates_may_say_that_searches_compute_a_field() {
     assert_eq!(mapping.new_fields(), Some(grown));
     let mapping = of(json!("runtime"));
     // Servers refuse the second one and do not name the field, and keep the fields of the others.
-    let documents = [r#"{"t":"x","n":1}"#, r#"{"o":{"n":1}}"#, r#"{"both":["x",1]}"#, r#"{"m":[1,{"below":"x"}]}"#];
+    let documents = [
+        r#"{"t":"x","n":1}"#,
+        r#"{"o":{"n":1}}"#,
+        r#"{"both":["x",1]}"#,
+        r#"{"m":[1,{"below":"x"}]}"#,
+        r#"{"m":[1,{}]}"#,
+    ];
     let refused = add("runtime", &mapping, &documents);
     assert_eq!(refused[0], None);
     assert!(refused[1..].iter().all(|refused| matches!(refused, Some(Refused::Unsupported(_)))), "{refused:?}");

@@ -15,7 +15,7 @@ use crate::fields::field::{Field, Kind};
 use crate::fields::ids::{Keep, encode};
 use crate::fields::live::LiveMapping;
 use crate::fields::mapping::{Mapping, Product};
-use crate::fields::new_fields::NewFields;
+use crate::fields::new_fields::{NewFields, refused_again};
 use crate::fields::refused::{ID_MAX, Refused};
 use crate::fields::sorting::SortBy;
 use crate::fields::values;
@@ -190,7 +190,8 @@ impl<'m> SegmentBuilder<'m> {
                 }
             }
             let grown = Arc::new(self.mapping.with_fields(&new)?);
-            let document = document::read(source, &grown, &mut Habits::default())?;
+            let read = document::read(source, &grown, &mut Habits::default());
+            let document = read.map_err(refused_again)?;
             if let Some(more) = &document.new {
                 return Err(Refused::Unsupported(format!("the new field {:?}", more.first())));
             }

@@ -11,7 +11,7 @@ use crate::fields::geo::{self, NoPoint};
 use crate::fields::json::{NO_DUPLICATE, Reader, SHORT_NAME, Scalar, WHOLE_NAME};
 use crate::fields::mapping::{Dynamic, Mapping, Node, Object, Product};
 use crate::fields::new_fields::NewFields;
-use crate::fields::refused::{NESTED_MAX, Refused};
+use crate::fields::refused::{NESTED_MAX, NO_OBJECT, Refused};
 use crate::fields::values;
 
 /// The deepest arrays that OpenSearch takes.
@@ -341,7 +341,10 @@ impl<'a> Walk<'a, '_> {
     /// A value of a member that the document adds. What of it is wrong shows when it is read again.
     fn new_value(&mut self, path: &str, dynamic: Dynamic, in_array: bool) -> Result<(), Refused> {
         match self.reader.peek() {
-            b'[' => self.each(|walk| walk.new_value(path, dynamic, true)),
+            b'[' => {
+                self.mapping.detection.check_array(path)?;
+                self.each(|walk| walk.new_value(path, dynamic, true))
+            }
             b'{' => {
                 self.add_object(path, dynamic)?;
                 self.object(&Object { path: path.to_owned(), dynamic, ..Object::default() })
@@ -356,7 +359,7 @@ impl<'a> Walk<'a, '_> {
         }
     }
 
-    /// Goes over a value of a field that searches compute.
+    /// Goes over a value of a runtime field.
     fn runtime(&mut self, object: &Object, name: &str) -> Result<(), Refused> {
         match self.reader.peek() {
             b'[' => self.each(|walk| walk.runtime(object, name)),
@@ -520,11 +523,11 @@ impl<'a> Walk<'a, '_> {
         match (self.mapping.target.product, numbers) {
             // OpenSearch then reads on in the object as if it was the document.
             (Product::OpenSearch, [_]) if field.ignore_malformed && matches!(field.kind, Kind::Scaled(_)) => {
-                Err(if self.arrays == 0 { self.wrong(numbers[0], "no object") } else { unsupported_object(field) })
+                Err(if self.arrays == 0 { self.wrong(numbers[0], NO_OBJECT) } else { unsupported_object(field) })
             }
             (Product::OpenSearch, [_]) if field.ignore_malformed => Ok(self.reader.skip()?),
             (Product::OpenSearch, _) if field.ignore_malformed => Err(unsupported_object(field)),
-            _ => Err(self.wrong(numbers[0], "no object")),
+            _ => Err(self.wrong(numbers[0], NO_OBJECT)),
         }
     }
 

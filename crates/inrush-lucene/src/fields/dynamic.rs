@@ -7,9 +7,9 @@ use serde_json::{Map, Value, json};
 use crate::fields::dates::{Dialect, Formats};
 use crate::fields::json::Scalar;
 use crate::fields::mapping::{Dynamic, Product, Target};
-use crate::fields::new_fields::Section;
+use crate::fields::new_fields::{NewField, Section};
 use crate::fields::refused::Refused;
-use crate::fields::templates::Templates;
+use crate::fields::templates::{Made, Templates};
 use crate::fields::values;
 
 /// The second format of dates that the servers know in texts by default.
@@ -44,7 +44,8 @@ impl Detection {
         if has_dates && let Err(format) = detection.read_formats(formats.as_ref(), Dialect::of(target)) {
             detection.unsupported = Some(format!("the parameter \"dynamic_date_formats\" with {format}"));
         }
-        detection.templates = taken("dynamic_templates").as_ref().map(Templates::read).unwrap_or_default();
+        detection.templates =
+            taken("dynamic_templates").map(|found| Templates::read(&found, product)).unwrap_or_default();
         detection
     }
 
@@ -63,9 +64,10 @@ impl Detection {
         Ok(())
     }
 
-    /// What a server makes of the value of a field; nothing of null.
-    pub(super) fn kind(&self, path: &str, scalar: &Scalar) -> Result<Option<NewKind>, Refused> {
-        let kind = match scalar {
+    /// The field that a server makes of a value, in an object that says `dynamic` of new fields;
+    /// none of null.
+    pub(super) fn field(&self, path: &str, value: &Scalar, dynamic: Dynamic) -> Result<Option<NewField>, Refused> {
+        let kind = match value {
             Scalar::Null => return Ok(None),
             Scalar::Bool(_) => NewKind::Boolean,
             Scalar::Number(number) if number.contains(['.', 'e', 'E']) => NewKind::Float,
@@ -75,30 +77,58 @@ impl Detection {
         if let Some(why) = &self.unsupported {
             return Err(Refused::Unsupported(format!("the new field {path:?} of a mapping with {why}")));
         }
-        self.by_template(path, kind).map(Some)
+        self.made(path, kind, dynamic).map(Some)
     }
 
-    /// The template for a member, if there is one; else its kind.
-    pub(super) fn by_template(&self, path: &str, kind: NewKind) -> Result<NewKind, Refused> {
-        let found = self.templates.find(path, kind.of_templates()).map_err(|name| {
-            Refused::Unsupported(format!("the new field {path:?} of a mapping with the template {name:?}"))
-        })?;
-        Ok(found.map_or(kind, NewKind::Template))
+    /// Checks that the template for objects, which is asked for each array first, does not make a
+    /// field of the whole array.
+    pub(super) fn check_array(&self, path: &str) -> Result<(), Refused> {
+        self.templates.check_array(path).map_err(|name| by_unsupported(path, name))
     }
 
-    /// Where the field of a kind is defined, in an object that says `dynamic` of new fields.
-    pub(super) fn section(&self, kind: NewKind, dynamic: Dynamic) -> Section {
-        let is_runtime = match kind {
-            NewKind::Template(place) => self.templates.is_runtime(place),
-            _ => dynamic == Dynamic::Runtime,
+    /// What a server makes of an object where new fields are indexed.
+    pub(super) fn object(&self, path: &str) -> Result<NewField, Refused> {
+        self.made(path, NewKind::Object, Dynamic::Add)
+    }
+
+    /// The member by the first template for it, if there is one; else by its kind.
+    fn made(&self, path: &str, kind: NewKind, dynamic: Dynamic) -> Result<NewField, Refused> {
+        let found = self.templates.find(path, kind.of_templates()).map_err(|name| by_unsupported(path, name))?;
+        let by_template = found.is_some();
+        let (section, definition) = match found {
+            None if dynamic == Dynamic::Runtime => (Section::Runtime, self.definition_in_runtime(kind)),
+            None => (Section::Properties, self.definition(kind)),
+            Some(Made { definition, is_runtime: true }) => (Section::Runtime, definition),
+            Some(Made { definition, is_runtime: false }) => (Section::Properties, self.with_format(definition, kind)),
         };
-        if is_runtime { Section::Runtime } else { Section::Properties }
+        Ok(NewField { path: path.to_owned(), section, definition, by_template })
     }
 
-    pub(super) fn definition(&self, kind: NewKind, section: Section) -> Value {
+    /// The definition of a template with the format of the date that it is made for.
+    fn with_format(&self, mut definition: Value, kind: NewKind) -> Value {
+        let is_date = matches!(kind, NewKind::Date(_)) && definition["type"] == "date";
+        if let (true, Value::Object(made), Value::Object(own)) = (is_date, &mut definition, self.definition(kind))
+            && !made.contains_key("format")
+        {
+            made.extend(own);
+        }
+        definition
+    }
+
+    fn definition_in_runtime(&self, kind: NewKind) -> Value {
         match kind {
-            NewKind::Float if section == Section::Runtime => json!({ "type": "double" }),
-            NewKind::Text if section == Section::Runtime => json!({ "type": "keyword" }),
+            NewKind::Float => json!({ "type": "double" }),
+            NewKind::Text => json!({ "type": "keyword" }),
+            NewKind::Date(place) => match self.dates.get(place) {
+                Some((Some(format), _)) => json!({ "type": "date", "format": format }),
+                Some((None, _)) | None => json!({ "type": "date" }),
+            },
+            NewKind::Long | NewKind::Boolean | NewKind::Object => self.definition(kind),
+        }
+    }
+
+    fn definition(&self, kind: NewKind) -> Value {
+        match kind {
             NewKind::Object => json!({ "type": "object" }),
             NewKind::Long => json!({ "type": "long" }),
             NewKind::Float => json!({ "type": "float" }),
@@ -106,34 +136,17 @@ impl Detection {
             NewKind::Text => json!({
                 "type": "text", "fields": { "keyword": { "type": "keyword", "ignore_above": IGNORE_ABOVE } }
             }),
-            NewKind::Template(place) => self.templates.definition(place).cloned().unwrap_or_default(),
             NewKind::Date(place) => match (self.dates.get(place), self.product) {
                 (Some((Some(format), _)), Product::OpenSearch) => {
                     let print_format = format.split("||").next();
                     json!({ "type": "date", "format": format, "print_format": print_format })
                 }
-                (Some((Some(format), _)), Product::Elasticsearch)
-                    if format == SLASHES && section == Section::Properties =>
-                {
+                (Some((Some(format), _)), Product::Elasticsearch) if format == SLASHES => {
                     json!({ "type": "date", "format": format, "locale": "" })
                 }
                 (Some((Some(format), _)), Product::Elasticsearch) => json!({ "type": "date", "format": format }),
                 (Some((None, _)) | None, _) => json!({ "type": "date" }),
             },
-        }
-    }
-
-    /// Whether values of two kinds can be of one field.
-    pub(super) fn check_same(&self, path: &str, first: NewKind, second: NewKind) -> Result<(), Refused> {
-        let [from, to] = [first, second].map(|kind| self.definition(kind, Section::Properties));
-        let type_of = |definition: &Value| definition["type"].as_str().unwrap_or_default().to_owned();
-        let is_template = |kind| matches!(kind, NewKind::Template(_));
-        match type_of(&from) == type_of(&to) {
-            _ if from == to => Ok(()),
-            true if is_template(first) || is_template(second) => {
-                Err(Refused::Unsupported(format!("the new field {path:?} of two templates")))
-            }
-            _ => Err(Refused::Changed { field: path.to_owned(), from: type_of(&from), to: type_of(&to) }),
         }
     }
 
@@ -163,9 +176,13 @@ impl Detection {
     }
 }
 
-/// What a new member is.
+fn by_unsupported(path: &str, template: &str) -> Refused {
+    Refused::Unsupported(format!("the new field {path:?} of a mapping with the template {template:?}"))
+}
+
+/// What a value would be without templates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum NewKind {
+enum NewKind {
     Object,
     Long,
     Float,
@@ -173,8 +190,6 @@ pub(super) enum NewKind {
     /// Of a format of [`Detection`].
     Date(usize),
     Text,
-    /// By a template of [`Detection`].
-    Template(usize),
 }
 
 impl NewKind {
@@ -187,7 +202,6 @@ impl NewKind {
             Self::Boolean => "boolean",
             Self::Date(_) => "date",
             Self::Text => "string",
-            Self::Template(_) => "",
         }
     }
 }

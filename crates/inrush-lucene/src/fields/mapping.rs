@@ -76,8 +76,8 @@ pub(crate) enum Node {
     Ignored,
     /// The same of a field: an object there is not supported.
     Unread,
-    /// A field that searches compute: values are not looked at. An object there is one that the
-    /// mapping does not have.
+    /// A runtime field, which searches compute: values are not looked at. An object there is one
+    /// that the mapping does not have.
     Runtime,
     /// Another name of a field, which documents must not have.
     Alias,
@@ -99,7 +99,7 @@ pub(crate) enum Dynamic {
     /// A field is added.
     #[default]
     Add,
-    /// A field is added that searches compute, and no objects on the way to it.
+    /// A runtime field is added, and no objects on the way to it.
     Runtime,
     /// They are left out.
     Ignore,
@@ -266,7 +266,12 @@ impl Mapping {
             definition.remove("_source");
         }
         let (mut root, mut fields, nested) = read_fields(&definition, settings, target)?;
-        runtime_names(&definition).for_each(|name| add_runtime(&mut root, name));
+        for (name, definition) in runtime_fields(&definition) {
+            if definition.get("type").is_some_and(|kind| kind == "composite") {
+                return Err(Unsupported { field: name.clone(), what: "the type \"composite\"".to_owned() });
+            }
+            add_runtime(&mut root, name);
+        }
         root.finish(&mut 0).ok_or_else(|| unsupported("more than 65,535 members in an object"))?;
         let sort = SortBy::read(settings, &fields, !nested.is_empty(), target)?;
         // The date by which the index is sorted first has an index of ranges, too.
@@ -284,17 +289,21 @@ impl Mapping {
     ///
     /// If they are more than the settings allow, or deeper.
     pub(crate) fn with_fields(&self, new: &NewFields) -> Result<Self, Refused> {
-        let new = new.definitions(&self.detection)?;
+        let new = new.members();
         new.iter().try_for_each(|field| self.check_new(field))?;
-        self.check_count(&new)?;
+        self.check_count(new)?;
         let mut grown = self.clone();
-        for field in &new {
+        for field in new {
             field.define(&mut grown.definition);
             field.define(&mut grown.added);
         }
-        let added = add_fields(&mut grown, &new);
-        added.map_err(|unsupported| Refused::Unsupported(unsupported.to_string()))?;
-        runtime_names(&grown.definition).for_each(|name| add_runtime(&mut grown.root, name));
+        let added = add_fields(&mut grown, new);
+        added.map_err(|Unsupported { field, what }| {
+            Refused::Unsupported(format!("the new field {field:?} with {what}"))
+        })?;
+        for name in runtime_fields(&grown.definition).map(|(name, _)| name).filter(|name| is_for(name, new)) {
+            add_runtime(&mut grown.root, name);
+        }
         grown.root.finish(&mut 0).ok_or(Refused::Fields(u64::from(u16::MAX)))?;
         Ok(grown)
     }
@@ -313,10 +322,10 @@ impl Mapping {
         })
     }
 
-    fn check_new(&self, NewField { path, section, definition }: &NewField) -> Result<(), Refused> {
+    fn check_new(&self, NewField { path, section, definition, .. }: &NewField) -> Result<(), Refused> {
         let levels = path.split('.').count() + usize::from(definition["type"] == "object");
         if levels > DEPTH_MAX && *section == Section::Properties {
-            return Err(Refused::Depth((*path).to_owned()));
+            return Err(Refused::Depth(path.clone()));
         }
         let length_max = self.limit("field_name_length.limit", u64::MAX)?;
         match path.split('.').any(|name| name.encode_utf16().count() as u64 > length_max) {
@@ -343,7 +352,7 @@ impl Mapping {
         }
     }
 
-    /// Whether searches compute the field of a full name.
+    /// Whether a full name is that of a runtime field.
     pub(crate) fn is_runtime(&self, path: &str) -> bool {
         self.definition.get("runtime").is_some_and(|fields| fields.get(path).is_some())
     }
@@ -361,9 +370,18 @@ fn count(definition: &Map<String, Value>) -> u64 {
     parts.flatten().map(below).sum()
 }
 
-/// The full names of the fields that searches compute.
-fn runtime_names(definition: &Map<String, Value>) -> impl Iterator<Item = &String> {
-    definition.get("runtime").and_then(Value::as_object).into_iter().flat_map(Map::keys)
+/// The runtime fields with their full names.
+fn runtime_fields(definition: &Map<String, Value>) -> impl Iterator<Item = (&String, &Value)> {
+    definition.get("runtime").and_then(Value::as_object).into_iter().flatten()
+}
+
+/// Whether a runtime field is new, or its object is.
+fn is_for(name: &str, new: &[NewField]) -> bool {
+    let is_below = |object: &str| name.strip_prefix(object).is_some_and(|rest| rest.starts_with('.'));
+    new.iter().any(|field| match field.section {
+        Section::Runtime => field.path == name,
+        Section::Properties => is_below(&field.path),
+    })
 }
 
 fn routing_required(routing: &Value) -> Option<bool> {

@@ -5,10 +5,10 @@ use std::collections::HashMap;
 use serde_json::{Map, Value};
 
 use crate::fields::document::is_blank;
-use crate::fields::dynamic::{Detection, NewKind};
+use crate::fields::dynamic::Detection;
 use crate::fields::json::Scalar;
 use crate::fields::mapping::{Dynamic, Product};
-use crate::fields::refused::Refused;
+use crate::fields::refused::{NO_OBJECT, Refused};
 
 /// The number of decimals of a new field of which Elasticsearch makes a vector.
 const VECTOR_MIN: usize = 128;
@@ -18,31 +18,62 @@ const VECTOR_MIN: usize = 128;
 pub(crate) enum Section {
     /// Of a field that is indexed, or of an object.
     Properties,
-    /// Of a field that searches compute.
+    /// Of a runtime field, which searches compute.
     Runtime,
 }
 
-/// A field that a document adds to the mapping.
-#[derive(Debug)]
-pub(crate) struct NewField<'a> {
+/// A field or an object that a document adds to the mapping.
+#[derive(Debug, PartialEq)]
+pub(crate) struct NewField {
     /// Its full name.
-    pub(crate) path: &'a str,
+    pub(crate) path: String,
     pub(crate) section: Section,
     pub(crate) definition: Value,
+    /// Whether a template made it.
+    pub(super) by_template: bool,
 }
 
-impl NewField<'_> {
+impl NewField {
     /// Adds it to a mapping.
     pub(crate) fn define(&self, mapping: &mut Map<String, Value>) {
         match self.section {
-            Section::Properties => define(mapping, self.path, &self.definition),
+            Section::Properties => define(mapping, &self.path, &self.definition),
             Section::Runtime => {
                 let fields = mapping.entry("runtime").or_insert_with(|| Value::Object(Map::new()));
                 if let Value::Object(fields) = fields {
-                    fields.insert(self.path.to_owned(), self.definition.clone());
+                    fields.insert(self.path.clone(), self.definition.clone());
                 }
             }
         }
+    }
+
+    /// Takes a further value of its document, of which `other` would be made.
+    fn take(&mut self, other: Self) -> Result<(), Refused> {
+        match (self.section, other.section) {
+            (Section::Properties, Section::Properties) => self.check_same(&other),
+            // The last value makes the type.
+            (Section::Runtime, Section::Runtime) => {
+                *self = other;
+                Ok(())
+            }
+            _ => Err(two_sections(&self.path)),
+        }
+    }
+
+    fn check_same(&self, other: &Self) -> Result<(), Refused> {
+        let [from, to] = [self, other].map(|field| field.type_name().to_owned());
+        let field = self.path.clone();
+        match from == to {
+            _ if self.definition == other.definition => Ok(()),
+            true if self.by_template || other.by_template => {
+                Err(Refused::Unsupported(format!("the new field {field:?} of two templates")))
+            }
+            _ => Err(Refused::Changed { field, from, to }),
+        }
+    }
+
+    fn type_name(&self) -> &str {
+        self.definition["type"].as_str().unwrap_or_default()
     }
 }
 
@@ -62,18 +93,10 @@ fn define(object: &mut Map<String, Value>, path: &str, definition: &Value) {
     }
 }
 
-/// A member of a document that its mapping does not have.
-#[derive(Debug, PartialEq)]
-struct Member {
-    path: String,
-    section: Section,
-    kind: NewKind,
-}
-
 /// The members of a document that its mapping does not have: objects before what is in them.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct NewFields {
-    members: Vec<Member>,
+    members: Vec<NewField>,
     /// The place of each in `members`.
     places: HashMap<String, usize>,
     /// How many decimals in arrays there are of a field.
@@ -83,8 +106,7 @@ pub(crate) struct NewFields {
 impl NewFields {
     /// Notes an object.
     pub(crate) fn add_object(&mut self, path: &str, detection: &Detection) -> Result<(), Refused> {
-        let kind = detection.by_template(path, NewKind::Object)?;
-        self.add(path, Section::Properties, kind, detection)
+        self.add(detection.object(path)?)
     }
 
     /// Notes a value of a field, which may be in an array of it. Its object says `dynamic` of new
@@ -96,13 +118,10 @@ impl NewFields {
         (dynamic, in_array): (Dynamic, bool),
         detection: &Detection,
     ) -> Result<(), Refused> {
-        let Some(kind) = detection.kind(path, value)? else { return Ok(()) };
-        let section = detection.section(kind, dynamic);
-        self.add(path, section, kind, detection)?;
-        if section == Section::Runtime {
-            return Ok(());
-        }
-        if kind == NewKind::Float && in_array && detection.product == Product::Elasticsearch {
+        let Some(field) = detection.field(path, value, dynamic)? else { return Ok(()) };
+        let is_float = field.section == Section::Properties && field.type_name() == "float" && !field.by_template;
+        self.add(field)?;
+        if is_float && in_array && detection.product == Product::Elasticsearch {
             let in_arrays = self.in_arrays.entry(path.to_owned()).or_default();
             *in_arrays += 1;
             if *in_arrays >= VECTOR_MIN {
@@ -112,57 +131,41 @@ impl NewFields {
         Ok(())
     }
 
-    fn add(&mut self, path: &str, section: Section, kind: NewKind, detection: &Detection) -> Result<(), Refused> {
+    fn add(&mut self, field: NewField) -> Result<(), Refused> {
         // The whole document may have such a field in OpenSearch, an object in it may not.
-        if path.rsplit_once('.').is_some_and(|(_, name)| is_blank(name)) {
-            return Err(Refused::Name(path.to_owned()));
+        if field.path.rsplit_once('.').is_some_and(|(_, name)| is_blank(name)) {
+            return Err(Refused::Name(field.path));
         }
-        let Some(place) = self.places.get(path) else {
-            self.places.insert(path.to_owned(), self.members.len());
-            self.members.push(Member { path: path.to_owned(), section, kind });
-            return Ok(());
-        };
-        let member = &mut self.members[*place];
-        match (member.section, section) {
-            (Section::Properties, Section::Properties) => detection.check_same(path, member.kind, kind),
-            // The last value makes the type.
-            (Section::Runtime, Section::Runtime) => {
-                member.kind = kind;
-                Ok(())
-            }
-            _ => Err(two_sections(path)),
+        if let Some(place) = self.places.get(&field.path) {
+            return self.members[*place].take(field);
         }
+        self.places.insert(field.path.clone(), self.members.len());
+        self.members.push(field);
+        Ok(())
     }
 
     /// Each new member.
-    ///
-    /// # Errors
-    ///
-    /// If one is below another that is no object.
-    pub(crate) fn definitions<'a>(&'a self, detection: &Detection) -> Result<Vec<NewField<'a>>, Refused> {
-        let field = |Member { path, section, kind }: &'a Member| match section {
-            Section::Runtime if self.is_below_field(path) => Err(two_sections(path)),
-            _ => Ok(NewField { path, section: *section, definition: detection.definition(*kind, *section) }),
-        };
-        self.members.iter().map(field).collect()
-    }
-
-    /// Whether one of the new members that are indexed is on the way to a field.
-    fn is_below_field(&self, path: &str) -> bool {
-        path.match_indices('.').filter_map(|(end, _)| self.places.get(&path[..end])).any(|place| {
-            let above = &self.members[*place];
-            above.section == Section::Properties && above.kind != NewKind::Object
-        })
+    pub(crate) fn members(&self) -> &[NewField] {
+        &self.members
     }
 
     /// The full name of the first one.
     pub(crate) fn first(&self) -> &str {
-        self.members.first().map_or("", |member| &member.path)
+        self.members.first().map_or("", |field| &field.path)
     }
 }
 
-/// Why a document is not taken that makes a field for searches alone and another one of a name. The
-/// servers keep the fields and refuse some of the documents.
+/// Why a document is refused that is read again, with its new fields. A server reads it twice, too:
+/// where it finds an object and a value of one name only then, it keeps the fields.
+pub(crate) fn refused_again(refused: Refused) -> Refused {
+    match refused {
+        Refused::NoObject(field) | Refused::Value { field, expected: NO_OBJECT, .. } => two_sections(&field),
+        refused => refused,
+    }
+}
+
+/// Why a document is not taken that makes a runtime field and another one, or an object, of a name.
+/// The servers keep both and refuse some of the documents.
 fn two_sections(path: &str) -> Refused {
     Refused::Unsupported(format!("the new field {path:?}, with and without `runtime` in one document,"))
 }

@@ -33,7 +33,7 @@ pub(super) fn read_fields(
     Ok((root, reader.fields, reader.nested))
 }
 
-/// Adds the new fields that are no fields of searches alone.
+/// Adds the new fields that are no runtime fields.
 pub(super) fn add_fields(mapping: &mut Mapping, new: &[NewField]) -> Result<(), Unsupported> {
     let mut reader = Reader {
         target: mapping.target,
@@ -43,7 +43,7 @@ pub(super) fn add_fields(mapping: &mut Mapping, new: &[NewField]) -> Result<(), 
         copies: Vec::new(),
     };
     let mut add = |NewField { path, definition, .. }: &NewField| {
-        let unsupported = || Unsupported { field: (*path).to_owned(), what: "no object above it".to_owned() };
+        let unsupported = || Unsupported { field: path.clone(), what: "no object above it".to_owned() };
         let (above, name) = path.rsplit_once('.').unwrap_or(("", path));
         let (mut object, mut scope) = (&mut mapping.root, None);
         for part in above.split('.').filter(|part| !part.is_empty()) {
@@ -63,8 +63,8 @@ pub(super) fn add_fields(mapping: &mut Mapping, new: &[NewField]) -> Result<(), 
     Ok(())
 }
 
-/// Adds a field that searches compute to the object that has it, if that is in the mapping. Members
-/// of other objects are found by [`Mapping::is_runtime`].
+/// Adds a runtime field to the object that has it, if that is in the mapping. Members of other
+/// objects are found by [`Mapping::is_runtime`].
 pub(super) fn add_runtime(object: &mut Object, name: &str) {
     match name.split_once('.') {
         None if object.get_mut(name).is_none() => object.members.push((name.to_owned(), Node::Runtime)),
@@ -173,7 +173,7 @@ impl Reader {
         }
         let node = self.node(definition, first_path, scope, object.dynamic)?;
         match object.get_mut(first) {
-            // It hides the one that searches compute.
+            // It hides the runtime field.
             Some(runtime) => *runtime = node,
             None => object.members.push((first.to_owned(), node)),
         }

@@ -10,6 +10,9 @@ pub(crate) const TERM_MAX: usize = 32_766;
 /// The most nested objects of a document.
 pub(crate) const NESTED_MAX: usize = 10_000;
 
+/// What fields expect where an object is.
+pub(crate) const NO_OBJECT: &str = "no object";
+
 /// Why a document is not indexed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]

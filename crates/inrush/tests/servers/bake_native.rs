@@ -559,7 +559,7 @@ async fn a_server_takes_over() {
     let source = target.write("later.ndjson", lines);
     let mut load = target.load("later", 1);
     load.create.mapping = Some(json!({
-        "dynamic_templates": [{"own": {"match": "later", "mapping": {"type": "keyword"}}}],
+        "dynamic_templates": [{"own": {"match_pattern": "regex", "match": "^later$", "mapping": {"type": "keyword"}}}],
         "properties": load.create.mapping.unwrap()["properties"]
     }));
     let mut config = target.bake(load);
