@@ -295,11 +295,13 @@ def fuzz(server, seed, seconds):
 
 
 def limits(server):
-    lines = [line for line in documents.limits() if line]
+    lines, fields = [line for line in documents.limits() if line], documents.LIMITS_MAPPING
+    if server.startswith("opensearch"):
+        lines, fields = lines + documents.flat_limits(), fields | {"properties": fields["properties"] | documents.FLAT_LIMITS}
     with Node(server) as node, tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
         file = pathlib.Path(folder) / "lines"
         file.write_bytes(b"".join(line + b"\n" for line in lines))
-        found, unsupported = node.differences(file, documents.LIMITS_MAPPING, pathlib.Path(folder))
+        found, unsupported = node.differences(file, fields, pathlib.Path(folder))
     print("\n".join(found) or "equal", f"({len(lines)} documents, {unsupported} not supported)")
     sys.exit(bool(found))
 

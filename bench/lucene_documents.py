@@ -51,11 +51,14 @@ def point(dice):
     return dice.choice(forms) if dice.random() < 0.9 else [dice.choice(forms), dice.choice(forms[3:5])]
 
 
-def flat(dice, depth):
-    """An object whose values are terms of one field."""
-    one = lambda: dice.choice([text(dice, False), dice.randrange(99), 1.5, True, None, flat(dice, depth + 1) if depth < 4 else "x"])
-    names = ["a", "b", "c.d", "é", ""] if dice.random() < 0.1 else ["a", "b", "c"]
+def flat(dice, depth, odd=("a", "b", "c.d", "é", "")):
+    """An object whose values are terms of one field, or of a few; some names are odd."""
+    one = lambda: dice.choice([text(dice, False), dice.randrange(99), 1.5, True, None, flat(dice, depth + 1, odd) if depth < 4 else "x"])
+    names = odd if dice.random() < 0.1 else ["a", "b", "c"]
     return {dice.choice(names): one() if dice.random() < 0.8 else [one(), [one()], one()] for _ in range(dice.randrange(4))}
+
+
+FLAT_NAMES = ("a", "a.b", "é", "", ".", "..", "a.", ".a", "a..b", " ", "a=b", "x" * 300, "\x00", "_value")
 
 
 # Letters of Unicode 14 to 16, which a node on Java 17 does not know, and of 17 with another case, which one on Java 25 does not know.
@@ -105,6 +108,7 @@ def scalar(dice, field):
         "binary": lambda: ["aGVsbG8=", "", "no base 64", 5],
         "constant_keyword": lambda: [field["value"]],
         "flattened": lambda: [flat(dice, 0)],
+        "flat_object": lambda: [flat(dice, 0, FLAT_NAMES)],
     }
     decimal = lambda: [dice.uniform(-1e6, 1e6), dice.randrange(100), round(dice.uniform(0, 100), 2), "12.5", 0.1, 1e-30, -2.5]
     return dice.choice(values.get(kind, decimal)())
@@ -115,6 +119,20 @@ LIMITS_MAPPING = {"dynamic": False, "properties": {
     "f": {"type": "float"}, "h": {"type": "half_float"}, "date": {"type": "date"}, "nanos": {"type": "date_nanos"}, "b": {"type": "boolean"}, "ip": {"type": "ip"},
     "off": {"type": "object", "enabled": False}, "n": {"type": "nested", "properties": {"x": {"type": "long"}}}, "o": {"properties": {"k": {"type": "keyword"}}},
 }}
+
+
+# Only for OpenSearch.
+FLAT_LIMITS = {"flat": {"type": "flat_object"}}
+
+
+def flat_limits():
+    """The same of `flat_object`: OpenSearch puts `flat.flat.a=` before a value, and `flat.` before that."""
+    found = ['{"flat":{"%s":"%s"}}' % (name, "x" * length) for name in ("a", "a.") for length in (32_752, 32_753, 32_754, 32_755, 32_766, 32_767)]
+    found += ['{"flat":{"a":%s}}' % ("1" * length) for length in (1000, 1001)]
+    found += ['{"flat":{"a":"%s"}}' % ("é" * length) for length in (16_376, 16_377)] + ['{"flat":{"%s":%s}}' % ("x" * length, value) for length in (32_753, 32_754, 32_755, 50_001) for value in (1, "null")]
+    for depth in (20, 21, 499, 500, 501, 997, 998, 999):
+        found += ['{"flat":{"a":%s1%s}}' % ("[" * depth, "]" * depth), '{"flat":%s{"a":1}%s}' % ("[" * depth, "]" * depth), '{"flat":%s1%s}' % ('{"a":' * depth, "}" * depth)]
+    return [line.encode() for line in found]
 
 
 def limits():

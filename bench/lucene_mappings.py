@@ -6,7 +6,7 @@ NUMBERS = ("long", "integer", "short", "byte", "double", "float", "half_float", 
 DATES = ("date", "date_nanos")
 KINDS = ["keyword", "keyword", "keyword", "text", "text", "text", "date", "date", "date_nanos", "ip", "boolean", "geo_point", "binary", *NUMBERS]
 # Elasticsearch has the two of OpenSearch in modules that its servers for tests are without.
-OF_OPENSEARCH = ["constant_keyword", "match_only_text"]
+OF_OPENSEARCH = ["constant_keyword", "match_only_text", "flat_object"]
 OF_ELASTICSEARCH = ["flattened"]
 # What fields may name, in the settings of each index. Elasticsearch has only these without its modules.
 ANALYSIS_OF_ELASTICSEARCH = {
@@ -92,7 +92,7 @@ FORMATS = [
 def leaf(dice, opensearch, nested=False):
     """A field with some of the parameters that its type has."""
     # The servers for tests of Elasticsearch are without its modules.
-    without = (["geo_point", "binary", "flattened", "constant_keyword"] if nested else []) + ([] if opensearch else ["unsigned_long"]) + ([] if extras(opensearch) else ["scaled_float"])
+    without = (["geo_point", "binary", "flattened", "flat_object", "constant_keyword"] if nested else []) + ([] if opensearch else ["unsigned_long"]) + ([] if extras(opensearch) else ["scaled_float"])
     kind = dice.choice([kind for kind in KINDS + (OF_OPENSEARCH if opensearch else OF_ELASTICSEARCH) if kind not in without])
     field = {"type": kind}
 
@@ -102,7 +102,7 @@ def leaf(dice, opensearch, nested=False):
 
     if kind == "constant_keyword":
         field["value"] = dice.choice(["x", "5", "true"])
-    if kind in ("binary", "constant_keyword"):
+    if kind in ("binary", "constant_keyword", "flat_object"):
         return field
     if kind == "flattened":
         maybe(0.2, "ignore_above", dice.choice([3, 100]))

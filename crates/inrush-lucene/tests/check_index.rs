@@ -86,7 +86,7 @@ fn all_kinds() -> Value {
         "docs.only": { "type": "text", "analyzer": "whitespace", "index_options": "docs" },
         "stored": { "type": "keyword", "store": true }, "kept": { "type": "double", "store": true },
         "at": { "type": "date", "store": true, "format": "EEE MMM dd HH:mm:ss Z yyyy||epoch_second" },
-        "never": { "type": "keyword" }
+        "flat": { "type": "flat_object" }, "never": { "type": "keyword" }
     } })
 }
 
@@ -105,6 +105,7 @@ fn document(number: u64) -> Value {
     if number.is_multiple_of(5) {
         doc["float"] = json!([1.5, -2.5, number]);
         doc["object"] = json!([{ "inner": "x" }, { "inner": ["y", "x"] }]);
+        doc["flat"] = json!([{ "a.b": number, format!("k{}", number % 300): { "x": ["y", null] } }, { "a": {} }]);
     }
     if number % 1000 == 7 {
         doc["ip"] = json!(["2001:db8::1", "10.0.0.1"]);

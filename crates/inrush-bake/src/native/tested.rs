@@ -93,6 +93,7 @@ mod tests {
         let tested = Version::new(8, 19, 21);
         checked(elasticsearch, tested, of("keyword"), plain).unwrap();
         checked(opensearch, Version::new(2, 19, 6), of("unsigned_long"), json!({})).unwrap();
+        checked(opensearch, Version::new(2, 19, 6), of("flat_object"), json!({})).unwrap();
         checked(opensearch, Version::new(2, 19, 6), of("scaled_float"), json!({})).unwrap_err();
         for (version, mapping, settings, expected) in [
             (Version::new(8, 18, 0), of("long"), json!({}), "8.18.0"),

@@ -46,6 +46,7 @@ pub(crate) fn field(
         scope,
         indexed: true,
         doc_values: !text,
+        prefix: String::new(),
         stored: false,
         ranges: ranges && target.has_timestamp_ranges(),
         norms: text && type_name != MATCH_ONLY,

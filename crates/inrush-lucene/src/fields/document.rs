@@ -8,7 +8,7 @@ use crate::fields::convert::{self, Indexable, convert, is_null};
 use crate::fields::definition::path_of;
 use crate::fields::field::{Field, Kind};
 use crate::fields::geo::{self, NoPoint};
-use crate::fields::json::{NO_DUPLICATE, Reader, SHORT_NAME, Scalar, WHOLE_NAME};
+use crate::fields::json::{FEW_LEVELS, NO_DUPLICATE, Reader, SHORT_NAME, Scalar, WHOLE_NAME};
 use crate::fields::mapping::{Dynamic, Mapping, Node, Object, Product};
 use crate::fields::new_fields::NewFields;
 use crate::fields::refused::{NESTED_MAX, NO_OBJECT, Refused};
@@ -132,7 +132,12 @@ pub(crate) fn read<'a>(source: &'a [u8], mapping: &Mapping, habits: &mut Habits)
         Err(Refused::Malformed { expected: WHOLE_NAME, .. }) if !mapping.target.has_whole_names() => {
             Err(Refused::Unsupported("half a pair of UTF-16 in a name".to_owned()))
         }
-        Err(Refused::Malformed { expected: SHORT_NAME, .. }) if mapping.target.product == Product::Elasticsearch => {
+        Err(Refused::Malformed { expected: FEW_LEVELS, .. }) if mapping.target.takes_any_json() => {
+            Err(Refused::Unsupported("more than 1,000 levels".to_owned()))
+        }
+        Err(Refused::Malformed { expected: SHORT_NAME, .. })
+            if mapping.target.product == Product::Elasticsearch || mapping.target.takes_any_json() =>
+        {
             Err(Refused::Unsupported("a name of more than 50,000 characters".to_owned()))
         }
         // Elasticsearch makes `?` of it in some fields.
@@ -148,7 +153,7 @@ pub(super) struct Walk<'a, 'm> {
     pub(super) reader: Reader<'a>,
     pub(super) mapping: &'m Mapping,
     habits: &'m mut Habits,
-    document: Document<'a>,
+    pub(super) document: Document<'a>,
     /// The values so far of the documents that have the nested object.
     above: Vec<Values<'a>>,
     /// Arrays that are open.
@@ -263,7 +268,7 @@ impl<'a> Walk<'a, '_> {
                     return Err(Refused::Unsupported(format!("the name {name:?}, a path into nested objects,")));
                 }
                 Node::Ignored => return Ok(self.reader.skip()?),
-                Node::Flat(_) => {
+                Node::Flat(_) if self.mapping.target.product == Product::Elasticsearch => {
                     return Err(Refused::Unsupported(format!("the name {name:?}, a path into an object,")));
                 }
                 // Elasticsearch reads an object there: one of a geohash is a point, and behind
@@ -272,10 +277,8 @@ impl<'a> Walk<'a, '_> {
                     return Err(Refused::Unsupported(format!("the name {name:?}, a path into a field,")));
                 }
                 Node::Runtime => return self.unmapped(object, &parts[at..]),
-                Node::Fields(_) | Node::Points(_) | Node::Constant(_) | Node::Unread | Node::Alias if is_null => {
-                    return self.unmapped(start, &parts);
-                }
-                Node::Fields(_) | Node::Points(_) | Node::Constant(_) | Node::Unread | Node::Alias => {
+                _ if is_null => return self.unmapped(start, &parts),
+                Node::Fields(_) | Node::Points(_) | Node::Flat(_) | Node::Constant(_) | Node::Unread | Node::Alias => {
                     return Err(Refused::NoObject(name.to_owned()));
                 }
             }
@@ -701,6 +704,22 @@ mod tests {
         {
             let fields = json!({"properties": {"n": {"type": kind, "ignore_malformed": true}}});
             assert_eq!(Mapping::parse(&fields, Target { version, ..TARGET }).is_ok(), is_built, "{kind} {version:?}");
+        }
+    }
+
+    #[test]
+    fn levels_and_names_that_older_servers_take() {
+        for version in [[3, 6, 0], [2, 19, 6]] {
+            let mapping = Mapping::parse(&json!({"dynamic": false}), Target { version, ..TARGET }).unwrap();
+            let read = |source: String| read(source.as_bytes(), &mapping, &mut Habits::default()).map(drop);
+            let levels = |count| read(r#"{"o":"#.repeat(count) + "1" + &"}".repeat(count));
+            let name = |length| read(format!(r#"{{"{}":1}}"#, "x".repeat(length)));
+            assert_eq!([levels(1000), name(50_000)], [Ok(()), Ok(())]);
+            for beyond in [levels(1001), name(50_001)] {
+                let is_taken = matches!(beyond, Err(Refused::Unsupported(_)));
+                assert_eq!(is_taken, version == [2, 19, 6], "{beyond:?}");
+                assert!(beyond.is_err());
+            }
         }
     }
 

@@ -5,6 +5,9 @@ use serde_json::Value;
 use crate::analysis::{Analyzer, Filters};
 use crate::fields::dates::Formats;
 
+/// The type of objects whose values are terms, in OpenSearch.
+pub(crate) const FLAT_OBJECT: &str = "flat_object";
+
 /// What a field is made of.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Kind {
@@ -98,6 +101,8 @@ pub(crate) struct Field {
     /// Whether it has points or terms.
     pub(crate) indexed: bool,
     pub(crate) doc_values: bool,
+    /// What the doc values have before each term.
+    pub(crate) prefix: String,
     /// Whether values are stored, too.
     pub(crate) stored: bool,
     /// Whether the doc values have an index of ranges.

@@ -25,10 +25,12 @@ pub(crate) struct Malformed {
 /// What a document has to have; the servers refuse others, too.
 pub(crate) const NO_DUPLICATE: &str = "a name that the object does not have yet";
 
-/// Only OpenSearch refuses others.
-pub(crate) const SHORT_NAME: &str = "a name of at most 50,000 characters";
 /// Only some servers refuse others.
+pub(crate) const SHORT_NAME: &str = "a name of at most 50,000 characters";
+/// The same.
 pub(crate) const WHOLE_NAME: &str = "a name without half a pair of UTF-16";
+/// Some servers take more.
+pub(crate) const FEW_LEVELS: &str = "at most 1,000 levels";
 
 /// The deepest nesting that is read.
 const DEPTH_MAX: u32 = 1000;
@@ -97,7 +99,7 @@ impl<'a> Reader<'a> {
         self.take(byte, if byte == b'{' { "an object" } else { "an array" })?;
         self.depth += 1;
         if self.depth > DEPTH_MAX {
-            return self.malformed("at most 1,000 levels");
+            return self.malformed(FEW_LEVELS);
         }
         Ok(())
     }

@@ -54,6 +54,18 @@ impl Target {
         self.product == Product::OpenSearch && self.version < [3, 6, 0]
     }
 
+    /// Whether it takes names of more than 50,000 characters and more than 1,000 levels of objects
+    /// and arrays. OpenSearch 2.19 does, 3.6 does not; no test was made between.
+    pub(crate) fn takes_any_json(&self) -> bool {
+        self.product == Product::OpenSearch && self.version < [3, 6, 0]
+    }
+
+    /// Whether a `flat_object` is built for it. What it has was found of 2.19 and 3.6; older ones
+    /// have other terms, and newer ones may have further fields.
+    pub(crate) fn has_flat_objects(&self) -> bool {
+        self.product == Product::OpenSearch && matches!(self.version, [2, 19, _] | [3, 6, _])
+    }
+
     /// Whether dates named `@timestamp` have an index of ranges.
     pub(crate) fn has_timestamp_ranges(&self) -> bool {
         self.product == Product::OpenSearch && self.version >= [3, 3, 0]
@@ -83,12 +95,15 @@ pub(crate) enum Node {
     Alias,
 }
 
-/// A field of the type `flattened`.
+/// A field of the type `flattened` or `flat_object`.
 #[derive(Debug, Clone)]
 pub(crate) struct Flat {
-    /// The number of the field with the values, and of the one with names and values.
+    /// The number of the field itself, and of the one with names and values.
     pub(crate) root: usize,
     pub(crate) keyed: usize,
+    /// Of `flat_object`, the number of the one with the values: the field itself has the parts of
+    /// their names.
+    pub(crate) values: Option<usize>,
     /// The most levels of objects.
     pub(crate) depth_max: usize,
 }

@@ -6,12 +6,15 @@ use serde_json::{Map, Value};
 
 use crate::analysis::Analysis;
 use crate::fields::definition::{field, path_of};
-use crate::fields::field::Field;
+use crate::fields::field::{FLAT_OBJECT, Field};
 use crate::fields::mapping::{Dynamic, Flat, Mapping, Nested, Node, Object, Product, Target, Unsupported};
 use crate::fields::new_fields::{NewField, Section};
 
 /// The most levels of objects in a field of the type `flattened`, by default.
 const FLAT_DEPTH_MAX: usize = 20;
+/// The most levels in one of the type `flat_object` that are built. OpenSearch has no limit of its
+/// own, and 3.6 sometimes dies of about 1,000: its stack overflows.
+const FLAT_OBJECT_DEPTH_MAX: usize = 500;
 
 /// Reads the fields of a mapping; the analysers of the settings may be theirs.
 pub(super) fn read_fields(
@@ -196,6 +199,9 @@ impl Reader {
             Some("flattened") if self.target.product == Product::Elasticsearch => {
                 Node::Flat(self.flat(definition, path, scope)?)
             }
+            Some(FLAT_OBJECT) if self.target.has_flat_objects() => {
+                Node::Flat(self.flat_object(definition, &path, scope)?)
+            }
             Some("constant_keyword") if self.target.product == Product::OpenSearch => constant(definition, path)?,
             Some("binary") if definition.keys().all(|parameter| parameter == "type" || parameter == "meta") => {
                 Node::Unread
@@ -251,7 +257,30 @@ impl Reader {
                 ..field(&definition, &name, scope, (self.target, &self.analysis))?
             });
         }
-        Ok(Flat { root, keyed: root + 1, depth_max })
+        Ok(Flat { root, keyed: root + 1, values: None, depth_max })
+    }
+
+    /// Adds the three fields of a `flat_object`, which has no parameters.
+    fn flat_object(
+        &mut self,
+        definition: &Map<String, Value>,
+        name: &str,
+        scope: Option<usize>,
+    ) -> Result<Flat, Unsupported> {
+        if let Some(parameter) = definition.keys().find(|parameter| *parameter != "type") {
+            return Err(Unsupported { field: name.to_owned(), what: format!("the parameter {parameter:?}") });
+        }
+        let keyword = Map::from_iter([("type".to_owned(), Value::from("keyword"))]);
+        let root = self.fields.len();
+        let prefix = format!("{name}.");
+        for (suffix, prefix) in [("", ""), ("._value", &*prefix), ("._valueAndPath", &*prefix)] {
+            self.fields.push(Field {
+                type_name: FLAT_OBJECT.to_owned(),
+                prefix: prefix.to_owned(),
+                ..field(&keyword, &format!("{name}{suffix}"), scope, (self.target, &self.analysis))?
+            });
+        }
+        Ok(Flat { root, keyed: root + 2, values: Some(root + 1), depth_max: FLAT_OBJECT_DEPTH_MAX })
     }
 
     /// Adds a field and its multi-fields; returns their numbers.

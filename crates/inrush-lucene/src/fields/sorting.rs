@@ -5,7 +5,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::fields::field::{Field, Kind};
+use crate::fields::field::{FLAT_OBJECT, Field, Kind};
 use crate::fields::mapping::{Product, Target, Unsupported};
 use crate::formats::output::Put;
 
@@ -47,6 +47,7 @@ impl SortKind {
             Kind::Date(_) | Kind::Boolean => Some(SortKind::Long),
             Kind::Double => Some(SortKind::Double),
             Kind::Float => Some(SortKind::Float),
+            Kind::Keyword { .. } if field.type_name == FLAT_OBJECT => None,
             Kind::Keyword { .. } => Some(SortKind::Term),
             Kind::DateNanos(_)
             | Kind::Unsigned { .. }

@@ -129,7 +129,11 @@ pub(crate) fn columns(place: &Place, fields: &[Field], columns: &mut [Column], m
     let mut indexed: Vec<(&str, u32, IndexedColumn)> = vec![("_id", ID, IndexedColumn::Ids(meta.ids))];
     for MetaTerms { name, number, keywords, doc_values } in meta.terms {
         if !keywords.values.is_empty() {
-            indexed.push((name, number, IndexedColumn::Keywords(keywords, Use { terms: true, doc_values })));
+            indexed.push((
+                name,
+                number,
+                IndexedColumn::Keywords(keywords, Use { terms: true, doc_values, prefix: "" }),
+            ));
         }
     }
     for ((number, field), column) in (FIRST..).zip(fields).zip(columns) {
@@ -146,11 +150,9 @@ pub(crate) fn columns(place: &Place, fields: &[Field], columns: &mut [Column], m
             Column::Addresses(addresses) => {
                 write_addresses(number, field, addresses, place.docs, &mut doc_values, &mut points)
             }
-            Column::Keywords(keywords) => indexed.push((
-                &field.name,
-                number,
-                IndexedColumn::Keywords(keywords, Use { terms: field.indexed, doc_values: field.doc_values }),
-            )),
+            Column::Keywords(keywords) => {
+                indexed.push((&field.name, number, IndexedColumn::Keywords(keywords, Use::of(field))))
+            }
             Column::Texts(_, texts) => {
                 if let Kind::Text { options, .. } = field.kind {
                     let what = TextTerms { norms: field.norms, options };
@@ -171,15 +173,23 @@ pub(crate) fn columns(place: &Place, fields: &[Field], columns: &mut [Column], m
 
 /// What is written of a field.
 #[derive(Clone, Copy)]
-struct Use {
+struct Use<'a> {
     terms: bool,
     doc_values: bool,
+    /// What the doc values have before each term.
+    prefix: &'a str,
+}
+
+impl<'a> Use<'a> {
+    fn of(field: &'a Field) -> Self {
+        Self { terms: field.indexed, doc_values: field.doc_values, prefix: &field.prefix }
+    }
 }
 
 /// A column of which there are terms.
 enum IndexedColumn<'a> {
     Ids(&'a Ids),
-    Keywords(&'a mut Keywords, Use),
+    Keywords(&'a mut Keywords, Use<'a>),
     Texts(&'a mut Texts, TextTerms),
     Booleans(Keywords),
 }
@@ -265,7 +275,7 @@ fn write_indexed(
             IndexedColumn::Keywords(keywords, what) => {
                 let order = keywords.terms.sorted();
                 if what.doc_values {
-                    add_keyword_set(number, keywords, &order, place.docs, doc_values);
+                    add_keyword_set(number, keywords, (&order, what.prefix), place.docs, doc_values);
                 }
                 if what.terms {
                     add_keyword_terms(number, keywords, &order, place.docs, &mut postings, &mut terms);

@@ -41,11 +41,36 @@ impl Dictionary for SortedTerms<'_> {
     }
 }
 
-/// Adds the doc values of terms; `order` has their numbers in their order.
+/// Sorted terms with something before each of them.
+struct Prefixed<'a> {
+    prefix: &'a str,
+    terms: SortedTerms<'a>,
+}
+
+impl Dictionary for Prefixed<'_> {
+    fn len(&self) -> usize {
+        self.terms.order.len()
+    }
+
+    fn each(&self, visit: &mut dyn FnMut(&[u8])) {
+        if self.prefix.is_empty() {
+            return self.terms.each(visit);
+        }
+        let mut whole = self.prefix.as_bytes().to_vec();
+        self.terms.each(&mut |term| {
+            whole.truncate(self.prefix.len());
+            whole.extend_from_slice(term);
+            visit(&whole);
+        });
+    }
+}
+
+/// Adds the doc values of terms; `order` has their numbers in their order, `prefix` comes before
+/// each of them.
 pub(super) fn add_keyword_set(
     number: u32,
     keywords: &mut Keywords,
-    order: &[u32],
+    (order, prefix): (&[u32], &str),
     max_doc: u32,
     doc_values: &mut DocValuesWriter,
 ) {
@@ -56,7 +81,7 @@ pub(super) fn add_keyword_set(
     let mut values: Vec<i64> = keywords.values.iter().map(|&number| ranks[number as usize]).collect();
     let docs = keywords.docs.finish(max_doc);
     sort_in_docs(&mut values, docs);
-    let sorted = SortedTerms { terms: &keywords.terms, order, states: Vec::new() };
+    let sorted = Prefixed { prefix, terms: SortedTerms { terms: &keywords.terms, order, states: Vec::new() } };
     match docs {
         None => doc_values.add_sorted_set(number, Values { values: &values, docs }, &sorted),
         Some(docs) => {
