@@ -17,6 +17,7 @@ TEMPLATES = [
     ("date", {}, {"index": False}), ("date", {"match": "u3"}, {"type": "date", "store": True}), ("*", {"match": "u6"}, {"type": "{dynamic_type}"}), (None, {"match": "u1*"}, {"type": "keyword", "null_value": "no {name}"}),
     ("*", {"path_match": "*.*"}, {"doc_values": True}), (None, {"match": "*", "unmatch": "u*"}, {"type": "{dynamic_type}", "store": True}), ("string", {"match": "u6"}, {"type": "{dynamic_type}", "norms": False}),
     (None, {"match": "u1*"}, {"type": "geo_point"}), ("object", {"match": "u5"}, {"type": "object", "dynamic": False}), (None, {"match_pattern": "regex", "match": "u[6-8]"}, {"type": "keyword"}),
+    ("date", {"match": "u3"}, {"type": "date", "format": "yyyy/MM/dd||strict_date_optional_time"}), ("date", {}, {"type": "keyword", "fields": {"d": {"type": "date", "ignore_malformed": True}}}),
 ]
 # Of Elasticsearch: for one of several kinds or names.
 LISTS = [
@@ -57,7 +58,7 @@ def runtime(dice, fields):
 
 
 def templates(dice, opensearch, is_runtime):
-    some = dice.sample(TEMPLATES[:-3] if dice.random() < 0.9 else TEMPLATES, dice.randrange(1, 4))
+    some = dice.sample(TEMPLATES[:-5] if dice.random() < 0.9 else TEMPLATES, dice.randrange(1, 4))
     if not opensearch and dice.random() < 0.3:
         some += dice.sample(LISTS, dice.randrange(1, 3))
         dice.shuffle(some)

@@ -157,16 +157,20 @@ fn templates_make_fields() {
 #[test]
 fn a_date_by_a_template_has_the_format_of_its_value() {
     let templates = json!([
-        {"own": {"match": "own", "mapping": {"type": "date", "format": "yyyy/MM/dd"}}},
+        {"own": {"match": "own", "mapping": {"type": "date_nanos", "format": "yyyy-MM-dd"}}},
+        {"fields": {"match": "fields", "mapping": {"type": "keyword", "fields": {"d": {"type": "date"}}}}},
         {"plain": {"match": "d*", "mapping": {"doc_values": false}}}
     ]);
     let format = "yyyy/MM/dd HH:mm:ss||yyyy/MM/dd||epoch_millis";
     for (target, name, value) in [(OPENSEARCH, "print_format", "yyyy/MM/dd HH:mm:ss"), (ELASTICSEARCH, "locale", "")] {
         let mapping = live(&json!({"dynamic_templates": templates}), &json!({}), target);
-        let document = r#"{"own":"2024/01/01","d1":"2024-01-01","d2":"2024/01/01","d3":1.5}"#;
-        assert_eq!(add("dates by templates", &mapping, &[document]), [None]);
+        let document = r#"{"own":"2024-01-01","d1":"2024-01-01","d2":"2024/01/01","d3":1.5}"#;
+        let others = [r#"{"own":"2024/01/01"}"#, r#"{"fields":"2024-01-01"}"#];
+        let refused = add("dates by templates", &mapping, &[others[0], others[1], document]);
+        let is_unsupported = |refused: &Option<Refused>| matches!(refused, Some(Refused::Unsupported(_)));
+        assert!(refused[..2].iter().all(is_unsupported) && refused[2].is_none(), "{refused:?}");
         let expected = json!({
-            "own": {"type": "date", "format": "yyyy/MM/dd"}, "d1": {"type": "date", "doc_values": false},
+            "own": {"type": "date_nanos", "format": "yyyy-MM-dd"}, "d1": {"type": "date", "doc_values": false},
             "d2": {"type": "date", "doc_values": false, "format": format, name: value},
             "d3": {"type": "float", "doc_values": false}
         });

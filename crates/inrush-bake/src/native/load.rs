@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn documents_whose_files_are_deleted_count_as_read_only() {
+    fn documents_whose_files_are_deleted_are_given_back() {
         let plan = json!({"batch_bytes": 1, "in_flight": 1, "why": "fixed values", "encoding": "json",
             "compression": "none", "wire_why": "json as given"});
         let mut report = Report::new(

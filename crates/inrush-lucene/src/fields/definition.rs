@@ -5,10 +5,12 @@
 use serde_json::{Map, Value};
 
 use crate::analysis::{Analysis, Analyzer, Filters};
+use crate::fields::convert::convert;
 use crate::fields::dates::{Dialect, Formats};
 use crate::fields::dynamic::SLASHES;
 use crate::fields::field::{Field, Kind, TextOptions};
 use crate::fields::geo;
+use crate::fields::json::Scalar;
 use crate::fields::mapping::{Product, Target, Unsupported};
 
 /// How much further the first position of a further value of a document is by default.
@@ -61,6 +63,10 @@ pub(crate) fn field(
                 .ok_or_else(|| unsupported(format!("the parameter {parameter:?} with {value}")))?,
         }
     }
+    if !takes_null_value(&field, target.product) {
+        let value = field.null_value.unwrap_or_default();
+        return Err(unsupported(format!("the parameter \"null_value\" with {value}")));
+    }
     field.ranges &= field.doc_values;
     if field.ignore_malformed && matches!(field.kind, Kind::Unsigned { .. }) && target.refuses_malformed() {
         return Err(unsupported("the parameter \"ignore_malformed\" of this type and this version".to_owned()));
@@ -73,6 +79,17 @@ pub(crate) fn field(
     Ok(field)
 }
 
+/// Whether the value that stands for null, if there is one, is one that the servers take and write
+/// as it is here.
+fn takes_null_value(field: &Field, product: Product) -> bool {
+    match (&field.null_value, &field.kind) {
+        (None, _) | (_, Kind::GeoPoint { .. }) => true,
+        (Some(Value::Number(number)), Kind::Keyword { .. }) if number.is_f64() => false,
+        (Some(Value::Object(_) | Value::Array(_)), _) => false,
+        (Some(_), _) => convert(&Scalar::Null, field, product).is_ok(),
+    }
+}
+
 /// Sets a parameter. `None` if it is not known.
 fn set(field: &mut Field, parameter: &str, value: &Value, (target, analysis): (Target, &Analysis)) -> Option<()> {
     let (product, dialect) = (target.product, Dialect::of(target));
@@ -83,7 +100,7 @@ fn set(field: &mut Field, parameter: &str, value: &Value, (target, analysis): (T
     match (parameter, value, &mut field.kind) {
         ("eager_global_ordinals" | "split_queries_on_whitespace", Value::Bool(_), Kind::Keyword { .. }) => {}
         ("ignore_above", Value::Number(most), Kind::Keyword { ignore_above, .. }) => {
-            *ignore_above = most.as_u64().and_then(|most| u32::try_from(most).ok()).unwrap_or(u32::MAX);
+            *ignore_above = u32::try_from(most.as_u64()?).unwrap_or(u32::MAX);
         }
         ("normalizer", Value::String(name), Kind::Keyword { normalizer, .. }) => {
             *normalizer = analysis.normalizer(name)?;

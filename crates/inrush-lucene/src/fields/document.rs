@@ -133,7 +133,7 @@ pub(crate) fn read<'a>(source: &'a [u8], mapping: &Mapping, habits: &mut Habits)
             Err(Refused::Unsupported("half a pair of UTF-16 in a name".to_owned()))
         }
         Err(Refused::Malformed { expected: FEW_LEVELS, .. }) if mapping.target.takes_any_json() => {
-            Err(Refused::Unsupported("more than 1,000 levels".to_owned()))
+            Err(Refused::Unsupported("a document of more than 1,000 levels".to_owned()))
         }
         Err(Refused::Malformed { expected: SHORT_NAME, .. })
             if mapping.target.product == Product::Elasticsearch || mapping.target.takes_any_json() =>
@@ -777,6 +777,10 @@ mod tests {
         for (source, values, ignored) in [(r#"{"p":"NaN"}"#, 0, 1), (r#"{"p":[]}"#, 1, 0), (r#"{"p":null}"#, 0, 0)] {
             let document = read(source.as_bytes(), &mapping, &mut Habits::default()).unwrap();
             assert_eq!((document.values.len(), document.ignored.len()), (values, ignored), "{source}");
+        }
+        for source in [r#"{"p":"91,0"}"#, r#"{"p":"91\u002c0"}"#] {
+            let refused = read(source.as_bytes(), &mapping, &mut Habits::default()).unwrap_err();
+            assert!(matches!(refused, Refused::Unsupported(_)), "{source}");
         }
     }
 

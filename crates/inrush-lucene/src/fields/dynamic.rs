@@ -98,21 +98,31 @@ impl Detection {
         let (section, definition) = match found {
             None if dynamic == Dynamic::Runtime => (Section::Runtime, self.definition_in_runtime(kind)),
             None => (Section::Properties, self.definition(kind)),
-            Some(Made { definition, is_runtime: true }) => (Section::Runtime, definition),
-            Some(Made { definition, is_runtime: false }) => (Section::Properties, self.with_format(definition, kind)),
+            Some(Made { definition, is_runtime: true, .. }) => (Section::Runtime, definition),
+            Some(Made { definition, template, .. }) => {
+                let made = self.with_format(definition, kind).ok_or_else(|| by_unsupported(path, template))?;
+                (Section::Properties, made)
+            }
         };
         Ok(NewField { path: path.to_owned(), section, definition, by_template })
     }
 
-    /// The definition of a template with the format of the date that it is made for.
-    fn with_format(&self, mut definition: Value, kind: NewKind) -> Value {
-        let is_date = matches!(kind, NewKind::Date(_)) && definition["type"] == "date";
-        if let (true, Value::Object(made), Value::Object(own)) = (is_date, &mut definition, self.definition(kind))
-            && !made.contains_key("format")
-        {
-            made.extend(own);
+    /// The definition of a template with the format of the date that it is made for. `None` where
+    /// the products differ: where it says itself how the date is written, or has other dates.
+    fn with_format(&self, mut definition: Value, kind: NewKind) -> Option<Value> {
+        let NewKind::Date(place) = kind else { return Some(definition) };
+        let (Value::Object(made), Value::Object(own)) = (&mut definition, self.definition(kind)) else { return None };
+        let is_written = ["format", "print_format", "locale"].iter().any(|parameter| made.contains_key(*parameter));
+        let is_default = self.dates.get(place).is_none_or(|(name, _)| name.is_none());
+        match made["type"].as_str()? {
+            _ if has_dates(made.get("fields")) => None,
+            "date" if !is_written => {
+                made.extend(own);
+                Some(definition)
+            }
+            "date" | "date_nanos" => (is_default && made.contains_key("format")).then_some(definition),
+            _ => Some(definition),
         }
-        definition
     }
 
     fn definition_in_runtime(&self, kind: NewKind) -> Value {
@@ -174,6 +184,12 @@ impl Detection {
         }
         Ok(NewKind::Text)
     }
+}
+
+/// Whether one of the multi-fields is a date.
+fn has_dates(fields: Option<&Value>) -> bool {
+    let mut fields = fields.and_then(Value::as_object).into_iter().flatten();
+    fields.any(|(_, field)| field["type"].as_str().is_some_and(|kind| kind.starts_with("date")))
 }
 
 fn by_unsupported(path: &str, template: &str) -> Refused {

@@ -57,7 +57,8 @@ pub(crate) fn points(text: &str, ignore_height: bool, product: Product) -> Resul
 
 /// Whether a value is a text that is no numbers, such as an empty one.
 pub(crate) fn is_text_of_letters(text: &str) -> bool {
-    text.trim_start().starts_with('"') && !text.contains(',')
+    let mut reader = Reader::new(text);
+    reader.peek() == b'"' && matches!(reader.scalar(), Ok(Scalar::Text(text)) if !text.contains(','))
 }
 
 fn malformed<E>(_: E) -> NoPoint {

@@ -66,7 +66,7 @@ impl NewField {
         match from == to {
             _ if self.definition == other.definition => Ok(()),
             true if self.by_template || other.by_template => {
-                Err(Refused::Unsupported(format!("the new field {field:?} of two templates")))
+                Err(Refused::Unsupported(format!("the new field {field:?} with two definitions in one document")))
             }
             _ => Err(Refused::Changed { field, from, to }),
         }

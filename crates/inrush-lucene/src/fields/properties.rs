@@ -295,7 +295,9 @@ impl Reader {
         let targets = match definition.get("copy_to") {
             None => Vec::new(),
             Some(Value::String(target)) => vec![target.clone()],
-            Some(Value::Array(targets)) => targets.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
+            Some(Value::Array(targets)) if targets.iter().all(Value::is_string) => {
+                targets.iter().filter_map(Value::as_str).map(str::to_owned).collect()
+            }
             Some(_) => return Err(Unsupported { field: name, what: "the parameter \"copy_to\"".to_owned() }),
         };
         self.copies.extend(targets.into_iter().map(|target| (name.clone(), target)));

@@ -57,7 +57,9 @@ struct Rule {
 
 /// What a template makes of a value.
 #[derive(Debug, PartialEq)]
-pub(crate) struct Made {
+pub(crate) struct Made<'a> {
+    /// The name of the template.
+    pub(crate) template: &'a str,
     pub(crate) definition: Value,
     /// Whether it is a runtime field.
     pub(crate) is_runtime: bool,
@@ -79,11 +81,12 @@ impl Templates {
     /// # Errors
     ///
     /// The name of a template that is not supported, and may fit.
-    pub(crate) fn find(&self, path: &str, kind: &str) -> Result<Option<Made>, &str> {
+    pub(crate) fn find(&self, path: &str, kind: &str) -> Result<Option<Made<'_>>, &str> {
         for Template { name, rule } in &self.0 {
             let rule = rule.as_ref().ok_or(name.as_str())?;
             if rule.fits(path, kind) {
-                return rule.made(path, kind).ok_or(name.as_str()).map(Some);
+                let definition = rule.definition(path, kind).ok_or(name.as_str())?;
+                return Ok(Some(Made { template: name, definition, is_runtime: rule.is_runtime }));
             }
         }
         Ok(None)
@@ -154,7 +157,7 @@ impl Rule {
     }
 
     /// What it makes of a value, if that is supported.
-    fn made(&self, path: &str, kind: &str) -> Option<Made> {
+    fn definition(&self, path: &str, kind: &str) -> Option<Value> {
         let own = match kind {
             "string" if self.is_runtime => "keyword",
             "string" => "text",
@@ -172,10 +175,9 @@ impl Rule {
         } else if kind == "object" {
             made == "object" && parts.len() == 1
         } else {
-            let needs_format = kind == "date" && made == "date_nanos" && !parts.contains_key("format");
-            TYPES.contains(&made) && !needs_format
+            TYPES.contains(&made)
         };
-        is_supported.then_some(Made { definition, is_runtime: self.is_runtime })
+        is_supported.then_some(definition)
     }
 }
 
@@ -217,8 +219,9 @@ mod tests {
         Templates::read(templates, Product::Elasticsearch)
     }
 
-    fn made(definition: Value) -> Option<Made> {
-        Some(Made { definition, is_runtime: false })
+    /// Of the only template, whose name is `t`.
+    fn made(definition: Value) -> Option<Made<'static>> {
+        Some(Made { template: "t", definition, is_runtime: false })
     }
 
     #[test]
@@ -229,11 +232,11 @@ mod tests {
             {"texts": {"match_mapping_type": "string", "mapping": {"type": "keyword"}}},
             {"odd": {"match_pattern": "regex", "match": "^b$", "mapping": {"type": "keyword"}}}
         ]));
-        let keyword = || made(json!({"type": "keyword"}));
-        assert_eq!(templates.find("o.user_id", "long"), Ok(keyword()));
-        assert_eq!(templates.find("o.x_id", "long"), Err("odd"));
-        assert_eq!(templates.find("a.b", "string"), Ok(made(json!({"type": "text"}))));
-        assert_eq!(templates.find("b.a", "string"), Ok(keyword()));
+        let found = |path, kind| templates.find(path, kind).map(|made| made.map(|made| made.template));
+        assert_eq!(found("o.user_id", "long"), Ok(Some("ids")));
+        assert_eq!(found("o.x_id", "long"), Err("odd"));
+        assert_eq!(found("a.b", "string"), Ok(Some("below")));
+        assert_eq!(found("b.a", "string"), Ok(Some("texts")));
     }
 
     #[test]
@@ -295,10 +298,6 @@ mod tests {
                 "{mapping}"
             );
         }
-        assert_eq!(
-            read(&json!([{"t": {"match": "*", "mapping": {"type": "date_nanos"}}}])).find("a", "date"),
-            Err("t")
-        );
     }
 
     #[test]
@@ -330,7 +329,7 @@ mod tests {
             ("long", json!({"type": "ip"}), json!({"type": "ip"})),
         ] {
             let templates = read(&json!([{"t": {"match": "*", "runtime": runtime}}]));
-            let expected = Made { definition: expected, is_runtime: true };
+            let expected = Made { template: "t", definition: expected, is_runtime: true };
             assert_eq!((templates.find("a", kind), templates.find("a", "object")), (Ok(Some(expected)), Ok(None)));
         }
     }
