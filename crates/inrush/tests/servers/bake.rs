@@ -413,7 +413,7 @@ impl Target {
         let mut config = self.bake(self.load("b"));
         config.place = Place::Path(elsewhere);
         let error = refused(config).await;
-        assert!(error.contains("path.repo") && error.contains("docs/bake.md"), "{title}: {error}");
+        assert!(error.contains("path.repo") && error.contains("docs/bake/repository.md"), "{title}: {error}");
         // An analyser that the builder lacks.
         let mut config = self.bake(self.load("b"));
         config.load.create.settings = Some(json!({"analysis": {"analyzer": {"a": {"tokenizer": "of_a_plugin"}}}}));
