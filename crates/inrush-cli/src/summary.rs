@@ -38,7 +38,7 @@ pub(crate) fn rows(report: &Report, hand_over: Option<&HandOver>, once: bool) ->
     let mut rows = Rows::default();
     outcome(report, if hand_over.is_some() { "bake" } else { "load" }, &mut rows);
     documents(report, &mut rows);
-    work(report, &mut rows);
+    work(report, hand_over.is_some(), &mut rows);
     if hand_over.is_none_or(|hand_over| hand_over.engine != Engine::Native) {
         requests(report, &mut rows);
     }
@@ -225,14 +225,16 @@ fn parts(created: u64, updated: u64, deleted: u64) -> String {
     if parts.is_empty() { "0".to_owned() } else { parts.join(", ") }
 }
 
-fn work(report: &Report, rows: &mut Rows) {
+fn work(report: &Report, is_bake: bool, rows: &mut Rows) {
     let c = &report.counts;
     if let Some(ThisRun { counts, seconds: took }) = &report.this_run {
         let of =
             format!("{} read, {} indexed, {}", count(counts.docs_read), count(counts.docs_indexed), seconds(*took));
         rows.add("this run", of);
     }
-    rows.add("time", format!("{} ({} docs/s)", seconds(report.seconds), count(report.docs_per_second as u64)));
+    // Most of a bake's time is that of other steps.
+    let of = if is_bake { " while they were read" } else { "" };
+    rows.add("time", format!("{} ({} docs/s{of})", seconds(report.seconds), count(report.docs_per_second as u64)));
     for pause in &report.pauses {
         let times = if pause.times == 1 { String::new() } else { format!(" in {} pauses", pause.times) };
         rows.add("paused", format!("{}{times}: {}", seconds(pause.seconds), pause.why));
