@@ -168,7 +168,7 @@ class Node(Server):
     def without_unsupported(self, lines, mapping, folder):
         """The lines that the index writer knows, and how many others there are."""
         _, refused = self.build(lines, mapping, folder)
-        unsupported = {number for number, reason in refused.items() if "let a server build" in reason}
+        unsupported = {number for number, reason in refused.items() if "needs a server" in reason}
         known = folder / "known"
         with known.open("wb") as file:
             file.writelines(line for number, line in enumerate(lines.open("rb")) if number not in unsupported)

@@ -259,7 +259,19 @@ fn what_is_not_supported_is_named() {
         ),
         (json!({ "properties": { "a": { "type": "text", "analyzer": "english" } } }), "the parameter \"analyzer\""),
         (json!({ "properties": { "a": { "type": "date", "format": "basic_week_date" } } }), "the parameter \"format\""),
-        (json!({ "_routing": { "x": true } }), "the parameter \"_routing\""),
+        (json!({ "_routing": { "x": true } }), "the mapping has the parameter \"_routing\""),
+        (json!({ "properties": { "a": { "type": "keyword", "ignore_above": -1 } } }), "\"ignore_above\" with -1"),
+        (
+            json!({ "properties": { "a": { "type": "keyword", "null_value": 1e10 } } }),
+            "\"null_value\" with 10000000000.0",
+        ),
+        (
+            json!({ "properties": { "a": { "type": "keyword", "null_value": { "x": 1 } } } }),
+            "the parameter \"null_value\"",
+        ),
+        (json!({ "properties": { "a": { "type": "byte", "null_value": 300 } } }), "\"null_value\" with 300"),
+        (json!({ "properties": { "a": { "type": "ip", "null_value": "x" } } }), "\"null_value\" with \"x\""),
+        (json!({ "properties": { "a": { "type": "keyword", "copy_to": [5] } } }), "the parameter \"copy_to\""),
     ] {
         let error = Mapping::parse(&mapping, TARGET).unwrap_err().to_string();
         assert!(error.contains(what), "{error}");

@@ -103,7 +103,7 @@ impl Blueprint {
             lucene: self.lucene,
         };
         let mapping = Mapping::with_settings(&self.mapping, &self.settings, target)
-            .map_err(|unsupported| BakeError::NotNative(check::of_mapping(&unsupported)))?;
+            .map_err(|unsupported| BakeError::NotNative(unsupported.to_string()))?;
         Ok(if in_part { LiveMapping::fixed(mapping) } else { LiveMapping::new(mapping) })
     }
 

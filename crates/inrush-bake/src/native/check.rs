@@ -2,7 +2,7 @@
 
 use inrush_cluster::api::snapshots::Repository;
 use inrush_cluster::api::{ClusterInfo, Version};
-use inrush_lucene::{Mapping, Product, Target, Unsupported};
+use inrush_lucene::{Mapping, Product, Target};
 use inrush_sources::Store;
 use serde_json::{Map, Value};
 
@@ -100,18 +100,11 @@ pub(in super::super) fn check(
     // The version of Lucene is known once the target has made the index, and decides on no field.
     let target = Target { product, version: [version.major, version.minor, version.patch], lucene: [9, 12, 0] };
     let mapping = Mapping::with_settings(&plan.mappings, &plan.building, target);
-    mapping.map(drop).map_err(|unsupported| of_mapping(&unsupported))?;
+    mapping.map(drop).map_err(|unsupported| unsupported.to_string())?;
     if config.engine == Engine::Auto {
         tested::check((product, version), &plan.mappings, &plan.building)?;
     }
     Ok(())
-}
-
-/// Why a mapping needs a server. The caller says what to do.
-pub(super) fn of_mapping(unsupported: &Unsupported) -> String {
-    let Unsupported { field, what } = unsupported;
-    let of = if field.is_empty() { "the mapping".to_owned() } else { format!("field {field:?} of the mapping") };
-    format!("{of} has {what}, which only a server builds")
 }
 
 /// Whether files can be written to the repository. Of the types that are not tested, none is chosen

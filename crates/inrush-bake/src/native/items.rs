@@ -91,8 +91,8 @@ impl Items {
                 match self.add_one(&address, document, writers) {
                     Ok(()) => entries.push_str(if address.create { &self.created } else { &self.indexed }),
                     Err(AddError::Io(error)) => return Err(Stopped::Failed(error.to_string())),
-                    Err(AddError::Refused(Refused::Unsupported(what))) => {
-                        return Err(Stopped::Unsupported(format!("{what} needs a server")));
+                    Err(AddError::Refused(refused @ Refused::Unsupported(_))) => {
+                        return Err(Stopped::Unsupported(refused.to_string()));
                     }
                     Err(AddError::Refused(refused)) => {
                         errors = true;

@@ -110,9 +110,11 @@ impl Writers {
         let shared = Arc::new(Shared::default());
         let of_thread = Arc::clone(&shared);
         let mapping = Arc::clone(&plan.mapping);
-        let (memory, (threads, _)) = (plan.memory, shares(plan.memory, plan.shards.len(), plan.threads));
-        let thread =
-            thread::Builder::new().name("inrush-build".to_owned()).spawn(move || build(&plan, received, &of_thread))?;
+        let memory = plan.memory;
+        let (threads, segment_memory) = shares(memory, plan.shards.len(), plan.threads);
+        tracing::debug!("{threads} threads write segments of {segment_memory} bytes in memory");
+        let work = move || build(&plan, (threads, segment_memory), received, &of_thread);
+        let thread = thread::Builder::new().name("inrush-build".to_owned()).spawn(work)?;
         Ok(Writers {
             jobs: Mutex::new(Some(jobs)),
             arrivals: AtomicU64::new(0),
@@ -185,9 +187,12 @@ fn allow_files() {
     }
 }
 
-fn build(plan: &BuildPlan, jobs: mpsc::Receiver<Job>, shared: &Shared) -> io::Result<Vec<Committed>> {
-    let (threads, segment_memory) = shares(plan.memory, plan.shards.len(), plan.threads);
-    tracing::debug!("{threads} threads write segments of {segment_memory} bytes in memory");
+fn build(
+    plan: &BuildPlan,
+    (threads, segment_memory): (usize, usize),
+    jobs: mpsc::Receiver<Job>,
+    shared: &Shared,
+) -> io::Result<Vec<Committed>> {
     let shard = |shard: &ShardPlan| ShardOptions {
         folder: shard.folder.clone(),
         primary_term: 1,

@@ -60,8 +60,8 @@ impl Target {
         self.product == Product::OpenSearch && self.version < [3, 6, 0]
     }
 
-    /// Whether a `flat_object` is built for it. What it has was found of 2.19 and 3.6; older ones
-    /// have other terms, and newer ones may have further fields.
+    /// Whether a `flat_object` is built for it. What it has was found of 2.19 and 3.6; no test was
+    /// made of others.
     pub(crate) fn has_flat_objects(&self) -> bool {
         self.product == Product::OpenSearch && matches!(self.version, [2, 19, _] | [3, 6, _])
     }
@@ -242,11 +242,10 @@ pub struct Unsupported {
 
 impl std::fmt::Display for Unsupported {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(
-            f,
-            "field {:?} of the mapping has {}, which the index writer does not build; let a server build it",
-            self.field, self.what
-        )
+        match self.field.as_str() {
+            "" => write!(f, "the mapping has {}, which only a server builds", self.what),
+            field => write!(f, "field {field:?} of the mapping has {}, which only a server builds", self.what),
+        }
     }
 }
 

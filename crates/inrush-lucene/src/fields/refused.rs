@@ -143,7 +143,7 @@ impl std::fmt::Display for Refused {
                 write!(f, "Limit of mapping depth [20] has been exceeded due to object field [{field}]")
             }
             Self::Unsupported(what) => {
-                write!(f, "{what} is not supported by the index writer; let a server build the index")
+                write!(f, "{what} needs a server")
             }
             Self::Full => write!(f, "the segment is full"),
         }
