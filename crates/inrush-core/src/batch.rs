@@ -5,6 +5,7 @@ use std::sync::Arc;
 use bytes::{Bytes, BytesMut};
 
 use crate::body_format::Encoding;
+use crate::columns::RowSelection;
 use crate::items::ItemBlock;
 use crate::ledger::BlockId;
 
@@ -148,6 +149,14 @@ impl Batch {
         let mut copy = BytesMut::with_capacity(self.bytes as usize);
         slices.for_each(|slice| copy.extend_from_slice(&slice));
         vec![copy.freeze()]
+    }
+
+    /// Where the values of the items are; nothing if they are all in the body only.
+    pub(crate) fn rows(&self) -> Arc<[RowSelection]> {
+        if self.segments.iter().all(|segment| segment.block.items.columns.is_none()) {
+            return Arc::new([]);
+        }
+        self.segments.iter().map(|segment| segment.block.items.rows(segment.first, segment.end)).collect()
     }
 
     /// Splits the batch in half. The first half gets the larger part of an odd number of items.

@@ -1,9 +1,11 @@
 //! Bodies of requests, and their formats.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 pub use inrush_tune::format::{BodyFormat, BodyFormatChange, Compression, Encoding, GzipLevel};
+
+use crate::columns::RowSelection;
 
 /// A request body: slices that are never joined, and their compressed form once it exists. A retry
 /// does not compress again.
@@ -13,13 +15,22 @@ pub struct Body {
     pub slices: Vec<Bytes>,
     /// The format of the body.
     pub format: BodyFormat,
+    /// Where the values of the items are, in their order; nothing if they are all in the slices
+    /// only.
+    pub rows: Arc<[RowSelection]>,
     packed: OnceLock<Bytes>,
 }
 
 impl Body {
     /// A body that is not compressed yet.
     pub fn new(slices: Vec<Bytes>, format: BodyFormat) -> Self {
-        Body { slices, format, packed: OnceLock::new() }
+        Body { slices, format, rows: Arc::new([]), packed: OnceLock::new() }
+    }
+
+    /// Also says where the values of the items are.
+    #[must_use]
+    pub fn with_rows(self, rows: Arc<[RowSelection]>) -> Self {
+        Body { rows, ..self }
     }
 
     /// The length before compression, bytes.

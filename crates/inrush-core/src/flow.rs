@@ -98,8 +98,8 @@ pub struct Flow {
     jitter: Jitter,
     /// Bytes of blocks that are not fully settled, as JSON.
     buffered: u64,
-    /// Bytes of their SMILE form.
-    buffered_smile: u64,
+    /// Bytes of their SMILE form and their columns.
+    buffered_extra: u64,
     body_format_tuner: BodyFormatTuner,
     /// Routing values, one for each shard. Batches without ids use them in turn.
     routing_values: VecDeque<Arc<str>>,
@@ -143,7 +143,7 @@ impl Flow {
             tally: Tally::default(),
             commands: VecDeque::new(),
             buffered: 0,
-            buffered_smile: 0,
+            buffered_extra: 0,
             routing_values: VecDeque::new(),
             source_ended: false,
             stop: None,
@@ -180,7 +180,7 @@ impl Flow {
             return Ok(());
         }
         self.buffered += items.body.len() as u64;
-        self.buffered_smile += items.smile_bytes();
+        self.buffered_extra += items.extra_bytes();
         let sent_before = self.sent_before(&items);
         let block = Arc::new(Tracked { id, items, sent_before });
         for records in unsettled {
@@ -242,10 +242,11 @@ impl Flow {
             .saturating_mul(2)
             .saturating_add(filling)
             .saturating_sub(self.buffered.saturating_sub(acked));
-        let held = self.buffered + self.buffered_smile + self.packed_bytes() + self.pending.windows_overhead();
+        let held = self.buffered + self.buffered_extra + self.packed_bytes() + self.pending.windows_overhead();
         let room = self.config.memory.saturating_sub(held);
-        // Each block takes its size twice then.
-        let room = if self.encoding() == Encoding::Smile { room / 2 } else { room };
+        // Each block takes up to its size twice then.
+        let has_two_forms = self.encoding() == Encoding::Smile || self.buffered_extra > 0;
+        let room = if has_two_forms { room / 2 } else { room };
         if self.config.coalesce.is_some() { room } else { room.min(ahead) }
     }
 

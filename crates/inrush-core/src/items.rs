@@ -1,10 +1,13 @@
 //! A block of bulk items: documents with their action lines, ready to be split into request bodies.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 
 use crate::block::Partition;
 use crate::block::{DocMeta, Origin, Position, Record};
 use crate::codes::Code;
+use crate::columns::{Columns, RowSelection};
 
 /// The documents of a [`crate::DocBlock`] as bytes of a bulk body.
 ///
@@ -38,6 +41,9 @@ pub struct ItemBlock {
     /// The same items as SMILE, if requested. The JSON form stays: dead letters are made of it, and
     /// items may have to be sent as JSON later.
     pub smile: Option<SmileItems>,
+    /// The values of the documents. `None` if they were not asked for, if the source has no columns,
+    /// or if fields are dropped.
+    pub columns: Option<Arc<Columns>>,
 }
 
 /// The shard of an item whose id the server will generate.
@@ -121,9 +127,22 @@ impl ItemBlock {
         self.smile.as_ref().is_some_and(|smile| smile.json_only.binary_search(&index).is_err())
     }
 
-    /// Memory that the SMILE form takes in addition to the JSON form, bytes.
-    pub fn smile_bytes(&self) -> u64 {
-        self.smile.as_ref().map_or(0, |smile| smile.body.len() as u64)
+    /// Memory that the SMILE form and the columns take in addition to the JSON form, bytes.
+    pub fn extra_bytes(&self) -> u64 {
+        let smile = self.smile.as_ref().map_or(0, |smile| smile.body.len() as u64);
+        smile + self.columns.as_ref().map_or(0, |columns| columns.bytes())
+    }
+
+    /// The rows of the items `first..end`. Records without an item have none.
+    pub fn rows(&self, first: u32, end: u32) -> RowSelection {
+        let with_item = (first..end).filter(|&record| self.start(record) < self.start(record + 1));
+        match &self.columns {
+            None => RowSelection { items: with_item.count() as u32, columns: None },
+            Some(columns) => {
+                let records: Vec<u32> = with_item.collect();
+                RowSelection { items: records.len() as u32, columns: Some((Arc::clone(columns), records)) }
+            }
+        }
     }
 
     /// The bytes of the items `first..end`.
@@ -157,5 +176,39 @@ impl ItemBlock {
     /// The position of record `index` in its source.
     pub fn position(&self, index: u32) -> Position {
         self.origin.position(index as usize, self.records[index as usize])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_those_of_records_with_an_item() {
+        let columns = Arc::new(Columns::default());
+        // The records 1 and 4 have no item.
+        let plain = ItemBlock { body: "aabbbc".into(), ends: vec![2, 2, 5, 6, 6], ..ItemBlock::default() };
+        let with_columns = ItemBlock { columns: Some(Arc::clone(&columns)), ..plain.clone() };
+        for (first, end, expected) in [(0, 5, &[0, 2, 3][..]), (1, 3, &[2]), (2, 4, &[2, 3]), (4, 5, &[]), (2, 2, &[])]
+        {
+            let rows = plain.rows(first, end);
+            assert_eq!((rows.items as usize, rows.columns), (expected.len(), None), "{first}..{end}");
+            let rows = with_columns.rows(first, end);
+            let (of, records) = rows.columns.unwrap();
+            assert_eq!((rows.items as usize, &records[..]), (expected.len(), expected), "{first}..{end}");
+            assert!(Arc::ptr_eq(&of, &columns));
+        }
+    }
+
+    #[test]
+    fn more_than_the_json_are_the_smile_form_and_the_columns() {
+        let smile = || Some(SmileItems { body: "abc".into(), ..SmileItems::default() });
+        let columns = || Some(Arc::new(Columns { text_only: vec![0], ..Columns::default() }));
+        for (smile, columns, expected) in
+            [(None, None, 0), (smile(), None, 3), (None, columns(), 4), (smile(), columns(), 7)]
+        {
+            let items = ItemBlock { body: "json".into(), smile, columns, ..ItemBlock::default() };
+            assert_eq!(items.extra_bytes(), expected);
+        }
     }
 }

@@ -12,6 +12,7 @@ pub mod body_format;
 pub mod checkpoint;
 pub mod coalesce;
 pub mod codes;
+pub mod columns;
 pub mod date_format;
 pub mod encode;
 pub mod field_path;
@@ -42,6 +43,7 @@ pub use body_format::{BodyFormat, Compression, Encoding, GzipLevel};
 pub use checkpoint::{Checkpoint, PartitionCheckpoint};
 pub use coalesce::Coalesce;
 pub use codes::{Code, StopReason};
+pub use columns::Columns;
 pub use flow::{
     Command, DeadLetter, Flow, FlowConfig, MaxErrors, Note, Pause, PauseKind, PauseTotal, Request, Settlement, Stop,
 };

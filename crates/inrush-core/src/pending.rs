@@ -507,4 +507,43 @@ mod tests {
         let (a, b) = b.halves();
         assert_eq!((a.items, b.items), (1, 0));
     }
+
+    #[test]
+    fn the_rows_of_a_batch_follow_its_items() {
+        let with_columns = |items: &[(&str, u64)]| {
+            let mut segment = segment(items);
+            Arc::get_mut(&mut segment.block).unwrap().items.columns = Some(Arc::default());
+            segment
+        };
+        let (a, b, c) = (
+            with_columns(&[("a", 1), ("a", 1), ("b", 2)]),
+            segment(&[("c", 3), ("d", 4)]),
+            with_columns(&[("b", 2), ("e", 5), ("f", 6)]),
+        );
+        let check = |batch: &Batch, expected: &[(u32, Option<&Segment>, &[u32])]| {
+            let rows = batch.rows();
+            assert_eq!(rows.len(), expected.len(), "{}", text(batch));
+            for (rows, (items, of, records)) in rows.iter().zip(expected) {
+                let found = rows.columns.as_ref().map(|(columns, records)| (Arc::as_ptr(columns), &records[..]));
+                let of = of.and_then(|segment| segment.block.items.columns.as_ref()).map(Arc::as_ptr);
+                assert_eq!((rows.items, found), (*items, of.map(|columns| (columns, *records))), "{}", text(batch));
+            }
+        };
+        let mut pending = Pending::new(true);
+        [&a, &b, &c].into_iter().for_each(|segment| pending.push(NOW, segment.clone()));
+        let batch = pending.take(NOW, &plan(100, 100), Encoding::Json);
+        // Later items of the same ids are held back.
+        assert_eq!(text(&batch), "abcdef");
+        check(&batch, &[(1, Some(&a), &[0]), (1, Some(&a), &[2]), (2, None, &[]), (2, Some(&c), &[1, 2])]);
+        let (first, second) = batch.halves();
+        check(&first, &[(1, Some(&a), &[0]), (1, Some(&a), &[2]), (1, None, &[])]);
+        check(&second, &[(1, None, &[]), (2, Some(&c), &[1, 2])]);
+        let (first, second) = second.halves();
+        check(&first, &[(1, None, &[]), (1, Some(&c), &[1])]);
+        check(&second, &[(1, Some(&c), &[2])]);
+        // Nothing is said of values that are in the body only.
+        let mut without = Batch::default();
+        without.push(b);
+        check(&without, &[]);
+    }
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use inrush_core::Code;
+use inrush_core::Columns;
 use inrush_core::DocBlock;
 use inrush_core::block::Origin;
 
@@ -43,24 +44,46 @@ pub enum Chunk {
 impl Chunk {
     /// Decodes the chunk in the calling thread.
     pub fn into_block(self) -> DocBlock {
-        match self {
+        self.decode(false).0
+    }
+
+    /// As [`Chunk::into_block`], with the values of the documents if the source has them in columns.
+    pub fn into_block_with_columns(self) -> (DocBlock, Option<Columns>) {
+        self.decode(true)
+    }
+
+    fn decode(self, with_columns: bool) -> (DocBlock, Option<Columns>) {
+        let (block, columns) = match self {
             Chunk::Raw(raw) => {
                 let decoder = Arc::clone(&raw.decoder);
-                decoder.decode(raw)
+                if with_columns { decoder.decode_with_columns(raw) } else { (decoder.decode(raw), None) }
             }
             #[cfg(feature = "columns")]
-            Chunk::Rows(rows) => rows.into_block(),
-            Chunk::Deferred(work) => work(),
-            Chunk::Docs(block) => block,
-        }
+            Chunk::Rows(rows) => rows.into_block_and_columns(with_columns),
+            Chunk::Deferred(work) => (work(), None),
+            Chunk::Docs(block) => (block, None),
+        };
+        // The columns of many members that few documents have.
+        let is_small = |columns: &Columns| columns.bytes() <= 2 * block.data.len() as u64 + COLUMNS_MIN;
+        let columns = columns.filter(is_small);
+        (block, columns)
     }
 }
+
+/// Columns of fewer bytes are never too large.
+const COLUMNS_MIN: u64 = 64 << 10;
 
 /// Turns chunks into documents. Runs in several threads at once.
 pub trait Decode: Send + Sync {
     /// Decodes a chunk. It never fails as a whole: a record that cannot be read becomes a reject of
     /// the block.
     fn decode(&self, chunk: RawChunk) -> DocBlock;
+
+    /// As [`Decode::decode`], with the values of the documents if the decoder has them in columns.
+    /// Default: it has none.
+    fn decode_with_columns(&self, chunk: RawChunk) -> (DocBlock, Option<Columns>) {
+        (self.decode(chunk), None)
+    }
 
     /// Notes bytes of the source that were skipped and are in no chunk, with their number of lines:
     /// a record that is too large. Default: does nothing.
@@ -107,4 +130,57 @@ pub fn too_large_head(record: &[u8]) -> &[u8] {
         }
     }
     &record[..end]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::format::FormatOptions;
+    use crate::reading::tests::chunks;
+
+    /// Checks the blocks of chunks that `make` makes twice.
+    fn check(make: impl Fn() -> Vec<Chunk>, has_columns: bool, documents: &str) {
+        let (with, columns): (Vec<DocBlock>, Vec<_>) = make().into_iter().map(Chunk::into_block_with_columns).unzip();
+        let without: Vec<DocBlock> = make().into_iter().map(Chunk::into_block).collect();
+        let text = |blocks: &[DocBlock]| {
+            let records = blocks.iter().flat_map(|block| (0..block.records.len()).map(|at| block.record(at)));
+            records.map(String::from_utf8_lossy).collect::<Vec<_>>().concat()
+        };
+        assert_eq!((text(&with).as_str(), text(&without).as_str()), (documents, documents));
+        assert!(columns.iter().all(|columns| columns.is_some() == has_columns), "{documents}");
+    }
+
+    #[test]
+    fn columns_are_those_of_sources_that_have_them_and_the_documents_stay() {
+        let file = |name, text: &'static str, partitions: &'static [(&str, &str)]| {
+            let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+            let partitions: Vec<_> = partitions.iter().map(owned).collect();
+            move || chunks(name, text.as_bytes(), FormatOptions::default(), &partitions)
+        };
+        check(file("x.csv", "a,b\n1,x\n", &[]), true, "{\"a\":1,\"b\":\"x\"}");
+        check(file("x.csv", "a\n1\n", &[("year", "2024")]), false, "{\"a\":1,\"year\":2024}");
+        check(file("x.ndjson", "{\"a\":1}\n", &[]), false, "{\"a\":1}");
+        let block = || chunks("x.ndjson", b"{}\n", FormatOptions::default(), &[]).remove(0).into_block();
+        check(|| vec![Chunk::Deferred(Box::new(block))], false, "{}");
+        check(|| vec![Chunk::Docs(block())], false, "{}");
+    }
+
+    #[cfg(feature = "columns")]
+    #[test]
+    fn rows_have_columns_with_the_fields_of_folders() {
+        use arrow_array::{ArrayRef, Int32Array, RecordBatch};
+
+        use crate::buffer::BufferPool;
+        use crate::columns::RowWriter;
+        use crate::warnings::Warnings;
+
+        let numbers: ArrayRef = Arc::new(Int32Array::from(vec![Some(1), None]));
+        let batch = RecordBatch::try_from_iter([("a", numbers)]).unwrap();
+        let constants = [("year".to_owned(), "2024".to_owned())];
+        let (schema, warnings) = (batch.schema(), Warnings::default());
+        let writer = Arc::new(RowWriter::new(&schema, &constants, 1 << 20, "x", &warnings, BufferPool::new()));
+        let (origin, bytes_read) = (Origin::default(), 0);
+        let rows = || Rows { batch: batch.clone(), writer: Arc::clone(&writer), origin, bytes_read };
+        check(|| vec![Chunk::Rows(rows())], true, "{\"a\":1,\"year\":2024}{\"year\":2024}");
+    }
 }

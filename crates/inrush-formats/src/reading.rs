@@ -261,12 +261,26 @@ fn text_format(text: &mut Input, options: &FormatOptions, name: &str) -> Result<
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use std::collections::VecDeque;
     use std::io::{self, Read};
 
     use super::super::input::Bytes;
     use super::*;
+    use crate::Chunk;
+
+    /// The chunks of a file of this name and these contents.
+    pub(crate) fn chunks(
+        name: &str,
+        contents: &[u8],
+        options: FormatOptions,
+        partitions: &[(String, String)],
+    ) -> Vec<Chunk> {
+        let input = Input::new(io::Cursor::new(contents.to_vec()));
+        let raw = Raw { input, read: Arc::default(), seekable: None };
+        let mut file = Reading::new(options, Warnings::default()).open(SourceId(0), name, raw, partitions).unwrap();
+        std::iter::from_fn(|| file.next_chunk(1 << 20).unwrap()).collect()
+    }
 
     /// A pipe that pauses after each of its lines.
     struct Lines(VecDeque<&'static str>);

@@ -83,6 +83,10 @@ pub struct LoadConfig {
     pub compression: Option<Compression>,
     /// Shards that one request writes to. Default: `auto`.
     pub bulk_routing: BulkRouting,
+    /// Also takes the values of documents beside their text, where the source has them in columns.
+    /// Only a server in this process gets them. Default: false.
+    #[doc(hidden)]
+    pub columns: bool,
     /// Point at which a document is settled. Default: when the cluster acknowledges it.
     pub durability: Durability,
     /// Settings of the index that the load changes while it runs.
@@ -145,6 +149,7 @@ impl LoadConfig {
             encoding: None,
             compression: None,
             bulk_routing: BulkRouting::Auto,
+            columns: false,
             durability: Durability::Request,
             guard: GuardConfig::default(),
             finish: FinishConfig::default(),

@@ -94,6 +94,8 @@ pub(crate) struct Encode {
     pub(crate) ids: Option<Ids>,
     /// Whether the readers also encode items as SMILE. The loop sets it, and may change it.
     pub(crate) smile: Arc<AtomicBool>,
+    /// Whether the values of documents are taken beside their text.
+    pub(crate) columns: bool,
 }
 
 /// Starts `workers` threads that read `source` to its end and send encoded blocks. They end after
@@ -208,7 +210,10 @@ fn work(
             }
             Taken::End => return,
         };
-        let block = chunk.into_block();
+        let (block, columns) = match encode.columns {
+            true => chunk.into_block_with_columns(),
+            false => (chunk.into_block(), None),
+        };
         let block = match &encode.ids {
             None => block,
             Some(ids) => match ids.assign(number, block) {
@@ -221,6 +226,8 @@ fn work(
             bodies.share(body, len)
         };
         let mut block = encode.encoder.encode_into(block, bodies.take(), share);
+        // Items without some fields have other documents than the columns.
+        block.columns = columns.filter(|_| encode.encoder.keeps_documents()).map(Arc::new);
         if encode.smile.load(Ordering::Relaxed) {
             smile_encoder.encode(&mut block, bodies.take(), share);
         }

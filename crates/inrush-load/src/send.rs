@@ -136,7 +136,8 @@ impl BulkEndpoint {
             Some(routing) => format!("{path}&routing={}", path_segment(routing)),
         };
         let reply_bytes_max = Some(reply_bytes_max(request.items, request.body.len()));
-        let http = transport::Request { method: Method::POST, path_and_query, headers, body, reply_bytes_max };
+        let rows = Arc::clone(&request.body.rows);
+        let http = transport::Request { method: Method::POST, path_and_query, headers, body, rows, reply_bytes_max };
         let preferred = request.shard.zip(self.primaries.as_ref()).and_then(|(shard, primaries)| primaries.node(shard));
         let sent = transport.request_at(&http, preferred).await;
         let wall = started.elapsed();

@@ -7,7 +7,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
 use inrush_lucene::{
-    AddError, Keep, LiveMapping, MadeIds, Mapping, Product, Shard, ShardOptions, ShardSnapshot, Target,
+    AddError, Keep, LiveMapping, MadeIds, Mapping, NewDocument, Product, Shard, ShardOptions, ShardSnapshot, Target,
 };
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -48,8 +48,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for (number, line) in BufReader::new(std::fs::File::open(lines)?).lines().enumerate() {
         let line = line?;
         let added = match numbered {
-            true => writer.add(line.as_bytes(), &number.to_string()),
-            false => writer.add_made(line.as_bytes(), &ids.make()),
+            true => writer.add(&NewDocument::with_id(line.as_bytes(), &number.to_string())),
+            false => writer.add(&NewDocument::without_id(line.as_bytes(), ids.make())),
         };
         match added {
             // A server refuses these, too.

@@ -13,7 +13,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::path::PathBuf;
 use std::sync::Mutex;
 
-use inrush_lucene::{AddError, Keep, LiveMapping, MadeIds, Mapping, Product, Shard, ShardOptions, Target};
+use inrush_lucene::{AddError, Keep, LiveMapping, MadeIds, Mapping, NewDocument, Product, Shard, ShardOptions, Target};
 
 struct Options {
     generation: u64,
@@ -127,9 +127,11 @@ fn work(shard: &Shard, lines: &Mutex<Lines>, options: &Options, mut ids: MadeIds
             let id = options.ids.map(|modulus| options.name(number % modulus));
             let routing = options.routing.map(|modulus| options.name(number % modulus));
             let added = match (&id, &routing) {
-                (Some(id), Some(routing)) => writer.add_routed(line, id, routing),
-                (Some(id), None) => writer.add(line, id),
-                (None, _) => writer.add_made(line, &ids.make()),
+                (Some(id), routing) => {
+                    let routing = routing.as_deref().map(Into::into);
+                    writer.add(&NewDocument { routing, ..NewDocument::with_id(line, id) })
+                }
+                (None, _) => writer.add(&NewDocument::without_id(line, ids.make())),
             };
             match (added, &options.refused) {
                 (Ok(()), _) => {}

@@ -5,15 +5,16 @@
 //! refresh and no merge.
 //!
 //! A [`Mapping`] says what is indexed of each field, documents add fields to a [`LiveMapping`], a
-//! [`Shard`] takes documents on any number of
-//! threads, and a [`ShardSnapshot`] hands the index over. What the mapping or a document asks for
-//! beyond what is supported is refused by its name, and nothing is left out silently.
+//! [`Shard`] takes documents on any number of threads, and a [`ShardSnapshot`] hands the index over.
+//! Values that come in columns are indexed without reading the text of their documents. What the
+//! mapping or a document asks for beyond what is supported is refused by its name, and nothing is
+//! left out silently.
 //!
 //! ```no_run
 //! use std::path::Path;
 //!
 //! use inrush_lucene::{
-//!     Keep, LiveMapping, Mapping, Product, Shard, ShardOptions, ShardSnapshot, Target,
+//!     Keep, LiveMapping, Mapping, NewDocument, Product, Shard, ShardOptions, ShardSnapshot, Target,
 //! };
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -29,7 +30,7 @@
 //!     ShardOptions { folder: folder.into(), primary_term: 1, segment_memory, random, keep };
 //! let shard = Shard::new(options, &mapping);
 //! let mut writer = shard.writer();
-//! writer.add(br#"{"n":1}"#, "first")?;
+//! writer.add(&NewDocument::with_id(br#"{"n":1}"#, "first"))?;
 //! writer.finish()?;
 //! shard.commit(snapshot.generation(), snapshot.user_data())?;
 //! snapshot.fill(folder, [7; 16])?;
@@ -46,7 +47,9 @@ mod memory;
 mod radix;
 mod repository;
 
-pub use build::shard::{AddError, Committed, MadeId, MadeIds, Shard, ShardOptions, ShardWriter};
+pub use build::shard::{
+    AddError, Committed, DocumentId, MadeId, MadeIds, NewDocument, Shard, ShardOptions, ShardWriter,
+};
 pub use fields::ids::Keep;
 pub use fields::live::LiveMapping;
 pub use fields::mapping::{Mapping, Product, Target, Unsupported};

@@ -9,7 +9,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use inrush_lucene::{AddError, Keep, LiveMapping, MadeIds, Mapping, Product, Shard, ShardOptions, Target};
+use inrush_lucene::{AddError, Keep, LiveMapping, MadeIds, Mapping, NewDocument, Product, Shard, ShardOptions, Target};
 use serde_json::{Value, json};
 
 const TARGET: Target = Target { product: Product::OpenSearch, version: [3, 6, 0], lucene: [10, 4, 0] };
@@ -47,8 +47,8 @@ fn build(folder: &Path, mapping: &Value, memory_max: usize, docs: impl Iterator<
     for (number, doc) in docs.enumerate() {
         let doc = doc.to_string();
         let added = match number % 2 {
-            0 => writer.add(doc.as_bytes(), &format!("id {number}")),
-            _ => writer.add_made(doc.as_bytes(), &ids.make()),
+            0 => writer.add(&NewDocument::with_id(doc.as_bytes(), &format!("id {number}"))),
+            _ => writer.add(&NewDocument::without_id(doc.as_bytes(), ids.make())),
         };
         match added {
             Ok(()) => {}
@@ -153,7 +153,7 @@ fn one_document_of_each_id_stays() {
             let writer = &mut writers[usize::from(number % 7 == 0)];
             writer.arrive(number);
             let id = (number % 10_000).to_string();
-            writer.add(document(number).to_string().as_bytes(), &id).unwrap();
+            writer.add(&NewDocument::with_id(document(number).to_string().as_bytes(), &id)).unwrap();
         }
         for writer in writers {
             writer.finish().unwrap();
@@ -230,7 +230,9 @@ fn refusals_are_in_the_words_of_the_server() {
         (json!({ "customer": "x".repeat(32_767) }), "immense term in field=\"customer\""),
         (too_many, "The number of nested documents has exceeded the allowed limit of [10000]"),
     ] {
-        let Err(AddError::Refused(refused)) = writer.add(doc.to_string().as_bytes(), "x") else { panic!("{expected}") };
+        let doc = doc.to_string();
+        let added = writer.add(&NewDocument::with_id(doc.as_bytes(), "x"));
+        let Err(AddError::Refused(refused)) = added else { panic!("{expected}") };
         assert!(refused.to_string().contains(expected), "{refused}");
     }
     writer.finish().unwrap();
@@ -287,7 +289,7 @@ fn build_sorted(folder: &Path, settings: &Value, memory: usize, docs: &[(String,
     let options = ShardOptions { folder, primary_term: 1, segment_memory: memory, random, keep };
     let shard = Shard::new(options, &mapping);
     let mut writer = shard.writer();
-    docs.iter().for_each(|(id, doc)| writer.add(doc.to_string().as_bytes(), id).unwrap());
+    docs.iter().for_each(|(id, doc)| writer.add(&NewDocument::with_id(doc.to_string().as_bytes(), id)).unwrap());
     writer.finish().unwrap();
     shard.commit(1, &[]).unwrap();
 }

@@ -5,7 +5,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use inrush_lucene::{Keep, LiveMapping, Mapping, Product, Shard, ShardOptions, Target};
+use inrush_lucene::{Keep, LiveMapping, Mapping, NewDocument, Product, Shard, ShardOptions, Target};
 use serde_json::{Value, json};
 
 const TARGET: Target = Target { product: Product::OpenSearch, version: [3, 6, 0], lucene: [10, 4, 0] };
@@ -100,7 +100,7 @@ fn build(kind: &str, folder: &Path) -> usize {
     let mut writer = shard.writer();
     for number in 0.. {
         let id = number.to_string();
-        writer.add(document(number).to_string().as_bytes(), &id).unwrap();
+        writer.add(&NewDocument::with_id(document(number).to_string().as_bytes(), &id)).unwrap();
         if number % 1000 == 0 && segments(folder) == SEGMENTS {
             let least = if kind == "fields" { 10_000 } else { 0 };
             assert!(number > least, "{number} documents fill {SEGMENTS} segments");

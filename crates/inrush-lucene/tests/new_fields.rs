@@ -5,7 +5,7 @@
 use std::path::PathBuf;
 use std::thread;
 
-use inrush_lucene::{AddError, Keep, LiveMapping, Mapping, Product, Refused, Shard, ShardOptions, Target};
+use inrush_lucene::{AddError, Keep, LiveMapping, Mapping, NewDocument, Product, Refused, Shard, ShardOptions, Target};
 use serde_json::{Map, Value, json};
 
 const OPENSEARCH: Target = Target { product: Product::OpenSearch, version: [3, 6, 0], lucene: [10, 4, 0] };
@@ -44,7 +44,7 @@ fn add(name: &str, mapping: &LiveMapping, documents: &[&str]) -> Vec<Option<Refu
     let mut number = 0;
     let mut one = |document: &&str| {
         number += 1;
-        match writer.add(document.as_bytes(), &number.to_string()) {
+        match writer.add(&NewDocument::with_id(document.as_bytes(), &number.to_string())) {
             Ok(()) => None,
             Err(AddError::Refused(refused)) => Some(refused),
             Err(AddError::Io(error)) => panic!("{error}"),
@@ -373,7 +373,7 @@ fn all_shards_and_threads_have_one_type() {
         for document in 0..3000 {
             let value = if number < 2 { "1" } else { "\"x\"" };
             let line = format!(r#"{{"f{0}":{value},"own{number}":"a b","n":{{"f{0}":true}}}}"#, document % 100);
-            match writer.add(line.as_bytes(), &format!("{number} {document}")) {
+            match writer.add(&NewDocument::with_id(line.as_bytes(), &format!("{number} {document}"))) {
                 Ok(()) => taken += 1,
                 Err(AddError::Refused(refused)) => assert!(matches!(refused, Refused::Value { .. }), "{refused}"),
                 Err(AddError::Io(error)) => panic!("{error}"),

@@ -28,7 +28,7 @@ use super::super::place::Shared;
 use super::super::stitch::shard_folders;
 use super::blueprint::Blueprint;
 use super::folders::{self, Folders};
-use super::load::{cannot_write, verify};
+use super::load::{cannot_write, read_words, verify};
 use super::remote::Remote;
 use super::{random, refuse, upload};
 
@@ -79,6 +79,9 @@ pub struct BuiltShard {
     pub(super) lists: BTreeMap<String, Vec<u8>>,
     /// Documents that a search finds.
     pub docs: u64,
+    /// Documents that were indexed from columns and not from their text, duplicates included.
+    #[serde(default)]
+    pub from_columns: u64,
     /// The report of the load into the shard. Its dead letters are on the machine that built it.
     pub report: Report,
 }
@@ -120,7 +123,8 @@ pub(super) async fn build(context: &Context, remote: Option<&Remote>) -> Result<
     let docs = parts.values().map(|built| built.docs).sum();
     let reports: Vec<Report> = parts.values().map(|built| built.report.clone()).collect();
     let report = merged(reports, docs, &saved.index)?;
-    let detail = format!("{} read, {docs} in the index of {} tasks", report.counts.docs_read, parts.len());
+    let read = read_words(report.counts.docs_read, parts.values().map(|built| built.from_columns).sum());
+    let detail = format!("{read}, {docs} in the index of {} tasks", parts.len());
     let whole = folders.whole.clone();
     let work = move || match place {
         Place::Folder(_) => place_folders(&saved.id, &blueprint, &parts, &folders),

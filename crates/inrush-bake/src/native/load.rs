@@ -69,11 +69,21 @@ pub(super) async fn load(context: &Context) -> Result<String, BakeError> {
     let synced = tokio::task::spawn_blocking(move || sync(&build)).await;
     let synced = synced.unwrap_or_else(|error| Err(io::Error::other(error)));
     synced.map_err(cannot_write)?;
-    let detail = format!("{} read, {docs} in the index, by {}", report.counts.docs_read, writers.words());
+    let from_columns = committed.iter().map(|shard| shard.from_columns).sum();
+    let read = read_words(report.counts.docs_read, from_columns);
+    let detail = format!("{read}, {docs} in the index, by {}", writers.words());
     context.write_part(0, |part| {
         (part.loaded, part.new_fields) = (Some((Box::new(report), docs)), writers.new_fields());
     })?;
     Ok(detail)
+}
+
+/// How many documents were read, and how many of them were indexed from columns, as text.
+pub(super) fn read_words(docs_read: u64, from_columns: u64) -> String {
+    match from_columns {
+        0 => format!("{docs_read} read"),
+        some => format!("{docs_read} read, {some} of them from columns"),
+    }
 }
 
 /// Says of the plan of the requests that they go to this process.
@@ -191,6 +201,8 @@ pub(super) fn load_config(load: &LoadConfig, index: &str) -> Result<LoadConfig, 
     config.verify = false;
     config.replies = Replies::Items;
     config.bulk_routing = BulkRouting::Spread;
+    // What the source has in columns is indexed without reading its JSON.
+    config.columns = true;
     (config.encoding, config.compression) = (Some(Encoding::Json), Some(Compression::None));
     let limits = &mut config.limits;
     limits.gentle = None;
@@ -301,7 +313,7 @@ mod tests {
             threads: 2,
         };
         let writers = Writers::start(plan).unwrap();
-        writers.take(vec![Bytes::from_static(b"{\"index\":{}}\n{\"n\":1}\n")]).await.unwrap();
+        writers.take(vec![Bytes::from_static(b"{\"index\":{}}\n{\"n\":1}\n")], Arc::new([])).await.unwrap();
         writers
     }
 
@@ -334,7 +346,7 @@ mod tests {
         let commit = |folder: &Path| folder.join("segments_3").exists();
         let folder = tempfile::tempdir().unwrap();
         let committed = ended(&writers(folder.path()).await, true, std::future::pending()).await.unwrap();
-        assert_eq!(committed, Some(vec![Committed { docs: 1, duplicates: 0 }]));
+        assert_eq!(committed, Some(vec![Committed { docs: 1, duplicates: 0, from_columns: 0 }]));
         assert!(commit(folder.path()));
         let folder = tempfile::tempdir().unwrap();
         let committed = ended(&writers(folder.path()).await, true, std::future::ready(())).await.unwrap();

@@ -42,14 +42,16 @@ impl LocalServer for Server {
             let path = request.path_and_query.split('?').next().unwrap_or_default();
             let of_index = path.strip_prefix(&self.path);
             match (&request.method, of_index) {
-                (&Method::POST, Some("/_bulk")) => match self.writers.take(request.body.clone()).await {
-                    Ok(reply) => Response::json(200, reply),
-                    // The next request would meet the same.
-                    Err(Stopped::Unsupported(why) | Stopped::Failed(why)) => {
-                        let error = json!({"error": {"type": "native_engine", "reason": why}, "status": 403});
-                        Response::json(403, error.to_string())
+                (&Method::POST, Some("/_bulk")) => {
+                    match self.writers.take(request.body.clone(), Arc::clone(&request.rows)).await {
+                        Ok(reply) => Response::json(200, reply),
+                        // The next request would meet the same.
+                        Err(Stopped::Unsupported(why) | Stopped::Failed(why)) => {
+                            let error = json!({"error": {"type": "native_engine", "reason": why}, "status": 403});
+                            Response::json(403, error.to_string())
+                        }
                     }
-                },
+                }
                 (&Method::GET, Some("")) => Response::json(200, self.index.to_string()),
                 (&Method::GET, _) if path == "/" => Response::json(200, self.root.to_string()),
                 // Nothing is wrong with the cluster.

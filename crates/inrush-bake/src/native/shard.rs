@@ -136,6 +136,7 @@ impl ShardBuild {
             return Err(BakeError::NotLoaded(Box::new(report)));
         }
         let docs = account(&mut report, &committed, self.conflicts, &self.index)?;
+        let from_columns = committed.iter().map(|shard| shard.from_columns).sum();
         let folder = self.folder.clone();
         let lists = match self.store {
             Some(store) => store.send(folder, &self.attempt).await?,
@@ -146,7 +147,7 @@ impl ShardBuild {
                 BTreeMap::new()
             }
         };
-        Ok(BuiltShard { shard: self.shard, attempt: self.attempt, lists, docs, report })
+        Ok(BuiltShard { shard: self.shard, attempt: self.attempt, lists, docs, from_columns, report })
     }
 }
 

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread::{self, JoinHandle};
 
 use bytes::Bytes;
+use inrush_core::columns::RowSelection;
 use inrush_core::routing::Routing;
 use inrush_lucene::{Committed, LiveMapping, MadeIds, Product, Shard, ShardOptions, ShardWriter};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -61,6 +62,8 @@ pub(super) enum Stopped {
 /// A bulk request.
 struct Job {
     body: Vec<Bytes>,
+    /// Where the values of its documents are, if not in the body only.
+    rows: Arc<[RowSelection]>,
     /// Its place among all of them.
     arrival: u64,
     reply: oneshot::Sender<Result<Vec<u8>, Stopped>>,
@@ -127,12 +130,12 @@ impl Writers {
     }
 
     /// The reply to a bulk request whose documents are in the shards.
-    pub(super) async fn take(&self, body: Vec<Bytes>) -> Result<Vec<u8>, Stopped> {
+    pub(super) async fn take(&self, body: Vec<Bytes>, rows: Arc<[RowSelection]>) -> Result<Vec<u8>, Stopped> {
         let (reply, replied) = oneshot::channel();
         let arrival = self.arrivals.fetch_add(1, Ordering::Relaxed);
         let gone = || self.stopped().unwrap_or_else(|| Stopped::Failed("a thread that writes it has ended".to_owned()));
         let jobs = self.jobs.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        jobs.and_then(|jobs| jobs.send(Job { body, arrival, reply }).ok()).ok_or_else(gone)?;
+        jobs.and_then(|jobs| jobs.send(Job { body, rows, arrival, reply }).ok()).ok_or_else(gone)?;
         replied.await.unwrap_or_else(|_| Err(gone()))
     }
 
@@ -236,12 +239,12 @@ fn work(
     let mut items = Items::new(plan, ids);
     loop {
         let job = jobs.lock().unwrap_or_else(PoisonError::into_inner).recv();
-        let Ok(Job { body, arrival, reply }) = job else { break };
+        let Ok(Job { body, rows, arrival, reply }) = job else { break };
         writers.iter_mut().for_each(|writer| writer.arrive(arrival));
         // It is no failure if the documents are not needed any more.
         let answer = match shared.is_abandoned.load(Ordering::Relaxed) {
             true => Err(Stopped::Failed("the documents are not needed any more".to_owned())),
-            false => items.add(&body, &mut writers).inspect_err(|why| shared.stop(why)),
+            false => items.add(&body, &rows, &mut writers).inspect_err(|why| shared.stop(why)),
         };
         // A load that was stopped does not wait for the reply.
         let _ = reply.send(answer);

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use bytes::{Bytes, BytesMut};
 use http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderMap, Method};
+use inrush_core::columns::RowSelection;
 use reqwest::Url;
 
 use super::body::SlicedBody;
@@ -62,6 +63,9 @@ pub struct Request {
     pub headers: HeaderMap,
     /// The body. The slices are sent one after the other and never joined.
     pub body: Vec<Bytes>,
+    /// The rows of the body's items in columns, in their order, for a server in this process. They
+    /// are never sent. Empty: the values are in the body only.
+    pub rows: Arc<[RowSelection]>,
     /// The largest reply that this request can have, in bytes, if that is less than
     /// [`HttpOptions::reply_bytes_max`].
     pub reply_bytes_max: Option<usize>,
@@ -75,6 +79,7 @@ impl Request {
             path_and_query: path_and_query.into(),
             headers: HeaderMap::new(),
             body: Vec::new(),
+            rows: Arc::new([]),
             reply_bytes_max: None,
         }
     }

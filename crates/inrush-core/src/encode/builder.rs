@@ -90,6 +90,7 @@ impl ItemBlockBuilder {
             rejects: self.rejects,
             indices: self.indices,
             smile: None,
+            columns: None,
         }
     }
 }

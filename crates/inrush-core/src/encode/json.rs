@@ -43,6 +43,11 @@ impl Encoder {
         self.dropped.clone()
     }
 
+    /// Whether items have the documents as they come.
+    pub fn keeps_documents(&self) -> bool {
+        self.operations.drop.is_empty()
+    }
+
     /// Also computes the shard of each item, from its id or routing value, for the single index of
     /// the job.
     #[must_use]
@@ -243,6 +248,12 @@ mod tests {
         let known: Vec<_> = items.rejects.iter().map(|reject| reject.meta.as_deref()).collect();
         let meta = [DocMeta::default().with_id("7".to_owned()), DocMeta::default().with_routing("r".to_owned())];
         assert_eq!(known, [Some(&meta[0]), None, Some(&meta[1])]);
+    }
+
+    #[test]
+    fn documents_are_kept_unless_fields_are_dropped() {
+        let dropped = Operations { drop: vec!["id".parse().unwrap()], ..operations("x") };
+        assert!(Encoder::new(operations("x")).keeps_documents() && !Encoder::new(dropped).keeps_documents());
     }
 
     #[test]

@@ -145,7 +145,7 @@ mod tests {
             assert_eq!(decoded(&smile), String::from_utf8_lossy(&items.body), "{action:?}");
             assert_eq!(decoded(&items.smile_slice(1, 2).unwrap()), String::from_utf8_lossy(&items.slice(1, 2)));
             assert!(items.has_smile(0) && items.has_smile(1));
-            assert_eq!(items.smile_bytes(), smile.len() as u64);
+            assert_eq!(items.extra_bytes(), smile.len() as u64);
         }
     }
 

@@ -121,7 +121,7 @@ impl Part {
         self.format = format;
         let body = match self.body.take() {
             Some(body) if body.format == format => body,
-            _ => Arc::new(Body::new(self.batch.body(format.encoding), format)),
+            _ => Arc::new(Body::new(self.batch.body(format.encoding), format).with_rows(self.batch.rows())),
         };
         // Slices cost nothing to create again.
         self.body = (format.compression != Compression::None).then(|| Arc::clone(&body));

@@ -19,7 +19,7 @@ impl Flow {
 
     /// Bytes of documents that were taken and are not settled, in all forms.
     pub fn held_bytes(&self) -> u64 {
-        self.buffered + self.buffered_smile
+        self.buffered + self.buffered_extra
     }
 
     /// The source waits until documents are settled that it returned before. Their windows end

@@ -64,6 +64,6 @@ impl Flow {
     /// Releases the memory of a settled block.
     pub(super) fn free(&mut self, block: &Tracked) {
         self.buffered -= block.items.body.len() as u64;
-        self.buffered_smile -= block.items.smile_bytes();
+        self.buffered_extra -= block.items.extra_bytes();
     }
 }

@@ -15,6 +15,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::block::{DocBlock, Record, Reject};
 use crate::codes::Code;
+use crate::columns::{Cells, Column, Columns, Texts};
 use crate::encode::{Encoder, SmileItemEncoder};
 use crate::operation::{Action, Operations};
 use crate::outcome::{Attempt, Condition};
@@ -66,6 +67,19 @@ fn json_body(request: &Request) -> String {
         text.push(b'\n');
     }
     String::from_utf8(text).unwrap()
+}
+
+/// The rows of a request are those of its documents, in their order.
+fn check_rows<'a>(request: &Request, mut documents: impl Iterator<Item = &'a str>) {
+    for rows in &*request.body.rows {
+        let of_rows: Vec<_> = documents.by_ref().take(rows.items as usize).collect();
+        assert_eq!(of_rows.len(), rows.items as usize);
+        if let Some((columns, records)) = &rows.columns {
+            let Cells::Json(texts) = &columns.columns[0].cells else { panic!("other columns") };
+            assert_eq!(records.iter().map(|record| texts.get(*record as usize)).collect::<Vec<_>>(), of_rows);
+        }
+    }
+    assert!(request.body.rows.is_empty() || documents.next().is_none(), "documents without rows");
 }
 
 /// Documents by id. Documents without an id get a number.
@@ -127,6 +141,7 @@ impl Cluster {
             pairs.push((action, document));
         }
         assert_eq!(pairs.len(), request.items as usize);
+        check_rows(request, pairs.iter().map(|(_, document)| *document));
         let error = |kind: &str| ItemError { kind: kind.into(), ..ItemError::default() };
         let lost = || Attempt::Lost { reason: "reset".into() };
         match fault {
@@ -245,6 +260,14 @@ fn blocks(ids: &[Option<u8>], words: &[&str], per_block: usize) -> Vec<DocBlock>
         .collect()
 }
 
+/// A column with all documents of a block.
+fn columns(block: &DocBlock) -> Columns {
+    let mut texts = Texts::default();
+    (0..block.records.len()).for_each(|at| texts.push(str::from_utf8(block.record(at)).unwrap()));
+    let columns = vec![Column { cells: Cells::Json(texts), present: None }];
+    Columns { names: ["document".to_owned()].into(), columns, text_only: Vec::new() }
+}
+
 fn operations(action: Action, with_ids: bool) -> Operations {
     Operations::new(action, "x".parse().unwrap(), with_ids.then(|| "id".parse().unwrap()))
 }
@@ -262,13 +285,13 @@ struct Outcome {
 /// Drives a flow to its end. `order` decides the order of answers.
 fn drive(flow: Flow, encoder: &Encoder, blocks: Vec<DocBlock>, faults: &[Fault], order: u64) -> Outcome {
     let blocks = blocks.into_iter().map(|block| (Time::START, block)).collect();
-    drive_timed(flow, encoder, blocks, faults, order, |_, _| {})
+    drive_timed(flow, |block| encoder.encode(block), blocks, faults, order, |_, _| {})
 }
 
 /// As [`drive`], with the times at which the source has the blocks. `watch` sees each step.
 fn drive_timed(
     mut flow: Flow,
-    encoder: &Encoder,
+    encode: impl Fn(DocBlock) -> ItemBlock,
     mut blocks: VecDeque<(Time, DocBlock)>,
     faults: &[Fault],
     mut order: u64,
@@ -283,7 +306,7 @@ fn drive_timed(
     let mut now = Time::START;
     for _ in 0..100_000 {
         while flow.input_room() > 0 && blocks.front().is_some_and(|(at, _)| *at <= now) {
-            let mut items = encoder.encode(blocks.pop_front().unwrap().1);
+            let mut items = encode(blocks.pop_front().unwrap().1);
             if flow.encoding() == Encoding::Smile {
                 smile.encode(&mut items, Vec::new(), Into::into);
             }
@@ -366,7 +389,13 @@ proptest! {
         let mut flow = flow(FlowConfig { rate, settlements: true, ..patient() }, batch_bytes, in_flight);
         flow.set_body_format_tuner(BodyFormatTuner::new(format, BodyFormatChoices::default(), ""));
         flow.route_batches(shards.iter().flat_map(|&shards| Routing::new(shards, None, 1).unwrap().values()));
-        let out = drive(flow, &encoder, source, &faults, order);
+        // Some blocks have columns.
+        let encode = |block: DocBlock| {
+            let columns = (block.origin.first_doc % 3 == 1).then(|| Arc::new(columns(&block)));
+            ItemBlock { columns, ..encoder.encode(block) }
+        };
+        let source = source.into_iter().map(|block| (Time::START, block)).collect();
+        let out = drive_timed(flow, encode, source, &faults, order, |_, _| {});
         prop_assert_eq!(out.flow.stopped(), None);
         let counts = out.flow.counts();
         prop_assert_eq!(counts.docs_read, ids.len() as u64);
@@ -383,7 +412,7 @@ proptest! {
         told.sort_unstable();
         prop_assert_eq!(told, (0..ids.len() as u64).collect::<Vec<_>>());
         prop_assert_eq!(out.flow.watermarks()[0].1.docs, ids.len() as u64);
-        prop_assert_eq!((out.flow.buffered, out.flow.buffered_smile), (0, 0));
+        prop_assert_eq!((out.flow.buffered, out.flow.buffered_extra), (0, 0));
         let good = (0..ids.len()).filter(|&n| is_good(n));
         if with_ids {
             let mut expected = BTreeMap::new();

@@ -19,6 +19,7 @@ mod nested;
 #[cfg(feature = "parquet")]
 pub mod parquet;
 mod rows;
+mod typed;
 mod value;
 
 use std::sync::Arc;
@@ -26,7 +27,7 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use inrush_core::block::Origin;
-use inrush_core::{DocBlock, SourceId};
+use inrush_core::{Code, Columns, DocBlock, SourceId};
 pub use rows::RowWriter;
 
 use super::cut_file::ReadFile;
@@ -67,6 +68,16 @@ impl Rows {
     /// Makes the documents of the rows.
     pub fn into_block(self) -> DocBlock {
         self.writer.block(&self.batch, self.origin, self.bytes_read)
+    }
+
+    /// As [`Rows::into_block`], with the values of the documents if they are wanted.
+    pub(crate) fn into_block_and_columns(self, with_columns: bool) -> (DocBlock, Option<Columns>) {
+        let (writer, batch) = (Arc::clone(&self.writer), self.batch.clone());
+        let block = self.into_block();
+        // Of a row that is too large only the beginning is kept.
+        let is_whole = !block.rejects.iter().any(|reject| reject.kind == Code::TooLarge);
+        let columns = if with_columns && is_whole { writer.columns(&batch) } else { None };
+        (block, columns)
     }
 }
 

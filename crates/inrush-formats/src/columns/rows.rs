@@ -9,10 +9,12 @@ use arrow_schema::{DataType, Schema};
 use bytes::Bytes;
 use inrush_core::Code;
 use inrush_core::block::{Origin, Record};
-use inrush_core::{DocBlock, Reject};
+use inrush_core::columns::{Cells, Column, Texts};
+use inrush_core::{Columns, DocBlock, Reject};
 
 use super::json::has_json;
 use super::nested::Object;
+use super::typed::column;
 use super::value::Writing;
 use crate::buffer::BufferPool;
 use crate::csv::column_names;
@@ -27,6 +29,10 @@ pub struct RowWriter {
     names: Vec<String>,
     /// Members that every document gets, each followed by a comma.
     constants: Vec<u8>,
+    /// The values of these members, as JSON.
+    constant_values: Vec<String>,
+    /// The names of all members.
+    members: Arc<[String]>,
     /// The largest document, bytes. A larger one becomes a reject.
     document_bytes_max: usize,
     timestamps: Timestamps,
@@ -58,12 +64,15 @@ impl RowWriter {
             });
         }
         let mut members = Vec::new();
+        let (mut all, mut constant_values) = (names.clone(), Vec::new());
         for (name, value) in constants.iter().filter(|(name, _)| !names.contains(name)) {
             members.push(b'"');
             push_escaped(&mut members, name.as_bytes());
             members.extend_from_slice(b"\":");
             members.extend_from_slice(value.as_bytes());
             members.push(b',');
+            all.push(name.clone());
+            constant_values.push(value.clone());
         }
         let row_bytes = 2
             + members.len()
@@ -75,7 +84,19 @@ impl RowWriter {
         let json = (0..schema.fields().len()).filter(|at| has_json(schema.field(*at).data_type())).collect();
         let (source, warnings) = (source.to_owned(), warnings.clone());
         let timestamps = Timestamps::default();
-        RowWriter { names, constants: members, document_bytes_max, timestamps, source, warnings, pool, row_bytes, json }
+        RowWriter {
+            names,
+            constants: members,
+            constant_values,
+            members: all.into(),
+            document_bytes_max,
+            timestamps,
+            source,
+            warnings,
+            pool,
+            row_bytes,
+            json,
+        }
     }
 
     /// Sets how timestamps are written.
@@ -129,6 +150,23 @@ impl RowWriter {
         let len = out.len();
         let data: Bytes = self.pool.share(out, len);
         DocBlock { origin, lines: rows as u64, data, records, rejects, meta: Vec::new(), bytes_read }
+    }
+
+    /// The values of the rows, which [`RowWriter::block`] makes documents of.
+    pub(super) fn columns(&self, batch: &RecordBatch) -> Option<Columns> {
+        let mut text_only = Vec::new();
+        let fields = batch.schema_ref().fields();
+        let of_batch = batch.columns().iter().zip(fields);
+        let of_batch = of_batch.map(|(array, field)| column(array, field, self.timestamps, &mut text_only));
+        let mut columns = of_batch.collect::<Option<Vec<Column>>>()?;
+        columns.extend(self.constant_values.iter().map(|value| {
+            let mut texts = Texts::with_capacity(batch.num_rows(), batch.num_rows() * value.len());
+            (0..batch.num_rows()).for_each(|_| texts.push(value));
+            Column { cells: Cells::Json(texts), present: None }
+        }));
+        text_only.sort_unstable();
+        text_only.dedup();
+        Some(Columns { names: Arc::clone(&self.members), columns, text_only })
     }
 
     fn warn(&self, writing: &[Writing]) {
@@ -346,5 +384,26 @@ mod tests {
             documents(&batch, &[("year", "2024"), ("v", "7"), ("k\"", "\"x\"")]),
             [r#"{"v":1,"year":2024,"k\"":"x"}"#, r#"{"year":2024,"k\"":"x"}"#]
         );
+    }
+
+    #[test]
+    fn columns_are_those_of_the_batch_and_then_the_constants() {
+        let micros = TimestampMicrosecondArray::from(vec![Some(1), Some(0), Some(1)]);
+        let seconds = TimestampSecondArray::from(vec![Some(i64::MAX), None, Some(0)]);
+        let arrays: [(&str, ArrayRef); 2] = [("m", Arc::new(micros)), ("s", Arc::new(seconds))];
+        let batch = RecordBatch::try_from_iter(arrays).unwrap();
+        let constants = [("year", "2024"), ("s", "7"), ("k\"", "\"x\"")];
+        let constants = constants.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let writer = writer(batch.schema_ref(), &constants).with_timestamps(Timestamps::EpochMillis);
+        let Columns { names, columns, text_only } = writer.columns(&batch).unwrap();
+        assert_eq!(&names[..], ["m", "s", "year", "k\""]);
+        // The rows with a value that is no whole millisecond, or has too many, each once.
+        assert_eq!(text_only, [0, 2]);
+        assert_eq!(columns[1].present, Some(vec![true, false, true]));
+        for (column, expected) in columns[2..].iter().zip(["2024", "\"x\""]) {
+            let Cells::Json(texts) = &column.cells else { panic!("{column:?}") };
+            assert_eq!((0..texts.len()).map(|row| texts.get(row)).collect::<Vec<_>>(), [expected; 3]);
+            assert_eq!(column.present, None);
+        }
     }
 }

@@ -5,15 +5,15 @@ use std::sync::Arc;
 
 use inrush_core::Code;
 use inrush_core::block::Record;
-use inrush_core::{DocBlock, Reject};
+use inrush_core::{Columns, DocBlock, Reject};
 
+use super::columns::ColumnsBuilder;
 use super::is_null;
 use super::scan::{Dialect, Row, RowSink, scan_rows};
 use super::surprises::{Noted, Surprise, Surprises, What};
 use super::texts::Texts;
 use super::value::{ColumnType, narrowest, push_string, push_value, push_wider};
 use crate::buffer::BufferPool;
-use crate::json_string::push_escaped;
 use crate::lines::{RecordsHint, invalid_utf8};
 use crate::warnings::Warnings;
 use crate::{Decode, RawChunk, beginning, too_large, too_large_head};
@@ -68,6 +68,8 @@ impl Column {
 /// Turns rows into documents.
 pub(super) struct CsvDecode {
     pub(super) columns: Vec<Column>,
+    /// Their names.
+    pub(super) names: Arc<[String]>,
     /// Contents that count as empty.
     pub(super) nulls: Vec<String>,
     pub(super) dialect: Dialect,
@@ -92,29 +94,11 @@ impl Decode for CsvDecode {
     }
 
     fn decode(&self, chunk: RawChunk) -> DocBlock {
-        let mut out = self.pool.take();
-        out.clear();
-        out.reserve((chunk.data.len() as f64 * self.growth * 1.05) as usize + 256);
-        let rows = self.rows(&chunk.data, chunk.origin.first_byte, out);
-        self.records.learn(chunk.data.len(), rows.records.len());
-        let header_len = self.header_len(&chunk.data, chunk.origin.first_byte);
-        let meta = match &self.texts {
-            Some(texts) if texts.always() || rows.rewritten => {
-                texts.of_rows(&chunk.data[header_len..], self.dialect, &self.nulls)
-            }
-            _ => Vec::new(),
-        };
-        self.warn(chunk.origin.first_byte, chunk.data.len(), rows.lines, rows.noted);
-        let len = rows.out.len();
-        DocBlock {
-            origin: chunk.origin,
-            lines: rows.lines,
-            data: self.pool.share(rows.out, len),
-            records: rows.records,
-            rejects: rows.rejects,
-            meta,
-            bytes_read: chunk.bytes_read,
-        }
+        self.block(chunk, None).0
+    }
+
+    fn decode_with_columns(&self, chunk: RawChunk) -> (DocBlock, Option<Columns>) {
+        self.block(chunk, Some(ColumnsBuilder::new(&self.names)))
     }
 
     fn passed(&self, bytes: Range<u64>, lines: u64) {
@@ -132,12 +116,42 @@ struct Rows {
     /// type leaves cells unchanged.
     rewritten: bool,
     lines: u64,
+    values: Option<ColumnsBuilder>,
 }
 
 impl CsvDecode {
+    /// The documents of a chunk, and the values that `values` takes.
+    fn block(&self, chunk: RawChunk, values: Option<ColumnsBuilder>) -> (DocBlock, Option<Columns>) {
+        let mut out = self.pool.take();
+        out.clear();
+        out.reserve((chunk.data.len() as f64 * self.growth * 1.05) as usize + 256);
+        let rows = self.rows(&chunk.data, chunk.origin.first_byte, out, values);
+        self.records.learn(chunk.data.len(), rows.records.len());
+        let header_len = self.header_len(&chunk.data, chunk.origin.first_byte);
+        let meta = match &self.texts {
+            Some(texts) if texts.always() || rows.rewritten => {
+                texts.of_rows(&chunk.data[header_len..], self.dialect, &self.nulls)
+            }
+            _ => Vec::new(),
+        };
+        self.warn(chunk.origin.first_byte, chunk.data.len(), rows.lines, rows.noted);
+        let len = rows.out.len();
+        let columns = rows.values.and_then(|values| values.finish(rows.records.len()));
+        let block = DocBlock {
+            origin: chunk.origin,
+            lines: rows.lines,
+            data: self.pool.share(rows.out, len),
+            records: rows.records,
+            rejects: rows.rejects,
+            meta,
+            bytes_read: chunk.bytes_read,
+        };
+        (block, columns)
+    }
+
     /// Bytes of documents for a byte of `data`, which must not be empty.
     pub(super) fn growth_of(&self, data: &[u8]) -> f64 {
-        let documents = self.rows(data, self.data_start, Vec::new()).out;
+        let documents = self.rows(data, self.data_start, Vec::new(), None).out;
         (documents.len() as f64 / data.len().max(1) as f64).max(1.0)
     }
 
@@ -146,7 +160,7 @@ impl CsvDecode {
         (self.data_start.saturating_sub(first_byte) as usize).min(data.len())
     }
 
-    fn rows(&self, data: &[u8], first_byte: u64, out: Vec<u8>) -> Rows {
+    fn rows(&self, data: &[u8], first_byte: u64, out: Vec<u8>, values: Option<ColumnsBuilder>) -> Rows {
         let header_len = self.header_len(data, first_byte);
         let (header, data) = data.split_at(header_len);
         let mut writer = Writer {
@@ -162,9 +176,10 @@ impl CsvDecode {
             noted: Noted::default(),
             rewritten: false,
             tails: 0,
+            values,
         };
         let mut lines = scan_rows(data, self.dialect, &mut writer);
-        let Writer { out, mut records, rejects, mut noted, rewritten, .. } = writer;
+        let Writer { out, mut records, rejects, mut noted, rewritten, values, .. } = writer;
         if !header.is_empty() {
             let header_lines = scan_rows(header, self.dialect, &mut Ignore);
             lines += header_lines;
@@ -174,7 +189,7 @@ impl CsvDecode {
             }
             noted.below(header_lines);
         }
-        Rows { out, records, rejects, noted, rewritten, lines }
+        Rows { out, records, rejects, noted, rewritten, lines, values }
     }
 
     /// Counts what was noted in a chunk. The line of the first occurrence is reported as soon as
@@ -222,6 +237,7 @@ struct Writer<'a> {
     rewritten: bool,
     /// Cells of the current row with text after their closing quote.
     tails: u64,
+    values: Option<ColumnsBuilder>,
 }
 
 impl RowSink for Writer<'_> {
@@ -240,18 +256,20 @@ impl RowSink for Writer<'_> {
         let Some(column) = columns.get(index).filter(|_| !is_null(nulls, contents)) else { return };
         let out = &mut self.out;
         out.extend_from_slice(&column.prefix);
+        let start = out.len();
         let fits = match column.basis {
             Basis::Declared(ColumnType::String) | Basis::Shown(ColumnType::String) => {
-                out.push(b'"');
-                push_escaped(out, contents);
-                out.extend_from_slice(b"\",");
-                return;
+                push_string(out, contents);
+                true
             }
             Basis::Declared(column_type) | Basis::Shown(column_type) => push_value(out, column_type, false, contents),
             Basis::Nothing | Basis::EachCell => false,
         };
         if !fits {
             self.push_other(index, contents);
+        }
+        if let Some(values) = &mut self.values {
+            values.push(index, self.records.len(), &self.out[start..], contents);
         }
         self.out.push(b',');
     }

@@ -1,5 +1,6 @@
 //! CSV, TSV and other text of cells, written as JSON directly.
 
+mod columns;
 mod decode;
 mod escaped;
 mod infer;
@@ -226,6 +227,7 @@ pub(super) fn prepare(
     let columns = columns(names, data, dialect, options, types);
     let texts = Texts::new(context.texts, &columns);
     let mut decoder = CsvDecode {
+        names: columns.iter().map(|column| column.name().to_owned()).collect(),
         columns,
         nulls: options.nulls.clone(),
         dialect,

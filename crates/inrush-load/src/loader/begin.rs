@@ -370,7 +370,7 @@ impl NewLoad {
         let dropped = encoder.dropped();
         let smile = Arc::new(AtomicBool::new(flow.encoding() == Encoding::Smile));
         let ids = config.id_from.map(|from| Ids::new(from, self.info.names.clone()));
-        let encode = Encode { encoder, ids, smile: Arc::clone(&smile) };
+        let encode = Encode { encoder, ids, smile: Arc::clone(&smile), columns: config.columns };
         let gate = Arc::new(Gate::default());
         let workers = config.limits.workers;
         reader::start(source, encode, Arc::clone(&gate), workers, config.limits.chunk_bytes(), events.clone())

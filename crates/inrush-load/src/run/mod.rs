@@ -119,7 +119,7 @@ impl Intake {
 
     /// Bytes of waiting blocks, which the flow does not count.
     fn waiting_bytes(&self) -> u64 {
-        self.waiting.iter().map(|block| block.body.len() as u64 + block.smile_bytes()).sum()
+        self.waiting.iter().map(|block| block.body.len() as u64 + block.extra_bytes()).sum()
     }
 }
 

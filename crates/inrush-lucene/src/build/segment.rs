@@ -4,6 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::shard::{DocumentId, NewDocument};
 use super::write::{self, MetaTerms};
 use crate::build::content::Content;
 use crate::build::duplicates::{Arrivals, Built, Entry, write_list};
@@ -45,15 +46,17 @@ pub(crate) struct SegmentBuilder<'m> {
     name: String,
     live: &'m LiveMapping,
     /// The mapping until now. Fields that other segments have added may be absent.
-    mapping: Arc<Mapping>,
-    content: Content,
-    habits: Habits,
+    pub(super) mapping: Arc<Mapping>,
+    pub(super) content: Content,
+    pub(super) habits: Habits,
     /// Whether a document came with an id. Ids that are made here are all different.
     has_given_ids: bool,
     arrivals: Arrivals,
     stored: StoredFields,
     /// The documents of the index, with those that are nested objects.
-    docs: u32,
+    pub(super) docs: u32,
+    /// Those whose values were taken from columns.
+    pub(super) from_columns: u32,
 }
 
 impl<'m> SegmentBuilder<'m> {
@@ -83,6 +86,7 @@ impl<'m> SegmentBuilder<'m> {
             arrivals: Arrivals::default(),
             stored,
             docs: 0,
+            from_columns: 0,
         })
     }
 
@@ -102,27 +106,27 @@ impl<'m> SegmentBuilder<'m> {
         self.content.is_full(limit, self.stored.memory(), &self.mapping.sort, self.docs)
     }
 
-    /// Adds a document with an id.
+    /// Adds a document.
     ///
     /// # Errors
     ///
     /// If it is refused; the segment is then as before.
-    pub(crate) fn add_with_id(&mut self, source: &[u8], id: &str, routing: Option<&str>) -> Result<(), Refused> {
-        if !(1..=ID_MAX).contains(&id.len()) {
-            return Err(Refused::Id);
+    pub(crate) fn add(&mut self, document: &NewDocument) -> Result<(), Refused> {
+        if let Some(refused) = self.refuses(document) {
+            return Err(refused);
         }
-        self.add_encoded(source, &encode(id), routing)?;
-        self.has_given_ids = true;
+        self.add_values(document.source)?;
+        self.end_document(document);
         Ok(())
     }
 
-    /// Adds a document with an id that no other one has.
-    ///
-    /// # Errors
-    ///
-    /// If it is refused; the segment is then as before.
-    pub(crate) fn add_made(&mut self, source: &[u8], id: &[u8], routing: Option<&str>) -> Result<(), Refused> {
-        self.add_encoded(source, id, routing)
+    /// Why a document is refused whatever its values are.
+    pub(super) fn refuses(&self, document: &NewDocument) -> Option<Refused> {
+        match &document.id {
+            DocumentId::Given(id) if !(1..=ID_MAX).contains(&id.len()) => Some(Refused::Id),
+            _ if document.routing.is_none() && self.mapping.routing_required => Some(Refused::Routing),
+            DocumentId::Given(_) | DocumentId::Made(_) => None,
+        }
     }
 
     /// Removes the files of a segment without documents.
@@ -134,10 +138,8 @@ impl<'m> SegmentBuilder<'m> {
         self.stored.discard(&self.options.folder)
     }
 
-    fn add_encoded(&mut self, source: &[u8], id: &[u8], routing: Option<&str>) -> Result<(), Refused> {
-        if routing.is_none() && self.mapping.routing_required {
-            return Err(Refused::Routing);
-        }
+    /// Indexes the values of a document, before [`SegmentBuilder::end_document`].
+    fn add_values(&mut self, source: &[u8]) -> Result<(), Refused> {
         let mut document = document::read(source, &self.mapping, &mut self.habits)?;
         if let Some(new) = document.new.take() {
             document = self.read_with_new(source, *new)?;
@@ -156,18 +158,31 @@ impl<'m> SegmentBuilder<'m> {
         }
         self.index(&document.values);
         self.ignore(&document);
-        if let Some(routing) = routing {
+        self.habits.take_back(document.values);
+        Ok(())
+    }
+
+    /// Ends the document whose values are indexed.
+    pub(super) fn end_document(&mut self, document: &NewDocument) {
+        if let Some(routing) = &document.routing {
             self.content.routings.push(self.docs, routing.as_bytes());
             self.content.field_names.push(self.docs, b"_routing");
             self.stored.add(write::ROUTING, Stored::Text(routing));
         }
+        let given;
+        let id = match &document.id {
+            DocumentId::Made(id) => id.bytes(),
+            DocumentId::Given(id) => {
+                self.has_given_ids = true;
+                given = encode(id);
+                &given
+            }
+        };
         self.content.ids.push(id, self.docs);
         self.stored.add(write::ID, Stored::Bytes(id));
-        self.stored.add(write::SOURCE, Stored::Bytes(source));
+        self.stored.add(write::SOURCE, Stored::Bytes(document.source));
         self.stored.end_doc();
         self.docs += 1;
-        self.habits.take_back(document.values);
-        Ok(())
     }
 
     /// Reads a document again, with a mapping that has its new fields. That is the mapping then,

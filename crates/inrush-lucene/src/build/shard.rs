@@ -1,9 +1,12 @@
 //! The index of one shard: segments that several threads write, and the commit that names them.
 
+use std::borrow::Cow;
 use std::io;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
+
+use inrush_core::Columns;
 
 use crate::build::content::Content;
 use crate::build::duplicates::{Built, resolve};
@@ -39,6 +42,8 @@ pub struct Committed {
     pub docs: u64,
     /// Documents that another one with the same id took the place of. They are not among `docs`.
     pub duplicates: u64,
+    /// Documents that were indexed from columns and not from their text, duplicates included.
+    pub from_columns: u64,
 }
 
 /// The index of a shard while it is built.
@@ -53,6 +58,7 @@ pub struct Shard<'m> {
     docs: AtomicU64,
     /// The same with nested objects.
     places: AtomicU64,
+    from_columns: AtomicU64,
     segments: Mutex<Vec<Built>>,
     syncing: Mutex<Syncing>,
 }
@@ -76,6 +82,7 @@ impl<'m> Shard<'m> {
             next_segment: AtomicU64::new(0),
             docs: AtomicU64::new(0),
             places: AtomicU64::new(0),
+            from_columns: AtomicU64::new(0),
             segments: Mutex::new(Vec::new()),
             syncing: Mutex::default(),
         }
@@ -123,7 +130,7 @@ impl<'m> Shard<'m> {
         let id = id(&self.options.random, u64::MAX);
         self.syncing.into_inner().unwrap_or_else(PoisonError::into_inner).finish()?;
         write_commit(folder, generation, &id, &segments, &data, self.mapping.current().target.lucene)?;
-        Ok(Committed { docs: docs - duplicates, duplicates })
+        Ok(Committed { docs: docs - duplicates, duplicates, from_columns: self.from_columns.into_inner() })
     }
 }
 
@@ -138,10 +145,37 @@ fn id(random: &[u8; 32], number: u64) -> [u8; ID_BYTES] {
 }
 
 /// The id of a document.
-#[derive(Clone, Copy)]
-enum DocumentId<'a> {
-    Given(&'a str),
-    Made(&'a [u8]),
+#[derive(Debug, Clone)]
+pub enum DocumentId<'a> {
+    /// One that came with the document.
+    Given(Cow<'a, str>),
+    /// One of [`MadeIds`].
+    Made(MadeId),
+}
+
+/// A document that is added.
+#[derive(Debug, Clone)]
+pub struct NewDocument<'a> {
+    /// Its text.
+    pub source: &'a [u8],
+    /// Its id.
+    pub id: DocumentId<'a>,
+    /// Its routing value, which chose its shard.
+    pub routing: Option<Cow<'a, str>>,
+}
+
+impl<'a> NewDocument<'a> {
+    /// A document with an id.
+    #[must_use]
+    pub fn with_id(source: &'a [u8], id: &'a str) -> Self {
+        NewDocument { source, id: DocumentId::Given(id.into()), routing: None }
+    }
+
+    /// A document without one, with an id of [`MadeIds`].
+    #[must_use]
+    pub fn without_id(source: &'a [u8], id: MadeId) -> Self {
+        NewDocument { source, id: DocumentId::Made(id), routing: None }
+    }
 }
 
 /// Makes ids for documents without one. Those of several shards of an index have one maker, as the
@@ -169,6 +203,11 @@ impl MadeIds {
 }
 
 impl MadeId {
+    /// The id as it is indexed.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.0
+    }
+
     /// The id as clients see it.
     #[must_use]
     pub fn text(&self) -> String {
@@ -214,41 +253,60 @@ impl std::error::Error for AddError {
     }
 }
 
-impl ShardWriter<'_, '_> {
+impl<'m> ShardWriter<'_, 'm> {
     /// The documents that follow came after all those of this shard, also of other writers, that
     /// came with a lesser number. Until the first call it is 0.
     pub fn arrive(&mut self, number: u64) {
         self.arrival = number;
     }
 
-    /// Adds a document with an id.
+    /// Adds a document.
     ///
     /// # Errors
     ///
     /// If it is refused, or a full segment cannot be written.
-    pub fn add(&mut self, source: &[u8], id: &str) -> Result<(), AddError> {
-        self.push(source, DocumentId::Given(id), None)
+    pub fn add(&mut self, document: &NewDocument) -> Result<(), AddError> {
+        let segment = self.segment().map_err(AddError::Io)?;
+        match segment.add(document) {
+            Ok(()) => self.look(document.source.len()).map_err(AddError::Io),
+            Err(Refused::Full) if segment.docs() > 0 => {
+                self.end_segment().map_err(AddError::Io)?;
+                self.add(document)
+            }
+            Err(refused) => Err(AddError::Refused(refused)),
+        }
     }
 
-    /// Adds a document with a routing value, which chose its shard.
+    /// Adds those documents of which `columns` say all that is indexed, each with its record there:
+    /// the values are those of the text, and the segment is the same. Returns the others, by their
+    /// places among the rows; they are for [`ShardWriter::add`], which also refuses.
     ///
     /// # Errors
     ///
-    /// As [`ShardWriter::add`].
-    pub fn add_routed(&mut self, source: &[u8], id: &str, routing: &str) -> Result<(), AddError> {
-        self.push(source, DocumentId::Given(id), Some(routing))
+    /// If a full segment cannot be written.
+    ///
+    /// # Panics
+    ///
+    /// If the columns have no such record.
+    pub fn add_rows(&mut self, columns: &Columns, rows: &[(u32, NewDocument)]) -> io::Result<Vec<usize>> {
+        let (mut left, mut start) = (Vec::new(), 0);
+        while start < rows.len() {
+            let mut bytes = 0;
+            let fits = |(_, document): &&(u32, NewDocument)| {
+                bytes += document.source.len();
+                bytes <= LOOK_BYTES
+            };
+            let count = rows[start..].iter().take_while(fits).count().max(1);
+            let some = &rows[start..start + count];
+            left.extend(self.segment()?.add_rows(columns, some).into_iter().map(|at| start + at));
+            self.look(some.iter().map(|(_, document)| document.source.len()).sum())?;
+            start += count;
+        }
+        Ok(left)
     }
 
-    /// Adds a document with an id of [`MadeIds`].
-    ///
-    /// # Errors
-    ///
-    /// As [`ShardWriter::add`].
-    pub fn add_made(&mut self, source: &[u8], id: &MadeId) -> Result<(), AddError> {
-        self.push(source, DocumentId::Made(&id.0), None)
-    }
-
-    fn push(&mut self, source: &[u8], id: DocumentId, routing: Option<&str>) -> Result<(), AddError> {
+    /// The segment that takes documents.
+    fn segment(&mut self) -> io::Result<&mut SegmentBuilder<'m>> {
         let segment = match &mut self.segment {
             Some(segment) => segment,
             none => {
@@ -258,30 +316,22 @@ impl ShardWriter<'_, '_> {
                     number,
                     id: self::id(&self.shard.options.random, number),
                 };
-                let content = self.content.take();
-                let segment = SegmentBuilder::new(options, self.shard.mapping, content).map_err(AddError::Io)?;
-                none.insert(segment)
+                none.insert(SegmentBuilder::new(options, self.shard.mapping, self.content.take())?)
             }
         };
         segment.arrive(self.arrival);
-        let added = match id {
-            DocumentId::Given(id) => segment.add_with_id(source, id, routing),
-            DocumentId::Made(id) => segment.add_made(source, id, routing),
-        };
-        match added {
-            Ok(()) => {}
-            Err(Refused::Full) if segment.docs() > 0 => {
-                self.end_segment().map_err(AddError::Io)?;
-                return self.push(source, id, routing);
-            }
-            Err(refused) => return Err(AddError::Refused(refused)),
-        }
-        self.unseen += source.len();
+        Ok(segment)
+    }
+
+    /// Ends the segment if it is full. The memory is looked at now and then only.
+    fn look(&mut self, bytes: usize) -> io::Result<()> {
+        self.unseen += bytes;
         if self.unseen < LOOK_BYTES {
             return Ok(());
         }
         self.unseen = 0;
-        if segment.is_full(self.shard.segment_memory()) { self.end_segment().map_err(AddError::Io) } else { Ok(()) }
+        let is_full = self.segment.as_ref().is_some_and(|segment| segment.is_full(self.shard.segment_memory()));
+        if is_full { self.end_segment() } else { Ok(()) }
     }
 
     fn end_segment(&mut self) -> io::Result<()> {
@@ -290,6 +340,7 @@ impl ShardWriter<'_, '_> {
             return segment.discard();
         }
         let first = self.shard.docs.fetch_add(u64::from(segment.docs()), Ordering::Relaxed);
+        self.shard.from_columns.fetch_add(u64::from(segment.from_columns), Ordering::Relaxed);
         let (built, files, content) =
             segment.finish(first, self.shard.options.primary_term, self.shard.options.keep)?;
         self.content = content.emptied(self.shard.segment_memory());
@@ -335,7 +386,7 @@ mod tests {
         shard.places.store(PLACES_MAX - 1, Ordering::Relaxed);
         let write = |count| {
             let mut writer = shard.writer();
-            (0..count).for_each(|_| writer.add(b"{}", "x").unwrap());
+            (0..count).for_each(|_| writer.add(&NewDocument::with_id(b"{}", "x")).unwrap());
             writer.finish()
         };
         write(1).unwrap();

@@ -21,6 +21,18 @@ pub(crate) enum Indexable<'a> {
     Exists,
 }
 
+impl Indexable<'_> {
+    pub(crate) fn into_owned(self) -> Indexable<'static> {
+        match self {
+            Indexable::Number(number) => Indexable::Number(number),
+            Indexable::Address(address) => Indexable::Address(address),
+            Indexable::Term(term) => Indexable::Term(Cow::Owned(term.into_owned())),
+            Indexable::Text(text) => Indexable::Text(Cow::Owned(text.into_owned())),
+            Indexable::Exists => Indexable::Exists,
+        }
+    }
+}
+
 /// Whether a value stands for none.
 pub(crate) fn is_null(scalar: &Scalar, field: &Field) -> bool {
     match scalar {

@@ -41,7 +41,7 @@ const OF_SOME_SERVERS: [&str; 14] = [
 ];
 
 /// Checks that a member of an object, which the mapping does not have, is none of the server's own.
-fn check_name(object: &Object, name: &str) -> Result<(), Refused> {
+pub(super) fn check_name(object: &Object, name: &str) -> Result<(), Refused> {
     if !object.path.is_empty() {
         Ok(())
     } else if METADATA.contains(&name) {
@@ -146,6 +146,23 @@ pub(crate) fn read<'a>(source: &'a [u8], mapping: &Mapping, habits: &mut Habits)
         }
         result => result.map(|()| walk.document),
     }
+}
+
+/// Reads the value of a member of an object, which is `node`. `None` if more comes of it than values
+/// of the document, or if it is refused.
+pub(super) fn read_value<'a>(
+    text: &'a str,
+    (object, node, name): (&Object, &Node, &str),
+    mapping: &Mapping,
+    habits: &mut Habits,
+) -> Option<Values<'a>> {
+    let (reader, document) = (Reader::of_value(text), Document::default());
+    let mut walk = Walk { reader, mapping, habits, document, above: Vec::new(), arrays: 0 };
+    walk.node(object, node, name).ok()?;
+    walk.reader.end().ok()?;
+    let Document { values, children, ignored, new, refused } = walk.document;
+    let is_all = children.is_empty() && ignored.is_empty() && new.is_none() && refused.is_none();
+    (is_all && !walk.reader.half_pair).then_some(values)
 }
 
 /// Goes through a document along its mapping.

@@ -35,8 +35,8 @@ pub(crate) const FEW_LEVELS: &str = "at most 1,000 levels";
 /// The deepest nesting that is read.
 const DEPTH_MAX: u32 = 1000;
 /// The longest number and the longest name.
-const NUMBER_MAX: usize = 1000;
-const NAME_MAX: usize = 50_000;
+pub(crate) const NUMBER_MAX: usize = 1000;
+pub(crate) const NAME_MAX: usize = 50_000;
 
 /// Reads a document from its beginning to its end.
 pub(crate) struct Reader<'a> {
@@ -53,6 +53,11 @@ type Result<T> = std::result::Result<T, Malformed>;
 impl<'a> Reader<'a> {
     pub(crate) fn new(text: &'a str) -> Self {
         Self { text, bytes: text.as_bytes(), at: 0, depth: 0, half_pair: false }
+    }
+
+    /// Reads a member's value that is taken out of its document.
+    pub(crate) fn of_value(text: &'a str) -> Self {
+        Self { depth: 1, ..Self::new(text) }
     }
 
     pub(crate) fn malformed<T>(&self, expected: &'static str) -> Result<T> {

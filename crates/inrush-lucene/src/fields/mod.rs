@@ -1,5 +1,6 @@
 //! From the text of documents to the values that are indexed.
 
+pub(crate) mod columns;
 pub(crate) mod convert;
 pub(crate) mod dates;
 mod definition;

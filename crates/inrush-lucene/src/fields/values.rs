@@ -287,7 +287,8 @@ pub(crate) fn double_of(sortable: i64) -> f64 {
     f64::from_bits((sortable ^ (sortable >> 63 & i64::MAX)) as u64)
 }
 
-fn sortable_double(number: f64) -> i64 {
+/// The number of which [`double_of`] makes this one.
+pub(crate) fn sortable_double(number: f64) -> i64 {
     let bits = number.to_bits() as i64;
     bits ^ (bits >> 63 & i64::MAX)
 }

@@ -8,7 +8,7 @@ use arrow_array::Array;
 #[cfg(feature = "columns")]
 use inrush_core::block::Origin;
 #[cfg(feature = "columns")]
-use inrush_formats::columns::rows_in;
+use inrush_formats::columns::{Rows, rows_in};
 
 #[cfg(feature = "columns")]
 use super::queue::RowsPiece;
@@ -110,10 +110,8 @@ impl PushSource {
             state.pieces.push_front(Piece::Rows(rest));
         }
         self.shared.free(state, freed);
-        Chunk::Deferred(Box::new(move || {
-            let size = |column: &dyn Array| column.to_data().get_slice_memory_size().unwrap_or(0) as u64;
-            let bytes_read = batch.columns().iter().map(|column| size(column)).sum();
-            writer.block(&batch, Origin::default(), bytes_read)
-        }))
+        let size = |column: &dyn Array| column.to_data().get_slice_memory_size().unwrap_or(0) as u64;
+        let bytes_read = batch.columns().iter().map(|column| size(column)).sum();
+        Chunk::Rows(Rows { batch, writer, origin: Origin::default(), bytes_read })
     }
 }

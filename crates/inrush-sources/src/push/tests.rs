@@ -171,3 +171,29 @@ fn rows_are_cut_and_keep_their_place_among_documents() {
     assert_eq!(all, expected);
     assert!(blocks > 3, "{blocks}");
 }
+
+#[cfg(feature = "columns")]
+#[test]
+fn rows_have_their_columns_if_they_are_asked_for() {
+    use arrow_array::{ArrayRef, Int64Array, RecordBatch};
+    use inrush_core::columns::Cells;
+
+    let (sender, mut source) = channel(options());
+    sender.add(b"{\"first\":1}", DocMeta::default()).unwrap();
+    let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values(0..5));
+    sender.add_rows(RecordBatch::try_from_iter([("n", numbers)]).unwrap()).unwrap();
+    sender.end();
+    let (first, columns) = source.next_chunk(80).unwrap().unwrap().into_block_with_columns();
+    assert_eq!((first.record(0), columns), (&b"{\"first\":1}"[..], None));
+    let (mut numbers, mut bytes_read, mut blocks) = (Vec::new(), 0, 0);
+    while let Some(chunk) = source.next_chunk(80).unwrap() {
+        let (block, columns) = chunk.into_block_with_columns();
+        let columns = columns.unwrap();
+        // Rows that were cut off have no values of others.
+        let Cells::Whole(values) = &columns.columns[0].cells else { panic!("{columns:?}") };
+        assert_eq!((columns.names[0].as_str(), values.len()), ("n", block.records.len()));
+        numbers.extend(values);
+        (bytes_read, blocks) = (bytes_read + block.bytes_read, blocks + 1);
+    }
+    assert_eq!((numbers, bytes_read, blocks > 1), (vec![0, 1, 2, 3, 4], 40, true));
+}

@@ -424,7 +424,7 @@ proptest! {
                 steps.push((below, cluster.documents.clone()));
             }
         };
-        let out = drive_timed(flow, &encoder, source, &faults, order, watch);
+        let out = drive_timed(flow, |block| encoder.encode(block), source, &faults, order, watch);
         prop_assert_eq!(out.flow.stopped(), None);
         prop_assert_eq!(&out.cluster.documents, &expected);
         for (below, documents) in steps {
@@ -439,7 +439,7 @@ proptest! {
         let mut ends: Vec<u64> = settled.chain(out.letters.iter().map(|letter| letter.position.doc)).collect();
         ends.sort_unstable();
         prop_assert_eq!(ends, (0..ops.len() as u64).collect::<Vec<_>>());
-        prop_assert_eq!((out.flow.buffered, out.flow.buffered_smile), (0, 0));
+        prop_assert_eq!((out.flow.buffered, out.flow.buffered_extra), (0, 0));
         prop_assert_eq!((out.flow.pending.held(), out.flow.pending.windows_overhead()), (0, 0));
     }
 }

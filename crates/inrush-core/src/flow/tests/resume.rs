@@ -223,7 +223,7 @@ proptest! {
         prop_assert!(superseded as u64 <= counts.docs_superseded, "{:?} of {:?}", lettered, bad);
         prop_assert!(lettered.iter().all(|letter| bad.contains(letter)), "{:?} of {:?}", lettered, bad);
         prop_assert_eq!(flow.watermarks()[0].1.docs, ids.len() as u64);
-        prop_assert_eq!((flow.buffered, flow.buffered_smile), (0, 0));
+        prop_assert_eq!((flow.buffered, flow.buffered_extra), (0, 0));
         let good = (0..ids.len()).filter(|&n| is_good(n));
         if with_ids {
             let mut expected = BTreeMap::new();

@@ -183,6 +183,15 @@ impl Formats {
         None
     }
 
+    /// Whether the first format takes all dates by ISO 8601, with or without a time, a fraction and
+    /// a zone.
+    pub(crate) fn takes_iso(&self) -> bool {
+        matches!(
+            self.formats.first(),
+            Some(Format::Iso(Iso { time: Part::Maybe, fraction: Part::Maybe, zone: Part::Maybe, .. }))
+        )
+    }
+
     /// Whether a format fits a text, but there is no such date.
     pub(crate) fn fits_no_date(&self, text: &str) -> bool {
         let mut found = self.formats.iter().map(|format| format.moment(text, self.dialect));
