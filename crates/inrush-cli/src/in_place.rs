@@ -1,7 +1,8 @@
 //! Rows on a terminal that are drawn again in their place, below the messages of the log.
 //!
 //! The cursor is always at the beginning of the line below the rows, visible and with line breaks
-//! switched on. So a process may end at any time and leaves the terminal as it should be.
+//! switched on. So a process may end at any time and leaves the terminal as it should be, but for a
+//! terminal that drops what it has not drawn yet: at Ctrl-C.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -15,6 +16,9 @@ const SIZE_DEFAULT: (usize, usize) = (80, 24);
 /// Rows that were drawn longer ago stay as they are. The process was stopped, and a shell has
 /// written below them.
 const STALE: Duration = Duration::from_secs(3);
+
+/// Switches line breaks by the terminal on (DECAWM of the VT100).
+pub(crate) const BREAK_LINES: &str = "\x1b[?7h";
 
 /// The rows, and when they were drawn.
 #[derive(Debug)]
@@ -86,7 +90,7 @@ impl InPlace {
             text.push_str(row);
             text.push('\n');
         }
-        text + "\x1b[J\x1b[?7h"
+        text + "\x1b[J" + BREAK_LINES
     }
 }
 

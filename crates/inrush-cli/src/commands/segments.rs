@@ -101,7 +101,7 @@ async fn watch(
         let took;
         (moment, took) = tokio::select! {
             next = next => next,
-            () = signals.next() => return Ok(ExitStatus::Interrupted.code()),
+            () = signals.next() => return output.interrupted(),
         };
         pause = every.get().max(took * PAUSE_TIMES);
     }
@@ -136,7 +136,7 @@ async fn play(path: &Path, args: &SegmentsArgs) -> Result<u8> {
         let pause = if output.is_terminal() { every.get() } else { Duration::ZERO };
         tokio::select! {
             () = tokio::time::sleep(pause) => {}
-            () = signals.next() => return Ok(ExitStatus::Interrupted.code()),
+            () = signals.next() => return output.interrupted(),
         }
     }
     if let Some(moment) = last {
@@ -251,6 +251,14 @@ impl Output {
 
     fn is_terminal(&self) -> bool {
         matches!(self.form, Form::Bars(_))
+    }
+
+    /// Ends after a signal.
+    fn interrupted(&self) -> Result<u8> {
+        if let Form::Bars(terminal) = &self.form {
+            terminal.break_lines()?;
+        }
+        Ok(ExitStatus::Interrupted.code())
     }
 
     /// Records and shows a moment. `false` if the reader of stdout has gone.

@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal, Write};
 use std::time::{Duration, Instant};
 
 use super::Screen;
-use crate::in_place::{InPlace, has_colours, size_of};
+use crate::in_place::{BREAK_LINES, InPlace, has_colours, size_of};
 
 /// A picture that is older than this and three times the pause between pictures stays on the
 /// terminal: the process was stopped, and a shell has written below the picture.
@@ -46,6 +46,17 @@ impl Terminal {
             }
             None => stdout.write_all(picture.as_bytes())?,
         }
+        stdout.flush()
+    }
+
+    /// Has the terminal break long lines again. Ctrl-C makes it drop what it has not drawn yet, which
+    /// may be the end of a picture.
+    ///
+    /// # Errors
+    /// stdout cannot be written.
+    pub(crate) fn break_lines(&self) -> io::Result<()> {
+        let mut stdout = io::stdout().lock();
+        stdout.write_all(BREAK_LINES.as_bytes())?;
         stdout.flush()
     }
 }

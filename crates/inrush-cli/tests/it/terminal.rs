@@ -7,7 +7,7 @@ use std::process::Stdio;
 use std::sync::{Arc, Mutex};
 
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
+use rustix::termios::{LocalModes, OptionalActions, Winsize, tcgetattr, tcsetattr, tcsetwinsize};
 use tokio::process::{Child, Command};
 
 use crate::common;
@@ -25,7 +25,11 @@ impl Terminal {
         grantpt(&own).unwrap();
         unlockpt(&own).unwrap();
         let name = ptsname(&own, Vec::new()).unwrap().into_string().unwrap();
-        let theirs = std::fs::File::options().read(true).write(true).open(name).unwrap().into();
+        let theirs: OwnedFd = std::fs::File::options().read(true).write(true).open(name).unwrap().into();
+        // Ctrl-C drops nothing that is not read yet.
+        let mut modes = tcgetattr(&theirs).unwrap();
+        modes.local_modes |= LocalModes::NOFLSH;
+        tcsetattr(&theirs, OptionalActions::Now, &modes).unwrap();
         let drawn = Arc::new(Mutex::new(String::new()));
         let (mut from, into) = (std::fs::File::from(own.try_clone().unwrap()), Arc::clone(&drawn));
         std::thread::spawn(move || {

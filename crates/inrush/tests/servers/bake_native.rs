@@ -1,8 +1,10 @@
 //! Indices whose files are written by this process and restored by real servers.
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
+use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray, TimestampMicrosecondArray};
 use inrush_bake::{BakeConfig, BakeError, BakeReport, Baker, Engine, OpenSource, Place};
 use inrush_core::{Action, Code, OnConflict};
 use inrush_load::config::{DeadLetters, LoadConfig, StateFolder, SwapConfig};
@@ -12,6 +14,7 @@ use inrush_node::{OwnedNode, make_writable};
 use inrush_sources::{FormatOptions, Source, SourceSpec, Warnings, open};
 use inrush_testbed::client::Client;
 use inrush_testbed::{Proxy, ProxyConfig};
+use parquet::arrow::ArrowWriter;
 use serde_json::{Value, json};
 
 use crate::cluster::{self, ask};
@@ -39,6 +42,38 @@ fn line(n: u64) -> String {
         n % 5,
         n % 9
     )
+}
+
+/// Searches of the fields without `parts`.
+fn searches() -> Vec<Value> {
+    vec![
+        json!({"term": {"tag": "t3"}}),
+        json!({"match": {"text": "words 79190"}}),
+        json!({"match_phrase": {"text": "some words 15838"}}),
+        json!({"range": {"n": {"gte": 100, "lt": 250}}}),
+        json!({"range": {"at": {"gte": "2024-01-27"}}}),
+        json!({"term": {"ip": "10.0.3.0/24"}}),
+        json!({"prefix": {"text.raw": "some words 79"}}),
+        json!({"ids": {"values": ["i1", "i77", "none"]}}),
+    ]
+}
+
+/// The documents without `parts`, as a Parquet file.
+fn write_parquet(path: &Path) {
+    let texts = |text: fn(u64) -> String| Arc::new(StringArray::from_iter_values((0..DOCS).map(text))) as ArrayRef;
+    let at = TimestampMicrosecondArray::from_iter_values((0..DOCS as i64).map(|n| (19_723 + n % 28) * 86_400_000_000));
+    let columns = [
+        ("id", texts(|n| format!("i{n}"))),
+        ("n", Arc::new(Int64Array::from_iter_values(0..DOCS as i64)) as ArrayRef),
+        ("text", texts(|n| format!("some words {}", n * 7919))),
+        ("tag", texts(|n| format!("t{}", n % 7))),
+        ("at", Arc::new(at.with_timezone("UTC")) as ArrayRef),
+        ("ip", texts(|n| format!("10.0.{}.{}", n % 256, n % 250))),
+    ];
+    let batch = RecordBatch::try_from_iter(columns).unwrap();
+    let mut writer = ArrowWriter::try_new(File::create(path).unwrap(), batch.schema(), None).unwrap();
+    writer.write(&batch).unwrap();
+    writer.close().unwrap();
 }
 
 fn source_of(path: PathBuf) -> OpenSource {
@@ -152,19 +187,14 @@ impl Target {
 
     /// What searches of all kinds find.
     async fn answers(&self, index: &str) -> Vec<Value> {
+        let nested = json!({"nested": {"path": "parts", "query": {"bool": {"filter": [
+            {"term": {"parts.name": "p3"}}, {"range": {"parts.size": {"gte": 6}}}]}}}});
+        self.answers_to(index, searches().into_iter().chain([nested])).await
+    }
+
+    async fn answers_to(&self, index: &str, queries: impl IntoIterator<Item = Value>) -> Vec<Value> {
         let mut answers = Vec::new();
-        for query in [
-            json!({"term": {"tag": "t3"}}),
-            json!({"match": {"text": "words 79190"}}),
-            json!({"match_phrase": {"text": "some words 15838"}}),
-            json!({"range": {"n": {"gte": 100, "lt": 250}}}),
-            json!({"range": {"at": {"gte": "2024-01-27"}}}),
-            json!({"term": {"ip": "10.0.3.0/24"}}),
-            json!({"prefix": {"text.raw": "some words 79"}}),
-            json!({"ids": {"values": ["i1", "i77", "none"]}}),
-            json!({"nested": {"path": "parts", "query": {"bool": {"filter": [
-                {"term": {"parts.name": "p3"}}, {"range": {"parts.size": {"gte": 6}}}]}}}}),
-        ] {
+        for query in queries {
             let body = json!({"query": query, "size": 20, "sort": ["n"], "track_total_hits": true, "aggs": {
                 "tags": {"terms": {"field": "tag"}}, "sum": {"sum": {"field": "n"}}, "days": {"date_histogram": {"field": "at", "fixed_interval": "7d"}}}});
             let mut found = self.send("POST", &format!("/{index}/_search"), body).await;
@@ -198,6 +228,40 @@ impl Target {
         }
         self.lives_on(&baked).await;
         println!("{title}: an index of {shards} shards equals a loaded one");
+    }
+
+    /// An index of columns, which are not read as JSON, equals a loaded one.
+    async fn takes_columns(&self) {
+        let title = &self.title;
+        let csv = |n| {
+            format!(
+                "i{n},{n},some words {},t{},2024-01-{:02}T00:00:00Z,10.0.{}.{}\n",
+                n * 7919,
+                n % 7,
+                1 + n % 28,
+                n % 256,
+                n % 250
+            )
+        };
+        let csv = self.write("rows.csv", ["id,n,text,tag,at,ip\n".to_owned()].into_iter().chain((0..DOCS).map(csv)));
+        let parquet = self.folder.join("rows.parquet");
+        write_parquet(&parquet);
+        for (name, source) in [("csv", csv), ("parquet", source_of(parquet))] {
+            let (loaded, baked) = (format!("{name}-loaded"), format!("{name}-baked"));
+            let loader = Loader::new(self.load(&loaded, 2)).unwrap();
+            let report = loader.start(source().unwrap()).await.unwrap().finish().await;
+            assert_eq!(report.status, Status::Complete, "{title}: {report:?}");
+            let baker = Baker::new(self.bake(self.load(&baked, 2)), source).unwrap();
+            let steps = self.run_baker(baker).await.hand_over.steps;
+            let read = format!("{DOCS} read, {DOCS} of them from columns");
+            assert!(steps.iter().any(|step| step.detail.starts_with(&read)), "{title}: {name}: {steps:?}");
+            assert_eq!(self.like(&baked).await, self.like(&loaded).await, "{title}: {name}");
+            let answers = self.answers_to(&loaded, searches()).await;
+            assert_eq!(self.answers_to(&baked, searches()).await, answers, "{title}: {name}");
+            self.lives_on(&baked).await;
+            self.send("DELETE", &format!("/{loaded}"), Value::Null).await;
+        }
+        println!("{title}: indices of CSV and Parquet, of two shards, equal loaded ones");
     }
 
     /// Updates or deletes the documents of a tag; returns how many.
@@ -533,6 +597,7 @@ async fn check(version: Version) {
     target.refuses_mappings().await;
     target.equals_a_load(1).await;
     target.equals_a_load(3).await;
+    target.takes_columns().await;
     target.keeps_one_of_each_id().await;
     target.sorts().await;
     target.adds_fields().await;
