@@ -1,8 +1,9 @@
 //! Rows on a terminal that are drawn again in their place, below the messages of the log.
 //!
 //! The cursor is always at the beginning of the line below the rows, visible and with line breaks
-//! switched on. So a process may end at any time and leaves the terminal as it should be, but for a
-//! terminal that drops what it has not drawn yet: at Ctrl-C.
+//! switched on. So a process may end at any time and leaves the terminal as it should be, but at
+//! Ctrl-C: the terminal then drops what it has not drawn yet, and the process writes
+//! [`BREAK_LINES`].
 
 use std::io;
 use std::os::fd::AsFd;
@@ -65,6 +66,10 @@ impl InPlace {
         let up = self.up(columns, now);
         self.leave();
         up + "\x1b[J"
+    }
+
+    pub(crate) fn has_rows(&self) -> bool {
+        !self.rows.is_empty()
     }
 
     /// The rows stay on the terminal, and the next ones are drawn below them.

@@ -9,7 +9,7 @@ use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::MakeWriter;
 
 use crate::args::{LogArgs, LogLevel};
-use crate::in_place::{self, InPlace};
+use crate::in_place::{self, BREAK_LINES, InPlace};
 use crate::plain;
 
 /// stderr. Messages are written above the rows that are drawn. A clone writes to the same place.
@@ -51,7 +51,11 @@ impl Stderr {
 
     /// Ends the process. Rows that are being drawn are finished before.
     pub(crate) fn exit(&self, status: i32) -> ! {
-        let _inner = self.lock();
+        let mut inner = self.lock();
+        if inner.drawn.has_rows() {
+            // If stderr is closed, there is no terminal.
+            let _ = inner.out.write_all(BREAK_LINES.as_bytes()).and_then(|()| inner.out.flush());
+        }
         std::process::exit(status)
     }
 

@@ -13,8 +13,8 @@ pub struct Columns {
     pub names: Arc<[String]>,
     /// One for each name, each with one entry for each record of the block.
     pub columns: Vec<Column>,
-    /// Records with a value that its column does not have, ascending. All their values are to be read
-    /// from their text.
+    /// Records with a value that its column does not have, ascending. All their values are to be
+    /// read from their text.
     pub text_only: Vec<u32>,
 }
 

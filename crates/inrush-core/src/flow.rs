@@ -244,9 +244,12 @@ impl Flow {
             .saturating_sub(self.buffered.saturating_sub(acked));
         let held = self.buffered + self.buffered_extra + self.packed_bytes() + self.pending.windows_overhead();
         let room = self.config.memory.saturating_sub(held);
-        // Each block takes up to its size twice then.
-        let has_two_forms = self.encoding() == Encoding::Smile || self.buffered_extra > 0;
-        let room = if has_two_forms { room / 2 } else { room };
+        // SMILE takes about the size of the JSON again, columns up to twice that.
+        let room = match (self.encoding(), self.buffered_extra) {
+            (Encoding::Smile, _) => room / 2,
+            (Encoding::Json, 0) => room,
+            (Encoding::Json, _) => room / 3,
+        };
         if self.config.coalesce.is_some() { room } else { room.min(ahead) }
     }
 

@@ -41,8 +41,8 @@ pub struct ItemBlock {
     /// The same items as SMILE, if requested. The JSON form stays: dead letters are made of it, and
     /// items may have to be sent as JSON later.
     pub smile: Option<SmileItems>,
-    /// The values of the documents. `None` if they were not asked for, if the source has no columns,
-    /// or if fields are dropped.
+    /// The values of the documents. `None` if they were not asked for, if the source has no
+    /// columns, or if fields are dropped.
     pub columns: Option<Arc<Columns>>,
 }
 

@@ -47,7 +47,8 @@ impl Chunk {
         self.decode(false).0
     }
 
-    /// As [`Chunk::into_block`], with the values of the documents if the source has them in columns.
+    /// As [`Chunk::into_block`], with the values of the documents if the source has columns.
+    #[doc(hidden)]
     pub fn into_block_with_columns(self) -> (DocBlock, Option<Columns>) {
         self.decode(true)
     }
@@ -63,7 +64,7 @@ impl Chunk {
             Chunk::Deferred(work) => (work(), None),
             Chunk::Docs(block) => (block, None),
         };
-        // The columns of many members that few documents have.
+        // Many members that few documents have make columns that are larger than the documents.
         let is_small = |columns: &Columns| columns.bytes() <= 2 * block.data.len() as u64 + COLUMNS_MIN;
         let columns = columns.filter(is_small);
         (block, columns)
@@ -79,8 +80,9 @@ pub trait Decode: Send + Sync {
     /// the block.
     fn decode(&self, chunk: RawChunk) -> DocBlock;
 
-    /// As [`Decode::decode`], with the values of the documents if the decoder has them in columns.
-    /// Default: it has none.
+    /// As [`Decode::decode`], with the values of the documents if the decoder has columns. Default:
+    /// it has none.
+    #[doc(hidden)]
     fn decode_with_columns(&self, chunk: RawChunk) -> (DocBlock, Option<Columns>) {
         (self.decode(chunk), None)
     }

@@ -5,16 +5,17 @@
 //! refresh and no merge.
 //!
 //! A [`Mapping`] says what is indexed of each field, documents add fields to a [`LiveMapping`], a
-//! [`Shard`] takes documents on any number of threads, and a [`ShardSnapshot`] hands the index over.
-//! Values that come in columns are indexed without reading the text of their documents. What the
-//! mapping or a document asks for beyond what is supported is refused by its name, and nothing is
-//! left out silently.
+//! [`Shard`] takes documents on any number of threads, and a [`ShardSnapshot`] hands the index
+//! over. Values that come in columns are indexed without reading the text of their documents. What
+//! the mapping or a document asks for beyond what is supported is refused by its name, and nothing
+//! is left out silently.
 //!
 //! ```no_run
 //! use std::path::Path;
 //!
 //! use inrush_lucene::{
-//!     Keep, LiveMapping, Mapping, NewDocument, Product, Shard, ShardOptions, ShardSnapshot, Target,
+//!     Keep, LiveMapping, Mapping, NewDocument, Product, Shard, ShardOptions, ShardSnapshot,
+//!     Target,
 //! };
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {

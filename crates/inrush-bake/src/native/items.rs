@@ -71,9 +71,9 @@ impl Items {
         }
     }
 
-    /// Adds all items, and returns the reply of a server. `rows` says where their values are, if not
-    /// in their text only. Documents with an id of another one are new here: which of them stays is
-    /// decided at the end.
+    /// Adds all items, and returns the reply of a server. `rows` says where their values are, if
+    /// not in their text only. Documents with an id of another one are new here: which of them stays
+    /// is decided at the end.
     pub(super) fn add(
         &mut self,
         body: &[Bytes],
@@ -147,8 +147,8 @@ impl Items {
             places[shard].push(first + count);
             count += 1;
         }
-        // What is read from text comes behind the rest, as no two items of a request have one id; and in
-        // the order of the items, as it may add fields to the mapping.
+        // What is read from text comes behind the rest: no two items of a request have one id. It
+        // comes in the order of the items, as it may add fields to the mapping.
         let mut left = Vec::new();
         for (shard, writer) in writers.iter_mut().enumerate() {
             let of_shard =

@@ -49,8 +49,8 @@ impl Terminal {
         stdout.flush()
     }
 
-    /// Has the terminal break long lines again. Ctrl-C makes it drop what it has not drawn yet, which
-    /// may be the end of a picture.
+    /// Has the terminal break long lines again. Ctrl-C makes it drop what it has not drawn yet,
+    /// which may be the end of a picture.
     ///
     /// # Errors
     /// stdout cannot be written.

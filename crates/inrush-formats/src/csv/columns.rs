@@ -88,10 +88,10 @@ impl ColumnBuilder {
 
     fn finish(mut self, rows: usize) -> Option<Column> {
         self.fill(rows);
-        // Rows before the first value were taken for texts.
-        let mut bools = vec![false; rows - self.bools.len().min(rows)];
         let cells = match self.kind {
             Some(Kind::Bool) => {
+                // Rows before the first value were taken for texts.
+                let mut bools = vec![false; self.present.len() - self.bools.len()];
                 bools.append(&mut self.bools);
                 Cells::Bool(bools)
             }
@@ -124,8 +124,8 @@ mod tests {
         })
     }
 
-    /// The columns of a file: the kind of each, and its values. Those of rejected rows are left out,
-    /// and all others are those of the documents.
+    /// The columns of a file: the kind of each, and its values. Those of rejected rows are left
+    /// out, and all others are those of the documents.
     fn columns(text: &[u8], csv: CsvOptions) -> Option<Vec<(&'static str, Vec<String>)>> {
         let mut chunks = chunks("x.csv", text, FormatOptions { csv, ..FormatOptions::default() }, &[]);
         assert_eq!(chunks.len(), 1);

@@ -120,7 +120,7 @@ impl<'m> SegmentBuilder<'m> {
         Ok(())
     }
 
-    /// Why a document is refused whatever its values are.
+    /// Why a document is refused for its id or its routing value.
     pub(super) fn refuses(&self, document: &NewDocument) -> Option<Refused> {
         match &document.id {
             DocumentId::Given(id) if !(1..=ID_MAX).contains(&id.len()) => Some(Refused::Id),

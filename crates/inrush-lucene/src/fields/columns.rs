@@ -122,12 +122,14 @@ impl<'a> Reading<'a, '_> {
         }
     }
 
-    /// Makes the column the one that has the values of a field. Whether it can be.
+    /// Makes the column the one that has the values of a field, unless another one has them.
+    /// Whether it has them, and nothing else is kept of them.
     fn claim(&mut self, number: usize) -> bool {
         let owner = &mut self.claims[number];
-        let is_free = *owner == 0 || *owner == self.column_number;
-        *owner = if is_free { self.column_number } else { *owner };
-        is_free && is_plain(&self.mapping.fields[number])
+        if *owner == 0 {
+            *owner = self.column_number;
+        }
+        *owner == self.column_number && is_plain(&self.mapping.fields[number])
     }
 
     fn field(&mut self, number: usize, column: &'a Column) {

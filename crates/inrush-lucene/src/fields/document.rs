@@ -148,8 +148,8 @@ pub(crate) fn read<'a>(source: &'a [u8], mapping: &Mapping, habits: &mut Habits)
     }
 }
 
-/// Reads the value of a member of an object, which is `node`. `None` if more comes of it than values
-/// of the document, or if it is refused.
+/// Reads the value of a member of an object, which is `node`. `None` if more comes of it than
+/// values of the document, or if it is refused.
 pub(super) fn read_value<'a>(
     text: &'a str,
     (object, node, name): (&Object, &Node, &str),
