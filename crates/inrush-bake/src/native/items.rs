@@ -72,8 +72,8 @@ impl Items {
     }
 
     /// Adds all items, and returns the reply of a server. `rows` says where their values are, if
-    /// not in their text only. Documents with an id of another one are new here: which of them stays
-    /// is decided at the end.
+    /// not in their text only. Documents with an id of another one are new here: which of them
+    /// stays is decided at the end.
     pub(super) fn add(
         &mut self,
         body: &[Bytes],
