@@ -412,6 +412,27 @@ mod tests {
         }
     }
 
+    #[test]
+    fn the_first_item_makes_the_type_of_a_new_field_also_in_another_shard() {
+        let routing = Routing::new(2, None, 1).unwrap();
+        let id = |shard| (0..).map(|n: u32| n.to_string()).find(|id| routing.shard(id, None) == shard).unwrap();
+        // As a date, the second value would refuse the first one.
+        let values = [(id(1), "hello"), (id(0), "2024-01-01")];
+        let mut texts = Texts::default();
+        values.iter().for_each(|(_, value)| texts.push(value));
+        let columns = vec![Column { cells: Cells::Text(texts), present: None }];
+        let columns = Arc::new(Columns { names: ["x".to_owned()].into(), columns, text_only: Vec::new() });
+        let line =
+            |(id, value): &(String, &str)| format!("{{\"index\":{{\"_id\":\"{id}\"}}}}\n{{\"x\":\"{value}\"}}\n");
+        let body = Bytes::from(values.iter().map(line).collect::<String>());
+        let rows = [RowSelection { items: 2, columns: Some((columns, vec![0, 1])) }];
+        with_items(Product::OpenSearch, routing, None, |items, writers| {
+            let reply = items.add(&[body], &rows, writers).unwrap();
+            let reply: serde_json::Value = serde_json::from_slice(&reply).unwrap();
+            assert_eq!(reply["errors"], false, "{reply}");
+        });
+    }
+
     fn address(line: &str) -> Result<(bool, Option<String>), String> {
         Address::of(line.as_bytes()).map(|address| (address.create, address.id.map(Cow::into_owned)))
     }

@@ -67,16 +67,15 @@ pub struct Rows {
 impl Rows {
     /// Makes the documents of the rows.
     pub fn into_block(self) -> DocBlock {
-        self.writer.block(&self.batch, self.origin, self.bytes_read)
+        self.into_block_and_columns(false).0
     }
 
     /// As [`Rows::into_block`], with the values of the documents if they are wanted.
     pub(crate) fn into_block_and_columns(self, with_columns: bool) -> (DocBlock, Option<Columns>) {
-        let (writer, batch) = (Arc::clone(&self.writer), self.batch.clone());
-        let block = self.into_block();
+        let block = self.writer.block(&self.batch, self.origin, self.bytes_read);
         // Of a row that is too large only the beginning is kept.
         let is_whole = !block.rejects.iter().any(|reject| reject.kind == Code::TooLarge);
-        let columns = if with_columns && is_whole { writer.columns(&batch) } else { None };
+        let columns = if with_columns && is_whole { self.writer.columns(&self.batch) } else { None };
         (block, columns)
     }
 }
