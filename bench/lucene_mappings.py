@@ -125,7 +125,7 @@ def leaf(dice, opensearch, nested=False):
         maybe(0.3, "norms", False)
         maybe(0.1, "index", False)
         maybe(0.4, "analyzer", analyzer(dice, opensearch))
-        maybe(0.3, "index_options", dice.choice(["docs", "freqs", "positions"]))
+        maybe(0.3, "index_options", dice.choice(["docs", "freqs", "positions", "offsets", "offsets"]))
         if field.get("index", True):
             maybe(0.1, "fielddata", True)
         if "fielddata" in field:
@@ -135,7 +135,7 @@ def leaf(dice, opensearch, nested=False):
         if "search_analyzer" in field:
             maybe(0.3, "search_quote_analyzer", "standard")
         maybe(0.1, "similarity", dice.choice(["BM25", "boolean"]))
-        if field.get("index_options", "positions") == "positions" and "index" not in field:
+        if field.get("index_options", "positions") in ("positions", "offsets") and "index" not in field:
             maybe(0.2, "position_increment_gap", dice.choice([0, 1, 7]))
     elif kind == "match_only_text":
         maybe(0.4, "analyzer", analyzer(dice, opensearch))

@@ -137,7 +137,7 @@ def leaf_query(dice, fields):
     if chance < 0.1:
         query = {"exists": {"field": name}}
     elif kind == "text":
-        phrases = field.get("index_options", "positions") == "positions" and field.get("analyzer") != "keyword"
+        phrases = field.get("index_options", "positions") in ("positions", "offsets") and field.get("analyzer") != "keyword"
         query = (phrase_query if phrases and chance < 0.5 else text_query)(dice, name, values)
     elif kind == "keyword" or kind in FLAT:
         query = keyword_query(dice, name, values)

@@ -22,7 +22,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             let _ = write!(out, "\x1e{start}-{end}\x1f");
         })
         .ok_or("no analyser of that name")?;
-        out.write_all(b"\n")?;
+        writeln!(out, "{}", at_units + units(&text[at..]))?;
     }
     Ok(())
 }

@@ -77,6 +77,9 @@ fn all_kinds() -> Value {
     json!({ "dynamic": "strict", "properties": {
         "word": { "type": "keyword", "ignore_above": 40, "fields": { "text": { "type": "text" } } },
         "bare": { "type": "text", "norms": false },
+        "placed": { "type": "text", "index_options": "offsets", "fields": {
+            "whole": { "type": "text", "index_options": "offsets", "analyzer": "keyword" }
+        } },
         "long": { "type": "long" }, "integer": { "type": "integer", "doc_values": false },
         "double": { "type": "double", "index": false }, "float": { "type": "float" },
         "@timestamp": { "type": "date" }, "ip": { "type": "ip" }, "flag": { "type": "boolean" },
@@ -90,12 +93,22 @@ fn all_kinds() -> Value {
     } })
 }
 
+/// Texts with words that are in every document, in some, and many times in one.
+fn placed(number: u64) -> Value {
+    let text = format!("every 東京 w{} l’été 👩‍🚒 every", number % 700);
+    match number % 1000 {
+        0 => json!(["", text, " every ", null, "again ".repeat(number as usize / 100)]),
+        3 => json!([]),
+        _ => json!(text),
+    }
+}
+
 /// Values that come in every document, in some, or several times.
 fn document(number: u64) -> Value {
     let spread = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let mut doc = json!({
         "word": format!("{} {}", ["one", "two", "drei", "quatre"][(spread >> 62) as usize], spread >> (number % 50)),
-        "bare": "l’été 東京 a.b", "long": spread as i64, "integer": number % 300,
+        "bare": "l’été 東京 a.b", "placed": placed(number), "long": spread as i64, "integer": number % 300,
         "double": spread as f64 / 3.0, "flag": number.is_multiple_of(3),
         "@timestamp": 1_700_000_000_000_u64 + 1000 * (spread >> 40), "ip": format!("10.{}.{}.1", number % 7, spread >> 56),
         "place": format!("{},{}", (spread >> 40) % 180 / 2, (spread >> 20) as f64 % 360.0 - 180.0), "half": number % 1000,
@@ -260,6 +273,14 @@ fn what_is_not_supported_is_named() {
             "field \"a\" of the mapping has the type \"percolator\"",
         ),
         (json!({ "properties": { "a": { "type": "text", "analyzer": "english" } } }), "the parameter \"analyzer\""),
+        (
+            json!({ "properties": { "a": { "type": "match_only_text", "index_options": "offsets" } } }),
+            "the parameter \"index_options\" with \"offsets\"",
+        ),
+        (
+            json!({ "properties": { "a": { "type": "keyword", "index_options": "offsets" } } }),
+            "the parameter \"index_options\" with \"offsets\"",
+        ),
         (json!({ "properties": { "a": { "type": "date", "format": "basic_week_date" } } }), "the parameter \"format\""),
         (json!({ "_routing": { "x": true } }), "the mapping has the parameter \"_routing\""),
         (json!({ "properties": { "a": { "type": "keyword", "ignore_above": -1 } } }), "\"ignore_above\" with -1"),
@@ -310,14 +331,14 @@ fn a_sorted_segment_is_that_of_sorted_documents() {
     let mut compared = 0;
     for entry in std::fs::read_dir(&other.0).unwrap() {
         let name = entry.unwrap().file_name().into_string().unwrap();
-        let same = ["fdt", "fdx", "fdm", "doc", "pos", "tim", "tip", "tmd", "nvd", "nvm"];
+        let same = ["fdt", "fdx", "fdm", "doc", "pos", "pay", "tim", "tip", "tmd", "nvd", "nvm"];
         if same.iter().any(|end| name.ends_with(end)) {
             let [ours, expected] = [&folder.0, &other.0].map(|folder| std::fs::read(folder.join(&name)).unwrap());
             assert!(ours == expected, "{name}");
             compared += 1;
         }
     }
-    assert_eq!(compared, 10);
+    assert_eq!(compared, 11);
     check(&folder.0);
 }
 

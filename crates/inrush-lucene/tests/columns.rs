@@ -193,8 +193,12 @@ impl Dice {
         }
         match column {
             DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View | DataType::Dictionary(..) => {
-                match self.roll(6) {
+                match self.roll(8) {
                     0 => json!({"type": "text"}),
+                    6 => json!({"type": "text", "index_options": "offsets"}),
+                    7 => json!({"type": "text", "analyzer": "keyword", "index_options": "offsets", "fields": {
+                        "words": {"type": "text", "index_options": "offsets", "analyzer": "simple"}
+                    }}),
                     1 => json!({"type": "text", "fields": {"raw": {"type": "keyword", "ignore_above": 20}}}),
                     2 => json!({"type": "keyword", "normalizer": "lowercase"}),
                     3 => json!({"type": "text", "analyzer": "keyword"}),
@@ -238,7 +242,8 @@ impl Dice {
     }
 
     fn any_field(&mut self) -> Value {
-        match self.roll(16) {
+        match self.roll(17) {
+            16 => json!({"type": "text", "index_options": self.one_of(&["docs", "freqs", "offsets"])}),
             8 => {
                 json!({"type": self.one_of(&["long", "double", "keyword", "date"]), "index": false, "doc_values": false})
             }

@@ -16,7 +16,10 @@ const SEGMENTS: usize = 4;
 
 /// What a process of its own builds; set in that process only.
 const KIND: &str = "INRUSH_LUCENE_MEMORY";
-const KINDS: [&str; 8] = ["numbers", "terms", "several", "words", "nested", "sorted", "fields", "turns"];
+const KINDS: [&str; 10] =
+    ["numbers", "terms", "several", "words", "offsets", "moved offsets", "nested", "sorted", "fields", "turns"];
+/// Those with an index sort.
+const SORTED: [&str; 2] = ["moved offsets", "sorted"];
 /// Documents after which those of `turns` have other fields.
 const TURN: u64 = 30_000;
 const FIELDS: u64 = 2_000;
@@ -42,6 +45,13 @@ fn documents(kind: &str) -> (Value, fn(u64) -> Value) {
             let words: Vec<String> = (0..200).map(|i| format!("{:x}", spread(number * 200 + i) >> 50)).collect();
             json!({ "text": words.join(" ") })
         }),
+        "offsets" | "moved offsets" => {
+            let text = json!({ "type": "text", "index_options": "offsets" });
+            (json!({ "n": { "type": "long" }, "text": text }), |number| {
+                let words: Vec<String> = (0..200).map(|i| format!("{:x}", spread(number * 200 + i) >> 50)).collect();
+                json!({ "n": spread(number) as i64, "text": [words.join(" "), "one more"] })
+            })
+        }
         // Values of which each document has some, and which are put into another order.
         "sorted" => (json!({ "n": { "type": "long" }, "term": keyword }), |number| {
             let terms: Vec<String> = (0..4).map(|i| (spread(number + i) % 5000).to_string()).collect();
@@ -85,7 +95,7 @@ fn segments(folder: &Path) -> usize {
 /// Writes segments, and returns the most memory that this process had.
 fn build(kind: &str, folder: &Path) -> usize {
     let (properties, document) = documents(kind);
-    let sort = if kind == "sorted" { json!({ "index.sort.field": "n" }) } else { json!({}) };
+    let sort = if SORTED.contains(&kind) { json!({ "index.sort.field": "n" }) } else { json!({}) };
     let mapping =
         Mapping::with_settings(&json!({ "properties": properties }), sort.as_object().unwrap(), TARGET).unwrap();
     let options = ShardOptions {

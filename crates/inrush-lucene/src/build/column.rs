@@ -1,6 +1,8 @@
 //! The values of a field, document after document, until the segment is written.
 
+use crate::analysis::Analyzer;
 use crate::build::intern::Interner;
+use crate::build::offsets::{Offsets, Units};
 use crate::build::sorting::Order;
 use crate::formats::doc_values::Values;
 use crate::formats::terms::TermState;
@@ -221,19 +223,27 @@ pub(crate) struct Texts {
     /// Where a text has a further value: the place of the text, and the number of the next
     /// occurrence, whose position is further from the one before.
     pub(crate) jumps: Vec<(u32, u32)>,
+    /// Where the occurrences are in the texts, if the field has that.
+    offsets: Option<Offsets>,
     last_doc: Option<u32>,
 }
 
 impl Texts {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(offsets: bool) -> Self {
         Self {
             terms: Interner::new(),
             occurrences: Vec::new(),
             docs: Docs::default(),
             ends: Vec::new(),
             jumps: Vec::new(),
+            offsets: offsets.then(Offsets::default),
             last_doc: None,
         }
+    }
+
+    /// Forgets the texts with their memory.
+    pub(crate) fn renew(&mut self) {
+        *self = Self::new(self.offsets.is_some());
     }
 
     pub(crate) fn clear(&mut self) {
@@ -242,22 +252,56 @@ impl Texts {
         self.docs.clear();
         self.ends.clear();
         self.jumps.clear();
+        if let Some(offsets) = &mut self.offsets {
+            offsets.clear();
+        }
         self.last_doc = None;
     }
 
+    /// Adds a value of a document.
+    #[inline]
+    pub(crate) fn add(&mut self, doc: u32, analyzer: Analyzer, text: &str) {
+        self.start(doc);
+        if self.offsets.is_some() {
+            return self.add_with_offsets(analyzer, text);
+        }
+        analyzer.each(text, |term| self.push(term));
+    }
+
+    fn add_with_offsets(&mut self, analyzer: Analyzer, text: &str) {
+        let mut units = Units::new(text);
+        analyzer.each_at(text, |place, term| {
+            self.push(term);
+            if let Some(offsets) = &mut self.offsets {
+                offsets.push(units.before(place.start), units.before(place.end));
+            }
+        });
+        if let Some(offsets) = &mut self.offsets {
+            offsets.end_value(units.before(text.len()));
+        }
+    }
+
     /// Begins a value of a document; [`Texts::push`] adds its terms.
-    pub(crate) fn start(&mut self, doc: u32) {
+    fn start(&mut self, doc: u32) {
         if self.last_doc == Some(doc) {
             self.jumps.push((self.ends.len() as u32 - 1, self.occurrences.len() as u32));
         } else {
             self.docs.push(doc);
             self.ends.push(self.occurrences.len() as u32);
             self.last_doc = Some(doc);
+            if let Some(offsets) = &mut self.offsets {
+                offsets.start();
+            }
         }
     }
 
+    /// Where each occurrence starts and ends in the texts of its document, if the field has that.
+    pub(crate) fn offsets(&self) -> Option<&[(u32, u32)]> {
+        self.offsets.as_ref().map(Offsets::places)
+    }
+
     #[inline]
-    pub(crate) fn push(&mut self, term: &[u8]) {
+    fn push(&mut self, term: &[u8]) {
         let number = self.terms.number(term);
         self.occurrences.push(number);
         if let Some(end) = self.ends.last_mut() {
@@ -270,26 +314,36 @@ impl Texts {
         let places = order.apply(&mut self.docs);
         let mut occurrences = Vec::with_capacity(self.occurrences.len());
         let (mut ends, mut jumps) = (Vec::with_capacity(self.ends.len()), Vec::with_capacity(self.jumps.len()));
+        let offsets = self.offsets().unwrap_or_default();
+        let mut moved_offsets = Vec::with_capacity(offsets.len());
         for (text, place) in (0..).zip(&places) {
             let was = *place as usize;
             let start = was.checked_sub(1).map_or(0, |before| self.ends[before]);
             let first = self.jumps.partition_point(|(text, _)| text < place);
             let own = self.jumps[first..].iter().take_while(|(text, _)| text == place);
             jumps.extend(own.map(|(_, at)| (text, at - start + occurrences.len() as u32)));
-            occurrences.extend_from_slice(&self.occurrences[start as usize..self.ends[was] as usize]);
+            let own = start as usize..self.ends[was] as usize;
+            occurrences.extend_from_slice(&self.occurrences[own.clone()]);
+            moved_offsets.extend_from_slice(offsets.get(own).unwrap_or_default());
             ends.push(occurrences.len() as u32);
         }
         (self.occurrences, self.ends, self.jumps) = (occurrences, ends, jumps);
+        if let Some(offsets) = &mut self.offsets {
+            offsets.replace(moved_offsets);
+        }
     }
 
     pub(crate) fn sorting(&self, docs: u32) -> usize {
-        4 * (self.occurrences.len() + self.ends.len()) + 8 * self.jumps.len() + self.docs.sorting(docs)
+        let texts = 4 * (self.occurrences.len() + self.ends.len()) + 8 * self.jumps.len();
+        texts + self.offsets.as_ref().map_or(0, Offsets::held) + self.docs.sorting(docs)
     }
 
     pub(crate) fn memory(&self) -> Memory {
         let (terms, count) = (self.terms.len(), self.occurrences.len());
         let held = self.terms.held() + 4 * (count + self.ends.len()) + 8 * self.jumps.len() + self.docs.held();
-        // The grouped occurrences with their positions, and where the terms are written.
-        Memory { held, writing: (12 + size_of::<TermState>()) * terms + 8 * count + self.ends.len() }
+        let offsets = self.offsets.as_ref().map_or(0, Offsets::held);
+        // The grouped occurrences with their positions, and offsets; and where the terms are written.
+        let writing = (12 + size_of::<TermState>()) * terms + 8 * count + offsets + self.ends.len();
+        Memory { held: held + offsets, writing }
     }
 }

@@ -23,7 +23,7 @@ impl Column {
         match kind {
             Kind::Ip => Self::Addresses(Addresses::default()),
             Kind::Keyword { .. } => Self::Keywords(Keywords::new()),
-            Kind::Text { analyzer, .. } => Self::Texts(*analyzer, Texts::new()),
+            Kind::Text { analyzer, options } => Self::Texts(*analyzer, Texts::new(options.offsets)),
             Kind::Whole { .. }
             | Kind::Unsigned { .. }
             | Kind::Double
@@ -64,10 +64,7 @@ impl Column {
                 addresses.docs.push(doc);
             }
             (Self::Keywords(keywords), Indexable::Term(term)) => keywords.push(doc, term.as_bytes()),
-            (Self::Texts(analyzer, texts), Indexable::Text(text)) => {
-                texts.start(doc);
-                analyzer.each(text, |term| texts.push(term));
-            }
+            (Self::Texts(analyzer, texts), Indexable::Text(text)) => texts.add(doc, *analyzer, text),
             // `convert` makes what the field's kind has a column for.
             _ => debug_assert!(false, "a value of another kind than its column"),
         }
@@ -216,7 +213,7 @@ impl Part for Column {
             Self::Numbers(numbers) => *numbers = Numbers::default(),
             Self::Addresses(addresses) => *addresses = Addresses::default(),
             Self::Keywords(keywords) => *keywords = Keywords::new(),
-            Self::Texts(_, texts) => *texts = Texts::new(),
+            Self::Texts(_, texts) => texts.renew(),
         }
     }
 }

@@ -4,6 +4,7 @@ pub(crate) mod column;
 pub(crate) mod content;
 pub(crate) mod duplicates;
 pub(crate) mod intern;
+mod offsets;
 mod rows;
 pub(crate) mod segment;
 pub(crate) mod shard;

@@ -114,10 +114,11 @@ fn set(field: &mut Field, parameter: &str, value: &Value, (target, analysis): (T
         ("norms", Value::Bool(false), Kind::Keyword { .. }) => {}
         ("index_options", value, Kind::Keyword { .. }) if value == "docs" => {}
         ("index_options", Value::String(name), Kind::Text { options, .. }) => {
-            (options.freqs, options.positions) = match name.as_str() {
-                "docs" => (false, false),
-                "freqs" => (true, false),
-                "positions" => (true, true),
+            (options.freqs, options.positions, options.offsets) = match name.as_str() {
+                "docs" => (false, false, false),
+                "freqs" => (true, false, false),
+                "positions" => (true, true, false),
+                "offsets" => (true, true, true),
                 _ => return None,
             };
         }
@@ -158,7 +159,7 @@ fn kind(name: &str, definition: &Map<String, Value>, target: Target) -> Option<K
     let opensearch = target.product == Product::OpenSearch;
     let text = |positions| Kind::Text {
         analyzer: Analyzer::STANDARD,
-        options: TextOptions { freqs: positions, positions, gap: POSITION_GAP },
+        options: TextOptions { freqs: positions, positions, offsets: false, gap: POSITION_GAP },
     };
     Some(match name {
         "keyword" => Kind::Keyword { ignore_above: u32::MAX, normalizer: Filters::NONE },

@@ -49,6 +49,8 @@ pub(crate) enum Kind {
 pub(crate) struct TextOptions {
     pub(crate) freqs: bool,
     pub(crate) positions: bool,
+    /// Where words start and end in the text.
+    pub(crate) offsets: bool,
     /// How much further the first position of a further value of a document is.
     pub(crate) gap: u32,
 }

@@ -22,6 +22,7 @@ pub(crate) enum Indexed {
     Docs = 1,
     Freqs = 2,
     Positions = 3,
+    Offsets = 4,
 }
 
 /// The doc values of a field.

@@ -14,6 +14,7 @@ pub(crate) mod norms;
 pub(crate) mod output;
 pub(crate) mod packed;
 pub(crate) mod points;
+pub(crate) mod positions;
 pub(crate) mod postings;
 pub(crate) mod stored;
 pub(crate) mod terms;

@@ -8,6 +8,7 @@ use std::path::Path;
 
 use crate::formats::output::{FileOutput, ID_BYTES, Put};
 use crate::formats::packed::{BLOCK, put_gap_block, put_group_vints, put_patched_block};
+use crate::formats::positions::{OffsetGaps, PositionsAt, PositionsWriter};
 use crate::formats::terms::TermState;
 
 const VERSION: u32 = 0;
@@ -24,12 +25,26 @@ pub(crate) struct Postings<'a> {
     /// Each position's distance from the one before in its document (from 0 for the first), one
     /// for each occurrence; none where the field has no positions.
     pub(crate) position_gaps: Option<&'a [u32]>,
+    /// Where each occurrence starts and ends in the texts of its document; none where the field has
+    /// no offsets.
+    pub(crate) offsets: Option<&'a [(u32, u32)]>,
 }
 
-/// The files `.doc`, `.pos` and `.psm`.
+/// What fields have of each occurrence.
+#[derive(Clone, Copy)]
+pub(crate) struct Occurrences {
+    pub(crate) positions: bool,
+    pub(crate) offsets: bool,
+}
+
+impl Occurrences {
+    pub(crate) const NONE: Self = Self { positions: false, offsets: false };
+}
+
+/// The files `.doc` and `.psm`, and those of positions.
 pub(crate) struct PostingsWriter {
     docs: FileOutput,
-    positions: Option<FileOutput>,
+    positions: Option<PositionsWriter>,
     meta: FileOutput,
     /// The sizes that a reader has to have room for.
     impacts_max: [u32; 4],
@@ -37,37 +52,31 @@ pub(crate) struct PostingsWriter {
     run: Vec<u8>,
     head: Vec<u8>,
     skip: Vec<u8>,
-    /// Where the blocks of positions of a term end.
-    position_blocks: Vec<u64>,
     /// The impacts of the current block and of the current run.
     block_impacts: Impacts,
     run_impacts: Impacts,
 }
 
 impl PostingsWriter {
-    /// `positions` says whether any field has them.
+    /// `any` says what any field has.
     pub(crate) fn create(
         folder: &Path,
         base: &str,
         id: &[u8; ID_BYTES],
         suffix: &str,
-        positions: bool,
+        any: Occurrences,
     ) -> io::Result<Self> {
-        let open = |extension: &str, codec: &str| {
-            let mut file = FileOutput::create(folder, format!("{base}.{extension}"))?;
-            file.put_index_header(codec, VERSION, id, suffix);
-            io::Result::Ok(file)
-        };
+        let positions = || PositionsWriter::create(folder, base, id, suffix, any.offsets);
+        let open = |extension, codec| open(folder, base, id, suffix, (extension, codec));
         Ok(Self {
             docs: open("doc", "Lucene912PostingsWriterDoc")?,
-            positions: if positions { Some(open("pos", "Lucene912PostingsWriterPos")?) } else { None },
+            positions: if any.positions { Some(positions()?) } else { None },
             meta: open("psm", "Lucene912PostingsWriterMeta")?,
             impacts_max: [0; 4],
             block: Vec::new(),
             run: Vec::new(),
             head: Vec::new(),
             skip: Vec::new(),
-            position_blocks: Vec::new(),
             block_impacts: Impacts::new(),
             run_impacts: Impacts::new(),
         })
@@ -88,8 +97,8 @@ impl PostingsWriter {
             None => u64::from(state.docs),
         };
         if let (Some(gaps), Some(file)) = (postings.position_gaps, &mut self.positions) {
-            state.positions_at = file.position();
-            state.last_block_at = write_positions(file, gaps, &mut self.block, &mut self.position_blocks);
+            let offsets = postings.freqs.zip(postings.offsets).map(|(freqs, offsets)| OffsetGaps::new(freqs, offsets));
+            (state.positions_at, state.last_block_at) = file.add(gaps, offsets);
         }
         match postings.docs {
             &[doc] => state.only_doc = Some(doc),
@@ -98,7 +107,7 @@ impl PostingsWriter {
         state
     }
 
-    fn write_docs(&mut self, postings: &Postings, norms: Option<&[u8]>, positions_at: u64) {
+    fn write_docs(&mut self, postings: &Postings, norms: Option<&[u8]>, positions_at: PositionsAt) {
         let blocks = postings.docs.len() / BLOCK;
         // Documents and positions before the block and the run; no document is -1.
         let mut block_from = Before { doc: u32::MAX, positions_at };
@@ -120,11 +129,12 @@ impl PostingsWriter {
                 self.put_impacts(0);
                 self.block.put_vlong(self.skip.len() as u64);
                 self.block.extend_from_slice(&self.skip);
-                if postings.position_gaps.is_some() {
+                if let Some(positions) = &self.positions
+                    && postings.position_gaps.is_some()
+                {
                     occurrences += freqs.iter().map(|&freq| freq as usize).sum::<usize>();
-                    let here = self.position_block(positions_at, occurrences);
-                    self.block.put_vlong(here - block_from.positions_at);
-                    self.block.push((occurrences % BLOCK) as u8);
+                    let here = positions.block_at(occurrences);
+                    put_positions_skip(&mut self.block, postings, (block_from.positions_at, here), occurrences);
                     block_from.positions_at = here;
                 }
             }
@@ -142,7 +152,7 @@ impl PostingsWriter {
             self.run.extend_from_slice(&self.block);
             block_from.doc = last;
             if (b + 1).is_multiple_of(RUN / BLOCK) {
-                self.end_run(postings, &mut run_from, last, positions_at, occurrences);
+                self.end_run(postings, &mut run_from, last, occurrences);
             }
         }
         self.docs.put(&self.run);
@@ -177,17 +187,18 @@ impl PostingsWriter {
     }
 
     /// Writes a run of blocks with how to skip it.
-    fn end_run(&mut self, postings: &Postings, from: &mut Before, last: u32, positions_at: u64, occurrences: usize) {
+    fn end_run(&mut self, postings: &Postings, from: &mut Before, last: u32, occurrences: usize) {
         self.docs.put_vint(last.wrapping_sub(from.doc));
         from.doc = last;
         if postings.freqs.is_some() {
             self.skip.clear();
             self.put_impacts(1);
             let impacts = self.skip.len();
-            if postings.position_gaps.is_some() {
-                let here = self.position_block(positions_at, occurrences);
-                self.skip.put_vlong(here - from.positions_at);
-                self.skip.push((occurrences % BLOCK) as u8);
+            if let Some(positions) = &self.positions
+                && postings.position_gaps.is_some()
+            {
+                let here = positions.block_at(occurrences);
+                put_positions_skip(&mut self.skip, postings, (from.positions_at, here), occurrences);
                 from.positions_at = here;
             }
             self.docs.put_vlong((4 + self.skip.len() + self.run.len()) as u64);
@@ -200,14 +211,6 @@ impl PostingsWriter {
         self.docs.put(&self.run);
         self.run.clear();
         self.run_impacts.clear();
-    }
-
-    /// Where the block of positions begins that has the one after `occurrences` others.
-    fn position_block(&self, positions_at: u64, occurrences: usize) -> u64 {
-        match occurrences / BLOCK {
-            0 => positions_at,
-            blocks => self.position_blocks[blocks - 1],
-        }
     }
 
     /// Appends the impacts of a block (level 0) or a run (level 1) to the skip data.
@@ -225,42 +228,51 @@ impl PostingsWriter {
             self.meta.put_u32(size);
         }
         self.meta.put_u64(self.docs.position());
-        if let Some(positions) = &mut self.positions {
-            positions.put_footer();
-            self.meta.put_u64(positions.position());
+        let mut files = vec![self.docs.finish()?];
+        if let Some(positions) = self.positions {
+            files.extend(positions.finish(&mut self.meta)?);
         }
         self.meta.put_footer();
-        [Some(self.docs), self.positions, Some(self.meta)].into_iter().flatten().map(FileOutput::finish).collect()
+        files.push(self.meta.finish()?);
+        Ok(files)
     }
+}
+
+/// Creates a file of postings: its extension, and the name in its header.
+pub(super) fn open(
+    folder: &Path,
+    base: &str,
+    id: &[u8; ID_BYTES],
+    suffix: &str,
+    (extension, codec): (&str, &str),
+) -> io::Result<FileOutput> {
+    let mut file = FileOutput::create(folder, format!("{base}.{extension}"))?;
+    file.put_index_header(codec, VERSION, id, suffix);
+    Ok(file)
 }
 
 /// What was before a block or a run.
 #[derive(Clone, Copy)]
 struct Before {
     doc: u32,
-    positions_at: u64,
+    positions_at: PositionsAt,
 }
 
-/// Writes the positions of a term. Returns the distance to those behind the last whole block, if
-/// there are more than a block.
-fn write_positions(file: &mut FileOutput, gaps: &[u32], scratch: &mut Vec<u8>, ends: &mut Vec<u64>) -> Option<u64> {
-    let start = file.position();
-    ends.clear();
-    let blocks = gaps.chunks_exact(BLOCK);
-    let rest = blocks.remainder();
-    for block in blocks {
-        scratch.clear();
-        put_patched_block(scratch, block.try_into().unwrap_or(&[0; BLOCK]));
-        file.put(scratch);
-        ends.push(file.position());
+/// Appends how to skip the positions of a block or a run: from where to where, and how many of
+/// those in the last block.
+fn put_positions_skip(
+    out: &mut Vec<u8>,
+    postings: &Postings,
+    (from, to): (PositionsAt, PositionsAt),
+    occurrences: usize,
+) {
+    out.put_vlong(to.positions - from.positions);
+    out.push((occurrences % BLOCK) as u8);
+    if postings.offsets.is_some() {
+        out.put_vlong(to.offsets - from.offsets);
+        // Bytes of payloads in the last block.
+        out.put_vint(0);
     }
-    let last = (gaps.len() > BLOCK).then(|| file.position() - start);
-    scratch.clear();
-    for &gap in rest {
-        scratch.put_vint(gap);
-    }
-    file.put(scratch);
-    last
 }
 
 /// The distances between documents, the first from `before`.

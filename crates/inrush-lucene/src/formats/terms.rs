@@ -5,10 +5,13 @@
 //! `org.apache.lucene.codecs.lucene90.blocktree.Lucene90BlockTreeTermsWriter` in Lucene 9.12.
 
 use std::io;
+use std::num::NonZero;
 use std::path::Path;
 
 use crate::formats::fst::FstBuilder;
 use crate::formats::output::{FileOutput, ID_BYTES, Put, zigzag};
+use crate::formats::positions::PositionsAt;
+use crate::formats::postings::Occurrences;
 
 const VERSION: u32 = 2;
 const LEAST: usize = 25;
@@ -21,10 +24,10 @@ pub(crate) struct TermState {
     pub(crate) occurrences: u64,
     /// Start in the file of documents.
     pub(crate) docs_at: u64,
-    /// Start in the file of positions.
-    pub(crate) positions_at: u64,
+    /// Starts in the files of positions and offsets.
+    pub(crate) positions_at: PositionsAt,
     /// From there to the positions behind the last whole block, if there is a whole block before.
-    pub(crate) last_block_at: Option<u64>,
+    pub(crate) last_block_at: Option<NonZero<u64>>,
     /// The document, where there is only one.
     pub(crate) only_doc: Option<u32>,
 }
@@ -33,7 +36,7 @@ pub(crate) struct TermState {
 pub(crate) struct FieldTerms {
     pub(crate) number: u32,
     pub(crate) freqs: bool,
-    pub(crate) positions: bool,
+    pub(crate) occurrences: Occurrences,
     /// How many documents have a term in the field.
     pub(crate) docs: u32,
 }
@@ -337,10 +340,13 @@ impl States<'_> {
                 }
             }
         }
-        if self.field.positions {
-            out.put_vlong(state.positions_at - self.before.positions_at);
+        if self.field.occurrences.positions {
+            out.put_vlong(state.positions_at.positions - self.before.positions_at.positions);
+            if self.field.occurrences.offsets {
+                out.put_vlong(state.positions_at.offsets - self.before.positions_at.offsets);
+            }
             if let Some(at) = state.last_block_at {
-                out.put_vlong(at);
+                out.put_vlong(at.get());
             }
         }
         self.before = state;

@@ -119,7 +119,7 @@ public class Compare {
       BytesRef u = eb.next();
       if (!t.equals(u)) { differ(name + " term " + t.utf8ToString() + " " + u); return; }
       if (ea.docFreq() != eb.docFreq() || ea.totalTermFreq() != eb.totalTermFreq()) { differ(name + " freqs of " + t); continue; }
-      pa = ea.postings(pa, PostingsEnum.POSITIONS); pb = eb.postings(pb, PostingsEnum.POSITIONS);
+      pa = ea.postings(pa, PostingsEnum.OFFSETS); pb = eb.postings(pb, PostingsEnum.OFFSETS);
       int n = ea.docFreq();
       long[] la = new long[n], lb = new long[n];
       for (int i = 0; i < n; i++) { la[i] = occurrence(pa, positions, true); lb[i] = occurrence(pb, positions, false); }
@@ -133,7 +133,8 @@ public class Compare {
 
   static long occurrence(PostingsEnum p, boolean positions, boolean mapped) throws Exception {
     int doc = p.nextDoc(), freq = p.freq(), hash = freq;
-    for (int i = 0; positions && i < freq; i++) hash = 31 * hash + p.nextPosition();
+    // Offsets are -1 where the field has none.
+    for (int i = 0; positions && i < freq; i++) hash = 31 * (31 * (31 * hash + p.nextPosition()) + p.startOffset()) + p.endOffset();
     return (long) (mapped ? map[doc] : doc) << 32 | (hash & 0xffffffffL);
   }
 

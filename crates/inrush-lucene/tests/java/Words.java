@@ -7,7 +7,7 @@ import org.apache.lucene.analysis.core.WhitespaceAnalyzer;
 import org.apache.lucene.analysis.standard.StandardAnalyzer;
 import org.apache.lucene.analysis.tokenattributes.*;
 
-/** The tokens that an analyser makes of each line of hexadecimal code points, with their places. */
+/** The tokens that an analyser makes of each line of hexadecimal code points, with their places, and where the text ends. */
 public class Words {
   public static void main(String[] args) throws Exception {
     BufferedReader in = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
@@ -31,6 +31,8 @@ public class Words {
           out.print(term + "\u001e" + place.startOffset() + "-" + place.endOffset() + "\u001f");
         }
         tokens.end();
+        // Where a further value of the field goes on.
+        out.print(place.endOffset());
       }
       out.print('\n');
     }

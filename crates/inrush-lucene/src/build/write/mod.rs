@@ -16,7 +16,7 @@ use crate::formats::doc_values::{DocValuesWriter, Values};
 use crate::formats::field_infos::{DocValuesKind, FieldInfo, Indexed};
 use crate::formats::norms::NormsWriter;
 use crate::formats::points::PointsWriter;
-use crate::formats::postings::{Postings, PostingsWriter};
+use crate::formats::postings::{Occurrences, Postings, PostingsWriter};
 use crate::formats::terms::{FieldTerms, TermState, TermsWriter};
 use crate::radix::{self, Sorted};
 
@@ -102,6 +102,7 @@ pub(crate) fn field_infos(fields: &[Field], columns: &[Column], meta: &Meta) -> 
         infos.push(FieldInfo {
             indexed: match &field.kind {
                 _ if !field.indexed || point.0 > 0 => Indexed::No,
+                Kind::Text { options, .. } if options.offsets => Indexed::Offsets,
                 Kind::Text { options, .. } if options.positions => Indexed::Positions,
                 Kind::Text { options, .. } if options.freqs => Indexed::Freqs,
                 _ => Indexed::Docs,
@@ -257,8 +258,9 @@ fn write_indexed(
     let any = |has: fn(&TextTerms) -> bool| {
         columns.iter().any(|(.., column)| matches!(column, IndexedColumn::Texts(_, what) if has(what)))
     };
-    let positions = any(|what| what.options.positions);
-    let mut postings = PostingsWriter::create(place.folder, &base, place.id, &suffix, positions)?;
+    let occurrences =
+        Occurrences { positions: any(|what| what.options.positions), offsets: any(|what| what.options.offsets) };
+    let mut postings = PostingsWriter::create(place.folder, &base, place.id, &suffix, occurrences)?;
     let mut terms = TermsWriter::create(place.folder, &base, place.id, &suffix)?;
     let mut norms = if any(|what| what.norms) {
         Some(NormsWriter::create(place.folder, place.segment, place.id, place.docs)?)
@@ -268,7 +270,8 @@ fn write_indexed(
     for (_, number, column) in columns {
         match column {
             IndexedColumn::Ids(ids) => {
-                let field = FieldTerms { number, freqs: false, positions: false, docs: ids.docs_with_id() };
+                let field =
+                    FieldTerms { number, freqs: false, occurrences: Occurrences::NONE, docs: ids.docs_with_id() };
                 let docs_at = postings.position();
                 terms.add(&field, &IdTerms { ids, docs_at, states: id_states(ids, &mut postings) });
             }
@@ -311,7 +314,7 @@ fn id_states(ids: &Ids, postings: &mut PostingsWriter) -> Vec<TermState> {
     let mut state = |places| {
         docs.clear();
         docs.extend(places);
-        postings.add(&Postings { docs: &docs, freqs: None, position_gaps: None }, None)
+        postings.add(&Postings { docs: &docs, freqs: None, position_gaps: None, offsets: None }, None)
     };
     ids.sorted().map(|(_, places)| state(places)).collect()
 }

@@ -5,7 +5,7 @@ use crate::build::intern::Interner;
 use crate::fields::field::TextOptions;
 use crate::formats::doc_values::{Dictionary, DocValuesWriter, Values};
 use crate::formats::norms::norm;
-use crate::formats::postings::{Postings, PostingsWriter};
+use crate::formats::postings::{Occurrences, Postings, PostingsWriter};
 use crate::formats::terms::{FieldTerms, TermState, Terms, TermsWriter};
 
 /// Sorted terms with their postings.
@@ -111,9 +111,9 @@ pub(super) fn add_keyword_terms(
         own.clear();
         own.extend_from_slice(grouped.of(*number));
         own.dedup();
-        states.push(postings.add(&Postings { docs: &own, freqs: None, position_gaps: None }, None));
+        states.push(postings.add(&Postings { docs: &own, freqs: None, position_gaps: None, offsets: None }, None));
     }
-    let field = FieldTerms { number, freqs: false, positions: false, docs: keywords.docs.distinct() };
+    let field = FieldTerms { number, freqs: false, occurrences: Occurrences::NONE, docs: keywords.docs.distinct() };
     terms.add(&field, &SortedTerms { terms: &keywords.terms, order, states });
 }
 
@@ -199,6 +199,8 @@ pub(super) fn add_text(
         let (text, position) = at.go(i as u32, ends, jumps);
         (docs.map_or(text as u32, |docs| docs[text]), position)
     });
+    let grouped_offsets = |offsets: &[(u32, u32)]| Grouped::new(&texts.occurrences, texts.terms.len(), |i| offsets[i]);
+    let offsets = texts.offsets().map(grouped_offsets);
     let mut states = Vec::with_capacity(order.len());
     let (mut own, mut freqs, mut gaps) = (Vec::new(), Vec::new(), Vec::new());
     for number in &order {
@@ -220,14 +222,16 @@ pub(super) fn add_text(
             before = (doc, position);
         }
         let TextOptions { freqs: with_freqs, positions, .. } = what.options;
-        let freqs = with_freqs.then_some(freqs.as_slice());
-        let position_gaps = positions.then_some(gaps.as_slice());
-        states.push(
-            postings.add(&Postings { docs: &own, freqs, position_gaps }, what.norms.then_some(lens.norms.as_slice())),
-        );
+        let own = Postings {
+            docs: &own,
+            freqs: with_freqs.then_some(freqs.as_slice()),
+            position_gaps: positions.then_some(gaps.as_slice()),
+            offsets: offsets.as_ref().map(|offsets| offsets.of(*number)),
+        };
+        states.push(postings.add(&own, what.norms.then_some(lens.norms.as_slice())));
     }
-    let TextOptions { freqs, positions, .. } = what.options;
-    let field = FieldTerms { number, freqs, positions, docs: lens.docs };
+    let TextOptions { freqs, positions, offsets, .. } = what.options;
+    let field = FieldTerms { number, freqs, occurrences: Occurrences { positions, offsets }, docs: lens.docs };
     terms.add(&field, &SortedTerms { terms: &texts.terms, order: &order, states });
 }
 
