@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 
-use crate::analysis::is_white;
+use crate::analysis::{Tokenizer, is_white};
 use crate::fields::convert::{self, Indexable, convert, is_null};
 use crate::fields::definition::path_of;
 use crate::fields::field::{Field, Kind};
@@ -464,6 +464,7 @@ impl<'a> Walk<'a, '_> {
         for &number in numbers {
             let field = &self.mapping.fields[number];
             match convert(&scalar, field, product) {
+                Ok(Some(_)) if self.reader.is_cut() && loses_cut_text(field) => return Err(unsupported_cut(field)),
                 Ok(Some(value)) => self.push(number, value),
                 Ok(None) => {
                     // The value that stands for null may be too long, too.
@@ -600,6 +601,16 @@ impl<'a> Walk<'a, '_> {
 
 fn unsupported_object(field: &Field) -> Refused {
     Refused::Unsupported(format!("an object in the field {:?}", field.name))
+}
+
+/// Whether Lucene loses words of a text that ends with half a pair of UTF-16: some of those at its
+/// end, in a short one all.
+fn loses_cut_text(field: &Field) -> bool {
+    field.indexed && matches!(&field.kind, Kind::Text { analyzer, .. } if analyzer.tokenizer == Tokenizer::Standard)
+}
+
+fn unsupported_cut(field: &Field) -> Refused {
+    Refused::Unsupported(format!("half a pair of UTF-16 at the end of a text in the field {:?}", field.name))
 }
 
 /// Whether a name is of white space only, as Java's `Character.isWhitespace` has it.
@@ -821,6 +832,25 @@ mod tests {
             assert_eq!(read(r#"{" ":1}"#).is_ok(), is_taken);
             assert_eq!(read("{\"\u{a0}\":1}"), Ok(()));
             assert_eq!(read(r#"{"a. ":1}"#), Err(Refused::Name("a. ".to_owned())));
+        }
+    }
+
+    #[test]
+    fn texts_that_end_with_half_a_pair() {
+        let mapping = mapping(&json!({"t": {"type": "text"}, "k": {"type": "keyword"},
+            "white": {"type": "text", "analyzer": "whitespace"}, "off": {"type": "text", "index": false}}));
+        for (source, is_built) in [
+            (r#"{"t":"words \ud83d"}"#, false),
+            (r#"{"t":["\ud83d",5]}"#, false),
+            (r#"{"t":["\ud83d\ude00","\ud83d words","\ude00","\ud83d\ud83d\ude00","\ufffd"]}"#, true),
+            (r#"{"k":"\ud83d","white":"\ud83d","off":"\ud83d","t":"words"}"#, true),
+        ] {
+            let read = read(source.as_bytes(), &mapping, &mut Habits::default());
+            assert_eq!(
+                read.map(drop).map_err(|error| matches!(error, Refused::Unsupported(_))),
+                if is_built { Ok(()) } else { Err(true) },
+                "{source}"
+            );
         }
     }
 

@@ -46,13 +46,15 @@ pub(crate) struct Reader<'a> {
     depth: u32,
     /// Whether an escape was half a pair of UTF-16.
     pub(crate) half_pair: bool,
+    /// Where the last escape ends that was the first half of a pair without the second one.
+    first_half_end: Option<usize>,
 }
 
 type Result<T> = std::result::Result<T, Malformed>;
 
 impl<'a> Reader<'a> {
     pub(crate) fn new(text: &'a str) -> Self {
-        Self { text, bytes: text.as_bytes(), at: 0, depth: 0, half_pair: false }
+        Self { text, bytes: text.as_bytes(), at: 0, depth: 0, half_pair: false, first_half_end: None }
     }
 
     /// Reads a member's value that is taken out of its document.
@@ -191,6 +193,12 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// Whether the last scalar is a text that ends with the first half of a pair of UTF-16.
+    pub(crate) fn is_cut(&self) -> bool {
+        // Its quote is behind the escape.
+        self.first_half_end.is_some_and(|end| end + 1 == self.at)
+    }
+
     fn word(&mut self, word: &'static str, value: Scalar<'a>) -> Result<Scalar<'a>> {
         if !self.bytes[self.at..].starts_with(word.as_bytes()) {
             return self.malformed("a value");
@@ -305,6 +313,9 @@ impl<'a> Reader<'a> {
         }
         let c = char::from_u32(first);
         self.half_pair |= c.is_none();
+        if (0xd800..0xdc00).contains(&first) {
+            self.first_half_end = Some(self.at);
+        }
         Ok(c.unwrap_or(char::REPLACEMENT_CHARACTER))
     }
 
