@@ -342,7 +342,8 @@ impl Texts {
         let (terms, count) = (self.terms.len(), self.occurrences.len());
         let held = self.terms.held() + 4 * (count + self.ends.len()) + 8 * self.jumps.len() + self.docs.held();
         let offsets = self.offsets.as_ref().map_or(0, Offsets::held);
-        // The grouped occurrences with their positions, and offsets; and where the terms are written.
+        // The grouped occurrences with their positions and offsets, and where the terms are
+        // written.
         let writing = (12 + size_of::<TermState>()) * terms + 8 * count + offsets + self.ends.len();
         Memory { held: held + offsets, writing }
     }

@@ -1,7 +1,7 @@
 //! Positions of the occurrences of a term, and their offsets: where they are in the texts.
 //!
-//! Whole blocks of positions are in `.pos`, those of offsets in `.pay`. What is left of a term is in
-//! `.pos` together.
+//! Whole blocks of positions are in `.pos`, those of offsets in `.pay`. What is left of both of a
+//! term is in `.pos`.
 //!
 //! Source: the documentation of `org.apache.lucene.codecs.lucene912.Lucene912PostingsFormat`.
 
