@@ -348,3 +348,21 @@ impl Texts {
         Memory { held: held + offsets, writing }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Texts;
+    use crate::analysis::Analyzer;
+
+    #[test]
+    fn a_further_value_begins_behind_the_one_before() {
+        let mut texts = Texts::new(true);
+        for (doc, text) in [(0, "a  👩 b "), (0, ""), (0, "x"), (2, "x y")] {
+            texts.add(doc, Analyzer::STANDARD, text);
+        }
+        assert_eq!(texts.offsets(), Some(&[(0, 1), (3, 5), (6, 7), (10, 11), (0, 1), (2, 3)][..]));
+        texts.renew();
+        assert_eq!(texts.offsets(), Some(&[][..]));
+        assert_eq!(Texts::new(false).offsets(), None);
+    }
+}
