@@ -11,8 +11,10 @@ use time::{Date, OffsetDateTime, PrimitiveDateTime, UtcOffset};
 pub enum PatternPart<'a> {
     /// One letter, once or several times: `yyyy`.
     Letters(&'a str),
-    /// Text that stands for itself: other characters, and what is between two `'`.
+    /// Other characters.
     Text(&'a str),
+    /// Text between two `'`, which stands for itself.
+    Quoted(&'a str),
 }
 
 /// Cuts a pattern with the letters of Java's `DateTimeFormatter` into its parts. `None` if a `'`
@@ -25,7 +27,7 @@ pub fn pattern_parts(pattern: &str) -> Option<Vec<PatternPart<'_>>> {
         let (part, len) = if first == '\'' {
             let end = 1 + rest[1..].find('\'')?;
             let text = if end == 1 { &rest[..1] } else { &rest[1..end] };
-            (PatternPart::Text(text), end + 1)
+            (PatternPart::Quoted(text), end + 1)
         } else {
             let same = rest.len() - rest.trim_start_matches(first).len();
             let part = if first.is_ascii_alphabetic() { PatternPart::Letters } else { PatternPart::Text };
@@ -73,7 +75,7 @@ impl FromStr for DateFormat {
         let mut pieces = Vec::new();
         for part in pattern_parts(text).ok_or_else(|| format!("{text:?} has a `'` without a second one"))? {
             match part {
-                PatternPart::Text(text) => pieces.extend(text.chars().map(Piece::Text)),
+                PatternPart::Text(text) | PatternPart::Quoted(text) => pieces.extend(text.chars().map(Piece::Text)),
                 PatternPart::Letters(word) => match PIECES.iter().find(|(name, _)| *name == word) {
                     Some((_, piece)) => pieces.push(piece.clone()),
                     None => {

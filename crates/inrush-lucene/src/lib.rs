@@ -62,3 +62,14 @@ pub use repository::ShardSnapshot;
 pub fn analyze(analyzer: &str, text: &str, visit: impl FnMut(std::ops::Range<usize>, &[u8])) -> Option<()> {
     analysis::Analyzer::named(analyzer).map(|analyzer| analyzer.each_at(text, visit))
 }
+
+/// Reads dates by a format of a mapping, which is `None` if it is not known: the milliseconds since
+/// 1970, or none. `Err` is for a text with the name of a time zone, which only a server knows.
+#[doc(hidden)]
+pub fn read_dates(target: Target, format: &str) -> Option<impl Fn(&str) -> Result<Option<i64>, ()> + use<>> {
+    let formats = fields::dates::Formats::parse(format, fields::dates::Dialect::of(target))?;
+    Some(move |text: &str| match formats.moment(text) {
+        None if formats.only_of_a_server(text).is_some() => Err(()),
+        moment => Ok(moment.map(|moment| moment.millis)),
+    })
+}

@@ -127,9 +127,10 @@ fn value<'a>(scalar: &Scalar<'a>, field: &Field, product: Product) -> Result<Opt
 /// The moment of a date; nothing if it is none.
 fn moment(text: &str, formats: &Formats, field: &Field) -> Result<Option<Moment>, Refused> {
     match formats.moment(text) {
-        None if formats.has_zone_name(text) => {
-            Err(Refused::Unsupported(format!("the name of a time zone in the field {:?}", field.name)))
-        }
+        None => match formats.only_of_a_server(text) {
+            Some(what) => Err(Refused::Unsupported(format!("{what} in the field {:?}", field.name))),
+            None => Ok(None),
+        },
         moment => Ok(moment),
     }
 }

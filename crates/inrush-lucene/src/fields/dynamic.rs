@@ -178,8 +178,8 @@ impl Detection {
                 let (type_name, expected) = ("date".to_owned(), "a date of its formats");
                 return Err(Refused::Value { field: path.to_owned(), type_name, expected });
             }
-            if formats.has_zone_name(text) {
-                return Err(Refused::Unsupported("the name of a time zone in a new field".to_owned()));
+            if let Some(what) = formats.only_of_a_server(text) {
+                return Err(Refused::Unsupported(format!("{what} in a new field")));
             }
         }
         Ok(NewKind::Text)

@@ -33,7 +33,7 @@ pub(super) struct Clock {
 impl Clock {
     pub(super) fn is_of_a_day(self) -> bool {
         let [hour, minute, second] = self.parts;
-        hour < 24 && minute < 60 && second < 60
+        (0..24).contains(&hour) && minute < 60 && second < 60
     }
 
     /// The moment of this time on a day, in a zone so far from UTC. Beyond the range of
@@ -90,6 +90,32 @@ impl Resolver {
                 .then(|| days(year, month, day)),
         }
     }
+
+    /// Days from 1970 to a day of a year.
+    pub(super) fn day_of_year(self, year: i64, day: i64) -> Option<i64> {
+        let first = Self::Strict.day(year, 1, 1)?;
+        let found = first.checked_add(day)? - 1;
+        let is_one = self == Self::Lenient || (1..=365 + i64::from(is_leap(year))).contains(&day);
+        (is_one && found <= last_day()).then_some(found)
+    }
+}
+
+/// The Monday of the first week of a year by ISO 8601, which has the fourth day of the year.
+pub(super) fn first_week(year: i64) -> Option<i64> {
+    let fourth = Resolver::Strict.day(year, 1, 4)?;
+    Some(fourth - day_of_week(fourth) + 1)
+}
+
+/// How many weeks a year has by ISO 8601: 53 if its first or last day is a Thursday.
+pub(super) fn weeks(year: i64) -> Option<i64> {
+    let first = Resolver::Strict.day(year, 1, 1)?;
+    let last = first + 364 + i64::from(is_leap(year));
+    Some(if day_of_week(first) == 4 || day_of_week(last) == 4 { 53 } else { 52 })
+}
+
+/// The day of the week from 1 on, which is a Monday. 1970 began with a Thursday.
+pub(super) fn day_of_week(day: i64) -> i64 {
+    (day + 3).rem_euclid(7) + 1
 }
 
 /// The last year.
@@ -125,9 +151,13 @@ pub(super) fn zone_millis(text: &[u8]) -> Option<i64> {
     (minutes < 60 && seconds < 60 && all <= 18 * 3600).then_some(sign * all * 1000)
 }
 
+fn is_leap(year: i64) -> bool {
+    year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
+}
+
 fn month_days(year: i64, month: i64) -> i64 {
     match month {
-        2 if year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) => 29,
+        2 if is_leap(year) => 29,
         2 => 28,
         4 | 6 | 9 | 11 => 30,
         _ => 31,

@@ -29,6 +29,8 @@ pub(super) struct Iso {
     pub(super) whole_time: bool,
     pub(super) fraction: Part,
     pub(super) zone: Part,
+    /// Whether a zone may be behind a `T` without a time.
+    pub(super) zone_alone: bool,
     /// Whether parts have all their digits.
     pub(super) strict: bool,
     /// Whether Elasticsearch's own reader takes it, and not Java's. That one needs a day before a
@@ -103,15 +105,6 @@ impl Iso {
         self.time == Part::Maybe && !self.own
     }
 
-    /// Whether a text is a date with the name of a time zone, which is not known here.
-    pub(super) fn has_zone_name(self, text: &str, dialect: Dialect) -> bool {
-        let Some(time) = text.find('T') else { return false };
-        let Some(zone) = text[time + 1..].find(|c: char| c.is_ascii_uppercase()) else { return false };
-        let (known, zone) = text.split_at(time + 1 + zone);
-        let of_name = |c: char| c.is_ascii_alphanumeric() || "/_+-:.~".contains(c);
-        zone.chars().all(of_name) && self.moment(format!("{known}Z").as_bytes(), dialect).is_ok()
-    }
-
     /// A part of two digits, or of one where that is enough, and how many it has.
     fn part(self, text: &[u8], at: usize) -> Option<(i64, usize)> {
         match digits(text, at, 2) {
@@ -125,7 +118,7 @@ impl Iso {
     /// where it ends.
     fn clock(self, text: &[u8], mut at: usize) -> Option<(Clock, usize, usize)> {
         let mut clock = Clock::default();
-        if at == text.len() {
+        if at == text.len() || self.zone_alone && !self.own && !text[at].is_ascii_digit() {
             return Some((clock, 0, at));
         }
         let len;

@@ -4,12 +4,15 @@
 //! `DateTimeFormatter`.
 
 mod calendar;
+mod found;
 mod iso;
+mod named;
 mod pattern;
+mod piece;
 
-use self::calendar::{Resolver, fraction};
+use self::calendar::fraction;
 use self::iso::{Iso, Part};
-use self::pattern::{Pattern, YearDigits};
+use self::pattern::Pattern;
 use crate::fields::mapping::{Product, Target};
 
 /// How the dates of a field may be written. The first format that fits is taken; one that fits a
@@ -78,23 +81,27 @@ enum Fit {
     Never,
     /// The same for a year alone that no date has. It makes no new field a date.
     NoYear,
+    /// Whether there is such a date depends on the Java of a node.
+    Unsure,
 }
 
 const FIRST: &str = "strict_date_optional_time";
 const FIRST_NANOS: &str = "strict_date_optional_time_nanos";
 const MILLIS: &str = "epoch_millis";
 
-/// The formats with names, of which all parts are there; milliseconds may have one to nine digits.
-const NAMED: [(&str, Format); 9] = [
-    (FIRST, optional(false, true)),
-    ("date_optional_time", optional(false, false)),
-    (FIRST_NANOS, optional(true, true)),
+/// The formats with names that are no pieces of a pattern.
+const NAMED: [(&str, Format); 11] = [
+    ("iso8601", optional(false, true, true)),
+    (FIRST, optional(false, true, false)),
+    ("date_optional_time", optional(false, false, false)),
+    (FIRST_NANOS, optional(true, true, false)),
     ("strict_date_time", iso(Part::Maybe, Part::Always)),
     ("strict_date_time_no_millis", iso(Part::Never, Part::Always)),
     ("strict_year_month_day", DAY),
     ("strict_date_hour_minute_second_millis", iso(Part::Always, Part::Never)),
     ("strict_date_hour_minute_second_fraction", iso(Part::Always, Part::Never)),
     (MILLIS, Format::Millis),
+    ("epoch_second", Format::Seconds),
 ];
 
 /// A date, of which the month and the day may be absent.
@@ -103,12 +110,10 @@ const DAY: Format = Format::Iso(Iso {
     whole_time: false,
     fraction: Part::Never,
     zone: Part::Never,
+    zone_alone: false,
     strict: true,
     own: false,
 });
-
-const LONG: YearDigits = YearDigits::UpTo { most: 10 };
-const LONGER: YearDigits = YearDigits::UpTo { most: 19 };
 
 /// A pattern for which Elasticsearch has its own reader, too.
 const SECONDS_FORMAT: &str = "strict_date_hour_minute_second";
@@ -119,27 +124,26 @@ const WITH_SECONDS: Format = Format::Iso(Iso {
     whole_time: true,
     fraction: Part::Never,
     zone: Part::Never,
+    zone_alone: false,
     strict: true,
     own: true,
 });
 
-/// The formats with names that are patterns.
-const NAMED_PATTERNS: [(&str, &str, YearDigits, Resolver); 6] = [
-    ("strict_date_hour", "uuuu-MM-dd'T'HH", LONGER, Resolver::Smart),
-    ("strict_date_hour_minute", "uuuu-MM-dd'T'HH:mm", LONGER, Resolver::Smart),
-    (SECONDS_FORMAT, "uuuu-MM-dd'T'HH:mm:ss", LONGER, Resolver::Smart),
-    ("strict_date", "uuuu-MM-dd", LONG, Resolver::Lenient),
-    ("strict_year_month", "uuuu-MM", LONG, Resolver::Strict),
-    ("strict_year", "uuuu", LONG, Resolver::Strict),
-];
-
-const fn optional(whole_time: bool, strict: bool) -> Format {
+const fn optional(whole_time: bool, strict: bool, zone_alone: bool) -> Format {
     let maybe = Part::Maybe;
-    Format::Iso(Iso { time: maybe, whole_time, fraction: maybe, zone: maybe, strict, own: false })
+    Format::Iso(Iso { time: maybe, whole_time, fraction: maybe, zone: maybe, zone_alone, strict, own: false })
 }
 
 const fn iso(fraction: Part, zone: Part) -> Format {
-    Format::Iso(Iso { time: Part::Always, whole_time: true, fraction, zone, strict: true, own: false })
+    Format::Iso(Iso {
+        time: Part::Always,
+        whole_time: true,
+        fraction,
+        zone,
+        zone_alone: false,
+        strict: true,
+        own: false,
+    })
 }
 
 impl Formats {
@@ -176,7 +180,7 @@ impl Formats {
         for format in &self.formats {
             match format.moment(text, self.dialect) {
                 Ok(moment) => return Some(moment),
-                Err(Fit::Never | Fit::NoYear) => return None,
+                Err(Fit::Never | Fit::NoYear | Fit::Unsure) => return None,
                 Err(Fit::Not) => {}
             }
         }
@@ -198,12 +202,24 @@ impl Formats {
         found.find(|found| *found != Err(Fit::Not)) == Some(Err(Fit::Never))
     }
 
-    /// Whether a text that is no date here may be one for a server, as it names a time zone.
-    pub(crate) fn has_zone_name(&self, text: &str) -> bool {
-        self.formats.iter().any(|format| match format {
-            Format::Iso(iso) => iso.has_zone_name(text, self.dialect),
-            Format::Millis | Format::Seconds | Format::Pattern(_) => false,
-        })
+    /// What of a text that is no date here may make one of it for a server.
+    pub(crate) fn only_of_a_server(&self, text: &str) -> Option<&'static str> {
+        let mut found = self.formats.iter().map(|format| format.moment(text, self.dialect));
+        if found.any(|found| found == Err(Fit::Unsure)) {
+            return Some("week 53 of a year of 52 weeks");
+        }
+        let of_name = |c: char| c.is_ascii_alphanumeric() || "/_+-:.~".contains(c);
+        // A name begins with a capital letter behind a time.
+        let mut places = text.char_indices().skip(1).filter(|(_, c)| c.is_ascii_uppercase()).map(|(at, _)| at);
+        let is_name = places.any(|at| {
+            let (known, zone) = text.split_at(at);
+            zone.chars().all(of_name) && {
+                let known = format!("{known}Z");
+                let fits = |format: &Format| format.has_any_zone() && format.moment(&known, self.dialect).is_ok();
+                self.formats.iter().any(fits)
+            }
+        });
+        is_name.then_some("the name of a time zone")
     }
 }
 
@@ -224,19 +240,33 @@ impl Format {
     }
 
     fn of_java(format: &str, dialect: Dialect) -> Option<Self> {
+        if let Some(named) = Self::named(format, dialect) {
+            return Some(named);
+        }
+        // OpenSearch has a second name for most formats: `dateTime` is `date_time`.
+        if dialect == Dialect::OpenSearch && format.bytes().all(|byte| byte.is_ascii_alphabetic()) {
+            let words = in_words(format);
+            let known = !["epoch_second", MILLIS, "week_year"].contains(&words.as_str());
+            if let Some(named) = Self::named(&words, dialect).filter(|_| known) {
+                return Some(named);
+            }
+        }
+        Pattern::parse(format).map(Self::Pattern)
+    }
+
+    fn named(format: &str, dialect: Dialect) -> Option<Self> {
         if let Some((_, named)) = NAMED.iter().find(|(name, _)| *name == format) {
             return Some(named.clone());
         }
-        if let Some((_, pattern, years, resolver)) = NAMED_PATTERNS.iter().find(|(name, ..)| *name == format) {
-            // Elasticsearch has its own reader for these two, which takes years of four digits.
-            let own = format.starts_with("strict_year") && dialect != Dialect::OpenSearch;
-            let years = if own { YearDigits::Four } else { *years };
-            return Some(Self::Pattern(Pattern::parse(pattern)?.with(years, *resolver)));
-        }
-        match format {
-            "epoch_second" => Some(Self::Seconds),
-            "basic_date" => Some(Self::Pattern(Pattern::basic_date())),
-            _ => Pattern::parse(format).map(Self::Pattern),
+        named::pattern(format, dialect).map(Self::Pattern)
+    }
+
+    /// Whether its dates may have a time zone in any of the forms that the servers know.
+    fn has_any_zone(&self) -> bool {
+        match self {
+            Self::Iso(iso) => iso.zone != Part::Never,
+            Self::Pattern(pattern) => pattern.has_any_zone(),
+            Self::Millis | Self::Seconds => false,
         }
     }
 
@@ -260,6 +290,18 @@ impl Format {
             Self::Pattern(pattern) => pattern.moment(text, opensearch),
         }
     }
+}
+
+/// A name in small letters, with `_` before what were capitals.
+fn in_words(name: &str) -> String {
+    let mut words = String::with_capacity(name.len() + 4);
+    for c in name.chars() {
+        if c.is_ascii_uppercase() {
+            words.push('_');
+        }
+        words.push(c.to_ascii_lowercase());
+    }
+    words
 }
 
 /// The seconds since 1970 of the years that Java's `LocalDate` has.
@@ -355,19 +397,52 @@ mod tests {
         assert_eq!(millis("h:mm a, MMM d, yy", "12:01 PM, Mar 1, 00"), Some(951_912_060_000));
         assert_eq!(millis("date_optional_time", "1970-1-2T3"), Some(97_200_000));
         for unknown in [
-            "h:mm d/M/yyyy",
-            "H:mm a d/M/yyyy",
-            "yyyyy-MM-dd",
-            "dMyyyy",
-            "yyyy-dd",
-            "HH:mm",
-            "yyyy HH",
             "yyyy-MM-dd'T",
-            "yyyy-MM-dd[ HH]",
             "MMMM d, yyyy",
             "EEEE, d MMM yyyy",
+            "YYYY-MM-dd",
+            "yyyy-MM-dd HH:mm VV",
+            "yyyy-MM-dd]",
+            "yyyy{MM}",
+            "MMd ddd",
+            "SSSSSSSSSS",
         ] {
             assert_eq!(parse(unknown), None, "{unknown}");
+        }
+    }
+
+    #[test]
+    fn patterns_with_parts_that_are_absent() {
+        let millis = |formats, text| parse(formats).and_then(|formats| formats.millis(text));
+        for (format, text, found) in [
+            ("yyyy-MM-dd[ HH:mm[:ss]]", "1970-01-02", Some(86_400_000)),
+            ("yyyy-MM-dd[ HH:mm[:ss]]", "1970-01-02 00:01", Some(86_460_000)),
+            ("yyyy-MM-dd[ HH:mm[:ss]]", "1970-01-02 00:01:02", Some(86_462_000)),
+            ("yyyy-MM-dd[ HH:mm[:ss]]", "1970-01-02 00", None),
+            ("yyyy-MM-dd'['HH']'", "1970-01-01[01]", Some(3_600_000)),
+            // A time without a day is one of the first day.
+            ("HH:mm", "01:00", Some(3_600_000)),
+            ("kk:mm", "24:00", Some(0)),
+            ("KK:mm a", "01:00 PM", Some(46_800_000)),
+            ("MM/dd", "01/02", Some(86_400_000)),
+            ("yyyy HH", "1999 01", Some(3_600_000)),
+            ("dd", "02", None),
+            // Of a time without minutes nothing is left.
+            ("uuuu-MM-dd HH:ss", "1970-01-02 01:60", Some(86_400_000)),
+            ("h:mm d/M/yyyy", "1:00 2/1/1970", Some(86_400_000)),
+            // Two numbers have to be the same.
+            ("H:mm a d/M/yyyy", "13:00 PM 1/1/1970", Some(46_800_000)),
+            ("H:mm a d/M/yyyy", "13:00 AM 1/1/1970", None),
+            ("H HH", "1 01", Some(3_600_000)),
+            ("H HH", "1 02", None),
+            ("uuuu-DDD", "1970-002", Some(86_400_000)),
+            ("uuuu-DDD", "1970-366", None),
+            ("yyyy-D", "1970-2", Some(86_400_000)),
+            // A number leaves digits to the next ones, but not before one of any length.
+            ("dMMuuuu", "2011970", None),
+            ("uMMdd", "19700102", Some(86_400_000)),
+        ] {
+            assert_eq!(millis(format, text), found, "{format} {text}");
         }
     }
 
@@ -489,7 +564,7 @@ mod tests {
             ("2024-02-30T00:00:00CET", false),
             ("Tuesday", false),
         ] {
-            assert_eq!((formats.millis(text), formats.has_zone_name(text)), (None, named), "{text}");
+            assert_eq!((formats.millis(text), formats.only_of_a_server(text).is_some()), (None, named), "{text}");
         }
         assert_eq!(formats.millis("1970-01-01T01:00:30+010030"), Some(0));
         assert_eq!(formats.millis("1970-01-01T00:00:00-00:00Z"), Some(0));
