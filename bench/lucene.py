@@ -5,13 +5,14 @@
     python3 bench/lucene.py equal LINES MAPPING SERVER        # the same index as the server's? May have SETTINGS too
     python3 bench/lucene.py fuzz SERVER SEED SECONDS          # the same, of random mappings and documents
     python3 bench/lucene.py limits SERVER                     # the same, of documents at the limits and beyond
+    python3 bench/lucene.py dates SERVER SEED ROUNDS          # the same dates of random texts and formats?
     python3 bench/lucene.py words SEED COUNT SERVER           # the same words of random texts?
     python3 bench/lucene.py texts FOLDER SERVER               # the same words of the texts of bench/lucene_texts.py?
     python3 bench/lucene.py bake LINES MAPPING SERVER         # into an empty snapshot, and restored
     python3 bench/lucene.py queries SERVER SEED COUNT         # the same answers to random searches?
 
 SERVER is a product and a version, such as `opensearch-3.6.0`. INRUSH_LUCENE is the folder with the programs
-`lucene-build`, `lucene-bake` and `lucene-words`, which are examples of the crate.
+`lucene-build`, `lucene-bake`, `lucene-dates` and `lucene-words`, which are examples of the crate.
 """
 
 import http.client
@@ -30,6 +31,7 @@ import time
 import urllib.error
 import urllib.request
 
+import lucene_dates
 import lucene_documents as documents
 import lucene_mappings as mappings
 import lucene_new as new
@@ -306,6 +308,15 @@ def limits(server):
     sys.exit(bool(found))
 
 
+def dates(server, seed, rounds):
+    bad = 0
+    with Node(server) as node:
+        for compared, found in lucene_dates.rounds(node, PROGRAMS / "lucene-dates", int(seed), int(rounds)):
+            bad += len(found)
+            print(compared, *(f"{format!r} {text!r}: ours {ours}, theirs {theirs}" for format, text, ours, theirs in found[:25]), sep="\n  ", flush=True)
+    sys.exit(bool(bad))
+
+
 def random_text(dice, ranges):
     special = [0x20, 0x61, 0x41, 0x31, 0x27, 0x22, 0x2E, 0x2C, 0x3A, 0x5F, 0x200D, 0xFE0F, 0xFE0E, 0x20E3, 0x1F469, 0x1F3FB, 0x1F1EB]
     special += [0xE0067, 0xE007F, 0x5D0, 0x30A2, 0x3042, 0x6771, 0xE01, 0xAC00, 0xAD, 0x308, 0xFF11, 0x130, 0x23, 0x1F3F4]
@@ -518,7 +529,7 @@ def measure(lines, mapping, rounds, out):
 
 
 if __name__ == "__main__":
-    commands = {"measure": (measure, 4), "equal": (equal, 3), "fuzz": (fuzz, 3), "limits": (limits, 1), "words": (words, 3), "texts": (texts, 2), "bake": (bake, 3), "queries": (queries, 3)}
+    commands = {"measure": (measure, 4), "equal": (equal, 3), "fuzz": (fuzz, 3), "limits": (limits, 1), "dates": (dates, 3), "words": (words, 3), "texts": (texts, 2), "bake": (bake, 3), "queries": (queries, 3)}
     command, count = commands.get(sys.argv[1] if len(sys.argv) > 1 else "", (None, 0))
     if command is None or len(sys.argv) != 2 + count:
         raise SystemExit(__doc__)

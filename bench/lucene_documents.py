@@ -3,6 +3,7 @@
 import json
 import time
 
+import lucene_mappings
 from lucene_mappings import DATES, NUMBERS
 
 TEXTS = (
@@ -27,9 +28,9 @@ ODD = [
 ]
 
 
-def date(dice):
+def date(dice, format=None):
     seconds = dice.randrange(2_000_000_000) if dice.random() < 0.95 else dice.randrange(-(10**10), 10**11)
-    form = dice.choice([None, *WRITTEN])
+    form = dice.choice(lucene_mappings.WRITTEN[format] if format in lucene_mappings.WRITTEN and dice.random() < 0.7 else [None, *WRITTEN])
     if form is None or not 0 <= seconds < 10**10:
         return dice.choice([seconds, seconds * 1000, str(seconds), f"{seconds}.{dice.randrange(10**6)}"])
     return time.strftime(form, time.gmtime(seconds))
@@ -100,8 +101,8 @@ def scalar(dice, field):
         "byte": lambda: [dice.randrange(-128, 130)],
         "unsigned_long": lambda: [dice.randrange(2**64), dice.randrange(100), str(dice.randrange(2**64))],
         "half_float": lambda: [dice.uniform(-70000, 70000), dice.randrange(3000), dice.uniform(0, 1), 10 ** dice.uniform(-9, 4)],
-        "date": lambda: [date(dice)],
-        "date_nanos": lambda: [date(dice)],
+        "date": lambda: [date(dice, field.get("format"))],
+        "date_nanos": lambda: [date(dice, field.get("format"))],
         "ip": lambda: [address(dice)],
         "boolean": lambda: [True, False, "true", "false"],
         "geo_point": lambda: [point(dice)],

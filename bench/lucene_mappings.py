@@ -1,6 +1,7 @@
 """Random mappings for bench/lucene.py."""
 
 import json
+import time
 
 NUMBERS = ("long", "integer", "short", "byte", "double", "float", "half_float", "unsigned_long", "scaled_float")
 DATES = ("date", "date_nanos")
@@ -87,6 +88,17 @@ FORMATS = [
     "EEE MMM dd HH:mm:ss Z yyyy", "MM/dd/yyyy hh:mm:ss a||h:m a d.M.uuuu", "MMM d, yyyy||EEE, d MMM yyyy", "yyMMdd||dd-MM-yy", "date_optional_time", "date_optional_time||epoch_millis",
     "strict_date_hour||strict_date_hour_minute||basic_date",
 ]
+# Others, of which the most need values of their own.
+WRITTEN = {
+    "basic_date_time": ["%Y%m%dT%H%M%S.123Z"], "basic_t_time": ["T%H%M%S.5+0100"], "basic_week_date": ["%GW%V%u"], "week_date_time": ["%G-W%V-%uT%-H:%M:%S.5Z"], "strict_weekyear_week": ["%G-W%V"],
+    "ordinal_date": ["%Y-%j"], "ordinal_date_time_no_millis": ["%Y-%jT%H:%M:%S+01:00"], "basic_ordinal_date_time": ["%Y%jT%H%M%S.1Z"], "date_time": ["%Y-%m-%dT%H:%MZ"], "time": ["%-H:%M:%S.5Z"],
+    "hour_minute": ["%H:%M"], "t_time_no_millis": ["T%H:%M:%SZ"], "year_month_day": ["%Y-%m-%d"], "date_hour": ["%Y-%m-%dT%-H"], "iso8601": ["%Y-%m-%dT%H:%M:%S,5Z"],
+    "strict_basic_week_date_time": ["%GW%V%uT%H%M%S.5Z"], "strict_week_date||strict_ordinal_date||epoch_millis": ["%G-w%V-%u", "%Y-%j", "%s000"],
+    "date_hour_minute_second_millis||time_no_millis": ["%Y-%m-%dT%H:%M:%S.12", "%H:%M:%S-0130"], "yyyy-MM-dd[ HH:mm[:ss]]": ["%Y-%m-%d", "%Y-%m-%d %H:%M", "%Y-%m-%d %H:%M:%S"], "uuuu-DDD": ["%Y-%j"],
+    "HH:mm": ["%H:%M"], "MM/dd": ["%m/%d"], "KK:mm a": ["%I:%M AM"], "dMMyy": ["%-d%m%y"],
+}
+FORMATS += WRITTEN
+NULL_DATES |= {format: [time.strftime(form, time.gmtime(1709989445)) for form in forms] for format, forms in WRITTEN.items()}
 
 
 def leaf(dice, opensearch, nested=False):

@@ -3,7 +3,7 @@
 import json
 
 from lucene_documents import ODD, address, date
-from lucene_mappings import FORMATS, NUMBERS, OTHERS_REFUSE, extras
+from lucene_mappings import FORMATS, NUMBERS, OTHERS_REFUSE, WRITTEN, extras
 
 NAMED = [
     "strict_date_optional_time", "strict_date_optional_time_nanos", "date_optional_time", "strict_date_time", "strict_date_time_no_millis", "strict_date", "strict_year_month_day",
@@ -53,7 +53,7 @@ def value(dice, kind):
 def day(dice):
     """A date, which sometimes is at the end of a month or of a day, or in a year of few or many digits."""
     if dice.random() < 0.5:
-        return date(dice)
+        return date(dice, dice.choice([None, *WRITTEN]) if dice.random() < 0.5 else None)
     year = dice.choice(["2023", "2024", "1900", "0000", "0001", "-0001", "-2024", "+2024", "+12024", "-12024", "12024", "9999", "202", "+292278994", "-292275055", "+999999999", "+1000000000", "1", "-1"])
     month, day = dice.choice(["01", "02", "02", "12", "11", "00", "13", "2", "99"]), dice.choice(["01", "28", "29", "30", "31", "32", "00", "1", "99"])
     text = dice.choice(["{}-{}-{}", "{}-{}-{}", "{}{}{}", "{}-{}", "{}", "{}/{}/{}"]).format(year, month, day)

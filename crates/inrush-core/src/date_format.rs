@@ -20,14 +20,22 @@ pub enum PatternPart<'a> {
 /// Cuts a pattern with the letters of Java's `DateTimeFormatter` into its parts. `None` if a `'`
 /// has no second one.
 ///
-/// Two `'` in a row are one that stands for itself.
+/// Two `'` in a row are one that stands for itself, also between two others.
 pub fn pattern_parts(pattern: &str) -> Option<Vec<PatternPart<'_>>> {
     let (mut parts, mut rest) = (Vec::new(), pattern);
     while let Some(first) = rest.chars().next() {
         let (part, len) = if first == '\'' {
-            let end = 1 + rest[1..].find('\'')?;
-            let text = if end == 1 { &rest[..1] } else { &rest[1..end] };
-            (PatternPart::Quoted(text), end + 1)
+            let quoted = &rest[1..];
+            let mut end = quoted.find('\'')?;
+            let mut from = 0;
+            // Each pair is one of the text.
+            while end > 0 && quoted[end + 1..].starts_with('\'') {
+                parts.push(PatternPart::Quoted(&quoted[from..=end]));
+                from = end + 2;
+                end = from + quoted[from..].find('\'')?;
+            }
+            let text = if end == 0 { &rest[..1] } else { &quoted[from..end] };
+            (PatternPart::Quoted(text), end + 2)
         } else {
             let same = rest.len() - rest.trim_start_matches(first).len();
             let part = if first.is_ascii_alphabetic() { PatternPart::Letters } else { PatternPart::Text };
@@ -164,6 +172,8 @@ mod tests {
             ("yyyy", "1769903999123", "2026"),
             ("yyyy", "-1", "1969"),
             ("yyyy'w'ww", "2026-01-31", "2026w05"),
+            ("yyyy'o''clock'", "2026-01-31", "2026o'clock"),
+            ("''yyyy''", "2026-01-31", "'2026'"),
         ] {
             assert_eq!(name(format, value).as_deref(), Some(expected), "{format} of {value}");
         }

@@ -1,7 +1,7 @@
 //! Prints what dates are by formats, as the comparison with a server wants it:
 //! `lucene-dates opensearch|elasticsearch MAJOR FORMAT...`. Each line of the input is a text; its
 //! line of the output has the milliseconds since 1970 by each format, or `-`, with tabs between
-//! them, `z` where a time zone has a name, or `?` for a format that is not known.
+//! them, `z` where only a server knows, or `?` for a format that is not known.
 
 use std::io::{BufRead, Write};
 

@@ -64,7 +64,7 @@ pub fn analyze(analyzer: &str, text: &str, visit: impl FnMut(std::ops::Range<usi
 }
 
 /// Reads dates by a format of a mapping, which is `None` if it is not known: the milliseconds since
-/// 1970, or none. `Err` is for a text with the name of a time zone, which only a server knows.
+/// 1970, or none. `Err` is for a text of which only a server knows whether it is a date.
 #[doc(hidden)]
 pub fn read_dates(target: Target, format: &str) -> Option<impl Fn(&str) -> Result<Option<i64>, ()> + use<>> {
     let formats = fields::dates::Formats::parse(format, fields::dates::Dialect::of(target))?;

@@ -281,7 +281,7 @@ fn what_is_not_supported_is_named() {
             json!({ "properties": { "a": { "type": "keyword", "index_options": "offsets" } } }),
             "the parameter \"index_options\" with \"offsets\"",
         ),
-        (json!({ "properties": { "a": { "type": "date", "format": "basic_week_date" } } }), "the parameter \"format\""),
+        (json!({ "properties": { "a": { "type": "date", "format": "MMMM d" } } }), "the parameter \"format\""),
         (json!({ "_routing": { "x": true } }), "the mapping has the parameter \"_routing\""),
         (json!({ "properties": { "a": { "type": "keyword", "ignore_above": -1 } } }), "\"ignore_above\" with -1"),
         (

@@ -314,8 +314,9 @@ impl Texts {
         let places = order.apply(&mut self.docs);
         let mut occurrences = Vec::with_capacity(self.occurrences.len());
         let (mut ends, mut jumps) = (Vec::with_capacity(self.ends.len()), Vec::with_capacity(self.jumps.len()));
-        let offsets = self.offsets().unwrap_or_default();
-        let mut moved_offsets = Vec::with_capacity(offsets.len());
+        // One for each occurrence, if the field has them.
+        let offsets = self.offsets();
+        let mut moved_offsets = Vec::with_capacity(offsets.map_or(0, <[_]>::len));
         for (text, place) in (0..).zip(&places) {
             let was = *place as usize;
             let start = was.checked_sub(1).map_or(0, |before| self.ends[before]);
@@ -324,7 +325,9 @@ impl Texts {
             jumps.extend(own.map(|(_, at)| (text, at - start + occurrences.len() as u32)));
             let own = start as usize..self.ends[was] as usize;
             occurrences.extend_from_slice(&self.occurrences[own.clone()]);
-            moved_offsets.extend_from_slice(offsets.get(own).unwrap_or_default());
+            if let Some(offsets) = offsets {
+                moved_offsets.extend_from_slice(&offsets[own]);
+            }
             ends.push(occurrences.len() as u32);
         }
         (self.occurrences, self.ends, self.jumps) = (occurrences, ends, jumps);

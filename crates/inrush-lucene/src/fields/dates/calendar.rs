@@ -90,14 +90,12 @@ impl Resolver {
                 .then(|| days(year, month, day)),
         }
     }
+}
 
-    /// Days from 1970 to a day of a year.
-    pub(super) fn day_of_year(self, year: i64, day: i64) -> Option<i64> {
-        let first = Self::Strict.day(year, 1, 1)?;
-        let found = first.checked_add(day)? - 1;
-        let is_one = self == Self::Lenient || (1..=365 + i64::from(is_leap(year))).contains(&day);
-        (is_one && found <= last_day()).then_some(found)
-    }
+/// Days from 1970 to a day of a year.
+pub(super) fn day_of_year(year: i64, day: i64) -> Option<i64> {
+    (1..=365 + i64::from(is_leap(year))).contains(&day).then_some(())?;
+    Some(Resolver::Strict.day(year, 1, 1)? + day - 1)
 }
 
 /// The Monday of the first week of a year by ISO 8601, which has the fourth day of the year.
@@ -119,7 +117,7 @@ pub(super) fn day_of_week(day: i64) -> i64 {
 }
 
 /// The last year.
-const YEAR_MAX: i64 = 999_999_999;
+pub(super) const YEAR_MAX: i64 = 999_999_999;
 
 /// The last day of the last year.
 pub(super) fn last_day() -> i64 {
@@ -131,9 +129,17 @@ pub(super) fn digit_count(text: &[u8]) -> usize {
     text.iter().take_while(|byte| byte.is_ascii_digit()).count()
 }
 
+/// The greatest distance of a time zone from UTC in milliseconds.
+pub(super) const ZONE_MAX: i64 = 18 * 3_600_000;
+
 /// The distance of a time zone from UTC in milliseconds: `Z`, `UTC`, `UT`, `GMT`, `+HH:mm:ss`,
 /// `+HH:mm`, `+HHmm`, `+HH`, or nothing.
 pub(super) fn zone_millis(text: &[u8]) -> Option<i64> {
+    any_zone_millis(text).filter(|millis| millis.abs() <= ZONE_MAX)
+}
+
+/// The same of up to 23:59:59.
+pub(super) fn any_zone_millis(text: &[u8]) -> Option<i64> {
     let sign = match text {
         [] | b"Z" | b"UTC" | b"UT" | b"GMT" => return Some(0),
         [b'+', ..] => 1,
@@ -147,8 +153,9 @@ pub(super) fn zone_millis(text: &[u8]) -> Option<i64> {
         9 if text[3] == b':' && text[6] == b':' => (digits(text, 4, 2)?, digits(text, 7, 2)?),
         _ => return None,
     };
-    let all = (digits(text, 1, 2)? * 60 + minutes) * 60 + seconds;
-    (minutes < 60 && seconds < 60 && all <= 18 * 3600).then_some(sign * all * 1000)
+    let hours = digits(text, 1, 2)?;
+    let all = (hours * 60 + minutes) * 60 + seconds;
+    (hours < 24 && minutes < 60 && seconds < 60).then_some(sign * all * 1000)
 }
 
 fn is_leap(year: i64) -> bool {

@@ -1,6 +1,6 @@
 //! The numbers that a text has for a date, and the moment that the servers make of them.
 
-use super::calendar::{Clock, Resolver, day_of_week, first_week, last_day, weeks};
+use super::calendar::{Clock, Resolver, YEAR_MAX, ZONE_MAX, day_of_week, day_of_year, first_week, last_day, weeks};
 use super::{Fit, Moment};
 
 /// A number of a date.
@@ -76,6 +76,9 @@ impl Found {
             }
         };
         let zone = self.get(Unit::Zone).unwrap_or_default();
+        if zone.abs() > ZONE_MAX {
+            return Err(Fit::Never);
+        }
         clock.unwrap_or_default().on(day, zone, clamps).ok_or(Fit::Never)
     }
 
@@ -110,26 +113,28 @@ impl Found {
     /// The days from 1970 to a day that is whole. The outer `None` is for a day that is none.
     fn day(&self, resolver: Resolver) -> Option<Option<i64>> {
         let of_era = self.get(Unit::YearOfEra);
-        of_era.is_none_or(|year| year >= 1).then_some(())?;
+        // The eras before and after the year 0 have as many years.
+        of_era.is_none_or(|year| (1..=YEAR_MAX + 1).contains(&year)).then_some(())?;
+        let of_weeks = self.get(Unit::WeekYear);
+        of_weeks.is_none_or(|year| i32::try_from(year).is_ok()).then_some(())?;
         // A strict resolver asks for the era.
         let of_era = of_era.filter(|_| resolver != Resolver::Strict);
         let year = self.get(Unit::Year).or(of_era);
         let (month, day, of_year) = (self.get(Unit::Month), self.get(Unit::Day), self.get(Unit::DayOfYear));
         let mut found = match (year, month, day, of_year) {
             (Some(year), Some(month), Some(day), _) => Some(resolver.day(year, month, day)?),
-            (Some(year), _, _, Some(of_year)) => Some(resolver.day_of_year(year, of_year)?),
+            (Some(year), _, _, Some(of_year)) => Some(day_of_year(year, of_year)?),
             _ => None,
         };
         let day_of_week = self.get(Unit::DayOfWeek);
-        if let (Some(year), Some(week), Some(of_week)) = (self.get(Unit::WeekYear), self.get(Unit::Week), day_of_week) {
+        if let (Some(year), Some(week), Some(of_week)) = (of_weeks, self.get(Unit::Week), day_of_week) {
             ((1..=weeks(year)?).contains(&week) && (1..=7).contains(&of_week)).then_some(())?;
             let day = first_week(year)? + 7 * (week - 1) + of_week - 1;
             found = both(found, Some(day).filter(|day| *day <= last_day()))?;
         }
         let Some(day) = found else { return Some(None) };
         let named = self.get(Unit::DayName).is_none_or(|name| name == self::day_of_week(day));
-        let of_year =
-            of_year.is_none_or(|of_year| year.and_then(|year| resolver.day_of_year(year, of_year)) == Some(day));
+        let of_year = of_year.is_none_or(|of_year| year.and_then(|year| day_of_year(year, of_year)) == Some(day));
         (named && of_year).then_some(Some(day))
     }
 
@@ -149,12 +154,16 @@ impl Found {
         }
         let year = self.get(Unit::Year).or(self.get(Unit::YearOfEra));
         if let (Some(year), Some(of_year)) = (year, self.get(Unit::DayOfYear)) {
-            return Resolver::Strict.day_of_year(year, of_year).ok_or(Fit::Never);
+            return day_of_year(year, of_year).ok_or(Fit::Never);
         }
         let (month, day) = (self.get(Unit::Month), self.get(Unit::Day));
         match (year, month) {
             (None, None) if !has_time => Err(Fit::Never),
-            (_, None) if has_time => Ok(0),
+            // Only the time counts.
+            (year, None) if has_time => match year {
+                Some(year) if !(-YEAR_MAX..=YEAR_MAX).contains(&year) => Err(Fit::Never),
+                _ => Ok(0),
+            },
             (year, None) => Resolver::Strict.day(year.unwrap_or(1970), 1, 1).ok_or(Fit::NoYear),
             (year, Some(month)) => {
                 Resolver::Strict.day(year.unwrap_or(1970), month, day.unwrap_or(1)).ok_or(Fit::Never)

@@ -81,13 +81,16 @@ enum Fit {
     Never,
     /// The same for a year alone that no date has. It makes no new field a date.
     NoYear,
-    /// Whether there is such a date depends on the Java of a node.
-    Unsure,
+    /// Only a server knows whether there is such a date, because of this.
+    Unsure(&'static str),
 }
 
 const FIRST: &str = "strict_date_optional_time";
 const FIRST_NANOS: &str = "strict_date_optional_time_nanos";
 const MILLIS: &str = "epoch_millis";
+
+/// The most bytes of a text that may be a date with the name of a time zone.
+const LONGEST: usize = 256;
 
 /// The formats with names that are no pieces of a pattern.
 const NAMED: [(&str, Format); 11] = [
@@ -148,7 +151,10 @@ const fn iso(fraction: Part, zone: Part) -> Format {
 
 impl Formats {
     /// Reads formats with `||` between them. `None` if one is not known here.
+    ///
+    /// An `8` before them, of the time when the servers changed to Java 8, says nothing.
     pub(crate) fn parse(formats: &str, dialect: Dialect) -> Option<Self> {
+        let formats = formats.strip_prefix('8').unwrap_or(formats);
         let formats: Option<Vec<_>> = formats.split("||").map(|format| Format::parse(format.trim(), dialect)).collect();
         Some(Self { formats: formats?.concat(), dialect })
     }
@@ -180,7 +186,7 @@ impl Formats {
         for format in &self.formats {
             match format.moment(text, self.dialect) {
                 Ok(moment) => return Some(moment),
-                Err(Fit::Never | Fit::NoYear | Fit::Unsure) => return None,
+                Err(Fit::Never | Fit::NoYear | Fit::Unsure(_)) => return None,
                 Err(Fit::Not) => {}
             }
         }
@@ -205,21 +211,10 @@ impl Formats {
     /// What of a text that is no date here may make one of it for a server.
     pub(crate) fn only_of_a_server(&self, text: &str) -> Option<&'static str> {
         let mut found = self.formats.iter().map(|format| format.moment(text, self.dialect));
-        if found.any(|found| found == Err(Fit::Unsure)) {
-            return Some("week 53 of a year of 52 weeks");
+        match found.find(|found| *found != Err(Fit::Not)) {
+            Some(Err(Fit::Unsure(what))) => Some(what),
+            _ => None,
         }
-        let of_name = |c: char| c.is_ascii_alphanumeric() || "/_+-:.~".contains(c);
-        // A name begins with a capital letter behind a time.
-        let mut places = text.char_indices().skip(1).filter(|(_, c)| c.is_ascii_uppercase()).map(|(at, _)| at);
-        let is_name = places.any(|at| {
-            let (known, zone) = text.split_at(at);
-            zone.chars().all(of_name) && {
-                let known = format!("{known}Z");
-                let fits = |format: &Format| format.has_any_zone() && format.moment(&known, self.dialect).is_ok();
-                self.formats.iter().any(fits)
-            }
-        });
-        is_name.then_some("the name of a time zone")
     }
 }
 
@@ -240,6 +235,7 @@ impl Format {
     }
 
     fn of_java(format: &str, dialect: Dialect) -> Option<Self> {
+        (!format.is_empty()).then_some(())?;
         if let Some(named) = Self::named(format, dialect) {
             return Some(named);
         }
@@ -261,16 +257,43 @@ impl Format {
         named::pattern(format, dialect).map(Self::Pattern)
     }
 
-    /// Whether its dates may have a time zone in any of the forms that the servers know.
-    fn has_any_zone(&self) -> bool {
+    /// Whether its dates may have a time zone with a name, and whether that may be in small letters.
+    fn names_zones(&self, dialect: Dialect) -> Option<bool> {
         match self {
-            Self::Iso(iso) => iso.zone != Part::Never,
-            Self::Pattern(pattern) => pattern.has_any_zone(),
-            Self::Millis | Self::Seconds => false,
+            // Java reads them behind the server's own reader.
+            Self::Iso(iso) if iso.own && dialect == Dialect::Elasticsearch8 => None,
+            Self::Iso(iso) => (iso.zone != Part::Never).then_some(false),
+            Self::Pattern(pattern) => pattern.has_any_zone().then(|| pattern.is_in_any_case()),
+            Self::Millis | Self::Seconds => None,
         }
     }
 
+    /// Whether a text is a date with the name of a time zone, which is not known here.
+    fn has_zone_name(&self, text: &str, dialect: Dialect) -> bool {
+        let Some(any_case) = self.names_zones(dialect) else { return false };
+        let bytes = text.as_bytes();
+        if bytes.len() > LONGEST || !bytes.is_ascii() {
+            return false;
+        }
+        let of_name = |byte: &u8| byte.is_ascii_alphanumeric() || b"/_+-:.~".contains(byte);
+        let first = bytes.len() - bytes.iter().rev().take_while(|byte| of_name(byte)).count();
+        let begins = |at: usize| {
+            let is_letter = bytes[at].is_ascii_uppercase() || any_case && bytes[at].is_ascii_lowercase();
+            is_letter && bytes.get(at + 1).is_none_or(|next| !next.is_ascii_digit())
+        };
+        let mut places = (first.max(1)..bytes.len()).filter(|at| begins(*at));
+        places.any(|at| self.known_moment(&format!("{}Z", &text[..at]), dialect).is_ok())
+    }
+
     fn moment(&self, text: &str, dialect: Dialect) -> Result<Moment, Fit> {
+        match self.known_moment(text, dialect) {
+            Err(Fit::Not) if self.has_zone_name(text, dialect) => Err(Fit::Unsure("the name of a time zone")),
+            found => found,
+        }
+    }
+
+    /// The moment of a date whose time zone has no name.
+    fn known_moment(&self, text: &str, dialect: Dialect) -> Result<Moment, Fit> {
         let opensearch = dialect == Dialect::OpenSearch;
         match self {
             Self::Iso(iso) => iso.moment(text.as_bytes(), dialect),
@@ -568,6 +591,49 @@ mod tests {
         }
         assert_eq!(formats.millis("1970-01-01T01:00:30+010030"), Some(0));
         assert_eq!(formats.millis("1970-01-01T00:00:00-00:00Z"), Some(0));
+    }
+
+    #[test]
+    fn a_name_of_a_zone_ends_the_search_for_a_format() {
+        let seen = |formats, text| parse(formats).unwrap().only_of_a_server(text).is_some();
+        for (formats, text, found) in [
+            ("strict_time||HH:mm:ss.S'CET'", "10:00:00.5CET", true),
+            ("HH:mm:ss.S'CET'||strict_time", "10:00:00.5CET", false),
+            ("date_time", "2024-1-1T10:20UTC", false),
+            ("basic_time_no_millis", "002024T102030Z", false),
+            ("strict_week_date_time", "2024-W09-1T10:20:30.5europe/berlin", true),
+            ("strict_week_date_time", "2024-W09-1T10:20:30.5utc+01:00", true),
+        ] {
+            assert_eq!(seen(formats, text), found, "{formats} {text}");
+        }
+        // In no time, also of a long text.
+        assert!(!seen("strict_date_optional_time", &"A".repeat(1_000_000)));
+    }
+
+    #[test]
+    fn numbers_beyond_their_range() {
+        let millis = |formats, text| parse(formats).unwrap().millis(text);
+        for (formats, text, found) in [
+            ("year||epoch_millis", "1700000000000", None),
+            ("y||epoch_millis", "1700000000000", Some(1_700_000_000_000)),
+            ("weekyear||epoch_millis", "-2596663747", Some(-2_596_663_747)),
+            ("uHH||epoch_millis", "1700000000001", None),
+            ("year", "-0000000000000002024", Some(-126_038_505_600_000)),
+            ("uuuu-D", "1969--9223372036854775443", None),
+            ("uuuuX||uuuu'+19'", "2024+19", None),
+            ("uuuuX||uuuu'+24'", "2024+24", Some(1_704_067_200_000)),
+        ] {
+            assert_eq!(millis(formats, text), found, "{formats} {text}");
+        }
+    }
+
+    #[test]
+    fn what_is_around_a_format() {
+        assert_eq!(parse("8uuuu||epoch_millis").unwrap().millis("2024"), Some(1_704_067_200_000));
+        assert_eq!(parse("h 'o''clock' a").unwrap().millis("3 o'clock AM"), Some(10_800_000));
+        for none in ["", "yyyy||", "||yyyy", &"[".repeat(50_000)] {
+            assert_eq!(parse(none), None);
+        }
     }
 
     #[test]

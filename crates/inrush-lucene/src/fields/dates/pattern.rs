@@ -4,7 +4,6 @@ use inrush_core::date_format::{PatternPart, pattern_parts};
 
 use super::calendar::Resolver;
 use super::found::{Found, Unit};
-use super::iso::Part;
 use super::piece::{self, Piece, Sign, Zone};
 use super::{Fit, Moment};
 
@@ -35,6 +34,9 @@ const NUMBERS: [(char, Unit, usize); 9] = [
 const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 const DAYS: [&str; 7] = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
 
+/// The most `[` in each other.
+const DEEPEST: usize = 100;
+
 /// The most digits of a number.
 const MOST: usize = 19;
 
@@ -45,13 +47,13 @@ fn letters(letters: &str) -> Option<Piece> {
         "MMM" => return Some(Piece::Name(Unit::Month, 1, &MONTHS)),
         "E" | "EE" | "EEE" => return Some(Piece::Name(Unit::DayName, 1, &DAYS)),
         "a" => return Some(Piece::Name(Unit::Half, 0, &["AM", "PM"])),
-        "X" => return zone("Z", false, Part::Maybe),
-        "XX" => return zone("Z", false, Part::Always),
-        "XXX" => return zone("Z", true, Part::Always),
-        "x" => return zone("+00", false, Part::Maybe),
-        "xx" => return zone("+0000", false, Part::Always),
-        "xxx" => return zone("+00:00", true, Part::Always),
-        "Z" | "ZZ" | "ZZZ" => return zone("+0000", false, Part::Always),
+        "X" => return zone("Z", false, false),
+        "XX" => return zone("Z", false, true),
+        "XXX" => return zone("Z", true, true),
+        "x" => return zone("+00", false, false),
+        "xx" => return zone("+0000", false, true),
+        "xxx" => return zone("+00:00", true, true),
+        "Z" | "ZZ" | "ZZZ" => return zone("+0000", false, true),
         _ => {}
     }
     let (first, count) = (letters.chars().next()?, letters.len());
@@ -81,8 +83,8 @@ impl Pattern {
         Self { pieces, resolver, any_case: false, java_weeks: false }
     }
 
-    pub(super) fn in_any_case(self, any_case: bool) -> Self {
-        Self { any_case, ..self }
+    pub(super) fn in_any_case(self) -> Self {
+        Self { any_case: true, ..self }
     }
 
     /// Reads a pattern of letters. `None` if a part of it is not known here.
@@ -96,6 +98,7 @@ impl Pattern {
                 PatternPart::Text(text) => {
                     for c in text.chars() {
                         match c {
+                            '[' if open.len() > DEEPEST => return None,
                             '[' => open.push(Vec::new()),
                             ']' => {
                                 let inner = open.pop()?;
@@ -116,13 +119,17 @@ impl Pattern {
         Some(Self::new(open.pop()?, Resolver::Strict))
     }
 
-    pub(super) fn with_weeks_of_java(self, java_weeks: bool) -> Self {
-        Self { java_weeks, ..self }
+    pub(super) fn with_weeks_of_java(self) -> Self {
+        Self { java_weeks: true, ..self }
+    }
+
+    pub(super) fn is_in_any_case(&self) -> bool {
+        self.any_case
     }
 
     /// Whether it ends with a time zone that may have a name.
     pub(super) fn has_any_zone(&self) -> bool {
-        let is_zone = |piece: &Piece| matches!(piece, Piece::AnyZone { .. });
+        let is_zone = |piece: &Piece| matches!(piece, Piece::AnyZone { names: true });
         self.pieces.last().is_some_and(|last| match last {
             Piece::Optional(pieces) => pieces.iter().any(is_zone),
             piece => is_zone(piece),
@@ -143,7 +150,9 @@ impl Pattern {
             return Err(Fit::Not);
         }
         match found.moment(self.resolver, clamps) {
-            Err(Fit::Not) if self.java_weeks && found.has_one_week_more() => Err(Fit::Unsure),
+            Err(Fit::Not) if self.java_weeks && found.has_one_week_more() => {
+                Err(Fit::Unsure("week 53 of a year of 52 weeks"))
+            }
             moment => moment,
         }
     }

@@ -1,13 +1,14 @@
 //! The pieces of a date, as Java's `DateTimeFormatter` reads them.
 
-use super::calendar::{digit_count, digits, fraction, zone_millis};
+use super::calendar::{any_zone_millis, digit_count, digits, fraction, zone_millis};
 use super::found::{Found, Unit};
-use super::iso::Part;
 
 /// A piece of a date.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Piece {
     Text(char),
+    /// One of some characters of ASCII.
+    OneOf(&'static str),
     /// A number of so many digits. [`count_digits_behind`] sets how many it leaves to the next
     /// pieces.
     Number {
@@ -56,7 +57,8 @@ pub(super) struct Zone {
     /// What stands for no distance.
     pub(super) none: &'static str,
     pub(super) colon: bool,
-    pub(super) minutes: Part,
+    /// Whether minutes have to be there.
+    pub(super) minutes: bool,
     /// Whether `-` may be before zeros.
     pub(super) minus_zero: bool,
 }
@@ -86,6 +88,7 @@ impl Piece {
         let bytes = text.as_bytes();
         let len = match *self {
             Self::Text(c) => text.get(at..)?.starts_with(c).then_some(c.len_utf8())?,
+            Self::OneOf(chars) => bytes.get(at).is_some_and(|byte| chars.contains(char::from(*byte))).then_some(1)?,
             Self::Number { unit, least, most, sign: Sign::Never, .. } if least == most => {
                 found.set(unit, digits(bytes, at, least)?)?;
                 least
@@ -196,11 +199,11 @@ impl Zone {
         let colon = usize::from(self.colon);
         let with_minutes = 5 + colon;
         let has_minutes = text.get(3) == Some(&b':') || text.get(3).is_some_and(u8::is_ascii_digit);
-        let len = if self.minutes == Part::Always || has_minutes { with_minutes } else { 3 };
+        let len = if self.minutes || has_minutes { with_minutes } else { 3 };
         if len == with_minutes && self.colon != (text.get(3) == Some(&b':')) {
             return None;
         }
-        let millis = zone_millis(text.get(..len)?)?;
+        let millis = any_zone_millis(text.get(..len)?)?;
         (millis != 0 || text[0] == b'+' || self.minus_zero).then_some((millis, len))
     }
 }
