@@ -277,16 +277,20 @@ def mapping(dice, opensearch):
 
 def sort(dice, fields):
     """The settings of an index sort by some fields of a mapping, or none."""
-    kinds = ("keyword", "long", "integer", "short", "byte", "double", "float", "date", "boolean")
+    kinds = ("keyword", "long", "integer", "short", "byte", "double", "float", *DATES, "boolean")
     able = [
         (path, field)
         for path, field in leaves(fields["properties"], False)
         # A field of the section `runtime` hides the one with its name.
         if field.get("type") in kinds and field.get("doc_values", True) and path not in fields.get("runtime", {})
     ]
-    if not able or dice.random() < 0.5:
+    nanos = [one for one in able if one[1]["type"] == "date_nanos"]
+    if not able or dice.random() < (0.3 if nanos else 0.5):
         return {}
     some = dice.sample(able, min(len(able), dice.choice([1, 1, 2, 3])))
+    if nanos and dice.random() < 0.5:
+        # Often first, because the products differ in what documents without a value have.
+        some = [nanos[0], *(one for one in some if one[0] != nanos[0][0])]
     every = {"field": [path for path, _ in some]}
     for name, values in (("order", ["asc", "desc"]), ("mode", ["min", "max"]), ("missing", ["_last", "_first"])):
         if dice.random() < 0.7:

@@ -290,7 +290,7 @@ impl Mapping {
         let sort = SortBy::read(settings, &fields, !nested.is_empty(), target)?;
         // The date by which the index is sorted first has an index of ranges, too.
         if let Some(by) = sort.first().filter(|_| target.has_timestamp_ranges()) {
-            fields[by.field].ranges |= matches!(fields[by.field].kind, Kind::Date(_));
+            fields[by.field].ranges |= matches!(fields[by.field].kind, Kind::Date(_) | Kind::DateNanos(_));
         }
         let (definition, added, settings) =
             (mapping.as_object().cloned().unwrap_or_default(), Map::new(), settings.clone());

@@ -30,6 +30,8 @@ pub(crate) struct SortBy {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum SortKind {
     Long,
+    /// From 1970 on: Elasticsearch takes a document without a value for one of that time.
+    Nanos,
     Int,
     Float,
     Double,
@@ -42,29 +44,26 @@ impl SortKind {
     fn of(field: &Field, target: Target) -> Option<SortKind> {
         match &field.kind {
             Kind::Whole { .. } if field.type_name == "long" => Some(SortKind::Long),
-            Kind::Whole { .. } => SortKind::of_integers(target),
+            Kind::Whole { .. } => SortKind::where_tested(SortKind::Int, SortKind::Int, target),
             Kind::Boolean if target.product == Product::OpenSearch => Some(SortKind::Int),
             Kind::Date(_) | Kind::Boolean => Some(SortKind::Long),
+            Kind::DateNanos(_) => SortKind::where_tested(SortKind::Long, SortKind::Nanos, target),
             Kind::Double => Some(SortKind::Double),
             Kind::Float => Some(SortKind::Float),
             Kind::Keyword { .. } if field.type_name == FLAT_OBJECT => None,
             Kind::Keyword { .. } => Some(SortKind::Term),
-            Kind::DateNanos(_)
-            | Kind::Unsigned { .. }
-            | Kind::HalfFloat
-            | Kind::Scaled(_)
-            | Kind::Ip
-            | Kind::Text { .. }
-            | Kind::GeoPoint { .. } => None,
+            // The servers sort no documents by these three.
+            Kind::Unsigned { .. } | Kind::HalfFloat | Kind::Scaled(_) => None,
+            Kind::Ip | Kind::Text { .. } | Kind::GeoPoint { .. } => None,
         }
     }
 
-    /// The kind of an integer, a short or a byte, where a test has shown it.
-    fn of_integers(target: Target) -> Option<SortKind> {
+    /// The kind that each product takes, where a test has shown it.
+    fn where_tested(opensearch: SortKind, elasticsearch: SortKind, target: Target) -> Option<SortKind> {
         match (target.product, target.version) {
-            (Product::OpenSearch, _) => Some(SortKind::Int),
-            (Product::Elasticsearch, [8, 19, _]) => Some(SortKind::Int),
-            (Product::Elasticsearch, [9, minor, _]) if minor >= 1 => Some(SortKind::Int),
+            (Product::OpenSearch, _) => Some(opensearch),
+            (Product::Elasticsearch, [8, 19, _]) => Some(elasticsearch),
+            (Product::Elasticsearch, [9, minor, _]) if minor >= 1 => Some(elasticsearch),
             (Product::Elasticsearch, _) => None,
         }
     }
@@ -73,6 +72,7 @@ impl SortKind {
     fn bounds(self) -> (i64, i64) {
         match self {
             SortKind::Long | SortKind::Term => (i64::MIN, i64::MAX),
+            SortKind::Nanos => (0, i64::MAX),
             SortKind::Int => (i64::from(i32::MIN), i64::from(i32::MAX)),
             // Infinity, as doc values have it: negative numbers have their bits flipped.
             SortKind::Float => (i64::from(0x807f_ffff_u32 as i32), 0x7f80_0000),
@@ -120,7 +120,7 @@ impl SortBy {
     pub(crate) fn encoded(&self) -> Vec<u8> {
         let mut out = Vec::new();
         let kind = match self.kind {
-            SortKind::Long => "LONG",
+            SortKind::Long | SortKind::Nanos => "LONG",
             SortKind::Int => "INT",
             SortKind::Float => "FLOAT",
             SortKind::Double => "DOUBLE",
@@ -142,7 +142,7 @@ impl SortBy {
         out.put_u32(1);
         match self.kind {
             SortKind::Int | SortKind::Float => out.put_i32(self.missing as i32),
-            SortKind::Long | SortKind::Double | SortKind::Term => out.put_i64(self.missing),
+            SortKind::Long | SortKind::Nanos | SortKind::Double | SortKind::Term => out.put_i64(self.missing),
         }
         out
     }
@@ -171,7 +171,9 @@ mod tests {
 
     fn sorted(settings: Value, product: Product, version: [u32; 3]) -> Result<Vec<SortBy>, String> {
         let mapping = json!({"properties": {"n": {"type": "long"}, "i": {"type": "integer"}, "tag": {"type": "keyword"},
-            "x": {"type": "double"}, "h": {"type": "half_float"}, "bare": {"type": "long", "doc_values": false}}});
+            "x": {"type": "double"}, "h": {"type": "half_float"}, "u": {"type": "unsigned_long"},
+            "s": {"type": "scaled_float", "scaling_factor": 10}, "bare": {"type": "long", "doc_values": false},
+            "nanos": {"type": "date_nanos"}}});
         let target = Target { product, version, lucene: [10, 4, 0] };
         let mapping = Mapping::with_settings(&mapping, settings.as_object().unwrap(), target);
         mapping.map(|mapping| mapping.sort).map_err(|unsupported| unsupported.to_string())
@@ -196,9 +198,36 @@ mod tests {
     }
 
     #[test]
+    fn nanoseconds_are_whole_numbers() {
+        for (product, version, least) in [
+            (Product::OpenSearch, [2, 19, 6], Some(i64::MIN)),
+            (Product::Elasticsearch, [8, 19, 21], Some(0)),
+            (Product::Elasticsearch, [9, 1, 5], Some(0)),
+            (Product::Elasticsearch, [8, 18, 0], None),
+            (Product::Elasticsearch, [9, 0, 0], None),
+        ] {
+            let of = |order: &str, missing: &str| {
+                let settings =
+                    json!({"index.sort.field": "nanos", "index.sort.order": order, "index.sort.missing": missing});
+                sorted(settings, product, version).ok().map(|sort| sort.into_iter().next().unwrap())
+            };
+            let missing = |order, missing| of(order, missing).map(|by| by.missing);
+            let most = least.map(|_| i64::MAX);
+            assert_eq!([missing("asc", "_first"), missing("asc", "_last")], [least, most], "{product:?} {version:?}");
+            assert_eq!([missing("desc", "_first"), missing("desc", "_last")], [most, least], "{product:?} {version:?}");
+            let Some(by) = of("desc", "_last") else { continue };
+            let mut expected = Vec::new();
+            ["SortedNumericSortField", "nanos", "LONG"].iter().for_each(|text| expected.put_string(text));
+            [1, 1, 1].iter().for_each(|number| expected.put_u32(*number));
+            expected.put_i64(by.missing);
+            assert_eq!(by.encoded(), expected);
+        }
+    }
+
+    #[test]
     fn what_cannot_be_sorted_is_named() {
         let of = |field: &str, product, version| sorted(json!({"index.sort.field": field}), product, version);
-        for field in ["h", "bare", "none"] {
+        for field in ["h", "u", "s", "bare", "none"] {
             let error = of(field, Product::OpenSearch, [3, 6, 0]).unwrap_err();
             assert!(error.contains("index.sort.field") && error.contains(field), "{error}");
         }
