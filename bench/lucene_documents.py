@@ -43,11 +43,23 @@ def address(dice):
     return dice.choice([f"{a}.1.{b}.{c}", f"2001:db8::{a:x}{b:02x}"])
 
 
-def point(dice):
+BAD_POINTS = [
+    "", "x,y", "x!", "1,x", ",", "1,2,3,4", "1,2,x", "1 2", "NaN,1", "Infinity,1", "1,2,NaN", "91,0", "0,181", "-91,-181", "1e308,1e308", "u09", "U09", "a!", "gcpvj0e5b2x8zzz",
+    "LINESTRING (1 2, 3 4)", "POLYGON ((0 0, 1 0, 1 1, 0 0))", "BBOX (1, 2, 3, 4)", "POINT (1 91)", "POINT (181 1)", "POINT (1)", "POINT (1 2 3)", "POINT (1 2 3 4)",
+    7, -1.5, True, False, None, {}, [1], [1, None], [1, True], [1, "2"], [1, 2, 3], [1, 2, 3, 4], [1, 2, 3, "5,6"], [1, 2, 3, [5, 6]], [1, 2, None], [0, 91], [540, -450.5], [-180.1, 90.1],
+    {"lat": 1}, {"lat": "x", "lon": 1}, {"lat": None, "lon": 1}, {"lat": 1, "lon": 2, "x": {"y": [1]}}, {"lat": [1], "lon": {"a": 1}}, {"lat": -90.5, "lon": 180}, {"lat": 1, "lon": "NaN"},
+    {"lat": 1, "lon": 1, "type": "Point"}, {"lat": 1, "lon": 1, "z": 1}, {"type": "Point", "coordinates": [1]}, {"type": "Point", "coordinates": ["1", 2]}, {"type": "Point", "coordinates": [181, 91]}, {"type": "Point", "coordinates": None},
+    {"type": "LineString", "coordinates": [[1, 2], [3, 4]]}, {"type": 1, "coordinates": [1, 2]}, {"geohash": "ezs42"}, {"geohash": "a!"}, {"geohash": 5}, {"geohash": "ezs42", "lat": 1},
+    [None], [[1, 2], None], ["x!", "y!"], ["x!", []], ["x!", None, [1, 2]], [[1, 2], [[3, 4], [5, 6]], [7, 8]], ["x!", ["y!", [1, 2]], [[3, 4], None]], [[1, "x", "5,6"], [3, 4]], [[1, 2], "x!", "3,4", {"x": 1}, [5, 91]],
+]
+
+
+def point(dice, malformed=0.03):
     lat, lon = dice.choice([dice.uniform(-90, 90), dice.choice([-90, 90, 0, 43.3])]), dice.choice([dice.uniform(-180, 180), dice.choice([-180, 180, 0, 1.5])])
-    odd = dice.random() < 0.03
-    if odd:
-        return dice.choice(["", "x,y", [lon], {"lat": lat}, {"lat": lat, "lon": lon, "x": 1}, "91,0", [0, 91], "1,2,3", [1, 2, 3], "u09", "U09", "gcpvj0e5b2x8zzz", {"geohash": "ezs42"}, {"geohash": "ezs42", "lat": 1}, 7, {"lat": "x", "lon": 1}, [[lon, lat], None]])
+    if dice.random() < malformed:
+        good = lambda: dice.choice([[lon, lat], f"{lat},{lon}", {"lat": lat, "lon": lon}])
+        one = lambda: dice.choice([lambda: dice.choice(BAD_POINTS), good])()
+        return dice.choice([lambda: dice.choice(BAD_POINTS), lambda: [good(), *(one() for _ in range(dice.randrange(4)))], lambda: [one() for _ in range(dice.randrange(5))], lambda: [lon * 2, lat * 3]])()
     forms = [f"{lat},{lon}", f" {lat} , {lon} ", [lon, lat], {"lat": lat, "lon": lon}, {"lon": str(lon), "lat": lat}, {"type": "Point", "coordinates": [lon, lat]}, f"POINT ({lon} {lat})"]
     return dice.choice(forms) if dice.random() < 0.9 else [dice.choice(forms), dice.choice(forms[3:5])]
 
@@ -105,7 +117,8 @@ def scalar(dice, field):
         "date_nanos": lambda: [date(dice, field.get("format"))],
         "ip": lambda: [address(dice)],
         "boolean": lambda: [True, False, "true", "false"],
-        "geo_point": lambda: [point(dice)],
+        # Else the most documents would be refused.
+        "geo_point": lambda: [point(dice, 0.4 if field.get("ignore_malformed") else 0.03)],
         "binary": lambda: ["aGVsbG8=", "", "no base 64", 5],
         "constant_keyword": lambda: [field["value"]],
         "flattened": lambda: [flat(dice, 0)],

@@ -5,7 +5,7 @@ import time
 
 NUMBERS = ("long", "integer", "short", "byte", "double", "float", "half_float", "unsigned_long", "scaled_float")
 DATES = ("date", "date_nanos")
-KINDS = ["keyword", "keyword", "keyword", "text", "text", "text", "date", "date", "date_nanos", "ip", "boolean", "geo_point", "binary", *NUMBERS]
+KINDS = ["keyword", "keyword", "keyword", "text", "text", "text", "date", "date", "date_nanos", "ip", "boolean", "geo_point", "geo_point", "binary", *NUMBERS]
 # Elasticsearch has the two of OpenSearch in modules that its servers for tests are without.
 OF_OPENSEARCH = ["constant_keyword", "match_only_text", "flat_object"]
 OF_ELASTICSEARCH = ["flattened"]
@@ -162,7 +162,7 @@ def leaf(dice, opensearch, nested=False):
     if kind in NUMBERS and (kind != "unsigned_long" or opensearch):
         maybe(0.2, "coerce", False)
     if kind in (*NUMBERS, *DATES, "ip", "geo_point") and not (kind in OTHERS_REFUSE and not EXTRAS):
-        maybe(0.3, "ignore_malformed", True)
+        maybe(0.7 if kind == "geo_point" else 0.3, "ignore_malformed", True)
     if kind in DATES:
         maybe(0.5, "format", dice.choice(FORMATS))
         if field.get("format") in NULL_DATES:

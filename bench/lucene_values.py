@@ -14,7 +14,7 @@ NAMED = [
 
 def mapping(dice, opensearch):
     """Twelve fields that take malformed values, and the kind of their values."""
-    kind = dice.choice(["date", "date", "number", "ip", "point"])
+    kind = dice.choice(["date", "date", "number", "ip", "point", "point"])
 
     def field():
         if kind == "date":

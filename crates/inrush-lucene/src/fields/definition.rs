@@ -9,7 +9,7 @@ use crate::fields::convert::convert;
 use crate::fields::dates::{Dialect, Formats};
 use crate::fields::dynamic::SLASHES;
 use crate::fields::field::{Field, Kind, TextOptions};
-use crate::fields::geo;
+use crate::fields::geo::{self, Rules};
 use crate::fields::json::Scalar;
 use crate::fields::mapping::{Product, Target, Unsupported};
 
@@ -138,8 +138,9 @@ fn set(field: &mut Field, parameter: &str, value: &Value, (target, analysis): (T
         ("doc_values", Value::Bool(values), kind) if !kind.is_text() => field.doc_values = *values,
         ("null_value", Value::Null, kind) if !kind.is_text() => {}
         ("null_value", value, Kind::GeoPoint { .. }) => {
-            let points = geo::points(&value.to_string(), true, product).ok()?;
-            (points.len() == 1).then_some(())?;
+            let rules = Rules { ignore_height: true, ignore_malformed: false, null_value: None, product };
+            let found = geo::points(&value.to_string(), rules).ok()?;
+            (found.points.len() == 1).then_some(())?;
             field.null_value = Some(value.clone());
         }
         ("null_value", value, kind) if !kind.is_text() => field.null_value = Some(value.clone()),

@@ -7,7 +7,7 @@ use crate::analysis::{Tokenizer, is_white};
 use crate::fields::convert::{self, Indexable, convert, is_null};
 use crate::fields::definition::path_of;
 use crate::fields::field::{Field, Kind};
-use crate::fields::geo::{self, NoPoint};
+use crate::fields::geo::{self, NoPoint, Rules};
 use crate::fields::json::{FEW_LEVELS, NO_DUPLICATE, Reader, SHORT_NAME, Scalar, WHOLE_NAME};
 use crate::fields::mapping::{Dynamic, Mapping, Node, Object, Product};
 use crate::fields::new_fields::NewFields;
@@ -570,31 +570,28 @@ impl<'a> Walk<'a, '_> {
         let field = &self.mapping.fields[number];
         let Kind::GeoPoint { ignore_height } = field.kind else { return self.values(&[number]) };
         let given = self.reader.raw()?;
-        let instead = field.null_value.as_ref().filter(|_| given == "null").map(ToString::to_string);
-        if field.null_value.is_some() && given.starts_with('[') && given.contains("null") {
-            return Err(Refused::Unsupported(format!("null in an array of the field {:?}", field.name)));
-        }
-        let text = instead.as_deref().unwrap_or(given);
-        match geo::points(text, ignore_height, self.mapping.target.product) {
-            Ok(points) => {
-                if points.is_empty() && given != "null" {
+        let null_value = field.null_value.as_ref().filter(|_| given.contains("null")).map(ToString::to_string);
+        let rules = Rules {
+            ignore_height,
+            ignore_malformed: field.ignore_malformed,
+            null_value: null_value.as_deref(),
+            product: self.mapping.target.product,
+        };
+        match geo::points(given, rules) {
+            Ok(found) => {
+                if found.has_empty {
                     self.point_exists(number);
                 }
-                points.into_iter().for_each(|point| self.push(number, Indexable::Number(point)));
+                if found.ignored {
+                    self.document.ignored.push(number);
+                }
+                found.points.into_iter().for_each(|point| self.push(number, Indexable::Number(point)));
                 Ok(())
             }
             Err(NoPoint::Unsupported(what)) => {
                 Err(Refused::Unsupported(format!("{what} in the field {:?}", field.name)))
             }
-            Err(NoPoint::Malformed) if !field.ignore_malformed => Err(self.wrong(number, "a point, or several")),
-            // What is left of an array then, and degrees beyond the range, depend on the server.
-            Err(NoPoint::Malformed) if geo::is_text_of_letters(text) => {
-                self.document.ignored.push(number);
-                Ok(())
-            }
-            Err(NoPoint::Malformed) => {
-                Err(Refused::Unsupported(format!("a malformed point in the field {:?}", field.name)))
-            }
+            Err(NoPoint::Malformed) => Err(self.wrong(number, "a point, or several")),
         }
     }
 }
@@ -806,10 +803,17 @@ mod tests {
             let document = read(source.as_bytes(), &mapping, &mut Habits::default()).unwrap();
             assert_eq!((document.values.len(), document.ignored.len()), (values, ignored), "{source}");
         }
-        for source in [r#"{"p":"91,0"}"#, r#"{"p":"91\u002c0"}"#] {
-            let refused = read(source.as_bytes(), &mapping, &mut Habits::default()).unwrap_err();
-            assert!(matches!(refused, Refused::Unsupported(_)), "{source}");
+        for (source, values, ignored) in [
+            (r#"{"p":["x!",[1,2]]}"#, 1, 1),
+            (r#"{"p":["x!"]}"#, 0, 1),
+            (r#"{"p":["x!",[]]}"#, 1, 1),
+            (r#"{"p":"91,0"}"#, 1, 0),
+        ] {
+            let document = read(source.as_bytes(), &mapping, &mut Habits::default()).unwrap();
+            assert_eq!((document.values.len(), document.ignored.len()), (values, ignored), "{source}");
         }
+        let refused = read(br#"{"p":"x POINT (1 2)"}"#, &mapping, &mut Habits::default()).unwrap_err();
+        assert!(matches!(refused, Refused::Unsupported(_)));
     }
 
     #[test]

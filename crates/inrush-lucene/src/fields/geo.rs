@@ -5,60 +5,185 @@
 
 use crate::fields::json::{Reader, Scalar};
 use crate::fields::mapping::Product;
-use crate::fields::values::decimal;
+use crate::fields::values::{decimal, is_java_double};
 
 /// Why a value is no point.
 pub(crate) enum NoPoint {
     /// The servers do not take it.
     Malformed,
-    /// A server takes it.
+    /// A server takes it, or what it does is not known here.
     Unsupported(&'static str),
 }
 
 /// A latitude and a longitude in degrees.
 type Degrees = (f64, f64);
 
-/// What decides how a point is read.
+/// What decides how a value is read.
 #[derive(Clone, Copy)]
-struct Rules {
+pub(crate) struct Rules<'r> {
     /// Whether a third number is left out.
-    ignore_height: bool,
-    product: Product,
+    pub(crate) ignore_height: bool,
+    /// Whether malformed points are left out, and degrees beyond the range are brought into it.
+    pub(crate) ignore_malformed: bool,
+    /// The text of the point that stands for null.
+    pub(crate) null_value: Option<&'r str>,
+    pub(crate) product: Product,
 }
 
-/// Reads a value: one point, or an array of points. A third number is left out with
-/// `ignore_height`, and refused without.
-///
-/// Elasticsearch takes null in an array, OpenSearch does not.
-pub(crate) fn points(text: &str, ignore_height: bool, product: Product) -> Result<Vec<i64>, NoPoint> {
-    let rules = Rules { ignore_height, product };
-    let mut reader = Reader::new(text);
-    let points = match reader.peek() {
-        b'n' => Vec::new(),
-        b'[' if begins_with_number(text) => vec![array(&mut reader, rules)?],
-        b'[' => {
-            let mut points = Vec::new();
-            reader.open(b'[').map_err(malformed)?;
-            let mut first = true;
-            while reader.more(first, b']').map_err(malformed)? {
-                first = false;
-                if reader.peek() == b'n' && product == Product::Elasticsearch {
-                    reader.skip().map_err(malformed)?;
-                    continue;
-                }
-                points.push(point(&mut reader, rules)?);
-            }
-            points
+/// What a field has of a value.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct Points {
+    pub(crate) points: Vec<i64>,
+    /// Whether something malformed was left out.
+    pub(crate) ignored: bool,
+    /// Whether there is an array of no points.
+    pub(crate) has_empty: bool,
+}
+
+/// Reads a value: one point, or an array of points.
+pub(crate) fn points(text: &str, rules: Rules) -> Result<Points, NoPoint> {
+    let mut found = Points::default();
+    found.read(text, rules)?;
+    Ok(found)
+}
+
+impl Points {
+    fn read(&mut self, text: &str, rules: Rules) -> Result<(), NoPoint> {
+        match Reader::new(text).peek() {
+            b'n' => self.null(rules),
+            b'[' if begins_with_number(text) => self.coordinates(text, rules),
+            b'[' => self.list(text, rules),
+            _ => self.take(one(text, rules), rules),
         }
-        _ => vec![point(&mut reader, rules)?],
-    };
-    points.into_iter().map(encode).collect()
+    }
+
+    fn take(&mut self, point: Result<i64, NoPoint>, rules: Rules) -> Result<(), NoPoint> {
+        match point {
+            Ok(point) => self.points.push(point),
+            Err(NoPoint::Malformed) if rules.ignore_malformed => self.ignored = true,
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+
+    fn null(&mut self, rules: Rules) -> Result<(), NoPoint> {
+        let Some(instead) = rules.null_value else { return Ok(()) };
+        let instead = points(instead, Rules { ignore_malformed: false, null_value: None, ..rules });
+        self.points.extend(instead.map_err(|_| NoPoint::Unsupported("a malformed point for null"))?.points);
+        Ok(())
+    }
+
+    /// An array of points.
+    ///
+    /// Elasticsearch takes null in it. OpenSearch forgets the points before a malformed one, and
+    /// takes each thing behind it as a value of its own.
+    fn list(&mut self, text: &str, rules: Rules) -> Result<(), NoPoint> {
+        let (before, was_ignored) = (self.points.len(), self.ignored);
+        let mut elements = elements(text)?.into_iter();
+        self.ignored = false;
+        while let Some(element) = elements.next() {
+            if rules.product == Product::Elasticsearch && Reader::new(element).peek() == b'n' {
+                self.null(rules)?;
+                continue;
+            }
+            self.take(one(element, rules), rules)?;
+            if self.ignored && rules.product == Product::OpenSearch {
+                self.points.truncate(before);
+                return elements.try_for_each(|element| self.read(element, rules));
+            }
+        }
+        self.has_empty |= self.points.len() == before && !self.ignored;
+        self.ignored |= was_ignored;
+        Ok(())
+    }
+
+    /// An array that is one point: longitude and latitude.
+    ///
+    /// Elasticsearch refuses a malformed one even if it is told to ignore it. Both servers take
+    /// things behind the third number as values of their own.
+    fn coordinates(&mut self, text: &str, rules: Rules) -> Result<(), NoPoint> {
+        if let Ok(degrees) = array(&mut Reader::new(text), rules, false) {
+            self.points.push(encode(degrees, rules)?);
+            return Ok(());
+        }
+        let unsupported = match rules.ignore_malformed {
+            true => NoPoint::Unsupported("a malformed array of coordinates"),
+            false => NoPoint::Malformed,
+        };
+        let elements = elements(text)?;
+        let number = |place: usize| match Reader::new(elements.get(place)?).scalar() {
+            Ok(Scalar::Number(text)) => decimal(text),
+            // Only the last number may be written as a text.
+            Ok(Scalar::Text(text)) if place == 1 && elements.len() == 2 => decimal(&text),
+            _ => None,
+        };
+        let is_number = |place: usize| elements.get(place).is_some_and(|text| begins_number(Reader::new(text).peek()));
+        let is_word =
+            |place: usize| elements.get(place).is_some_and(|text| matches!(text.as_bytes(), [b'n' | b't' | b'f', ..]));
+        let (point, behind) = match (number(0), number(1), elements.len()) {
+            (Some(lon), Some(lat), 2) => (encode((lat, lon), rules)?, 2),
+            (Some(lon), Some(lat), _) if is_number(2) && number(2).is_some() => match rules.ignore_height {
+                true => (encode((lat, lon), rules)?, 3),
+                false => return self.no_coordinates(&elements[3..], rules),
+            },
+            // Nothing but a longitude, or null or a boolean as the last of two or three.
+            (Some(_), None, 1) => return self.no_coordinates(&[], rules),
+            (Some(_), None, 2) if is_word(1) => return self.no_coordinates(&[], rules),
+            (Some(_), Some(_), 3) if is_word(2) => return self.no_coordinates(&[], rules),
+            _ => return Err(unsupported),
+        };
+        self.points.push(point);
+        elements[behind..].iter().try_for_each(|element| self.read(element, rules))
+    }
+
+    /// Coordinates that are no point, and what is behind them.
+    fn no_coordinates(&mut self, behind: &[&str], rules: Rules) -> Result<(), NoPoint> {
+        if !rules.ignore_malformed || rules.product == Product::Elasticsearch {
+            return Err(NoPoint::Malformed);
+        }
+        self.ignored = true;
+        behind.iter().try_for_each(|element| self.read(element, rules))
+    }
 }
 
-/// Whether a value is a text that is no numbers, such as an empty one.
-pub(crate) fn is_text_of_letters(text: &str) -> bool {
+/// The text of each thing in an array.
+fn elements(text: &str) -> Result<Vec<&str>, NoPoint> {
     let mut reader = Reader::new(text);
-    reader.peek() == b'"' && matches!(reader.scalar(), Ok(Scalar::Text(text)) if !text.contains(','))
+    reader.open(b'[').map_err(malformed)?;
+    let mut found = Vec::new();
+    while reader.more(found.is_empty(), b']').map_err(malformed)? {
+        found.push(reader.raw().map_err(malformed)?);
+    }
+    Ok(found)
+}
+
+/// A value that is not an array of points.
+fn one(text: &str, rules: Rules) -> Result<i64, NoPoint> {
+    match point(&mut Reader::new(text), rules).and_then(|degrees| encode(degrees, rules)) {
+        Err(NoPoint::Malformed) if is_odd_object(text, rules) => {
+            Err(NoPoint::Unsupported("an object of several forms of points"))
+        }
+        point => point,
+    }
+}
+
+/// Whether a malformed object has a name twice, or more than one form of points: Elasticsearch
+/// takes a latitude and a longitude beside a type or a height `z`.
+fn is_odd_object(text: &str, rules: Rules) -> bool {
+    let mut reader = Reader::new(text);
+    let mut names = Vec::new();
+    if reader.peek() != b'{' || reader.open(b'{').is_err() {
+        return false;
+    }
+    while let Ok(true) = reader.more(names.is_empty(), b'}') {
+        let Ok(name) = reader.name() else { return true };
+        if names.contains(&name) || reader.skip().is_err() {
+            return true;
+        }
+        names.push(name);
+    }
+    let has = |name: &str| names.iter().any(|other| *other == name);
+    rules.product == Product::Elasticsearch && (has("z") || has("type") && (has("lat") || has("lon")))
 }
 
 fn malformed<E>(_: E) -> NoPoint {
@@ -68,13 +193,17 @@ fn malformed<E>(_: E) -> NoPoint {
 /// Whether an array is the coordinates of one point.
 fn begins_with_number(text: &str) -> bool {
     let mut reader = Reader::new(text);
-    reader.open(b'[').is_ok() && matches!(reader.peek(), b'-' | b'0'..=b'9')
+    reader.open(b'[').is_ok() && begins_number(reader.peek())
+}
+
+fn begins_number(byte: u8) -> bool {
+    matches!(byte, b'-' | b'0'..=b'9')
 }
 
 fn point(reader: &mut Reader, rules: Rules) -> Result<Degrees, NoPoint> {
     match reader.peek() {
         b'{' => object(reader, rules),
-        b'[' => array(reader, rules),
+        b'[' => array(reader, rules, false),
         b'"' => match reader.scalar().map_err(malformed)? {
             Scalar::Text(text) => from_text(&text, rules),
             _ => Err(NoPoint::Malformed),
@@ -83,18 +212,23 @@ fn point(reader: &mut Reader, rules: Rules) -> Result<Degrees, NoPoint> {
     }
 }
 
-/// Longitude and latitude.
-fn array(reader: &mut Reader, rules: Rules) -> Result<Degrees, NoPoint> {
+/// Longitude and latitude, with `texts` also as texts.
+fn array(reader: &mut Reader, rules: Rules, texts: bool) -> Result<Degrees, NoPoint> {
     reader.open(b'[').map_err(malformed)?;
-    let mut numbers = Vec::new();
+    let (mut numbers, mut has_text) = (Vec::new(), false);
     while reader.more(numbers.is_empty(), b']').map_err(malformed)? {
         match reader.scalar().map_err(malformed)? {
             Scalar::Number(text) => numbers.push(decimal(text).ok_or(NoPoint::Malformed)?),
+            Scalar::Text(text) if texts => {
+                has_text = true;
+                numbers.push(decimal(&text).ok_or(NoPoint::Malformed)?);
+            }
             _ => return Err(NoPoint::Malformed),
         }
     }
     match numbers.as_slice() {
         [lon, lat] => Ok((*lat, *lon)),
+        _ if has_text => Err(NoPoint::Unsupported("texts among coordinates")),
         [lon, lat, _] if rules.ignore_height => Ok((*lat, *lon)),
         _ => Err(NoPoint::Malformed),
     }
@@ -122,10 +256,13 @@ fn object(reader: &mut Reader, rules: Rules) -> Result<Degrees, NoPoint> {
                 Scalar::Text(text) if text.eq_ignore_ascii_case("point") => is_point = true,
                 _ => return Err(NoPoint::Malformed),
             },
-            "coordinates" if reader.peek() == b'[' => coordinates = Some(array(reader, rules)?),
+            "coordinates" if reader.peek() == b'[' => {
+                let texts = rules.product == Product::Elasticsearch;
+                coordinates = Some(array(reader, rules, texts)?);
+            }
             "geohash" if rules.product == Product::OpenSearch => match reader.scalar().map_err(malformed)? {
                 Scalar::Text(text) => hashed = Some(from_hash(&text).ok_or(NoPoint::Malformed)?),
-                _ => return Err(NoPoint::Unsupported("a geohash that is no text")),
+                _ => return Err(NoPoint::Malformed),
             },
             _ => return Err(NoPoint::Malformed),
         }
@@ -143,7 +280,7 @@ fn object(reader: &mut Reader, rules: Rules) -> Result<Degrees, NoPoint> {
 /// `latitude,longitude`.
 fn from_text(text: &str, rules: Rules) -> Result<Degrees, NoPoint> {
     if text.to_lowercase().contains("point") {
-        return well_known(text, rules).ok_or(NoPoint::Unsupported("a point as well-known text"));
+        return well_known(text, rules);
     }
     if !text.contains(',') {
         return from_hash(text).ok_or(NoPoint::Malformed);
@@ -153,10 +290,7 @@ fn from_text(text: &str, rules: Rules) -> Result<Degrees, NoPoint> {
     let number = |text: &str| decimal(text).ok_or(NoPoint::Malformed);
     match parts.as_slice() {
         [lat, lon] => Ok((number(lat)?, number(lon)?)),
-        [lat, lon, height] if rules.ignore_height => {
-            number(height)?;
-            Ok((number(lat)?, number(lon)?))
-        }
+        [lat, lon, height] if rules.ignore_height && is_java_double(height) => Ok((number(lat)?, number(lon)?)),
         _ => Err(NoPoint::Malformed),
     }
 }
@@ -187,22 +321,48 @@ fn from_hash(hash: &str) -> Option<Degrees> {
     Some((lat, lon))
 }
 
-/// `POINT (longitude latitude)`.
-fn well_known(text: &str, rules: Rules) -> Option<Degrees> {
+/// `POINT (longitude latitude)`. Degrees beyond the range are never brought into it.
+fn well_known(text: &str, rules: Rules) -> Result<Degrees, NoPoint> {
     let text = text.trim();
-    let inner = text.get(..5).filter(|name| name.eq_ignore_ascii_case("point")).map(|_| text[5..].trim())?;
-    let numbers: Option<Vec<f64>> =
-        inner.strip_prefix('(')?.strip_suffix(')')?.split_whitespace().map(decimal).collect();
-    match numbers?.as_slice() {
-        [lon, lat] => Some((*lat, *lon)),
-        [lon, lat, _] if rules.ignore_height => Some((*lat, *lon)),
-        _ => None,
+    let inner = text.get(..5).filter(|name| name.eq_ignore_ascii_case("point")).map(|_| text[5..].trim());
+    let inner = inner.and_then(|inner| inner.strip_prefix('(')?.strip_suffix(')'));
+    let numbers: Option<Vec<f64>> = inner.and_then(|inner| inner.split_whitespace().map(decimal).collect());
+    let is_inside = |lat: f64, lon: f64| lat.abs() <= 90.0 && lon.abs() <= 180.0;
+    match numbers.unwrap_or_default().as_slice() {
+        [] => Err(NoPoint::Unsupported("a point as well-known text")),
+        [lon, lat] if is_inside(*lat, *lon) => Ok((*lat, *lon)),
+        [lon, lat, _] if is_inside(*lat, *lon) && rules.ignore_height => Ok((*lat, *lon)),
+        _ => Err(NoPoint::Malformed),
     }
+}
+
+/// Brings degrees into their range: those beyond a pole are on the other side of the earth.
+///
+/// Source: `GeoUtils.normalizePoint` as the servers document it.
+fn normalized((mut lat, mut lon): Degrees) -> Degrees {
+    let centered = |degrees: f64| {
+        let rest = degrees % 360.0;
+        let rest = if rest <= 0.0 { rest + 360.0 } else { rest };
+        if rest > 180.0 { rest - 360.0 } else { rest }
+    };
+    let is_beyond_pole = lat.abs() > 90.0;
+    if is_beyond_pole {
+        lat = centered(lat);
+        if lat.abs() > 90.0 {
+            lat = 180.0_f64.copysign(lat) - lat;
+            lon += 180.0;
+        }
+    }
+    if is_beyond_pole || lon.abs() > 180.0 {
+        lon = centered(lon);
+    }
+    (lat, lon)
 }
 
 /// The latitude in the upper 32 bits, the longitude in the lower ones: each a part of the range of
 /// 32 bits with a sign.
-fn encode((lat, lon): Degrees) -> Result<i64, NoPoint> {
+fn encode(degrees: Degrees, rules: Rules) -> Result<i64, NoPoint> {
+    let (lat, lon) = if rules.ignore_malformed { normalized(degrees) } else { degrees };
     let axis = |degrees: f64, most: f64| {
         let inside = if degrees == most { degrees.next_down() } else { degrees };
         let step = 2.0 * most / (1_u64 << 32) as f64;
@@ -213,19 +373,115 @@ fn encode((lat, lon): Degrees) -> Result<i64, NoPoint> {
 
 #[cfg(test)]
 mod tests {
-    use super::{NoPoint, points};
+    use super::{NoPoint, Points, Rules, points};
     use crate::fields::mapping::Product;
 
+    const RULES: Rules =
+        Rules { ignore_height: true, ignore_malformed: false, null_value: None, product: Product::OpenSearch };
+
     fn degrees(text: &str) -> Option<Vec<(f64, f64)>> {
-        let round = |number: f64| (number * 1000.0).round() / 1000.0;
-        let decode = |value: i64| {
-            let (lat, lon) = ((value >> 32) as f64, f64::from(value as i32));
-            (round(lat * 180.0 / 4_294_967_296.0), round(lon * 360.0 / 4_294_967_296.0))
-        };
-        match points(text, true, Product::OpenSearch) {
-            Ok(points) => Some(points.into_iter().map(decode).collect()),
+        match points(text, RULES) {
+            Ok(found) => Some(decoded(&found)),
             Err(NoPoint::Malformed) => None,
             Err(NoPoint::Unsupported(_)) => Some(Vec::new()),
+        }
+    }
+
+    fn decoded(found: &Points) -> Vec<(f64, f64)> {
+        let round = |number: f64| (number * 1000.0).round() / 1000.0;
+        let decode = |value: &i64| {
+            let (lat, lon) = ((value >> 32) as f64, f64::from(*value as i32));
+            (round(lat * 180.0 / 4_294_967_296.0), round(lon * 360.0 / 4_294_967_296.0))
+        };
+        found.points.iter().map(decode).collect()
+    }
+
+    /// The points of a value, and whether something was left out, where malformed points are.
+    /// `None` if it is refused.
+    fn kept(text: &str, product: Product, null_value: Option<&str>) -> Option<(Vec<(f64, f64)>, bool)> {
+        match points(text, Rules { ignore_malformed: true, null_value, product, ..RULES }) {
+            Ok(found) => Some((decoded(&found), found.ignored)),
+            Err(NoPoint::Malformed) => None,
+            Err(NoPoint::Unsupported(what)) => panic!("{text}: {what}"),
+        }
+    }
+
+    #[test]
+    fn degrees_beyond_the_range_are_brought_into_it() {
+        for (text, expected) in [
+            ("\"91,0\"", (89.0, 180.0)),
+            ("\"91,181\"", (89.0, 1.0)),
+            ("[0,-91]", (-89.0, 180.0)),
+            ("[-540,0]", (0.0, 180.0)),
+            ("\"-450,-541\"", (-90.0, 179.0)),
+            (r#"{"lat":1e308,"lon":1e308}"#, (-64.0, -64.0)),
+            (r#"{"type":"Point","coordinates":[181,1]}"#, (1.0, -179.0)),
+        ] {
+            for product in [Product::OpenSearch, Product::Elasticsearch] {
+                assert_eq!(kept(text, product, None), Some((vec![expected], false)), "{text}");
+            }
+        }
+        assert_eq!(kept("\"POINT (1 91)\"", Product::OpenSearch, None), Some((vec![], true)));
+    }
+
+    #[test]
+    fn malformed_points_are_left_out() {
+        for text in [
+            "true",
+            "5",
+            "{}",
+            "\"\"",
+            "\"1,x\"",
+            "\"1,2,x\"",
+            "\",\"",
+            "\"NaN,1\"",
+            "\"LINESTRING (1 2, 3 4)\"",
+            r#"{"lat":1}"#,
+            r#"{"lat":1,"lon":2,"x":{"y":1}}"#,
+            r#"{"lat":null,"lon":1}"#,
+            r#"{"geohash":5}"#,
+            r#"{"type":"Point","coordinates":[1]}"#,
+            "[[[1,2]]]",
+            "[true]",
+        ] {
+            for product in [Product::OpenSearch, Product::Elasticsearch] {
+                assert_eq!(kept(text, product, None), Some((vec![], true)), "{text}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_left_of_an_array_depends_on_the_server() {
+        let (one, two) = ((2.0, 1.0), (4.0, 3.0));
+        for (text, opensearch, elasticsearch) in [
+            (r#"[[1,2],"x!",[3,4]]"#, Some((vec![two], true)), Some((vec![one, two], true))),
+            (r#"["x!",[[1,2],[3,4]]]"#, Some((vec![one, two], true)), Some((vec![], true))),
+            ("[[1,2],null]", Some((vec![], true)), Some((vec![one], false))),
+            ("[1,2,5,4]", Some((vec![one], true)), Some((vec![one], true))),
+            (r#"[1,2,5,"4,3"]"#, Some((vec![one, two], false)), Some((vec![one, two], false))),
+            ("[1]", Some((vec![], true)), None),
+            ("[1,null]", Some((vec![], true)), None),
+            (r#"[1,"2"]"#, Some((vec![one], false)), Some((vec![one], false))),
+        ] {
+            assert_eq!(kept(text, Product::OpenSearch, None), opensearch, "{text}");
+            assert_eq!(kept(text, Product::Elasticsearch, None), elasticsearch, "{text}");
+        }
+        let null = Some("[3,4]");
+        assert_eq!(kept("[[1,2],null,null]", Product::OpenSearch, null), Some((vec![two], true)));
+        assert_eq!(kept("[[1,2],null]", Product::Elasticsearch, null), Some((vec![one, two], false)));
+    }
+
+    #[test]
+    fn objects_of_several_forms_are_left_to_a_server() {
+        for ignore_malformed in [true, false] {
+            let rules = Rules { ignore_malformed, product: Product::Elasticsearch, ..RULES };
+            for text in [
+                r#"{"lat":1,"lon":1,"type":"x"}"#,
+                r#"[{"type":"Point","coordinates":[1,2],"lat":1}]"#,
+                r#"{"z":1,"lat":1,"lon":1}"#,
+            ] {
+                assert!(matches!(points(text, rules), Err(NoPoint::Unsupported(_))), "{text}");
+            }
         }
     }
 
