@@ -24,7 +24,7 @@ impl Offsets {
         self.places.push((self.next + start, self.next + end));
     }
 
-    /// Ends a value of so many units.
+    /// Ends a value that is this long.
     pub(super) fn end_value(&mut self, units: u32) {
         self.next += units + GAP;
     }

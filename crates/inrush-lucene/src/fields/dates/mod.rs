@@ -257,7 +257,8 @@ impl Format {
         named::pattern(format, dialect).map(Self::Pattern)
     }
 
-    /// Whether its dates may have a time zone with a name, and whether that may be in small letters.
+    /// Whether its dates may have a time zone with a name, and whether small letters are as good in
+    /// it.
     fn names_zones(&self, dialect: Dialect) -> Option<bool> {
         match self {
             // Java reads them behind the server's own reader.

@@ -14,13 +14,13 @@ use super::piece::{Piece, Sign, Zone};
 ///
 /// | piece | what it is |
 /// |---|---|
-/// | `H2` | a number of so many digits, by the letter of Java's `DateTimeFormatter` |
+/// | `H2` | a number of two digits, by the letter of Java's `DateTimeFormatter` |
 /// | `H1-2` | a number of digits between these two |
 /// | `u1-9-` | the same, and `-` may be before it |
 /// | `u4-4=` | the same, and also before 0 |
 /// | `u4-10+` | a number, and `+` is before one of more digits than the least |
 /// | `T\|space` | one of both |
-/// | `.9` | a dot and a fraction of one to so many digits |
+/// | `.9` | a dot and a fraction of one to nine digits |
 /// | `,9` | the same with a dot or a comma |
 /// | `+HH:mm` | a distance from UTC in this form, or `Z`, but not `-00:00` |
 /// | `zone` | a distance from UTC in any form |

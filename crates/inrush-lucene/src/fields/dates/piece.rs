@@ -9,8 +9,8 @@ pub(super) enum Piece {
     Text(char),
     /// One of some characters of ASCII.
     OneOf(&'static str),
-    /// A number of so many digits. [`count_digits_behind`] sets how many it leaves to the next
-    /// pieces.
+    /// A number of `least` to `most` digits. [`count_digits_behind`] sets how many it leaves to the
+    /// next pieces.
     Number {
         unit: Unit,
         least: usize,
@@ -22,7 +22,7 @@ pub(super) enum Piece {
     ShortYear(Unit),
     /// One of some names, of which the first stands for this number.
     Name(Unit, i64, &'static [&'static str]),
-    /// So many digits of a second's fraction, behind one of the characters, if there are any.
+    /// The digits of a second's fraction, behind one of the characters, if there are any.
     Fraction {
         least: usize,
         most: usize,
@@ -68,7 +68,7 @@ impl Piece {
         Self::Number { unit, least, most, sign, behind: 0 }
     }
 
-    /// A number of exactly so many digits.
+    /// A number of exactly `len` digits.
     pub(super) fn fixed(unit: Unit, len: usize) -> Self {
         Self::number(unit, len, len, Sign::Never)
     }
