@@ -29,7 +29,7 @@ pub fn pattern_parts(pattern: &str) -> Option<Vec<PatternPart<'_>>> {
             let mut end = quoted.find('\'')?;
             let mut from = 0;
             // Each pair is one of the text.
-            while end > 0 && quoted[end + 1..].starts_with('\'') {
+            while quoted[end + 1..].starts_with('\'') {
                 parts.push(PatternPart::Quoted(&quoted[from..=end]));
                 from = end + 2;
                 end = from + quoted[from..].find('\'')?;

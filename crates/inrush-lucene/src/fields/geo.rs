@@ -1,7 +1,7 @@
 //! Points on the earth, as fields of type `geo_point` take them.
 //!
 //! Sources: the documentation of `geo_point` in OpenSearch and Elasticsearch, and of
-//! `org.apache.lucene.geo.GeoEncodingUtils`.
+//! `org.apache.lucene.geo.GeoEncodingUtils`; what the servers take beyond it was asked of them.
 
 use crate::fields::json::{Reader, Scalar};
 use crate::fields::mapping::Product;
@@ -38,7 +38,12 @@ pub(crate) struct Points {
     pub(crate) ignored: bool,
     /// Whether there is an array of no points.
     pub(crate) has_empty: bool,
+    /// How many values around the one that is read.
+    level: u8,
 }
+
+/// The most arrays in each other.
+const DEEPEST: u8 = 20;
 
 /// Reads a value: one point, or an array of points.
 pub(crate) fn points(text: &str, rules: Rules) -> Result<Points, NoPoint> {
@@ -49,12 +54,19 @@ pub(crate) fn points(text: &str, rules: Rules) -> Result<Points, NoPoint> {
 
 impl Points {
     fn read(&mut self, text: &str, rules: Rules) -> Result<(), NoPoint> {
-        match Reader::new(text).peek() {
-            b'n' => self.null(rules),
-            b'[' if begins_with_number(text) => self.coordinates(text, rules),
-            b'[' => self.list(text, rules),
-            _ => self.take(one(text, rules), rules),
+        // Each level reads those below it again.
+        if self.level == DEEPEST {
+            return Err(NoPoint::Unsupported("points in arrays of more than 20 levels"));
         }
+        self.level += 1;
+        match Reader::new(text).peek() {
+            b'n' => self.null(rules)?,
+            b'[' if begins_with_number(text) => self.coordinates(text, rules)?,
+            b'[' => self.list(text, rules)?,
+            _ => self.take(one(text, rules), rules)?,
+        }
+        self.level -= 1;
+        Ok(())
     }
 
     fn take(&mut self, point: Result<i64, NoPoint>, rules: Rules) -> Result<(), NoPoint> {
@@ -99,8 +111,8 @@ impl Points {
 
     /// An array that is one point: longitude and latitude.
     ///
-    /// Elasticsearch refuses a malformed one even if it is told to ignore it. Both servers take
-    /// things behind the third number as values of their own.
+    /// Elasticsearch refuses a malformed one that is in no list of points, even if it is told to
+    /// ignore it. Both servers take things behind the third number as values of their own.
     fn coordinates(&mut self, text: &str, rules: Rules) -> Result<(), NoPoint> {
         if let Ok(degrees) = array(&mut Reader::new(text), rules, false) {
             self.points.push(encode(degrees, rules)?);
@@ -157,7 +169,7 @@ fn elements(text: &str) -> Result<Vec<&str>, NoPoint> {
     Ok(found)
 }
 
-/// A value that is not an array of points.
+/// A value that is one point at most.
 fn one(text: &str, rules: Rules) -> Result<i64, NoPoint> {
     match point(&mut Reader::new(text), rules).and_then(|degrees| encode(degrees, rules)) {
         Err(NoPoint::Malformed) if is_odd_object(text, rules) => {
@@ -167,23 +179,28 @@ fn one(text: &str, rules: Rules) -> Result<i64, NoPoint> {
     }
 }
 
-/// Whether a malformed object has a name twice, or more than one form of points: Elasticsearch
-/// takes a latitude and a longitude beside a type or a height `z`.
+/// Whether a malformed object has more than one form of points: Elasticsearch takes a latitude and a
+/// longitude beside a type or a height `z`, and no other names.
 fn is_odd_object(text: &str, rules: Rules) -> bool {
     let mut reader = Reader::new(text);
-    let mut names = Vec::new();
-    if reader.peek() != b'{' || reader.open(b'{').is_err() {
+    if rules.product != Product::Elasticsearch || reader.peek() != b'{' || reader.open(b'{').is_err() {
         return false;
     }
-    while let Ok(true) = reader.more(names.is_empty(), b'}') {
-        let Ok(name) = reader.name() else { return true };
-        if names.contains(&name) || reader.skip().is_err() {
-            return true;
+    let (mut first, mut has_height, mut has_type, mut has_degrees) = (true, false, false, false);
+    while let Ok(true) = reader.more(first, b'}') {
+        first = false;
+        match reader.name().as_deref() {
+            Ok("z") => has_height = true,
+            Ok("type") => has_type = true,
+            Ok("lat" | "lon") => has_degrees = true,
+            Ok("coordinates") => {}
+            _ => return false,
         }
-        names.push(name);
+        if reader.skip().is_err() {
+            return false;
+        }
     }
-    let has = |name: &str| names.iter().any(|other| *other == name);
-    rules.product == Product::Elasticsearch && (has("z") || has("type") && (has("lat") || has("lon")))
+    has_height || has_type && has_degrees
 }
 
 fn malformed<E>(_: E) -> NoPoint {
@@ -403,6 +420,23 @@ mod tests {
             Ok(found) => Some((decoded(&found), found.ignored)),
             Err(NoPoint::Malformed) => None,
             Err(NoPoint::Unsupported(what)) => panic!("{text}: {what}"),
+        }
+    }
+
+    #[test]
+    fn arrays_of_many_levels_need_a_server() {
+        let nested = |levels: usize| format!("{}[1,2]{}", "[1,2,3,".repeat(levels), "]".repeat(levels));
+        assert_eq!(degrees(&nested(10)).unwrap().len(), 11);
+        assert!(matches!(points(&nested(20), RULES), Err(NoPoint::Unsupported(_))));
+    }
+
+    #[test]
+    fn objects_with_names_of_no_form_are_malformed() {
+        let rules = Rules { product: Product::Elasticsearch, ..RULES };
+        for (text, is_malformed) in
+            [(r#"{"a":1,"z":2}"#, true), (r#"{"lat":1,"lon":2,"z":3,"type":"x"}"#, false), (r#"{"lat":1}"#, true)]
+        {
+            assert_eq!(matches!(points(text, rules), Err(NoPoint::Malformed)), is_malformed, "{text}");
         }
     }
 

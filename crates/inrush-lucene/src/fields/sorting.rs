@@ -30,7 +30,8 @@ pub(crate) struct SortBy {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum SortKind {
     Long,
-    /// From 1970 on: Elasticsearch takes a document without a value for one of that time.
+    /// Nanoseconds since 1970. Where a document without a value has the least one, that is 0 in
+    /// Elasticsearch.
     Nanos,
     Int,
     Float,

@@ -632,6 +632,7 @@ mod tests {
     fn what_is_around_a_format() {
         assert_eq!(parse("8uuuu||epoch_millis").unwrap().millis("2024"), Some(1_704_067_200_000));
         assert_eq!(parse("h 'o''clock' a").unwrap().millis("3 o'clock AM"), Some(10_800_000));
+        assert_eq!(parse("uuuu''''").unwrap().millis("1970'"), Some(0));
         for none in ["", "yyyy||", "||yyyy", &"[".repeat(50_000)] {
             assert_eq!(parse(none), None);
         }

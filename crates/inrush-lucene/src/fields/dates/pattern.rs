@@ -34,6 +34,9 @@ const NUMBERS: [(char, Unit, usize); 9] = [
 const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 const DAYS: [&str; 7] = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
 
+/// The most bytes of a pattern.
+const LONGEST: usize = 1000;
+
 /// The most `[` in each other.
 const DEEPEST: usize = 100;
 
@@ -89,6 +92,7 @@ impl Pattern {
 
     /// Reads a pattern of letters. `None` if a part of it is not known here.
     pub(super) fn parse(pattern: &str) -> Option<Self> {
+        (pattern.len() <= LONGEST).then_some(())?;
         // The pieces of each `[` that is open, behind those outside of all.
         let mut open = vec![Vec::new()];
         for part in pattern_parts(pattern)? {
