@@ -179,8 +179,8 @@ fn one(text: &str, rules: Rules) -> Result<i64, NoPoint> {
     }
 }
 
-/// Whether a malformed object has more than one form of points: Elasticsearch takes a latitude and a
-/// longitude beside a type or a height `z`, and no other names.
+/// Whether a malformed object has more than one form of points: Elasticsearch takes a latitude and
+/// a longitude beside a type or a height `z`, and no other names.
 fn is_odd_object(text: &str, rules: Rules) -> bool {
     let mut reader = Reader::new(text);
     if rules.product != Product::Elasticsearch || reader.peek() != b'{' || reader.open(b'{').is_err() {
