@@ -53,7 +53,7 @@ impl SortKind {
             Kind::Float => Some(SortKind::Float),
             Kind::Keyword { .. } if field.type_name == FLAT_OBJECT => None,
             Kind::Keyword { .. } => Some(SortKind::Term),
-            // The servers sort no documents by these three.
+            // The servers that were asked sort no documents by these three.
             Kind::Unsigned { .. } | Kind::HalfFloat | Kind::Scaled(_) => None,
             Kind::Ip | Kind::Text { .. } | Kind::GeoPoint { .. } => None,
         }

@@ -4,7 +4,7 @@
 //! Elasticsearch 8.19 and 9.1.
 
 use super::Dialect;
-use super::calendar::Resolver;
+use super::calendar::Resolver::{self, Lenient, Smart, Strict};
 use super::found::Unit;
 use super::pattern::Pattern;
 use super::piece::{Piece, Sign, Zone};
@@ -49,8 +49,6 @@ const YEARS: [(&str, [&str; 2]); 4] = [
 
 /// OpenSearch alone has this one.
 const RFC_3339: &str = "rfc3339_lenient";
-
-use Resolver::{Lenient, Smart, Strict};
 
 const FORMATS: [Row; 70] = [
     ("basic_date", Strict, "u4-4- M2 d1-2"),
