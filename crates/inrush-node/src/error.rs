@@ -60,7 +60,7 @@ pub enum NodeError {
     },
     /// Servers do not run as root.
     #[error(
-        "servers refuse to run as root, and the user {0}, who would run it, does not exist; create this user, or start as another user"
+        "the user {0}, who would run the server, does not exist; create this user, or start as another user than root, as whom servers refuse to run"
     )]
     NoUser(String),
     /// A folder that is not an unpacked server.

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{PermissionsExt, lchown};
 use std::path::{Path, PathBuf};
 
 use super::error::NodeError;
@@ -58,12 +58,45 @@ pub(super) fn check_disk(folder: &Path) -> Result<(), NodeError> {
     Ok(())
 }
 
-/// The numeric ids of a user and their group.
-pub(super) fn user(name: &str) -> Result<(u32, u32), NodeError> {
-    let users = fs::read_to_string("/etc/passwd").unwrap_or_default();
-    let entry = users.lines().map(|line| line.split(':').collect::<Vec<_>>()).find(|fields| fields[0] == name);
-    let numbers = entry.and_then(|fields| Some((fields.get(2)?.parse().ok()?, fields.get(3)?.parse().ok()?)));
-    numbers.ok_or_else(|| NodeError::NoUser(name.to_owned()))
+/// A user of this machine, who runs servers or gets their files.
+#[derive(Debug)]
+pub(super) struct User<'a> {
+    pub(super) name: &'a str,
+    pub(super) uid: u32,
+    pub(super) gid: u32,
+}
+
+impl<'a> User<'a> {
+    /// The user of this name.
+    pub(super) fn named(name: &'a str) -> Result<Self, NodeError> {
+        let users = fs::read_to_string("/etc/passwd").unwrap_or_default();
+        let entry = users.lines().map(|line| line.split(':').collect::<Vec<_>>()).find(|fields| fields[0] == name);
+        let user = entry.and_then(|fields| {
+            let (uid, gid) = (fields.get(2)?.parse().ok()?, fields.get(3)?.parse().ok()?);
+            Some(User { name, uid, gid })
+        });
+        user.ok_or_else(|| NodeError::NoUser(name.to_owned()))
+    }
+
+    /// The user that runs this program.
+    pub(super) fn of_this_program() -> Self {
+        let (uid, gid) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
+        User { name: "of this program", uid, gid }
+    }
+
+    /// Makes them the owner of a file, or of a folder and everything in it.
+    pub(super) fn gets(&self, path: &Path) -> Result<(), NodeError> {
+        give(path, self.uid, self.gid).map_err(self.cannot_get(path))
+    }
+
+    /// Makes them the owner of a folder, but not of its contents.
+    pub(super) fn gets_alone(&self, folder: &Path) -> Result<(), NodeError> {
+        lchown(folder, Some(self.uid), Some(self.gid)).map_err(self.cannot_get(folder))
+    }
+
+    fn cannot_get(&self, path: &Path) -> impl FnOnce(io::Error) -> NodeError {
+        NodeError::io(format!("cannot give {} to the user {}", path.display(), self.name))
+    }
 }
 
 /// Lets every user pass through this program's folders above `folder`, regardless of root's file
@@ -76,7 +109,10 @@ pub(super) fn open_way(folder: &Path) -> Result<(), NodeError> {
 /// Lets every user pass through a folder.
 pub(super) fn open(folder: &Path) -> Result<(), NodeError> {
     let mode = fs::metadata(folder).map(|metadata| metadata.permissions().mode());
-    let open = mode.and_then(|mode| fs::set_permissions(folder, fs::Permissions::from_mode(mode | 0o111)));
+    let open = mode.and_then(|mode| match mode & 0o111 {
+        0o111 => Ok(()),
+        _ => fs::set_permissions(folder, fs::Permissions::from_mode(mode | 0o111)),
+    });
     open.map_err(NodeError::io(format!("cannot make {} accessible to the node's user", folder.display())))
 }
 
@@ -89,15 +125,14 @@ pub fn make_writable(folder: &Path) -> Result<(), NodeError> {
     fs::create_dir_all(folder).map_err(cannot())?;
     fs::set_permissions(folder, fs::Permissions::from_mode(0o755)).map_err(cannot())?;
     if rustix::process::geteuid().is_root() {
-        let (uid, gid) = user("nobody")?;
-        give(folder, uid, gid).map_err(cannot())?;
+        User::named("nobody")?.gets(folder)?;
     }
     Ok(())
 }
 
 /// Changes the owner of a file, or of a folder and everything in it.
-pub(super) fn give(path: &Path, uid: u32, gid: u32) -> io::Result<()> {
-    std::os::unix::fs::lchown(path, Some(uid), Some(gid))?;
+fn give(path: &Path, uid: u32, gid: u32) -> io::Result<()> {
+    lchown(path, Some(uid), Some(gid))?;
     if path.is_dir() && !path.is_symlink() {
         fs::read_dir(path)?.try_for_each(|entry| give(&entry?.path(), uid, gid))?;
     }
@@ -142,7 +177,8 @@ mod tests {
 
     #[test]
     fn a_user_is_found_by_name() {
-        assert_eq!(user("root").unwrap(), (0, 0));
-        assert!(matches!(user("no such user"), Err(NodeError::NoUser(_))));
+        let root = User::named("root").unwrap();
+        assert_eq!((root.uid, root.gid), (0, 0));
+        assert!(matches!(User::named("no such user"), Err(NodeError::NoUser(_))));
     }
 }

@@ -1,5 +1,6 @@
 //! The process of a server: its folders, its configuration, its start and its end.
 
+use std::ffi::OsString;
 use std::fs;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
@@ -11,7 +12,7 @@ use std::time::{Duration, Instant};
 use super::configuration::{self, Places};
 use super::distribution::{Distribution, Product};
 use super::error::NodeError;
-use super::folders::{check_data, check_disk, give, kept_in, open, open_way, user};
+use super::folders::{User, check_data, check_disk, kept_in, open, open_way};
 use super::{group, http, java};
 
 /// How long a node that starts again waits for its port.
@@ -49,6 +50,11 @@ pub struct NodeSpec {
     /// An unpacked server of this product and version to run, with the secrets in its keystore.
     /// Default: a distribution that is fetched.
     pub home: Option<PathBuf>,
+    /// The user that runs the server. Only root can choose one, and a program with the capabilities
+    /// CHOWN, KILL, SETGID and SETUID. Default: `nobody` for root, else the program's own user.
+    pub user: Option<String>,
+    /// The file mode mask of the server. Default: that of this program.
+    pub umask: Option<u32>,
 }
 
 impl NodeSpec {
@@ -65,7 +71,16 @@ impl NodeSpec {
             java_home: None,
             settings: Vec::new(),
             home: None,
+            user: None,
+            umask: None,
         }
+    }
+
+    /// The user that runs the server, if it is not that of this program.
+    fn other_user(&self) -> Result<Option<User<'_>>, NodeError> {
+        // Servers refuse to run as root.
+        let default = rustix::process::geteuid().is_root().then_some("nobody");
+        self.user.as_deref().or(default).map(User::named).transpose()
     }
 }
 
@@ -106,6 +121,7 @@ fn xdg(variable: &str, in_home: &str) -> PathBuf {
 pub(super) fn launch(spec: &NodeSpec, home: &Path) -> Result<Launched, NodeError> {
     let found = java::find(spec.java_home.as_deref(), Some(home));
     let java = java::choose(&found, &spec.distribution.title(), &spec.distribution.java())?;
+    let user = spec.other_user()?;
     let [port, transport_port] = ports([spec.port, spec.transport_port])?;
     // The node's working folder differs from that of this program.
     let absolute =
@@ -124,6 +140,19 @@ pub(super) fn launch(spec: &NodeSpec, home: &Path) -> Result<Launched, NodeError
     for folder in [&folder, &data, &config, &logs, &temporary] {
         fs::create_dir_all(folder).map_err(NodeError::io(format!("cannot create {}", folder.display())))?;
     }
+    // The node's folder itself stays this program's: it has the files for stopping and cleaning up
+    // the node.
+    let mut node_own = vec![config.clone(), logs.clone(), temporary.clone()];
+    match spec.data {
+        None => node_own.push(data.clone()),
+        // Other files in that folder do not belong to the node, so their owner stays.
+        Some(_) => node_own.extend(kept_in(&data)),
+    }
+    if user.is_some() {
+        // Those of an earlier start belong to the node's user.
+        let us = User::of_this_program();
+        node_own.iter().try_for_each(|path| us.gets(path))?;
+    }
     check_disk(&data)?;
     let places = Places { home, config: &config, data: &data, logs: &logs, port, transport_port };
     configuration::write(spec, &places)
@@ -133,11 +162,17 @@ pub(super) fn launch(spec: &NodeSpec, home: &Path) -> Result<Launched, NodeError
     let errors = console.try_clone().map_err(NodeError::io("cannot duplicate the handle of the log"))?;
     let mut command = launcher(spec, &places, &java.home, &temporary);
     command.current_dir(&folder).stdin(Stdio::null()).stdout(console).stderr(errors);
-    let as_root = rustix::process::geteuid().is_root();
-    if as_root {
-        run_as_nobody(&mut command, spec, home, &folder, [config, logs, temporary], data)?;
+    if let Some(user) = &user {
+        open(&folder)?;
+        open_way(&folder)?;
+        open_way(home)?;
+        if spec.data.is_some() {
+            user.gets_alone(&data)?;
+        }
+        node_own.iter().try_for_each(|path| user.gets(path))?;
+        command.uid(user.uid).gid(user.gid);
     }
-    let who = if as_root { " as the user nobody, who must be able to read it" } else { "" };
+    let who = user.map(|user| format!(" as the user {}, who must be able to read it", user.name)).unwrap_or_default();
     let what = format!("cannot start {} in {}{who}", spec.distribution.title(), home.display());
     let child = command.spawn().map_err(NodeError::io(what))?;
     Ok(Launched { child, address: SocketAddr::from((Ipv4Addr::LOCALHOST, port)), transport_port, log })
@@ -145,7 +180,17 @@ pub(super) fn launch(spec: &NodeSpec, home: &Path) -> Result<Launched, NodeError
 
 /// The command of the launcher, with the environment that it needs.
 fn launcher(spec: &NodeSpec, places: &Places<'_>, java_home: &Path, temporary: &Path) -> Command {
-    let mut command = Command::new(places.home.join("bin").join(spec.distribution.name()));
+    let mut words: Vec<OsString> = Vec::new();
+    if spec.user.is_some() && !rustix::process::geteuid().is_root() {
+        // The other user would keep the capabilities that this program hands on.
+        words.extend(["setpriv", "--inh-caps=-all", "--ambient-caps=-all", "--"].map(Into::into));
+    }
+    if let Some(umask) = spec.umask {
+        words.extend(["sh", "-c", "umask \"$0\" && exec \"$@\"", &format!("{umask:03o}")].map(Into::into));
+    }
+    words.push(places.home.join("bin").join(spec.distribution.name()).into());
+    let mut command = Command::new(&words[0]);
+    command.args(&words[1..]);
     let prefix = match spec.distribution.product {
         Product::OpenSearch => "OPENSEARCH",
         Product::Elasticsearch => "ES",
@@ -169,38 +214,6 @@ fn launcher(spec: &NodeSpec, places: &Places<'_>, java_home: &Path, temporary: &
         command.env_remove(name);
     }
     command
-}
-
-/// Makes the command run as an unprivileged user, who becomes the owner of the node's folders.
-fn run_as_nobody(
-    command: &mut Command,
-    spec: &NodeSpec,
-    home: &Path,
-    folder: &Path,
-    [config, logs, temporary]: [PathBuf; 3],
-    data: PathBuf,
-) -> Result<(), NodeError> {
-    let (uid, gid) = user("nobody")?;
-    open(folder)?;
-    open_way(folder)?;
-    open_way(home)?;
-    // The node's folder itself stays root's: it has the files for stopping and cleaning up the
-    // node.
-    let mut given = vec![config, logs, temporary];
-    match spec.data {
-        None => given.push(data),
-        // Other files in that folder do not belong to the node, so their owner stays.
-        Some(_) => {
-            let alone = std::os::unix::fs::lchown(&data, Some(uid), Some(gid));
-            alone.map_err(NodeError::io(format!("cannot give {} to the user nobody", data.display())))?;
-            given.extend(kept_in(&data));
-        }
-    }
-    for path in given {
-        give(&path, uid, gid).map_err(NodeError::io(format!("cannot give {} to the user nobody", path.display())))?;
-    }
-    command.uid(uid).gid(gid);
-    Ok(())
 }
 
 /// The same for a node that has died, on its ports. A process that was just killed may still hold
@@ -324,13 +337,12 @@ mod tests {
         assert_ne!(http, transport);
     }
 
-    #[test]
-    fn a_launcher_finds_its_own_home_and_the_folder_stays_its_makers() {
-        let folder = tempfile::tempdir().unwrap();
-        open(folder.path()).unwrap();
-        let (home, java) = (folder.path().join("home"), folder.path().join("java"));
+    /// A server whose launcher is this script, and a Java for it.
+    fn server(folder: &Path, script: &str) -> (PathBuf, PathBuf) {
+        open(folder).unwrap();
+        let (home, java) = (folder.join("home"), folder.join("java"));
         for (file, text) in [
-            (home.join("bin/opensearch"), "#!/bin/sh\necho home: $OPENSEARCH_HOME\n"),
+            (home.join("bin/opensearch"), script),
             (home.join("config/jvm.options"), ""),
             (java.join("bin/java"), ""),
             (java.join("release"), "JAVA_VERSION=\"25\""),
@@ -339,13 +351,46 @@ mod tests {
             fs::write(&file, text).unwrap();
             fs::set_permissions(file, fs::Permissions::from_mode(0o755)).unwrap();
         }
+        (home, java)
+    }
+
+    fn owner(path: &Path) -> u32 {
+        std::os::unix::fs::MetadataExt::uid(&fs::metadata(path).unwrap())
+    }
+
+    #[test]
+    fn a_launcher_finds_its_own_home_and_the_folder_stays_its_makers() {
+        let folder = tempfile::tempdir().unwrap();
+        let (home, java) = server(folder.path(), "#!/bin/sh\necho home: $OPENSEARCH_HOME\n");
         let node = folder.path().join("node");
         let spec = NodeSpec { java_home: Some(java), ..NodeSpec::new(Distribution::opensearch("3.6.0"), "n", &node) };
         let mut launched = launch(&spec, &home).unwrap();
         assert!(launched.child.wait().unwrap().success());
         assert_eq!(tail(&launched.log, 1), format!("home: {}", home.display()));
-        let owner = |path: &Path| std::os::unix::fs::MetadataExt::uid(&fs::metadata(path).unwrap());
         assert_eq!(owner(&node), rustix::process::geteuid().as_raw());
+    }
+
+    #[test]
+    fn a_server_gets_the_user_and_the_mask_that_were_chosen() {
+        let folder = tempfile::tempdir().unwrap();
+        let (home, java) = server(folder.path(), "#!/bin/sh\necho $(id -u) $(umask)\n");
+        let mut spec = NodeSpec::new(Distribution::opensearch("3.6.0"), "n", folder.path().join("node"));
+        (spec.java_home, spec.umask) = (Some(java), Some(0o027));
+        let us = rustix::process::geteuid();
+        let users = if us.is_root() { vec!["daemon", "nobody"] } else { vec![] };
+        // Each gets the folders of the one before.
+        for user in users.into_iter().map(Some).chain([None]) {
+            spec.user = user.map(str::to_owned);
+            let mut launched = launch(&spec, &home).unwrap();
+            assert!(launched.child.wait().unwrap().success());
+            let uid = spec.other_user().unwrap().map_or(us.as_raw(), |user| user.uid);
+            assert_eq!(tail(&launched.log, 1), format!("{uid} 0027"));
+            for given in ["config", "logs", "tmp", "data"] {
+                assert_eq!(owner(&spec.folder.join(given)), uid, "{given}");
+            }
+        }
+        spec.user = Some("no such user".to_owned());
+        assert!(matches!(launch(&spec, &home), Err(NodeError::NoUser(_))));
     }
 
     #[test]
