@@ -74,7 +74,9 @@ odd-files: ## odd files of every format: documents compared with those of refere
 
 servers: tools ## against real OpenSearch, Elasticsearch, Kafka, databases and S3, which the tests start themselves
 # How many run at once the tests decide themselves; the other threads wait for their turn.
-	cargo test $(FULL) --test servers -- --nocapture --test-threads 8 $(addprefix --skip ,$(LONG))
+# For root they run as an ordinary user, and nodes as another one.
+	cargo test $(FULL) --config "target.'cfg(unix)'.runner=['$(CURDIR)/scripts/as-ordinary-user.sh']" \
+	  --test servers -- --nocapture --test-threads 8 $(addprefix --skip ,$(LONG))
 
 jackson: tools ## our SMILE against Jackson's
 	scripts/jackson.sh

@@ -22,7 +22,8 @@ scripts/flights.sh "$data"
 export INRUSH_KILLS=${INRUSH_KILLS:-100} INRUSH_NODE_KILLS=${INRUSH_NODE_KILLS:-20}
 export INRUSH_KILL_CSV=$data/flights.csv INRUSH_KILL_DOCS=${INRUSH_KILL_DOCS:-200000}
 server_tests() {
-  cargo test "${full[@]}" --test servers -- --nocapture --test-threads 1 "$@"
+  cargo test "${full[@]}" --config "target.'cfg(unix)'.runner=['$PWD/scripts/as-ordinary-user.sh']" \
+    --test servers -- --nocapture --test-threads 1 "$@"
 }
 [ $# -gt 0 ] || set -- loader node bake kafka fake
 for part in "$@"; do

@@ -8,6 +8,8 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
+use crate::users;
+
 /// Ends the nodes and programs of tests when it is dropped, and when the process of the tests is
 /// gone, however it ended.
 ///
@@ -19,7 +21,8 @@ use std::process::{Child, Command, Stdio};
 /// | `OPENSEARCH_PATH_CONF`, `ES_PATH_CONF` | a node of the tests, from its launch |
 /// | one in its configuration | a node of a bake, for its folder of snapshots (`path.repo`) |
 ///
-/// They are ended in order within a minute, and then killed.
+/// They are ended in order within a minute, and then killed. Where this process may start programs
+/// as other users, those may be others'.
 #[derive(Debug)]
 pub struct Guardian(Child);
 
@@ -34,6 +37,10 @@ impl Guardian {
         guardian.args(["-c", include_str!("guardian.sh"), "guardian", mark]);
         // A group of its own: Ctrl-C ends the tests, and not the guardian.
         guardian.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
+        if users::may_change() {
+            // Only root sees the environment of others' processes.
+            guardian.uid(0).gid(0);
+        }
         Ok(Guardian(guardian.spawn()?))
     }
 

@@ -7,6 +7,7 @@
 //! | [`sim`] | a model of cluster and loaders in virtual time, which judges the tuner |
 //! | [`client`] | the HTTP client of the tests |
 //! | [`guardian`] | the end of nodes whose tests were killed |
+//! | [`users`] | the users that run the tests, their nodes and programs |
 //!
 //! The fake cluster itself is the crate `inrush-fake`.
 
@@ -15,5 +16,6 @@ pub mod conformance;
 pub mod guardian;
 pub mod proxy;
 pub mod sim;
+pub mod users;
 
 pub use self::proxy::{Proxy, ProxyConfig, ProxyStats};

@@ -6,6 +6,8 @@
 mod common;
 #[path = "../killing/mod.rs"]
 mod killing;
+#[path = "../program/mod.rs"]
+mod program;
 
 // The server that plays the places uses `date` and `sha1sum`.
 #[cfg(target_os = "linux")]

@@ -17,6 +17,8 @@ use inrush_testbed::client::Client;
 use serde_json::{Value, json};
 use tokio::process::Command;
 
+use crate::program;
+
 /// What an index holds: a hash of each document's content, by id.
 pub type Contents = BTreeMap<String, u64>;
 
@@ -89,7 +91,7 @@ impl Load<'_> {
         if self.settings().await == *before {
             return true;
         }
-        let mut recover = Command::new(env!("CARGO_BIN_EXE_inrush"));
+        let mut recover = Command::from(program::inrush());
         recover.env("XDG_STATE_HOME", self.folder.join("state")).args(["recover", "--to", self.url]);
         let output = recover.stdin(Stdio::null()).output().await.unwrap();
         assert_eq!(self.settings().await, *before, "{}: {}", self.index, String::from_utf8_lossy(&output.stderr));
@@ -97,7 +99,7 @@ impl Load<'_> {
     }
 
     pub fn command(&self, resume: bool) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_inrush"));
+        let mut command = Command::from(program::inrush());
         command.current_dir(self.folder).env("XDG_STATE_HOME", self.folder.join("state"));
         command.args(["load", &self.data.display().to_string(), "--index", &self.index, "--to", self.url, "--json"]);
         // Enough requests for many moments between them.

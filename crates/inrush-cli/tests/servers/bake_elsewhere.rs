@@ -7,7 +7,7 @@ use inrush_bake::{BakeError, BakeReport};
 use inrush_cli::embed::{self, BuiltShard, ShardOrder, ShardsBake};
 use inrush_core::routing::Routing;
 use inrush_load::{Status, VerifiedState};
-use inrush_node::make_writable;
+use inrush_testbed::users;
 use serde_json::{Map, Value, json};
 
 use crate::server::{self, Server, Version};
@@ -146,7 +146,7 @@ async fn a_driver_that_waits() {
 async fn through_a_folder() {
     let folder = server::folder();
     let shared = folder.join("shared");
-    make_writable(&shared).unwrap();
+    server::make_shared(&shared);
     let settings = vec![("path.repo".to_owned(), format!("{shared:?}"))];
     let target =
         Server::own_with(Version::OpenSearch3, 1, |spec| (spec.heap_mib, spec.settings) = (600, settings)).await;
@@ -204,5 +204,5 @@ async fn through_a_folder() {
         is_clean().await;
     }
     target.stop().await;
-    std::fs::remove_dir_all(folder).unwrap();
+    users::delete(&folder).unwrap();
 }

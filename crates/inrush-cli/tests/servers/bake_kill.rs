@@ -6,11 +6,12 @@ use std::path::PathBuf;
 use std::process::{Output, Stdio};
 use std::time::Duration;
 
-use inrush_node::make_writable;
+use inrush_testbed::users;
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use serde_json::{Value, json};
 use tokio::process::{Child, Command};
 
+use crate::program;
 use crate::server::{self, Server, Version, on_servers};
 
 const DOCS: u64 = 20_000;
@@ -76,7 +77,7 @@ impl Scene {
     /// `builders`: how many nodes build an index at once.
     async fn start(version: Version, builders: usize) -> Scene {
         let folder = server::folder();
-        make_writable(&folder.join("shared")).unwrap();
+        server::make_shared(&folder.join("shared"));
         let settings = vec![("path.repo".to_owned(), format!("{:?}", folder.join("shared")))];
         let lines =
             (0..DOCS).map(|n| format!("{{\"id\":\"i{n}\",\"n\":{n},\"text\":\"words {} {}\"}}\n", n * 7919, n * n));
@@ -98,7 +99,7 @@ impl Scene {
     }
 
     fn inrush(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_inrush"));
+        let mut command = Command::from(program::inrush());
         command.current_dir(&self.folder).env("XDG_STATE_HOME", self.folder.join("state")).args(arguments);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
         command
@@ -244,7 +245,7 @@ impl Scene {
 
     async fn end(self) {
         self.server.stop().await;
-        std::fs::remove_dir_all(self.folder).unwrap();
+        users::delete(&self.folder).unwrap();
     }
 }
 

@@ -8,12 +8,13 @@ use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
+use inrush_testbed::users;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
-use crate::bake_elsewhere;
 use crate::s3_server::{KEY, S3, SECRET};
 use crate::server::{self, Server, Version};
+use crate::{bake_elsewhere, program};
 
 const DOCS: u64 = 20_000;
 /// Documents whose file in the index is written in several parts.
@@ -65,7 +66,7 @@ impl Scene {
     }
 
     fn plain(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_inrush"));
+        let mut command = program::inrush();
         command.current_dir(&self.folder).env("XDG_STATE_HOME", self.folder.join("state")).args(arguments);
         // No credentials but those that a test gives.
         command.env("AWS_EC2_METADATA_DISABLED", "true");
@@ -181,7 +182,7 @@ impl Drop for Scene {
     fn drop(&mut self) {
         // What cannot be deleted does no harm in a folder for temporary files.
         self.server.kill();
-        let _ = std::fs::remove_dir_all(&self.folder);
+        let _ = users::delete(&self.folder);
     }
 }
 

@@ -1,19 +1,20 @@
 //! A broker that takes the tokens of Amazon MSK, which the credentials of AWS sign.
 
-use std::process::{Command, Output, Stdio};
+use std::process::{Output, Stdio};
 use std::time::Duration;
 
 use inrush_fake::{FakeCluster, FakeConfig};
 use rdkafka::producer::{BaseProducer, BaseRecord, Producer};
 
 use crate::broker::Broker;
+use crate::program;
 
 const SECRET: &str = "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY";
 
 /// Runs the binary with a key of AWS and this region, if any.
 fn run(arguments: &[&str], key: &str, region: Option<&str>) -> (Option<i32>, String) {
     let folder = tempfile::tempdir().unwrap();
-    let mut command = Command::new(env!("CARGO_BIN_EXE_inrush"));
+    let mut command = program::inrush();
     command.args(arguments).args(["--kafka-sasl", "aws-iam", "--log-level", "debug"]).env_clear();
     command.envs([("HOME", folder.path().to_str().unwrap()), ("AWS_ACCESS_KEY_ID", key)]);
     command.env("AWS_SECRET_ACCESS_KEY", SECRET).envs(region.map(|region| ("AWS_REGION", region)));

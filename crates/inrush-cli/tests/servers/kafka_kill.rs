@@ -7,7 +7,7 @@
 
 use std::collections::HashMap;
 use std::path::Path;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
@@ -17,6 +17,7 @@ use serde_json::Value;
 
 use crate::broker::Broker;
 use crate::killing::{Random, number};
+use crate::program;
 use crate::server::{Server, Version};
 
 const PARTITIONS: i32 = 12;
@@ -77,7 +78,7 @@ fn start(number: usize, broker: &str, url: &str, folder: &Path) -> Instance {
     let own = folder.join(number.to_string());
     std::fs::create_dir_all(&own).unwrap();
     let errors = std::fs::File::options().create(true).append(true).open(own.join("errors")).unwrap();
-    let child = Command::new(env!("CARGO_BIN_EXE_inrush"))
+    let child = program::inrush()
         .args(["load", &format!("kafka://{broker}/{TOPIC}"), "--index", TOPIC, "--to", url, "--json"])
         .args(["--group", GROUP, "--member", &format!("instance-{number}"), "--state"])
         .arg(own.join("state"))
@@ -153,7 +154,7 @@ fn verify(last: &HashMap<u64, Option<String>>, url: &str, folder: &Path) {
     let file = folder.join("last.ndjson");
     let text: String = last.values().flatten().flat_map(|value| [value.as_str(), "\n"]).collect();
     std::fs::write(&file, text).unwrap();
-    let output = Command::new(env!("CARGO_BIN_EXE_inrush"))
+    let output = program::inrush()
         .arg("verify")
         .arg(&file)
         .args(["--index", TOPIC, "--id", "id", "--to", url, "--json"])

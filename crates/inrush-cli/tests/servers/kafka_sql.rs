@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 use inrush_fake::{FakeCluster, FakeConfig};
@@ -12,6 +12,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use crate::broker::Broker;
+use crate::program;
 
 const PARTITIONS: i32 = 4;
 const TOPIC: &str = "sales";
@@ -61,7 +62,7 @@ fn start(broker: &Broker, fake: &FakeCluster, query: &Query, folder: &Path, numb
     let own = folder.join(format!("{}-{number}", query.index));
     std::fs::create_dir_all(&own).unwrap();
     let errors = std::fs::File::options().create(true).append(true).open(own.join("errors")).unwrap();
-    Command::new(env!("CARGO_BIN_EXE_inrush"))
+    program::inrush()
         .args(["load", &format!("kafka://{}/{TOPIC}", broker.address), "--index", query.index, "--json"])
         .args(["--to", &fake.urls()[0], "--sql", query.sql, "--id", "id", "--coalesce", "200ms", "--member", ""])
         .args(["--kafka-option", "session.timeout.ms=6000", "--kafka-option", "heartbeat.interval.ms=1000"])

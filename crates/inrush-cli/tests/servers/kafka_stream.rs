@@ -11,6 +11,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use crate::broker::Broker;
+use crate::program;
 use crate::server::{Server, Version};
 
 const PARTITIONS: i32 = 2;
@@ -41,7 +42,7 @@ fn write(broker: &Broker) {
 }
 
 fn load(broker: &Broker, url: &str, folder: &Path, group: &str) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_inrush"));
+    let mut command = program::inrush();
     command
         .args(["load", &format!("kafka://{}/{TOPIC}", broker.address), "--index", STREAM, "--to", url, "--json"])
         .args(["--id-from", "position", "--with", "timestamp=@timestamp", "--group", group, "--member", ""])

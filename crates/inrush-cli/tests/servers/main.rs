@@ -6,6 +6,8 @@
 
 #[path = "../killing/mod.rs"]
 mod killing;
+#[path = "../program/mod.rs"]
+mod program;
 mod s3_server;
 #[path = "../../../inrush/tests/servers/server/mod.rs"]
 mod server;
@@ -13,6 +15,7 @@ mod server;
 mod bake_elsewhere;
 mod bake_kill;
 mod bake_s3;
+mod bake_users;
 #[cfg(feature = "kafka")]
 mod broker;
 #[cfg(feature = "kafka")]

@@ -12,6 +12,7 @@ use parquet::arrow::ArrowWriter;
 use parquet::file::properties::WriterProperties;
 use serde_json::Value;
 
+use crate::program;
 use crate::s3_server::{KEY, S3, SECRET};
 
 impl S3 {
@@ -47,7 +48,7 @@ impl S3 {
     }
 
     fn inrush_as(&self, secret: &str, arguments: &[&str]) -> Output {
-        Command::new(env!("CARGO_BIN_EXE_inrush"))
+        program::inrush()
             .current_dir(self.folder.path())
             .args(arguments)
             .args(["--store-option", &format!("endpoint={}", self.endpoint), "--store-option", "allow_http=true"])

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use inrush_bake::{BakeConfig, BakeError, BakeReport, Baker, BuilderConfig, Engine, Layout, OpenSource, Place};
 use inrush_load::config::{DeadLetters, LoadConfig, StateFolder, SwapConfig, Tolerance};
 use inrush_load::{Loader, OldIndex, Report, Status, VerifiedState};
-use inrush_node::make_writable;
 use inrush_sources::{FormatOptions, Source, SourceSpec, Warnings, open};
+use inrush_testbed::users;
 use serde_json::{Value, json};
 
 use crate::server::{self, Server, Version, on_servers};
@@ -27,7 +27,7 @@ impl Target {
     /// `builders`: how many nodes build an index at once.
     async fn start(version: Version, builders: usize) -> Target {
         let folder = server::folder();
-        make_writable(&folder.join("shared")).unwrap();
+        server::make_shared(&folder.join("shared"));
         let path_repo = ("path.repo".to_owned(), format!("{:?}", folder.join("shared")));
         let data = folder.join("documents.ndjson");
         let lines = (0..DOCS).map(|n| {
@@ -357,7 +357,7 @@ impl Target {
         self.send("POST", &format!("/{name}/_open?wait_for_active_shards=all"), Value::Null).await;
         // A snapshot of its own, and back.
         let location = self.folder.join("shared/again");
-        make_writable(&location).unwrap();
+        server::make_shared(&location);
         self.send("PUT", "/_snapshot/again", json!({"type": "fs", "settings": {"location": location}})).await;
         let snapshot = self
             .send(
@@ -379,13 +379,13 @@ impl Target {
         self.send("DELETE", "/again", Value::Null).await;
         self.send("DELETE", "/_snapshot/again/s", Value::Null).await;
         self.send("DELETE", "/_snapshot/again", Value::Null).await;
-        std::fs::remove_dir_all(location).unwrap();
+        users::delete(&location).unwrap();
         println!("{title}: an index of {shards} shards that were built apart is one");
     }
 
     async fn end(self) {
         self.server.stop().await;
-        std::fs::remove_dir_all(self.folder).unwrap();
+        users::delete(&self.folder).unwrap();
     }
 
     /// The target is in its former state after any failure.
@@ -409,7 +409,7 @@ impl Target {
         assert!(refused(config).await.contains("no repository none"), "{title}");
         // A folder that the target's nodes may not use.
         let elsewhere = self.folder.join("elsewhere");
-        make_writable(&elsewhere).unwrap();
+        server::make_shared(&elsewhere);
         let mut config = self.bake(self.load("b"));
         config.place = Place::Path(elsewhere);
         let error = refused(config).await;

@@ -10,10 +10,10 @@ use inrush_core::{Action, Code, OnConflict};
 use inrush_load::config::{DeadLetters, LoadConfig, StateFolder, SwapConfig};
 use inrush_load::observe::ObserverSet;
 use inrush_load::{Loader, OldIndex, Report, Status, VerifiedState};
-use inrush_node::{OwnedNode, make_writable};
+use inrush_node::OwnedNode;
 use inrush_sources::{FormatOptions, Source, SourceSpec, Warnings, open};
 use inrush_testbed::client::Client;
-use inrush_testbed::{Proxy, ProxyConfig};
+use inrush_testbed::{Proxy, ProxyConfig, users};
 use parquet::arrow::ArrowWriter;
 use serde_json::{Value, json};
 
@@ -102,7 +102,7 @@ fn load(urls: Vec<String>, folder: &Path, index: &str, shards: u32) -> LoadConfi
 impl Target {
     async fn start(version: Version) -> Target {
         let folder = server::folder();
-        make_writable(&folder.join("shared")).unwrap();
+        server::make_shared(&folder.join("shared"));
         let path_repo = ("path.repo".to_owned(), format!("{:?}", folder.join("shared")));
         let target = Server::own_with(version, 2, |spec| (spec.heap_mib, spec.settings) = (600, vec![path_repo]));
         let server = target.await;
@@ -294,7 +294,7 @@ impl Target {
         self.answers_as("again", &answers).await;
         self.send("DELETE", "/_snapshot/own/one", Value::Null).await;
         self.send("DELETE", "/_snapshot/own", Value::Null).await;
-        std::fs::remove_dir_all(repository).unwrap();
+        users::delete(&repository).unwrap();
         self.send("PUT", "/kept/_settings", json!({"index.blocks.write": true})).await;
         for (how, index, shards) in [("_split", "more", 4), ("_shrink", "fewer", 1)] {
             let settings =
@@ -588,7 +588,7 @@ impl Target {
 
     async fn end(self) {
         self.server.stop().await;
-        std::fs::remove_dir_all(self.folder).unwrap();
+        users::delete(&self.folder).unwrap();
     }
 }
 
@@ -704,7 +704,7 @@ async fn replicas_are_on_another_node() {
     const SHARDS: u32 = 3;
     let _turn = Turn::take(Needs::nodes(2)).await;
     let folder = server::folder();
-    make_writable(&folder.join("shared")).unwrap();
+    server::make_shared(&folder.join("shared"));
     let path_repo = ("path.repo".to_owned(), format!("{:?}", folder.join("shared")));
     let mut nodes = cluster::start(&folder, 2, &[path_repo]).await;
     let client = Client::new(&nodes[0].url()).unwrap();
@@ -730,5 +730,5 @@ async fn replicas_are_on_another_node() {
     for node in nodes {
         node.stop().await.unwrap();
     }
-    std::fs::remove_dir_all(folder).unwrap();
+    users::delete(&folder).unwrap();
 }

@@ -10,6 +10,7 @@ use inrush_load::config::{DeadLetters, Durability, LoadConfig, Rate};
 use inrush_load::{Loader, Status, VerifiedState};
 use inrush_node::{NodeSpec, OwnedNode};
 use inrush_testbed::client::Client;
+use inrush_testbed::users;
 use serde_json::{Value, json};
 
 use crate::common::{Lines, documents};
@@ -118,5 +119,5 @@ async fn one_of_three_nodes_is_killed_and_comes_back() {
     for node in nodes {
         tokio::time::timeout(Duration::from_secs(90), node.stop()).await.unwrap().unwrap();
     }
-    std::fs::remove_dir_all(folder).unwrap();
+    users::delete(&folder).unwrap();
 }

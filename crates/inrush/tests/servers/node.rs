@@ -3,7 +3,6 @@
 use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -17,9 +16,9 @@ use crate::server::{self, HEAP_MIB, Version};
 const ROOT: &str = "INRUSH_NODE_ROOT";
 
 /// A folder that the node's user can reach; deleted at the end.
-fn folder() -> tempfile::TempDir {
-    let folder = tempfile::Builder::new().prefix("inrush-test-").tempdir_in("/var/tmp").unwrap();
-    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
+fn folder() -> PathBuf {
+    let folder = server::folder();
+    server::delete_at_end(&folder);
     folder
 }
 
@@ -54,14 +53,12 @@ async fn a_node_of_ones_own_is_killed_restarted_and_stopped() {
     let _turn = Turn::take(Needs::nodes(1)).await;
     let folder = folder();
     let distribution = Version::OpenSearch3.distribution();
-    let spec =
-        NodeSpec { heap_mib: HEAP_MIB, ..NodeSpec::new(distribution.clone(), "own", folder.path().join("node")) };
+    let spec = NodeSpec { heap_mib: HEAP_MIB, ..NodeSpec::new(distribution.clone(), "own", folder.join("node")) };
     let mut node = server::start(spec).await.unwrap();
     let (url, first) = (node.url(), node.pid());
     put_document(&url);
     let port: u16 = url.rsplit(':').next().unwrap().parse().unwrap();
-    let same_port =
-        NodeSpec { port: Some(port), ..NodeSpec::new(distribution, "other", folder.path().join("other-node")) };
+    let same_port = NodeSpec { port: Some(port), ..NodeSpec::new(distribution, "other", folder.join("other-node")) };
     assert!(matches!(OwnedNode::start(same_port).await, Err(NodeError::PortTaken(taken)) if taken == port));
 
     node.kill().unwrap();
@@ -75,7 +72,7 @@ async fn a_node_of_ones_own_is_killed_restarted_and_stopped() {
     let second = node.pid();
     node.stop().await.unwrap();
     assert!(is_gone(second));
-    let log = fs::read_to_string(folder.path().join("node/logs/console.log")).unwrap();
+    let log = fs::read_to_string(folder.join("node/logs/console.log")).unwrap();
     assert!(log.contains("closed"), "stopped in order: {log}");
 }
 
@@ -86,7 +83,7 @@ async fn a_node_that_cannot_start_says_why() {
     let spec = NodeSpec {
         settings: vec![("no.such.setting".into(), "1".into())],
         heap_mib: HEAP_MIB,
-        ..NodeSpec::new(Version::OpenSearch3.distribution(), "broken", folder.path().join("node"))
+        ..NodeSpec::new(Version::OpenSearch3.distribution(), "broken", folder.join("node"))
     };
     match server::start(spec).await {
         Err(NodeError::Died { log, tail }) => {
@@ -104,7 +101,7 @@ async fn a_managed_node_outlives_its_start() {
         let _turn = Turn::take(Needs::nodes(1)).await;
         let _fetching = server::fetching(&Version::OpenSearch3.distribution()).await;
         let root = folder();
-        alone.env(ROOT, root.path());
+        alone.env(ROOT, root);
         tokio::task::spawn_blocking(|| own_process::passes(alone)).await.unwrap();
         return;
     }

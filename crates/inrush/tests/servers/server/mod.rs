@@ -8,13 +8,16 @@
 //! | [`Server::alone`] | the same | no other test runs meanwhile: for measurements |
 //! | [`Server::own`], [`Server::own_with`] | its own: to kill, restart, configure or fill | yes |
 //!
-//! A shared node has to be left as it was found but for indices.
+//! A shared node has to be left as it was found but for indices. Nodes run as another user than the
+//! tests where those may choose ([`users`]).
 // Each executable uses a part of it.
 #![allow(dead_code)]
 
 mod shared;
 pub mod turn;
 
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, LazyLock};
@@ -25,6 +28,7 @@ use inrush_load::config::{DeadLetters, LoadConfig};
 use inrush_node::{Distribution, NodeError, NodeSpec, OwnedNode};
 use inrush_testbed::client::Client;
 use inrush_testbed::guardian::Guardian;
+use inrush_testbed::users;
 use serde_json::Value;
 use tempfile::TempDir;
 use tokio::sync::{Mutex, MutexGuard};
@@ -195,16 +199,18 @@ impl Server {
     pub async fn stop(self) {
         if let Some(own) = self.own {
             own.node.stop().await.unwrap();
-            std::fs::remove_dir_all(own.folder).unwrap();
+            users::delete(&own.folder).unwrap();
         }
     }
 }
 
-/// Starts a node. Where its server has to be fetched, no other test fetches one meanwhile: Maven's
-/// repository takes one writer at a time.
+/// Starts a node, as another user than that of the tests where the test has not chosen one. Where
+/// its server has to be fetched, no other test fetches one meanwhile: Maven's repository takes one
+/// writer at a time.
 pub async fn start(spec: NodeSpec) -> Result<OwnedNode, NodeError> {
     let _fetching = fetching(&spec.distribution).await;
-    OwnedNode::start(spec).await
+    let user = spec.user.clone().or_else(users::of_nodes);
+    OwnedNode::start(NodeSpec { user, ..spec }).await
 }
 
 /// The right to fetch a server, where it is not on this machine.
@@ -228,6 +234,12 @@ pub fn folder() -> PathBuf {
     PathBuf::from(format!("{}{number}", mark()))
 }
 
+/// Makes a folder that the tests and the nodes write to.
+pub fn make_shared(folder: &Path) {
+    std::fs::create_dir_all(folder).unwrap();
+    std::fs::set_permissions(folder, Permissions::from_mode(0o777)).unwrap();
+}
+
 /// The guardian of all nodes of this process.
 static GUARDIAN: LazyLock<std::sync::Mutex<Guardian>> =
     LazyLock::new(|| std::sync::Mutex::new(Guardian::new(&mark()).unwrap()));
@@ -238,6 +250,6 @@ fn mark() -> String {
 }
 
 /// Deletes a folder at the end of the process.
-fn delete_at_end(folder: &Path) {
+pub fn delete_at_end(folder: &Path) {
     GUARDIAN.lock().unwrap().delete(folder).unwrap();
 }
