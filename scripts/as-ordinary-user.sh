@@ -3,7 +3,7 @@
 # users and neither is root. Cargo's runner in `make servers`.
 # Usage: scripts/as-ordinary-user.sh EXECUTABLE [ARGUMENT…]
 # The user keeps four capabilities: to start nodes as another user and programs as root, and to end
-# them. None of the four opens a file. Whoever is not root runs the executable as it is.
+# them. None of the four opens a file. A user other than root runs the executable as it is.
 set -euo pipefail
 [ "$(id -u)" = 0 ] || exec "$@"
 umask 022

@@ -29,7 +29,7 @@ async fn by_root() {
         let mut bake = Command::from(program::inrush_as("root", 0o022));
         bake.args(["bake", "documents.ndjson", "--index", engine, "--engine", engine, "--id", "id", "--json"]);
         bake.args(["--to", &target.url(), "--repository-path", "shared", "--mapping", "mapping.json"]);
-        bake.args(["--builder-heap", "600m", "--replicas", "0"]);
+        bake.args(["--replicas", "0"]).args(if engine == "server" { &["--builder-heap", "600m"][..] } else { &[] });
         bake.current_dir(&folder).env("XDG_STATE_HOME", folder.join("state")).stdin(Stdio::null());
         let output = bake.output().await.unwrap();
         let errors = String::from_utf8_lossy(&output.stderr);
