@@ -73,6 +73,7 @@ pub(super) async fn assemble(context: &Context, first: &mut PartRun) -> Result<S
     // It is cancelled only with the whole runtime.
     let stitched = work.await.unwrap_or_else(|e| Err(std::io::Error::other(e)));
     stitched.map_err(|error| BakeError::Refused(format!("the shards cannot be put together: {error}")))?;
+    saved.shared.open();
     context.write(|saved| saved.whole.iter_mut().for_each(|whole| whole.stitched = true))?;
     Ok(format!("{count} shards are one index"))
 }

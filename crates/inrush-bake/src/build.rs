@@ -1,6 +1,5 @@
 //! The steps on a builder: the repository, the index, the load, the snapshot.
 
-use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -127,7 +126,7 @@ impl PartRun {
             let saved = self.context.saved();
             (saved.shared.clone(), saved.parts[self.part].nodes.clone())
         };
-        shared.make()?;
+        shared.make_for_builder()?;
         let urls = |notes: &[Note]| notes.iter().map(|note| note.url.clone()).collect::<Vec<_>>();
         let before = urls(&notes);
         let context = Arc::clone(&self.context);
@@ -177,6 +176,7 @@ impl PartRun {
     /// Uses an empty snapshot to check that both sides mean the same location.
     async fn show_to_target(&mut self, name: &str, shared: &Shared) -> Result<String, BakeError> {
         self.take(name, PROBE, NOTHING).await?;
+        shared.open();
         let seen = self.is_seen_by_target(name, shared).await;
         let deleted = self
             .ask(|builder| {
@@ -194,8 +194,8 @@ impl PartRun {
         context.write(|saved| saved.registered = true)?;
         snapshots::register(&context.target, name, &shared.read_only()).await.map_err(|error| {
             BakeError::Refused(format!(
-                "the target cannot use the repository: {error}; each of its nodes needs {} in the setting path.repo of its configuration, at the same path; {HINT}",
-                context.saved().shared.folder.as_deref().and_then(Path::parent).map_or_else(|| "the place".to_owned(), |folder| folder.display().to_string())
+                "the target cannot use the repository: {error}; each of its nodes needs {} in the setting path.repo of its configuration, at the same path (option `repository_path_on_target` names another one); {HINT}",
+                context.saved().shared.around_on_target()
             ))
         })?;
         if snapshots::state(&context.target, name, PROBE).await? != SnapshotState::Success {
@@ -256,11 +256,12 @@ impl PartRun {
         if flushed.failed > 0 {
             return Err(BakeError::Refused(format!("{} shards of the builder could not be flushed", flushed.failed)));
         }
-        let ((repository, _), apart) = {
+        let ((repository, shared), apart) = {
             let saved = self.context.saved();
             (saved.repository_of(self.part), saved.whole.is_some())
         };
         self.take(&repository, SNAPSHOT, &index).await?;
+        shared.open();
         let mapping = match apart {
             true => assemble::mapping(&*self.builder()?, &index).await?,
             false => Value::Null,

@@ -18,6 +18,8 @@ pub struct BakeConfig {
     pub load: LoadConfig,
     /// The location that both sides reach.
     pub place: Place,
+    /// The folder of `place` as the target's nodes see it. Default: at the same path.
+    pub path_on_target: Option<PathBuf>,
     /// What builds the index. Default: [`Engine::Auto`]. With it, heap and Java of `builder` are
     /// those of the server that may be needed. Another field of `builder`, and more than one of
     /// `builders`, take a server.
@@ -89,7 +91,7 @@ pub enum Layout {
 /// Where the snapshot is handed over from the builder to the target.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// A folder that this machine and all nodes of the target have at the same path, below the
+    /// A folder of a file system that this machine and all nodes of the target have, below the
     /// `path.repo` of the target's nodes.
     Path(PathBuf),
     /// A repository of the target. Its contents are not changed: a folder beside them is used.
@@ -140,6 +142,7 @@ impl BakeConfig {
         BakeConfig {
             load,
             place,
+            path_on_target: None,
             engine: Engine::default(),
             build_memory: BUILD_MEMORY,
             repository_options: StoreOptions::default(),
@@ -343,6 +346,14 @@ pub enum BakeError {
     /// says why and what to do.
     #[error("{0}")]
     Refused(String),
+    /// A file or folder of this machine cannot be written.
+    #[error("{what}: {source}")]
+    Files {
+        /// What cannot be done, with the path.
+        what: String,
+        /// The cause.
+        source: std::io::Error,
+    },
     /// The index cannot be built without a server. With [`Engine::Auto`] a server builds it,
     /// unless something of the first try is left, which the next bake has to clean up first.
     #[error(
@@ -375,6 +386,7 @@ impl BakeError {
             BakeError::Load(error) => error.code(),
             BakeError::Node(error) => error.code(),
             BakeError::Refused(_) => Code::BakeRefused,
+            BakeError::Files { source, .. } => Code::of_io(source),
             BakeError::NotNative(_) => Code::BakeNotNative,
             BakeError::Interrupted => Code::Interrupted,
             BakeError::Unfinished { cause, .. } => cause.code(),

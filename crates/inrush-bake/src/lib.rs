@@ -6,6 +6,7 @@
 //! Every change of the target is recorded before it is made (`state.rs`). So a run that fails or
 //! dies restores the former state of the target, or a later run resumes it.
 
+mod access;
 mod assemble;
 mod build;
 mod builder;
@@ -14,6 +15,7 @@ mod context;
 mod dry_run;
 mod end;
 mod estimate;
+mod files;
 mod hand_over;
 mod load;
 mod merge;

@@ -1,6 +1,7 @@
 //! The repository between builder and target: a folder of its own at a location that both reach, so
 //! that two clusters never write to the same repository.
 
+use std::io;
 use std::path::{Path, PathBuf};
 
 use http::Method;
@@ -10,7 +11,8 @@ use inrush_cluster::transport::Transport;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::config::{BakeError, Place};
+use super::config::{BakeConfig, BakeError, Place};
+use super::files::{readable, remove, set_mode};
 
 /// Where the snapshot goes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -20,6 +22,9 @@ pub(super) struct Shared {
     /// The folder on this machine, which the bake creates and deletes. `None` for other types than
     /// `fs`.
     pub(super) folder: Option<PathBuf>,
+    /// The same folder as the target's nodes see it, if they have it at another path.
+    #[serde(default)]
+    pub(super) on_target: Option<PathBuf>,
 }
 
 impl Shared {
@@ -27,17 +32,18 @@ impl Shared {
     ///
     /// # Errors
     /// A repository that does not exist, or of a read-only type.
-    pub(super) async fn find(place: &Place, own: &str, target: &Transport) -> Result<Shared, BakeError> {
-        match place {
+    pub(super) async fn find(config: &BakeConfig, own: &str, target: &Transport) -> Result<Shared, BakeError> {
+        match &config.place {
             Place::Path(folder) => {
                 let folder = std::path::absolute(folder).map_err(|e| refuse(format!("{}: {e}", folder.display())))?;
                 if !folder.is_dir() {
                     return Err(refuse(format!(
-                        "option `repository_path={}` is not a folder on this machine; name one of a file system that this machine and all nodes of the target have at the same path",
+                        "option `repository_path={}` is not a folder on this machine; name one of a file system that this machine and all nodes of the target have",
                         folder.display()
                     )));
                 }
-                Ok(Shared::in_folder(&folder.join(own)))
+                let on_target = config.path_on_target.as_ref().map(|there| there.join(own));
+                Ok(Shared { on_target, ..Shared::in_folder(&folder.join(own)) })
             }
             Place::Repository(name) => {
                 let Some(found) = snapshots::repository(target, name).await? else {
@@ -56,6 +62,7 @@ impl Shared {
         if let Some(folder) = &mut inner.folder {
             folder.push(name);
             inner.repository.settings.insert("location".to_owned(), json!(folder));
+            inner.on_target.iter_mut().for_each(|there| there.push(name));
         } else {
             let base =
                 inner.repository.settings.get("base_path").and_then(serde_json::Value::as_str).unwrap_or_default();
@@ -65,18 +72,33 @@ impl Shared {
         inner
     }
 
-    /// The repository as the target registers it: read-only.
-    pub(super) fn read_only(&self) -> Repository {
+    /// The repository as the target registers it, which may write to it.
+    pub(super) fn for_target(&self) -> Repository {
         let mut repository = self.repository.clone();
+        if let Some(there) = &self.on_target {
+            repository.settings.insert("location".to_owned(), json!(there));
+        }
+        repository
+    }
+
+    /// The same, read-only.
+    pub(super) fn read_only(&self) -> Repository {
+        let mut repository = self.for_target();
         repository.settings.insert("readonly".to_owned(), json!(true));
         repository
+    }
+
+    /// The folder in which this bake has its own, as the target's nodes see it, for messages.
+    pub(super) fn around_on_target(&self) -> String {
+        let own = self.on_target.as_deref().or(self.folder.as_deref());
+        own.and_then(Path::parent).map_or_else(|| "the place".to_owned(), |folder| folder.display().to_string())
     }
 
     fn in_folder(folder: &Path) -> Shared {
         let mut settings = serde_json::Map::new();
         settings.insert("location".to_owned(), json!(folder));
         let repository = Repository { kind: "fs".to_owned(), settings, crypto_metadata: None };
-        Shared { repository, folder: Some(folder.to_owned()) }
+        Shared { repository, folder: Some(folder.to_owned()), on_target: None }
     }
 
     async fn below(name: &str, found: Repository, own: &str, target: &Transport) -> Result<Shared, BakeError> {
@@ -90,7 +112,7 @@ impl Shared {
                 };
                 if !location.is_dir() {
                     return Err(refuse(format!(
-                        "the repository {name} is in {}, which is not a folder on this machine; mount it here at the same path",
+                        "the repository {name} is in {}, which is not a folder on this machine; mount it here at the same path, or at another one and give options `repository_path` and `repository_path_on_target` in place of option `repository`",
                         location.display()
                     )));
                 }
@@ -105,31 +127,53 @@ impl Shared {
                 let base = text("base_path").map(|base| format!("{}/", base.trim_end_matches('/'))).unwrap_or_default();
                 repository.settings.insert("base_path".to_owned(), json!(format!("{base}{own}")));
                 repository.settings.remove("readonly");
-                Ok(Shared { repository, folder: None })
+                Ok(Shared { repository, folder: None, on_target: None })
             }
         }
     }
 
-    /// Creates the folder, so that the builder can write to it.
+    /// Creates the folder, which every user can read.
+    ///
+    /// # Errors
+    /// [`BakeError::Files`].
     pub(super) fn make(&self) -> Result<(), BakeError> {
         let Some(folder) = &self.folder else { return Ok(()) };
-        inrush_node::make_writable(folder).map_err(|error| {
-            let around = folder.parent().unwrap_or(folder).display();
-            refuse(format!(
-                "the folder of the bake cannot be made: {error}; the user who runs inrush has to be able to write to {around}"
-            ))
-        })
+        let made = std::fs::create_dir_all(folder).and_then(|()| set_mode(folder, 0o755));
+        made.map_err(|source| BakeError::Files { what: format!("cannot create {}", folder.display()), source })
+    }
+
+    /// Creates the folder for a builder, which runs as another user if this user is root.
+    ///
+    /// # Errors
+    /// [`BakeError::Files`], [`BakeError::Node`].
+    pub(super) fn make_for_builder(&self) -> Result<(), BakeError> {
+        self.make()?;
+        match &self.folder {
+            Some(folder) if rustix::process::geteuid().is_root() => Ok(inrush_node::make_writable(folder)?),
+            _ => Ok(()),
+        }
+    }
+
+    /// Lets the target's user read all files in the folder, whatever the mask of the process is
+    /// that wrote them. Those of a server of the user may belong to another one, and stay.
+    pub(super) fn open(&self) {
+        if let Some(folder) = &self.folder
+            && let Err(error) = readable(folder)
+        {
+            tracing::debug!("{} stays as it is: {error}", folder.display());
+        }
     }
 
     /// Deletes the folder with its contents.
     pub(super) fn remove(&self) -> Result<(), String> {
         let Some(folder) = &self.folder else { return Ok(()) };
-        match std::fs::remove_dir_all(folder) {
-            Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
-                Err(format!("cannot delete {}: {e}", folder.display()))
-            }
-            _ => Ok(()),
-        }
+        remove(folder).map_err(|error| {
+            let why = match error.kind() {
+                io::ErrorKind::PermissionDenied => "; the target's server has written to it; delete it as its user, or as root",
+                _ => "",
+            };
+            format!("cannot delete {}: {error}{why}", folder.display())
+        })
     }
 }
 
@@ -155,13 +199,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_folder_that_cannot_be_made_says_who_needs_it() {
+    fn a_folder_that_cannot_be_made_is_named() {
         let around = tempfile::tempdir().unwrap();
         let file = around.path().join("file");
         std::fs::write(&file, "").unwrap();
         let error = Shared::in_folder(&file.join("own")).make().unwrap_err();
-        assert_eq!(error.code(), inrush_core::Code::BakeRefused);
-        let needed = format!("the user who runs inrush has to be able to write to {}", file.display());
-        assert!(error.to_string().ends_with(&needed), "{error}");
+        assert_eq!(error.code(), inrush_core::Code::FileFailed);
+        assert!(error.to_string().starts_with(&format!("cannot create {}", file.join("own").display())), "{error}");
+    }
+
+    #[test]
+    fn the_target_may_have_the_folder_at_another_path() {
+        let here = Shared::in_folder(Path::new("/here/own"));
+        let there = Shared { on_target: Some("/there/own".into()), ..here.clone() }.within("whole");
+        assert_eq!(there.repository.settings["location"], "/here/own/whole");
+        assert_eq!(there.for_target().settings["location"], "/there/own/whole");
+        assert_eq!(there.read_only().settings["location"], "/there/own/whole");
+        assert_eq!(there.around_on_target(), "/there/own");
+        assert_eq!(here.read_only().settings["location"], "/here/own");
     }
 }

@@ -1,6 +1,8 @@
 //! The checks before anything is started: whether the target can take an index that was built
 //! elsewhere, and how that index has to be created.
 
+use std::path::Path;
+
 use http::Method;
 use inrush_cluster::BoxFuture;
 use inrush_cluster::api::check::{Needs, Preflight, preflight};
@@ -14,6 +16,7 @@ use inrush_load::cutover::{self, Swapping};
 use inrush_node::{Distribution, Product};
 use serde_json::Value;
 
+use super::access::{self, User};
 use super::builder::{self, Note};
 use super::config::{BakeConfig, BakeError, Engine, Layout};
 use super::native;
@@ -63,12 +66,19 @@ pub(super) fn prepare<'a>(
             )));
         }
         let id = run_id();
-        let shared = Shared::find(&config.place, &format!("inrush-bake-{id}"), target).await?;
+        let shared = Shared::find(config, &format!("inrush-bake-{id}"), target).await?;
+        let nodes = match &shared.folder {
+            Some(_) if config.path_on_target.is_none() => access::of_nodes(target).await,
+            _ => Vec::new(),
+        };
+        if let Some(around) = shared.folder.as_deref().and_then(Path::parent) {
+            access::check(around, &nodes)?;
+        }
         let plan = Plan::new(given, &create);
         if config.data_stream.is_some() {
             has_timestamp(&plan.mappings)?;
         }
-        let (native, server_because) = native(config, &plan, &shared, (&info, oldest)).await?;
+        let (native, server_because) = native(config, &plan, (&shared, &nodes), (&info, oldest)).await?;
         if let Some(native) = native {
             tracing::info!("building {index} with {} for {info}", native::title());
             let parts = vec![part(Vec::new(), index.clone(), plan.clone())];
@@ -130,7 +140,7 @@ async fn with_builders(
 async fn native(
     config: &BakeConfig,
     plan: &Plan,
-    shared: &Shared,
+    (shared, nodes): (&Shared, &[User]),
     (info, oldest): (&ClusterInfo, Option<Version>),
 ) -> Result<(Option<Native>, Option<String>), BakeError> {
     if config.engine == Engine::Server {
@@ -139,6 +149,9 @@ async fn native(
     let found = async {
         let target = native::target(info, oldest)?;
         native::check(config, plan, shared, target)?;
+        if let Some(around) = shared.folder.as_deref().and_then(Path::parent) {
+            access::check_reading(around, nodes)?;
+        }
         native::reach(config, shared).await?;
         Ok::<_, String>(target)
     };

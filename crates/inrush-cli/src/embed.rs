@@ -399,7 +399,10 @@ impl ReportText {
     /// The text of a report, with the hand-over of a bake. `once`: the load has the option `once`,
     /// so that it is repeated in order to continue.
     pub fn new(report: &Report, hand_over: Option<&HandOver>, once: bool) -> Self {
-        let problem = summary::problem(report);
+        let problem = match hand_over {
+            Some(hand_over) => summary::problem_of_bake(report, hand_over),
+            None => summary::problem(report),
+        };
         ReportText {
             problem: problem.map(|problem| plain_in(&problem, Style::Keyword).into_owned()),
             rows: summary::rows(report, hand_over, once).into_lines(Style::Keyword),

@@ -7,6 +7,7 @@ mod finish;
 use inrush_bake::{BakeReport, Engine, HandOver};
 use inrush_cluster::api::stats::IndexStats;
 use inrush_commands::options::Style;
+use inrush_core::Code;
 use inrush_core::report::{Counts, ErrorCount};
 use inrush_load::{
     Report, SettingChange, SettingsRestored, StartFrom, StartOutcome, StartReport, Status, ThisRun, ToleranceReport,
@@ -70,6 +71,16 @@ pub(crate) fn problem(report: &Report) -> Option<String> {
         Status::Failed => Some(report.failure.clone().unwrap_or_else(|| "the load failed".to_owned())),
         Status::Interrupted if counts.docs_read == 0 => Some("interrupted, and no document is in".to_owned()),
         Status::Interrupted => Some(format!("interrupted after {}", counted(counts.docs_read, "document"))),
+    }
+}
+
+/// The same with the hand-over of a bake, which may have left something behind.
+pub(crate) fn problem_of_bake(report: &Report, hand_over: &HandOver) -> Option<String> {
+    match report.code() {
+        Some(Code::NotCleanedUp) if !hand_over.left.is_empty() => {
+            Some(format!("{}, but not everything is cleaned up: {}", are_in(report), hand_over.left.join("; ")))
+        }
+        _ => problem(report),
     }
 }
 

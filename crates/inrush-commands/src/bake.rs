@@ -37,6 +37,8 @@ crate::options! {
         /// Folder of a file system that this machine and all nodes of the target have at the same
         /// path, below the nodes' path.repo. The bake creates a subfolder and deletes it at the end
         repository_path: Option<Folder> = "DIR", conflicts(&["repository"]);
+        /// The absolute path at which the target's nodes have the folder of option `repository_path`
+        repository_path_on_target: Option<String> = "DIR", default("the same path"), conflicts(&["repository"]);
         /// Instead of a folder: a repository of the target. The bake creates a repository of the
         /// same type and place, and does not touch the contents. If a server builds, types other
         /// than fs need the server's plugin on the builder, too (option `builder_home`)
@@ -245,6 +247,7 @@ impl BakeOptions {
         let engine = self.engine();
         let BakeOptions {
             repository_path,
+            repository_path_on_target,
             repository,
             repository_option,
             data_stream,
@@ -280,6 +283,7 @@ impl BakeOptions {
             .map_err(|problem| OptionError::value("repository_option", problem))?;
         let plain = BakeConfig::new(load, place);
         Ok(BakeConfig {
+            path_on_target: repository_path_on_target.map(on_target).transpose()?,
             repository_options,
             engine,
             build_memory: build_memory.map_or(plain.build_memory, ByteSize::as_usize),
@@ -299,6 +303,14 @@ impl BakeOptions {
             no_resume,
             ..plain
         })
+    }
+}
+
+/// A path of the target's nodes, which is never relative to a folder of this machine.
+fn on_target(path: String) -> Result<PathBuf, OptionError> {
+    match PathBuf::from(&path) {
+        absolute if absolute.is_absolute() => Ok(absolute),
+        _ => Err(OptionError::value("repository_path_on_target", format!("{path} is no absolute path"))),
     }
 }
 

@@ -209,7 +209,7 @@ mod tests {
         };
         let settings = json!({"bucket": "b", "container": "c"}).as_object().cloned().unwrap();
         let repository = Repository { kind: kind.to_owned(), settings, crypto_metadata: None };
-        check(&config, &plan, &Shared { repository, folder }, target(&info, info.version)?)
+        check(&config, &plan, &Shared { repository, folder, on_target: None }, target(&info, info.version)?)
     }
 
     #[test]

@@ -27,7 +27,8 @@ use super::super::context::Context;
 use super::super::place::Shared;
 use super::super::stitch::shard_folders;
 use super::blueprint::Blueprint;
-use super::folders::{self, Folders};
+use super::super::files;
+use super::folders::Folders;
 use super::load::{cannot_write, read_words, verify};
 use super::remote::Remote;
 use super::{random, refuse, upload};
@@ -104,7 +105,7 @@ pub(super) async fn build(context: &Context, remote: Option<&Remote>) -> Result<
         Some(_) => Place::Store { shared: saved.shared.clone(), shards: paths(&folders.form, &saved.index)? },
         None => {
             for folder in [&folders.build, &folders.tasks] {
-                folders::remove(folder).map_err(cannot_write)?;
+                files::remove(folder).map_err(cannot_write)?;
                 fs::create_dir_all(folder).map_err(cannot_write)?;
             }
             Place::Folder(folders.tasks.clone())
@@ -210,14 +211,14 @@ fn place_folders(
             .map_err(|error| refuse(format!("the files of shard {number} are not in {}: {error}", tasks.display())))?;
     }
     close(folders);
-    folders::sync(build).map_err(cannot_write)
+    files::sync(build).map_err(cannot_write)
 }
 
 /// Deletes the folder of the attempts. One that is not needed any more, and still writes, finds it
 /// gone, because it gets another name first.
 fn close(Folders { tasks, .. }: &Folders) {
     let ended = tasks.with_extension("ended");
-    if let Err(error) = fs::rename(tasks, &ended).and_then(|()| folders::remove(&ended)) {
+    if let Err(error) = fs::rename(tasks, &ended).and_then(|()| files::remove(&ended)) {
         tracing::debug!("{} is deleted at the end only: {error}", tasks.display());
     }
 }
@@ -226,7 +227,7 @@ fn close(Folders { tasks, .. }: &Folders) {
 /// documents keeps its empty one.
 fn place_lists(parts: &BTreeMap<u32, BuiltShard>, shards: &[String], folders: &Folders) -> Result<(), BakeError> {
     let Folders { form, whole, .. } = folders;
-    folders::copy_over(form, whole).map_err(cannot_write)?;
+    files::copy_over(form, whole).map_err(cannot_write)?;
     for (number, part) in parts {
         let folder = whole.join(&shards[*number as usize]);
         for (name, contents) in &part.lists {

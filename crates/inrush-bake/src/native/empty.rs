@@ -6,8 +6,6 @@
 
 use std::fs;
 use std::io;
-use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 use http::Method;
@@ -15,18 +13,19 @@ use inrush_cluster::api::snapshots::{self, SnapshotState};
 use inrush_cluster::api::{ClusterError, aliases, index};
 use inrush_cluster::transport::{Transport, path_segment};
 use inrush_load::cutover::is_passing;
-use inrush_node::{Product, make_writable};
+use inrush_node::Product;
 use serde_json::{Map, Value, json};
 
 use super::super::assemble;
 use super::super::build::{SNAPSHOT, of_shards};
 use super::super::config::BakeError;
 use super::super::context::Context;
+use super::super::files::{copy_over, set_mode};
 use super::super::hand_over::Target;
 use super::super::plan::Plan;
 use super::super::state::Saved;
 use super::super::undo;
-use super::folders::{EMPTY, Folders, copy_over};
+use super::folders::{EMPTY, Folders};
 use super::remote::Remote;
 use super::{is_refused, upload};
 
@@ -55,31 +54,33 @@ fn mark(saved: &Saved) -> String {
 /// Registers a repository to which the target may write.
 pub(super) async fn share(context: &Context, target: &Target) -> Result<String, BakeError> {
     let saved = context.saved().clone();
-    let mut place = saved.shared.within(EMPTY);
+    let place = saved.shared.within(EMPTY);
     if let Some(folder) = &place.folder {
         saved.shared.make()?;
-        make_writable(folder)?;
-        // The target's nodes may run as another user.
-        let open = fs::set_permissions(folder, fs::Permissions::from_mode(0o777));
+        // The target's nodes may run as another user, who deletes there what it has written, and
+        // with the sticky bit (inode(7)) no other user does.
+        let open = fs::create_dir_all(folder).and_then(|()| set_mode(folder, 0o1777));
         open.map_err(|error| not_here(format!("cannot open {} for the target: {error}", folder.display())))?;
     }
+    let mut repository = place.for_target();
     // What the target writes has to be read here.
-    place.repository.settings.insert("compress".to_owned(), json!(false));
-    if saved.native.as_ref().is_some_and(|native| native.product == Product::OpenSearch) && place.folder.is_none() {
-        // Else it writes the shards to places of the bucket that are outside of the repository.
-        place.repository.settings.insert("shard_path_type".to_owned(), json!("FIXED"));
+    repository.settings.insert("compress".to_owned(), json!(false));
+    if saved.native.as_ref().is_some_and(|native| native.product == Product::OpenSearch) {
+        // Else it writes the shards to places of a bucket that are outside of the repository, or
+        // leaves folders in folders, which another user cannot delete.
+        repository.settings.insert("shard_path_type".to_owned(), json!("FIXED"));
     }
     context.write(|saved| saved.native.iter_mut().for_each(|native| native.registered = true))?;
     let name = mark(&saved);
-    let registered = target.ask(|| snapshots::register(&context.target, &name, &place.repository)).await;
+    let registered = target.ask(|| snapshots::register(&context.target, &name, &repository)).await;
     registered.map_err(|error| {
         if !is_refused(&error) {
             return error;
         }
         let needed = match &place.folder {
-            Some(folder) => format!(
-                "each of its nodes has to see {} at this path, to write to it, and to name it or a folder around it in the setting path.repo of its configuration",
-                folder.parent().and_then(Path::parent).unwrap_or(folder).display()
+            Some(_) => format!(
+                "each of its nodes has to see {} at this path (option `repository_path_on_target` names another one), its user has to be able to pass through the folders above, and path.repo in its configuration has to name it or a folder around it",
+                saved.shared.around_on_target()
             ),
             None => "each of its nodes has to write below the base_path of the repository".to_owned(),
         };
@@ -140,12 +141,15 @@ pub(super) async fn make(context: &Context, target: &Target, remote: Option<&Rem
 
 /// Copies the snapshot that the target wrote into a folder.
 async fn copy_form(Folders { empty, form, .. }: Folders) -> Result<(), BakeError> {
-    // From here on only the target's user adds to it.
-    let closed = fs::set_permissions(&empty, fs::Permissions::from_mode(0o755));
-    closed.map_err(|error| refuse(format!("cannot close {}: {error}", empty.display())))?;
+    let from = empty.display().to_string();
     let copied = tokio::task::spawn_blocking(move || copy_over(&empty, &form)).await;
     let copied = copied.unwrap_or_else(|error| Err(io::Error::other(error)));
-    copied.map_err(|error| refuse(format!("cannot copy the snapshot without documents: {error}")))
+    copied.map_err(|source| match source.kind() {
+        io::ErrorKind::PermissionDenied => not_here(format!(
+            "cannot read what the target's server has written to {from}: {source}; give the server the file mode mask 0022, or its user and this one a common group and the folder of the repository this group and the set-group-ID bit"
+        )),
+        _ => BakeError::Files { what: format!("cannot copy the snapshot without documents from {from}"), source },
+    })
 }
 
 /// Creates the index, without what would make it more than a form. One that an earlier request has

@@ -1,9 +1,6 @@
 //! The folders of a bake without a builder.
 
-use std::fs;
-use std::io;
-use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use super::super::context::Context;
 use super::super::state::Saved;
@@ -40,67 +37,4 @@ impl Folders {
             whole: within(WHOLE),
         }
     }
-}
-
-/// Makes a folder that only this user can read.
-pub(super) fn make_private(folder: &Path) -> io::Result<()> {
-    fs::create_dir_all(folder)?;
-    fs::set_permissions(folder, fs::Permissions::from_mode(0o700))
-}
-
-/// Deletes a folder with everything in it. It is no error if it is not there.
-pub(super) fn remove(folder: &Path) -> io::Result<()> {
-    match fs::remove_dir_all(folder) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
-    }
-}
-
-/// Writes a folder with everything in it to disk.
-pub(super) fn sync(folder: &Path) -> io::Result<()> {
-    for entry in fs::read_dir(folder)? {
-        let entry = entry?;
-        match entry.file_type()?.is_dir() {
-            true => sync(&entry.path())?,
-            false => fs::File::open(entry.path())?.sync_all()?,
-        }
-    }
-    fs::File::open(folder)?.sync_all()
-}
-
-/// Copies a folder in place of another one.
-pub(super) fn copy_over(from: &Path, into: &Path) -> io::Result<()> {
-    remove(into)?;
-    copy(from, into)
-}
-
-fn copy(from: &Path, into: &Path) -> io::Result<()> {
-    fs::create_dir_all(into)?;
-    for entry in fs::read_dir(from)? {
-        let entry = entry?;
-        let (path, copied) = (entry.path(), into.join(entry.file_name()));
-        let kind = entry.file_type()?;
-        if kind.is_dir() {
-            copy(&path, &copied)?;
-        } else if kind.is_file() {
-            fs::copy(path, copied)?;
-        } else {
-            // A server writes files only; a link may lead anywhere.
-            return Err(io::Error::other(format!("{} is no file", path.display())));
-        }
-    }
-    Ok(())
-}
-
-/// Lets the target's user read a folder, however strict the process is with new files.
-pub(super) fn readable(folder: &Path) -> io::Result<()> {
-    fs::set_permissions(folder, fs::Permissions::from_mode(0o755))?;
-    for entry in fs::read_dir(folder)? {
-        let entry = entry?;
-        match entry.file_type()?.is_dir() {
-            true => readable(&entry.path())?,
-            false => fs::set_permissions(entry.path(), fs::Permissions::from_mode(0o644))?,
-        }
-    }
-    Ok(())
 }

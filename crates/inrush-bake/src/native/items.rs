@@ -152,7 +152,7 @@ impl Items {
         let mut left = Vec::new();
         for (shard, writer) in writers.iter_mut().enumerate() {
             let of_shard =
-                writer.add_rows(columns, &rows[shard]).map_err(|error| Stopped::Failed(error.to_string()))?;
+                writer.add_rows(columns, &rows[shard])?;
             left.extend(of_shard.into_iter().map(|at| (places[shard][at], shard, at)));
         }
         left.sort_unstable();
@@ -216,7 +216,7 @@ fn add(
 ) -> Result<(), Stopped> {
     match writer.add(document) {
         Ok(()) => Ok(()),
-        Err(AddError::Io(error)) => Err(Stopped::Failed(error.to_string())),
+        Err(AddError::Io(error)) => Err(error.into()),
         Err(AddError::Refused(unsupported @ Refused::Unsupported(_))) => {
             Err(Stopped::Unsupported(unsupported.to_string()))
         }

@@ -20,7 +20,8 @@ use super::super::context::Context;
 use super::super::load::{aside, follow};
 use super::super::state::Saved;
 use super::blueprint::Blueprint;
-use super::folders::{self, Folders, sync};
+use super::super::files::{self, sync};
+use super::folders::Folders;
 use super::server::Server;
 use super::writers::{ShardPlan, Stopped, Writers};
 use super::{native, random, refuse};
@@ -51,7 +52,11 @@ pub(super) async fn load(context: &Context) -> Result<String, BakeError> {
         context.show("ending the segments");
     }
     let ended = ended(&writers, is_whole, context.aborted()).await;
-    let committed = ended.inspect_err(|_| forget_letters(&letters))?;
+    let Folders { build, .. } = Folders::of(context, &saved);
+    let committed = ended.inspect_err(|_| forget_letters(&letters)).map_err(|error| match error {
+        BakeError::Files { source, .. } => cannot_write_to(&build)(source),
+        error => error,
+    })?;
     if is_whole && committed.is_none() {
         report.status = Status::Interrupted;
     }
@@ -65,7 +70,7 @@ pub(super) async fn load(context: &Context) -> Result<String, BakeError> {
     let LoadConfig { action, on_conflict, .. } = context.config.load;
     let docs = account(&mut report, &committed, (action, on_conflict), &saved.index)
         .inspect_err(|_| forget_letters(&letters))?;
-    let Folders { build, .. } = Folders::of(context, &saved);
+    let cannot_write = cannot_write_to(&build);
     let synced = tokio::task::spawn_blocking(move || sync(&build)).await;
     let synced = synced.unwrap_or_else(|error| Err(io::Error::other(error)));
     synced.map_err(cannot_write)?;
@@ -107,7 +112,7 @@ fn in_no_index(report: &mut Report) {
 /// Deletes the files of shards that no later run needs.
 fn forget_files(context: &Context, saved: &Saved) {
     let Folders { build, .. } = Folders::of(context, saved);
-    if let Err(error) = folders::remove(&build) {
+    if let Err(error) = files::remove(&build) {
         tracing::warn!("{} is deleted by the next run only: {error}", build.display());
     }
 }
@@ -116,11 +121,12 @@ fn forget_files(context: &Context, saved: &Saved) {
 fn begin(context: &Context, saved: &Saved) -> Result<Writers, BakeError> {
     let blueprint = Blueprint::read(context, saved)?;
     let Folders { build, .. } = Folders::of(context, saved);
-    folders::remove(&build).map_err(cannot_write)?;
+    let cannot_write = cannot_write_to(&build);
+    files::remove(&build).map_err(&cannot_write)?;
     let seed = format!("ids {}", inrush_cluster::run_id::seed());
     let shard = |shard: usize| {
         let folder = build.join(shard.to_string());
-        fs::create_dir_all(&folder).map_err(cannot_write)?;
+        fs::create_dir_all(&folder).map_err(&cannot_write)?;
         blueprint.shard(shard, folder, random(&saved.id, &seed, shard))
     };
     let shards = (0..blueprint.shards() as usize).map(shard).collect::<Result<Vec<ShardPlan>, _>>()?;
@@ -129,8 +135,14 @@ fn begin(context: &Context, saved: &Saved) -> Result<Writers, BakeError> {
     Writers::start(plan).map_err(cannot_write)
 }
 
-pub(super) fn cannot_write(error: io::Error) -> BakeError {
-    refuse(format!("the index cannot be written: {error}"))
+pub(super) fn cannot_write(source: io::Error) -> BakeError {
+    BakeError::Files { what: "the index cannot be written".to_owned(), source }
+}
+
+/// The same with the folder.
+fn cannot_write_to(folder: &Path) -> impl Fn(io::Error) -> BakeError + use<> {
+    let what = format!("the index cannot be written to {}", folder.display());
+    move |source| BakeError::Files { what: what.clone(), source }
 }
 
 /// The file for dead letters. One of an earlier try of this bake is deleted, because its documents
@@ -236,6 +248,7 @@ pub(super) async fn end(writers: &Writers, is_needed: bool) -> Result<Vec<Commit
     writers.end().await.map_err(|stopped| match stopped {
         Stopped::Unsupported(why) => BakeError::NotNative(why),
         Stopped::Failed(why) => refuse(format!("the index cannot be written: {why}")),
+        Stopped::Files(kind, why) => cannot_write(io::Error::new(kind, why)),
     })
 }
 

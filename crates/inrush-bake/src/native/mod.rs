@@ -44,7 +44,8 @@ use super::place::Shared;
 use super::report::BakeStepName as Step;
 use super::state::{Native, Saved};
 use super::stitch::shard_folders;
-use folders::{Folders, WHOLE, copy_over, readable, sync};
+use super::files::{self, copy_over, readable, sync};
+use folders::{Folders, WHOLE};
 use remote::{Remote, Watcher};
 
 /// The engine for messages.
@@ -78,8 +79,9 @@ pub(super) async fn build(context: &Arc<Context>) -> Result<(), BakeError> {
         forget_empty(context, &target).await?;
         shared.remove().map_err(BakeError::Refused)?;
         if let Some(remote) = &remote {
-            let made = folders::make_private(&context.keep.of_load(&context.saved().id, 0));
-            made.map_err(|error| refuse(format!("no folder for the index can be made: {error} (option `state`)")))?;
+            let folder = context.keep.of_load(&context.saved().id, 0);
+            let what = format!("cannot create {} (option `state`)", folder.display());
+            files::make_private(&folder).map_err(|source| BakeError::Files { what, source })?;
             context.until_stopped(remote.delete_all(begun(context).as_ref())).await?;
         }
         let made = async {
@@ -122,6 +124,11 @@ async fn forget_empty(context: &Context, target: &Target) -> Result<(), BakeErro
             async move { forget(&context.target, &mut saved).await.map(|()| saved.native) }
         })
         .await?;
+    if let Some(empty) = saved.shared.within(folders::EMPTY).folder
+        && let Err(error) = files::set_mode(&empty, 0o755)
+    {
+        tracing::debug!("{} stays open: {error}", empty.display());
+    }
     // The documents are loaded meanwhile.
     context.write(|saved| {
         if let (Some(native), Some(done)) = (&mut saved.native, forgotten) {
@@ -166,7 +173,7 @@ async fn fill(context: &Arc<Context>, remote: Option<&Remote>) -> Result<String,
     context.write_part(0, |part| part.snapshot = true)?;
     let local = if remote.is_some() { [Some(&build), Some(&whole)] } else { [Some(&build), None] };
     for folder in local.into_iter().flatten() {
-        if let Err(error) = folders::remove(folder) {
+        if let Err(error) = files::remove(folder) {
             tracing::warn!("{} is deleted at the end only: {error}", folder.display());
         }
     }
@@ -174,18 +181,19 @@ async fn fill(context: &Arc<Context>, remote: Option<&Remote>) -> Result<String,
 }
 
 fn fill_shards(folders: &Folders, saved: &Saved) -> Result<u64, BakeError> {
-    let cannot = |error: io::Error| refuse(format!("the files cannot be put into the snapshot: {error}"));
     let Folders { form, build, whole, .. } = folders;
-    copy_over(form, whole).map_err(cannot)?;
+    let what = format!("the files cannot be put into the snapshot in {}", whole.display());
+    let cannot = |source: io::Error| BakeError::Files { what: what.clone(), source };
+    copy_over(form, whole).map_err(&cannot)?;
     let mut bytes = 0;
     for (shard, snapshot) in snapshots(whole, &saved.index)?.into_iter().enumerate() {
         let folder = build.join(shard.to_string());
         let mut names = [0; 16];
         names.copy_from_slice(&random(&saved.id, "names", shard)[..16]);
-        bytes += snapshot.fill(&folder, names).map_err(cannot)?;
+        bytes += snapshot.fill(&folder, names).map_err(&cannot)?;
     }
     if saved.shared.folder.is_some() {
-        readable(whole).map_err(cannot)?;
+        readable(whole).map_err(&cannot)?;
     }
     // What is recorded as done has to survive a crash, too.
     sync(whole).map_err(cannot)?;

@@ -18,7 +18,8 @@ use super::super::config::BakeError;
 use super::super::place::Shared;
 use super::super::state::Saved;
 use super::folders::WHOLE;
-use super::{folders, refuse};
+use super::super::files;
+use super::refuse;
 
 mod upload;
 
@@ -142,7 +143,7 @@ impl Remote {
         }
         let into = into.to_owned();
         let written = blocking(move || {
-            folders::remove(&into)?;
+            files::remove(&into)?;
             fs::create_dir_all(&into)?;
             files.into_iter().try_for_each(|(path, contents)| {
                 fs::create_dir_all(path.parent().unwrap_or(&into))?;

@@ -46,7 +46,7 @@ impl LocalServer for Server {
                     match self.writers.take(request.body.clone(), Arc::clone(&request.rows)).await {
                         Ok(reply) => Response::json(200, reply),
                         // The next request would meet the same.
-                        Err(Stopped::Unsupported(why) | Stopped::Failed(why)) => {
+                        Err(Stopped::Unsupported(why) | Stopped::Failed(why) | Stopped::Files(_, why)) => {
                             let error = json!({"error": {"type": "native_engine", "reason": why}, "status": 403});
                             Response::json(403, error.to_string())
                         }

@@ -19,7 +19,8 @@ use tempfile::TempDir;
 
 use super::super::config::BakeError;
 use super::elsewhere::{BuiltShard, Place, ShardOrder};
-use super::folders::{self, WHOLE};
+use super::super::files;
+use super::folders::WHOLE;
 use super::load::{account, cannot_write, end, load_config, plan_words, transport};
 use super::remote::{Remote, Upload, Watcher, is_data};
 use super::writers::Writers;
@@ -121,7 +122,7 @@ impl ShardBuild {
         let folder = self.folder.clone();
         let built = self.built(report).await;
         if built.is_err()
-            && let Err(error) = folders::remove(&folder)
+            && let Err(error) = files::remove(&folder)
         {
             tracing::debug!("{} is deleted with the bake only: {error}", folder.display());
         }
@@ -142,7 +143,7 @@ impl ShardBuild {
             Some(store) => store.send(folder, &self.attempt).await?,
             None => {
                 // Another machine reads it.
-                let synced = tokio::task::spawn_blocking(move || folders::sync(&folder)).await;
+                let synced = tokio::task::spawn_blocking(move || files::sync(&folder)).await;
                 synced.unwrap_or_else(|error| Err(io::Error::other(error))).map_err(cannot_write)?;
                 BTreeMap::new()
             }
@@ -161,7 +162,7 @@ fn make(folder: &Path) -> Result<(), BakeError> {
     if let Some(around) = folder.parent()
         && owner(folder)? != owner(around)?
     {
-        folders::remove(folder).map_err(cannot_write)?;
+        files::remove(folder).map_err(cannot_write)?;
         return Err(refuse(format!("{} belongs to another user; {needed}", around.display())));
     }
     Ok(())
@@ -194,7 +195,7 @@ impl Scratch {
             // Without the file it is about to be made, or another user's.
             let Some(lock) = is_ours.then(|| fs::File::open(entry.path().join(LOCK)).ok()).flatten() else { continue };
             if flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok()
-                && let Err(error) = folders::remove(&entry.path())
+                && let Err(error) = files::remove(&entry.path())
             {
                 tracing::debug!("{} stays: {error}", entry.path().display());
             }

@@ -55,8 +55,16 @@ pub(super) struct BuildPlan {
 pub(super) enum Stopped {
     /// A server would take a document that cannot be built here.
     Unsupported(String),
-    /// The index cannot be written.
+    /// The index cannot be written, because of a defect.
     Failed(String),
+    /// A file of the index cannot be written.
+    Files(io::ErrorKind, String),
+}
+
+impl From<io::Error> for Stopped {
+    fn from(error: io::Error) -> Self {
+        Stopped::Files(error.kind(), error.to_string())
+    }
 }
 
 /// A bulk request.
@@ -169,7 +177,7 @@ impl Writers {
         let joined = tokio::task::spawn_blocking(move || thread.map(JoinHandle::join));
         let failed = |why: String| Stopped::Failed(why);
         let committed = match joined.await {
-            Ok(Some(Ok(committed))) => committed.map_err(|error| failed(error.to_string())),
+            Ok(Some(Ok(committed))) => committed.map_err(Stopped::from),
             Ok(Some(Err(_))) => Err(failed("a thread that writes it panicked".to_owned())),
             // They are ended once, and the runtime waits for this task.
             Ok(None) | Err(_) => Err(failed("the threads that write it have ended".to_owned())),
@@ -211,7 +219,7 @@ fn build(
             let thread = thread::Builder::new().name("inrush-write".to_owned()).stack_size(STACK_BYTES);
             // Those that run wait for documents until they are told.
             let spawned = thread.spawn_scoped(scope, move || work(number));
-            spawned.inspect_err(|error| shared.stop(&Stopped::Failed(error.to_string())))
+            spawned.inspect_err(|error| shared.stop(&Stopped::Files(error.kind(), error.to_string())))
         };
         let threads = (0..threads).map(spawn).collect::<io::Result<Vec<_>>>()?;
         let panicked = || io::Error::other("a thread that writes it panicked");

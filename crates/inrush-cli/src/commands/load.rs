@@ -341,22 +341,23 @@ const QUIT: i32 = 128 + 3;
 /// Prints the report on stdout. Errors go to stderr, too, for users who discard stdout. `once`: the
 /// load has the option `once`.
 pub(super) fn print(report: &Report, once: bool, output: &OutputArgs, stderr: Stderr) -> Result<()> {
-    print_as(report, report, || summary::text(report, once), output, stderr)
+    print_as((report, summary::problem(report)), report, || summary::text(report, once), output, stderr)
 }
 
 /// Prints the report of a bake.
 pub(super) fn print_bake(report: &BakeReport, output: &OutputArgs, stderr: Stderr) -> Result<()> {
-    print_as(&report.load, report, || summary::text_of_bake(report), output, stderr)
+    let problem = summary::problem_of_bake(&report.load, &report.hand_over);
+    print_as((&report.load, problem), report, || summary::text_of_bake(report), output, stderr)
 }
 
 fn print_as(
-    report: &Report,
+    (report, problem): (&Report, Option<String>),
     json: &impl Serialize,
     text: impl FnOnce() -> String,
     output: &OutputArgs,
     mut stderr: Stderr,
 ) -> Result<()> {
-    if let Some(problem) = summary::problem(report) {
+    if let Some(problem) = problem {
         let label = report.code().map_or_else(|| "error".to_owned(), label);
         let _ = writeln!(stderr, "{label}: {problem}");
         report.code().into_iter().for_each(print_more);
