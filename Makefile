@@ -6,7 +6,7 @@ SHELL := bash
 # Features that a plain build lacks.
 MORE := sql,cloud,databases,kafka
 # Tests with servers that take long: `make chaos` runs them.
-LONG := bake::several::opensearch_2_19 bake::several::elasticsearch_8_19 bake_native::opensearch_2_19 bake_kill::
+LONG := bake::several::opensearch_2_19 bake::several::elasticsearch_8_19 bake_native::opensearch_2_19 bake_kill:: bake_users::all::
 # All tests use one selection of crates and features, so dependencies are compiled once.
 # scripts/features.sh and the Python package are other builds.
 FULL := --locked --workspace --features $(MORE)

@@ -6,7 +6,8 @@
 #   node    kills the only OpenSearch node INRUSH_NODE_KILLS times (20) during such a load, with
 #           durability request and then async
 #   bake    bakes onto three servers, with each kind of kill: of the binary after each step, of the
-#           builder, of the target; without a builder; and with several on each of the servers
+#           builder, of the target; without a builder; with several on each of the servers; and by
+#           and for other users, with failures of all kinds
 #   kafka   three instances follow a topic for INRUSH_KAFKA_ROUNDS rounds (50) and
 #           INRUSH_KAFKA_RECORDS records (5,000,000), and in each round one of them, the broker or
 #           the node is killed
@@ -30,7 +31,7 @@ for part in "$@"; do
   case $part in
     loader) server_tests kill::killed_at_random_moments_of_a_load_into_opensearch ;;
     node) server_tests kill::the_only_node_is_killed ;;
-    bake) server_tests bake_kill:: bake::several:: bake_native:: ;;
+    bake) server_tests bake_kill:: bake::several:: bake_native:: bake_users:: ;;
     kafka)
       INRUSH_KAFKA_ROUNDS=${INRUSH_KAFKA_ROUNDS:-50} INRUSH_KAFKA_RECORDS=${INRUSH_KAFKA_RECORDS:-5000000} server_tests kafka_kill::
       ;;

@@ -229,7 +229,8 @@ mod tests {
 
     #[test]
     fn a_user_is_read_from_the_status_of_a_process() {
-        let status = "Name:\tjava\nUmask:\t0027\nState:\tS\nUid:\t1000\t1001\t1001\t1001\nGid:\t7\t8\t8\t8\nGroups:\t9 10 \n";
+        let status =
+            "Name:\tjava\nUmask:\t0027\nState:\tS\nUid:\t1000\t1001\t1001\t1001\nGid:\t7\t8\t8\t8\nGroups:\t9 10 \n";
         assert_eq!(User::parse(status), Some(user(1001, &[8, 9, 10], 0o027)));
         assert_eq!(User::parse("Name:\tkernel\n"), None);
         let own = User::own().unwrap();

@@ -169,7 +169,9 @@ impl Shared {
         let Some(folder) = &self.folder else { return Ok(()) };
         remove(folder).map_err(|error| {
             let why = match error.kind() {
-                io::ErrorKind::PermissionDenied => "; the target's server has written to it; delete it as its user, or as root",
+                io::ErrorKind::PermissionDenied => {
+                    "; the target's server has written to it; delete it as its user, or as root"
+                }
                 _ => "",
             };
             format!("cannot delete {}: {error}{why}", folder.display())

@@ -151,8 +151,7 @@ impl Items {
         // comes in the order of the items, as it may add fields to the mapping.
         let mut left = Vec::new();
         for (shard, writer) in writers.iter_mut().enumerate() {
-            let of_shard =
-                writer.add_rows(columns, &rows[shard])?;
+            let of_shard = writer.add_rows(columns, &rows[shard])?;
             left.extend(of_shard.into_iter().map(|at| (places[shard][at], shard, at)));
         }
         left.sort_unstable();

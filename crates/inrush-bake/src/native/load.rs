@@ -17,10 +17,10 @@ use inrush_node::Product;
 
 use super::super::config::BakeError;
 use super::super::context::Context;
+use super::super::files::{self, sync};
 use super::super::load::{aside, follow};
 use super::super::state::Saved;
 use super::blueprint::Blueprint;
-use super::super::files::{self, sync};
 use super::folders::Folders;
 use super::server::Server;
 use super::writers::{ShardPlan, Stopped, Writers};

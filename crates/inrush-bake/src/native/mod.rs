@@ -39,12 +39,12 @@ pub use shard::ShardBuild;
 
 use super::config::{BakeConfig, BakeError};
 use super::context::Context;
+use super::files::{self, copy_over, readable, sync};
 use super::hand_over::Target;
 use super::place::Shared;
 use super::report::BakeStepName as Step;
 use super::state::{Native, Saved};
 use super::stitch::shard_folders;
-use super::files::{self, copy_over, readable, sync};
 use folders::{Folders, WHOLE};
 use remote::{Remote, Watcher};
 

@@ -15,10 +15,10 @@ use inrush_sources::{BlobError, Blobs, Store, StoreOptions, open_blobs};
 use serde_json::Value;
 
 use super::super::config::BakeError;
+use super::super::files;
 use super::super::place::Shared;
 use super::super::state::Saved;
 use super::folders::WHOLE;
-use super::super::files;
 use super::refuse;
 
 mod upload;

@@ -18,8 +18,8 @@ use rustix::fs::{FlockOperation, flock};
 use tempfile::TempDir;
 
 use super::super::config::BakeError;
-use super::elsewhere::{BuiltShard, Place, ShardOrder};
 use super::super::files;
+use super::elsewhere::{BuiltShard, Place, ShardOrder};
 use super::folders::WHOLE;
 use super::load::{account, cannot_write, end, load_config, plan_words, transport};
 use super::remote::{Remote, Upload, Watcher, is_data};
