@@ -157,7 +157,7 @@ async fn closed_server(version: Version, umask: u32) {
     let mask = format!("the file mode mask {umask:04o}");
     let native = scene.bake(0o022, None, "native", &["--engine", "native"]);
     scene.refused(native, "native", &["user nobody", "user inrush-test", &mask, "--engine server"]).await;
-    let report = scene.baked(scene.bake(0o077, None, "auto", &[]), "auto").await;
+    let report = scene.baked(scene.bake(0o077, None, "auto", &["--engine", "auto", "--builder-heap", "600m"]), "auto").await;
     assert!(report["bake"]["server_because"].as_str().unwrap().contains(&mask), "{report}");
     scene.baked(scene.bake(0o077, Some("root"), "root", &["--engine", "native"]), "root").await;
     if umask & 0o040 == 0 {
