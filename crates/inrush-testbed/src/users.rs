@@ -4,7 +4,7 @@
 use std::ffi::OsStr;
 use std::io;
 use std::os::unix::process::CommandExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// The capability to become another user, as a bit of those of a process.
@@ -68,6 +68,41 @@ pub fn delete(folder: &Path) -> io::Result<()> {
     match delete.status()?.success() {
         true => Ok(()),
         false => Err(io::Error::other(format!("cannot delete {}", folder.display()))),
+    }
+}
+
+/// A disk in memory that soon is full, which every user may write to. Unmounted when it is dropped.
+#[derive(Debug)]
+pub struct SmallDisk(PathBuf);
+
+impl SmallDisk {
+    /// Mounts one of `mib` MiB in a folder, which exists. `None`, and a reason is printed, where
+    /// this process may not. `test`: its name.
+    ///
+    /// # Errors
+    /// A disk that root cannot mount.
+    pub fn mount(folder: &Path, mib: u32, test: &str) -> io::Result<Option<SmallDisk>> {
+        if !may_change_for(test) {
+            return Ok(None);
+        }
+        let options = format!("size={mib}m,mode=1777");
+        let mounted = program("mount", Some("root"), None)?
+            .args(["-t", "tmpfs", "-o", &options, "tmpfs"])
+            .arg(folder)
+            .status()?;
+        match mounted.success() {
+            true => Ok(Some(SmallDisk(folder.to_owned()))),
+            false => Err(io::Error::other(format!("cannot mount a disk in {}", folder.display()))),
+        }
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        // A drop cannot report a failure.
+        if let Ok(mut unmount) = program("umount", Some("root"), None) {
+            let _ = unmount.arg("--lazy").arg(&self.0).status();
+        }
     }
 }
 

@@ -53,9 +53,14 @@ pub(super) async fn load(context: &Context) -> Result<String, BakeError> {
     }
     let ended = ended(&writers, is_whole, context.aborted()).await;
     let Folders { build, .. } = Folders::of(context, &saved);
-    let committed = ended.inspect_err(|_| forget_letters(&letters)).map_err(|error| match error {
-        BakeError::Files { source, .. } => cannot_write_to(&build)(source),
-        error => error,
+    let committed = ended.map_err(|error| {
+        forget_letters(&letters);
+        // On a full disk the target could not delete its snapshot either.
+        forget_files(context, &saved);
+        match error {
+            BakeError::Files { source, .. } => cannot_write_to(&build)(source),
+            error => error,
+        }
     })?;
     if is_whole && committed.is_none() {
         report.status = Status::Interrupted;

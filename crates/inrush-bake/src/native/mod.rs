@@ -166,7 +166,12 @@ async fn fill(context: &Arc<Context>, remote: Option<&Remote>) -> Result<String,
     let folders = Folders::of(context, &saved);
     let (build, whole) = (folders.build.clone(), folders.whole.clone());
     let work = tokio::task::spawn_blocking(move || fill_shards(&folders, &saved));
-    let bytes = work.await.unwrap_or_else(|error| Err(refuse(error.to_string())))?;
+    let bytes = work.await.unwrap_or_else(|error| Err(refuse(error.to_string()))).inspect_err(|_| {
+        // It is made again from the others. On a full disk it would be in the way of the target.
+        if let Err(error) = files::remove(&whole) {
+            tracing::warn!("{} is deleted at the end only: {error}", whole.display());
+        }
+    })?;
     if let Some(remote) = remote {
         context.until_stopped(upload(context, remote, &whole)).await?;
     }

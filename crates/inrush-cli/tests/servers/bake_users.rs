@@ -93,13 +93,20 @@ impl Scene {
 
     /// A bake that is refused with these words. It leaves nothing.
     async fn refused(&self, bake: Command, index: &str, expected: &[&str]) {
+        self.fails(bake, index, expected).await;
+        self.is_clean(index).await;
+    }
+
+    /// A bake that ends with these words, and without an index.
+    async fn fails(&self, bake: Command, index: &str, expected: &[&str]) {
         let Ended { status, report, errors } = self.end(bake).await;
         assert!(status != Some(0), "{}: {index}: {report}", self.title);
         for expected in expected {
             assert!(errors.contains(expected), "{}: {index}: {expected}: {errors}", self.title);
         }
         assert_eq!(self.server.client.json("GET", &format!("/{index}"), Value::Null).await.unwrap().status, 404);
-        self.is_clean(index).await;
+        let left = self.server.send("GET", "/_snapshot", Value::Null).await;
+        assert_eq!(left, json!({}), "{}: {index}: {errors}", self.title);
     }
 
     /// Nothing of a bake is left but the index.
@@ -157,7 +164,8 @@ async fn closed_server(version: Version, umask: u32) {
     let mask = format!("the file mode mask {umask:04o}");
     let native = scene.bake(0o022, None, "native", &["--engine", "native"]);
     scene.refused(native, "native", &["user nobody", "user inrush-test", &mask, "--engine server"]).await;
-    let report = scene.baked(scene.bake(0o077, None, "auto", &["--engine", "auto", "--builder-heap", "600m"]), "auto").await;
+    let report =
+        scene.baked(scene.bake(0o077, None, "auto", &["--engine", "auto", "--builder-heap", "600m"]), "auto").await;
     assert!(report["bake"]["server_because"].as_str().unwrap().contains(&mask), "{report}");
     scene.baked(scene.bake(0o077, Some("root"), "root", &["--engine", "native"]), "root").await;
     if umask & 0o040 == 0 {
@@ -207,6 +215,24 @@ async fn leaves_nothing(version: Version, stops: u64) {
     scene.refused(native("errors", &["--mapping", "strict.json", "--max-errors", "1"]), "errors", &[]).await;
     let letters = names_in(&scene.folder).into_iter().filter(|name| name.starts_with("inrush-dead-letters"));
     letters.for_each(|name| fs::remove_file(scene.folder.join(name)).unwrap());
+
+    // A disk that is full: before, and while the index is written.
+    let small = scene.shared().join("small");
+    fs::create_dir(&small).unwrap();
+    let disk = users::SmallDisk::mount(&small, 4, "bake_users::leaves_nothing").unwrap().unwrap();
+    let rest = small.join("rest");
+    let fill = |bytes: usize| fs::write(&rest, vec![7; bytes]);
+    let path = format!("shared/{}", small.file_name().unwrap().to_string_lossy());
+    let full = || native("full", &["--repository-path", &path]);
+    fill(8 << 20).unwrap_err();
+    let expected = ["error[disk_full]", small.to_str().unwrap()];
+    scene.fails(full(), "full", &expected).await;
+    assert_eq!(names_in(&small), ["rest"]);
+    fill((4 << 20) - (96 << 10)).unwrap();
+    scene.fails(full(), "full", &expected).await;
+    assert_eq!(names_in(&small), ["rest"]);
+    drop(disk);
+    fs::remove_dir(&small).unwrap();
 
     // Stopped at moments of all steps.
     let begun = Instant::now();
