@@ -131,6 +131,20 @@ impl Code {
         }
     }
 
+    /// The code of a new index that the cluster refused with 400, by the type and the reason of the
+    /// error: its name, its mapping and its settings may be wrong, or there is no room for it.
+    pub fn of_new_index(kind: &str, reason: &str) -> Code {
+        match kind {
+            "invalid_index_name_exception" => Code::InvalidIndexName,
+            "index_limit_exceeded_exception" => Code::TooManyShards,
+            // Elasticsearch 7 has `illegal_argument_exception`.
+            "validation_exception" | "illegal_argument_exception" if reason.contains("shards open") => {
+                Code::TooManyShards
+            }
+            _ => Code::MappingRejected,
+        }
+    }
+
     /// The code of an error of the operating system about a file.
     pub fn of_io(error: &std::io::Error) -> Code {
         match error.kind() {

@@ -1,11 +1,15 @@
-//! The verdict tables: what each answer of a server means for a document, in one place, with a
-//! reason for each arm.
+//! The verdicts: what each answer of a server means for a document, in one place. `table.rs` says
+//! what each error is about, the two functions here what follows from it.
+
+mod table;
 
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 use crate::reply::{BulkReply, ItemAction, ItemError, ItemReply, ItemResult};
+
+pub(crate) use table::{About, about};
 
 /// The end of one HTTP request.
 #[derive(Clone, Debug)]
@@ -124,6 +128,8 @@ pub enum Condition {
     IndexMissing,
     /// The index is closed.
     IndexClosed,
+    /// The cluster makes no new indices.
+    CreateBlock,
 }
 
 impl Condition {
@@ -136,6 +142,10 @@ impl Condition {
             }
             Condition::IndexMissing => "the index does not exist any more; was it deleted during the load?",
             Condition::IndexClosed => "the index is closed; open it (POST INDEX/_open)",
+            Condition::CreateBlock => {
+                "the cluster makes no new indices; remove the block (cluster.blocks.create_index: null), or free disk \
+                 space, because the cluster sets it when the disks of all nodes are full"
+            }
         }
     }
 }
@@ -165,67 +175,26 @@ pub struct ItemContext {
     pub on_conflict: OnConflict,
 }
 
-/// The verdict on one item. Exhaustive over status and error type. Sources: the bulk documentation
-/// and the exceptions of both servers.
+/// The verdict on one item. What is in no row of the table is sent again within the limits of
+/// retries, and then named: it may be a state that passes.
 pub fn item_verdict(reply: &ItemReply, context: ItemContext) -> Verdict {
     use Verdict::{DeadLetter, Pause, Retry, RetrySmaller, Smaller, Stop};
     let Some(error) = &reply.error else { return success(reply) };
-    let kind = error.kind.as_str();
-    match reply.status {
-        400 => match kind {
-            "index_closed_exception" => Pause(Condition::IndexClosed),
-            // Every document fails if the pipeline does not exist.
-            "illegal_argument_exception"
-                if error.reason.starts_with("pipeline with id [") && error.reason.contains("does not exist") =>
-            {
-                Stop
-            }
-            // The shard is full (2^31 - 519 documents), so all later documents fail as well.
-            "illegal_argument_exception" if error.reason.contains("number of documents in the index cannot exceed") => {
-                Stop
-            }
-            // The cluster may not open another shard, so the index cannot be created.
-            "validation_exception" if error.reason.contains("maximum") && error.reason.contains("shards open") => Stop,
-            // Mapping errors and all other errors of this document.
-            _ => DeadLetter,
-        },
+    match (reply.status, about(reply.status, &error.kind, &error.reason)) {
         // Credentials that are refused for one item are refused for the next.
-        401 => Stop,
-        403 => match kind {
-            // The flood stage sets `read_only_allow_delete`. Older servers answer 403, newer ones
-            // 429.
-            "cluster_block_exception" if error.reason.contains("read-only / allow delete") => {
-                Pause(Condition::FloodStage)
-            }
-            "cluster_block_exception" if is_closing(error) => Pause(Condition::IndexClosed),
-            "cluster_block_exception" => Pause(Condition::WriteBlock),
-            // security_exception: the privilege is missing for every document of the index.
-            _ => Stop,
-        },
-        404 => match kind {
-            // The alias was removed. Without `require_alias` the server would create an index of
-            // its name.
-            "index_not_found_exception" if error.reason.contains("[require_alias]") => Stop,
-            "index_not_found_exception" => Pause(Condition::IndexMissing),
-            // document_missing_exception of an update, and everything else that is missing for this
-            // item.
-            _ => DeadLetter,
-        },
-        409 => conflict(reply.action, context),
-        413 => Smaller,
-        429 => match kind {
-            "cluster_block_exception" => Pause(Condition::FloodStage),
-            "circuit_breaking_exception" if error.permanent => RetrySmaller,
-            _ if never_fits(error) => Smaller,
-            // Load: es_rejected_execution_exception, rejected_execution_exception, transient
-            // circuit breakers, and the inventions of proxies.
-            _ => Retry,
-        },
-        // Shards without a primary, no master, a leaving node, engine failures, time-outs inside
-        // the cluster. All of them pass, or the retry budget ends them.
-        500..=599 => Retry,
-        // No server sends another status with an error; a person has to look at it.
-        _ => DeadLetter,
+        (401, _) => Stop,
+        (413, _) => Smaller,
+        (_, About::Index(condition)) => Pause(condition),
+        (429, _) if error.permanent && error.kind == "circuit_breaking_exception" => RetrySmaller,
+        (429, _) if never_fits(error) => Smaller,
+        // Load: full queues, transient circuit breakers, and the inventions of proxies.
+        (429, _) => Retry,
+        (_, About::Document) => DeadLetter,
+        (_, About::Existing) => conflict(reply.action, context),
+        (_, About::Target | About::User) => Stop,
+        // All of them pass, or the retry budget ends them.
+        (_, About::Shard | About::Disk | About::Node | About::Cluster | About::Pipeline) => Retry,
+        (_, About::Server | About::Elsewhere | About::Unknown) => Retry,
     }
 }
 
@@ -262,11 +231,6 @@ pub(crate) fn is_of_all_documents(reason: &str) -> bool {
     reason.contains(OPERATION_BYTES)
 }
 
-/// Whether the block belongs to an index that is closed or being closed.
-fn is_closing(error: &ItemError) -> bool {
-    error.reason.contains("index closed") || error.reason.contains("index preparing to close")
-}
-
 fn success(reply: &ItemReply) -> Verdict {
     use Settled::{Created, Deleted, Dropped, Noop, NotFound, Redirected, Updated};
     let settled = match (reply.status, reply.result) {
@@ -287,8 +251,9 @@ fn success(reply: &ItemReply) -> Verdict {
             ItemAction::Delete => Deleted,
             ItemAction::Index | ItemAction::Create | ItemAction::Update => Updated,
         },
-        // A failure status without an error must not count as success.
-        _ => return Verdict::DeadLetter,
+        // A failure status without an error must not count as success, and says nothing about the
+        // document.
+        _ => return Verdict::Retry,
     };
     Verdict::Settle(settled)
 }
@@ -339,6 +304,9 @@ pub enum RequestVerdict {
     Bisect {
         /// Parts of it may have been applied.
         uncertain: bool,
+        /// The cause may be a state that passes: wait before each attempt, and retry the document
+        /// that is left.
+        waits: bool,
     },
     /// The index accepts nothing at the moment.
     Pause(Condition),
@@ -353,33 +321,32 @@ pub fn request_verdict(status: u16, error: &ItemError, incremental_bulk: bool) -
     // OpenSearch sends the documents of one shard after the other, and its shard indexing pressure
     // refuses the request at the first shard without room (`TransportBulkAction`).
     let in_part = incremental_bulk || error.reason.contains("shard_detail=[");
-    match (status, error.kind.as_str()) {
-        (403 | 429, "cluster_block_exception") => {
-            if status == 429 || error.reason.contains("read-only / allow delete") {
-                Pause(Condition::FloodStage)
-            } else if is_closing(error) {
-                Pause(Condition::IndexClosed)
-            } else {
-                Pause(Condition::WriteBlock)
-            }
-        }
-        (404, "index_not_found_exception") => Pause(Condition::IndexMissing),
-        (400, "index_closed_exception") => Pause(Condition::IndexClosed),
-        (400, _) => Bisect { uncertain: incremental_bulk },
+    match (status, about(status, &error.kind, &error.reason)) {
+        (401, _) => Stop,
         // The length is announced, so both servers refuse before they read the body
         // (`HttpTransportSettings.max_content_length`).
         (413, _) => Smaller { uncertain: false },
+        (_, About::Index(condition)) => Pause(condition),
         (429, _) if never_fits(error) => Smaller { uncertain: in_part },
-        (429, "circuit_breaking_exception") if error.permanent => RetrySmaller { uncertain: incremental_bulk },
+        (429, _) if error.permanent && error.kind == "circuit_breaking_exception" => {
+            RetrySmaller { uncertain: incremental_bulk }
+        }
+        (_, About::Target | About::User) => Stop,
+        (_, About::Document) => Bisect { uncertain: incremental_bulk, waits: false },
         // Indexing pressure or a gateway's limit. Nothing was applied where the body is parsed as a
         // whole.
         (408 | 429 | 503, _) => Retry { uncertain: in_part || status == 408 },
         // The gateway stopped waiting, or the server failed midway. The request may still be
         // processed.
         (500..=599, _) => Retry { uncertain: true },
-        // 401 and 403: no permission. 404, 405, 406, 415: not a bulk endpoint. 3xx: another
-        // address. Waiting heals none of them.
-        _ => Stop,
+        // A gateway that has no server at this path for the moment.
+        (404, About::Unknown) => Retry { uncertain: false },
+        // No permission, not a bulk endpoint, another address. Waiting heals none of them.
+        (0..=399 | 403 | 405 | 406 | 415, About::Unknown) => Stop,
+        // The inventions of gateways. One document may be what they do not like.
+        (_, About::Unknown) => Bisect { uncertain: status != 400 || incremental_bulk, waits: true },
+        (_, About::Shard | About::Disk | About::Node | About::Cluster) => Retry { uncertain: true },
+        (_, About::Pipeline | About::Existing | About::Server | About::Elsewhere) => Retry { uncertain: true },
     }
 }
 
@@ -412,7 +379,7 @@ mod tests {
         check(&ok(Update, 200, ItemResult::Noop), Verdict::Settle(Settled::Noop));
         check(&ok(Delete, 200, ItemResult::Deleted), Verdict::Settle(Settled::Deleted));
         check(&ok(Delete, 404, ItemResult::NotFound), Verdict::Settle(Settled::NotFound));
-        check(&item(Index, 500, None, None), Verdict::DeadLetter);
+        check(&item(Index, 500, None, None), Verdict::Retry);
         let mut redirected = ok(Create, 201, ItemResult::Created);
         redirected.failure_store_used = true;
         check(&redirected, Verdict::Settle(Settled::Redirected));
@@ -454,6 +421,50 @@ mod tests {
             &item(Index, 400, None, Some(("illegal_argument_exception", "pipeline with id [p] does not exist"))),
             Verdict::Stop,
         );
+    }
+
+    #[test]
+    fn a_state_of_the_cluster_is_no_fault_of_the_document() {
+        for (status, kind, reason) in [
+            (404, "shard_not_found_exception", "no such shard"),
+            (404, "index_shard_closed_exception", ""),
+            (404, "primary_shard_closed_exception", "Primary closed"),
+            (404, "resource_not_found_exception", ""),
+            (400, "task_cancelled_exception", "task cancelled [by user request]"),
+            (400, "resource_already_exists_exception", "index [x/abc] already exists"),
+            (
+                400,
+                "general_script_exception",
+                "failed to compile; [script] Too many dynamic script compilations within",
+            ),
+            (400, "illegal_argument_exception", "no write index is defined for alias [x]. The write index may be"),
+            (400, "slice_missing_exception", ""),
+            (409, "snapshot_in_use_deletion_exception", ""),
+            (421, "node_weighed_away_exception", ""),
+            (424, "node_decommissioned_exception", ""),
+            (500, "i_o_exception", "No space left on device"),
+            // In no table.
+            (400, "weather_exception", ""),
+            (403, "", "blocked by the gateway"),
+            (404, "", "404 page not found"),
+            (409, "", ""),
+            (423, "locked_exception", ""),
+            (451, "", ""),
+        ] {
+            for action in [ItemAction::Index, ItemAction::Create, ItemAction::Update] {
+                check(&item(action, status, None, Some((kind, reason))), Verdict::Retry);
+            }
+        }
+        let create = "index [x] blocked by: [FORBIDDEN/10/cluster create-index blocked (api)];";
+        check(
+            &item(ItemAction::Index, 403, None, Some(("index_create_block_exception", create))),
+            Verdict::Pause(Condition::CreateBlock),
+        );
+        for kind in ["validation_exception", "illegal_argument_exception"] {
+            let reason = "this action would add [2] total shards, but this cluster currently has [3141]/[3000] maximum shards open;";
+            check(&item(ItemAction::Index, 400, None, Some((kind, reason))), Verdict::Stop);
+        }
+        check(&item(ItemAction::Update, 400, None, Some(("update_not_supported_exception", ""))), Verdict::Stop);
     }
 
     #[test]
@@ -543,12 +554,22 @@ mod tests {
         assert_eq!(verdict(413, &error("")), RequestVerdict::Smaller { uncertain: false });
         assert_eq!(
             verdict(400, &error("action_request_validation_exception")),
-            RequestVerdict::Bisect { uncertain: false }
+            RequestVerdict::Bisect { uncertain: false, waits: false }
         );
+        assert_eq!(verdict(400, &error("")), RequestVerdict::Bisect { uncertain: false, waits: true });
+        assert_eq!(verdict(418, &error("")), RequestVerdict::Bisect { uncertain: true, waits: true });
+        assert_eq!(verdict(404, &error("")), RequestVerdict::Retry { uncertain: false });
+        for (status, kind) in [
+            (400, "task_cancelled_exception"),
+            (404, "shard_not_found_exception"),
+            (424, "node_decommissioned_exception"),
+        ] {
+            assert_eq!(verdict(status, &error(kind)), RequestVerdict::Retry { uncertain: true });
+        }
         for status in [500, 502, 504] {
             assert_eq!(verdict(status, &error("")), RequestVerdict::Retry { uncertain: true });
         }
-        for status in [301, 401, 403, 404, 405, 406, 415] {
+        for status in [301, 401, 403, 405, 406, 415] {
             assert_eq!(verdict(status, &error("")), RequestVerdict::Stop);
         }
         assert_eq!(verdict(403, &error("cluster_block_exception")), RequestVerdict::Pause(Condition::WriteBlock));

@@ -123,10 +123,7 @@ impl ClusterError {
     pub(super) fn of_new_index(self, body: &Value) -> Self {
         match self {
             ClusterError::Refused { what, status: 400, reason, .. } => {
-                let code = match error_type(body) {
-                    Some("invalid_index_name_exception") => Code::InvalidIndexName,
-                    _ => Code::MappingRejected,
-                };
+                let code = Code::of_new_index(error_type(body).unwrap_or_default(), &reason);
                 ClusterError::Refused { what, status: 400, reason, code }
             }
             other => other,
@@ -216,6 +213,19 @@ mod tests {
         assert_eq!(of(400, "invalid_index_name_exception"), Code::InvalidIndexName);
         assert_eq!(of(400, "illegal_argument_exception"), Code::MappingRejected);
         assert_eq!(of(500, "null_pointer_exception"), Code::RequestRefused);
+        assert_eq!(of(400, "index_limit_exceeded_exception"), Code::TooManyShards);
+        for (kind, shards) in [
+            ("validation_exception", "normal shards"),
+            ("validation_exception", "frozen shards"),
+            ("illegal_argument_exception", "shards"),
+        ] {
+            let reason =
+                format!("this action would add [2] shards, but this cluster has [1000]/[1000] maximum {shards} open;");
+            let body = json!({"error": {"type": kind, "reason": reason}});
+            let error = ClusterError::from_status("creating index x", 400, &body).of_new_index(&body);
+            assert_eq!(error.code(), Code::TooManyShards, "{error}");
+        }
+        assert_eq!(of(400, "validation_exception"), Code::MappingRejected);
         let other =
             ClusterError::from_status("searching", 400, &json!({"error": {"type": "illegal_argument_exception"}}));
         assert_eq!(other.code(), Code::RequestRefused, "it is about no mapping");

@@ -12,7 +12,7 @@ use crate::outcome::{
     Attempt, Condition, ItemContext, RequestVerdict, Settled, Verdict, is_of_all_documents, item_verdict,
     request_verdict,
 };
-use crate::reply::{BulkReply, ItemReply};
+use crate::reply::{BulkReply, ItemError, ItemReply};
 use crate::time::Time;
 use crate::tune::{Outcome, Sample};
 
@@ -342,7 +342,7 @@ impl Flow {
         // A source without versions may have some all the same, as dead letters do.
         let has_version = |item| items.block.items.has_version(item);
         context.versioned |= reply.status == 409 && (items.first..items.end).all(has_version);
-        let error = reply.error.clone().unwrap_or_default();
+        let error = reply.error.clone().unwrap_or_else(no_error);
         let last = || LastError::new(reply.status, &error);
         match item_verdict(reply, context) {
             Verdict::Settle(settled) => {
@@ -403,7 +403,7 @@ impl Flow {
             Verdict::Stop => {}
         }
         sorted.unproven_waits = true;
-        sorted.last = LastError::new(entry.status, &entry.error.clone().unwrap_or_default());
+        sorted.last = LastError::new(entry.status, &entry.error.clone().unwrap_or_else(no_error));
         (verdict == Verdict::Stop).then(|| refuses(&sorted.last))
     }
 
@@ -416,9 +416,18 @@ impl Flow {
     }
 }
 
+/// The error of an entry that has a status of failure alone.
+fn no_error() -> ItemError {
+    ItemError { reason: "the entry of the reply has no error".to_owned(), ..ItemError::default() }
+}
+
 /// The failure of a run whose documents the cluster refuses for a reason that is not theirs.
 fn refuses(last: &LastError) -> StopReason {
-    StopReason::new(Code::of_status(last.status, Code::BulkRefused), format!("the cluster refuses documents: {last}"))
+    let code = match Code::of_new_index(&last.kind, &last.reason) {
+        Code::TooManyShards if last.status == 400 => Code::TooManyShards,
+        _ => Code::of_status(last.status, Code::BulkRefused),
+    };
+    StopReason::new(code, format!("the cluster refuses documents: {last}"))
 }
 
 /// What a refusal means for the tuner, and whether its duration reflects work of the cluster.

@@ -4,7 +4,7 @@ use super::slot::{LastError, Part, SlotState};
 use super::{Command, DeadLetter, Flow};
 use crate::batch::Batch;
 use crate::codes::{Code, StopReason};
-use crate::outcome::Settled;
+use crate::outcome::{About, Settled, about};
 use crate::time::Time;
 
 /// Why a run ended before its sources did.
@@ -127,11 +127,19 @@ impl Flow {
 
     pub(super) fn exhausted(&mut self, now: Time, part: Part, last: &LastError) {
         let tried = now.since(part.first_sent).as_secs_f64();
-        if self.last_progress <= part.first_sent {
-            // The cluster accepts nothing at all. These documents are not the cause, and dead
-            // letters would not help.
-            let why =
-                format!("the cluster has accepted no document for {tried:.0} s; the last attempt ended with {last}");
+        let about = match last.status {
+            0 => None,
+            status => Some(about(status, &last.kind, &last.reason)),
+        };
+        let stalled = self.last_progress <= part.first_sent;
+        if stalled || matches!(about, Some(About::Shard | About::Disk | About::Cluster)) {
+            // These documents are not the cause, and dead letters would not help.
+            let what = match stalled {
+                true => "the cluster has accepted no document",
+                false => "a part of the cluster has accepted no document",
+            };
+            let known = if about == Some(About::Unknown) { " (an error that inrush does not know)" } else { "" };
+            let why = format!("{what} for {tried:.0} s; the last attempt ended with {last}{known}");
             // The stop comes first: documents that are unknown at the end of a run are sent again
             // by the next run.
             self.handle_stop(now, Stop::failed(Code::RetriesSpent, why));
@@ -143,7 +151,9 @@ impl Flow {
         if part.uncertain && last.status == 0 {
             return self.settle_batch(now, &part.batch, Settled::Unknown, None, false);
         }
-        let reason = format!("given up after {tried:.0} s and {} failed attempts: {}", part.failures, last.reason);
+        let known = if about == Some(About::Unknown) { " with an error that inrush does not know" } else { "" };
+        let reason =
+            format!("given up after {tried:.0} s and {} failed attempts{known}: {}", part.failures, last.reason);
         let last = LastError { reason, ..last.clone() };
         self.dead_letter_batch(now, &part.batch, &last);
     }

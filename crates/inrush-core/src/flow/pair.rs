@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 
 use crate::batch::Batch;
-use crate::outcome::Verdict;
+use crate::outcome::{About, Verdict, about};
 use crate::reply::{BulkReply, ItemAction, ItemReply, ItemResult};
 
 /// How entries of replies are matched to items.
@@ -95,20 +95,19 @@ fn is_loose(entry: &ItemReply) -> bool {
         return false;
     }
     match &entry.error {
-        Some(error) => !is_of_a_shard(&error.kind, &error.reason),
+        Some(error) => !is_of_a_shard(entry.status, &error.kind, &error.reason),
         None => entry.result == Some(ItemResult::Noop),
     }
 }
 
 /// Errors that only a shard produces. Where that is uncertain, the entry counts as a pipeline's.
-fn is_of_a_shard(kind: &str, reason: &str) -> bool {
+fn is_of_a_shard(status: u16, kind: &str, reason: &str) -> bool {
     match kind {
         "mapper_parsing_exception"
         | "document_parsing_exception"
         | "strict_dynamic_mapping_exception"
         | "version_conflict_engine_exception"
         | "document_missing_exception"
-        | "unavailable_shards_exception"
         | "cluster_block_exception" => true,
         // Processors that send requests meet full queues and breakers as well; their messages
         // differ.
@@ -116,7 +115,7 @@ fn is_of_a_shard(kind: &str, reason: &str) -> bool {
         "es_rejected_execution_exception" | "rejected_execution_exception" => {
             reason.starts_with("rejected execution of")
         }
-        _ => false,
+        _ => about(status, kind, reason) == About::Shard,
     }
 }
 

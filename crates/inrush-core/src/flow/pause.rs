@@ -30,6 +30,8 @@ pub enum PauseKind {
     IndexMissing,
     /// [`Condition::IndexClosed`].
     IndexClosed,
+    /// [`Condition::CreateBlock`].
+    CreateBlock,
 }
 
 /// Why nothing is sent.
@@ -101,6 +103,7 @@ impl From<Condition> for Pause {
             Condition::FloodStage => PauseKind::FloodStage,
             Condition::IndexMissing => PauseKind::IndexMissing,
             Condition::IndexClosed => PauseKind::IndexClosed,
+            Condition::CreateBlock => PauseKind::CreateBlock,
         };
         Pause { kind, why: condition.advice().to_owned() }
     }

@@ -104,10 +104,14 @@ impl Flow {
                 self.limit_bodies(part.batch.bytes);
                 self.halve(now, slot_id, part, last);
             }
-            RequestVerdict::Bisect { uncertain } => {
+            RequestVerdict::Bisect { uncertain, waits } => {
                 part = part.unsure(uncertain);
                 match part.as_plain_json() {
                     Some(plain) => self.push_front(slot_id, plain),
+                    None if waits => {
+                        self.commands.push_back(Command::Note(Note::WillRetry(last.to_string())));
+                        self.bisect_slowly(now, slot_id, part.stay_plain(), last);
+                    }
                     None => self.halve(now, slot_id, part.stay_plain(), last),
                 }
             }
@@ -199,6 +203,17 @@ impl Flow {
         (part.failures, part.setbacks) = (part.failures.max(1), part.setbacks + 1);
         let (a, b) = part.batch.halves();
         self.wait_and_send(now, slot_id, [part.with(a), part.with(b)], last);
+    }
+
+    /// As [`Flow::retry_in_halves`]. Once the limits of retries are reached while others make
+    /// progress, the halves go on without a wait, so that only the document that spoils its
+    /// request is given up.
+    fn bisect_slowly(&mut self, now: Time, slot_id: u64, part: Part, last: &LastError) {
+        let spent = !self.config.retry.allows(part.failures, part.first_sent, now);
+        match spent && part.batch.items > 1 && self.last_progress > part.first_sent {
+            true => self.halve(now, slot_id, part, last),
+            false => self.retry_in_halves(now, slot_id, part, last),
+        }
     }
 
     /// As [`Flow::retry`]. While a comparison is in flight, the part is queued behind it.

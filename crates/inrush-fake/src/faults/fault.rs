@@ -25,6 +25,10 @@ pub enum Fault {
     ItemBadRequest,
     /// Item 409 `version_conflict_engine_exception`.
     ItemConflict,
+    /// Item with the error of [`Rule::error`](crate::Rule::error).
+    ItemRefused,
+    /// Request with the error of [`Rule::error`](crate::Rule::error).
+    RequestRefused,
     /// Request 429: a full queue or indexing pressure.
     RequestRejected,
     /// Request 429: the body alone exceeds the indexing pressure of a node, so it never fits.
@@ -90,6 +94,7 @@ impl Fault {
                 | Fault::ItemIndexGone
                 | Fault::ItemBadRequest
                 | Fault::ItemConflict
+                | Fault::ItemRefused
         )
     }
 }

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::fault::Fault;
+use crate::error::ServerError;
 
 /// A fault and the conditions under which it occurs. A rule without conditions always applies; with
 /// several, all must hold.
@@ -52,6 +53,8 @@ pub struct Rule {
     pub(super) delay_ms: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) retry_after_s: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) error: Option<(u16, String, String)>,
 }
 
 impl Rule {
@@ -73,6 +76,7 @@ impl Rule {
             path: None,
             delay_ms: None,
             retry_after_s: None,
+            error: None,
         }
     }
 
@@ -176,6 +180,14 @@ impl Rule {
         self
     }
 
+    /// The error of [`Fault::ItemRefused`] and [`Fault::RequestRefused`]: HTTP status, type and
+    /// reason. Default: 500 `exception`.
+    #[must_use]
+    pub fn error(mut self, status: u16, kind: impl Into<String>, reason: impl Into<String>) -> Self {
+        self.error = Some((status, kind.into(), reason.into()));
+        self
+    }
+
     /// The fault.
     pub(crate) fn fault(&self) -> Fault {
         self.fault
@@ -184,6 +196,14 @@ impl Rule {
     /// The delay of [`Fault::Slow`], in milliseconds.
     pub(crate) fn delay(&self) -> u64 {
         self.delay_ms.unwrap_or(0)
+    }
+
+    /// The error of the rule.
+    pub(crate) fn refusal(&self) -> ServerError {
+        match &self.error {
+            Some((status, kind, reason)) => ServerError::new(*status, kind, reason),
+            None => ServerError::new(500, "exception", "refused by the fault script"),
+        }
     }
 
     /// The seconds of `Retry-After`.

@@ -94,7 +94,7 @@ mod tests {
         let json = serde_json::to_string(&script).expect("json");
         assert_eq!(json.parse(), Ok(script));
         assert!(toml::from_str::<Faults>("[[rules]]\nfault = \"item_rejected\"\nprobabilty = 0.3\n").is_err());
-        let error = r#"{"rules": [{"fault": "item_refused"}]}"#.parse::<Faults>().expect_err("unknown fault");
-        assert!(error.to_string().contains("not a script of faults: unknown variant `item_refused`"), "{error}");
+        let error = r#"{"rules": [{"fault": "item_denied"}]}"#.parse::<Faults>().expect_err("unknown fault");
+        assert!(error.to_string().contains("not a script of faults: unknown variant `item_denied`"), "{error}");
     }
 }

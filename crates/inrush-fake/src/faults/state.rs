@@ -83,8 +83,8 @@ impl FaultState {
         None
     }
 
-    /// The fault of one item of a request.
-    pub(crate) fn on_item(&mut self, request: RequestFacts<'_>, op: &Op) -> Option<Fault> {
+    /// The rule that applies to one item of a request.
+    pub(crate) fn on_item(&mut self, request: RequestFacts<'_>, op: &Op) -> Option<&Rule> {
         for number in 0..self.faults.rules.len() {
             let rule = &self.faults.rules[number];
             let fits = rule.fault.is_item()
@@ -104,7 +104,7 @@ impl FaultState {
                 }
             }
             if self.counts(number) {
-                return Some(self.faults.rules[number].fault);
+                return self.faults.rules.get(number);
             }
         }
         None

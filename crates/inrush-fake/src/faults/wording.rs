@@ -1,14 +1,16 @@
 //! The errors of faults, in the servers' words.
 
 use super::fault::Fault;
+use super::rule::Rule;
 use crate::error::ServerError;
 use crate::model::Op;
 use crate::product::Flavor;
 
 /// The error of an item fault; `None` for any other fault.
-pub(crate) fn item_error(flavor: &Flavor, fault: Fault, op: &Op) -> Option<ServerError> {
+pub(crate) fn item_error(flavor: &Flavor, rule: &Rule, op: &Op) -> Option<ServerError> {
     let index = op.index.as_str();
-    match fault {
+    match rule.fault() {
+        Fault::ItemRefused => Some(rule.refusal()),
         Fault::ItemRejected => Some(rejected(flavor)),
         Fault::ItemUnavailable => Some(ServerError::new(
             503,
@@ -46,8 +48,9 @@ pub(crate) fn item_error(flavor: &Flavor, fault: Fault, op: &Op) -> Option<Serve
 }
 
 /// The error of a fault that refuses a request in JSON; `None` for any other fault.
-pub(crate) fn request_error(flavor: &Flavor, fault: Fault) -> Option<ServerError> {
-    match fault {
+pub(crate) fn request_error(flavor: &Flavor, rule: &Rule) -> Option<ServerError> {
+    match rule.fault() {
+        Fault::RequestRefused => Some(rule.refusal()),
         Fault::RequestRejected => Some(rejected(flavor)),
         Fault::RequestBeyondPressure => Some(pressure(flavor, 0, LIMIT_BYTES + 1)),
         Fault::RequestBadRequest => Some(ServerError::illegal_argument("refused by the fault script")),

@@ -111,7 +111,7 @@ impl BulkRequest {
         let mut script = lock(&self.shared.faults);
         let items: Vec<(Value, Reached)> = ops
             .iter()
-            .map(|op| match script.on_item(facts, op).and_then(|fault| item_error(flavor, fault, op)) {
+            .map(|op| match script.on_item(facts, op).and_then(|rule| item_error(flavor, rule, op)) {
                 Some(error) => (cluster.refuse(op, &error), Reached::Index),
                 None => cluster.apply_in_bulk(op),
             })

@@ -15,7 +15,7 @@ pub(super) fn before(shared: &Shared, rule: &Rule) -> Option<Answer> {
         Fault::BadGateway => Some(Answer::Text(502, BAD_GATEWAY)),
         Fault::GatewayTimeout => Some(Answer::Text(504, GATEWAY_TIMEOUT)),
         Fault::ResetBeforeApplying => Some(Answer::Reset),
-        fault => request_error(&shared.config.flavor, fault).map(|error| match rule.retry_after() {
+        _ => request_error(&shared.config.flavor, rule).map(|error| match rule.retry_after() {
             Some(seconds) => Answer::Later(error.status, error.to_body(), seconds),
             None => error.into(),
         }),

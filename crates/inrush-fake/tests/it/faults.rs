@@ -1,6 +1,6 @@
 //! Faults, nodes and options of the fake cluster.
 
-use inrush_fake::{Auth, FakeCluster, FakeConfig, Fault, Flavor, Rule};
+use inrush_fake::{Auth, FakeCluster, FakeConfig, Fault, Faults, Flavor, Rule};
 use inrush_testbed::client::{Client, NoReply, Reply};
 use serde_json::{Value, json};
 
@@ -65,6 +65,19 @@ async fn item_faults_answer_items_and_spare_the_others() {
         assert_eq!(cluster.documents("a").len(), 1, "{fault:?}");
         assert_eq!(statuses(&client.bulk("/_bulk", TWO).await.expect("reply")), [200, 201], "{fault:?}");
     }
+}
+
+#[tokio::test]
+async fn a_rule_brings_its_own_error() {
+    let json =
+        r#"{"rules": [{"fault": "item_refused", "ids": ["2"], "error": [404, "shard_not_found_exception", "no"]}]}"#;
+    let (cluster, client) = with(Rule::new(Fault::RequestRefused).error(418, "teapot", "short").first(1)).await;
+    let reply = client.bulk("/_bulk", TWO).await.expect("reply");
+    assert_eq!((reply.status, &reply.json()["error"]["type"]), (418, &"teapot".into()));
+    cluster.set_faults(json.parse::<Faults>().expect("script"));
+    let reply = client.bulk("/_bulk", TWO).await.expect("reply");
+    assert_eq!(statuses(&reply), [201, 404]);
+    assert_eq!(reply.json()["items"][1]["index"]["error"]["type"], "shard_not_found_exception");
 }
 
 #[tokio::test]
