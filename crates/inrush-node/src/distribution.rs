@@ -91,13 +91,17 @@ impl Distribution {
 
     /// The versions of Java that run it, as its own `jvm.options` and class files allow.
     pub(super) fn java(&self) -> RangeInclusive<u32> {
-        let major: u32 = self.version.split('.').next().and_then(|m| m.parse().ok()).unwrap_or(0);
-        match (self.product, major) {
-            (Product::OpenSearch, 3..) => 21..=u32::MAX,
+        let mut numbers = self.version.split('.').map(|number| number.parse().unwrap_or(0));
+        let (major, minor): (u32, u32) = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
+        match (self.product, major, minor) {
+            (Product::OpenSearch, 3.., _) => 21..=u32::MAX,
             // Its options have a flag that Java 24 refuses.
-            (Product::OpenSearch, _) => 11..=23,
-            (Product::Elasticsearch, 8..) => 17..=25,
-            (Product::Elasticsearch, _) => 11..=21,
+            (Product::OpenSearch, ..) => 11..=23,
+            (Product::Elasticsearch, 9.., _) => 21..=u32::MAX,
+            (Product::Elasticsearch, 8, 18..) => 17..=25,
+            // It needs the security manager, which Java 24 does not have.
+            (Product::Elasticsearch, 8, _) => 17..=23,
+            (Product::Elasticsearch, ..) => 11..=21,
         }
     }
 

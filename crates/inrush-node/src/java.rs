@@ -117,6 +117,46 @@ mod tests {
         assert_eq!(find(Some(folder.path()), None), []);
     }
 
+    /// Made-up Javas of these versions, in this order.
+    fn made_up(folder: &Path, majors: &[u32]) -> Vec<Java> {
+        let homes = majors.iter().map(|major| {
+            let home = folder.join(format!("jdk-{major}"));
+            std::fs::create_dir_all(home.join("bin")).unwrap();
+            std::fs::write(home.join("bin/java"), "").unwrap();
+            std::fs::write(home.join("release"), format!("JAVA_VERSION=\"{major}.0.1\"")).unwrap();
+            home
+        });
+        homes(homes)
+    }
+
+    #[test]
+    fn the_version_of_the_server_chooses() {
+        use crate::Distribution;
+        let folder = tempfile::tempdir().unwrap();
+        let takes = |server: Distribution, majors: &[u32]| {
+            let chosen = choose(&made_up(folder.path(), majors), &server.title(), &server.java());
+            chosen.map(|java| java.major).map_err(|error| error.to_string())
+        };
+        // The machine's default comes first.
+        let all = [17, 25, 21, 11];
+        for version in ["9.0.0", "9.5.3", "9.6.0-SNAPSHOT", "10.0.0"] {
+            assert_eq!(takes(Distribution::elasticsearch(version), &all), Ok(25), "{version}");
+        }
+        for version in ["8.19.21", "8.18.0", "8.11.0", "7.17.29", "7.10.2"] {
+            assert_eq!(takes(Distribution::elasticsearch(version), &all), Ok(17), "{version}");
+        }
+        assert_eq!(takes(Distribution::elasticsearch("8.19.21"), &[26, 25, 21]), Ok(25));
+        assert_eq!(takes(Distribution::elasticsearch("8.17.9"), &[25, 24, 21]), Ok(21));
+        assert_eq!(takes(Distribution::elasticsearch("9.5.3"), &[11, 21]), Ok(21));
+        for version in ["3.0.0", "3.6.0", "4.0.0"] {
+            assert_eq!(takes(Distribution::opensearch(version), &all), Ok(25), "{version}");
+        }
+        assert_eq!(takes(Distribution::opensearch("2.19.6"), &[25, 24, 21]), Ok(21));
+        assert_eq!(takes(Distribution::opensearch("1.3.20"), &[8, 11]), Ok(11));
+        let error = takes(Distribution::elasticsearch("9.5.3"), &[17]).unwrap_err();
+        assert!(error.contains("21 or newer") && error.contains("17 in "), "{error}");
+    }
+
     #[test]
     fn the_first_that_fits_is_taken_and_an_error_names_all() {
         let java = |major| Java { home: format!("/j{major}").into(), major };
