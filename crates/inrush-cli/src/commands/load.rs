@@ -219,7 +219,7 @@ pub(crate) fn usage(error: impl Into<LoadError>) -> anyhow::Error {
         error @ (LoadError::DeadLetters { .. } | LoadError::State(_)) => {
             UsageError::new(error.code(), error.to_string()).into()
         }
-        LoadError::Cluster(ClusterError::Http(error)) if error.kind == HttpErrorKind::NotSent => {
+        LoadError::Cluster(ClusterError::Http(error)) if error.kind == HttpErrorKind::NotSent && !error.is_of_tls() => {
             anyhow::Error::new(error).context(Hint(not_reached.to_owned()))
         }
         error @ LoadError::Threads { .. } => anyhow::Error::new(error).context(no_threads::hint()),
@@ -242,6 +242,9 @@ fn setup(error: SetupError) -> anyhow::Error {
 /// Errors of the source cluster, with hints that name the flags of the source.
 fn of_source(error: LoadError) -> anyhow::Error {
     let hint = match &error {
+        LoadError::Cluster(ClusterError::Http(error)) if error.is_of_tls() => {
+            "the cluster of SOURCE has options of its own: --from-ca, --from-cert, --from-key, --from-insecure"
+        }
         LoadError::Cluster(ClusterError::Http(error)) if error.kind == HttpErrorKind::NotSent => {
             "check that the cluster runs and that SOURCE has its address and scheme (http:// or https://)"
         }

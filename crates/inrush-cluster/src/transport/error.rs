@@ -70,10 +70,18 @@ pub struct HttpError {
 }
 
 impl HttpError {
+    /// Whether the node was reached and TLS failed.
+    pub fn is_of_tls(&self) -> bool {
+        self.tls().is_some()
+    }
+
+    fn tls(&self) -> Option<&rustls::Error> {
+        causes(self.source.as_ref()).find_map(|cause| cause.downcast_ref::<rustls::Error>())
+    }
+
     /// The kind.
     pub fn code(&self) -> Code {
-        let tls = causes(self.source.as_ref()).find_map(|cause| cause.downcast_ref::<rustls::Error>());
-        match (tls, self.kind) {
+        match (self.tls(), self.kind) {
             (Some(rustls::Error::InvalidCertificate(_)), _) => Code::Certificate,
             (Some(rustls::Error::InvalidMessage(_)), _) => Code::NoTls,
             (_, HttpErrorKind::NotSent) => Code::Unreachable,
@@ -159,8 +167,7 @@ fn next_cause<'a>(error: &'a (dyn StdError + 'static)) -> Option<&'a (dyn StdErr
 
 /// A hint for failures that are common at the first contact with a cluster.
 fn hint(error: &HttpError) -> String {
-    let found = causes(error.source.as_ref()).find_map(|cause| cause.downcast_ref::<rustls::Error>());
-    match found {
+    match error.tls() {
         Some(rustls::Error::InvalidCertificate(CertificateError::NotValidForName)) => {
             " (the certificate is for another name; use a name that it has in the address)".to_owned()
         }
@@ -171,8 +178,19 @@ fn hint(error: &HttpError) -> String {
                 false => format!(" (the certificate is for {}; use such a name in the address)", names.join(", ")),
             }
         }
+        Some(rustls::Error::InvalidCertificate(
+            CertificateError::Expired | CertificateError::ExpiredContext { .. },
+        )) => " (the certificate has expired; the node needs a new one)".to_owned(),
+        Some(rustls::Error::InvalidCertificate(
+            CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. },
+        )) => " (the certificate is not valid yet; check the clocks of this machine and of the node)".to_owned(),
         Some(rustls::Error::InvalidCertificate(_)) => {
-            " (give the certificate's authority with a CA file, or accept any certificate with insecure)".to_owned()
+            " (give the node's certificate, or that of its authority, with option `ca`; option `insecure` accepts any)"
+                .to_owned()
+        }
+        Some(rustls::Error::AlertReceived(_)) => {
+            " (the node ended TLS; where it wants a certificate of the client, give option `cert` and option `key`)"
+                .to_owned()
         }
         Some(rustls::Error::InvalidMessage(_)) => {
             " (the node does not speak TLS here; try http:// instead of https://)".to_owned()

@@ -4,10 +4,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::{WebPkiServerVerifier, verify_server_name};
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
-use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
+use rustls::server::ParsedCertificate;
+use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
 
 use super::error::SetupError;
 
@@ -16,7 +18,7 @@ use super::error::SetupError;
 #[derive(Clone, Debug, Default)]
 pub struct TlsOptions {
     /// Certificate authorities in PEM, one or several. They replace the system's, as with
-    /// `curl --cacert`.
+    /// `curl --cacert`. A node may also show one of these certificates itself.
     pub ca_file: Option<PathBuf>,
     /// The client certificate in PEM, followed by the certificates between it and its authority.
     /// Needs `client_key_file`.
@@ -38,7 +40,7 @@ pub(super) fn client_config(options: &TlsOptions, needed: bool) -> Result<Client
     let builder = if options.insecure {
         builder.dangerous().with_custom_certificate_verifier(Arc::new(AcceptAny(provider)))
     } else if let Some(path) = &options.ca_file {
-        builder.with_root_certificates(authorities(path)?)
+        builder.dangerous().with_custom_certificate_verifier(Arc::new(Given::of(path, provider)?))
     } else if needed {
         let verifier = rustls_platform_verifier::Verifier::new(provider).map_err(|e| {
             SetupError::Tls(format!(
@@ -71,14 +73,80 @@ fn unusable(cert: &Path, key: &Path, reason: &str) -> String {
     format!("the certificate {cert} and the key {key} do not belong together: {reason}")
 }
 
-fn authorities(path: &Path) -> Result<RootCertStore, SetupError> {
-    let mut roots = RootCertStore::empty();
-    for certificate in certificates(path, "the CA file")? {
-        roots.add(certificate).map_err(|e| {
-            SetupError::Tls(format!("{} holds a certificate that cannot be an authority: {e}", path.display()))
-        })?;
+/// Accepts what an authority of a file has signed, and the certificates of the file themselves:
+/// that of a node whose only certificate is one that it made itself, and a single one of an
+/// authority that is not given.
+#[derive(Debug)]
+struct Given {
+    certificates: Vec<CertificateDer<'static>>,
+    signed: Arc<WebPkiServerVerifier>,
+}
+
+impl Given {
+    fn of(path: &Path, provider: Arc<CryptoProvider>) -> Result<Self, SetupError> {
+        let certificates = certificates(path, "the CA file")?;
+        let unusable = |e: &dyn std::fmt::Display| {
+            SetupError::Tls(format!("{} holds a certificate that cannot be trusted: {e}", path.display()))
+        };
+        let mut roots = RootCertStore::empty();
+        for certificate in &certificates {
+            roots.add(certificate.clone()).map_err(|e| unusable(&e))?;
+        }
+        let signed = WebPkiServerVerifier::builder_with_provider(roots.into(), provider);
+        Ok(Given { certificates, signed: signed.build().map_err(|e| unusable(&e))? })
     }
-    Ok(roots)
+}
+
+/// Whether only the signature of an authority is missing. The library checks the time first, so
+/// the certificate is valid now.
+fn lacks_only_an_authority(error: &rustls::Error) -> bool {
+    match error {
+        rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer) => true,
+        // The library has no public type for this one.
+        rustls::Error::InvalidCertificate(CertificateError::Other(other)) => other.to_string() == "CaUsedAsEndEntity",
+        _ => false,
+    }
+}
+
+impl ServerCertVerifier for Given {
+    fn verify_server_cert(
+        &self,
+        shown: &CertificateDer<'_>,
+        between: &[CertificateDer<'_>],
+        name: &ServerName<'_>,
+        ocsp: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        match self.signed.verify_server_cert(shown, between, name, ocsp, now) {
+            Err(error) if lacks_only_an_authority(&error) && self.certificates.contains(shown) => {
+                verify_server_name(&ParsedCertificate::try_from(shown)?, name)?;
+                Ok(ServerCertVerified::assertion())
+            }
+            result => result,
+        }
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        self.signed.verify_tls12_signature(message, cert, signed)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        self.signed.verify_tls13_signature(message, cert, signed)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.signed.supported_verify_schemes()
+    }
 }
 
 fn certificates(path: &Path, what: &'static str) -> Result<Vec<CertificateDer<'static>>, SetupError> {

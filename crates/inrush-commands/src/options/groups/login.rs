@@ -27,7 +27,8 @@ options! {
         bearer_file: Option<PathBuf> = "FILE";
         /// Environment variable that holds the bearer token
         bearer_env: Option<String> = "VARIABLE", default("INRUSH_BEARER, if set");
-        /// PEM file with certificate authorities to trust in addition to the system's
+        /// PEM file with the certificates to trust in place of the system's: those of authorities,
+        /// or the node's own
         ca: Option<PathBuf> = "FILE";
         /// PEM file with the client certificate; needs option `key`
         cert: Option<PathBuf> = "FILE";

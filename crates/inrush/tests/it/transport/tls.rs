@@ -49,8 +49,12 @@ impl Authority {
 
     /// A server with a certificate for `name`, that asks for one if `clients` is set. Its URL.
     fn serve(&self, name: &str, clients: bool) -> String {
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
         let (certificate, key) = self.certificate(name);
+        self.serve_with(&certificate, key, clients)
+    }
+
+    fn serve_with(&self, certificate: &rcgen::Certificate, key: KeyPair, clients: bool) -> String {
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
         let builder =
             ServerConfig::builder_with_provider(provider.clone()).with_safe_default_protocol_versions().unwrap();
         let builder = if clients {
@@ -62,23 +66,28 @@ impl Authority {
             builder.with_no_client_auth()
         };
         let chain: Vec<CertificateDer<'static>> = vec![certificate.der().clone()];
-        let config = Arc::new(builder.with_single_cert(chain, PrivateKeyDer::from(key)).unwrap());
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let url = format!("https://{}", listener.local_addr().unwrap());
-        std::thread::spawn(move || {
-            for stream in listener.incoming() {
-                let config = config.clone();
-                std::thread::spawn(move || {
-                    let connection = ServerConnection::new(config).unwrap();
-                    let mut stream = BufReader::new(StreamOwned::new(connection, stream.unwrap()));
-                    while read_head(&mut stream).is_some() {
-                        write_reply(stream.get_mut(), 200, &[], b"{}");
-                    }
-                });
-            }
-        });
-        url
+        serve_config(builder.with_single_cert(chain, PrivateKeyDer::from(key)).unwrap())
     }
+}
+
+/// A server with this configuration. Its URL.
+fn serve_config(config: ServerConfig) -> String {
+    let config = Arc::new(config);
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("https://{}", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let config = config.clone();
+            std::thread::spawn(move || {
+                let connection = ServerConnection::new(config).unwrap();
+                let mut stream = BufReader::new(StreamOwned::new(connection, stream.unwrap()));
+                while read_head(&mut stream).is_some() {
+                    write_reply(stream.get_mut(), 200, &[], b"{}");
+                }
+            });
+        }
+    });
+    url
 }
 
 async fn ask(url: &str, tls: TlsOptions) -> Result<Response, HttpError> {
@@ -98,7 +107,94 @@ async fn a_certificate_is_believed_if_its_authority_is_given() {
     let tls = TlsOptions { ca_file: Some(stranger.path("ca.pem")), ..TlsOptions::default() };
     let error = ask(&url, tls).await.unwrap_err();
     assert_eq!(error.kind, HttpErrorKind::NotSent);
-    assert!(error.to_string().contains("give the certificate's authority"), "{error}");
+    assert!(error.to_string().contains("give the node's certificate, or that of its authority, with"), "{error}");
+}
+
+/// How a node's only certificate was made.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Made {
+    /// `openssl req -x509`: an authority.
+    AnAuthority,
+    /// A certificate that says that it is none.
+    NoAuthority,
+    /// Without a word about authorities.
+    Silent,
+    /// Signed by an authority that the client does not have.
+    BySomebody,
+}
+
+/// A certificate that is valid from a year to another one.
+fn made(how: Made, name: &str, years: std::ops::Range<i32>) -> (rcgen::Certificate, KeyPair) {
+    let key = KeyPair::generate().unwrap();
+    let mut params = CertificateParams::new([name.to_owned()]).unwrap();
+    params.distinguished_name.push(DnType::CommonName, "the only certificate");
+    params.not_before = rcgen::date_time_ymd(years.start, 1, 1);
+    params.not_after = rcgen::date_time_ymd(years.end, 1, 1);
+    params.is_ca = match how {
+        Made::AnAuthority => IsCa::Ca(BasicConstraints::Unconstrained),
+        Made::NoAuthority => IsCa::ExplicitNoCa,
+        Made::Silent | Made::BySomebody => IsCa::NoCa,
+    };
+    let certificate = match how {
+        Made::BySomebody => params.signed_by(&key, &Authority::new().issuer).unwrap(),
+        Made::AnAuthority | Made::NoAuthority | Made::Silent => params.self_signed(&key).unwrap(),
+    };
+    (certificate, key)
+}
+
+#[tokio::test]
+async fn the_nodes_own_certificate_is_believed_if_it_is_given() {
+    let given = Authority::new();
+    for how in [Made::AnAuthority, Made::NoAuthority, Made::Silent, Made::BySomebody] {
+        let file = given.path("self.pem");
+        let ask_with = |pem: String, url: String| {
+            std::fs::write(&file, pem).unwrap();
+            let tls = TlsOptions { ca_file: Some(file.clone()), ..TlsOptions::default() };
+            async move { ask(&url, tls).await }
+        };
+        let (certificate, key) = made(how, "127.0.0.1", 2020..2090);
+        let url = given.serve_with(&certificate, key, false);
+        assert_eq!(ask_with(certificate.pem(), url.clone()).await.unwrap().status, 200, "{how:?}");
+
+        // Another one of the same maker and name.
+        let (other, _) = made(how, "127.0.0.1", 2020..2090);
+        let error = ask_with(other.pem(), url).await.unwrap_err();
+        assert!(error.is_of_tls() && error.code() == inrush_core::Code::Certificate, "{how:?}: {error}");
+        assert!(error.to_string().contains("with option `ca`"), "{how:?}: {error}");
+
+        let (elsewhere, key) = made(how, "search.example.org", 2020..2090);
+        let url = given.serve_with(&elsewhere, key, false);
+        let error = ask_with(elsewhere.pem(), url).await.unwrap_err().to_string();
+        assert!(error.contains("(the certificate is for search.example.org; use such a name"), "{how:?}: {error}");
+
+        for (years, words) in [(2010..2020, "has expired"), (2080..2090, "is not valid yet")] {
+            let (certificate, key) = made(how, "127.0.0.1", years);
+            let url = given.serve_with(&certificate, key, false);
+            let error = ask_with(certificate.pem(), url).await.unwrap_err().to_string();
+            assert!(error.contains(words) && !error.contains("option `ca`"), "{how:?}: {error}");
+        }
+    }
+}
+
+/// Who has the certificate of a node, but not its key, is not the node.
+#[tokio::test]
+async fn a_certificate_without_its_key_is_refused() {
+    let given = Authority::new();
+    let (certificate, _) = made(Made::AnAuthority, "127.0.0.1", 2020..2090);
+    std::fs::write(given.path("self.pem"), certificate.pem()).unwrap();
+    let provider = rustls::crypto::ring::default_provider();
+    let key = PrivateKeyDer::from(KeyPair::generate().unwrap());
+    let key = provider.key_provider.load_private_key(key).unwrap();
+    let stolen = rustls::sign::CertifiedKey::new(vec![certificate.der().clone()], key);
+    let url = serve_config(
+        ServerConfig::builder_with_provider(Arc::new(provider))
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_no_client_auth()
+            .with_cert_resolver(Arc::new(rustls::sign::SingleCertAndKey::from(stolen))),
+    );
+    let tls = TlsOptions { ca_file: Some(given.path("self.pem")), ..TlsOptions::default() };
+    assert!(ask(&url, tls).await.unwrap_err().is_of_tls());
 }
 
 #[tokio::test]
