@@ -29,6 +29,7 @@ mod rest;
 pub mod segments;
 pub mod shards;
 pub mod snapshots;
+pub mod source_kept;
 pub mod stats;
 pub mod stored;
 pub mod tasks;

@@ -132,7 +132,7 @@ option_choices! { Replies {
 option_choices! { OnConflict {
     "fail" => OnConflict::Fail, "it is a dead letter";
     "skip" => OnConflict::Skip, "it is counted, and not an error";
-    "compare" => OnConflict::Compare, "it is not an error if the index has the same content, else a dead letter";
+    "compare" => OnConflict::Compare, "it is not an error if the index has the same content, else a dead letter; refused for an index that does not return documents as they were sent";
 } }
 
 option_choices! { WaitFor {

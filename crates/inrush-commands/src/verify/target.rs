@@ -4,6 +4,7 @@
 use http::Method;
 use inrush_cluster::api::ClusterError;
 use inrush_cluster::api::lookup::Lookup;
+use inrush_cluster::api::source_kept::SourceKept;
 use inrush_cluster::transport::{Transport, path_segment};
 use serde_json::Value;
 
@@ -18,9 +19,9 @@ pub(super) struct Target {
 /// Resolves the name.
 pub(super) async fn resolve(transport: &Transport, name: &str) -> Result<Target, ClusterError> {
     let path = format!(
-        "/{}?filter_path=*.aliases,*.mappings._source,*.settings.index.uuid,*.settings.index.mode,\
-         *.settings.index.mapping.source,*.settings.index.derived_source,*.settings.index.*_pipeline",
-        path_segment(name)
+        "/{}?include_defaults=true&filter_path=*.aliases,*.settings.index.uuid,*.settings.index.*_pipeline,{}",
+        path_segment(name),
+        SourceKept::PATHS
     );
     let missing = || ClusterError::Target {
         name: name.to_owned(),
@@ -51,34 +52,10 @@ fn is_filtered(alias: &str, index: &Value) -> bool {
 
 /// The reason that the `_source` of an index differs from the documents sent, if there is one.
 fn unlike(index: &Value) -> Option<String> {
-    let source = index.pointer("/mappings/_source");
-    let source = |key: &str| source.and_then(|source| source.get(key));
+    if let Some(why) = SourceKept::of(index).why_unlike() {
+        return Some(why.to_owned());
+    }
     let setting = |path: &str| index.pointer(&format!("/settings/index/{path}")).and_then(Value::as_str);
-    let is_list = |key: &str| source(key).and_then(Value::as_array).is_some_and(|list| !list.is_empty());
-    if matches!(source("enabled"), Some(Value::Bool(false)))
-        || source("enabled").and_then(Value::as_str) == Some("false")
-    {
-        return Some("keeps no _source (it is disabled in the mapping)".to_owned());
-    }
-    if is_list("includes") || is_list("excludes") {
-        return Some("keeps only some fields in _source (includes or excludes in the mapping)".to_owned());
-    }
-    let mode = source("mode").and_then(Value::as_str).or_else(|| setting("mapping/source/mode"));
-    match mode {
-        Some("synthetic") => return Some("rebuilds its _source from other data (synthetic)".to_owned()),
-        Some("disabled") => return Some("keeps no _source (its mode is disabled)".to_owned()),
-        Some("stored") => {}
-        // These modes have synthetic source unless the mapping says otherwise, depending on version
-        // and licence.
-        _ => {
-            if let Some(mode) = setting("mode").filter(|mode| matches!(*mode, "logsdb" | "time_series")) {
-                return Some(format!("may rebuild its _source from other data (index.mode {mode})"));
-            }
-        }
-    }
-    if setting("derived_source/enabled") == Some("true") {
-        return Some("rebuilds its _source from other data (derived source)".to_owned());
-    }
     let pipeline =
         |name: &str| setting(name).filter(|pipeline| *pipeline != "_none").map(|pipeline| (name.to_owned(), pipeline));
     pipeline("default_pipeline")

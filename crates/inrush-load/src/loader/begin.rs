@@ -23,6 +23,7 @@ use super::running::Others;
 use super::task::LoadTask;
 use super::{Loader, RunningLoad, StopHandle, body_format, gc_deletes, http_options, memory, recreate, routing};
 use crate::checkpoint::{self, Checkpointer, FirstCheckpoint, Opened, Saved};
+use crate::compare;
 use crate::config::{DeadLetters, Durability, LoadConfig, Replies};
 use crate::cutover::{self, Finishing, Swapping};
 use crate::dead_letter::{self, DeadLetterWriter};
@@ -141,6 +142,7 @@ impl NewLoad {
 
     /// Prepares the index. `read_from` has the UUIDs of the indices that the source reads.
     async fn prepare(&self, read_from: Vec<String>) -> Result<Prepared, LoadError> {
+        compare::check(&self.transport, &self.config).await?;
         let earlier = self.earlier.as_ref();
         let input = LoadInput {
             bytes: self.info.bytes_total,

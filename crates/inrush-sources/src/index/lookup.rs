@@ -2,6 +2,7 @@
 
 use http::Method;
 use inrush_cluster::api::ClusterError;
+use inrush_cluster::api::source_kept::SourceKept;
 use inrush_cluster::transport::{Transport, path_segment};
 use inrush_core::wildcard;
 use serde_json::{Value, json};
@@ -58,36 +59,19 @@ fn one(expression: &str, name: &str, body: &Value) -> Result<Found, ClusterError
         return Err(wrong("it is closed; open it with POST /_open, or leave it out"));
     }
     let mappings = body.get("mappings").cloned().unwrap_or_else(|| json!({}));
-    if mappings.pointer("/_source/enabled") == Some(&Value::Bool(false)) {
-        return Err(wrong(
-            "it keeps no _source (_source.enabled is false in its mapping), so its documents cannot be read; load them from their original source",
-        ));
-    }
-    let mode = |value: Option<&str>| value.map(str::to_ascii_lowercase);
-    let source_mode = mode(setting("mapping/source/mode").as_deref())
-        .or_else(|| mode(mappings.pointer("/_source/mode").and_then(Value::as_str)));
-    let index_mode = mode(setting("mode").as_deref());
-    if source_mode.as_deref() == Some("disabled") {
-        return Err(wrong(
-            "it keeps no _source (its source mode is disabled); load its documents from their original source",
-        ));
-    }
-    let synthetic = source_mode.as_deref() == Some("synthetic")
-        || source_mode.is_none() && matches!(index_mode.as_deref(), Some("logsdb" | "time_series"))
-        || setting("derived_source/enabled").as_deref() == Some("true");
-    let filtered = ["includes", "excludes"].iter().any(|key| {
-        mappings.pointer(&format!("/_source/{key}")).and_then(Value::as_array).is_some_and(|names| !names.is_empty())
-    });
-    let changed_source = if synthetic {
-        Some(
+    let changed_source = match SourceKept::of(body) {
+        // Pages ask for vectors.
+        SourceKept::AsSent | SourceKept::WithoutVectors => None,
+        SourceKept::Nothing(why) => {
+            let problem = format!("it {why}, so its documents cannot be read; load them from their original source");
+            return Err(wrong(&problem));
+        }
+        SourceKept::Rebuilt(_) => Some(
             "its _source is synthetic: the server rebuilds each document from its fields, so the order of fields, the spelling of numbers and duplicates in arrays may differ from the document that was sent",
-        )
-    } else if filtered {
-        Some(
+        ),
+        SourceKept::InPart(_) => Some(
             "its mapping leaves fields out of _source (includes or excludes), so these fields are missing in the documents",
-        )
-    } else {
-        None
+        ),
     };
     Ok(Found {
         name: name.to_owned(),
@@ -153,7 +137,9 @@ mod tests {
         assert!(note(json!({"_source": {"enabled": false}}), json!({})).starts_with("a: it keeps no _source"));
         assert!(note(json!({}), json!({"mapping": {"source": {"mode": "disabled"}}})).contains("keeps no _source"));
         assert!(note(json!({"_source": {"mode": "synthetic"}}), json!({})).contains("synthetic"));
-        assert!(note(json!({}), json!({"mode": "logsdb"})).contains("synthetic"));
+        for mode in ["logsdb", "time_series", "columnar", "logsdb_columnar"] {
+            assert!(note(json!({}), json!({ "mode": mode })).contains("synthetic"), "{mode}");
+        }
         assert!(note(json!({}), json!({"derived_source": {"enabled": "true"}})).contains("synthetic"));
         assert_eq!(
             note(json!({}), json!({"mode": "logsdb", "mapping": {"source": {"mode": "stored"}}})),
