@@ -6,8 +6,8 @@ use std::str::FromStr;
 use http::Method;
 use serde_json::Value;
 
-use super::error::ClusterError;
-use crate::transport::Transport;
+use super::error::{ClusterError, error_type};
+use crate::transport::{NodeUrl, Transport};
 
 /// The two products, and servers that do not tell their product.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -126,7 +126,24 @@ impl fmt::Display for ClusterInfo {
 /// [`ClusterError`] if no node is reached, if the credentials are rejected, or if another server
 /// answers.
 pub async fn detect(transport: &Transport) -> Result<ClusterInfo, ClusterError> {
-    let what = "asking for product and version";
+    let path = transport.nodes().iter().map(NodeUrl::path).find(|path| !path.is_empty());
+    let problem = match (ask(transport, path).await, path) {
+        (Err(ClusterError::Refused { status, reason, .. }), Some(_)) => format!("{status}{reason}"),
+        (Err(ClusterError::Reply { problem, .. }), Some(_)) => problem,
+        (result, _) => return result,
+    };
+    let path = path.unwrap_or_default();
+    let problem = format!(
+        "{problem}; there is a path in the address, {path}, which belongs there only if a proxy has the cluster \
+         under it, as in https://host/prefix"
+    );
+    Err(ClusterError::Reply { what: WHAT.to_owned(), problem })
+}
+
+const WHAT: &str = "asking for product and version";
+
+async fn ask(transport: &Transport, path: Option<&str>) -> Result<ClusterInfo, ClusterError> {
+    let what = WHAT;
     let answer = transport.ask(Method::GET, "/", None).await?;
     let body = answer.json(what)?;
     match answer.status() {
@@ -134,6 +151,10 @@ pub async fn detect(transport: &Transport) -> Result<ClusterInfo, ClusterError> 
             what: what.to_owned(),
             problem: "no version.number in the answer to GET /".to_owned(),
         }),
+        // The server saw the path of the address: no proxy has taken it away.
+        status @ (404 | 405) if path.is_some_and(|path| is_about(&body, path)) => {
+            Err(ClusterError::from_status(what, status, &body))
+        }
         status @ 403..=405 => {
             let info = from_nodes(transport, answer.response.elastic_product).await?;
             match &body {
@@ -148,6 +169,12 @@ pub async fn detect(transport: &Transport) -> Result<ClusterInfo, ClusterError> 
         }
         status => Err(ClusterError::from_status(what, status, &body)),
     }
+}
+
+/// Whether the server's error is about this path, as an index or as an address of its own.
+fn is_about(body: &Value, path: &str) -> bool {
+    let error = body.get("error").and_then(Value::as_str).unwrap_or_default();
+    error.contains(&format!("uri [{path}")) || error_type(body) == Some("index_not_found_exception")
 }
 
 async fn from_nodes(transport: &Transport, mut elastic_product: bool) -> Result<ClusterInfo, ClusterError> {

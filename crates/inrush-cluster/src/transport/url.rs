@@ -90,6 +90,12 @@ impl NodeUrl {
         self.port
     }
 
+    /// The path in front of the paths of requests, without a slash at its end; mostly empty.
+    pub fn path(&self) -> &str {
+        let host = self.base.find("://").map_or(0, |scheme| scheme + 3);
+        self.base[host..].find('/').map_or("", |path| &self.base[host + path..])
+    }
+
     /// Whether the node is reached over TLS.
     pub fn is_https(&self) -> bool {
         self.https

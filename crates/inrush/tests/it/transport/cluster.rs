@@ -86,6 +86,21 @@ async fn a_product_that_hides_is_unknown_and_something_else_is_refused() {
 }
 
 #[tokio::test]
+async fn a_path_in_the_address_that_no_proxy_takes_away_is_named() {
+    let cluster = FakeCluster::start(FakeConfig::default()).await.unwrap();
+    for path in ["/app/kibana", "/app/kibana/", "/trips", "/_bulk", "/trips/_bulk", "/_cluster/health"] {
+        let urls = [format!("{}{path}", cluster.url())];
+        let error = product::detect(&transport_to(&urls, Credentials::None)).await.unwrap_err().to_string();
+        let expected = format!("there is a path in the address, {}, which belongs there only", path.trim_end_matches('/'));
+        assert!(error.contains(&expected), "{path}: {error}");
+    }
+    // A proxy that hides the product under a path.
+    let hidden = Server::start(|_, _| Act::json(404, "{}"));
+    let urls = [format!("{}/search", hidden.url)];
+    assert_eq!(product::detect(&transport_to(&urls, Credentials::None)).await.unwrap().product, Product::Unknown);
+}
+
+#[tokio::test]
 async fn indices_are_made_counted_and_deleted() {
     let (cluster, transport) = fake(FakeConfig::default()).await;
     let how = CreateIndex {
