@@ -7,6 +7,9 @@
 pub mod api;
 pub mod run_id;
 pub mod transport;
+mod wait;
+
+pub use wait::{Late, Wait};
 
 use std::pin::Pin;
 

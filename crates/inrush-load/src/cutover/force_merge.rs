@@ -13,7 +13,7 @@ pub(super) async fn force_merge(waiting: &Waiting, names: &[String], segments: u
     for name in names {
         waiting.show(Step::ForceMerge, format!("{name}: to {segments} segments in each shard"));
         let merge = merge::start(transport, name, segments).await.map_err(|e| e.to_string())?;
-        let mut poll = waiting.poll();
+        let mut wait = waiting.wait();
         loop {
             let state = match merge::is_done(transport, name, &merge).await {
                 Ok(true) => break,
@@ -28,7 +28,7 @@ pub(super) async fn force_merge(waiting: &Waiting, names: &[String], segments: u
                 Err(error) => return Err(error.to_string()),
             };
             waiting.show(Step::ForceMerge, &state);
-            poll.pause(&state).await.map_err(|why| format!("{why}; the cluster continues the merge"))?;
+            wait.pause(&state).await.map_err(|why| format!("{why}; the cluster continues the merge"))?;
         }
         // The next refresh releases the merged segments.
         stats::refresh(transport, name).await.map_err(|e| e.to_string())?;

@@ -26,7 +26,7 @@ pub(super) async fn searchable(waiting: &Waiting, names: &[String]) -> Result<St
 pub(super) async fn green(waiting: &Waiting, names: &[String], or_best: bool) -> Result<String, String> {
     let mut states = Vec::new();
     for name in names {
-        let mut poll = waiting.poll();
+        let mut wait = waiting.wait();
         loop {
             let state = match copies::health(&waiting.transport, name).await {
                 Ok(health) if health.is_green() => {
@@ -46,7 +46,7 @@ pub(super) async fn green(waiting: &Waiting, names: &[String], or_best: bool) ->
                 Err(error) => return Err(error.to_string()),
             };
             waiting.show(Step::Green, &state);
-            poll.pause(&state).await?;
+            wait.pause(&state).await?;
         }
     }
     Ok(states.join("; "))
@@ -62,7 +62,7 @@ pub(super) async fn replicated(waiting: &Waiting, names: &[String]) -> Result<St
     let mut copies = 0;
     for name in names {
         let mut wanted: Option<BTreeMap<(String, u32), i64>> = None;
-        let mut poll = waiting.poll();
+        let mut wait = waiting.wait();
         loop {
             let found = async {
                 let health = copies::health(&waiting.transport, name).await?;
@@ -83,7 +83,7 @@ pub(super) async fn replicated(waiting: &Waiting, names: &[String]) -> Result<St
                 Err(error) => return Err(error.to_string()),
             };
             waiting.show(Step::Replicated, &state);
-            poll.pause(&state).await?;
+            wait.pause(&state).await?;
         }
     }
     Ok(format!("{copies} shard copies have all operations"))
