@@ -99,6 +99,16 @@ impl Group {
         self.running.insert(run.to_owned(), me);
     }
 
+    /// Whether the two differ at most in the heartbeats of their loads.
+    fn is_beside(&self, other: &Group) -> bool {
+        let still = |group: &Group| {
+            let mut group = group.clone();
+            group.running.values_mut().for_each(|one| one.seen_s = 0);
+            group
+        };
+        still(self) == still(other)
+    }
+
     /// Removes a load and adds its counts, or the reason why they are unknown.
     fn leave(&mut self, run: &str, share: &Result<Share, String>) {
         self.running.remove(run);
@@ -139,8 +149,8 @@ pub(super) struct Member {
     run: String,
     folder: Option<PathBuf>,
     lock: Option<LocalState>,
-    /// The document's version when this load was found to be the last one.
-    last: Option<Version>,
+    /// The document, with its version, when this load was found to be the last one.
+    last: Option<(Group, Version)>,
     /// Stops the heartbeat when it is dropped.
     _stop_heartbeats: oneshot::Sender<()>,
 }
@@ -309,6 +319,7 @@ impl Member {
         let description = |loads: &[(String, Running)]| -> String {
             loads.iter().map(|(run, one)| one.description(run)).collect::<Vec<_>>().join("; ")
         };
+        let before_leaving = group.clone();
         group.leave(&self.run, share);
         if !living.is_empty() {
             if write(&self.document, &name, &group, Precondition::Version(version)).await?.is_none() {
@@ -330,7 +341,7 @@ impl Member {
             let deleted = self.document.delete(&purpose(&name), version).await?;
             return Ok(deleted.then(|| Left::Over(self.leave_unproven(why))));
         }
-        self.last = Some(version);
+        self.last = Some((before_leaving, version));
         let before = group.before.unwrap_or_default();
         Ok(Some(Left::Last(Together { loads: group.ended, before, share: group.sum })))
     }
@@ -343,12 +354,24 @@ impl Member {
     /// Ends the group after its last load has judged the count. Returns false where another load
     /// has entered meanwhile, so that the count was not that of this group.
     pub(super) async fn end(&mut self) -> bool {
-        let Some(version) = self.last.take() else { return true };
-        match self.document.delete(&purpose(&self.name), version).await {
-            Ok(false) => return false,
-            Ok(true) => {}
-            // The verdict stands. The next load finds that this one is dead.
-            Err(error) => tracing::debug!("cannot delete the record of the loads into {}: {error}", self.name),
+        let Some((judged, mut version)) = self.last.take() else { return true };
+        for _ in 0..TRIES {
+            match self.document.delete(&purpose(&self.name), version).await {
+                Ok(true) => break,
+                Ok(false) => {}
+                // The verdict stands. The next load finds that this one is dead.
+                Err(error) => {
+                    tracing::debug!("cannot delete the record of the loads into {}: {error}", self.name);
+                    break;
+                }
+            }
+            match read(&self.document, &self.name).await {
+                // A count that takes longer than the interval of the heartbeats always finds one of
+                // its own.
+                Ok(Some((now, of_now))) if now.is_beside(&judged) => version = of_now,
+                Ok(Some(_)) => return false,
+                Ok(None) | Err(_) => break,
+            }
         }
         remove(self.lock.take());
         true
@@ -487,6 +510,9 @@ fn now_s() -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use inrush_cluster::transport::{Credentials, HttpOptions};
+    use inrush_fake::{FakeCluster, FakeConfig};
+
     use super::*;
 
     fn running() -> Running {
@@ -544,5 +570,56 @@ mod tests {
         assert_eq!((now.ended, now.sum, now.running.len()), (2, Share { created: 7, fewer: 1, ..Share::default() }, 1));
         now.leave("b", &Err("why".to_owned()));
         assert_eq!((now.ended, now.sum.created, now.unprovable.as_deref()), (3, 7, Some("why")));
+    }
+
+    /// A member of the group of `x` on a cluster, and the document of the group.
+    async fn member(fake: &FakeCluster, group: &Group) -> (Member, OwnDocument) {
+        let transport = Transport::new(&[fake.url()], Credentials::None, &HttpOptions::default()).unwrap();
+        let document = OwnDocument { transport: Arc::new(transport), index: LOADS_INDEX, id: "writes-x".to_owned() };
+        write(&document, "x", group, Precondition::Absent).await.unwrap().unwrap();
+        (Member::new(document.clone(), "x", "a", None, None), document)
+    }
+
+    async fn change(document: &OwnDocument, change: impl FnOnce(&mut Group)) {
+        let (mut group, version) = read(document, "x").await.unwrap().unwrap();
+        change(&mut group);
+        write(document, "x", &group, Precondition::Version(version)).await.unwrap().unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_load_whose_count_outlasts_its_own_heartbeats_ends() {
+        let fake = FakeCluster::start(FakeConfig::default()).await.unwrap();
+        let (mut member, document) = member(&fake, &group(&["a"])).await;
+        let share = Ok(Share::default());
+        assert!(matches!(member.leave(&share).await, Left::Last(Together { loads: 2, .. })));
+        for seen_s in 1..4 {
+            change(&document, |group| group.running.get_mut("a").unwrap().seen_s = seen_s).await;
+        }
+        assert!(member.end().await, "the heartbeats were its own");
+        assert!(read(&document, "x").await.unwrap().is_none());
+        assert!(member.end().await, "once is enough");
+    }
+
+    #[tokio::test]
+    async fn a_load_that_came_and_went_during_the_count_makes_it_count_again() {
+        let fake = FakeCluster::start(FakeConfig::default()).await.unwrap();
+        let (mut member, document) = member(&fake, &group(&["a"])).await;
+        let share = Ok(Share::default());
+        for (enters, loads) in [(true, 0), (false, 3)] {
+            assert!(matches!(member.leave(&share).await, Left::Last(_)), "{loads}");
+            change(&document, |group| {
+                group.enter("b", &[], running(), |_, _| true);
+                if !enters {
+                    group.leave("b", &Ok(Share::default()));
+                }
+            })
+            .await;
+            assert!(!member.end().await, "another load has entered");
+            if enters {
+                change(&document, |group| drop(group.running.remove("b"))).await;
+            }
+        }
+        assert!(matches!(member.leave(&share).await, Left::Last(Together { loads: 3, .. })));
+        assert!(member.end().await);
     }
 }
