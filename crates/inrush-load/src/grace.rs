@@ -1,4 +1,4 @@
-//! The time that a load has for its end after it was stopped.
+//! The time that a load has for its end: after it was stopped, and while the cluster does not answer.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,10 +10,13 @@ use tokio::time::Instant;
 /// checkpoint, the settings of the index, and the count.
 const RESERVED_MAX: Duration = Duration::from_secs(5);
 
-/// The time for the end of a load after a stop. Clones share the stop.
+/// The time for the end of a load. Clones share the stop.
 #[derive(Clone, Debug)]
 pub(crate) struct Grace {
+    /// From a stop to the end of the load.
     time: Duration,
+    /// For each step of the end, without a stop.
+    patience: Duration,
     /// When the time is over. `None` before a stop.
     over: Arc<watch::Sender<Option<Instant>>>,
 }
@@ -21,7 +24,13 @@ pub(crate) struct Grace {
 impl Grace {
     /// `time` from a stop to the end of the load.
     pub(crate) fn new(time: Duration) -> Self {
-        Grace { time, over: Arc::default() }
+        Grace { time, patience: Duration::MAX, over: Arc::default() }
+    }
+
+    /// The same, with a time for each step of the end of a load that was not stopped (option
+    /// `pause_for`).
+    pub(crate) fn with_patience(self, patience: Duration) -> Self {
+        Grace { patience, ..self }
     }
 
     /// The load was stopped now. Further calls do nothing.
@@ -40,8 +49,11 @@ impl Grace {
     }
 
     /// Runs a step of the end. After a stop, also one that comes during the step, it gets half of
-    /// the time that is left, so that there is time for the next step. `None` if it took longer.
-    pub(crate) async fn limit<T>(&self, step: impl Future<Output = T>) -> Option<T> {
+    /// the time that is left, so that there is time for the next step.
+    ///
+    /// # Errors
+    /// It took longer. The text says which time is over.
+    pub(crate) async fn limit<T>(&self, step: impl Future<Output = T>) -> Result<T, String> {
         let mut over = self.over.subscribe();
         let late = async move {
             let until = match over.wait_for(Option::is_some).await {
@@ -56,8 +68,11 @@ impl Grace {
         };
         tokio::select! {
             biased;
-            done = step => Some(done),
-            () = late => None,
+            done = step => Ok(done),
+            () = late => Err("the load was stopped, and the time of option `grace` is over".to_owned()),
+            () = tokio::time::sleep(self.patience) => {
+                Err(format!("no answer for {} s (option `pause_for`)", self.patience.as_secs_f64()))
+            }
         }
     }
 }
@@ -92,10 +107,18 @@ mod tests {
     #[tokio::test]
     async fn a_step_has_no_limit_before_a_stop() {
         let grace = Grace::new(Duration::ZERO);
-        assert_eq!(grace.limit(async { tokio::task::yield_now().await }).await, Some(()));
+        assert_eq!(grace.limit(async { tokio::task::yield_now().await }).await, Ok(()));
         grace.begin();
-        assert_eq!(grace.limit(pending::<()>()).await, None);
-        assert_eq!(grace.limit(async { 1 }).await, Some(1), "what takes no time is done");
+        assert!(grace.limit(pending::<()>()).await.unwrap_err().contains("option `grace`"));
+        assert_eq!(grace.limit(async { 1 }).await, Ok(1), "what takes no time is done");
+    }
+
+    #[tokio::test]
+    async fn a_step_without_an_answer_ends_without_a_stop() {
+        let grace = Grace::new(Duration::MAX).with_patience(Duration::from_millis(1));
+        let why = grace.limit(pending::<()>()).await.unwrap_err();
+        assert_eq!(why, "no answer for 0.001 s (option `pause_for`)");
+        assert!(!grace.has_begun());
     }
 
     #[tokio::test]
@@ -103,7 +126,7 @@ mod tests {
         let grace = Grace::new(Duration::ZERO);
         let stop = grace.clone();
         let stopped = tokio::spawn(async move { stop.begin() });
-        assert_eq!(grace.limit(pending::<()>()).await, None);
+        assert!(grace.limit(pending::<()>()).await.is_err());
         stopped.await.unwrap();
     }
 
@@ -111,6 +134,6 @@ mod tests {
     async fn a_time_beyond_the_clock_is_no_limit() {
         let grace = Grace::new(Duration::MAX);
         grace.begin();
-        assert_eq!(grace.limit(async { tokio::task::yield_now().await }).await, Some(()));
+        assert_eq!(grace.limit(async { tokio::task::yield_now().await }).await, Ok(()));
     }
 }

@@ -104,9 +104,12 @@ impl Finishing {
         Finishing { grace, ..self }
     }
 
-    /// A stop has ended a step.
-    pub(crate) fn interrupt(&mut self) {
-        self.interrupted = true;
+    /// A step has taken too long, because of a stop or of the cluster. `why`: which time is over.
+    pub(crate) fn too_late(&mut self, step: Step, why: &str) {
+        match self.grace.has_begun() {
+            true => self.interrupted = true,
+            false => drop(self.report.failure.get_or_insert_with(|| format!("{}: {why}", step.name()))),
+        }
     }
 
     /// Whether the load swaps an alias.
@@ -408,9 +411,9 @@ impl Finishing {
     async fn lift_block(&mut self) {
         let Some(block) = self.block.take() else { return };
         let failure = match self.grace.limit(block.release()).await {
-            Some(report) if report.restored != SettingsRestored::No => return,
-            Some(report) => report.detail,
-            None => "the cluster gave no answer within the time of option `grace`; run: inrush recover".to_owned(),
+            Ok(report) if report.restored != SettingsRestored::No => return,
+            Ok(report) => report.detail,
+            Err(why) => format!("{why}; when the cluster answers again, run: inrush recover"),
         };
         let failure = format!("the write block of the old index was not removed: {failure}");
         self.report.failure.get_or_insert(failure);

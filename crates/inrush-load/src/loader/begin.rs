@@ -183,7 +183,9 @@ impl NewLoad {
             flow.wait_for_flushes(terms.clone());
         }
         let (sender, events) = mpsc::unbounded_channel();
-        let grace = Grace::new(config.limits.grace);
+        // A single request may take the time of a request, however short a pause is.
+        let patience = config.limits.pause_max.max(config.limits.request_timeout);
+        let grace = Grace::new(config.limits.grace).with_patience(patience);
         let checkpointer = self.first_checkpoint(opened, &prepared, &mut outputs.dead_letters, &sender).await?;
         if checkpointer.is_some() {
             let progress = self.earlier.as_ref().map(|earlier| &earlier.progress);

@@ -20,7 +20,7 @@ use crate::cutover::{Finishing, ResumeCommand};
 use crate::grace::Grace;
 use crate::learned::Memory;
 use crate::observe::{LoadingTime, Observers};
-use crate::progress::Phase;
+use crate::progress::{Phase, Step};
 use crate::report::{
     IndexSizes, PlanReport, Report, SettingsReport, SettingsRestored, SourceReport, StartReport, Status, ThisRun,
     Verified, VerifiedState,
@@ -144,8 +144,10 @@ impl End {
         outcome.check_errors(&flow);
         let resumed = checkpointer.as_ref().is_some_and(|c| c.is_resumed());
         let names = self.prepared.names(&tally);
-        if outcome.settled && self.grace.limit(finishing.searchable(&names)).await.is_none() {
-            finishing.interrupt();
+        if outcome.settled
+            && let Err(why) = self.grace.limit(finishing.searchable(&names)).await
+        {
+            finishing.too_late(Step::Searchable, &why);
         }
         let unproven = unproven(finishing.was_swapped(), resumed && !outcome.settled);
         let verified = self.verify_in_time(&tally, &finished.counts_before, resumed, unproven).await;
@@ -204,7 +206,7 @@ impl End {
         report
     }
 
-    /// Verifies the index. A load that is stopped has a limit for it, because its caller waits.
+    /// Verifies the index, in the time that a step of the end has.
     async fn verify_in_time(
         &mut self,
         tally: &Tally,
@@ -217,10 +219,8 @@ impl End {
         }
         let grace = self.grace.clone();
         let verification = self.verify(tally, counts_before, resumed, unproven);
-        grace.limit(verification).await.unwrap_or_else(|| {
-            let why = "the load was stopped, and the cluster did not return a count within the time of option `grace`";
-            count_check::not_provable(why.to_owned())
-        })
+        let late = |why| count_check::not_provable(format!("the cluster did not return a count: {why}"));
+        grace.limit(verification).await.unwrap_or_else(late)
     }
 
     /// Where several loads fill the new index of an alias, decides whether this one moves it.
@@ -298,7 +298,7 @@ impl End {
         let names: BTreeSet<&str> = before.keys().chain(indices.keys()).map(String::as_str).collect();
         let names: Vec<&str> = names.into_iter().collect();
         let asked = tokio::time::timeout(SIZES_MAX, stats::stats_of(&self.transport, &names));
-        let after = self.grace.limit(asked).await.and_then(|asked| asked.ok()?.ok()).unwrap_or_default();
+        let after = self.grace.limit(asked).await.ok().and_then(|asked| asked.ok()?.ok()).unwrap_or_default();
         let both = |name: &&str| {
             let sizes = IndexSizes { before: before.get(*name).copied(), after: after.get(*name).copied() };
             (sizes != IndexSizes::default()).then(|| ((*name).to_owned(), sizes))

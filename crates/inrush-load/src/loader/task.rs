@@ -28,14 +28,21 @@ impl LoadTask {
     /// settings.
     pub(super) async fn run(self) -> Report {
         let LoadTask { mut run, mut finishing, guard, others, mut end } = self;
-        if let Err(why) = finishing.block_old(&guard, &end.run_id).await {
-            run.flow.handle_stop(Time::from_start(end.started.elapsed()), Stop::failed(Code::StepFailed, why));
+        let blocked = match end.grace.limit(finishing.block_old(&guard, &end.run_id)).await {
+            Err(_) if end.grace.has_begun() => Err(Stop::Interrupted),
+            blocked => blocked.flatten().map_err(|why| Stop::failed(Code::StepFailed, why)),
+        };
+        if let Err(stop) = blocked {
+            run.flow.handle_stop(Time::from_start(end.started.elapsed()), stop);
         }
         let guards = match &end.prepared.guard {
             Some(plans) => {
                 tracing::info!("the settings of the index are changed for the load and restored after it");
                 let (transport, written) = (Arc::clone(&end.transport), run.targets.subscribe());
-                Some(inrush_guard::Guards::start(transport, plans.clone(), &end.run_id, written).await)
+                let starting = inrush_guard::Guards::start(transport, plans.clone(), &end.run_id, written);
+                // A guard that is dropped restores what it has changed.
+                let started = end.grace.limit(starting).await;
+                started.inspect_err(|why| end.settings = not_confirmed(why)).ok()
             }
             None => None,
         };
@@ -50,7 +57,7 @@ impl LoadTask {
         }
         if let Some(guards) = guards {
             end.observers.phase(&Phase::PuttingBack);
-            end.settings = end.grace.limit(guards.release()).await.unwrap_or_else(not_confirmed);
+            end.settings = end.grace.limit(guards.release()).await.unwrap_or_else(|why| not_confirmed(&why));
             end.observers.notify_now(LoadEvent::SettingsRestored(&end.settings));
         }
         (end.others, end.learned_elsewhere) = others.take();
@@ -59,8 +66,9 @@ impl LoadTask {
 }
 
 /// The cluster did not answer in time.
-fn not_confirmed() -> SettingsReport {
-    let detail = "the load was stopped, and the cluster did not confirm within the time of option `grace` that the \
-                  settings are restored; when it answers again, run: inrush recover";
-    SettingsReport::new(SettingsRestored::No, detail.to_owned())
+fn not_confirmed(why: &str) -> SettingsReport {
+    let detail = format!(
+        "the cluster did not confirm that the settings are restored: {why}; when it answers again, run: inrush recover"
+    );
+    SettingsReport::new(SettingsRestored::No, detail)
 }

@@ -138,6 +138,11 @@ impl Run {
             while let Some(command) = self.flow.poll(now) {
                 self.execute(command);
             }
+            if self.flow.stopped().is_some() {
+                // The flow may have stopped by itself. What follows then waits no longer than after
+                // a stop by the caller, because the cluster may be what stopped it.
+                self.grace.begin();
+            }
             self.smile.store(self.flow.encoding() == Encoding::Smile, Ordering::Relaxed);
             let waiting = intake.waiting_bytes() + self.dead_letters.waiting_bytes();
             self.gate.set_room(self.flow.input_room().saturating_sub(waiting));

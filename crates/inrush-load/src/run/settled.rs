@@ -104,7 +104,8 @@ impl Run {
         let lag = feedback.lag();
         // A reading thread may still have the source, and the process may end after the load.
         let closed = tokio::task::spawn_blocking(move || feedback.close());
-        self.grace.limit(closed).await;
+        // A source that does not close is closed by the end of the process.
+        let _ = self.grace.limit(closed).await;
         (failure, lag)
     }
 
@@ -112,9 +113,12 @@ impl Run {
         match self.dead_letters.sync_point() {
             Ok(letters) => {
                 let finish = source_feedback.finish(self.flow.settled_below(), letters.unsynced, CONFIRM_MAX);
-                let late = "the load was stopped, and the source did not confirm its settled positions within the time \
-                            of option `grace`, so it may read some documents again";
-                self.grace.limit(finish).await.unwrap_or_else(|| Err(late.to_owned())).err()
+                let late = |why| {
+                    format!(
+                        "the source did not confirm its settled positions, so it may read some documents again: {why}"
+                    )
+                };
+                self.grace.limit(finish).await.unwrap_or_else(|why| Err(late(why))).err()
             }
             Err(e) => Some(format!(
                 "the source did not get its last settled positions, because the dead letters could not be synced to disk: {e}"
