@@ -272,6 +272,7 @@ async fn look(target: &Transport, config: &BakeConfig, bytes: Option<u64>) -> Re
         bytes_expected: bytes,
         action: load.action,
         under_policy: load.under_policy,
+        wait_max: load.limits.pause_max,
     };
     Ok(preflight(target, &needs).await?)
 }

@@ -4,17 +4,21 @@
 //! Independent requests are sent at the same time. A question that the cluster does not know or the
 //! user may not ask is skipped. A load is refused only if it would fail anyway.
 
-use crate::BoxFuture;
+use std::time::Duration;
+
+use crate::{BoxFuture, Wait};
 use http::Method;
 use inrush_core::Action;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
-use super::disk;
+use super::allocation::{NoNode, Nodes};
+use super::disk::{self, Room};
 use super::error::ClusterError;
 use super::index::{self, Block, IndexInfo, Target, TargetKind};
 use super::limits;
 use super::policy::{self, Outlook};
 use super::product::{self, ClusterInfo};
+use super::templates;
 use crate::transport::{Transport, path_segment};
 
 /// What a load needs of the cluster.
@@ -36,6 +40,8 @@ pub struct Needs {
     pub action: Action,
     /// Continue although an index policy will make the index refuse documents during the load.
     pub under_policy: bool,
+    /// How long to wait for a node that may hold a new index, where that may come by itself.
+    pub wait_max: Duration,
 }
 
 /// The result of a preflight.
@@ -59,10 +65,10 @@ pub struct Preflight {
 /// # Errors
 /// The first problem that makes the load impossible: no node reached, credentials rejected, a name
 /// that cannot be a target, a block, a closed index, a missing privilege or pipeline, disks that
-/// are clearly too small.
+/// are clearly too small, no node that may hold the new index.
 pub fn preflight<'a>(transport: &'a Transport, needs: &'a Needs) -> BoxFuture<'a, Result<Preflight, ClusterError>> {
     Box::pin(async move {
-        let (info, target, privileges, pipeline, disks, cluster_blocks, body_bytes_max) = tokio::join!(
+        let (info, target, privileges, pipeline, room, cluster_blocks, body_bytes_max) = tokio::join!(
             product::detect(transport),
             look_up(transport, needs.index.as_deref()),
             privileges(transport, needs.index.as_deref()),
@@ -75,11 +81,13 @@ pub fn preflight<'a>(transport: &'a Transport, needs: &'a Needs) -> BoxFuture<'a
         let target = target?;
         let mut warnings = Vec::new();
         let mut pipelines = needs.pipeline.is_some();
+        let Room { disks, nodes, settings } = room;
         if let Some(target) = &target {
             check_action(target, needs)?;
             check_privileges(target, needs, &privileges, &mut warnings)?;
             check_cluster_blocks(target, &cluster_blocks)?;
-            pipelines |= check_target(transport, &info, target, needs, &mut warnings).await?;
+            let allocation = (&nodes, &settings);
+            pipelines |= check_target(transport, &info, target, needs, allocation, &mut warnings).await?;
         }
         pipeline?;
         if let (Some(bytes), Some(disks)) = (needs.bytes_expected, disks) {
@@ -125,6 +133,7 @@ async fn check_target(
     info: &ClusterInfo,
     target: &Target,
     needs: &Needs,
+    allocation: (&Nodes, &Value),
     warnings: &mut Vec<String>,
 ) -> Result<bool, ClusterError> {
     if matches!(target.kind, TargetKind::Hidden) {
@@ -149,8 +158,10 @@ async fn check_target(
             (&index.name, index.default_pipeline.clone(), index.final_pipeline.clone())
         }
         None if needs.recreate || matches!(target.kind, TargetKind::Missing { .. }) => {
-            let (default, last) = pipelines_of_new(transport, &target.name, needs.settings.as_ref()).await?;
-            (&target.name, default, last)
+            let settings = settings_of_new(transport, &target.name, needs.settings.as_ref()).await?;
+            wait_for_node(transport, info, &target.name, (needs, &settings), allocation, warnings).await?;
+            let text = |name: &str| settings.get(name).and_then(Value::as_str).map(str::to_owned);
+            (&target.name, text("index.default_pipeline"), text("index.final_pipeline"))
         }
         None => return Ok(true),
     };
@@ -166,28 +177,69 @@ async fn check_target(
     default.and(last).map(|()| named)
 }
 
-/// The default and the final pipeline of an index that does not exist yet. Its own settings take
-/// precedence over those of its template.
-async fn pipelines_of_new(
+/// The pipelines of an index that does not exist yet, and its rules about nodes, by the full names
+/// of the settings. Its own settings take precedence over those of its template.
+async fn settings_of_new(
     transport: &Transport,
     name: &str,
-    settings: Option<&Value>,
-) -> Result<(Option<String>, Option<String>), ClusterError> {
-    let name = path_segment(name);
-    let path = format!("/_index_template/_simulate_index/{name}?filter_path=template.settings.index.*_pipeline");
+    own: Option<&Value>,
+) -> Result<Map<String, Value>, ClusterError> {
+    const FILTER: &str = "template.settings.index.*_pipeline,template.settings.index.routing";
+    let path = format!("/_index_template/_simulate_index/{}?filter_path={FILTER}", path_segment(name));
     let template = match transport.demand("looking up index templates", Method::POST, &path, None).await {
         Ok(body) => body,
         Err(error) if error.cannot_be_asked() => Value::Null,
         Err(error) => return Err(error),
     };
-    let find = |setting: &str| {
-        // Settings are written nested, flat, or without `index`.
-        let ways = ["/index/", "/index.", "/"].map(|prefix| format!("{prefix}{setting}"));
-        let own = settings.and_then(|settings| ways.iter().find_map(|way| settings.pointer(way)));
-        let found = own.or_else(|| template.pointer(&format!("/template/settings/index/{setting}")));
-        found.and_then(Value::as_str).map(str::to_owned)
-    };
-    Ok((find("default_pipeline"), find("final_pipeline")))
+    let mut settings = templates::flat(template.pointer("/template/settings").unwrap_or(&Value::Null));
+    settings.extend(templates::flat(own.unwrap_or(&Value::Null)));
+    Ok(settings)
+}
+
+/// Checks that a node may hold the new index. Waits where one may come by itself: allocation is
+/// switched off, or the disks are above their high watermark.
+async fn wait_for_node(
+    transport: &Transport,
+    info: &ClusterInfo,
+    name: &str,
+    (needs, index): (&Needs, &Map<String, Value>),
+    (nodes, settings): (&Nodes, &Value),
+    warnings: &mut Vec<String>,
+) -> Result<(), ClusterError> {
+    let mut wait = Wait::new(needs.wait_max);
+    let mut refused = nodes.refuse(info, index, settings);
+    let mut is_told = false;
+    loop {
+        let (is_disk, why) = match refused {
+            None => return Ok(()),
+            Some(NoNode::Ever(why)) => return Err(ClusterError::Target { name: name.to_owned(), problem: why }),
+            // The index that is deleted before may be what fills them.
+            Some(NoNode::Disk(why)) if needs.recreate => {
+                warnings.push(why);
+                return Ok(());
+            }
+            Some(NoNode::Disk(why)) => (true, why),
+            Some(NoNode::Now(why)) => (false, why),
+        };
+        if !std::mem::replace(&mut is_told, true) && !needs.wait_max.is_zero() {
+            tracing::warn!("waiting up to {} s before {name} is made: {why}", needs.wait_max.as_secs_f64());
+        }
+        if wait.pause(&why).await.is_err() {
+            let waited = match needs.wait_max {
+                Duration::ZERO => String::new(),
+                waited => format!(" after a wait of {} s (option `pause_for`)", waited.as_secs_f64()),
+            };
+            return Err(match is_disk {
+                true => ClusterError::Disk(format!("no node can hold the new index {name}{waited}: {why}")),
+                false => ClusterError::Target {
+                    name: name.to_owned(),
+                    problem: format!("no node can hold this new index{waited}: {why}"),
+                },
+            });
+        }
+        let room = disk::ask(transport).await;
+        refused = room.nodes.refuse(info, index, &room.settings);
+    }
 }
 
 fn check_open(index: &IndexInfo) -> Result<(), ClusterError> {

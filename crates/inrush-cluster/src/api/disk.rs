@@ -3,6 +3,7 @@
 use http::Method;
 use serde_json::Value;
 
+use super::allocation::{self, Nodes};
 use super::error::ClusterError;
 use super::watermark::{self, Stage, Watermark};
 use crate::transport::Transport;
@@ -20,13 +21,25 @@ pub(super) struct Disks {
     flood_stage: Option<Watermark>,
 }
 
-/// Asks for the room on the data nodes. `None` if the user may not ask (`monitor`), or if the
-/// cluster is serverless. A flood stage that the user may not read is the default.
-pub(super) async fn ask(transport: &Transport) -> Option<Disks> {
-    let path = "/_nodes/stats/fs?filter_path=nodes.*.roles,nodes.*.fs.total";
+/// The data nodes and their disks.
+#[derive(Default)]
+pub(super) struct Room {
+    /// `None` if the user may not ask (`monitor`), or if the cluster is serverless.
+    pub(super) disks: Option<Disks>,
+    pub(super) nodes: Nodes,
+    /// An answer to [`watermark::ask`].
+    pub(super) settings: Value,
+}
+
+/// Asks for the data nodes and the room on their disks. A flood stage that the user may not read is
+/// the default.
+pub(super) async fn ask(transport: &Transport) -> Room {
+    let path = format!("/_nodes/stats/fs?filter_path={}", allocation::NODES);
     let (stats, settings) =
-        tokio::join!(transport.demand("asking for disk space", Method::GET, path, None), watermark::ask(transport));
-    parse(&stats.ok()?, watermark::of_answer(Stage::Flood, &settings.unwrap_or_default()))
+        tokio::join!(transport.demand("asking for disk space", Method::GET, &path, None), watermark::ask(transport));
+    let (Ok(stats), settings) = (stats, settings.unwrap_or_default()) else { return Room::default() };
+    let disks = parse(&stats, watermark::of_answer(Stage::Flood, &settings));
+    Room { disks, nodes: Nodes::parse(&stats), settings }
 }
 
 impl Disks {

@@ -8,6 +8,7 @@ use http::Method;
 use inrush_core::{Pause, PauseKind};
 use serde_json::Value;
 
+use super::allocation;
 use super::error::ClusterError;
 use super::watermark::{self, Stage};
 use crate::transport::{Transport, path_segment};
@@ -96,13 +97,14 @@ async fn red(transport: &Transport, names: &[&str]) -> Result<Option<String>, Cl
     let body = transport.demand("asking for the health of indices", Method::GET, &path, None).await?;
     let is_red = |name: &&&str| body["indices"][**name]["status"] == "red";
     let red: Vec<&str> = names.iter().filter(is_red).copied().collect();
-    Ok((!red.is_empty()).then(|| {
-        let verb = if red.len() == 1 { "is" } else { "are" };
-        format!(
-            "{} {verb} red: a primary shard is not assigned (GET _cluster/allocation/explain says why)",
-            shortened(&red)
-        )
-    }))
+    let Some(first) = red.first() else { return Ok(None) };
+    let verb = if red.len() == 1 { "is" } else { "are" };
+    let why = match allocation::unassigned(transport, first).await {
+        Some(unassigned) if red.len() == 1 => format!(": {}", unassigned.why),
+        Some(unassigned) => format!(": {first}, {}", unassigned.why),
+        None => " (GET _cluster/allocation/explain says why)".to_owned(),
+    };
+    Ok(Some(format!("{} {verb} red: a primary shard is not assigned{why}", shortened(&red))))
 }
 
 /// The first node with shards of the indices whose disk is above the high watermark, as text.

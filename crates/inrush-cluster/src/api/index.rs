@@ -8,6 +8,7 @@ use inrush_core::operation::check_index_name;
 use inrush_core::wildcard;
 use serde_json::{Map, Value, json};
 
+use super::allocation;
 use super::error::{ClusterError, error_type};
 use super::policy::seconds;
 use super::rest::Answer;
@@ -259,7 +260,9 @@ pub(super) async fn create_with(
     match answer.status() {
         200..=299 => {
             if body.get("shards_acknowledged") == Some(&Value::Bool(false)) {
-                tracing::warn!("the index {name} was created, but its primary shards are not assigned yet");
+                let why = allocation::unassigned(transport, name).await;
+                let why = why.map_or_else(String::new, |unassigned| format!(": {}", unassigned.why));
+                tracing::warn!("the index {name} was created, but its primary shards are not assigned yet{why}");
             }
             Ok(Created::New)
         }

@@ -6,6 +6,7 @@
 //! what to do.
 
 pub mod aliases;
+pub mod allocation;
 pub mod body_formats;
 pub mod changes;
 pub mod check;

@@ -89,20 +89,31 @@ pub fn setting_bytes(text: &str) -> Option<f64> {
     text[..text.len() - unit.len()].trim().parse::<f64>().ok().map(|number| number * (1u64 << shift) as f64)
 }
 
-/// Asks for the cluster's settings of the disks, for [`of_answer`].
+/// Asks for the cluster's settings of the allocation of shards, those of the disks among them, for
+/// [`of_answer`].
 pub(super) async fn ask(transport: &Transport) -> Result<Value, ClusterError> {
     // The settings are not requested flat: a filter does not look into names with dots.
-    let path = format!("/_cluster/settings?include_defaults=true&filter_path=*.{DISK}");
-    transport.demand("asking for the disk watermarks", Method::GET, &path, None).await
+    let path = "/_cluster/settings?include_defaults=true&filter_path=*.cluster.routing.allocation";
+    transport.demand("asking for the disk watermarks", Method::GET, path, None).await
 }
 
 /// The watermark in an answer to [`ask`]. `None` if the cluster does not look at its disks.
 pub(super) fn of_answer(stage: Stage, answer: &Value) -> Option<Watermark> {
+    of_settings(stage, &settings(answer))
+}
+
+/// The same of the settings by their names.
+pub(super) fn of_settings(stage: Stage, settings: &BTreeMap<String, &str>) -> Option<Watermark> {
+    Watermark::read(stage, |name| settings.get(name).copied())
+}
+
+/// The settings in an answer to [`ask`], by their whole names.
+pub(super) fn settings(answer: &Value) -> BTreeMap<String, &str> {
     let mut flat = BTreeMap::new();
     for layer in ["defaults", "persistent", "transient"] {
         flatten("", &answer[layer], &mut flat);
     }
-    Watermark::read(stage, |name| flat.get(name).copied())
+    flat
 }
 
 /// Settings by their whole names. A setting that has others below it is written as `high` and

@@ -4,10 +4,12 @@
 mod fit;
 mod read;
 
+use std::time::Duration;
+
 use fit::Mapping;
 use http::Method;
 use inrush_cluster::BoxFuture;
-use inrush_cluster::api::check::{Preflight, preflight};
+use inrush_cluster::api::check::{Needs, Preflight, preflight};
 use inrush_cluster::api::trial::{self, Verdict};
 use inrush_cluster::api::{ClusterError, TargetKind, connect, index};
 use inrush_cluster::transport::{Transport, path_segment};
@@ -220,7 +222,9 @@ async fn check_target(
         Err(LoadError::Cluster(error @ ClusterError::Http(_))) => return Err(error.into()),
         Err(error) => run.problems.push(error.to_string()),
     }
-    let found = match preflight(transport, &needs(config, bytes)).await {
+    // A dry run tells what a load would wait for.
+    let needs = Needs { wait_max: Duration::ZERO, ..needs(config, bytes) };
+    let found = match preflight(transport, &needs).await {
         Ok(Preflight { info, target, warnings, .. }) => {
             run.cluster = Some(info.to_string());
             run.warnings.extend(warnings);

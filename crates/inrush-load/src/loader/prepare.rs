@@ -188,6 +188,7 @@ pub(crate) fn needs(config: &LoadConfig, bytes: Option<u64>) -> Needs {
         bytes_expected: bytes,
         action: config.action,
         under_policy: config.under_policy,
+        wait_max: config.limits.pause_max,
     }
 }
 
