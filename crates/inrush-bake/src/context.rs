@@ -75,6 +75,13 @@ impl Context {
         }
     }
 
+    /// Waits until the bake was stopped, and then for a third of option `grace`: a request that was
+    /// sent may be answered, and the clean-up has the rest.
+    pub(super) async fn stopped_for_long(&self) {
+        self.aborted().await;
+        tokio::time::sleep(self.config.load.limits.grace / 3).await;
+    }
+
     /// The record of the bake.
     pub(super) fn saved(&self) -> MutexGuard<'_, Saved> {
         // Each change of the record is complete, so a thread that panicked leaves it consistent.

@@ -18,7 +18,7 @@ use super::native;
 use super::report::{BakeReport, BakeStep, BakeStepName as Step, HandOver};
 use super::run::{Bake, HandedOver};
 use super::state::{Keep, Part, Saved};
-use super::undo;
+use super::undo::{self, Patience};
 
 impl Bake {
     /// Removes everything that existed for the bake only, and reports.
@@ -27,17 +27,18 @@ impl Bake {
         context.show(Step::CleanUp.name());
         let begun = Instant::now();
         let mut saved = context.saved().clone();
-        let mut left = undo::tidy(&context.target, &mut saved).await;
+        let patience = Patience::new(context.stop.clone(), context.config.load.limits.grace);
+        let mut left = undo::tidy(&context.target, &mut saved, &patience).await;
         left.extend(handed_over.aliases.map(|why| format!("the aliases of templates: {why}")));
         // Only the builders can delete from these repositories.
         if saved.shared.folder.is_none()
             && saved.native.is_none()
-            && let Err(error) = self.delete_snapshots(saved.parts.len()).await
+            && let Err(why) = patience.limit(self.delete_snapshots(saved.parts.len())).await
         {
-            left.push(in_repository(&error));
+            left.push(in_repository(&why));
         }
         if left.is_empty() {
-            left.extend(clear(&context.config, &context.keep, &saved).await.err());
+            left.extend(patience.limit(clear(&context.config, &context.keep, &saved)).await.err());
         } else {
             left.extend(context.keep.write(&saved).err());
             left.extend(stop_builders(&saved).await);
@@ -75,8 +76,9 @@ impl Bake {
         let why = error.as_ref().map_or_else(|| "the load did not finish".to_owned(), ToString::to_string);
         finishing.run(&[], Status::Failed, why.clone(), &mut stop).await;
         let mut saved = context.saved().clone();
-        let mut left = undo::undo(&context.target, &mut saved).await;
         let config = &context.config;
+        let patience = Patience::new(context.stop.clone(), config.load.limits.grace);
+        let mut left = undo::undo(&context.target, &mut saved, &patience).await;
         let begun = is_begun(&context.keep, &saved);
         // Another try would end in the same way.
         let in_vain = matches!(error, Some(BakeError::NotNative(_)));
@@ -90,12 +92,13 @@ impl Bake {
             left.extend(stop_builders(&saved).await);
         } else {
             if begun && saved.shared.folder.is_none() && saved.native.is_none() {
-                left.extend(self.delete_snapshots(saved.parts.len()).await.err().map(|error| in_repository(&error)));
+                let deleted = patience.limit(self.delete_snapshots(saved.parts.len())).await;
+                left.extend(deleted.err().map(|why| in_repository(&why)));
             }
             if let (true, Some(letters)) = (in_vain, saved.native.as_ref().and_then(|native| native.letters.as_ref())) {
                 native::forget_letters(letters);
             }
-            left.extend(clear(config, &context.keep, &saved).await.err());
+            left.extend(patience.limit(clear(config, &context.keep, &saved)).await.err());
         }
         if let Some(mut report) = report {
             // A load whose source was changed while it was read cannot be resumed.
@@ -168,8 +171,8 @@ async fn stop_builders(saved: &Saved) -> Vec<String> {
     left
 }
 
-fn in_repository(error: &BakeError) -> String {
-    format!("the snapshot in the repository: {error}")
+fn in_repository(why: &str) -> String {
+    format!("the snapshot in the repository: {why}")
 }
 
 /// Deletes everything on this machine, and in an object store what it has written there: the

@@ -4,6 +4,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use http::Method;
+use inrush_cluster::Wait;
+use inrush_cluster::api::allocation::{self, Unassigned};
+use inrush_cluster::api::snapshots::Primaries;
 use inrush_cluster::api::{ClusterError, aliases, data_streams, index, snapshots, stats};
 use inrush_cluster::transport::{Transport, path_segment};
 use inrush_load::LoadError;
@@ -23,6 +26,8 @@ const RESTORES_MAX: u32 = 3;
 /// How long shards may wait for a copy of themselves after the target has restarted, before the
 /// restore counts as lost.
 const LOST_AFTER: Duration = Duration::from_secs(15);
+/// How long a target takes at most to choose a node for a shard, if it can.
+const CHOSEN_AFTER: Duration = Duration::from_secs(2);
 const POLL_MIN: Duration = Duration::from_millis(50);
 const POLL_MAX: Duration = Duration::from_secs(1);
 /// No limit in the repository. The target's own throttle is another limit.
@@ -40,8 +45,8 @@ impl Target {
         Target { context, target }
     }
 
-    /// Restores the indices. A stop of the bake ends it, but never before the reply to a request
-    /// that was sent: a request that the target carries out later would follow its undoing.
+    /// Restores the indices. A stop of the bake ends it, after the reply to a request that was sent,
+    /// if that comes soon: a request that the target carries out later would follow its undoing.
     pub(super) async fn restore(&self) -> Result<String, BakeError> {
         let handovers = self.context.saved().handovers();
         self.lift_throttle().await?;
@@ -179,11 +184,16 @@ impl Target {
         let begun = Instant::now();
         let until = begun + self.context.config.load.finish.wait_timeout;
         let mut waits_since: Option<Instant> = None;
+        let mut no_node = NoNode::new(&self.context);
         loop {
-            let state = match snapshots::primaries(&self.target, name).await {
+            let found = tokio::select! {
+                found = snapshots::primaries(&self.target, name) => found,
+                () = self.context.aborted() => return Err(BakeError::Interrupted),
+            };
+            let state = match found {
                 Ok(found) if found.total > 0 && found.started == found.total => return Ok(None),
                 Ok(found) => {
-                    if let Some(why) = found.failed {
+                    if let Some(why) = &found.failed {
                         return Err(refuse(&format!("the target cannot restore {name}: {why}")));
                     }
                     let since = waits_since.get_or_insert_with(Instant::now);
@@ -192,7 +202,11 @@ impl Target {
                     } else if since.elapsed() > LOST_AFTER {
                         return Ok(Some(format!("the target restarted while {name} was restored, and has lost it")));
                     }
-                    format!("{} of {} primary shards of {name} are restored", found.started, found.total)
+                    let state = format!("{} of {} primary shards of {name} are restored", found.started, found.total);
+                    no_node
+                        .check(&self.target, name, &found)
+                        .await?
+                        .map_or(state.clone(), |why| format!("{state}: {why}"))
                 }
                 Err(error) if is_passing(&error) => error.to_string(),
                 Err(error) if error.status() == Some(404) => {
@@ -201,7 +215,7 @@ impl Target {
                 Err(error) => return Err(error.into()),
             };
             if Instant::now() >= until {
-                return Err(refuse(&format!("{state} (option `wait_timeout`)")));
+                return Err(refuse(&format!("{state}, still after the time of option `wait_timeout`")));
             }
             self.context.show(&format!("restore: {state}"));
             // What lasts longer is looked at less often.
@@ -243,9 +257,12 @@ impl Target {
         let saved = self.context.saved().clone();
         if let Some(stream) = &saved.data_stream {
             let attached = self.insist(|| data_streams::attach(&self.target, stream, &saved.index)).await;
-            if let Err(BakeError::Load(LoadError::Cluster(cause))) = &attached
-                && is_passing(cause)
-            {
+            let in_doubt = match &attached {
+                Err(BakeError::Load(LoadError::Cluster(cause))) => is_passing(cause),
+                Err(error) => error.is_interrupted(),
+                Ok(_) => false,
+            };
+            if in_doubt {
                 self.context.write(|saved| saved.in_doubt = true)?;
             }
             attached?;
@@ -287,7 +304,7 @@ impl Target {
         self.again(work, || self.pause()).await
     }
 
-    /// The same for requests that publish the index: a stop does not end them any more.
+    /// The same for requests that publish the index: a stop ends them only if there is no answer.
     async fn insist<T, F>(&self, work: impl Fn() -> F) -> Result<T, BakeError>
     where
         F: Future<Output = Result<T, ClusterError>>,
@@ -302,7 +319,11 @@ impl Target {
     {
         let until = Instant::now() + self.context.config.load.limits.retry_for;
         loop {
-            match work().await {
+            let answer = tokio::select! {
+                answer = work() => answer,
+                () = self.context.stopped_for_long() => return Err(BakeError::Interrupted),
+            };
+            match answer {
                 Ok(done) => return Ok(done),
                 Err(error) if is_passing(&error) && Instant::now() < until => {
                     self.context.show(&format!("the target does not answer: {error}"));
@@ -315,6 +336,53 @@ impl Target {
 
     async fn pause(&self) -> Result<(), BakeError> {
         self.context.until_stopped(after(POLL_MAX)).await
+    }
+}
+
+/// The time that primary shards may be without a node that can hold them.
+pub(super) struct NoNode {
+    pause_max: Duration,
+    begun: Instant,
+    /// Since the target said that no node may hold one of them.
+    wait: Option<Wait>,
+}
+
+impl NoNode {
+    pub(super) fn new(context: &Context) -> Self {
+        NoNode { pause_max: context.config.load.limits.pause_max, begun: Instant::now(), wait: None }
+    }
+
+    /// Why a shard is without a node, where it is for longer than the target takes to choose one.
+    ///
+    /// # Errors
+    /// No node may hold it, for longer than option `pause_for` says.
+    pub(super) async fn check(
+        &mut self,
+        target: &Transport,
+        name: &str,
+        found: &Primaries,
+    ) -> Result<Option<String>, BakeError> {
+        if found.unassigned == 0 || self.begun.elapsed() < CHOSEN_AFTER.min(self.pause_max) {
+            self.wait = None;
+            return Ok(None);
+        }
+        let Some(Unassigned { why, no_node }) = allocation::unassigned(target, name).await else { return Ok(None) };
+        let why = format!("no node for {why}");
+        if !no_node {
+            self.wait = None;
+            return Ok(Some(why));
+        }
+        let pause_max = self.pause_max;
+        let wait = self.wait.get_or_insert_with(|| {
+            tracing::warn!("{name}: {why}; waiting up to {} s", pause_max.as_secs_f64());
+            Wait::new(pause_max)
+        });
+        match wait.is_over() {
+            false => Ok(Some(why)),
+            true => {
+                Err(refuse(&format!("{name}: {why}, still after {} s (option `pause_for`)", pause_max.as_secs_f64())))
+            }
+        }
     }
 }
 

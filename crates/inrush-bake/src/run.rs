@@ -29,7 +29,7 @@ use super::native;
 use super::prepare::{Prepared, prepare};
 use super::report::{BakeReport, BakeStepName as Step};
 use super::state::{Keep, Saved};
-use super::undo;
+use super::undo::{self, Patience};
 
 /// Why some sources cannot be baked.
 pub(super) const READ_ONCE: &str = "a bake may have to read its sources again, and one of these can be read only once, such as stdin; write it to a file first";
@@ -131,7 +131,9 @@ async fn begin(
         tracing::warn!("{what}");
         saved.published |= is_published(target, config, &saved).await?;
         saved.in_doubt = false;
-        let left = undo::undo(target, &mut saved).await;
+        // A stop drops this as a whole.
+        let patience = Patience::new(watch::channel(false).1, config.load.limits.grace);
+        let left = undo::undo(target, &mut saved, &patience).await;
         if !left.is_empty() {
             keep.write(&saved).map_err(BakeError::Refused)?;
             return refuse(format!("what an earlier run left behind cannot be deleted: {}", left.join("; ")));
@@ -233,9 +235,14 @@ pub(super) struct Bake {
 impl Bake {
     async fn run(self, mut finishing: Finishing) -> Result<BakeReport, BakeError> {
         let mut stop = self.context.stop.clone();
-        let ended = match finishing.block_old(&self.context.config.load.guard, &run_id()).await {
+        let run = run_id();
+        let blocked = tokio::select! {
+            blocked = finishing.block_old(&self.context.config.load.guard, &run) => blocked.map_err(BakeError::Refused),
+            () = stop.stopped() => Err(BakeError::Interrupted),
+        };
+        let ended = match blocked {
             Ok(()) => self.steps(&mut finishing, &mut stop).await,
-            Err(why) => Err(BakeError::Refused(why)),
+            Err(error) => Err(error),
         };
         match ended {
             Ok(handed_over) => Ok(self.end(handed_over, finishing).await),

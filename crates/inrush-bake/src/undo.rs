@@ -1,10 +1,15 @@
 //! Restores the former state of the target: deletes what a bake has created there, by its record.
 
-use std::time::{Duration, Instant};
+use std::sync::{Mutex, OnceLock, PoisonError};
+use std::time::Duration;
 
 use http::Method;
+use inrush_cluster::Wait;
 use inrush_cluster::api::{ClusterError, aliases, index, snapshots, stats};
 use inrush_cluster::transport::Transport;
+use inrush_load::StopSignal;
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep, sleep_until};
 
 use super::native;
 use super::state::{Handover, Saved};
@@ -17,20 +22,85 @@ const RETRY_FOR: Duration = Duration::from_secs(90);
 const BEGINS_MAX: Duration = Duration::from_secs(30);
 const PAUSE: Duration = Duration::from_secs(1);
 
+/// How long the clean-up may take: [`RETRY_FOR`], and after a stop the time of option `grace`.
+pub(super) struct Patience {
+    until: Instant,
+    stop: watch::Receiver<bool>,
+    grace: Duration,
+    /// When the stop was noticed.
+    stopped: OnceLock<Instant>,
+}
+
+impl Patience {
+    pub(super) fn new(stop: watch::Receiver<bool>, grace: Duration) -> Self {
+        Patience { until: Instant::now() + RETRY_FOR, stop, grace, stopped: OnceLock::new() }
+    }
+
+    /// Waits until the time after a stop is over.
+    async fn over_after_stop(&self) -> String {
+        self.stop.clone().stopped().await;
+        sleep_until(*self.stopped.get_or_init(Instant::now) + self.grace).await;
+        "there was no answer in the time of option `grace`".to_owned()
+    }
+
+    /// Waits until the time is over.
+    async fn over(&self) -> String {
+        tokio::select! {
+            why = self.over_after_stop() => why,
+            () = sleep_until(self.until) => format!("there was no answer for {} s", RETRY_FOR.as_secs()),
+        }
+    }
+
+    /// Runs work that has an end of its own, after a stop for no longer than the clean-up may take.
+    pub(super) async fn limit<T, E: ToString>(&self, work: impl Future<Output = Result<T, E>>) -> Result<T, String> {
+        tokio::select! {
+            biased;
+            done = work => done.map_err(|error| error.to_string()),
+            why = self.over_after_stop() => Err(why),
+        }
+    }
+
+    /// Retries `work` until it succeeds, the time is over, or the reply shows that it will never
+    /// succeed.
+    async fn retry<T, F>(&self, work: impl Fn() -> F) -> Result<T, String>
+    where
+        F: Future<Output = Result<T, ClusterError>>,
+    {
+        let last = Mutex::new(None);
+        let tries = async {
+            loop {
+                match work().await {
+                    Ok(done) => return Ok(done),
+                    Err(error @ (ClusterError::LogIn { .. } | ClusterError::Forbidden { .. })) => {
+                        return Err(error.to_string());
+                    }
+                    Err(error) => *last.lock().unwrap_or_else(PoisonError::into_inner) = Some(error.to_string()),
+                }
+                sleep(PAUSE).await;
+            }
+        };
+        tokio::select! {
+            biased;
+            done = tries => done,
+            why = self.over() => Err(last.lock().unwrap_or_else(PoisonError::into_inner).take().unwrap_or(why)),
+        }
+    }
+}
+
 /// Deletes the index, unless it is published or may be, and everything that existed for the restore
 /// only. What is done is removed from `saved`. Returns messages about what could not be done.
-pub(super) async fn undo(target: &Transport, saved: &mut Saved) -> Vec<String> {
+pub(super) async fn undo(target: &Transport, saved: &mut Saved, patience: &Patience) -> Vec<String> {
     let mut left = Vec::new();
-    let until = Instant::now() + RETRY_FOR;
     if saved.restoring && !saved.published {
         // The index is deleted even if the running restores cannot be read.
-        let _ = retry_until(Instant::now() + BEGINS_MAX, || no_restore_begins(target)).await;
+        let begins = Wait::new(BEGINS_MAX.min(patience.grace / 3));
+        let _ = begins.limit("asking for restores", patience.retry(|| no_restore_begins(target))).await;
         let mut all = true;
         for handover in saved.handovers() {
             let index = &handover.index;
             let why = match saved.in_doubt {
                 true => Some("it is unknown whether it was published".to_owned()),
-                false => retry_until(until, || remove_index(target, &handover)).await.unwrap_or_else(Some),
+                false => patience.retry(|| remove_index(target, &handover)).await.unwrap_or_else(Some),
             };
             if let Some(why) = why {
                 all = false;
@@ -39,16 +109,16 @@ pub(super) async fn undo(target: &Transport, saved: &mut Saved) -> Vec<String> {
         }
         saved.restoring = !all;
     }
-    left.extend(forget_empty(target, saved, until).await);
-    left.extend(release(target, saved, until).await);
+    left.extend(forget_empty(target, saved, patience).await);
+    left.extend(release(target, saved, patience).await);
     left
 }
 
 /// Deletes the index without documents, and its snapshot.
-async fn forget_empty(target: &Transport, saved: &mut Saved, until: Instant) -> Option<String> {
+async fn forget_empty(target: &Transport, saved: &mut Saved, patience: &Patience) -> Option<String> {
     saved.native.as_ref().filter(|native| native.making || native.registered)?;
     let before = saved.clone();
-    let forgotten = retry_until(until, || {
+    let forgotten = patience.retry(|| {
         let mut saved = before.clone();
         async move { native::forget(target, &mut saved).await.map(|()| saved.native) }
     });
@@ -65,17 +135,16 @@ async fn forget_empty(target: &Transport, saved: &mut Saved, until: Instant) -> 
 }
 
 /// Restores the throttles and removes the repository from the target.
-pub(super) async fn tidy(target: &Transport, saved: &mut Saved) -> Vec<String> {
-    let until = Instant::now() + RETRY_FOR;
-    let mut left: Vec<String> = forget_empty(target, saved, until).await.into_iter().collect();
-    left.extend(release(target, saved, until).await);
+pub(super) async fn tidy(target: &Transport, saved: &mut Saved, patience: &Patience) -> Vec<String> {
+    let mut left: Vec<String> = forget_empty(target, saved, patience).await.into_iter().collect();
+    left.extend(release(target, saved, patience).await);
     left
 }
 
-async fn release(target: &Transport, saved: &mut Saved, until: Instant) -> Vec<String> {
+async fn release(target: &Transport, saved: &mut Saved, patience: &Patience) -> Vec<String> {
     let mut left = Vec::new();
     if let Some(throttle) = &saved.throttle {
-        match retry_until(until, || throttle::put_back(target, throttle)).await {
+        match patience.retry(|| throttle::put_back(target, throttle)).await {
             Ok(()) => saved.throttle = None,
             Err(why) => left.push(format!("the target's indices.recovery.max_bytes_per_sec was not restored: {why}")),
         }
@@ -84,7 +153,7 @@ async fn release(target: &Transport, saved: &mut Saved, until: Instant) -> Vec<S
         let mut all = true;
         for Handover { repository, .. } in saved.handovers() {
             // A restore that was just aborted still holds it.
-            if let Err(why) = retry_until(until, || unregister(target, &repository)).await {
+            if let Err(why) = patience.retry(|| unregister(target, &repository)).await {
                 all = false;
                 left.push(format!("the repository {repository} on the target: {why}; DELETE /_snapshot/{repository}"));
             }
@@ -157,18 +226,30 @@ async fn unregister(target: &Transport, name: &str) -> Result<(), ClusterError> 
     snapshots::unregister(target, name).await.map(drop)
 }
 
-/// Retries `work` until it succeeds, `until` has passed, or the reply shows that it will never
-/// succeed.
-async fn retry_until<T, F>(until: Instant, work: impl Fn() -> F) -> Result<T, String>
-where
-    F: Future<Output = Result<T, ClusterError>>,
-{
-    loop {
-        match work().await {
-            Ok(done) => return Ok(done),
-            Err(error @ (ClusterError::LogIn { .. } | ClusterError::Forbidden { .. })) => return Err(error.to_string()),
-            Err(error) if Instant::now() >= until => return Err(error.to_string()),
-            Err(_) => tokio::time::sleep(PAUSE).await,
-        }
+#[cfg(test)]
+mod tests {
+    use inrush_cluster::transport::{Credentials, HttpOptions};
+    use inrush_fake::{FakeCluster, FakeConfig, Fault, Faults, Rule};
+
+    use super::*;
+
+    /// A cluster that takes each request and answers none.
+    async fn silent() -> (FakeCluster, Transport) {
+        let faults = Faults::new([Rule::new(Fault::NoReply).path("/")]);
+        let fake = FakeCluster::start(FakeConfig::default().faults(faults)).await.unwrap();
+        let target = Transport::new(&[fake.url()], Credentials::None, &HttpOptions::default()).unwrap();
+        (fake, target)
+    }
+
+    #[tokio::test]
+    async fn a_stop_ends_a_clean_up_without_answers() {
+        let (_fake, target) = silent().await;
+        let (stop, stopped) = watch::channel(false);
+        let patience = Patience::new(stopped, Duration::from_millis(1));
+        stop.send_replace(true);
+        let why = patience.retry(|| no_index_begins(&target)).await.unwrap_err();
+        assert_eq!(why, "there was no answer in the time of option `grace`");
+        let builder = patience.limit(std::future::pending::<Result<(), String>>()).await.unwrap_err();
+        assert_eq!(builder, why);
     }
 }

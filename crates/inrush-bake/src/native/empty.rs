@@ -21,7 +21,7 @@ use super::super::build::{SNAPSHOT, of_shards};
 use super::super::config::BakeError;
 use super::super::context::Context;
 use super::super::files::{copy_over, set_mode};
-use super::super::hand_over::Target;
+use super::super::hand_over::{NoNode, Target};
 use super::super::plan::Plan;
 use super::super::state::Saved;
 use super::super::undo;
@@ -180,14 +180,18 @@ async fn is_marked(target: &Transport, name: &str, mark: &str) -> Result<bool, C
 
 async fn wait_for_primaries(context: &Context, target: &Target, name: &str) -> Result<(), BakeError> {
     let until = Instant::now() + context.config.load.finish.wait_timeout;
+    let mut no_node = NoNode::new(context);
     loop {
         let found = target.ask(|| snapshots::primaries(&context.target, name)).await?;
         if found.total > 0 && found.started == found.total {
             return Ok(());
         }
+        if let Some(why) = no_node.check(&context.target, name, &found).await? {
+            context.show(&format!("{name} without documents: {why}"));
+        }
         if Instant::now() >= until {
             return Err(refuse(format!(
-                "{} of {} primary shards of {name} are active on the target (option `wait_timeout`)",
+                "{} of {} primary shards of {name} are active on the target, still after the time of option `wait_timeout`",
                 found.started, found.total
             )));
         }

@@ -50,6 +50,8 @@ pub struct Primaries {
     pub total: usize,
     /// Number of active ones.
     pub started: usize,
+    /// Number of those without a node.
+    pub unassigned: usize,
     /// Why a shard cannot be restored.
     pub failed: Option<String>,
     /// Whether a shard waits for a copy of itself after a restart of the whole cluster. An index
@@ -218,6 +220,7 @@ fn primaries_of(body: &Value) -> Primaries {
         }
         primaries.total += 1;
         primaries.started += usize::from(matches!(text("state"), "STARTED" | "RELOCATING"));
+        primaries.unassigned += usize::from(text("state") == "UNASSIGNED");
         // The servers do not retry a shard whose restore failed.
         if text("state") == "UNASSIGNED" && text("unassigned.reason") == "ALLOCATION_FAILED" {
             primaries.failed = Some(format!("shard {}: {}", text("shard"), text("unassigned.details")));
@@ -262,7 +265,7 @@ mod tests {
             shard("p", "UNASSIGNED", json!("NEW_INDEX_RESTORED")),
             shard("r", "UNASSIGNED", json!("ALLOCATION_FAILED")),
         ]));
-        assert_eq!(found, Primaries { total: 2, started: 1, ..Primaries::default() });
+        assert_eq!(found, Primaries { total: 2, started: 1, unassigned: 1, ..Primaries::default() });
         let found = primaries_of(&json!([shard("p", "UNASSIGNED", json!("ALLOCATION_FAILED"))]));
         assert_eq!(found.failed.as_deref(), Some("shard 0: d"));
         assert!(primaries_of(&json!([shard("p", "UNASSIGNED", json!("CLUSTER_RECOVERED"))])).waits_for_itself);
