@@ -19,6 +19,8 @@ use crate::lock_file;
 /// The default versions. The first one that the Java of this machine can run is started.
 const VERSIONS: [&str; 2] = ["3.6.0", "2.19.6"];
 const PORT: u16 = 9200;
+/// How long to wait for another start or stop of the same node, which may download the server.
+const LOCK_MAX: Duration = Duration::from_secs(600);
 
 /// How to start a node.
 #[derive(Clone, Debug)]
@@ -182,14 +184,21 @@ fn state_file(name: &str) -> PathBuf {
 /// does not forget a node that was started while it waited for the previous node to end. The lock
 /// ends with its process, in every case.
 async fn lock(name: &str) -> Result<fs::File, NodeError> {
-    let path = folder(name).with_extension("lock");
-    let lock = tokio::task::spawn_blocking(move || -> io::Result<fs::File> {
-        let file = lock_file::open(&path)?;
-        file.lock()?;
-        Ok(file)
-    });
-    let locked = lock.await.map_err(io::Error::other).and_then(|file| file);
-    locked.map_err(NodeError::io("cannot wait for another start or stop"))
+    let what = || format!("cannot wait for another start or stop of node {name}");
+    let file = lock_file::open(&folder(name).with_extension("lock")).map_err(NodeError::io(what()))?;
+    let began = Instant::now();
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(file),
+            Err(fs::TryLockError::WouldBlock) if began.elapsed() < LOCK_MAX => {}
+            Err(fs::TryLockError::WouldBlock) => {
+                let why = format!("it has not ended for {} s", LOCK_MAX.as_secs());
+                return Err(NodeError::io(what())(io::Error::new(io::ErrorKind::TimedOut, why)));
+            }
+            Err(fs::TryLockError::Error(error)) => return Err(NodeError::io(what())(error)),
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
 }
 
 /// Starts a node, or finds the running one.

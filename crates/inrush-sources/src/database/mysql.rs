@@ -16,7 +16,7 @@ use sqlx::{
 
 use super::columns::{Columns, Document};
 use super::ranges::{RANGES_PER_READER, conditions, subquery, whole_numbers};
-use super::reading::{Opened, Stopped, explain};
+use super::reading::{Opened, Stopped, answered, explain};
 use super::rows::RowBlocks;
 use super::sqlite::end;
 use super::values::{Kind, push_base64, push_value};
@@ -105,6 +105,10 @@ fn has_password(address: &str) -> bool {
 
 /// Connects, and begins a read-only transaction that sees one state of the database.
 async fn begin(connect: &MySqlConnectOptions) -> Result<MySqlConnection, String> {
+    answered(connect_and_begin(connect)).await
+}
+
+async fn connect_and_begin(connect: &MySqlConnectOptions) -> Result<MySqlConnection, String> {
     let mut connection = connect.connect().await.map_err(|e| explain(&e))?;
     let statements = [
         "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ",

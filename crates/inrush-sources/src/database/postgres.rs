@@ -14,7 +14,7 @@ use sqlx::{AssertSqlSafe, Column as _, ConnectOptions, Connection, Executor, Row
 use super::columns::Columns;
 use super::copy::CopyDecode;
 use super::ranges::{RANGES_PER_READER, conditions, literal, subquery, whole_numbers};
-use super::reading::{Opened, Outgoing, Rows, Stopped, explain};
+use super::reading::{Opened, Outgoing, Rows, Stopped, answered, explain};
 use super::values::Kind;
 use super::{DatabaseOptions, DatabaseRows as Wanted};
 use crate::Decode;
@@ -113,6 +113,10 @@ pub(super) fn connect_options(options: &DatabaseOptions) -> Result<PgConnectOpti
 /// Connects, and begins a read-only transaction that sees one state of the database: that of
 /// `snapshot`, where one is given.
 async fn begin(connect: &PgConnectOptions, snapshot: Option<&str>) -> Result<PgConnection, String> {
+    answered(connect_and_begin(connect, snapshot)).await
+}
+
+async fn connect_and_begin(connect: &PgConnectOptions, snapshot: Option<&str>) -> Result<PgConnection, String> {
     let mut connection = PgConnection::connect_with(connect).await.map_err(|e| explain(&e))?;
     let mut statements = vec!["BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY".to_owned()];
     statements.extend(snapshot.map(|snapshot| format!("SET TRANSACTION SNAPSHOT {}", literal(snapshot))));

@@ -1,8 +1,10 @@
 //! A database as a source: tasks read rows ahead, and threads make documents of them.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
+use inrush_cluster::Wait;
 use inrush_core::block::Origin;
 use inrush_core::{Code, DocBlock, SourceId};
 use inrush_formats::Warnings;
@@ -15,8 +17,16 @@ use crate::recorded;
 use crate::repeat::{Fingerprint, Repeats};
 use crate::{Chunk, Decode, IDLE_AFTER, RawChunk, Source, SourceError, SourceInfo, Step};
 
+/// How long a database may take to accept a connection. A query may take as long as it likes.
+const CONNECT_MAX: Duration = Duration::from_secs(60);
+
 /// Bytes that are read ahead.
 const AHEAD_BYTES: usize = 16 << 20;
+
+/// Connects within [`CONNECT_MAX`].
+pub(super) async fn answered<T>(connecting: impl Future<Output = Result<T, String>>) -> Result<T, String> {
+    Wait::new(CONNECT_MAX).limit("connecting", connecting).await.unwrap_or_else(|late| Err(late.to_string()))
+}
 
 /// A message of a reader.
 pub(super) enum Rows {

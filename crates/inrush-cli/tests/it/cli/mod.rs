@@ -622,20 +622,18 @@ async fn a_closed_stdout_is_no_panic() {
 #[cfg(target_os = "linux")]
 #[tokio::test]
 async fn a_stop_waits_for_a_start_and_stops_what_it_has_started() {
-    use std::os::unix::fs::MetadataExt;
-
     let root = tempfile::tempdir().unwrap();
     let folder = root.path().join("nodes/default");
     std::fs::create_dir_all(&folder).unwrap();
     // What a start holds until the node is written down.
     let lock = std::fs::File::create(root.path().join("nodes/default.lock")).unwrap();
     lock.lock().unwrap();
-    let inode = format!(":{} ", lock.metadata().unwrap().ino());
     let mut stop = inrush(root.path(), &["node", "stop"]);
     stop.env("INRUSH_NODE_ROOT", root.path()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut stop = stop.spawn().unwrap();
-    let waits =
-        || std::fs::read_to_string("/proc/locks").unwrap().lines().any(|l| l.contains("->") && l.contains(&inode));
+    let files = format!("/proc/{}/fd", stop.id().unwrap());
+    let opened = |file: std::io::Result<std::fs::DirEntry>| std::fs::read_link(file.unwrap().path()).ok();
+    let waits = || std::fs::read_dir(&files).unwrap().filter_map(opened).any(|path| path.ends_with("default.lock"));
     while !waits() {
         assert_eq!(stop.try_wait().unwrap(), None, "it does not wait");
         tokio::task::yield_now().await;

@@ -17,7 +17,7 @@ use sqlx::Connection;
 
 use super::address::Product;
 use super::columns::{Columns, Document};
-use super::reading::explain;
+use super::reading::{answered, explain};
 use super::values::Kind;
 use super::{DatabaseAddress, DatabaseOptions, DatabaseRows};
 use crate::fetch::answer::{Found, REFUSED_FIELD};
@@ -40,17 +40,18 @@ pub(crate) struct Wanted {
 pub(crate) async fn open(wanted: Wanted, warnings: &Warnings) -> Result<Arc<dyn Fetch>, FetchError> {
     let (name, document_bytes_max) = (wanted.address.to_string(), wanted.document_bytes_max);
     let failed = |problem: String| FetchError::new(format!("{name}: {problem}"));
+    // The query that the database checks is not run.
     Ok(match wanted.address.product() {
         Product::Postgres => {
-            let opened = postgres::open(&wanted, warnings).await.map_err(failed)?;
+            let opened = answered(postgres::open(&wanted, warnings)).await.map_err(failed)?;
             lookups(opened, name, document_bytes_max)
         }
         Product::MySql => {
-            let opened = mysql::open(&wanted, warnings).await.map_err(failed)?;
+            let opened = answered(mysql::open(&wanted, warnings)).await.map_err(failed)?;
             lookups(opened, name, document_bytes_max)
         }
         Product::Sqlite => {
-            let opened = sqlite::open(&wanted, warnings).await.map_err(failed)?;
+            let opened = answered(sqlite::open(&wanted, warnings)).await.map_err(failed)?;
             lookups(opened, name, document_bytes_max)
         }
     })
