@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use http::Method;
+use inrush_cluster::Wait;
 use inrush_cluster::api::own::OwnDocument;
 use inrush_cluster::api::{ClusterError, stats};
 use inrush_cluster::transport::{Transport, path_segment};
@@ -30,13 +31,15 @@ impl Store {
     /// cannot answer. Every command may be repeated, because the lease is written by
     /// compare-and-set.
     pub(crate) async fn execute(&self, command: &Command, retry_for: Duration) -> Reply {
-        let asked_at = Instant::now();
+        let mut wait = Wait::new(retry_for).every(PAUSE);
         loop {
             match self.try_once(command).await {
                 Ok(reply) => return reply,
-                Err(error) if is_passing(&error) && asked_at.elapsed() < retry_for => {
+                Err(error) if is_passing(&error) => {
                     tracing::debug!("the settings guard repeats a request: {error}");
-                    tokio::time::sleep(PAUSE).await;
+                    if let Err(late) = wait.pause(&error).await {
+                        return Reply::Failed(late.to_string());
+                    }
                 }
                 Err(error) => return Reply::Failed(error.to_string()),
             }
