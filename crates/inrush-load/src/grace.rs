@@ -54,6 +54,20 @@ impl Grace {
     /// # Errors
     /// It took longer. The text says which time is over.
     pub(crate) async fn limit<T>(&self, step: impl Future<Output = T>) -> Result<T, String> {
+        tokio::select! {
+            biased;
+            ended = self.limit_after_stop(step) => ended,
+            () = tokio::time::sleep(self.patience) => {
+                Err(format!("no answer for {} s (option `pause_for`)", self.patience.as_secs_f64()))
+            }
+        }
+    }
+
+    /// The same for a step that has an end of its own without a stop.
+    ///
+    /// # Errors
+    /// It took longer after a stop.
+    pub(crate) async fn limit_after_stop<T>(&self, step: impl Future<Output = T>) -> Result<T, String> {
         let mut over = self.over.subscribe();
         let late = async move {
             let until = match over.wait_for(Option::is_some).await {
@@ -70,9 +84,6 @@ impl Grace {
             biased;
             done = step => Ok(done),
             () = late => Err("the load was stopped, and the time of option `grace` is over".to_owned()),
-            () = tokio::time::sleep(self.patience) => {
-                Err(format!("no answer for {} s (option `pause_for`)", self.patience.as_secs_f64()))
-            }
         }
     }
 }

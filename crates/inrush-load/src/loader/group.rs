@@ -5,10 +5,11 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use inrush_cluster::Wait;
 use inrush_cluster::api::own::OwnDocument;
-use inrush_cluster::api::{ClusterError, IndexInfo, Target, TargetKind, stats};
+use inrush_cluster::api::{ClusterError, IndexInfo, Target, TargetKind, allocation, stats};
 use inrush_cluster::transport::Transport;
 use inrush_core::settings_guard::{HEARTBEAT, Precondition, Version};
 use inrush_guard::{LocalState, default_folder, forget_holder, holder_is_alive};
@@ -166,6 +167,8 @@ pub(super) struct Entering<'a> {
     pub(super) earlier: Option<Earlier>,
     /// Ids of the interrupted run and of the runs before it.
     pub(super) runs: &'a [String],
+    /// The longest wait for a red index.
+    pub(super) pause_max: Duration,
 }
 
 /// Enters the group of the index. The first load of a group counts the index.
@@ -177,14 +180,14 @@ pub(super) struct Entering<'a> {
 /// The index cannot be counted although the user has the permission.
 pub(super) async fn enter(
     transport: &Arc<Transport>,
-    Entering { target, created, guard, run, earlier, runs }: Entering<'_>,
+    Entering { target, created, guard, run, earlier, runs, pause_max }: Entering<'_>,
 ) -> Result<(Result<u64, String>, Option<Member>), LoadError> {
     let known_before = earlier.and_then(|earlier| earlier.docs_before);
     // The index already holds documents of the earlier run, so a count now is too late. The group
     // may know the count.
     let not_countable = earlier.is_some() && known_before.is_none();
     let document = document(transport, target, created).filter(|_| !guard.leave_settings);
-    let Some(document) = document else { return Ok((count_before(transport, target).await?, None)) };
+    let Some(document) = document else { return Ok((count_before(transport, target, pause_max).await?, None)) };
     let folder = guard.state.clone().or_else(default_folder);
     // Without a lock, only heartbeats show that this load is alive.
     let lock = folder.as_ref().and_then(|folder| LocalState::new(folder, &holder(run)).ok());
@@ -194,7 +197,9 @@ pub(super) async fn enter(
         let (mut group, precondition) = match read(&document, &target.name).await {
             Ok(Some((group, version))) => (group, Precondition::Version(version)),
             Ok(None) => (Group::new(&target.name), Precondition::Absent),
-            Err(error) => return without_group(&target.name, &error, count_before(transport, target).await?, lock),
+            Err(error) => {
+                return without_group(&target.name, &error, count_before(transport, target, pause_max).await?, lock);
+            }
         };
         let found = group.clone();
         let was_in = found.running.contains_key(run);
@@ -209,7 +214,7 @@ pub(super) async fn enter(
         // A load counts only as a member of the group. Loads that enter later then know that it may
         // send documents, so no load has sent any before the count.
         if was_in && group.before.is_none() {
-            let before = count_before(transport, target).await?;
+            let before = count_before(transport, target, pause_max).await?;
             if before.is_err() {
                 group.running.remove(run);
                 // If this write fails, other loads find out that this one is dead.
@@ -224,7 +229,9 @@ pub(super) async fn enter(
             Ok(Some(_)) => remove_locks_of_gone(folder.as_deref(), &found, &group),
             // Another load changed the document first.
             Ok(None) => continue,
-            Err(error) => return without_group(&target.name, &error, count_before(transport, target).await?, lock),
+            Err(error) => {
+                return without_group(&target.name, &error, count_before(transport, target, pause_max).await?, lock);
+            }
         }
         if group.before.is_some() {
             let own = counted.filter(|before| before.as_ref().ok() == group.before.as_ref());
@@ -238,19 +245,33 @@ pub(super) async fn enter(
         target.name
     );
     remove(lock);
-    Ok((count_before(transport, target).await?, None))
+    Ok((count_before(transport, target, pause_max).await?, None))
 }
 
-/// Documents of the index before the load, or why the user may not count them.
-async fn count_before(transport: &Transport, target: &Target) -> Result<Result<u64, String>, LoadError> {
+/// Documents of the index before the load, or why the user may not count them. A red index is
+/// waited for, as in a pause of the load.
+async fn count_before(
+    transport: &Transport,
+    target: &Target,
+    pause_max: Duration,
+) -> Result<Result<u64, String>, LoadError> {
     // The load created the index, or its first document will.
-    if target.write_index().is_none() {
-        return Ok(Ok(0));
-    }
-    match stats::count_now(transport, &target.name).await {
-        // A user who may write but not read can load all the same, without the verification.
-        Err(error) if error.status() == Some(403) => Ok(Err(error.to_string())),
-        counted => Ok(Ok(counted?)),
+    let Some(index) = target.write_index() else { return Ok(Ok(0)) };
+    let mut wait = Wait::new(pause_max).by_option("pause_for");
+    loop {
+        let error = match stats::count_now(transport, &target.name).await {
+            // A user who may write but not read can load all the same, without the verification.
+            Err(error) if error.status() == Some(403) => return Ok(Err(error.to_string())),
+            Err(error) => error,
+            Ok(counted) => return Ok(Ok(counted)),
+        };
+        let Some(unassigned) = allocation::unassigned(transport, &index.name).await else { return Err(error.into()) };
+        let why = format!("{} is red: a primary shard is not assigned: {}", index.name, unassigned.why);
+        tracing::warn!("{} cannot be counted before the load, and is asked again: {why}", target.name);
+        if let Err(late) = wait.pause(&why).await {
+            let problem = format!("it cannot be counted before the load: {late}");
+            return Err(ClusterError::Target { name: target.name.clone(), problem }.into());
+        }
     }
 }
 

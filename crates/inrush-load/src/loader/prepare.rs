@@ -232,7 +232,8 @@ pub(super) async fn prepare(
     prepared.read_index(transport, config, with_ids).await?;
     if let (true, Some(target)) = (config.verify, &prepared.target) {
         let created = prepared.uuids.get(&target.name).map(String::as_str);
-        let entering = Entering { target, created, guard: &config.guard, run: run_id, earlier, runs };
+        let (guard, pause_max) = (&config.guard, config.limits.pause_max);
+        let entering = Entering { target, created, guard, run: run_id, earlier, runs, pause_max };
         (prepared.before, prepared.member) = group::enter(transport, entering).await?;
     }
     Ok(prepared)

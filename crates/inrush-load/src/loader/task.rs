@@ -28,9 +28,9 @@ impl LoadTask {
     /// settings.
     pub(super) async fn run(self) -> Report {
         let LoadTask { mut run, mut finishing, guard, others, mut end } = self;
-        let blocked = match end.grace.limit(finishing.block_old(&guard, &end.run_id)).await {
-            Err(_) if end.grace.has_begun() => Err(Stop::Interrupted),
-            blocked => blocked.flatten().map_err(|why| Stop::failed(Code::StepFailed, why)),
+        let blocked = match end.grace.limit_after_stop(finishing.block_old(&guard, &end.run_id)).await {
+            Err(_) => Err(Stop::Interrupted),
+            Ok(blocked) => blocked.map_err(|why| Stop::failed(Code::StepFailed, why)),
         };
         if let Err(stop) = blocked {
             run.flow.handle_stop(Time::from_start(end.started.elapsed()), stop);
@@ -41,7 +41,7 @@ impl LoadTask {
                 let (transport, written) = (Arc::clone(&end.transport), run.targets.subscribe());
                 let starting = inrush_guard::Guards::start(transport, plans.clone(), &end.run_id, written);
                 // A guard that is dropped restores what it has changed.
-                let started = end.grace.limit(starting).await;
+                let started = end.grace.limit_after_stop(starting).await;
                 started.inspect_err(|why| end.settings = not_confirmed(why)).ok()
             }
             None => None,
