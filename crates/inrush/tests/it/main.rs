@@ -52,6 +52,7 @@ mod sql_docs;
 mod sql_load;
 #[cfg(feature = "sql")]
 mod sql_windows;
+mod stuck;
 mod swap;
 mod swap_resume;
 mod transport;
