@@ -455,7 +455,8 @@ class LoadOptions(TypedDict, total=False):
     """Environment variable that holds the bearer token. Default: INRUSH_BEARER, if set."""
 
     ca: str | os.PathLike[str] | None
-    """PEM file with certificate authorities to trust in addition to the system's."""
+    """PEM file with the certificates to trust in place of the system's: those of authorities, or the
+    node's own."""
 
     cert: str | os.PathLike[str] | None
     """PEM file with the client certificate; needs key."""
@@ -583,7 +584,8 @@ class LoadOptions(TypedDict, total=False):
     """The treatment of a version conflict (409) that no earlier attempt of this load has caused.
     Default: fail; skip for topics with version_from or id_from='position'; "fail": it is a dead letter;
     "skip": it is counted, and not an error; "compare": it is not an error if the index has the same
-    content, else a dead letter."""
+    content, else a dead letter; refused for an index that does not return documents as they were
+    sent."""
 
     dead_letters: str | os.PathLike[str] | None
     """File for documents that cannot be indexed, one JSON object per line with error, position and

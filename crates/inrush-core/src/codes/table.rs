@@ -86,7 +86,7 @@ codes! {
             "The message has the server's reason; correct option `mapping` or option `settings`."
         TooManyShards "too_many_shards"
             "The cluster makes no further index: it has as many shards, or indices, as it may have."
-            "Delete indices that nobody needs, give the new one fewer shards and replicas with option `settings`, or raise `cluster.max_shards_per_node`."
+            "Delete old indices, give the new one fewer shards and replicas with option `settings`, or raise `cluster.max_shards_per_node`."
         RequestRefused "request_refused"
             "The cluster refused a request for another reason."
             "The message has the status and the server's reason."

@@ -131,7 +131,8 @@ impl Flow {
             0 => None,
             status => Some(about(status, &last.kind, &last.reason)),
         };
-        let stalled = self.last_progress <= part.first_sent;
+        // Others that were under way may have been accepted before this part failed.
+        let stalled = self.last_progress <= part.first_sent || part.failed.is_some_and(|at| self.last_progress < at);
         if stalled || matches!(about, Some(About::Shard | About::Disk | About::Cluster)) {
             // These documents are not the cause, and dead letters would not help.
             let what = match stalled {

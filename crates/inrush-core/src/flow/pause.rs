@@ -207,6 +207,7 @@ impl Flow {
             };
             for part in slot.parts.iter_mut().chain(comparing) {
                 part.first_sent = (part.first_sent + held).min(now);
+                part.failed = part.failed.map(|failed| (failed + held).min(now));
             }
         }
     }

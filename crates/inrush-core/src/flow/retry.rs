@@ -24,6 +24,7 @@ impl Flow {
     pub(super) fn retry(&mut self, now: Time, slot_id: u64, mut part: Part, last: &LastError) {
         part.failures += 1;
         part.setbacks += 1;
+        part.failed.get_or_insert(now);
         if !self.config.retry.allows(part.failures, part.first_sent, now) {
             return self.exhausted(now, part, last);
         }
@@ -35,6 +36,7 @@ impl Flow {
     /// return.
     pub(super) fn retry_unsent(&mut self, now: Time, slot_id: u64, mut part: Part, last: &LastError) {
         part.setbacks = (part.setbacks + 1).min(UNSENT_SETBACKS_MAX);
+        part.failed.get_or_insert(now);
         if !self.config.retry.allows(part.failures, part.first_sent, now) {
             return self.exhausted(now, part, last);
         }
@@ -46,6 +48,7 @@ impl Flow {
     pub(super) fn retry_lasting(&mut self, now: Time, slot_id: u64, mut part: Part, last: &LastError) {
         part.failures += 1;
         part.setbacks += 1;
+        part.failed.get_or_insert(now);
         if part.failures < LASTING_FAILURES_MAX {
             return self.wait_and_send(now, slot_id, [part], last);
         }
@@ -201,6 +204,7 @@ impl Flow {
             return self.retry(now, slot_id, part, last);
         }
         (part.failures, part.setbacks) = (part.failures.max(1), part.setbacks + 1);
+        part.failed.get_or_insert(now);
         let (a, b) = part.batch.halves();
         self.wait_and_send(now, slot_id, [part.with(a), part.with(b)], last);
     }

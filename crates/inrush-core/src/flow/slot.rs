@@ -57,6 +57,8 @@ pub(super) struct Part {
     /// Attempts since one got at least half of the items accepted. The wait doubles with each.
     pub(super) setbacks: u32,
     pub(super) first_sent: Time,
+    /// The first failure since then.
+    pub(super) failed: Option<Time>,
     /// Requests in flight at the last attempt.
     pub(super) in_flight: u32,
     /// The part was sent before the batch was full.
@@ -99,6 +101,7 @@ impl Slot {
             failures: 0,
             setbacks: 0,
             first_sent: now,
+            failed: None,
             in_flight: 0,
             source_limited,
             remainder: false,
@@ -138,7 +141,7 @@ impl Part {
     /// retries, because the pause has a limit of its own. The wait grows, so that a cluster in
     /// trouble gets few requests, but stays short enough to notice the end.
     pub(super) fn paused(self, now: Time) -> Part {
-        Part { first_sent: now, failures: 0, setbacks: self.setbacks.min(PAUSED_SETBACKS_MAX), ..self }
+        Part { first_sent: now, failed: None, failures: 0, setbacks: self.setbacks.min(PAUSED_SETBACKS_MAX), ..self }
     }
 
     /// After an attempt that may have been applied, or certainly was not.

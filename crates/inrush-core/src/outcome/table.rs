@@ -6,6 +6,7 @@
 use std::ops::RangeInclusive;
 
 use super::Condition;
+use crate::codes::Code;
 
 /// What an error is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -158,6 +159,19 @@ const TABLE: &[Row] = &[
     ),
     // As above, with status 500: JSON that is deeper or longer than the server reads.
     row(About::Document, ANY, &["stream_constraints_exception"]),
+    // What this side says of a document whose look-up failed.
+    row(
+        About::Document,
+        404..=404,
+        &[
+            Code::NoRecord.name(),
+            Code::BadKey.name(),
+            Code::RefusedKey.name(),
+            Code::SeveralRecords.name(),
+            Code::UnclearRecord.name(),
+            Code::TooLarge.name(),
+        ],
+    ),
     // A shard that is moving, closed, recovering or failed.
     row(
         About::Shard,
