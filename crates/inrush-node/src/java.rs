@@ -119,14 +119,14 @@ mod tests {
 
     /// Made-up Javas of these versions, in this order.
     fn made_up(folder: &Path, majors: &[u32]) -> Vec<Java> {
-        let homes = majors.iter().map(|major| {
+        let made = majors.iter().map(|major| {
             let home = folder.join(format!("jdk-{major}"));
             std::fs::create_dir_all(home.join("bin")).unwrap();
             std::fs::write(home.join("bin/java"), "").unwrap();
             std::fs::write(home.join("release"), format!("JAVA_VERSION=\"{major}.0.1\"")).unwrap();
             home
         });
-        homes(homes)
+        homes(made)
     }
 
     #[test]

@@ -11,6 +11,7 @@ mod cut_off;
 mod source_support;
 mod web_server;
 
+mod answers;
 mod beside;
 mod convert;
 #[cfg(feature = "databases")]

@@ -21,10 +21,12 @@ mod database_fetch;
 mod database_mysql;
 #[cfg(feature = "databases")]
 mod database_postgres;
+mod full_node;
 mod guard;
 mod learned;
 mod load;
 mod node;
+mod rebuilt_source;
 mod segments;
 mod smile;
 mod source_index;

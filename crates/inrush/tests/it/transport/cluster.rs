@@ -91,7 +91,8 @@ async fn a_path_in_the_address_that_no_proxy_takes_away_is_named() {
     for path in ["/app/kibana", "/app/kibana/", "/trips", "/_bulk", "/trips/_bulk", "/_cluster/health"] {
         let urls = [format!("{}{path}", cluster.url())];
         let error = product::detect(&transport_to(&urls, Credentials::None)).await.unwrap_err().to_string();
-        let expected = format!("there is a path in the address, {}, which belongs there only", path.trim_end_matches('/'));
+        let expected =
+            format!("there is a path in the address, {}, which belongs there only", path.trim_end_matches('/'));
         assert!(error.contains(&expected), "{path}: {error}");
     }
     // A proxy that hides the product under a path.
