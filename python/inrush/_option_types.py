@@ -407,7 +407,8 @@ class LoadOptions(TypedDict, total=False):
 
     recreate: bool | None
     """Delete the index first, with all its documents; asks, unless yes is given. The index is kept if
-    the sources cannot be read or are empty, or if the cluster would not accept the new one."""
+    the sources cannot be read or are empty, if a file of the load cannot be written, or if the cluster
+    would not accept the new one."""
 
     leave_settings: bool | None
     """Do not change settings of the index. By default a large load (256 MiB of sources or more) into an
@@ -666,7 +667,7 @@ class LoadOptions(TypedDict, total=False):
 
     state: str | os.PathLike[str] | None
     """Folder for checkpoints, and for records of changed settings, which are also kept in the cluster.
-    Default: inrush in XDG_STATE_HOME or ~/.local/state."""
+    Default: STATE_DIRECTORY, or inrush in XDG_STATE_HOME or ~/.local/state."""
 
     page: bool | int | str | None
     """Show the run on a live page, with metrics for Prometheus at /metrics and the health of the

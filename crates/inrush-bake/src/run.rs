@@ -10,7 +10,7 @@ use inrush_load::LoadError;
 use inrush_load::checkpoint::Job;
 use inrush_load::config::FinishConfig;
 use inrush_load::cutover::{self, Finishing, Swapping};
-use inrush_load::loader::{http_options, not_in};
+use inrush_load::loader::{begin_reading, check_files, http_options, not_in};
 use inrush_load::{Phase, Progress, Report, ShowPhase, Status, StopSignal, VerifiedState};
 use inrush_sources::{Repeats, SourceInfo};
 use tokio::sync::watch;
@@ -70,12 +70,17 @@ async fn bake_once(
     let info = source.describe();
     // A builder would be started first.
     load.check_source(&info).map_err(LoadError::usage)?;
-    let SourceInfo { bytes_total: bytes, repeats, .. } = info;
+    let SourceInfo { bytes_total: bytes, repeats, rows, .. } = info;
+    let is_read_here = documents.builders.is_none();
     if repeats != Repeats::Always {
         return Err(LoadError::usage(READ_ONCE.to_owned()).into());
     }
     let (keep, job, earlier) = Keep::open(&config.load, source.as_ref())?;
-    drop(source);
+    // The bake reads it again. A query could take long until its first row.
+    match !config.load.resume && is_read_here && rows.is_none() {
+        true => drop(begin_reading(source, &config.load).await?),
+        false => drop(source),
+    }
     let beginning = begin(&target, &mut config, &keep, (job, earlier), bytes, because);
     let Beginning { saved, swapping, versions, mut warnings } = tokio::select! {
         beginning = beginning => beginning?,
@@ -153,6 +158,8 @@ async fn begin(
         }
         clear(config, keep, &saved).await.map_err(BakeError::Refused)?;
     }
+    // The load begins when the target is changed already.
+    check_files(&config.load)?;
     let Prepared { mut saved, swapping, versions, warnings } = prepare(target, config, job, bytes).await?;
     saved.server_because = saved.server_because.or(because);
     keep.write(&saved).map_err(BakeError::Refused)?;

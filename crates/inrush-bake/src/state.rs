@@ -252,6 +252,7 @@ impl Keep {
         let job = Job::new(config, source)?;
         let state = State::open(&folder, &job.key()).map_err(|error| match error {
             StateError::Io { .. } => refuse(format!("{error}; name another folder with option `state`")),
+            StateError::Owned { .. } => refuse(format!("{error}; start this bake as that user")),
             StateError::Locked { .. } => BakeError::Load(LoadError::Busy(error.to_string())),
         })?;
         let saved = match std::fs::read(state.path()) {

@@ -1,6 +1,7 @@
 //! The report of a run as a file.
 
 use std::ffi::{OsStr, OsString};
+use std::fs::File;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -41,9 +42,18 @@ impl ReportFile {
             .check([("--report", path.as_ref()), ("--trace", trace), ("--dead-letters", dead_letters)])
             .map_err(UsageError::from)?;
         if let Some(path) = &path {
+            if path.is_dir() {
+                let message = format!("--report: {} is a folder; name a file in it", path.display());
+                return Err(UsageError::new(Code::UnusableValue, message).into());
+            }
             let beside = beside(path);
-            let there = std::fs::write(&beside, "").and_then(|()| std::fs::remove_file(&beside));
-            there.map_err(|error| {
+            // A full disk refuses no file, but its first byte.
+            let written = File::create(&beside).and_then(|mut file| {
+                file.write_all(b"\n")?;
+                file.sync_all()
+            });
+            let removed = std::fs::remove_file(&beside);
+            written.and(removed).map_err(|error| {
                 UsageError::new(Code::UnusableValue, format!("--report: cannot write {}: {error}", path.display()))
             })?;
         }
@@ -114,6 +124,10 @@ fn beside(path: &Path) -> PathBuf {
 pub(crate) fn write(path: &Path, text: &str) -> Result<()> {
     let beside = beside(path);
     let written = std::fs::write(&beside, text).and_then(|()| std::fs::rename(&beside, path));
+    if written.is_err() {
+        // A part of a page is useless, and takes disk space that may be missing.
+        let _ = std::fs::remove_file(&beside);
+    }
     written.with_context(|| format!("cannot write {}", path.display()))
 }
 

@@ -376,6 +376,13 @@ fn problems(report: &Report, rows: &mut Rows) {
     }
 }
 
+/// Whether a source cannot be read for what is in it. What corrects that, another file or other
+/// options, makes another load, which cannot be resumed.
+fn is_of_contents(code: Code) -> bool {
+    use Code::{BadEncoding, BadQuery, BadSource, BadTable, DamagedCompression, UnknownFormat};
+    matches!(code, BadEncoding | BadQuery | BadSource | BadTable | DamagedCompression | UnknownFormat)
+}
+
 fn what_next(report: &Report, is_bake: bool, once: bool) -> Vec<String> {
     let (again, goes_on) = match once {
         true => ("the same command again", "the same command"),
@@ -389,7 +396,11 @@ fn what_next(report: &Report, is_bake: bool, once: bool) -> Vec<String> {
             .push("check whether another program writes to the index or deletes from it, then count again".to_owned()),
         Status::Failed | Status::Interrupted => {
             let first = if report.status == Status::Failed { "fix the cause, then " } else { "" };
+            let is_other = report.failure_code.is_some_and(is_of_contents);
             next.push(match report.checkpoint {
+                Some(_) if is_other && !is_bake => {
+                    "correct the source or the options, then load again from the beginning; with option `id` no document is duplicated".to_owned()
+                }
                 Some(_) => format!("{first}run {again}"),
                 None if is_bake => format!("{first}bake again"),
                 None => format!("{first}load again; with option `id` no document is duplicated"),

@@ -6,7 +6,8 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 /// A field of a document: names separated by dots, as in `artist.id`. A key that contains the dots
-/// itself takes precedence over the nested field.
+/// itself takes precedence over the nested field. A dot without a name on one side is a part of the
+/// name on the other, as in the column `Order No.`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct FieldPath {
@@ -30,9 +31,22 @@ impl FromStr for FieldPath {
     type Err = String;
 
     fn from_str(s: &str) -> Result<Self, String> {
-        let names: Vec<String> = s.split('.').map(str::to_owned).collect();
-        if names.iter().any(String::is_empty) {
-            return Err(format!("field path {s:?} has an empty name; write it like `id` or `artist.id`"));
+        if s.is_empty() {
+            return Err("a field path is empty; write it like `id` or `artist.id`".to_owned());
+        }
+        let mut names: Vec<String> = Vec::new();
+        let mut has_name = false;
+        for part in s.split('.') {
+            match names.last_mut() {
+                // The dots before the first name belong to it.
+                Some(first) if !has_name => {
+                    first.push('.');
+                    first.push_str(part);
+                }
+                Some(last) if part.is_empty() => last.push('.'),
+                _ => names.push(part.to_owned()),
+            }
+            has_name |= !part.is_empty();
         }
         Ok(FieldPath { text: s.to_owned(), names })
     }
@@ -63,8 +77,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn field_paths_refuse_empty_names() {
-        assert!("a..b".parse::<FieldPath>().is_err());
-        assert_eq!("a.b".parse::<FieldPath>().unwrap().names(), ["a", "b"]);
+    fn a_dot_without_a_name_beside_it_is_a_part_of_a_name() {
+        assert!("".parse::<FieldPath>().is_err());
+        for (path, names) in [
+            ("a.b", &["a", "b"][..]),
+            ("Order No.", &["Order No."]),
+            ("order.No.", &["order", "No."]),
+            (".a", &[".a"]),
+            ("..a.b", &["..a", "b"]),
+            ("a..b", &["a.", "b"]),
+            ("a...b..", &["a..", "b.."]),
+            (".", &["."]),
+            ("..", &[".."]),
+        ] {
+            let found: FieldPath = path.parse().unwrap();
+            assert_eq!(
+                (found.names(), found.names().join(".").as_str()),
+                (&names.iter().map(|n| (*n).to_owned()).collect::<Vec<_>>()[..], path)
+            );
+        }
     }
 }

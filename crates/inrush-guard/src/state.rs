@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use inrush_core::settings_guard::Changes;
-use inrush_node::lock_file;
+use inrush_node::{lock_file, user};
 use serde::{Deserialize, Serialize};
 
 /// The changes of a load on one index. It is written with fsync and rename before the settings
@@ -27,11 +27,9 @@ pub struct LocalState {
     _lock: File,
 }
 
-/// Default folder of the records: `inrush` in the XDG state folder.
+/// Default folder of the records.
 pub fn default_folder() -> Option<PathBuf> {
-    let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    let base = set("XDG_STATE_HOME").or_else(|| set("HOME").map(|home| home.join(".local/state")))?;
-    Some(base.join("inrush"))
+    user::state_folder(user::variable)
 }
 
 impl LocalState {

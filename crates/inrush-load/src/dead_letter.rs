@@ -35,7 +35,7 @@ use self::line::Line;
 use crate::config::{DeadLetters, LoadConfig};
 use crate::error::LoadError;
 use crate::outcomes::FailureSender;
-use crate::private::private_file;
+use crate::private::{private_file, prove, prove_new};
 
 /// Writes the dead-letter file, and hands dead letters to the source's sink.
 pub(crate) struct DeadLetterWriter {
@@ -123,8 +123,8 @@ pub(crate) struct WrittenLetters {
 }
 
 impl DeadLetterWriter {
-    /// Creates no file before the first dead letter. It checks the path at once, so that a load
-    /// with an unusable path does not begin.
+    /// Leaves no file before the first dead letter. It writes to the path at once, and takes that
+    /// back, so that a load with an unusable path or a full disk does not begin.
     pub(crate) fn new(
         config: &DeadLetters,
         run_id: &str,
@@ -178,7 +178,10 @@ impl DeadLetterWriter {
         }
         let refuse = |reason: String| LoadError::DeadLetters { path: path.clone(), reason };
         let file = match File::options().append(true).open(&path) {
-            Err(e) if e.kind() == io::ErrorKind::NotFound && saved.bytes == 0 => None,
+            Err(e) if e.kind() == io::ErrorKind::NotFound && saved.bytes == 0 => {
+                check(&path).map_err(refuse)?;
+                None
+            }
             Err(e) => {
                 return Err(refuse(format!(
                     "it contains the dead letters of the interrupted load, and cannot be opened ({e}); restore the file, or name another one with option `dead_letters`"
@@ -314,23 +317,31 @@ impl DeadLetterWriter {
     }
 }
 
-/// Checks that dead letters can be written to a file, without creating it.
+/// Checks that dead letters can be written to a file: writes to it, and leaves it as it was.
 fn check(path: &Path) -> Result<(), String> {
-    let writable = |what: &Path| access(what, Access::WRITE_OK).map_err(|e| io::Error::from(e).to_string());
     match path.metadata() {
         Ok(found) if found.is_dir() => Err("it is a folder; name a file in it".to_owned()),
         Ok(found) if found.is_file() && found.len() > 0 => {
             Err("it exists and is not empty; load its documents with option `from_dead_letters`, or name another file"
                 .to_owned())
         }
-        Ok(_) => writable(path).map_err(|e| format!("it cannot be written to ({e}); name another file")),
+        Ok(found) => {
+            let written = match found.is_file() {
+                true => File::options().write(true).open(path).and_then(|mut file| prove(&mut file)),
+                // A pipe waits for its reader.
+                false => access(path, Access::WRITE_OK).map_err(io::Error::from),
+            };
+            written.map_err(|e| format!("it cannot be written to ({e}); name another file"))
+        }
         Err(_) => {
             let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
             if !folder.is_dir() {
                 return Err(format!("its folder {} does not exist; create it, or name another file", folder.display()));
             }
-            let other = "name a file elsewhere with option `dead_letters`";
-            writable(folder).map_err(|e| format!("its folder {} cannot be written to ({e}); {other}", folder.display()))
+            prove_new(path).map_err(|e| {
+                let other = "name a file elsewhere with option `dead_letters`";
+                format!("its folder {} cannot be written to ({e}); {other}", folder.display())
+            })
         }
     }
 }

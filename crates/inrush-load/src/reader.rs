@@ -98,31 +98,53 @@ pub(crate) struct Encode {
     pub(crate) columns: bool,
 }
 
-/// Starts `workers` threads that read `source` to its end and send encoded blocks. They end after
-/// their current read when the gate closes.
-pub(crate) fn start(
-    mut source: Box<dyn Source>,
+/// The reading threads before they read. They wait for their source, and end where there is none.
+pub(crate) struct Threads(Vec<std::sync::mpsc::Sender<Arc<Work>>>);
+
+/// What the threads share.
+struct Work {
+    reading: Mutex<Reading>,
     encode: Encode,
     gate: Arc<Gate>,
-    workers: usize,
+    bodies: Arc<BufferPool>,
     chunk_bytes: usize,
     events: UnboundedSender<Event>,
-) -> std::io::Result<()> {
-    source.keep_texts(&encode.encoder.fields());
-    let reading = Arc::new(Mutex::new(Reading { source: Some(source), next: 0, is_idle: false }));
-    let encode = Arc::new(encode);
-    let bodies = BufferPool::new();
-    for worker in 0..workers {
-        let shared =
-            (Arc::clone(&reading), Arc::clone(&encode), Arc::clone(&gate), Arc::clone(&bodies), events.clone());
-        std::thread::Builder::new().name(format!("read-{worker}")).spawn(move || {
-            let (reading, encode, gate, bodies, events) = shared;
-            let mut watch = Watch { events: &events, ids: encode.ids.as_ref(), done: false };
-            work(&reading, &encode, &gate, &bodies, chunk_bytes, &events);
-            watch.done = true;
-        })?;
+}
+
+impl Threads {
+    /// Starts `workers` threads.
+    pub(crate) fn start(workers: usize) -> std::io::Result<Self> {
+        let thread = |worker| {
+            let (sender, waiting) = std::sync::mpsc::channel::<Arc<Work>>();
+            std::thread::Builder::new().name(format!("read-{worker}")).spawn(move || {
+                let Ok(shared) = waiting.recv() else { return };
+                let mut watch = Watch { events: &shared.events, ids: shared.encode.ids.as_ref(), done: false };
+                work(&shared);
+                watch.done = true;
+            })?;
+            Ok(sender)
+        };
+        (0..workers).map(thread).collect::<std::io::Result<_>>().map(Threads)
     }
-    Ok(())
+
+    /// Reads `source` to its end, and sends encoded blocks. The threads end after their current
+    /// read when the gate closes.
+    pub(crate) fn read(
+        self,
+        mut source: Box<dyn Source>,
+        encode: Encode,
+        gate: Arc<Gate>,
+        chunk_bytes: usize,
+        events: UnboundedSender<Event>,
+    ) {
+        source.keep_texts(&encode.encoder.fields());
+        let reading = Mutex::new(Reading { source: Some(source), next: 0, is_idle: false });
+        let shared = Arc::new(Work { reading, encode, gate, bodies: BufferPool::new(), chunk_bytes, events });
+        for thread in self.0 {
+            // It waits for this message and cannot have ended.
+            let _ = thread.send(Arc::clone(&shared));
+        }
+    }
 }
 
 struct Reading {
@@ -185,20 +207,13 @@ impl Drop for Watch<'_> {
     }
 }
 
-fn work(
-    reading: &Mutex<Reading>,
-    encode: &Encode,
-    gate: &Gate,
-    bodies: &Arc<BufferPool>,
-    chunk_bytes: usize,
-    events: &UnboundedSender<Event>,
-) {
+fn work(Work { reading, encode, gate, bodies, chunk_bytes, events }: &Work) {
     let mut smile_encoder = SmileItemEncoder::default();
     while gate.enter() {
         let taken = {
             // A panic inside the source leaves it in an unknown state. The loop has got the report.
             let Ok(mut reading) = reading.lock() else { return };
-            reading.take(chunk_bytes, events)
+            reading.take(*chunk_bytes, events)
         };
         let (number, chunk) = match taken {
             Taken::Chunk(number, chunk) => (number, chunk),

@@ -11,7 +11,7 @@ use inrush_core::trace::{Entry, Header};
 
 use crate::error::LoadError;
 use crate::observe::{LoadEvent, Observer};
-use crate::private::private_file;
+use crate::private::{private_file, prove, prove_new};
 
 /// Writes a trace. A write error ends the trace with a warning, and the load continues.
 pub(crate) struct TraceWriter {
@@ -20,11 +20,16 @@ pub(crate) struct TraceWriter {
 }
 
 impl TraceWriter {
-    /// Creates the file, or empties it.
+    /// Checks that the file can be created, and leaves it as it is.
+    pub(crate) fn check_path(path: &Path) -> Result<(), LoadError> {
+        prove_new(path).map_err(|e| cannot_write(path, &e))
+    }
+
+    /// Creates the file, or empties it, and checks that it can be written to.
     pub(crate) fn create(path: &Path) -> Result<Self, LoadError> {
-        let cannot = |e: std::io::Error| LoadError::usage(format!("cannot write the trace to {}: {e}", path.display()));
-        let file = BufWriter::new(private_file(path).map_err(cannot)?);
-        Ok(TraceWriter { path: path.to_owned(), file: Some(file) })
+        let mut file = private_file(path).map_err(|e| cannot_write(path, &e))?;
+        prove(&mut file).map_err(|e| cannot_write(path, &e))?;
+        Ok(TraceWriter { path: path.to_owned(), file: Some(BufWriter::new(file)) })
     }
 
     fn write(&mut self, line: &str) {
@@ -44,6 +49,10 @@ impl TraceWriter {
             self.file = None;
         }
     }
+}
+
+fn cannot_write(path: &Path, error: &std::io::Error) -> LoadError {
+    LoadError::usage(format!("cannot write the trace to {}: {error}", path.display()))
 }
 
 impl Observer for TraceWriter {

@@ -14,6 +14,7 @@ pub mod lock_file;
 mod managed;
 mod owned;
 mod process;
+pub mod user;
 
 pub use distribution::{Distribution, Product};
 pub use error::NodeError;

@@ -113,7 +113,7 @@ pub(super) fn cache() -> PathBuf {
 fn xdg(variable: &str, in_home: &str) -> PathBuf {
     match std::env::var_os(variable).filter(|v| !v.is_empty()) {
         Some(folder) => folder.into(),
-        None => PathBuf::from(std::env::var_os("HOME").unwrap_or_else(|| "/".into())).join(in_home),
+        None => PathBuf::from(crate::user::variable("HOME").unwrap_or_else(|| "/".into())).join(in_home),
     }
 }
 

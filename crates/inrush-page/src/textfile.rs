@@ -31,8 +31,13 @@ pub(crate) struct Textfile {
 impl Textfile {
     /// Checks that the folder can be written to.
     pub(crate) fn new(board: Arc<Board>, folder: PathBuf, ending: Arc<Notify>) -> Result<Self, WatchError> {
-        match new_file(&folder) {
-            Ok(_) => Ok(Textfile { board, folder, ending }),
+        // A full disk refuses no file, but its first byte.
+        let written = new_file(&folder).and_then(|mut file| {
+            file.write_all(b"\n")?;
+            file.as_file().sync_all()
+        });
+        match written {
+            Ok(()) => Ok(Textfile { board, folder, ending }),
             Err(source) => Err(WatchError::Folder { folder, source }),
         }
     }

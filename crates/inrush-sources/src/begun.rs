@@ -1,13 +1,13 @@
-//! A source whose first documents are read before the load begins, for a load that deletes an index
-//! first.
+//! A source whose first documents are read before the load changes anything in the cluster.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use inrush_core::DocBlock;
 use inrush_core::ledger::Partition;
 
-use super::{Chunk, Feedback, Fingerprint, Source, SourceError, SourceInfo, Step};
+use super::{Chunk, Feedback, Fingerprint, IDLE_MIN, Source, SourceError, SourceInfo, Step};
 
 /// Bytes that are read without a document. A source with more bytes counts as one with documents.
 const BYTES_MAX: u64 = 64 << 20;
@@ -15,21 +15,32 @@ const BYTES_MAX: u64 = 64 << 20;
 /// A source with its first blocks.
 pub struct Begun {
     inner: Box<dyn Source>,
+    feedback: Option<Arc<dyn Feedback>>,
     first: VecDeque<DocBlock>,
     ended: bool,
     has_documents: bool,
 }
 
 impl Begun {
-    /// Reads chunks of about `bytes` up to the first document. Blocks the calling thread.
+    /// Reads chunks of about `bytes` up to the first document. Blocks the calling thread, for
+    /// `patience` at most where the source is idle.
     ///
     /// # Errors
-    /// The source, or one of its files, cannot be read.
-    pub fn new(mut inner: Box<dyn Source>, bytes: usize) -> Result<Self, SourceError> {
-        inner.check_all()?;
+    /// The source cannot be read.
+    pub fn new(mut inner: Box<dyn Source>, bytes: usize, patience: Duration) -> Result<Self, SourceError> {
+        let (feedback, begun) = (inner.feedback(), Instant::now());
         let (mut first, mut read) = (VecDeque::new(), 0);
         let (ended, has_documents) = loop {
-            let Some(chunk) = inner.next_chunk(bytes)? else { break (true, false) };
+            let asked = Instant::now();
+            let chunk = match inner.next(bytes)? {
+                Step::Chunk(chunk) => chunk,
+                Step::End => break (true, false),
+                Step::Idle if begun.elapsed() >= patience => break (false, true),
+                Step::Idle => {
+                    std::thread::sleep(IDLE_MIN.saturating_sub(asked.elapsed()));
+                    continue;
+                }
+            };
             let block = chunk.into_block();
             read += block.bytes_read.max(block.data.len() as u64);
             let found = block.records.len() > block.rejects.len() || read > BYTES_MAX;
@@ -38,10 +49,10 @@ impl Begun {
                 break (false, true);
             }
         };
-        Ok(Begun { inner, first, ended, has_documents })
+        Ok(Begun { inner, feedback, first, ended, has_documents })
     }
 
-    /// Whether the source has a readable document.
+    /// Whether the source has a readable document, or may have one that was not waited for.
     pub fn has_documents(&self) -> bool {
         self.has_documents
     }
@@ -61,7 +72,7 @@ impl Source for Begun {
     }
 
     fn feedback(&self) -> Option<Arc<dyn Feedback>> {
-        self.inner.feedback()
+        self.feedback.clone()
     }
 
     fn resume(&mut self, settled: &BTreeMap<Partition, u64>) {
@@ -92,7 +103,9 @@ mod tests {
             SourceSpec::Path(folder.path().join(name))
         });
         let specs: Vec<_> = specs.collect();
-        Begun::new(Box::new(open(&specs, FormatOptions::default(), &Warnings::default()).unwrap()), 1000)
+        let source = open(&specs, FormatOptions::default(), &Warnings::default()).unwrap();
+        source.check_all()?;
+        Begun::new(Box::new(source), 1000, Duration::MAX)
     }
 
     #[test]
@@ -123,5 +136,28 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let error = begun(&folder, &[("a.ndjson", "{}\n"), ("b.parquet", "what?\n")]).err().unwrap().to_string();
         assert!(error.contains("b.parquet"), "{error}");
+    }
+
+    /// A source whose documents come when the load has begun.
+    struct Late(Vec<Step>);
+
+    impl Source for Late {
+        fn describe(&self) -> SourceInfo {
+            SourceInfo::new(["late"])
+        }
+
+        fn next(&mut self, _: usize) -> Result<Step, SourceError> {
+            Ok(self.0.pop().unwrap_or(Step::Idle))
+        }
+    }
+
+    #[test]
+    fn an_idle_source_is_not_waited_for() {
+        let mut late = Begun::new(Box::new(Late(Vec::new())), 1000, Duration::ZERO).unwrap();
+        assert!(late.has_documents(), "it may have some");
+        assert!(matches!(late.next(1000), Ok(Step::Idle)));
+        let mut patient = Begun::new(Box::new(Late(vec![Step::End, Step::Idle])), 1000, Duration::MAX).unwrap();
+        assert!(!patient.has_documents());
+        assert!(matches!(patient.next(1000), Ok(Step::End)));
     }
 }

@@ -157,7 +157,10 @@ impl SqlSource {
                 }
             });
         };
-        std::thread::Builder::new().name("sql-result".to_owned()).spawn(forward).map_err(|error| failed(&error))?;
+        std::thread::Builder::new()
+            .name("sql-result".to_owned())
+            .spawn(forward)
+            .map_err(|error| failed(&error).coded(Code::NoThreads))?;
         Ok(Running { batches, _stop: stop })
     }
 

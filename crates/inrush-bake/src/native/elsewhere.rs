@@ -50,7 +50,7 @@ pub(super) enum Place {
     /// The folder for the attempts, which all machines have at the same path.
     Folder(PathBuf),
     /// The object store with the repository, and the folder of each shard in it.
-    Store { shared: Shared, shards: Vec<String> },
+    Store { shared: Box<Shared>, shards: Vec<String> },
 }
 
 impl ShardOrder {
@@ -102,7 +102,7 @@ pub(super) async fn build(context: &Context, remote: Option<&Remote>) -> Result<
     }
     let folders = Folders::of(context, &saved);
     let place = match remote {
-        Some(_) => Place::Store { shared: saved.shared.clone(), shards: paths(&folders.form, &saved.index)? },
+        Some(_) => Place::Store { shared: Box::new(saved.shared.clone()), shards: paths(&folders.form, &saved.index)? },
         None => {
             for folder in [&folders.build, &folders.tasks] {
                 files::remove(folder).map_err(cannot_write)?;

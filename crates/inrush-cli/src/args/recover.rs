@@ -19,8 +19,8 @@ pub(crate) struct RecoverArgs {
     /// ended. A load that runs on this machine is never touched
     #[arg(long)]
     pub(crate) force: bool,
-    /// Folder with the records of loads on this machine. Default: inrush in XDG_STATE_HOME or
-    /// ~/.local/state
+    /// Folder with the records of loads on this machine. Default: STATE_DIRECTORY, or inrush
+    /// in XDG_STATE_HOME or ~/.local/state
     #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath)]
     pub(crate) state: Option<PathBuf>,
     #[command(flatten)]

@@ -133,7 +133,8 @@ async fn ask(words: Vec<String>, beginning: &str) -> Result<names::Names> {
 /// may name them.
 fn cluster_of(words: Vec<String>) -> Option<(Vec<String>, LoginOptions)> {
     // The shell gives the words as they were typed.
-    let home = std::env::var("HOME").unwrap_or_default();
+    let home = inrush_node::user::variable("HOME").unwrap_or_default();
+    let home = home.to_string_lossy();
     let words = words.into_iter().map(|word| match word.strip_prefix("~/") {
         Some(rest) => format!("{home}/{rest}"),
         None => word,

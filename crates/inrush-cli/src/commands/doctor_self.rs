@@ -1,9 +1,10 @@
 //! `inrush doctor --self`: what this program has, and what it finds on this machine.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use inrush_node::{Distribution, Product, StartOptions, State, javas};
+use inrush_node::{Distribution, Product, StartOptions, State, javas, user};
 
 use crate::summary::Rows;
 
@@ -37,7 +38,7 @@ pub(super) async fn text() -> Result<String> {
     rows.add("Java", names(javas().into_iter().map(java)));
     rows.add("OpenSearch here", names(Distribution::versions_here(Product::OpenSearch)));
     rows.add("local node", local_node().await?);
-    rows.add("state folder", state_folder(|name| std::env::var_os(name).map(PathBuf::from)));
+    rows.add("state folder", state_folder(user::variable));
     rows.add("environment", names(variables(std::env::vars_os().map(|(name, _)| name.to_string_lossy().into_owned()))));
     Ok(rows.text())
 }
@@ -58,11 +59,9 @@ async fn local_node() -> Result<String> {
 }
 
 /// The folder of option `state` if it is not given.
-fn state_folder(variable: impl Fn(&str) -> Option<PathBuf>) -> String {
-    let absolute = |name: &str| variable(name).filter(|path| path.is_absolute());
-    let base = absolute("XDG_STATE_HOME").or_else(|| absolute("HOME").map(|home| home.join(".local/state")));
-    let Some(folder) = base.map(|base| base.join("inrush")) else {
-        return "none: neither XDG_STATE_HOME nor HOME is set; give --state".to_owned();
+fn state_folder(variable: impl Fn(&str) -> Option<OsString>) -> String {
+    let Some(folder) = user::state_folder(variable) else {
+        return "none: no home of this user is known (HOME), and XDG_STATE_HOME is not set; give --state".to_owned();
     };
     let there = if Path::is_dir(&folder) { "" } else { " (the first load makes it)" };
     format!("{}{there}", folder.display())
@@ -93,7 +92,7 @@ mod tests {
     #[test]
     fn the_state_folder_is_that_of_loads() {
         let folder = |set: &'static [(&'static str, &'static str)]| {
-            state_folder(|name| set.iter().find(|(known, _)| *known == name).map(|(_, value)| PathBuf::from(value)))
+            state_folder(|name| set.iter().find(|(known, _)| *known == name).map(|(_, value)| value.into()))
         };
         assert!(folder(&[("XDG_STATE_HOME", "/x"), ("HOME", "/h")]).starts_with("/x/inrush"));
         assert!(folder(&[("XDG_STATE_HOME", "x"), ("HOME", "/h")]).starts_with("/h/.local/state/inrush"));

@@ -224,6 +224,7 @@ pub(crate) fn usage(error: impl Into<LoadError>) -> anyhow::Error {
         }
         error @ LoadError::Threads { .. } => anyhow::Error::new(error).context(no_threads::hint()),
         LoadError::Cluster(error) => error.into(),
+        LoadError::Source(error) if error.code == Code::NoThreads => no_threads::refused(error),
         LoadError::Source(error) => error.into(),
         LoadError::OfSource(error) => of_source(*error),
         error => error.into(),

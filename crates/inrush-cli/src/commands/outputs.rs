@@ -166,14 +166,14 @@ async fn start(plans: Vec<LoadPlan>, watching: &Watching, begun: &mut Vec<Runnin
         let name = plan.config.index.as_str().to_owned();
         loaders.push((name, plan.loader().await.map_err(load::usage)?));
     }
-    // Checked before the first load deletes its index.
-    let mut checked = Vec::new();
+    // All are ready before the first load changes anything in the cluster.
+    let mut ready = Vec::new();
     for (name, (loader, source)) in loaders {
-        checked.push((name, loader.check_recreate(source).await.map_err(load::usage)?));
-    }
-    for (name, (loader, source)) in checked {
         let (loader, shown) = watching.observe(loader, &name);
-        let load = loader.start(source).await.map_err(load::usage)?;
+        ready.push((shown, loader.ready(source).await.map_err(load::usage)?));
+    }
+    for (shown, ready) in ready {
+        let load = ready.start().await.map_err(load::usage)?;
         watching.begun(shown, &load);
         begun.push(load);
     }

@@ -4,6 +4,8 @@
 #![allow(missing_docs, unreachable_pub, clippy::unwrap_used, clippy::print_stdout)]
 
 mod common;
+#[path = "../full_disk.rs"]
+mod full_disk;
 #[path = "../killing/mod.rs"]
 mod killing;
 #[path = "../program/mod.rs"]

@@ -4,6 +4,8 @@
 //! Cargo.toml).
 #![allow(missing_docs, unreachable_pub, clippy::unwrap_used, clippy::print_stdout)]
 
+#[path = "../full_disk.rs"]
+mod full_disk;
 #[path = "../killing/mod.rs"]
 mod killing;
 #[path = "../program/mod.rs"]
@@ -27,5 +29,6 @@ mod kafka_sql;
 #[cfg(feature = "kafka")]
 mod kafka_stream;
 mod kill;
+mod local_first;
 #[cfg(feature = "cloud")]
 mod s3;

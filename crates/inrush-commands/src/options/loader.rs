@@ -5,6 +5,7 @@ use std::sync::Arc;
 use inrush_cluster::transport::Transport;
 use inrush_load::config::LoadConfig;
 use inrush_load::fetch::MissingRecord;
+use inrush_load::loader::ReadyLoad;
 use inrush_load::observe::{Observer, ObserverSet};
 use inrush_load::{Failures, LoadError, PushLoad, Report, RunningLoad, Settlements};
 
@@ -74,15 +75,14 @@ impl Loader {
         self.0.settlements(bytes_max)
     }
 
-    /// Reads `source` up to its first document if the load deletes its index, so that the index is
-    /// kept if the source cannot be read.
+    /// Makes everything that the load needs on this machine, reads `source` up to its first
+    /// document, and asks the cluster whether it takes the load. It changes nothing in the cluster.
     ///
     /// # Errors
-    /// [`LoadError`] if the source cannot be read or is empty, or if the cluster would not create
-    /// the index again.
-    pub async fn check_recreate(self, source: Box<dyn Source>) -> Result<(Self, Box<dyn Source>), LoadError> {
-        let (loader, source) = self.0.check_recreate(source).await?;
-        Ok((Loader(loader), source))
+    /// [`LoadError`] if the load cannot begin.
+    #[doc(hidden)]
+    pub async fn ready(self, source: Box<dyn Source>) -> Result<ReadyLoad, LoadError> {
+        self.0.ready(source).await
     }
 
     /// Loads `source` to its end.

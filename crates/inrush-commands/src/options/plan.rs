@@ -13,7 +13,7 @@ use inrush_load::fetch::MissingRecord;
 use inrush_page::WatchConfig;
 
 use crate::options::Loader;
-use inrush_sources::{Source, StoreOptions, open_fetch};
+use inrush_sources::{Repeats, Source, StoreOptions, open_fetch};
 
 pub use inrush_bake::OpenSource;
 use inrush_bake::{BakeError, ShardBuild, ShardOrder};
@@ -152,6 +152,11 @@ impl LoadPlan {
         }
         if let Some(model) = model {
             model.copy(&mut config).await?;
+        }
+        if config.state.is_none() && source.describe().repeats == Repeats::Always {
+            tracing::warn!(
+                "no home of this user is known (HOME), and XDG_STATE_HOME is not set; this load keeps no checkpoints and cannot be resumed; name a folder with option `state`"
+            );
         }
         let loader = Loader::new(config)?;
         let Some(FetchPlan { options, missing }) = fetch else { return Ok((loader, source)) };

@@ -279,6 +279,10 @@ mod tests {
         assert_eq!(get(r#"{"x":[1,{"id":3}],"a":{"b":{"c":"deep"}}}"#, "a.b.c").unwrap(), "deep");
         assert_eq!(get(r#"{"a":{"b":1},"a.b":2}"#, "a.b").unwrap(), "2");
         assert_eq!(get("  {\"id\" : \"sp\" }  ", "id").unwrap(), "sp");
+        for path in ["Order No.", ".No", "a..b", "."] {
+            assert_eq!(get(&format!("{{\"a\":0,{path:?}:7}}"), path).unwrap(), "7", "{path}");
+        }
+        assert_eq!(get(r#"{"order":{"No.":7}}"#, "order.No.").unwrap(), "7");
     }
 
     #[test]
@@ -306,6 +310,8 @@ mod tests {
         let (found, never_met) = left(document, &["id", "a.b", "x.y"]);
         assert_eq!((found.unwrap().as_str(), never_met), (r#"{"a":{"c":[3, 4]},"x":5,"z\"":1.50}"#, 0));
         assert!(left("[1]", &["a"]).0.is_err());
+        let (found, never_met) = left(r#"{"Order No.":1,".a":2,"b":{"No.":3,"c":4}}"#, &["Order No.", ".a", "b.No."]);
+        assert_eq!((found.unwrap().as_str(), never_met), (r#"{"b":{"c":4}}"#, 0));
     }
 
     #[test]

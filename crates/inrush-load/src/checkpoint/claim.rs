@@ -29,6 +29,14 @@ enum Ended {
     Unknown(String),
 }
 
+/// A record that was checked and not written yet.
+pub(super) struct Claiming {
+    records: Records,
+    record: Record,
+    /// The record that it replaces.
+    found: Option<Found>,
+}
+
 /// An earlier run that this one does not resume although its documents may be indexed.
 struct Abandoned {
     /// Why this run does not resume it.
@@ -46,13 +54,13 @@ enum EarlierRun {
 }
 
 impl Opened {
-    /// Checks that the loaded documents still exist. With option `once` it also claims the load,
-    /// and returns the report of a run that has ended.
+    /// Checks that the loaded documents still exist. With option `once` it returns the report of a
+    /// run that has ended. It changes nothing.
     ///
     /// # Errors
     /// [`LoadError::State`] with the remedy, [`LoadError::Busy`] where another run of the same load
     /// is alive.
-    pub(crate) async fn check_and_claim(
+    pub(crate) async fn check(
         &mut self,
         config: &LoadConfig,
         source_has_ids: bool,
@@ -101,7 +109,8 @@ impl Opened {
             // A later run needs these indices as well, if this run sends nothing.
             (record.sent, record.indices) = (true, indices);
         }
-        self.claim(records, record, found, transport).await
+        self.claiming = Some(Box::new(Claiming { records, record, found }));
+        Ok(None)
     }
 
     /// Judges the earlier run by its record and its heartbeat.
@@ -172,14 +181,14 @@ impl Opened {
         Ok(EarlierRun::Abandoned(Abandoned { why, indices: BTreeMap::new() }))
     }
 
-    /// Replaces the record that was found by the record of this run.
-    async fn claim(
-        &mut self,
-        records: Records,
-        record: Record,
-        found: Option<Found>,
-        transport: &Transport,
-    ) -> Result<Option<Report>, LoadError> {
+    /// Claims the load with option `once`: replaces the record that was found by the record of this
+    /// run. Returns the report of a run that has ended.
+    ///
+    /// # Errors
+    /// [`LoadError::Busy`] where another run has claimed it since the check.
+    pub(crate) async fn claim(&mut self, transport: &Transport) -> Result<Option<Report>, LoadError> {
+        let Some(claiming) = self.claiming.take() else { return Ok(None) };
+        let Claiming { records, record, found } = *claiming;
         match records.claim(record, found).await? {
             Claim::Ours(kept) => self.record = Some(kept),
             Claim::Taken => return Err(LoadError::Busy(BEGUN.to_owned())),

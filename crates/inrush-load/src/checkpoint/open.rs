@@ -11,14 +11,14 @@ use inrush_core::Checkpoint;
 use inrush_sources::{Repeats, Source};
 use tokio::sync::mpsc::UnboundedSender;
 
-use super::claim::BEGUN;
+use super::claim::{BEGUN, Claiming};
 use super::job::Job;
 use super::records::Kept;
 use super::state::{Saved, State, StateError};
 use super::{Checkpointer, uuid, write};
 use crate::config::LoadConfig;
 use crate::cutover::Noted;
-use crate::dead_letter::{SyncPoint, Unsynced};
+use crate::dead_letter::{SavedLetters, SyncPoint, Unsynced};
 use crate::error::LoadError;
 use crate::event::Event;
 
@@ -30,9 +30,15 @@ pub(crate) struct Opened {
     pub(crate) saved: Option<Saved>,
     /// With option `once`: why the load cannot resume from the checkpoint.
     pub(super) unusable: Option<String>,
+    /// With option `once`: the record that the load will claim.
+    pub(super) claiming: Option<Box<Claiming>>,
     /// With option `once`: the record of the load.
     pub(super) record: Option<Kept>,
 }
+
+/// Room for what a checkpoint learns of the index between [`Opened::reserve`] and
+/// [`Opened::begin`], bytes: its name, UUID, size and count.
+const INDEX_BYTES: usize = 4 << 10;
 
 /// Finds the job's checkpoint and locks it. `None` where the load keeps no checkpoints.
 ///
@@ -52,24 +58,43 @@ pub(crate) fn open(config: &LoadConfig, source: &dyn Source) -> Result<Option<Op
         ));
     }
     let path = folder.path.join("checkpoints");
+    // A load that does not need the folder goes on without it.
+    let unusable = |why: String, remedy: &str| {
+        if folder.required || config.resume || config.once {
+            return Err(refuse(format!("{why}; {remedy}")));
+        }
+        tracing::warn!(
+            "{why}; this load keeps no checkpoints and cannot be resumed; name another folder with option `state`"
+        );
+        Ok(None)
+    };
     let state = match State::open(&path, &job.key()) {
         Ok(state) => state,
-        Err(e @ StateError::Io { .. }) if !folder.required && !config.resume && !config.once => {
-            tracing::warn!(
-                "{e}; this load keeps no checkpoints and cannot be resumed; name another folder with option `state`"
-            );
-            return Ok(None);
-        }
-        Err(e @ StateError::Io { .. }) => return Err(refuse(format!("{e}; name another folder with option `state`"))),
+        Err(e @ StateError::Io { .. }) => return unusable(e.to_string(), "name another folder with option `state`"),
+        Err(e @ StateError::Owned { .. }) => return unusable(e.to_string(), AS_OWNER),
         Err(e @ StateError::Locked { .. }) => return Err(LoadError::Busy(e.to_string())),
     };
     let found = state.read();
+    if let Some(owner) = state.other_owner() {
+        if let Err(why) = &found {
+            return unusable(format!("{why}; it belongs to {owner}, whose load was interrupted"), AS_OWNER);
+        }
+        // Without the checkpoint its owner could only load from the beginning.
+        if !config.resume && !config.once {
+            let why = format!(
+                "this load would replace the checkpoint {} of {owner}, whose load was interrupted",
+                state.path().display()
+            );
+            let remedy = "give option `resume` to continue that load; to load from the beginning, delete the checkpoint or name another folder with option `state`";
+            return unusable(why, remedy);
+        }
+    }
     if config.once {
         return Ok(Some(Opened::once(state, job, found)));
     }
     if !config.resume {
         warn_of_earlier_run(found, &job);
-        return Ok(Some(Opened { state, job, saved: None, unusable: None, record: None }));
+        return Ok(Some(Opened::new(state, job, None)));
     }
     Opened::resumed(state, job, found, &path).map(Some)
 }
@@ -112,6 +137,14 @@ fn warn_of_earlier_run(found: Result<Option<Saved>, String>, job: &Job) {
     }
 }
 
+/// What a user does whose checkpoint cannot be read.
+const FROM_BEGINNING: &str =
+    "leave option `resume` out to load from the beginning (with option `id` no document is duplicated)";
+
+/// What a user does who may not use the files of another one. No file of a state folder may be read
+/// by others, because it may quote documents, unless its owner allows it.
+const AS_OWNER: &str = "start this load as that user, or let this user read and write the files of this load there (they may quote documents)";
+
 pub(super) fn refuse(why: impl Into<String>) -> LoadError {
     LoadError::State(why.into())
 }
@@ -131,6 +164,10 @@ pub(crate) struct FirstCheckpoint<'a> {
 }
 
 impl Opened {
+    fn new(state: State, job: Job, saved: Option<Saved>) -> Self {
+        Opened { state, job, saved, unusable: None, claiming: None, record: None }
+    }
+
     /// The state of a load with option `once`.
     fn once(state: State, job: Job, found: Result<Option<Saved>, String>) -> Self {
         let (saved, unusable) = match found {
@@ -143,12 +180,12 @@ impl Opened {
             }
             Err(why) => (None, Some(why)),
         };
-        Opened { state, job, saved, unusable, record: None }
+        Opened { unusable, ..Opened::new(state, job, saved) }
     }
 
     /// The state of a load with option `resume`.
     fn resumed(state: State, job: Job, found: Result<Option<Saved>, String>, folder: &Path) -> Result<Self, LoadError> {
-        let Some(saved) = found.map_err(|why| refuse(format!("{why}; load again without option `resume`")))? else {
+        let Some(saved) = found.map_err(|why| refuse(format!("{why}; {FROM_BEGINNING}")))? else {
             let others = match state.others() {
                 others if others.is_empty() => String::new(),
                 others => format!("; loads that can be resumed: {}", others.join("; ")),
@@ -165,7 +202,7 @@ impl Opened {
                 differences.join("; ")
             )));
         }
-        Ok(Opened { state, job, saved: Some(saved), unusable: None, record: None })
+        Ok(Opened::new(state, job, Some(saved)))
     }
 
     /// Restores the record where the load does not begin.
@@ -173,6 +210,48 @@ impl Opened {
         if let Some(record) = self.record {
             record.withdraw().await;
         }
+    }
+
+    /// Takes the room of the first checkpoint on the disk, before the load changes anything in the
+    /// cluster. Returns false where that is not possible and not required.
+    ///
+    /// # Errors
+    /// [`LoadError::State`] where it is required.
+    pub(crate) fn reserve(
+        &self,
+        config: &LoadConfig,
+        run_id: &str,
+        letters: &SavedLetters,
+        swap: Option<&Noted>,
+    ) -> Result<bool, LoadError> {
+        let first = self.first(run_id, letters, swap.cloned());
+        let reserved = serde_json::to_vec(&first)
+            .map_err(std::io::Error::from)
+            .and_then(|text| self.state.reserve(text.len() + INDEX_BYTES));
+        match reserved {
+            Ok(()) => Ok(true),
+            Err(error) => cannot_write(config, &self.state, &error).map(|()| false),
+        }
+    }
+
+    /// The first checkpoint of this run, without what is known of the index.
+    fn first(&self, run_id: &str, letters: &SavedLetters, swap: Option<Noted>) -> Saved {
+        let mut saved = self.saved.clone().unwrap_or_else(|| Saved {
+            job: self.job.clone(),
+            runs: Vec::new(),
+            seconds: 0.0,
+            before: None,
+            before_each: BTreeMap::new(),
+            sizes_before: BTreeMap::new(),
+            indices: BTreeMap::new(),
+            dead_letters: letters.clone(),
+            swap,
+            progress: Checkpoint::default(),
+        });
+        saved.job = self.job.clone();
+        saved.runs.push(run_id.to_owned());
+        saved.dead_letters = letters.clone();
+        saved
     }
 
     /// Writes the first checkpoint, which replaces an earlier one that is not resumed. `None` where
@@ -210,23 +289,11 @@ impl Opened {
         transport: &Transport,
         first: FirstCheckpoint<'_>,
     ) -> Result<Option<(Arc<State>, Saved)>, LoadError> {
-        let Opened { state, job, saved, .. } = self;
         let FirstCheckpoint { run_id, before, index, sizes_before, letters, swap, .. } = first;
-        let mut saved = saved.unwrap_or_else(|| Saved {
-            job: job.clone(),
-            runs: Vec::new(),
-            seconds: 0.0,
-            before,
-            before_each: BTreeMap::new(),
-            sizes_before,
-            indices: BTreeMap::new(),
-            dead_letters: letters.saved.clone(),
-            swap,
-            progress: Checkpoint::default(),
-        });
-        saved.job = job;
-        saved.runs.push(run_id.to_owned());
-        saved.dead_letters = letters.saved;
+        let mut saved = self.first(run_id, &letters.saved, swap);
+        if self.saved.is_none() {
+            (saved.before, saved.sizes_before) = (before, sizes_before);
+        }
         if let Some(index) = index
             && !saved.indices.contains_key(index)
         {
@@ -239,15 +306,20 @@ impl Opened {
             }
             saved.indices.insert(index.to_owned(), uuid(transport, index).await?);
         }
-        let state = Arc::new(state);
-        if let Err(e) = write(Arc::clone(&state), saved.clone(), Unsynced::default()).await {
-            let why = format!("cannot write the checkpoint {}: {e}", state.path().display());
-            if config.state.as_ref().is_some_and(|folder| folder.required) || config.resume || config.once {
-                return Err(refuse(format!("{why}; free disk space, or name another folder with option `state`")));
-            }
-            tracing::warn!("{why}; this load cannot be resumed");
-            return Ok(None);
+        let state = Arc::new(self.state);
+        match write(Arc::clone(&state), saved.clone(), Unsynced::default()).await {
+            Ok(()) => Ok(Some((state, saved))),
+            Err(error) => cannot_write(config, &state, &error).map(|()| None),
         }
-        Ok(Some((state, saved)))
     }
+}
+
+/// Refuses a load whose first checkpoint cannot be written, or warns that it cannot be resumed.
+fn cannot_write(config: &LoadConfig, state: &State, error: &std::io::Error) -> Result<(), LoadError> {
+    let why = format!("cannot write the checkpoint {}: {error}", state.path().display());
+    if config.state.as_ref().is_some_and(|folder| folder.required) || config.resume || config.once {
+        return Err(refuse(format!("{why}; free disk space, or name another folder with option `state`")));
+    }
+    tracing::warn!("{why}; this load cannot be resumed");
+    Ok(())
 }

@@ -109,7 +109,13 @@ impl Records {
         let text = match std::fs::read(&self.ended) {
             Ok(text) => text,
             // No load has ended with this folder.
-            Err(_) => return Ok(None),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => {
+                return Err(ClusterError::Reply {
+                    what: format!("the record of this load, {}", self.ended.display()),
+                    problem: format!("it cannot be read, so it is not known whether the load has ended: {error}"),
+                });
+            }
         };
         let json = serde_json::from_slice(&text).map_err(|error| self.damaged(&error))?;
         self.found(json, None).map(Some)

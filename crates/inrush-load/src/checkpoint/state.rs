@@ -6,10 +6,11 @@ use std::fs::{File, TryLockError};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use inrush_cluster::api::stats::IndexStats;
 use inrush_core::Checkpoint;
-use inrush_node::lock_file;
+use inrush_node::{lock_file, user};
 use serde::{Deserialize, Serialize};
 
 use super::job::Job;
@@ -70,6 +71,16 @@ pub enum StateError {
         /// The system's error.
         cause: io::Error,
     },
+    /// Another user has run the same load, and this one may not take its lock.
+    #[error("{path} belongs to {owner}, who ran this load, and cannot be opened: {cause}", path = path.display())]
+    Owned {
+        /// The lock.
+        path: PathBuf,
+        /// Its owner.
+        owner: String,
+        /// The system's error.
+        cause: io::Error,
+    },
     /// Another process runs the same load.
     #[error(
         "another load of the same sources into the same index is running{process}; start this one again after its end"
@@ -86,6 +97,8 @@ pub struct State {
     folder: PathBuf,
     path: PathBuf,
     lock_path: PathBuf,
+    /// A file with room for the first checkpoint ([`State::reserve`]).
+    reserved: Mutex<Option<File>>,
     _lock: File,
 }
 
@@ -96,17 +109,13 @@ impl State {
         std::fs::create_dir_all(folder).map_err(io("cannot be created"))?;
         let lock_path = folder.join(format!("{key}.lock"));
         loop {
-            let mut lock = lock_file::open(&lock_path).map_err(io("cannot be written to"))?;
+            let mut lock = match lock_file::open(&lock_path) {
+                Ok(lock) => lock,
+                Err(cause) => return Err(not_opened(&lock_path, cause).unwrap_or_else(io("cannot be written to"))),
+            };
             match lock.try_lock() {
                 Ok(()) => {}
-                Err(TryLockError::WouldBlock) => {
-                    let mut process = String::new();
-                    // The process id is only for the message.
-                    let _ = lock.read_to_string(&mut process);
-                    let process = process.trim();
-                    let process = if process.is_empty() { String::new() } else { format!(" (process {process})") };
-                    return Err(StateError::Locked { process });
-                }
+                Err(TryLockError::WouldBlock) => return Err(locked(lock)),
                 Err(TryLockError::Error(cause)) => return Err(io("cannot be locked")(cause)),
             }
             // The last holder may have removed the file after this process opened it and before it
@@ -115,7 +124,8 @@ impl State {
             if std::fs::metadata(&lock_path).is_ok_and(|now| now.ino() == ours) {
                 let _ = lock.set_len(0).and_then(|()| writeln!(lock, "{}", std::process::id()));
                 let path = folder.join(format!("{key}.json"));
-                return Ok(State { folder: folder.to_owned(), path, lock_path, _lock: lock });
+                let (folder, reserved) = (folder.to_owned(), Mutex::default());
+                return Ok(State { folder, path, lock_path, reserved, _lock: lock });
             }
         }
     }
@@ -131,6 +141,11 @@ impl State {
     /// The checkpoint exists and cannot be used, and why.
     pub(crate) fn read(&self) -> Result<Option<Saved>, String> {
         read(&self.path)
+    }
+
+    /// The user who ran this load and whose checkpoint it left, where that is another one than this.
+    pub(crate) fn other_owner(&self) -> Option<String> {
+        user::other_owner(&self.path)
     }
 
     /// Other loads of this folder that can be resumed.
@@ -150,6 +165,33 @@ impl State {
         self.replace(&serde_json::to_vec(&FileOut { format: FORMAT, saved })?)
     }
 
+    /// Writes a file of this size beside the checkpoint, which the next [`State::replace`] turns
+    /// into the checkpoint. So a full disk is known before the load changes anything.
+    pub(crate) fn reserve(&self, bytes: usize) -> io::Result<()> {
+        let file = private::reserve(&self.unused_tmp()?, bytes)?;
+        *self.reserved() = Some(file);
+        Ok(())
+    }
+
+    fn reserved(&self) -> std::sync::MutexGuard<'_, Option<File>> {
+        // The file is there or not, so a panic of another thread leaves nothing half done.
+        self.reserved.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn tmp(&self) -> PathBuf {
+        self.path.with_extension("tmp")
+    }
+
+    /// The path of the file that is to become another one. A killed run may have left it. It is
+    /// deleted and not written to, because it may be a link to another file.
+    fn unused_tmp(&self) -> io::Result<PathBuf> {
+        let tmp = self.tmp();
+        match std::fs::remove_file(&tmp) {
+            Err(e) if e.kind() != io::ErrorKind::NotFound => Err(e),
+            _ => Ok(tmp),
+        }
+    }
+
     /// Replaces the content of the file. The new content is durable when this returns.
     pub fn replace(&self, text: &[u8]) -> io::Result<()> {
         self.replace_file(&self.path, text)
@@ -157,15 +199,12 @@ impl State {
 
     /// Replaces another file of this job in the same way.
     pub fn replace_file(&self, path: &Path, text: &[u8]) -> io::Result<()> {
-        let tmp = self.path.with_extension("tmp");
-        // A killed run may have left the file. It is deleted and not written to, because it may be
-        // a link to another file.
-        match std::fs::remove_file(&tmp) {
-            Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
-            _ => {}
-        }
+        let reserved = self.reserved().take();
         // Error reasons quote documents, so only the owner may read the file.
-        private::replace(path, &tmp, text)?;
+        match reserved {
+            Some(file) => private::replace_by(Ok(file), path, &self.tmp(), text)?,
+            None => private::replace(path, &self.unused_tmp()?, text)?,
+        }
         File::open(&self.folder)?.sync_all()
     }
 
@@ -184,12 +223,35 @@ impl State {
 }
 
 impl Drop for State {
-    /// Removes the lock file of a job without a checkpoint. A lock file that is left behind blocks
-    /// no load.
+    /// Removes the room for a checkpoint that was not written, and the lock file of a job without a
+    /// checkpoint. A lock file that is left behind blocks no load.
     fn drop(&mut self) {
+        if self.reserved().take().is_some() {
+            let _ = std::fs::remove_file(self.tmp());
+        }
         if !self.path.exists() {
             let _ = std::fs::remove_file(&self.lock_path);
         }
+    }
+}
+
+/// A running load that holds this lock.
+fn locked(mut lock: File) -> StateError {
+    let mut process = String::new();
+    // The process id is only for the message.
+    let _ = lock.read_to_string(&mut process);
+    let process = process.trim();
+    let process = if process.is_empty() { String::new() } else { format!(" (process {process})") };
+    StateError::Locked { process }
+}
+
+/// Why a lock of another user cannot be opened. The error comes back where it is another one.
+fn not_opened(path: &Path, cause: io::Error) -> Result<StateError, io::Error> {
+    let owner = user::other_owner(path).filter(|_| cause.kind() == io::ErrorKind::PermissionDenied);
+    let Some(owner) = owner else { return Err(cause) };
+    match File::open(path) {
+        Ok(lock) if matches!(lock.try_lock(), Err(TryLockError::WouldBlock)) => Ok(locked(lock)),
+        _ => Ok(StateError::Owned { path: path.to_owned(), owner, cause }),
     }
 }
 
@@ -217,6 +279,21 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     use super::*;
+
+    #[test]
+    fn a_checkpoint_takes_the_room_that_was_reserved_for_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let files = || std::fs::read_dir(folder.path()).unwrap().count();
+        let state = State::open(folder.path(), "k").unwrap();
+        state.replace(b"old").unwrap();
+        state.reserve(1000).unwrap();
+        assert_eq!((std::fs::read(state.path()).unwrap().as_slice(), files()), (&b"old"[..], 3));
+        state.replace(b"new").unwrap();
+        assert_eq!((std::fs::read(state.path()).unwrap().as_slice(), files()), (&b"new"[..], 2));
+        state.reserve(1000).unwrap();
+        drop(state);
+        assert_eq!((std::fs::read(folder.path().join("k.json")).unwrap().as_slice(), files()), (&b"new"[..], 2));
+    }
 
     #[test]
     fn links_in_the_folder_are_not_followed() {

@@ -112,6 +112,11 @@ pub async fn begin(
 }
 
 impl Swapping {
+    /// Whether several loads fill the new index.
+    pub fn is_shared(&self) -> bool {
+        self.options.is_shared
+    }
+
     /// Checks that the new index can be created. Called before its creation.
     ///
     /// # Errors

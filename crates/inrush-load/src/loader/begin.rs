@@ -1,5 +1,6 @@
 //! The beginning of a load, in steps. Each step uses the results of the steps before it.
 
+use std::fmt;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
@@ -14,11 +15,13 @@ use inrush_core::routing::Routing;
 use inrush_core::tune::{BodyFormatTuner, Learned, Plan};
 use inrush_core::{Action, Encoding, Flow, FlowConfig};
 use inrush_sources::{Source, SourceInfo};
-use tokio::sync::mpsc::{self, UnboundedSender};
+use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 use tokio::sync::watch;
 
 use super::end::{End, Last};
-use super::prepare::{LoadInput, Prepared, index_uuids, prepare};
+use super::group::Silent;
+use super::prepare::{LoadInput, Prepared, index_uuids, look};
+use super::routing::Routed;
 use super::running::Others;
 use super::task::LoadTask;
 use super::{Loader, RunningLoad, StopHandle, body_format, gc_deletes, http_options, memory, recreate, routing};
@@ -26,7 +29,7 @@ use crate::checkpoint::{self, Checkpointer, FirstCheckpoint, Opened, Saved};
 use crate::compare;
 use crate::config::{DeadLetters, Durability, LoadConfig, Replies};
 use crate::cutover::{self, Finishing, Swapping};
-use crate::dead_letter::{self, DeadLetterWriter};
+use crate::dead_letter::{self, DeadLetterWriter, SyncPoint};
 use crate::error::LoadError;
 use crate::event::Event;
 use crate::feedback::SourceFeedback;
@@ -39,8 +42,8 @@ use crate::notify::Notifier;
 use crate::observe::{self, LoadEvent, LoadStart, LoadingTime, Log, ObserverSet, Observers, ProgressSender};
 use crate::outcomes::{FailureSender, SettlementSender};
 use crate::progress::{Progress, ShowPhase};
-use crate::reader::{self, Encode, Gate};
-use crate::report::{SettingsReport, SettingsRestored};
+use crate::reader::{Encode, Gate, Threads};
+use crate::report::{Report, SettingsReport, SettingsRestored};
 use crate::run::Run;
 use crate::send::BulkEndpoint;
 use crate::targets::Targets;
@@ -69,28 +72,54 @@ struct Outputs {
     settlements: Option<SettlementSender>,
 }
 
+/// A load that has on this machine all that it needs: its source up to the first document, the room
+/// of its files, its threads. The cluster was asked whether it takes the load. Nothing was changed
+/// in the cluster.
+#[must_use]
+pub struct ReadyLoad(Ready);
+
+enum Ready {
+    /// A run of the load has ended before, and nothing is left to do.
+    Over(RunningLoad),
+    Begins(Box<Beginning>),
+}
+
+/// A load before its first change.
+struct Beginning {
+    load: NewLoad,
+    source: Box<dyn Source>,
+    /// State of the job until the load has begun.
+    opened: Option<Opened>,
+    prepared: Prepared,
+    silent: Silent,
+    outputs: Outputs,
+    threads: Threads,
+}
+
 impl Loader {
-    /// Begins the load. `opened` is the state of the job until the load has begun.
-    pub(super) async fn begin(
-        self,
-        mut source: Box<dyn Source>,
-        opened: &mut Option<Opened>,
-    ) -> Result<RunningLoad, LoadError> {
+    /// Makes everything that the load needs on this machine, and asks the cluster whether it takes
+    /// the load. For several loads that begin one after another: all of them are ready before the
+    /// first one deletes an index.
+    ///
+    /// # Errors
+    /// An error that stops the load. Nothing was changed in the cluster.
+    pub async fn ready(self, mut source: Box<dyn Source>) -> Result<ReadyLoad, LoadError> {
         let started = Instant::now();
         let info = source.describe();
         let run_id = run_id();
-        let Loader { mut config, has_begun, observers, failures, settlements, fetcher, through } = self;
+        let Loader { mut config, observers, failures, settlements, fetcher, through } = self;
         config.check_source(&info).map_err(LoadError::usage)?;
-        *opened = checkpoint::open(&config, source.as_ref())?;
+        let mut opened = checkpoint::open(&config, source.as_ref())?;
+        // A server in this process is made for this load.
+        let is_local = through.is_some();
         let transport = match through {
             Some(transport) => transport,
             None => connect(&config.to, config.credentials.clone(), &http_options(&config)).await?,
         };
         if let Some(opened) = opened.as_mut()
-            && let Some(report) = opened.check_and_claim(&config, info.has_ids, &run_id, &transport).await?
+            && let Some(report) = opened.check(&config, info.has_ids, &run_id, &transport).await?
         {
-            Observers::new(started, observers.0, vec![Arc::new(Mutex::new(Log))]).ended(&report);
-            return Ok(RunningLoad::over(report));
+            return Ok(ReadyLoad(Ready::Over(over(started, observers, report))));
         }
         let earlier = opened.as_ref().and_then(|opened| opened.saved.clone());
         if let Some(earlier) = &earlier {
@@ -99,19 +128,87 @@ impl Loader {
             // The interrupted run has already created the index again.
             config.create.recreate = false;
         }
-        if config.create.recreate && !has_begun {
-            source = recreate::begin_reading(source, &config).await?;
-        }
-        let trace = config.trace.as_deref().map(TraceWriter::create).transpose()?;
-        let dead_letters = dead_letter_writer(&config, &run_id, &info, failures, earlier.as_ref())?;
         let noted = earlier.as_ref().and_then(|earlier| earlier.swap.clone());
         let swapping = cutover::begin(&transport, &mut config, noted).await?;
         let read_from = index_uuids(source.as_ref())?;
+        compare::check(&transport, &config).await?;
+        let prepared = look(&transport, &config, info.bytes_total, &read_from, swapping.as_ref()).await?;
+        if earlier.is_none() && !is_local {
+            source = recreate::begin_reading(source, &config).await?;
+        }
+        let trace = config.trace.as_deref().map(TraceWriter::create).transpose()?;
+        let mut dead_letters = dead_letter_writer(&config, &run_id, &info, failures, earlier.as_ref())?;
+        let workers = config.limits.workers;
+        let threads = Threads::start(workers).map_err(|source| LoadError::Threads { workers, source })?;
+        if let Some(job) = &opened {
+            let letters = sync_point(&mut dead_letters)?.saved;
+            let swap = swapping.as_ref().map(|swapping| &swapping.noted);
+            if !job.reserve(&config, &run_id, &letters, swap)? {
+                opened = None;
+            }
+        }
+        // The last check, because it creates an index of another name.
+        let silent = recreate::check(&transport, &config, prepared.target.as_ref(), &run_id).await?;
         let load = NewLoad { started, run_id, config, info, transport, earlier, swapping, fetcher };
-        let prepared = load.prepare(read_from).await?;
         let outputs = Outputs { observers, trace, dead_letters, settlements };
-        load.start(source, opened, prepared, outputs).await
+        Ok(ReadyLoad(Ready::Begins(Box::new(Beginning { load, source, opened, prepared, silent, outputs, threads }))))
     }
+}
+
+/// A load with nothing to do, because of the end of an earlier run.
+fn over(started: Instant, observers: ObserverSet, report: Report) -> RunningLoad {
+    Observers::new(started, observers.0, vec![Arc::new(Mutex::new(Log))]).ended(&report);
+    RunningLoad::over(report)
+}
+
+impl ReadyLoad {
+    /// Creates the index if it does not exist, and begins to load.
+    ///
+    /// # Errors
+    /// As [`Loader::start`].
+    pub async fn start(self) -> Result<RunningLoad, LoadError> {
+        match self.0 {
+            Ready::Over(load) => Ok(load),
+            Ready::Begins(beginning) => beginning.start().await,
+        }
+    }
+}
+
+impl fmt::Debug for ReadyLoad {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ReadyLoad").finish_non_exhaustive()
+    }
+}
+
+impl Beginning {
+    async fn start(self) -> Result<RunningLoad, LoadError> {
+        let Beginning { load, source, mut opened, mut prepared, silent, mut outputs, threads } = self;
+        let claimed = match opened.as_mut() {
+            Some(opened) => opened.claim(&load.transport).await,
+            None => Ok(None),
+        };
+        let changed = match claimed {
+            Ok(Some(report)) => return Ok(over(load.started, outputs.observers, report)),
+            Ok(None) => load.change(&mut opened, &mut prepared, silent, &mut outputs).await,
+            Err(error) => Err(error),
+        };
+        match changed {
+            Ok(changed) => Ok(load.start(source, prepared, changed, outputs, threads)),
+            Err(error) => {
+                prepared.take_back(&load.transport, &load.config, load.swapping.as_ref()).await;
+                if let Some(opened) = opened {
+                    opened.withdraw().await;
+                }
+                Err(error)
+            }
+        }
+    }
+}
+
+/// The end of the dead letters, which a checkpoint has.
+fn sync_point(dead_letters: &mut DeadLetterWriter) -> Result<SyncPoint, LoadError> {
+    let refuse = |e: std::io::Error, path: String| LoadError::DeadLetters { path: path.into(), reason: e.to_string() };
+    dead_letters.sync_point().map_err(|e| refuse(e, dead_letters.place()))
 }
 
 /// The writer of a new dead-letter file, or of the interrupted run's file. Where the source has a
@@ -140,57 +237,66 @@ impl NewLoad {
         self.config.id.is_some() || self.config.id_from.is_some() || self.info.has_ids
     }
 
-    /// Prepares the index. `read_from` has the UUIDs of the indices that the source reads.
-    async fn prepare(&self, read_from: Vec<String>) -> Result<Prepared, LoadError> {
-        compare::check(&self.transport, &self.config).await?;
-        let earlier = self.earlier.as_ref();
+    /// Prepares the index, and writes the first checkpoint. `opened` is empty afterwards.
+    ///
+    /// # Errors
+    /// An error that stops the load before its first document. What was changed is in `prepared`.
+    async fn change(
+        &self,
+        opened: &mut Option<Opened>,
+        prepared: &mut Prepared,
+        silent: Silent,
+        outputs: &mut Outputs,
+    ) -> Result<Changed, LoadError> {
+        let (config, earlier) = (&self.config, self.earlier.as_ref());
         let input = LoadInput {
             bytes: self.info.bytes_total,
             with_ids: self.with_ids(),
-            read_from,
             earlier: earlier.map(|earlier| Earlier { docs_before: earlier.before }),
             runs: earlier.map(|earlier| earlier.runs.as_slice()).unwrap_or_default(),
             run_id: &self.run_id,
+            silent,
         };
-        let mut prepared = prepare(&self.transport, &self.config, input, self.swapping.as_ref()).await?;
+        prepared.change(&self.transport, config, input, self.swapping.as_ref()).await?;
         if let Some(earlier) = earlier {
             prepared.earlier_indices = earlier.indices.keys().cloned().collect();
             prepared.before = earlier.before.ok_or_else(|| "the interrupted run could not count the index".to_owned());
         }
-        prepared.log(&self.config);
-        let warning = gc_deletes::warning(&self.transport, &self.config, &self.info, &prepared).await;
+        prepared.log(config);
+        let warning = gc_deletes::warning(&self.transport, config, &self.info, prepared).await;
         if let Some(warning) = warning {
             tracing::warn!("{warning}");
             prepared.preflight.warnings.push(warning);
         }
-        Ok(prepared)
-    }
-
-    /// Starts the readers and the loop.
-    async fn start(
-        self,
-        source: Box<dyn Source>,
-        opened: &mut Option<Opened>,
-        mut prepared: Prepared,
-        mut outputs: Outputs,
-    ) -> Result<RunningLoad, LoadError> {
-        let config = &self.config;
-        let (memory, format) = self.recall(&mut prepared).await;
-        let mut flow = self.flow(&prepared, &outputs, memory.learned(), format);
-        let routed = routing::choose(&self.transport, config, &prepared, self.with_ids()).await?;
-        flow.route_batches(routed.values);
+        let (memory, format) = self.recall(prepared).await;
+        let mut flow = self.flow(prepared, outputs, memory.learned(), format);
+        let mut routed = routing::choose(&self.transport, config, prepared, self.with_ids()).await?;
+        flow.route_batches(std::mem::take(&mut routed.values));
         if let (Durability::Async, Some(terms)) = (config.durability, &prepared.primary_terms) {
             flow.wait_for_flushes(terms.clone());
         }
         let (sender, events) = mpsc::unbounded_channel();
+        let checkpointer = self.first_checkpoint(opened, prepared, &mut outputs.dead_letters, &sender).await?;
+        if checkpointer.is_some() {
+            let progress = earlier.map(|earlier| &earlier.progress);
+            flow.enable_checkpoints(progress).map_err(|e| LoadError::State(e.to_string()))?;
+        }
+        Ok(Changed { memory, flow, routed, sender, events, checkpointer })
+    }
+
+    /// Starts the readers and the loop.
+    fn start(
+        self,
+        source: Box<dyn Source>,
+        prepared: Prepared,
+        Changed { memory, flow, routed, sender, events, checkpointer }: Changed,
+        outputs: Outputs,
+        threads: Threads,
+    ) -> RunningLoad {
+        let config = &self.config;
         // A single request may take the time of a request, however short a pause is.
         let patience = config.limits.pause_max.max(config.limits.request_timeout);
         let grace = Grace::new(config.limits.grace).with_patience(patience);
-        let checkpointer = self.first_checkpoint(opened, &prepared, &mut outputs.dead_letters, &sender).await?;
-        if checkpointer.is_some() {
-            let progress = self.earlier.as_ref().map(|earlier| &earlier.progress);
-            flow.enable_checkpoints(progress).map_err(|e| LoadError::State(e.to_string()))?;
-        }
         let start = self.load_start(&flow, &prepared, memory.learned());
         let (first_plan, for_parts) = (start.plan, memory.for_parts());
         let (progress, watched) = watch::channel(Progress::default());
@@ -198,7 +304,7 @@ impl NewLoad {
         let observers = self.observers(outputs.observers, outputs.trace, progress, loading.clone());
         let source_feedback =
             source.feedback().map(|feedback| SourceFeedback::new(feedback, &self.info, sender.clone()));
-        let readers = self.start_readers(source, &prepared, routed.groups, &flow, &sender)?;
+        let readers = self.start_readers((source, threads), &prepared, routed.groups, &flow, &sender);
         let workers = config.limits.workers;
         let endpoint = BulkEndpoint::new(config.index.fixed(), config.pipeline.as_deref(), &self.run_id, workers)
             .with_alias_only(prepared.must_stay_an_alias())
@@ -237,7 +343,7 @@ impl NewLoad {
         let shared = Shared { observers, loading, dropped: readers.dropped, others: others.clone() };
         let task = self.task(run, prepared, shared, (memory, first_plan));
         let stop = StopHandle::new(sender, grace);
-        Ok(RunningLoad::new(stop, watched, others, for_parts, tokio::spawn(task.run())))
+        RunningLoad::new(stop, watched, others, for_parts, tokio::spawn(task.run()))
     }
 
     /// What earlier loads learned, and the body format that the load begins with.
@@ -314,9 +420,7 @@ impl NewLoad {
         if opened.is_none() {
             return Ok(None);
         }
-        let letters = dead_letters
-            .sync_point()
-            .map_err(|e| LoadError::DeadLetters { path: dead_letters.place().into(), reason: e.to_string() })?;
+        let letters = sync_point(dead_letters)?;
         let first = FirstCheckpoint {
             run_id: &self.run_id,
             started: self.started,
@@ -352,15 +456,15 @@ impl NewLoad {
         Observers::new(self.started, all, own)
     }
 
-    /// Starts the threads that read and encode. `groups` groups documents by shard.
+    /// Lets the threads read and encode. `groups` groups documents by shard.
     fn start_readers(
         &self,
-        source: Box<dyn Source>,
+        (source, threads): (Box<dyn Source>, Threads),
         prepared: &Prepared,
         groups: Option<Routing>,
         flow: &Flow,
         events: &UnboundedSender<Event>,
-    ) -> Result<Readers, LoadError> {
+    ) -> Readers {
         let config = &self.config;
         let action = match &prepared.target {
             Some(target) if target.is_data_stream() && config.action == Action::Index => Action::Create,
@@ -376,10 +480,8 @@ impl NewLoad {
         let ids = config.id_from.map(|from| Ids::new(from, self.info.names.clone()));
         let encode = Encode { encoder, ids, smile: Arc::clone(&smile), columns: config.columns };
         let gate = Arc::new(Gate::default());
-        let workers = config.limits.workers;
-        reader::start(source, encode, Arc::clone(&gate), workers, config.limits.chunk_bytes(), events.clone())
-            .map_err(|source| LoadError::Threads { workers, source })?;
-        Ok(Readers { gate, smile, dropped })
+        threads.read(source, encode, Arc::clone(&gate), config.limits.chunk_bytes(), events.clone());
+        Readers { gate, smile, dropped }
     }
 
     /// The task of the load, from its loop to its report.
@@ -422,6 +524,16 @@ impl NewLoad {
         };
         LoadTask { run, finishing, guard: config.guard, others, end }
     }
+}
+
+/// What a load has when the cluster is ready for its first document.
+struct Changed {
+    memory: Memory,
+    flow: Flow,
+    routed: Routed,
+    sender: UnboundedSender<Event>,
+    events: UnboundedReceiver<Event>,
+    checkpointer: Option<Checkpointer>,
 }
 
 /// The state that the end of the load shares with its beginning.

@@ -301,6 +301,36 @@ impl Member {
         Member { document, name, run, folder, lock, last: None, _stop_heartbeats: stop }
     }
 
+    /// Leaves the group where the load does not begin: it has sent nothing.
+    pub(super) async fn withdraw(mut self) {
+        for _ in 0..TRIES {
+            match self.try_withdraw().await {
+                Ok(true) => break,
+                Ok(false) => {}
+                Err(error) => {
+                    tracing::warn!(
+                        "{error}; the next load with option `recreate` into {} waits for a heartbeat of this run",
+                        self.name
+                    );
+                    break;
+                }
+            }
+        }
+        remove(self.lock.take());
+    }
+
+    /// False: another load changed the document first.
+    async fn try_withdraw(&self) -> Result<bool, ClusterError> {
+        let Some((mut group, version)) = read(&self.document, &self.name).await? else { return Ok(true) };
+        if group.running.remove(&self.run).is_none() {
+            return Ok(true);
+        }
+        if group.running.is_empty() && group.ended == 0 {
+            return self.document.delete(&purpose(&self.name), version).await;
+        }
+        Ok(write(&self.document, &self.name, &group, Precondition::Version(version)).await?.is_some())
+    }
+
     /// Adds the counts of this load for the loads that still run. The last load stays a member
     /// until it has judged the count ([`Member::end`]).
     pub(super) async fn leave(&mut self, share: &Result<Share, String>) -> Left {
@@ -399,25 +429,51 @@ impl Member {
     }
 }
 
-/// A load that writes to `target` now, as text. `None` where there is none, or none is known. Where
-/// only heartbeats can tell whether a load is alive, it waits for some of them.
-pub(super) async fn writing(transport: &Arc<Transport>, target: &Target, config: &GuardConfig) -> Option<String> {
+/// A record in which no load is alive, as it was found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Silent(Option<Version>);
+
+/// A load that writes to `target` now, as text, or else the record in which none does. Where only
+/// heartbeats can tell whether a load is alive, it waits for some of them, but not where the record
+/// is the one that was `silent` before.
+pub(super) async fn writing(
+    transport: &Arc<Transport>,
+    target: &Target,
+    config: &GuardConfig,
+    silent: Silent,
+) -> Result<Silent, String> {
+    let mut found = silent;
+    match living(transport, target, config, &mut found).await {
+        Some(load) => Err(load),
+        None => Ok(found),
+    }
+}
+
+async fn living(
+    transport: &Arc<Transport>,
+    target: &Target,
+    config: &GuardConfig,
+    silent: &mut Silent,
+) -> Option<String> {
     let document = document(transport, target, None)?;
     let folder = config.state.clone().or_else(default_folder);
-    let mut first: Option<Group> = None;
+    let mut first: Option<(Group, Version)> = None;
     for _ in 0..=HEARTBEATS_MISSED {
-        let group = match read(&document, &target.name).await {
-            Ok(found) => found?.0,
+        let (group, version) = match read(&document, &target.name).await {
+            Ok(found) => found?,
             Err(error) => {
                 tracing::debug!("cannot read whether other loads write to {}: {error}", target.name);
                 return None;
             }
         };
+        if *silent == Silent(Some(version)) {
+            return None;
+        }
         // The clocks of two machines may differ, and a wrong answer would delete an index.
         let running = group.running.iter();
         let living: Vec<_> = running.filter(|(run, _)| is_alive_here(folder.as_deref(), run) != Some(false)).collect();
         let is_sure = |run: &str, one: &Running| {
-            let before = first.as_ref().map(|first| first.running.get(run));
+            let before = first.as_ref().map(|(first, _)| first.running.get(run));
             is_alive_here(folder.as_deref(), run) == Some(true) || before.is_some_and(|before| before != Some(one))
         };
         if let Some((run, one)) = living.iter().find(|(run, one)| is_sure(run, one)) {
@@ -431,10 +487,11 @@ pub(super) async fn writing(transport: &Arc<Transport>, target: &Target, config:
                 one.description(run),
                 (HEARTBEAT * HEARTBEATS_MISSED).as_secs()
             );
-            first = Some(group.clone());
+            first = Some((group.clone(), version));
         }
         tokio::time::sleep(HEARTBEAT).await;
     }
+    *silent = Silent(first.map(|(_, version)| version));
     None
 }
 

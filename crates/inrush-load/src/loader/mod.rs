@@ -13,10 +13,13 @@ mod routing;
 mod running;
 mod task;
 
+pub use begin::ReadyLoad;
 pub use end::{NOTHING_READ, not_in};
 use inrush_cluster::BoxFuture;
+pub use recreate::begin_reading;
 use std::sync::Arc;
 
+use inrush_cluster::run_id::run_id;
 use inrush_cluster::transport::{HttpOptions, Transport};
 use inrush_core::Encoding;
 use inrush_sources::Source;
@@ -26,18 +29,18 @@ pub(crate) use prepare::{index_uuids, needs, reads_itself};
 pub use running::{Others, PauseHandle, PushLoad, RunningLoad, StopHandle};
 
 use crate::config::LoadConfig;
+use crate::dead_letter::DeadLetterWriter;
 use crate::error::LoadError;
 use crate::fetch::{self, Fetcher, MissingRecord};
 use crate::observe::{Observer, ObserverSet};
 use crate::outcomes::{self, FailureSender, Failures, SettlementSender, Settlements};
 use crate::report::Report;
+use crate::trace::TraceWriter;
 
 /// A load that has not begun.
 #[derive(Debug)]
 pub struct Loader {
     config: LoadConfig,
-    /// Whether [`Loader::check_recreate`] has read the beginning of the source.
-    has_begun: bool,
     observers: ObserverSet,
     failures: Option<FailureSender>,
     settlements: Option<SettlementSender>,
@@ -55,15 +58,7 @@ impl Loader {
     pub fn new(config: LoadConfig) -> Result<Self, LoadError> {
         config.check().map_err(LoadError::usage)?;
         let observers = ObserverSet::default();
-        Ok(Loader {
-            config,
-            has_begun: false,
-            observers,
-            failures: None,
-            settlements: None,
-            fetcher: None,
-            through: None,
-        })
+        Ok(Loader { config, observers, failures: None, settlements: None, fetcher: None, through: None })
     }
 
     /// Adds an observer of the load's events. Several observers are allowed.
@@ -142,16 +137,10 @@ impl Loader {
     /// Checks the cluster, creates the index if it does not exist, and begins to load `source`.
     ///
     /// # Errors
-    /// [`LoadError`] where the load cannot begin. Nothing was sent then.
+    /// [`LoadError`] where the load cannot begin. Nothing was sent then, and what the load has made
+    /// in the cluster was taken back, or is named by a warning.
     pub fn start(self, source: Box<dyn Source>) -> BoxFuture<'static, Result<RunningLoad, LoadError>> {
-        Box::pin(async move {
-            let mut opened = None;
-            let load = self.begin(source, &mut opened).await;
-            if let (Err(_), Some(opened)) = (&load, opened) {
-                opened.withdraw().await;
-            }
-            load
-        })
+        Box::pin(async move { self.ready(source).await?.start().await })
     }
 
     /// Begins a load of documents that the program sends, from any number of tasks.
@@ -169,6 +158,16 @@ impl Loader {
         let load = self.start(Box::new(source)).await?;
         Ok(PushLoad::new(sender, load))
     }
+}
+
+/// Checks that the files of a load that begins later can be written: dead letters and trace. It
+/// leaves nothing behind.
+///
+/// # Errors
+/// [`LoadError`] for a file that cannot be written.
+pub fn check_files(config: &LoadConfig) -> Result<(), LoadError> {
+    DeadLetterWriter::new(&config.dead_letters, &run_id(), Vec::new(), None)?;
+    config.trace.as_deref().map_or(Ok(()), TraceWriter::check_path)
 }
 
 /// Options of the load's requests.

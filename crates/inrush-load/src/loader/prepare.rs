@@ -12,7 +12,7 @@ use inrush_core::report::Tally;
 use inrush_core::wildcard;
 use inrush_sources::Source;
 
-use super::group::{self, Entering, Member};
+use super::group::{self, Entering, Member, Silent};
 use super::recreate;
 use crate::config::{Durability, IndexCreation, LoadConfig};
 use crate::cutover::Swapping;
@@ -26,13 +26,13 @@ pub(super) struct LoadInput<'a> {
     pub(super) bytes: Option<u64>,
     /// Whether all documents have ids.
     pub(super) with_ids: bool,
-    /// UUIDs of the indices that the documents are read from.
-    pub(super) read_from: Vec<String>,
     /// The interrupted run that this one resumes.
     pub(super) earlier: Option<Earlier>,
     /// Ids of the interrupted run and of the runs before it.
     pub(super) runs: &'a [String],
     pub(super) run_id: &'a str,
+    /// The record of the loads into an index that is to be created again.
+    pub(super) silent: Silent,
 }
 
 /// UUIDs of the indices that the source reads. Empty where it reads something else.
@@ -62,6 +62,8 @@ pub(super) struct Prepared {
     pub(super) preflight: Preflight,
     /// Target of a fixed index name.
     pub(super) target: Option<Target>,
+    /// This load has created the index.
+    created: bool,
     /// Documents of the index before the load, or why they could not be counted.
     pub(super) before: Result<u64, String>,
     /// Membership in the group of loads that write to the index at the same time.
@@ -192,85 +194,128 @@ pub(crate) fn needs(config: &LoadConfig, bytes: Option<u64>) -> Needs {
     }
 }
 
-/// Checks the cluster and the target, creates the index where it does not exist, and enters the
-/// group of loads into it.
+/// Checks the cluster and the target, and changes nothing. `read_from` has the UUIDs of the indices
+/// that the documents are read from.
 ///
 /// # Errors
-/// An error that stops the load before its first document.
-pub(super) async fn prepare(
-    transport: &Arc<Transport>,
+/// An error that stops the load.
+pub(super) async fn look(
+    transport: &Transport,
     config: &LoadConfig,
-    LoadInput { bytes, with_ids, read_from, earlier, runs, run_id }: LoadInput<'_>,
+    bytes: Option<u64>,
+    read_from: &[String],
     swapping: Option<&Swapping>,
 ) -> Result<Prepared, LoadError> {
     let preflight = preflight(transport, &needs(config, bytes)).await?;
-    let mut target = preflight.target.clone();
+    let target = preflight.target.clone();
     if let Some(swapping) = swapping {
         swapping.check_new(target.as_ref())?;
     }
-    reads_itself(target.as_ref(), &read_from)?;
-    // The index is deleted only after all checks.
-    if config.create.recreate
-        && let Some(found) = target
-    {
-        target = Some(recreate::delete(transport, config, found, run_id).await?);
-    }
-    let created = create_index(transport, config, swapping, &mut target).await?;
-    let input = guard_plan::GuardInput { bytes, created, earlier };
-    let guard = guard_plan::plan(transport, config, target.as_ref(), input).await?;
-    let mut prepared = Prepared {
+    reads_itself(target.as_ref(), read_from)?;
+    Ok(Prepared {
         preflight,
         target,
+        created: false,
         before: Ok(0),
         member: None,
-        guard,
+        guard: None,
         primary_terms: None,
         sizes_before: BTreeMap::new(),
         earlier_indices: Vec::new(),
         uuids: BTreeMap::new(),
-    };
-    prepared.read_index(transport, config, with_ids).await?;
-    if let (true, Some(target)) = (config.verify, &prepared.target) {
-        let created = prepared.uuids.get(&target.name).map(String::as_str);
-        let (guard, pause_max) = (&config.guard, config.limits.pause_max);
-        let entering = Entering { target, created, guard, run: run_id, earlier, runs, pause_max };
-        (prepared.before, prepared.member) = group::enter(transport, entering).await?;
-    }
-    Ok(prepared)
+    })
 }
 
-/// Creates the index of a fixed name where it does not exist. Returns whether this load created it.
-async fn create_index(
-    transport: &Transport,
-    config: &LoadConfig,
-    swapping: Option<&Swapping>,
-    target: &mut Option<Target>,
-) -> Result<bool, LoadError> {
-    let (Some(name), Some(found)) = (config.index.fixed(), &*target) else { return Ok(false) };
-    match &found.kind {
-        TargetKind::Missing { .. } if !found.is_data_stream() => {
-            let created = index::create(transport, name, &config.create.for_index(name)).await?;
-            if created == Created::Existing {
-                *target = Some(index::resolve(transport, name).await?);
-            }
-            if let Some(swapping) = swapping {
-                swapping.check_new(target.as_ref())?;
-                swapping.check_made(transport).await?;
-            }
-            return Ok(created == Created::New);
+impl Prepared {
+    /// Deletes the index where the load is to create it again, creates it where it does not exist,
+    /// and enters the group of loads into it.
+    ///
+    /// # Errors
+    /// An error that stops the load before its first document. [`Prepared::take_back`] is next.
+    pub(super) async fn change(
+        &mut self,
+        transport: &Arc<Transport>,
+        config: &LoadConfig,
+        LoadInput { bytes, with_ids, earlier, runs, run_id, silent }: LoadInput<'_>,
+        swapping: Option<&Swapping>,
+    ) -> Result<(), LoadError> {
+        let mut deleted = None;
+        if let (true, Some(name), Some(_)) = (config.create.recreate, config.index.fixed(), &self.target) {
+            let (target, was_there) = recreate::delete(transport, config, name, silent).await?;
+            (self.target, deleted) = (Some(target), was_there.then_some(name));
         }
-        TargetKind::Index(_) | TargetKind::Alias { .. } | TargetKind::DataStream { .. } if config.create.is_given() => {
-            tracing::warn!(
-                "index {name} exists, so option `mapping`, option `settings`, option `shards` and option `replicas` have no effect; give option `recreate` to delete the index and create it again"
-            );
+        let created = self.create_index(transport, config, swapping).await;
+        if let (Err(_), Some(name)) = (&created, deleted) {
+            tracing::warn!("the index {name} was deleted, and could not be created again");
         }
-        TargetKind::Index(_)
-        | TargetKind::Alias { .. }
-        | TargetKind::DataStream { .. }
-        | TargetKind::Missing { .. }
-        | TargetKind::Hidden => {}
+        created?;
+        let input = guard_plan::GuardInput { bytes, created: self.created, earlier };
+        self.guard = guard_plan::plan(transport, config, self.target.as_ref(), input).await?;
+        self.read_index(transport, config, with_ids).await?;
+        if let (true, Some(target)) = (config.verify, &self.target) {
+            let created = self.uuids.get(&target.name).map(String::as_str);
+            let (guard, pause_max) = (&config.guard, config.limits.pause_max);
+            let entering = Entering { target, created, guard, run: run_id, earlier, runs, pause_max };
+            (self.before, self.member) = group::enter(transport, entering).await?;
+        }
+        Ok(())
     }
-    Ok(false)
+
+    /// Takes back what [`Prepared::change`] has made, for a load that does not begin. An index
+    /// stays where other loads may write to it by now, and is named.
+    pub(super) async fn take_back(self, transport: &Transport, config: &LoadConfig, swapping: Option<&Swapping>) {
+        if let Some(member) = self.member {
+            member.withdraw().await;
+        }
+        let Some(name) = config.index.fixed().filter(|_| self.created) else { return };
+        let why = match swapping {
+            // No other load has the name of this new index.
+            Some(swapping) if !swapping.is_shared() => match index::delete(transport, name).await {
+                Ok(_) => return,
+                Err(error) => format!(": {error}"),
+            },
+            _ => String::new(),
+        };
+        tracing::warn!("the index {name}, which this load has created, stays without documents{why}");
+    }
+}
+
+impl Prepared {
+    /// Creates the index of a fixed name where it does not exist.
+    async fn create_index(
+        &mut self,
+        transport: &Transport,
+        config: &LoadConfig,
+        swapping: Option<&Swapping>,
+    ) -> Result<(), LoadError> {
+        let (Some(name), Some(found)) = (config.index.fixed(), &self.target) else { return Ok(()) };
+        match &found.kind {
+            TargetKind::Missing { .. } if !found.is_data_stream() => {
+                let created = index::create(transport, name, &config.create.for_index(name)).await?;
+                self.created = created == Created::New;
+                if created == Created::Existing {
+                    self.target = Some(index::resolve(transport, name).await?);
+                }
+                if let Some(swapping) = swapping {
+                    swapping.check_new(self.target.as_ref())?;
+                    swapping.check_made(transport).await?;
+                }
+            }
+            TargetKind::Index(_) | TargetKind::Alias { .. } | TargetKind::DataStream { .. }
+                if config.create.is_given() =>
+            {
+                tracing::warn!(
+                    "index {name} exists, so option `mapping`, option `settings`, option `shards` and option `replicas` have no effect; give option `recreate` to delete the index and create it again"
+                );
+            }
+            TargetKind::Index(_)
+            | TargetKind::Alias { .. }
+            | TargetKind::DataStream { .. }
+            | TargetKind::Missing { .. }
+            | TargetKind::Hidden => {}
+        }
+        Ok(())
+    }
 }
 
 /// Primary terms before the first document, for a load that waits for flushes.

@@ -252,8 +252,8 @@ async fn a_checkpoint_that_another_machine_made_old_is_not_gone_on_from() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_run_shows_that_it_lives_while_it_looks_at_the_cluster() {
-    let fake = fake([Rule::new(Fault::HoldBeforeApplying).path("/slow-master").first(1)]).await;
+async fn a_run_shows_that_it_lives_while_it_prepares_its_index() {
+    let fake = fake([Rule::new(Fault::HoldBeforeApplying).path("/slow-master/_stats").first(1)]).await;
     let job = ndjson(fake.urls(), "slow-master", false).await;
     let (config, source) = (once(&job), job.source());
     let first = tokio::spawn(async move { Loader::new(config).unwrap().run(source).await });
@@ -268,7 +268,7 @@ async fn a_run_shows_that_it_lives_while_it_looks_at_the_cluster() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_run_whose_place_was_taken_sends_nothing_any_more() {
     for begun in [false, true] {
-        let held = Rule::new(Fault::HoldBeforeApplying).path("/overtaken").first(1);
+        let held = Rule::new(Fault::HoldBeforeApplying).path("/overtaken/_stats").first(1);
         let fake = fake((!begun).then_some(held)).await;
         let mut job = ndjson(fake.urls(), "overtaken", false).await;
         // It would take minutes.
@@ -480,14 +480,14 @@ async fn a_source_is_told_where_to_go_on_before_it_is_read() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_source_that_was_checked_is_begun_once() {
+async fn a_source_that_is_ready_is_begun_once() {
     let fake = fake([]).await;
     let mut job = ndjson(fake.urls(), "checked", true).await;
     job.config.create.recreate = true;
     let asked = Arc::default();
     let source = Box::new(Watched(job.source(), Arc::clone(&asked)));
-    let (loader, source) = Loader::new(job.config.clone()).unwrap().check_recreate(source).await.unwrap();
-    let report = loader.start(source).await.unwrap().finish().await;
+    let ready = Loader::new(job.config.clone()).unwrap().ready(source).await.unwrap();
+    let report = ready.start().await.unwrap().finish().await;
     assert_eq!((report.status, report.counts.docs_read), (Status::Complete, DOCS));
     assert_eq!(asked.lock().unwrap().iter().filter(|asked| **asked == "check").count(), 1);
 }

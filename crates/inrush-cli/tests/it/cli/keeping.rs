@@ -9,7 +9,7 @@ use tempfile::TempDir;
 use super::{check, fake, folder_with, lines, report, run, stderr, stdout};
 
 /// The index `shop-1` with ten documents behind the alias `shop`, and a folder with `a.ndjson`.
-async fn shop(text: &str) -> (FakeCluster, TempDir) {
+pub(super) async fn shop(text: &str) -> (FakeCluster, TempDir) {
     let fake = fake([]).await;
     let (folder, _) = folder_with("ten.ndjson", &lines(10));
     std::fs::write(folder.path().join("a.ndjson"), text).unwrap();
@@ -112,7 +112,7 @@ async fn documents_that_are_tolerated_do_not_keep_an_alias_from_being_moved() {
 }
 
 /// Names of the requests that change something.
-fn writes(fake: &FakeCluster) -> Vec<String> {
+pub(super) fn writes(fake: &FakeCluster) -> Vec<String> {
     let reads = ["_simulate_index", "_search", "_count", "_refresh", "_has_privileges", "_mget"];
     let all = fake.requests().into_iter().filter(|request| request.method != "GET" && request.method != "HEAD");
     let writing = all.filter(|request| !reads.iter().any(|read| request.path.contains(read)));

@@ -7,10 +7,13 @@ mod documents;
 mod everywhere;
 mod exit_statuses;
 mod first_contact;
+mod home;
 mod hostile;
 mod keeping;
+mod local_first;
 mod page;
 mod running;
+mod two_users;
 mod unattended;
 
 use std::process::{Output, Stdio};

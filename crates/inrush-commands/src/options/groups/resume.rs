@@ -18,6 +18,6 @@ options! {
         once: bool, conflicts(&["resume"]);
         /// Folder for checkpoints, and for records of changed settings, which are also kept in the
         /// cluster
-        state: Option<Folder> = "DIR", default("inrush in XDG_STATE_HOME or ~/.local/state");
+        state: Option<Folder> = "DIR", default("STATE_DIRECTORY, or inrush in XDG_STATE_HOME or ~/.local/state");
     }
 }

@@ -55,8 +55,8 @@ options! {
         /// Replicas of a new index
         replicas: Option<Whole<0, { u32::MAX }>> = "N", default("the cluster's"), server("index.number_of_replicas");
         /// Delete the index first, with all its documents; asks, unless option `yes` is given. The
-        /// index is kept if the sources cannot be read or are empty, or if the cluster would not
-        /// accept the new one
+        /// index is kept if the sources cannot be read or are empty, if a file of the load cannot
+        /// be written, or if the cluster would not accept the new one
         recreate: bool;
         /// Do not change settings of the index. By default a large load (256 MiB of sources or
         /// more) into an empty index runs without replicas, and a very large one (1 GiB) with fewer

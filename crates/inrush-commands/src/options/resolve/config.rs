@@ -11,6 +11,7 @@ use inrush_cluster::transport::NodeUrl;
 use inrush_load::config::{
     DeadLetters, Gentle, GuardConfig, IndexCreation, IndexPattern, Learning, Limits, LoadConfig, MaxErrors, StateFolder,
 };
+use inrush_node::user;
 
 /// The configuration, without an address if the target is the local node. `recreate` is not
 /// confirmed yet.
@@ -240,17 +241,13 @@ fn of_resuming(config: &mut LoadConfig, options: &ResumeOptions, environment: &E
     config.guard.state = state;
 }
 
-/// The folder of the option, or the user's (the XDG base directory specification). `None` for a
-/// user without a home.
+/// The folder of the option, or that of the service or user. `None` for a user without a home.
 fn state_folder(given: Option<&Path>, environment: &Environment) -> Option<StateFolder> {
     if let Some(given) = given {
         return Some(StateFolder::new(given));
     }
-    // The specification says to ignore a relative path in these variables.
-    let absolute =
-        |name: &str| environment.variable(name).map(std::path::PathBuf::from).filter(|path| path.is_absolute());
-    let base = absolute("XDG_STATE_HOME").or_else(|| absolute("HOME").map(|home| home.join(".local/state")))?;
-    Some(StateFolder { required: false, ..StateFolder::new(base.join("inrush")) })
+    let folder = user::state_folder(|name| environment.variable(name))?;
+    Some(StateFolder { required: false, ..StateFolder::new(folder) })
 }
 
 #[cfg(test)]
@@ -266,8 +263,6 @@ mod tests {
         let both: &[_] = &[("XDG_STATE_HOME", "/x"), ("HOME", "/h")];
         assert_eq!(folder(Some("s"), both), Some(("s".into(), true)));
         assert_eq!(folder(None, both), Some(("/x/inrush".into(), false)));
-        let relative: &[_] = &[("XDG_STATE_HOME", "x"), ("HOME", "/h")];
-        assert_eq!(folder(None, relative), Some(("/h/.local/state/inrush".into(), false)));
         assert_eq!(folder(None, &[]), None);
     }
 }

@@ -60,9 +60,10 @@ pub struct Environment {
 type AskPassword = Box<dyn Fn(&str) -> io::Result<Secret> + Send + Sync>;
 
 impl Environment {
-    /// The variables of this process, without a prompt.
+    /// The variables of this process, without a prompt. A `HOME` that is not set is that of the
+    /// password file.
     pub fn of_process() -> Self {
-        Environment::new(|name| std::env::var_os(name))
+        Environment::new(inrush_node::user::variable)
     }
 
     /// No variables, without a prompt.
