@@ -32,3 +32,4 @@ mod kill;
 mod local_first;
 #[cfg(feature = "cloud")]
 mod s3;
+mod stuck;
