@@ -7,10 +7,11 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 /// Status and body of `GET path`. `None` if no reply comes within two seconds.
-pub(super) async fn get(address: SocketAddr, path: &str) -> Option<(u16, String)> {
+pub(super) async fn get(address: SocketAddr, path: &str, authorization: Option<&str>) -> Option<(u16, String)> {
     let ask = async {
         let mut stream = TcpStream::connect(address).await.ok()?;
-        let request = format!("GET {path} HTTP/1.0\r\nhost: {address}\r\n\r\n");
+        let login = authorization.map(|value| format!("authorization: {value}\r\n")).unwrap_or_default();
+        let request = format!("GET {path} HTTP/1.0\r\nhost: {address}\r\n{login}\r\n");
         stream.write_all(request.as_bytes()).await.ok()?;
         let mut reply = Vec::new();
         stream.read_to_end(&mut reply).await.ok()?;

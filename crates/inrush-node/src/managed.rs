@@ -455,7 +455,7 @@ pub async fn ready(nodes: &[Starting]) -> Result<(), NodeError> {
             let source = io::Error::new(io::ErrorKind::InvalidData, format!("{:?} is not an address", node.url));
             return Err(NodeError::Io { what: format!("cannot use {}/node.json", node.folder.display()), source });
         };
-        while !is_ready(address, &log, nodes.len()).await {
+        while !is_ready(address, &log, nodes.len(), None).await {
             if let Some(dead) = nodes.iter().find(|starting| !is_alive(&starting.node)) {
                 let log = dead.node.log();
                 return Err(NodeError::Died { tail: last_words(&log), log });

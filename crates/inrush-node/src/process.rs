@@ -55,6 +55,9 @@ pub struct NodeSpec {
     pub user: Option<String>,
     /// The file mode mask of the server. Default: that of this program.
     pub umask: Option<u32>,
+    /// The header `Authorization` of a user who may read the health and the settings of the node,
+    /// where the settings turn its security on. Default: none.
+    pub authorization: Option<String>,
 }
 
 impl NodeSpec {
@@ -73,6 +76,7 @@ impl NodeSpec {
             home: None,
             user: None,
             umask: None,
+            authorization: None,
         }
     }
 
@@ -91,6 +95,7 @@ pub(super) struct Launched {
     pub(super) address: SocketAddr,
     pub(super) transport_port: u16,
     pub(super) log: PathBuf,
+    pub(super) authorization: Option<String>,
 }
 
 /// The folder of distributions and nodes. It is not in root's home, which the node's user often
@@ -175,7 +180,8 @@ pub(super) fn launch(spec: &NodeSpec, home: &Path) -> Result<Launched, NodeError
     let who = user.map(|user| format!(" as the user {}, who must be able to read it", user.name)).unwrap_or_default();
     let what = format!("cannot start {} in {}{who}", spec.distribution.title(), home.display());
     let child = command.spawn().map_err(NodeError::io(what))?;
-    Ok(Launched { child, address: SocketAddr::from((Ipv4Addr::LOCALHOST, port)), transport_port, log })
+    let authorization = spec.authorization.clone();
+    Ok(Launched { child, address: SocketAddr::from((Ipv4Addr::LOCALHOST, port)), transport_port, log, authorization })
 }
 
 /// The command of the launcher, with the environment that it needs.
@@ -232,7 +238,7 @@ pub(super) async fn launch_again(spec: &NodeSpec, home: &Path) -> Result<Launche
 pub(super) async fn ready(launched: &mut Launched) -> Result<(), NodeError> {
     let began = Instant::now();
     while began.elapsed() < START_MAX {
-        if is_ready(launched.address, &launched.log, 1).await {
+        if is_ready(launched.address, &launched.log, 1, launched.authorization.as_deref()).await {
             return Ok(());
         }
         if launched.child.try_wait().map_err(NodeError::io("cannot wait for the process of the node"))?.is_some() {
@@ -247,13 +253,13 @@ pub(super) async fn ready(launched: &mut Launched) -> Result<(), NodeError> {
 /// Whether the node with this log answers at the address, in a cluster of `nodes` nodes with a
 /// status that is not red. Another program may have taken the port before the node bound it, even
 /// another node, which answers as well. The folders tell the nodes apart.
-pub(super) async fn is_ready(address: SocketAddr, log: &Path, nodes: usize) -> bool {
-    let Some((200, health)) = http::get(address, "/_cluster/health").await else { return false };
+pub(super) async fn is_ready(address: SocketAddr, log: &Path, nodes: usize, authorization: Option<&str>) -> bool {
+    let Some((200, health)) = http::get(address, "/_cluster/health", authorization).await else { return false };
     if !is_formed(&health, nodes) {
         return false;
     }
     let settings = "/_nodes/_local/settings?filter_path=nodes.*.settings.path.logs";
-    let Some((200, body)) = http::get(address, settings).await else { return false };
+    let Some((200, body)) = http::get(address, settings, authorization).await else { return false };
     let body: serde_json::Value = serde_json::from_str(&body).unwrap_or_default();
     let node = body.get("nodes").and_then(|nodes| nodes.as_object()?.values().next());
     let logs = node.and_then(|node| node.pointer("/settings/path/logs")?.as_str());
@@ -421,10 +427,10 @@ mod tests {
                 stream.write_all(format!("HTTP/1.0 200 OK\r\n\r\n{body}").as_bytes()).unwrap();
             }
         });
-        assert!(is_ready(address, Path::new("/another/logs/console.log"), 1).await);
-        assert!(!is_ready(address, Path::new("/another/logs/console.log"), 2).await);
+        assert!(is_ready(address, Path::new("/another/logs/console.log"), 1, None).await);
+        assert!(!is_ready(address, Path::new("/another/logs/console.log"), 2, None).await);
         let child = Command::new("true").spawn().unwrap();
-        let mut launched = Launched { child, address, transport_port: 0, log };
+        let mut launched = Launched { child, address, transport_port: 0, log, authorization: None };
         assert!(matches!(ready(&mut launched).await, Err(NodeError::Died { .. })));
     }
 }
