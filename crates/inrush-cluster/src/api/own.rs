@@ -89,14 +89,18 @@ impl OwnDocument {
 /// Creates the hidden index `name`, unless it exists: a user who may write to it may lack the
 /// privilege to create it.
 async fn ensure_index(transport: &Transport, name: &str) -> Result<(), ClusterError> {
-    // A user who may not read the index gets the error of the write.
-    if index::exists(transport, name).await.unwrap_or(true) {
+    let found = index::exists(transport, name).await;
+    if matches!(found, Ok(true)) {
         return Ok(());
     }
     let settings = json!({"index": {"number_of_shards": 1, "auto_expand_replicas": "0-1", "hidden": true}});
     let mappings = json!({"dynamic": false});
     let how = CreateIndex { settings: Some(settings), mappings: Some(mappings), ..CreateIndex::default() };
-    index::create(transport, name, &how).await.map(|_| ())
+    match index::create(transport, name, &how).await {
+        // It may exist. If it does not, the write is refused, or creates it.
+        Err(error) if found.is_err() && error.status() == Some(403) => Ok(()),
+        created => created.map(|_| ()),
+    }
 }
 
 fn at(version: Version) -> String {
