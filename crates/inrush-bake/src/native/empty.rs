@@ -175,7 +175,7 @@ async fn create(target: &Transport, name: &str, mark: &str, plan: &Plan) -> Resu
 
 /// Whether the index is the one of this bake.
 async fn is_marked(target: &Transport, name: &str, mark: &str) -> Result<bool, ClusterError> {
-    Ok(aliases::behind(target, mark).await?.contains_key(name))
+    Ok(aliases::behind(target, name).await?.get(name).is_some_and(|found| found.aliases.contains_key(mark)))
 }
 
 async fn wait_for_primaries(context: &Context, target: &Target, name: &str) -> Result<(), BakeError> {
@@ -237,9 +237,9 @@ async fn take(context: &Context, target: &Target, repository: &str, name: &str) 
 /// Deletes the index if it is the one of this bake: by its mark, and by its UUID once that is
 /// known.
 async fn remove_index(target: &Transport, saved: &Saved) -> Result<(), ClusterError> {
-    let found = aliases::behind(target, &mark(saved)).await?.remove(&saved.index);
+    let found = aliases::behind(target, &saved.index).await?.remove(&saved.index);
     let made = saved.parts[0].made.as_ref();
-    match found {
+    match found.filter(|found| found.aliases.contains_key(&mark(saved))) {
         Some(found) if made.is_none_or(|made| made.uuid == found.uuid) => {
             index::delete(target, &saved.index).await.map(drop)
         }
