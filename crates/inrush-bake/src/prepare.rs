@@ -6,6 +6,7 @@ use std::path::Path;
 use http::Method;
 use inrush_cluster::BoxFuture;
 use inrush_cluster::api::check::{Needs, Preflight, preflight};
+use inrush_cluster::api::rights::{Need, Right};
 use inrush_cluster::api::{
     ClusterError, ClusterInfo, Target, TargetKind, Version, data_streams, index as cluster_index, templates,
 };
@@ -48,7 +49,7 @@ pub(super) fn prepare<'a>(
         let load = &config.load;
         let index = load.index.fixed().unwrap_or_default().to_owned();
         let create = load.create.for_index(&index);
-        let Preflight { info, target: found, warnings, .. } = look(target, config, bytes).await?;
+        let Preflight { info, target: found, warnings, .. } = look(target, config, swapping.as_ref(), bytes).await?;
         check_name(swapping.as_ref(), found.as_ref(), &index)?;
         if let Some(stream) = &config.data_stream {
             check_data_stream(target, &info, stream).await?;
@@ -168,7 +169,7 @@ async fn native(
 /// for now.
 fn check_name(swapping: Option<&Swapping>, found: Option<&Target>, index: &str) -> Result<(), BakeError> {
     match (swapping, found.map(|found| &found.kind)) {
-        (_, Some(TargetKind::Missing { template: Some(template) })) if template.data_stream => {
+        (_, Some(TargetKind::Missing { template: Some(template), .. })) if template.data_stream => {
             Err(BakeError::Refused(format!(
                 "the index template {} creates data streams of the name {index}, but a bake hands over an index; load into it with `inrush load`",
                 template.name
@@ -260,7 +261,12 @@ fn part(nodes: Vec<Note>, index: String, plan: Plan) -> Part {
 
 /// Reads product, version, disks and pipelines of the target, and what the name of the index stands
 /// for.
-async fn look(target: &Transport, config: &BakeConfig, bytes: Option<u64>) -> Result<Preflight, BakeError> {
+async fn look(
+    target: &Transport,
+    config: &BakeConfig,
+    swapping: Option<&Swapping>,
+    bytes: Option<u64>,
+) -> Result<Preflight, BakeError> {
     let load = &config.load;
     let create = load.index.fixed().map(|name| load.create.for_index(name)).unwrap_or_default();
     let needs = Needs {
@@ -273,8 +279,62 @@ async fn look(target: &Transport, config: &BakeConfig, bytes: Option<u64>) -> Re
         action: load.action,
         under_policy: load.under_policy,
         wait_max: load.limits.pause_max,
+        has_ids: true,
+        creates: true,
+        restores: true,
+        rights: rights(config, swapping),
+        rights_of_guard: Vec::new(),
     };
     Ok(preflight(target, &needs).await?)
+}
+
+/// The rights that a bake needs on the target, most of them after the index is built.
+fn rights(config: &BakeConfig, swapping: Option<&Swapping>) -> Vec<Need> {
+    let index = config.load.index.fixed().unwrap_or_default();
+    let made = match config.parted() {
+        Some(Layout::Alias) => format!("{index}-1"),
+        _ => index.to_owned(),
+    };
+    let mut rights = Vec::new();
+    let mut add = |by, on: &str, asked: &[Right]| rights.extend(asked.iter().map(|right| Need::new(*right, on, by)));
+    let always = [
+        Right::Templates,
+        Right::PutRepository,
+        Right::GetSnapshot,
+        Right::Restore,
+        Right::DeleteRepository,
+        Right::State,
+        Right::Health,
+        Right::Metadata,
+        Right::CreateRestored,
+        Right::Index,
+        Right::Stats,
+        Right::Refresh,
+        Right::Search,
+    ];
+    add("every bake needs", &made, &always);
+    if config.engine != Engine::Server {
+        let native = [
+            Right::CreateIndex,
+            Right::CreateSnapshot,
+            Right::DeleteSnapshot,
+            Right::DeleteIndex,
+            Right::ReadMapping,
+            Right::Mapping,
+            Right::Settings,
+        ];
+        let by = "a bake without option `engine=server` needs";
+        add(by, &made, &native);
+        // The index without documents is marked by an alias.
+        for on in [made.as_str(), "inrush-bake-*"] {
+            add(by, on, &[Right::CreateAliased]);
+        }
+    }
+    if let Some(swapping) = swapping {
+        add("option `alias` needs at the end", &made, &[Right::Aliases]);
+        rights.extend(swapping.rights());
+    }
+    rights
 }
 
 /// The oldest version among the nodes: all of them have to be able to read the index. `None` if the

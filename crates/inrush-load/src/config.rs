@@ -14,7 +14,7 @@ use inrush_core::tune::{Bounds, Fixed, GentleTuner, Learned, Plan, RememberingTu
 use inrush_core::{Action, FieldPath, IndexTemplate, Operations};
 pub use inrush_core::{Coalesce, Compression, Encoding, GzipLevel};
 pub use inrush_core::{MaxErrors, OnConflict};
-use inrush_sources::CHUNK_BYTES;
+use inrush_sources::{CHUNK_BYTES, SourceInfo};
 
 pub use self::cutover::{FinishConfig, OldWrites, SwapConfig, WaitFor};
 pub use crate::tolerance::Tolerance;
@@ -119,6 +119,11 @@ impl LoadConfig {
             drop: self.drop.clone(),
             ..Operations::new(action, self.index.clone(), self.id.clone())
         }
+    }
+
+    /// Whether all documents of a source have ids.
+    pub(crate) fn has_ids(&self, source: &SourceInfo) -> bool {
+        self.id.is_some() || self.id_from.is_some() || source.has_ids
     }
 
     /// Default options for a load into `index` of the cluster with the nodes `to`.

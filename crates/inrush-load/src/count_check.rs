@@ -312,7 +312,7 @@ mod tests {
 
     #[test]
     fn other_indices_make_it_unprovable() {
-        let target = Target { name: "x".into(), kind: TargetKind::Missing { template: None } };
+        let target = Target { name: "x".into(), kind: TargetKind::Missing { template: None, by_document: false } };
         let to = |name: &str| BTreeMap::from([(name.to_owned(), IndexCounts::default())]);
         assert_eq!(unprovable(&target, &to("x")), None);
         assert!(unprovable(&target, &to("y")).unwrap().contains("went to y"));

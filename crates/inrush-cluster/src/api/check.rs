@@ -9,7 +9,7 @@ use std::time::Duration;
 use crate::{BoxFuture, Wait};
 use http::Method;
 use inrush_core::Action;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use super::allocation::{NoNode, Nodes};
 use super::disk::{self, Room};
@@ -18,6 +18,7 @@ use super::index::{self, Block, IndexInfo, Target, TargetKind};
 use super::limits;
 use super::policy::{self, Outlook};
 use super::product::{self, ClusterInfo};
+use super::rights::{self, Known, Need, Right};
 use super::templates;
 use crate::transport::{Transport, path_segment};
 
@@ -42,6 +43,17 @@ pub struct Needs {
     pub under_policy: bool,
     /// How long to wait for a node that may hold a new index, where that may come by itself.
     pub wait_max: Duration,
+    /// Whether all documents have ids.
+    pub has_ids: bool,
+    /// Whether the load has to create a missing index itself, for its mapping, its settings or its
+    /// alias. Otherwise the first document may create it.
+    pub creates: bool,
+    /// The index comes out of a snapshot, so no document is written.
+    pub restores: bool,
+    /// Rights beside those to create the index and to write to it.
+    pub rights: Vec<Need>,
+    /// Rights that the load needs to change settings of the index, which it can do without.
+    pub rights_of_guard: Vec<Need>,
 }
 
 /// The result of a preflight.
@@ -51,6 +63,10 @@ pub struct Preflight {
     pub info: ClusterInfo,
     /// What the target's name stands for now, if one was given.
     pub target: Option<Target>,
+    /// The bulk action that the target and the user's rights allow.
+    pub action: Action,
+    /// The rights that the user lacks to change settings of the index, in words.
+    pub lacks_for_guard: Option<String>,
     /// The largest request that the cluster accepts, in bytes, if the cluster reports it.
     pub body_bytes_max: Option<u64>,
     /// Whether an ingest pipeline applies, or may apply because the target cannot be read. False if
@@ -68,23 +84,32 @@ pub struct Preflight {
 /// are clearly too small, no node that may hold the new index.
 pub fn preflight<'a>(transport: &'a Transport, needs: &'a Needs) -> BoxFuture<'a, Result<Preflight, ClusterError>> {
     Box::pin(async move {
-        let (info, target, privileges, pipeline, room, cluster_blocks, body_bytes_max) = tokio::join!(
+        let rights = [&needs.rights[..], &needs.rights_of_guard, &rights_of_documents(needs)].concat();
+        let (info, target, known, pipeline, room, cluster_blocks, body_bytes_max) = tokio::join!(
             product::detect(transport),
             look_up(transport, needs.index.as_deref()),
-            privileges(transport, needs.index.as_deref()),
+            rights::ask(transport, needs.index.as_deref(), &PRIVILEGES, &rights),
             check_pipeline(transport, needs.pipeline.as_deref(), "which the requests are to name".to_owned()),
             disk::ask(transport),
             cluster_blocks(transport),
             limits::body_bytes_max(transport),
         );
         let info = info?;
-        let target = target?;
+        let mut target = target?;
         let mut warnings = Vec::new();
         let mut pipelines = needs.pipeline.is_some();
         let Room { disks, nodes, settings } = room;
-        if let Some(target) = &target {
+        let mut action = needs.action;
+        if let Some(target) = &mut target {
             check_action(target, needs)?;
-            check_privileges(target, needs, &privileges, &mut warnings)?;
+            if !needs.restores {
+                action = check_privileges(target, needs, &known, &mut warnings)?;
+            }
+        }
+        known.check(needs.index.as_deref().unwrap_or("the cluster"), &needs.rights)?;
+        known.check(needs.index.as_deref().unwrap_or("the cluster"), &rights_of_documents(needs))?;
+        let lacks_for_guard = known.lacking(&needs.rights_of_guard);
+        if let Some(target) = &target {
             check_cluster_blocks(target, &cluster_blocks)?;
             let allocation = (&nodes, &settings);
             pipelines |= check_target(transport, &info, target, needs, allocation, &mut warnings).await?;
@@ -95,7 +120,7 @@ pub fn preflight<'a>(transport: &'a Transport, needs: &'a Needs) -> BoxFuture<'a
                 target.as_ref().filter(|_| !needs.recreate).and_then(Target::write_index).map(|index| index.replicas);
             warnings.extend(disks.check(bytes, replicas.or(needs.replicas).unwrap_or(1))?);
         }
-        Ok(Preflight { info, target, body_bytes_max, pipelines, warnings })
+        Ok(Preflight { info, target, action, lacks_for_guard, body_bytes_max, pipelines, warnings })
     })
 }
 
@@ -316,42 +341,65 @@ fn check_cluster_blocks(target: &Target, blocks: &[&'static str]) -> Result<(), 
 }
 
 /// Privileges that a load can need on its index, by the names of Elasticsearch.
-const PRIVILEGES: [&str; 7] = ["create_doc", "index", "delete", "create_index", "delete_index", "maintenance", "read"];
+const PRIVILEGES: [&str; 8] =
+    ["create_doc", "index", "delete", "create_index", "auto_configure", "delete_index", "maintenance", "read"];
 
-/// The user's [`PRIVILEGES`] on the index. `None` if the cluster cannot tell: OpenSearch has no
-/// such request, and Elasticsearch only with security enabled.
-async fn privileges(transport: &Transport, index: Option<&str>) -> Option<Value> {
-    let index = index?;
-    let question = json!({"index": [{"names": [index], "privileges": PRIVILEGES}]});
-    let answer = transport
-        .demand("asking for privileges", Method::POST, "/_security/user/_has_privileges", Some(&question))
-        .await;
-    answer.ok()?.get("index")?.get(index).cloned()
+/// The rights to send documents, by the names of their actions.
+fn rights_of_documents(needs: &Needs) -> Vec<Need> {
+    match (&needs.index, needs.action) {
+        (Some(index), Action::Index | Action::Create) if !needs.restores => {
+            [Right::Bulk, Right::Index].map(|right| Need::new(right, index, "every document needs")).into()
+        }
+        _ => Vec::new(),
+    }
 }
 
+/// Checks the privileges to create the index and to write to it, as far as they are known. Returns
+/// the bulk action that the user may send.
 fn check_privileges(
-    target: &Target,
+    target: &mut Target,
     needs: &Needs,
-    privileges: &Option<Value>,
+    known: &Known,
     warnings: &mut Vec<String>,
-) -> Result<(), ClusterError> {
-    let lacks = |privilege: &str| {
-        privileges.as_ref().and_then(|known| known.get(privilege)).and_then(Value::as_bool) == Some(false)
+) -> Result<Action, ClusterError> {
+    let name = target.name.clone();
+    let lacks = |privilege: &str| known.lacks(&name, privilege);
+    let missing = matches!(target.kind, TargetKind::Missing { .. });
+    // Documents without ids are new ones with either action.
+    let adds = needs.action == Action::Create || needs.action == Action::Index && !needs.has_ids;
+    if let TargetKind::Missing { by_document, .. } = &mut target.kind {
+        let by_load = needs.creates || needs.recreate;
+        *by_document = adds && !by_load && lacks("create_index") && !lacks("auto_configure");
+    }
+    let action = match needs.action {
+        Action::Index if target.is_data_stream() || adds && lacks("index") => Action::Create,
+        action => action,
     };
-    let write = match needs.action {
-        _ if target.is_data_stream() => "create_doc",
+    let write = match action {
         Action::Index | Action::Update | Action::Upsert => "index",
         Action::Create => "create_doc",
         Action::Delete => "delete",
     };
-    let missing = matches!(target.kind, TargetKind::Missing { .. });
-    let create = (missing || needs.recreate).then_some("create_index");
+    let may_make = target.is_data_stream() && !lacks("auto_configure");
+    let create = ((missing && !may_make) || needs.recreate).then_some("create_index");
     let delete = (needs.recreate && !missing).then_some("delete_index");
-    let name = &target.name;
     if let Some(privilege) = [Some(write), create, delete].into_iter().flatten().find(|privilege| lacks(privilege)) {
+        let by_load = needs.creates || needs.recreate;
+        let create_is_enough = match privilege {
+            "index" => needs.action == Action::Index && !lacks("create_doc"),
+            "create_index" => !adds && !by_load && !lacks("auto_configure"),
+            _ => false,
+        };
+        let or_other = match privilege {
+            "create_index" if target.is_data_stream() || adds && !by_load => " or auto_configure",
+            _ => "",
+        };
+        let or = if create_is_enough { ", give option `action=create`" } else { "" };
         return Err(ClusterError::Target {
-            name: name.clone(),
-            problem: format!("the user lacks the privilege {privilege} on it; grant it, or use another user or key"),
+            name,
+            problem: format!(
+                "the user lacks the privilege {privilege}{or_other} on it; grant it{or}, or use another user or key"
+            ),
         });
     }
     if let Some(privilege) = ["maintenance", "read"].into_iter().find(|privilege| lacks(privilege)) {
@@ -359,12 +407,13 @@ fn check_privileges(
             "the user lacks the privilege {privilege} on {name}: documents cannot be counted at the end"
         ));
     }
-    Ok(())
+    Ok(action)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::api::index::Template;
 
     fn index() -> IndexInfo {
         IndexInfo {
@@ -407,34 +456,61 @@ mod tests {
         assert!(warning(1000).unwrap().contains("a new field will fail"));
     }
 
+    /// The action of a load whose user lacks these privileges, or the error; and the warnings.
+    fn checked(kind: TargetKind, needs: &Needs, lacking: &[&str]) -> (Result<Action, String>, Target, Vec<String>) {
+        let (mut target, mut warnings) = (target(kind), Vec::new());
+        let known = Known::of_index("trips", &PRIVILEGES, lacking);
+        let action = check_privileges(&mut target, needs, &known, &mut warnings);
+        (action.map_err(|error| error.to_string()), target, warnings)
+    }
+
     #[test]
     fn privileges_that_are_missing_stop_the_load_or_are_told() {
-        let check = |kind: TargetKind, needs: Needs, lacking: &[&str]| {
-            let known: serde_json::Map<String, Value> = PRIVILEGES
-                .iter()
-                .map(|privilege| ((*privilege).to_owned(), json!(!lacking.contains(privilege))))
-                .collect();
-            let mut warnings = Vec::new();
-            check_privileges(&target(kind), &needs, &Some(Value::Object(known)), &mut warnings)
-                .map(|()| warnings)
-                .map_err(|error| error.to_string())
-        };
-        let missing = || TargetKind::Missing { template: None };
-        let needs = |action| Needs { action, ..Needs::default() };
-        assert_eq!(check(missing(), needs(Action::Index), &[]), Ok(vec![]));
-        assert!(check(missing(), needs(Action::Index), &["create_index"]).unwrap_err().contains("create_index"));
-        assert!(check(TargetKind::Index(index()), needs(Action::Index), &["create_index"]).is_ok());
-        assert!(
-            check(TargetKind::Index(index()), needs(Action::Index), &["index"])
-                .unwrap_err()
-                .contains("privilege index")
-        );
-        assert!(check(TargetKind::Index(index()), needs(Action::Create), &["index"]).is_ok());
-        assert!(check(TargetKind::Index(index()), needs(Action::Delete), &["delete"]).is_err());
-        let recreate = Needs { recreate: true, ..Needs::default() };
-        assert!(check(TargetKind::Index(index()), recreate, &["delete_index"]).is_err());
-        let warnings = check(TargetKind::Index(index()), needs(Action::Index), &["maintenance"]).unwrap();
+        let check = |kind: TargetKind, needs: &Needs, lacking: &[&str]| checked(kind, needs, lacking).0;
+        let missing = || TargetKind::Missing { template: None, by_document: false };
+        let needs = |action| Needs { action, has_ids: true, ..Needs::default() };
+        let index = || TargetKind::Index(index());
+        assert_eq!(check(missing(), &needs(Action::Index), &[]), Ok(Action::Index));
+        let all_to_create = ["create_index", "auto_configure"];
+        assert!(check(missing(), &needs(Action::Index), &all_to_create).unwrap_err().contains("create_index"));
+        assert!(check(index(), &needs(Action::Index), &["create_index"]).is_ok());
+        let refused = check(index(), &needs(Action::Index), &["index", "create_doc"]).unwrap_err();
+        assert_eq!(refused, "trips: the user lacks the privilege index on it; grant it, or use another user or key");
+        assert_eq!(check(index(), &needs(Action::Create), &["index"]), Ok(Action::Create));
+        assert!(check(index(), &needs(Action::Delete), &["delete"]).is_err());
+        let recreate = Needs { recreate: true, ..needs(Action::Index) };
+        assert!(check(index(), &recreate, &["delete_index"]).is_err());
+        let (_, _, warnings) = checked(index(), &needs(Action::Index), &["maintenance"]);
         assert!(warnings[0].contains("maintenance"), "{warnings:?}");
+    }
+
+    #[test]
+    fn a_user_who_may_only_add_documents_adds_them() {
+        let shipper = ["index", "delete", "create_index", "delete_index", "maintenance", "read"];
+        let missing = |data_stream: Option<bool>| {
+            let template = data_stream.map(|data_stream| Template { name: "t".into(), data_stream });
+            TargetKind::Missing { template, by_document: false }
+        };
+        let ids = |has_ids| Needs { has_ids, ..Needs::default() };
+        for template in [None, Some(true), Some(false)] {
+            let (action, target, _) = checked(missing(template), &ids(false), &shipper);
+            assert_eq!(action, Ok(Action::Create), "{template:?}");
+            assert!(target.is_data_stream(), "the first document creates it");
+        }
+        assert_eq!(checked(missing(Some(true)), &ids(true), &shipper).0, Ok(Action::Create));
+        let refused = checked(missing(None), &ids(true), &shipper).0.unwrap_err();
+        assert!(refused.contains("the privilege index on it; grant it, give option `action=create`, or"), "{refused}");
+        let refused = checked(missing(None), &ids(true), &["create_index"]).0.unwrap_err();
+        assert!(refused.contains("create_index on it; grant it, give option `action=create`, or"), "{refused}");
+        let with_create = Needs { action: Action::Create, ..ids(true) };
+        assert_eq!(checked(missing(None), &with_create, &shipper).0, Ok(Action::Create));
+        let refused = checked(missing(None), &ids(false), &["index", "create_doc"]).0.unwrap_err();
+        assert!(refused.contains("the privilege create_doc on it"), "{refused}");
+        let refused = checked(missing(None), &ids(false), &["create_index", "auto_configure"]).0.unwrap_err();
+        assert!(refused.contains("the privilege create_index or auto_configure on it"), "{refused}");
+        let with_mapping = Needs { creates: true, ..ids(false) };
+        assert!(checked(missing(None), &with_mapping, &shipper).0.unwrap_err().contains("create_index"));
+        assert_eq!(checked(TargetKind::Index(index()), &ids(false), &shipper).0, Ok(Action::Create));
     }
 
     #[test]
@@ -447,7 +523,7 @@ mod tests {
         assert!(check(&stream(), Action::Update, false).unwrap_err().to_string().contains("use the action create"));
         assert!(check(&stream(), Action::Create, true).is_err());
         assert!(check(&alias, Action::Delete, false).is_ok());
-        let missing = target(TargetKind::Missing { template: None });
+        let missing = target(TargetKind::Missing { template: None, by_document: false });
         assert!(check(&missing, Action::Upsert, false).is_ok());
         for action in [Action::Update, Action::Delete] {
             assert!(check(&missing, action, false).unwrap_err().to_string().contains("check the name"));
@@ -457,7 +533,7 @@ mod tests {
 
     #[test]
     fn blocks_of_the_cluster_count_where_they_matter() {
-        let missing = target(TargetKind::Missing { template: None });
+        let missing = target(TargetKind::Missing { template: None, by_document: false });
         let there = target(TargetKind::Index(index()));
         assert!(check_cluster_blocks(&there, &["create_index"]).is_ok());
         assert!(check_cluster_blocks(&missing, &["create_index"]).is_err());

@@ -33,6 +33,9 @@ pub enum TargetKind {
     Missing {
         /// The index template that applies, if any.
         template: Option<Template>,
+        /// Whether only the first document can create it, because the user may not. It may become
+        /// a data stream.
+        by_document: bool,
     },
     /// An index.
     Index(IndexInfo),
@@ -67,11 +70,22 @@ impl Target {
         }
     }
 
-    /// Whether documents must be sent with `create`: the target is a data stream, or will be one.
+    /// The same, left to the first document to create.
+    pub fn by_document(mut self) -> Target {
+        if let TargetKind::Missing { by_document, .. } = &mut self.kind {
+            *by_document = true;
+        }
+        self
+    }
+
+    /// Whether documents must be sent with `create`: the target is a data stream, or will or may be
+    /// one.
     pub fn is_data_stream(&self) -> bool {
         match &self.kind {
             TargetKind::DataStream { .. } => true,
-            TargetKind::Missing { template } => template.as_ref().is_some_and(|template| template.data_stream),
+            TargetKind::Missing { template, by_document } => {
+                *by_document || template.as_ref().is_some_and(|template| template.data_stream)
+            }
             TargetKind::Index(_) | TargetKind::Alias { .. } | TargetKind::Hidden => false,
         }
     }
@@ -150,7 +164,7 @@ pub async fn resolve(transport: &Transport, name: &str) -> Result<Target, Cluste
     let body = answer.json(&what)?;
     let kind = match answer.status() {
         200..=299 => kind_of(name, &body)?,
-        404 => TargetKind::Missing { template: template_for(transport, name).await? },
+        404 => TargetKind::Missing { template: template_for(transport, name).await?, by_document: false },
         status => return Err(ClusterError::from_status(&what, status, &body)),
     };
     Ok(Target { name: name.to_owned(), kind })
@@ -287,6 +301,11 @@ pub async fn delete(transport: &Transport, name: &str) -> Result<bool, ClusterEr
         404 => Ok(answer.tries > 1),
         status => Err(ClusterError::from_status(&what, status, &answer.json(&what)?)),
     }
+}
+
+/// Whether an index was refused because a template makes data streams of its name.
+pub fn needs_data_stream(error: &ClusterError) -> bool {
+    matches!(error, ClusterError::Refused { reason, .. } if reason.contains("creates data streams only"))
 }
 
 fn already_exists(body: &Value) -> bool {

@@ -27,6 +27,7 @@ mod policy;
 pub mod primary_terms;
 pub mod product;
 mod rest;
+pub mod rights;
 pub mod segments;
 pub mod shards;
 pub mod snapshots;

@@ -103,7 +103,7 @@ fn is_of_the_trial(error: &ClusterError) -> bool {
     match error {
         ClusterError::Forbidden { .. } => true,
         ClusterError::Refused { reason, .. } => {
-            reason.contains("creates data streams only")
+            index::needs_data_stream(error)
                 || reason.contains("more than one write index")
                 || (reason.contains("maximum") && reason.contains("shards open"))
         }

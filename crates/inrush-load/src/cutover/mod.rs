@@ -19,6 +19,7 @@ use inrush_cluster::transport::{Transport, path_segment};
 use inrush_guard::{RecoverOptions, RecoveredState};
 use old_writes::Arrived;
 use serde_json::Value;
+pub(crate) use swapping::BY_ALIAS;
 pub use swapping::{Noted, Swapping, begin};
 use waiting::Waiting;
 pub use waiting::is_passing;

@@ -4,6 +4,7 @@ use std::time::SystemTime;
 
 use inrush_cluster::api::aliases::{self, Carrier};
 use inrush_cluster::api::changes::{self, Marks};
+use inrush_cluster::api::rights::{Need, Right};
 use inrush_cluster::api::{ClusterError, Target, TargetKind, index};
 use inrush_cluster::transport::Transport;
 use serde::{Deserialize, Serialize};
@@ -111,10 +112,34 @@ pub async fn begin(
     Ok(Some(Swapping { options, noted, is_done, resumed, allow_empty, carried, warnings }))
 }
 
+/// Who needs the rights of a swap.
+pub(crate) const BY_ALIAS: &str = "option `alias` needs at the end";
+
 impl Swapping {
     /// Whether several loads fill the new index.
     pub fn is_shared(&self) -> bool {
         self.options.is_shared
+    }
+
+    /// The rights that the swap needs on the alias and on the index that it replaces.
+    pub fn rights(&self) -> Vec<Need> {
+        let SwapConfig { alias, delete_old, old_writes, .. } = &self.options;
+        let mut rights = vec![Need::new(Right::Aliases, alias, BY_ALIAS)];
+        let Some(old) = self.noted.old.as_ref().filter(|_| !self.is_done) else { return rights };
+        if old.name == *alias {
+            // The swap deletes the index that has the name of the alias.
+            rights.clear();
+        } else {
+            rights.push(Need::new(Right::Aliases, &old.name, BY_ALIAS));
+        }
+        if *delete_old {
+            rights.push(Need::new(Right::DeleteIndex, &old.name, "option `delete_old` needs at the end"));
+        }
+        if *old_writes == OldWrites::CatchUp {
+            let by = "option `old_writes=catch-up` needs at the end";
+            rights.extend([Right::Refresh, Right::Search, Right::Stats].map(|right| Need::new(right, &old.name, by)));
+        }
+        rights
     }
 
     /// Checks that the new index can be created. Called before its creation.
@@ -127,7 +152,7 @@ impl Swapping {
             return Ok(());
         }
         match kind {
-            TargetKind::Missing { template: Some(template) } if template.data_stream => Err(refuse(
+            TargetKind::Missing { template: Some(template), .. } if template.data_stream => Err(refuse(
                 name,
                 format!(
                     "the index template {} creates data streams for this name, and option `alias` needs an index; name another with option `index`",

@@ -22,7 +22,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::config::LoadConfig;
-use crate::cutover;
+use crate::cutover::{self, Swapping};
 use crate::error::LoadError;
 use crate::ids::Ids;
 use crate::loader::{NOTHING_READ, http_options, index_uuids, needs, reads_itself};
@@ -154,7 +154,8 @@ pub fn dry_run(mut config: LoadConfig, source: Box<dyn Source>) -> BoxFuture<'st
         let mut target = Target { may_be_made: true, ..Target::default() };
         if !config.to.is_empty() {
             let transport = connect(&config.to, config.credentials.clone(), &http_options(&config)).await?;
-            let input = Input { bytes: info.bytes_total, read_from: index_uuids(source.as_ref())? };
+            let has_ids = config.has_ids(&info);
+            let input = Input { bytes: info.bytes_total, has_ids, read_from: index_uuids(source.as_ref())? };
             target = check_target(&transport, &mut config, input, &mut run).await?;
         }
         // A load with `recreate` deletes an index, so all files are checked before.
@@ -206,6 +207,7 @@ struct Target {
 /// Properties of the documents.
 struct Input {
     bytes: Option<u64>,
+    has_ids: bool,
     /// UUIDs of the indices that the documents are read from.
     read_from: Vec<String>,
 }
@@ -214,16 +216,21 @@ struct Input {
 async fn check_target(
     transport: &Transport,
     config: &mut LoadConfig,
-    Input { bytes, read_from }: Input,
+    Input { bytes, has_ids, read_from }: Input,
     run: &mut DryRun,
 ) -> Result<Target, LoadError> {
-    match cutover::begin(transport, config, None).await {
-        Ok(_) => run.index = config.index.as_str().to_owned(),
+    let swapping = match cutover::begin(transport, config, None).await {
+        Ok(swapping) => swapping,
         Err(LoadError::Cluster(error @ ClusterError::Http(_))) => return Err(error.into()),
-        Err(error) => run.problems.push(error.to_string()),
-    }
+        Err(error) => {
+            run.problems.push(error.to_string());
+            None
+        }
+    };
+    run.index = config.index.as_str().to_owned();
     // A dry run tells what a load would wait for.
-    let needs = Needs { wait_max: Duration::ZERO, ..needs(config, bytes) };
+    let mut needs = Needs { wait_max: Duration::ZERO, ..needs(config, bytes, has_ids) };
+    needs.rights.extend(swapping.iter().flat_map(Swapping::rights));
     let found = match preflight(transport, &needs).await {
         Ok(Preflight { info, target, warnings, .. }) => {
             run.cluster = Some(info.to_string());

@@ -132,7 +132,7 @@ impl Loader {
         let swapping = cutover::begin(&transport, &mut config, noted).await?;
         let read_from = index_uuids(source.as_ref())?;
         compare::check(&transport, &config).await?;
-        let prepared = look(&transport, &config, info.bytes_total, &read_from, swapping.as_ref()).await?;
+        let prepared = look(&transport, &config, (info.bytes_total, config.has_ids(&info)), &read_from, swapping.as_ref()).await?;
         if earlier.is_none() && !is_local {
             source = recreate::begin_reading(source, &config).await?;
         }
@@ -234,7 +234,7 @@ fn dead_letter_writer(
 impl NewLoad {
     /// Whether all documents have ids.
     fn with_ids(&self) -> bool {
-        self.config.id.is_some() || self.config.id_from.is_some() || self.info.has_ids
+        self.config.has_ids(&self.info)
     }
 
     /// Prepares the index, and writes the first checkpoint. `opened` is empty afterwards.
@@ -468,7 +468,7 @@ impl NewLoad {
         let config = &self.config;
         let action = match &prepared.target {
             Some(target) if target.is_data_stream() && config.action == Action::Index => Action::Create,
-            _ => config.action,
+            _ => prepared.preflight.action,
         };
         let encoder = Encoder::new(config.operations(action));
         let encoder = match groups {

@@ -281,7 +281,10 @@ fn without_group(
     before: Result<u64, String>,
     lock: Option<LocalState>,
 ) -> Result<(Result<u64, String>, Option<Member>), LoadError> {
-    tracing::debug!("cannot read or write the record of other loads into {name}: {error}");
+    match error.status() {
+        Some(403) => tracing::warn!("the count at the end does not know of other loads into {name}: {error}"),
+        _ => tracing::debug!("cannot read or write the record of other loads into {name}: {error}"),
+    }
     remove(lock);
     Ok((before, None))
 }

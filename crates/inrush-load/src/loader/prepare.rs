@@ -4,18 +4,23 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use inrush_cluster::api::check::{Needs, Preflight, preflight};
+use inrush_cluster::api::rights::{Need, Right};
 use inrush_cluster::api::stats::IndexStats;
-use inrush_cluster::api::{ClusterError, Created, Product, Target, TargetKind, Version, index, primary_terms, stats};
+use inrush_cluster::api::{
+    ClusterError, CreateIndex, Created, Product, Target, TargetKind, Version, index, primary_terms, stats,
+};
 use inrush_cluster::transport::Transport;
+use inrush_core::Action;
 use inrush_core::flow::PrimaryTerms;
 use inrush_core::report::Tally;
 use inrush_core::wildcard;
+use inrush_guard::GUARD_INDEX;
 use inrush_sources::Source;
 
 use super::group::{self, Entering, Member, Silent};
 use super::recreate;
-use crate::config::{Durability, IndexCreation, LoadConfig};
-use crate::cutover::Swapping;
+use crate::config::{Durability, FinishConfig, IndexCreation, LoadConfig, WaitFor};
+use crate::cutover::{BY_ALIAS, Swapping};
 use crate::error::LoadError;
 use crate::guard_plan::{self, Earlier};
 use crate::targets;
@@ -178,20 +183,62 @@ impl Prepared {
     }
 }
 
-/// Requirements on the cluster for a load of `bytes` bytes.
-pub(crate) fn needs(config: &LoadConfig, bytes: Option<u64>) -> Needs {
+/// Requirements on the cluster for a load of `bytes` bytes. `has_ids`: all documents have ids.
+pub(crate) fn needs(config: &LoadConfig, bytes: Option<u64>, has_ids: bool) -> Needs {
     let fixed = config.index.fixed();
+    let made = fixed.map(|name| config.create.for_index(name)).unwrap_or_default();
     Needs {
         index: fixed.map(str::to_owned),
         recreate: config.create.recreate,
-        replicas: fixed.and_then(|name| config.create.for_index(name).replicas),
-        settings: fixed.and_then(|name| config.create.for_index(name).settings),
+        replicas: made.replicas,
+        creates: made != CreateIndex::default() || config.finish.swap.is_some(),
+        settings: made.settings,
         pipeline: config.pipeline.clone(),
         bytes_expected: bytes,
         action: config.action,
         under_policy: config.under_policy,
         wait_max: config.limits.pause_max,
+        has_ids,
+        restores: false,
+        rights: rights_at_end(config),
+        rights_of_guard: rights_of_guard(fixed),
     }
+}
+
+/// The rights that changing settings of the index needs. A lease that cannot be deleted at the end
+/// would stand for a load that still runs.
+fn rights_of_guard(index: Option<&str>) -> Vec<Need> {
+    let lease = Need::new(Right::DeleteDocument, GUARD_INDEX, "is needed at the end");
+    let settings = index.map(|index| Need::new(Right::Settings, index, "is needed for that"));
+    settings.into_iter().chain([lease]).collect()
+}
+
+/// The rights that the steps after the last document need, on the index that is loaded.
+fn rights_at_end(config: &LoadConfig) -> Vec<Need> {
+    let FinishConfig { wait_for, force_merge, swap, .. } = &config.finish;
+    let index = config.index.fixed().unwrap_or_default();
+    let mut rights = Vec::new();
+    let mut add = |by, asked: &[Right]| rights.extend(asked.iter().map(|right| Need::new(*right, index, by)));
+    if force_merge.is_some() {
+        let by = "option `force_merge` needs at the end";
+        add(by, &[Right::ForceMerge, Right::Task, Right::Refresh, Right::Stats]);
+    }
+    let by = "option `wait_for` needs at the end";
+    match wait_for {
+        None => {}
+        Some(WaitFor::Searchable) => add(by, &[Right::Refresh]),
+        Some(WaitFor::Green) => add(by, &[Right::Refresh, Right::Health]),
+        Some(WaitFor::Replicated) => add(by, &[Right::Refresh, Right::Health, Right::Stats]),
+    }
+    if let Some(swap) = swap {
+        add(BY_ALIAS, &[Right::Refresh, Right::Health, Right::Aliases]);
+        if !swap.warm.is_empty() {
+            add("option `warm` needs at the end", &[Right::Search]);
+        }
+    }
+    // Documents that name their index are checked by its first document.
+    rights.retain(|need: &Need| !index.is_empty() || need.right.is_of_cluster());
+    rights
 }
 
 /// Checks the cluster and the target, and changes nothing. `read_from` has the UUIDs of the indices
@@ -202,11 +249,13 @@ pub(crate) fn needs(config: &LoadConfig, bytes: Option<u64>) -> Needs {
 pub(super) async fn look(
     transport: &Transport,
     config: &LoadConfig,
-    bytes: Option<u64>,
+    (bytes, with_ids): (Option<u64>, bool),
     read_from: &[String],
     swapping: Option<&Swapping>,
 ) -> Result<Prepared, LoadError> {
-    let preflight = preflight(transport, &needs(config, bytes)).await?;
+    let mut needs = needs(config, bytes, with_ids);
+    needs.rights.extend(swapping.map(Swapping::rights).unwrap_or_default());
+    let preflight = preflight(transport, &needs).await?;
     let target = preflight.target.clone();
     if let Some(swapping) = swapping {
         swapping.check_new(target.as_ref())?;
@@ -250,7 +299,14 @@ impl Prepared {
         }
         created?;
         let input = guard_plan::GuardInput { bytes, created: self.created, earlier };
-        self.guard = guard_plan::plan(transport, config, self.target.as_ref(), input).await?;
+        let guard = guard_plan::plan(transport, config, self.target.as_ref(), input).await?;
+        self.guard = match (guard, &self.preflight.lacks_for_guard) {
+            (Some(_), Some(lacks)) => {
+                tracing::warn!("the settings of {} are not changed for the load: {lacks}", config.index.as_str());
+                None
+            }
+            (plan, _) => plan,
+        };
         self.read_index(transport, config, with_ids).await?;
         if let (true, Some(target)) = (config.verify, &self.target) {
             let created = self.uuids.get(&target.name).map(String::as_str);
@@ -291,7 +347,13 @@ impl Prepared {
         let (Some(name), Some(found)) = (config.index.fixed(), &self.target) else { return Ok(()) };
         match &found.kind {
             TargetKind::Missing { .. } if !found.is_data_stream() => {
-                let created = index::create(transport, name, &config.create.for_index(name)).await?;
+                let created = match index::create(transport, name, &config.create.for_index(name)).await {
+                    Err(error) if may_be_made_by_document(config, &error) => {
+                        self.target = Some(found.clone().by_document());
+                        return Ok(());
+                    }
+                    created => created?,
+                };
                 self.created = created == Created::New;
                 if created == Created::Existing {
                     self.target = Some(index::resolve(transport, name).await?);
@@ -316,6 +378,14 @@ impl Prepared {
         }
         Ok(())
     }
+}
+
+/// Whether the first document can create what the cluster did not create as an index: a template
+/// that the user may not read makes a data stream of the name.
+fn may_be_made_by_document(config: &LoadConfig, error: &ClusterError) -> bool {
+    let adds = matches!(config.action, Action::Index | Action::Create);
+    let is_plain = !config.create.is_given() && config.finish.swap.is_none() && !config.create.recreate;
+    adds && is_plain && index::needs_data_stream(error)
 }
 
 /// Primary terms before the first document, for a load that waits for flushes.

@@ -172,7 +172,7 @@ async fn aliases_and_data_streams_are_told() {
     assert!(stream.is_data_stream());
     assert!(matches!(&stream.kind, TargetKind::DataStream { stream, .. } if stream == "logs-a"), "{stream:?}");
     let plain = index::resolve(&transport, "plain").await.unwrap();
-    assert!(matches!(plain.kind, TargetKind::Missing { template: None }));
+    assert!(matches!(plain.kind, TargetKind::Missing { template: None, .. }));
 }
 
 #[tokio::test]
@@ -305,6 +305,9 @@ async fn a_user_who_may_only_write_gets_through_with_a_warning() {
     assert_eq!(found.info.product, Product::Unknown);
     assert!(matches!(found.target.unwrap().kind, TargetKind::Hidden));
     assert_eq!(found.warnings.len(), 2, "{:?}", found.warnings);
-    let message = refusal(&transport, Needs { action: Action::Index, ..create }).await;
+    let with_ids = Needs { action: Action::Index, has_ids: true, ..create.clone() };
+    let message = refusal(&transport, with_ids).await;
     assert!(message.contains("the user lacks the privilege index"), "{message}");
+    let without_ids = Needs { action: Action::Index, ..create };
+    assert_eq!(preflight(&transport, &without_ids).await.unwrap().action, Action::Create);
 }
