@@ -43,7 +43,7 @@ LEFT_OUT = re.compile(
 GUIDES = re.compile(r"^(README|COMPARE|docs/.*)\.md$")
 LOOKED_UP = re.compile(
     r"^docs/(decisions/|benchmarks|bake/measured|encoding|tuner/|"
-    r"(options|report|errors|dead-letters|page|segments|formats|json)\.md$)"
+    r"(options|report|errors|privileges|dead-letters|page|segments|formats|json)\.md$)"
 )
 PAGES = re.compile(r"\.md$")
 SCRIPTS = re.compile(r"(^Makefile$|^\.ci/|\.sh$|^scripts/|^bench/.*\.py$|^fuzz/fuzz_targets/)")

@@ -30,6 +30,7 @@ mod kafka_sql;
 mod kafka_stream;
 mod kill;
 mod local_first;
+mod rights;
 #[cfg(feature = "cloud")]
 mod s3;
 mod stuck;

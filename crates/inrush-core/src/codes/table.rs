@@ -77,7 +77,7 @@ codes! {
             "Check user and password, API key or token: option `user` with INRUSH_PASSWORD, option `api_key_file`, option `bearer_file`."
         Forbidden "forbidden"
             "The user may not do this (403)."
-            "Grant the privilege that the message names, or use another user; a load needs `write`, `view_index_metadata`, and `create_index` or `manage` for a new index."
+            "Grant the privilege that the message names, or use another user; docs/privileges.md has those of each command."
         NotFound "not_found"
             "The cluster does not know the index or the path (404)."
             "Check the name; `GET _cat/indices` lists indices."
