@@ -326,9 +326,8 @@ fn rights(config: &BakeConfig, swapping: Option<&Swapping>) -> Vec<Need> {
         let by = "a bake without option `engine=server` needs";
         add(by, &made, &native);
         // The index without documents is marked by an alias.
-        for on in [made.as_str(), "inrush-bake-*"] {
-            add(by, on, &[Right::CreateAliased]);
-        }
+        add(by, &made, &[Right::Aliases]);
+        add(by, "inrush-bake-*", &[Right::CreateAliased]);
     }
     if let Some(swapping) = swapping {
         add("option `alias` needs at the end", &made, &[Right::Aliases]);

@@ -371,8 +371,10 @@ fn check_privileges(
         let by_load = needs.creates || needs.recreate;
         *by_document = adds && !by_load && lacks("create_index") && !lacks("auto_configure");
     }
+    // A name that the user may not look up can stand for a data stream.
+    let hidden = matches!(target.kind, TargetKind::Hidden);
     let action = match needs.action {
-        Action::Index if target.is_data_stream() || adds && lacks("index") => Action::Create,
+        Action::Index if target.is_data_stream() || adds && (hidden || lacks("index")) => Action::Create,
         action => action,
     };
     let write = match action {
@@ -511,6 +513,8 @@ mod tests {
         let with_mapping = Needs { creates: true, ..ids(false) };
         assert!(checked(missing(None), &with_mapping, &shipper).0.unwrap_err().contains("create_index"));
         assert_eq!(checked(TargetKind::Index(index()), &ids(false), &shipper).0, Ok(Action::Create));
+        assert_eq!(checked(TargetKind::Hidden, &ids(false), &[]).0, Ok(Action::Create));
+        assert_eq!(checked(TargetKind::Hidden, &ids(true), &[]).0, Ok(Action::Index));
     }
 
     #[test]

@@ -45,8 +45,7 @@ pub enum Right {
     Aliases,
     /// Creating an index.
     CreateIndex,
-    /// Creating an index with an alias, on the index and on the alias. OpenSearch needs no right for
-    /// the alias.
+    /// Creating an index with an alias of this name. OpenSearch needs no right on the alias.
     CreateAliased,
     /// Creating an index out of a snapshot.
     CreateRestored,
