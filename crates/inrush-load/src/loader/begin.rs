@@ -132,7 +132,8 @@ impl Loader {
         let swapping = cutover::begin(&transport, &mut config, noted).await?;
         let read_from = index_uuids(source.as_ref())?;
         compare::check(&transport, &config).await?;
-        let prepared = look(&transport, &config, (info.bytes_total, config.has_ids(&info)), &read_from, swapping.as_ref()).await?;
+        let prepared =
+            look(&transport, &config, (info.bytes_total, config.has_ids(&info)), &read_from, swapping.as_ref()).await?;
         if earlier.is_none() && !is_local {
             source = recreate::begin_reading(source, &config).await?;
         }
