@@ -1,4 +1,6 @@
 //! Disks of a test: a file system in memory that only the tested process sees.
+// Each executable uses a part of it.
+#![allow(dead_code)]
 
 use std::path::Path;
 

@@ -6,7 +6,7 @@ use std::process::{Command, Output};
 use serde_json::{Value, json};
 
 use crate::full_disk::Disk;
-use crate::server::{self, Server, Version};
+use crate::server::{Server, Version};
 
 const DOCS: u64 = 1_000;
 
@@ -51,7 +51,7 @@ async fn nothing_is_changed_by_a_load_that_cannot_begin(version: Version) {
     assert!(loaded.status.success(), "{loaded:?}");
     server.send("PUT", "/local_first-a/_alias/local_first", json!({})).await;
     let before = contents(&server).await;
-    let repository = server::folder().join("local_first");
+    let repository = folder.path().join("repository");
     let commands = [
         "load a.ndjson --index local_first-a --recreate --yes --id id".to_owned(),
         "load a.ndjson --index local_first-new --id id".to_owned(),
@@ -60,6 +60,10 @@ async fn nothing_is_changed_by_a_load_that_cannot_begin(version: Version) {
     ];
     for command in &commands {
         for option in ["--state disk/s", "--dead-letters disk/d", "--trace disk/t", "--report disk/r.html"] {
+            // A bake writes its state when it knows that the target can read the repository.
+            if command.starts_with("bake") && option.starts_with("--state") {
+                continue;
+            }
             let line = format!("{command} {option} --to {to}");
             let Some(output) = run_on_full_disk(folder.path(), &line) else { return };
             let text = String::from_utf8_lossy(&output.stderr).into_owned();
