@@ -409,7 +409,7 @@ mod tests {
             assert!(earlier.is_none());
             let job = if is_estimate { job.with(OPTION) } else { job };
             let repository = Repository { kind: "fs".to_owned(), settings: Map::new(), crypto_metadata: None };
-            let shared = Shared { repository, folder: Some(place.clone()) };
+            let shared = Shared { repository, folder: Some(place.clone()), on_target: None };
             let saved = Saved::new(job, "1".to_owned(), "x".to_owned(), Plan::default(), shared, Vec::new());
             keep.write(&saved).unwrap();
             drop(keep);

@@ -4,7 +4,7 @@
 //! Cargo.toml).
 #![allow(missing_docs, unreachable_pub, clippy::unwrap_used, clippy::print_stdout)]
 
-#[path = "../full_disk.rs"]
+#[path = "../full_disk/mod.rs"]
 mod full_disk;
 #[path = "../killing/mod.rs"]
 mod killing;

@@ -17,6 +17,9 @@ use tokio::task::JoinSet;
 
 use crate::common::{Large, Lines, config, documents};
 
+/// A change of a load.
+type Change = fn(&mut LoadConfig);
+
 /// The time of a request. A fake that answers does so within it on a busy machine.
 const REQUEST: Duration = Duration::from_secs(1);
 /// A run that takes longer hangs. It is many times what the slowest run takes.
@@ -236,11 +239,11 @@ async fn a_load_whose_end_gets_stuck_ends_and_says_where() {
     const CHECK_FAILED: &str = "status: CheckFailed";
     let yellow = json!({"status": "yellow", "active_shards": 1, "number_of_data_nodes": 2,
         "indices": {"docs": {"status": "yellow", "number_of_shards": 1, "number_of_replicas": 1}}});
-    let swap: fn(&mut LoadConfig) = |config| {
+    let swap: Change = |config| {
         let swap = SwapConfig { warm: vec![json!({"size": 0})], ..SwapConfig::new("trips") };
         (config.index, config.finish.swap) = ("trips".parse().unwrap(), Some(swap));
     };
-    let green: fn(&mut LoadConfig) = |config| config.finish.wait_for = Some(WaitFor::Green);
+    let green: Change = |config| config.finish.wait_for = Some(WaitFor::Green);
     all_end(vec![
         silent("/_refresh", &["NotProvable", "no answer for 1 s (option `pause_for`)"]),
         silent("/_count", &["NotProvable", "could not be counted: GET http", "/_count"]).with(patient),
@@ -293,20 +296,20 @@ async fn stopped(path: &str, configure: fn(&mut LoadConfig)) -> Report {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stop_ends_each_wait() {
-    let green: fn(&mut LoadConfig) = |config| {
+    let green: Change = |config| {
         config.limits.health_every = HANGS;
         config.finish.wait_for = Some(WaitFor::Green);
         config.finish.wait_timeout = HANGS;
     };
-    let merge: fn(&mut LoadConfig) = |config| {
+    let merge: Change = |config| {
         config.finish.force_merge = Some(1);
         config.finish.wait_timeout = HANGS;
     };
-    let swap: fn(&mut LoadConfig) = |config| {
+    let swap: Change = |config| {
         config.index = "trips".parse().unwrap();
         config.finish.swap = Some(SwapConfig { old_writes: OldWrites::Block, ..SwapConfig::new("trips") });
     };
-    let waits: [(&str, fn(&mut LoadConfig)); 8] = [
+    let waits: [(&str, Change); 8] = [
         ("/_bulk", no_change),
         ("/_refresh", no_change),
         ("/_count", no_change),
