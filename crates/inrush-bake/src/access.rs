@@ -246,9 +246,9 @@ mod tests {
         set_mode(&closed, 0o755).unwrap();
         let own = User::own().unwrap();
         let node = user(own.uid + 4_000_000, &[4_000_000_001], 0o022);
-        check(&shared, &[node.clone()]).unwrap();
+        check(&shared, std::slice::from_ref(&node)).unwrap();
         set_mode(&closed, 0o750).unwrap();
-        let error = check(&shared, &[node.clone()]).unwrap_err().to_string();
+        let error = check(&shared, std::slice::from_ref(&node)).unwrap_err().to_string();
         for expected in [&node.title(), &own.title(), "mode 0750", "chmod o+x"] {
             assert!(error.contains(expected), "{expected}: {error}");
         }
