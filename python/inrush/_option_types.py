@@ -695,6 +695,10 @@ class BakeOptions(LoadOptions, total=False):
     """Folder of a file system that this machine and all nodes of the target have at the same path,
     below the nodes' path.repo. The bake creates a subfolder and deletes it at the end."""
 
+    repository_path_on_target: str | None
+    """The absolute path at which the target's nodes have the folder of repository_path. Default: the
+    same path."""
+
     repository: str | None
     """Instead of a folder: a repository of the target. The bake creates a repository of the same type
     and place, and does not touch the contents. If a server builds, types other than fs need the

@@ -348,7 +348,7 @@ mod tests {
     const OF_NODES: [&str; 3] = ["data", "name", "port"];
 
     /// Flags of other programs, in commands that messages quote.
-    const OF_OTHERS: [&str; 4] = ["--long=31", "aws configure", "\"--format-version\"", "/bin/tool --x"];
+    const OF_OTHERS: [&str; 5] = ["--long=31", "aws configure", "\"--format-version\"", "/bin/tool --x", "\"setpriv\""];
 
     /// Messages of the library crates name options in the mark-up of [`render`]: no flags, and only
     /// options that exist.

@@ -113,7 +113,13 @@ fn value(info: &OptionInfo, folder: &Path) -> Value {
         "page_token_file" => file("token"),
         "sql_file" => file("query.sql"),
         "learned" => json!("none"),
-        "state" | "builder_data" | "builder_home" | "java_home" | "repository_path" | "textfile" => {
+        "state"
+        | "builder_data"
+        | "builder_home"
+        | "java_home"
+        | "repository_path"
+        | "repository_path_on_target"
+        | "textfile" => {
             json!(folder.join("folder"))
         }
         "records" => json!("/items"),
