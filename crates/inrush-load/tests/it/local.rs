@@ -40,7 +40,7 @@ impl Server {
                 taken.push(document.to_owned());
                 return json!({"index": {"_index": "x", "status": 201, "result": "created"}});
             }
-            json!({"index": {"_index": "x", "status": 400, "error": {"type": "odd", "reason": "it is odd"}}})
+            json!({"index": {"_index": "x", "status": 400, "error": {"type": "mapper_parsing_exception", "reason": "it is odd"}}})
         });
         let items: Vec<_> = items.collect();
         json!({"took": 0, "errors": true, "items": items}).to_string()
@@ -63,6 +63,6 @@ async fn a_load_needs_no_connection() {
     }
     let report = load.finish().await;
     assert_eq!((report.status, report.counts.docs_created), (Status::Incomplete, 500), "{report:#?}");
-    assert_eq!((report.counts.docs_dead_lettered, report.errors[0].kind.as_str()), (500, "odd"));
+    assert_eq!((report.counts.docs_dead_lettered, report.errors[0].kind.as_str()), (500, "mapper_parsing_exception"));
     assert_eq!(server.taken.lock().unwrap().len(), 500);
 }
