@@ -1,12 +1,11 @@
 //! A node whose data disk is full. The node closes the shard and answers each document about that,
 //! which is no fault of a document. Needs root, to mount a disk of 48 MB.
 
-use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::Duration;
 
 use inrush_load::config::StateFolder;
 use inrush_load::{Loader, Status};
+use inrush_testbed::users::SmallDisk;
 use serde_json::json;
 
 use crate::common::Lines;
@@ -15,45 +14,12 @@ use crate::server::{Server, Version, folder, on_servers};
 /// Documents of 2 kB whose text does not compress: more than the disk holds.
 const DOCS: u64 = 60_000;
 
-/// A disk in memory, unmounted at the end.
-struct Disk(PathBuf);
-
-impl Disk {
-    /// `None` where this user may not mount one.
-    fn mount(megabytes: u32) -> Option<Disk> {
-        if !rustix::process::geteuid().is_root() {
-            return None;
-        }
-        let path = folder();
-        std::fs::create_dir(&path).unwrap();
-        let size = format!("size={megabytes}m,mode=0777");
-        let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", &size, "tmpfs"]).arg(&path).status();
-        if mounted.is_ok_and(|status| status.success()) {
-            return Some(Disk(path));
-        }
-        std::fs::remove_dir(&path).unwrap();
-        None
-    }
-
-    fn path(&self) -> &Path {
-        &self.0
-    }
-}
-
-impl Drop for Disk {
-    fn drop(&mut self) {
-        let _ = Command::new("umount").arg("-l").arg(&self.0).status();
-        let _ = std::fs::remove_dir(&self.0);
-    }
-}
-
 async fn no_sound_document_is_a_dead_letter(version: Version) {
-    let Some(disk) = Disk::mount(48) else {
-        println!("skipped: a disk of 48 MB needs root, and the right to mount");
-        return;
-    };
+    let mounted = folder();
+    std::fs::create_dir(&mounted).unwrap();
+    let Some(disk) = SmallDisk::mount(&mounted, 48, "full_node").unwrap() else { return };
     // As a setting of the server, since a node is not started with so little room in its `data`.
-    let data = disk.path().join("data").display().to_string();
+    let data = mounted.join("data").display().to_string();
     let server = Server::own_with(version, 1, |spec| {
         spec.settings.push(("path.data".into(), data));
         spec.settings.push(("cluster.routing.allocation.disk.threshold_enabled".into(), "false".into()));
@@ -89,6 +55,8 @@ async fn no_sound_document_is_a_dead_letter(version: Version) {
     assert_eq!(counts.docs_dead_lettered, 0, "{report:?}");
     assert!(counts.docs_created > 0 && counts.add_up(), "{counts:?}");
     server.stop().await;
+    drop(disk);
+    std::fs::remove_dir(mounted).unwrap();
 }
 
 on_servers!(no_sound_document_is_a_dead_letter:
