@@ -696,8 +696,8 @@ class BakeOptions(LoadOptions, total=False):
     below the nodes' path.repo. The bake creates a subfolder and deletes it at the end."""
 
     repository_path_on_target: str | None
-    """The absolute path at which the target's nodes have the folder of repository_path. Default: the
-    same path."""
+    """The absolute path of the folder of repository_path on the target's nodes. Default: the same
+    path."""
 
     repository: str | None
     """Instead of a folder: a repository of the target. The bake creates a repository of the same type

@@ -14,7 +14,7 @@ use rustix::io::Errno;
 /// New files in a folder with this bit get the folder's group.
 pub(super) const SET_GROUP: u32 = 0o2000;
 
-/// Gives a file or folder these permissions, whatever the mask of the process is. The set-group-ID
+/// Gives a file or folder these permissions, for any mask of the process. The set-group-ID
 /// bit stays. It is no error if the file system keeps other permissions that allow as much.
 pub(super) fn set_mode(path: &Path, mode: u32) -> io::Result<()> {
     let before = fs::metadata(path)?.permissions().mode() & 0o7777;

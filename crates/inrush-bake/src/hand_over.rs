@@ -45,7 +45,7 @@ impl Target {
         Target { context, target }
     }
 
-    /// Restores the indices. A stop of the bake ends it, after the reply to a request that was sent,
+    /// Restores the indices. A stop of the bake ends it, after the reply to a request in flight,
     /// if that comes soon: a request that the target carries out later would follow its undoing.
     pub(super) async fn restore(&self) -> Result<String, BakeError> {
         let handovers = self.context.saved().handovers();

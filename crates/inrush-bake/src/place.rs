@@ -154,8 +154,8 @@ impl Shared {
         }
     }
 
-    /// Lets the target's user read all files in the folder, whatever the mask of the process is
-    /// that wrote them. Those of a server of the user may belong to another one, and stay.
+    /// Lets the target's user read all files in the folder, for any mask of the process that
+    /// wrote them. Those of a server of the user may belong to another one, and stay.
     pub(super) fn open(&self) {
         if let Some(folder) = &self.folder
             && let Err(error) = readable(folder)

@@ -37,7 +37,7 @@ crate::options! {
         /// Folder of a file system that this machine and all nodes of the target have at the same
         /// path, below the nodes' path.repo. The bake creates a subfolder and deletes it at the end
         repository_path: Option<Folder> = "DIR", conflicts(&["repository"]);
-        /// The absolute path at which the target's nodes have the folder of option `repository_path`
+        /// The absolute path of the folder of option `repository_path` on the target's nodes
         repository_path_on_target: Option<String> = "DIR", default("the same path"), conflicts(&["repository"]);
         /// Instead of a folder: a repository of the target. The bake creates a repository of the
         /// same type and place, and does not touch the contents. If a server builds, types other

@@ -1,4 +1,4 @@
-//! The time that a load has for its end: after it was stopped, and while the cluster does not answer.
+//! The time that a load has for its end: after a stop, and while the cluster does not answer.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -51,7 +51,8 @@ pub struct NodeSpec {
     /// Default: a distribution that is fetched.
     pub home: Option<PathBuf>,
     /// The user that runs the server. Only root can choose one, and a program with the capabilities
-    /// CHOWN, KILL, SETGID and SETUID. Default: `nobody` for root, else the program's own user.
+    /// CHOWN, KILL, SETGID and SETUID. Default: the program's own user; for root an
+    /// unprivileged one, which has no files.
     pub user: Option<String>,
     /// The file mode mask of the server. Default: that of this program.
     pub umask: Option<u32>,

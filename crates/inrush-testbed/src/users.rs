@@ -26,7 +26,7 @@ pub fn may_change_for(test: &str) -> bool {
 }
 
 /// The user that runs the nodes of tests, where it is not the one that starts them. `None` where
-/// that user is all there is, and for root, whose nodes run as `nobody` anyway.
+/// that user is all there is, and for root, whose nodes run as another one anyway.
 pub fn of_nodes() -> Option<String> {
     (may_change() && !is_root()).then(|| "nobody".to_owned())
 }

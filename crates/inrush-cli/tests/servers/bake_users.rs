@@ -1,6 +1,6 @@
 //! Bakes where the server and `inrush` are two users, with strict masks for new files on both
-//! sides, by root, and into folders that only one side can use. Whatever stands against a bake,
-//! nothing of it is left.
+//! sides, by root, and into folders that only one side can use. A bake that fails leaves
+//! nothing.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
@@ -176,7 +176,7 @@ async fn closed_server(version: Version, umask: u32) {
     scene.stop().await;
 }
 
-/// Whatever is wrong is said with the folder and both users, and nothing is left behind.
+/// What is wrong is said with the folder and both users, and nothing is left behind.
 async fn leaves_nothing(version: Version, stops: u64) {
     if !users::may_change_for("bake_users::leaves_nothing") {
         return;

@@ -326,7 +326,7 @@ const TABLE: &[Row] = &[
             "decommissioning_failed_exception",
         ],
     ),
-    // No elected node, a change of the cluster's state that takes too long, a task that somebody
+    // No elected node, a change of the cluster's state that takes too long, a task that a user
     // cancelled, an index that another request made at the same time, or that a template makes
     // wrong.
     row(

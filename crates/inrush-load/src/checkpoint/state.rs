@@ -143,7 +143,7 @@ impl State {
         read(&self.path)
     }
 
-    /// The user who ran this load and whose checkpoint it left, where that is another one than this.
+    /// The user whose checkpoint of this load is here, where that is another one than this.
     pub(crate) fn other_owner(&self) -> Option<String> {
         user::other_owner(&self.path)
     }

@@ -274,11 +274,25 @@ async fn check_target(
             )),
         }
     }
-    if let (false, Some(write)) = (target.may_be_made, found.write_index()) {
+    if !target.may_be_made {
+        target.mapping = existing(transport, config, &found, run).await;
+    }
+    Ok(target)
+}
+
+/// The mapping of an index that exists.
+async fn existing(
+    transport: &Transport,
+    config: &LoadConfig,
+    found: &inrush_cluster::api::Target,
+    run: &mut DryRun,
+) -> Option<Mapping> {
+    let mut mapping = None;
+    if let Some(write) = found.write_index() {
         let what = format!("looking up the mapping of {}", write.name);
         let body = transport.demand(&what, Method::GET, &format!("/{}", path_segment(&write.name)), None).await;
         match body {
-            Ok(body) => target.mapping = body.get(&write.name).map(Mapping::new),
+            Ok(body) => mapping = body.get(&write.name).map(Mapping::new),
             Err(error) => run.warnings.push(error.to_string()),
         }
         if config.create.is_given() {
@@ -288,5 +302,5 @@ async fn check_target(
             ));
         }
     }
-    Ok(target)
+    mapping
 }

@@ -144,10 +144,8 @@ impl End {
         outcome.check_errors(&flow);
         let resumed = checkpointer.as_ref().is_some_and(|c| c.is_resumed());
         let names = self.prepared.names(&tally);
-        if outcome.settled
-            && let Err(why) = self.grace.limit(finishing.searchable(&names)).await
-        {
-            finishing.too_late(Step::Searchable, &why);
+        if outcome.settled {
+            self.make_searchable(&mut finishing, &names).await;
         }
         let unproven = unproven(finishing.was_swapped(), resumed && !outcome.settled);
         let verified = self.verify_in_time(&tally, &finished.counts_before, resumed, unproven).await;
@@ -204,6 +202,13 @@ impl End {
         self.observers.ended(&report);
         self.observers.phase(&Phase::Done);
         report
+    }
+
+    /// Makes the documents searchable, in the time that a step of the end has.
+    async fn make_searchable(&self, finishing: &mut Finishing, names: &[String]) {
+        if let Err(why) = self.grace.limit(finishing.searchable(names)).await {
+            finishing.too_late(Step::Searchable, &why);
+        }
     }
 
     /// Verifies the index, in the time that a step of the end has.

@@ -31,7 +31,7 @@ const BANNED: [&str; 9] = [
     "the one or the other",
 ];
 /// Commands of others, in messages that say what to run.
-const COMMANDS: [&str; 2] = ["long=31", "aws configure"];
+const COMMANDS: [&str; 3] = ["long=31", "aws configure", "-caps=-all"];
 /// Crates whose messages name an option, and not the flag of a front end.
 const LIBRARIES: [&str; 15] = [
     "inrush",

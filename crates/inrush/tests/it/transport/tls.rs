@@ -176,7 +176,7 @@ async fn the_nodes_own_certificate_is_believed_if_it_is_given() {
     }
 }
 
-/// Who has the certificate of a node, but not its key, is not the node.
+/// A server with the certificate of a node, but without its key, is not the node.
 #[tokio::test]
 async fn a_certificate_without_its_key_is_refused() {
     let given = Authority::new();
