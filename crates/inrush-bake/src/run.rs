@@ -81,7 +81,7 @@ async fn bake_once(
         true => drop(begin_reading(source, &config.load).await?),
         false => drop(source),
     }
-    let beginning = begin(&target, &mut config, &keep, (job, earlier), bytes, because);
+    let beginning = begin(&target, &mut config, &keep, (job, earlier), (bytes, is_read_here), because);
     let Beginning { saved, swapping, versions, mut warnings } = tokio::select! {
         beginning = beginning => beginning?,
         () = stop.stopped() => return Err(BakeError::Interrupted),
@@ -118,7 +118,7 @@ async fn begin(
     config: &mut BakeConfig,
     keep: &Keep,
     (job, earlier): (Job, Option<Saved>),
-    bytes: Option<u64>,
+    (bytes, is_read_here): (Option<u64>, bool),
     because: Option<String>,
 ) -> Result<Beginning, BakeError> {
     if config.load.resume {
@@ -158,8 +158,10 @@ async fn begin(
         }
         clear(config, keep, &saved).await.map_err(BakeError::Refused)?;
     }
-    // The load begins when the target is changed already.
-    check_files(&config.load)?;
+    // The load begins when the target is changed already. Other machines have files of their own.
+    if is_read_here {
+        check_files(&config.load)?;
+    }
     let Prepared { mut saved, swapping, versions, warnings } = prepare(target, config, job, bytes).await?;
     saved.server_because = saved.server_because.or(because);
     keep.write(&saved).map_err(BakeError::Refused)?;
