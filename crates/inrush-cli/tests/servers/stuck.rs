@@ -5,13 +5,13 @@ use std::path::PathBuf;
 use std::process::{Output, Stdio};
 use std::time::Duration;
 
-use inrush_node::make_writable;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
 use tokio::process::Command;
 use tokio::time::timeout;
 
+use crate::program;
 use crate::server::{self, Server, Version};
 
 /// A run that takes longer hangs.
@@ -30,7 +30,7 @@ impl Scene {
     async fn new() -> Scene {
         let folder = server::folder();
         let shared = folder.join("shared");
-        make_writable(&shared).unwrap();
+        server::make_shared(&shared);
         let settings = vec![("path.repo".to_owned(), format!("{shared:?}"))];
         let server =
             Server::own_with(Version::OpenSearch3, 1, |spec| (spec.heap_mib, spec.settings) = (600, settings)).await;
@@ -42,7 +42,7 @@ impl Scene {
     }
 
     fn command(&self, verb: &str, index: &str, more: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_inrush"));
+        let mut command = Command::from(program::inrush());
         command.args([verb, "docs.ndjson", "--to", &self.server.url(), "--index", index, "--id", "id"]);
         if verb == "bake" {
             command.args(["--engine", "native", "--repository-path", "shared"]);
@@ -111,7 +111,7 @@ async fn a_load_and_a_bake_without_a_node_end_and_say_why() {
     scene.cluster("cluster.routing.allocation.enable", json!("none")).await;
     for verb in ["load", "bake"] {
         let (_, text) = scene.run(verb, "off", &["--pause-for", "1s", "--quiet"]).await;
-        says(&text, &["after a wait of 1 s (option `pause_for`)", "cluster.routing.allocation.enable is none"]);
+        says(&text, &["after a wait of 1 s (--pause-for)", "cluster.routing.allocation.enable is none"]);
         scene.untouched("off").await;
     }
     let waits = "waiting up to 600 s before off is made";
@@ -128,7 +128,7 @@ async fn a_load_and_a_bake_without_a_node_end_and_say_why() {
     assert_eq!(code, Some(130), "{text}");
 
     let (code, text) = scene.run("bake", "baked", &[&crowded[..], &["--pause-for", "1s", "--quiet"]].concat()).await;
-    says(&text, &["baked: no node for shard", too_many, "still after 1 s (option `pause_for`)"]);
+    says(&text, &["baked: no node for shard", too_many, "still after 1 s (--pause-for)"]);
     assert_eq!(code, Some(1), "{text}");
     scene.untouched("baked").await;
     let (code, text) = scene.terminated("bake", "baked", &crowded, "baked: no node for shard").await;
