@@ -6,12 +6,12 @@ SHELL := bash
 # Features that a plain build lacks.
 MORE := sql,cloud,databases,kafka
 # Tests with servers that take long: `make chaos` runs them.
-LONG := bake::several::opensearch_2_19 bake::several::elasticsearch_8_19 bake_native::opensearch_2_19 bake_kill:: bake_users::all::
+LONG := bake_native::opensearch_2_19 bake_native::opensearch_3_6 bake_kill:: bake_users::all:: cluster::many a_slow_link
 # All tests use one selection of crates and features, so dependencies are compiled once.
 # scripts/features.sh and the Python package are other builds.
 FULL := --locked --workspace --features $(MORE)
 
-.PHONY: build release dist dist-test publish-check completions demo test check odd-files unit fmt lint docs deny features purity servers jackson lucene completions site pages metrics browser python python-spark python-hadoop python-ray wheel instructions chaos tools reference fuzz bench bench-peers bench-tools
+.PHONY: build release dist dist-test publish-check completions demo test check odd-files unit fmt lint docs deny features purity servers jackson lucene completions site pages moving metrics browser python python-spark python-hadoop python-ray wheel instructions chaos tools reference fuzz bench bench-peers bench-tools
 
 build: ## the plain release build
 	cargo build --locked --release -p inrush-cli
@@ -31,8 +31,8 @@ publish-check: ## all crates as `cargo publish` packs and compiles them; uploads
 	scripts/publish-check.sh
 
 # Servers of tests live for a minute or two: with the first of Java's two compilers alone they take
-# half of the processor time (bench/runs/build-time.md).
-SERVED := servers jackson completions lucene pages metrics browser odd-files python python-spark python-hadoop python-ray chaos
+# half of the processor time (bench/runs/2026-11-22-build-time/README.md).
+SERVED := servers jackson completions lucene pages moving metrics browser odd-files python python-spark python-hadoop python-ray chaos
 $(SERVED): export JDK_JAVA_OPTIONS ?= -XX:TieredStopAtLevel=1
 
 demo: ## real flights into a local OpenSearch node, a report and a query
@@ -51,8 +51,8 @@ fmt:
 	cargo fmt --all --check
 
 lint:
-	cargo clippy --locked --workspace --all-targets --all-features -- -D warnings
-	cargo clippy --locked --workspace --test servers --all-features -- -D warnings
+	cargo clippy $(FULL) --all-targets -- -D warnings
+	cargo clippy $(FULL) --test servers -- -D warnings
 
 docs: ## documentation without warnings, and the public surface compared with api/
 	scripts/docs.sh
@@ -67,7 +67,7 @@ purity:
 	scripts/purity.sh
 
 unit: ## units, properties, the engine and the command line against the fake cluster
-	cargo test $(FULL) --quiet
+	cargo test $(FULL) --no-fail-fast --quiet
 
 odd-files: ## odd files of every format: documents compared with those of reference readers
 	scripts/odd-files.sh
@@ -76,7 +76,7 @@ servers: tools ## against real OpenSearch, Elasticsearch, Kafka, databases and S
 # How many run at once the tests decide themselves; the other threads wait for their turn.
 # For root they run as an ordinary user, and nodes as another one.
 	cargo test $(FULL) --config "target.'cfg(unix)'.runner=['$(CURDIR)/scripts/as-ordinary-user.sh']" \
-	  --test servers -- --nocapture --test-threads 8 $(addprefix --skip ,$(LONG))
+	  --no-fail-fast --test servers -- --nocapture --test-threads 8 $(addprefix --skip ,$(LONG))
 
 jackson: tools ## our SMILE against Jackson's
 	scripts/jackson.sh
@@ -92,6 +92,9 @@ site: ## the documentation as a site below the cache; checks links, headings and
 
 pages: tools ## the commands of README.md and docs/, against servers of their own
 	scripts/pages.sh
+
+moving: tools ## documents of other loaders, compared with those of the translated commands
+	scripts/moving.sh
 
 metrics: ## metrics of a load, by the reference parser, and by Prometheus where it is installed
 	scripts/metrics.sh
@@ -117,11 +120,11 @@ wheel: ## the Python package as a wheel, with the command line in it
 instructions: tools ## instructions of the hot paths in the tests' build, compared with bench/instructions.csv
 	scripts/instructions.sh
 
-chaos: tools ## long crash tests: 100 kills of a load, 40 of its node, bakes killed at each step
+chaos: tools ## long crash tests: 100 kills of a load, 40 of its node, bakes killed at each step, 300 loads into clusters
 	scripts/chaos.sh
 
-reference: ## docs/options.md and the types of the Python package, from the definitions of options
-	INRUSH_WRITE_PAGES=1 cargo test $(FULL) --lib pages_are_those_of_the_options
+reference: ## docs/options.md, the types of the Python package, and the list of pages
+	INRUSH_WRITE_PAGES=1 cargo test $(FULL) --lib pages_are_those_of
 
 fuzz: tools ## each fuzz target for a minute
 	scripts/fuzz.sh
@@ -131,7 +134,7 @@ bench: ## against the null server; writes bench/runs/
 
 SERIES := null-lines null-lines-slow null-java null-csv null-5gb null-ways null-flights opensearch-lines opensearch-lines-slow opensearch-limit opensearch-pinned \
   opensearch-flights opensearch-dvf elasticsearch-lines elasticsearch-lines-slow elasticsearch-flights elasticsearch-dvf two-nodes opensearch-faults opensearch-faults-slow
-OUT := bench/runs/$(shell date +%F)-peers.csv
+OUT := bench/runs/$(shell date +%F)-peers/peers.csv
 bench-peers: bench-tools ## other loaders and inrush, all SERIES or some of them, into OUT; takes hours
 	bench/peers/series.sh $(OUT) $(SERIES)
 

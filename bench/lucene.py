@@ -8,11 +8,13 @@
     python3 bench/lucene.py dates SERVER SEED ROUNDS          # the same dates of random texts and formats?
     python3 bench/lucene.py words SEED COUNT SERVER           # the same words of random texts?
     python3 bench/lucene.py texts FOLDER SERVER               # the same words of the texts of bench/lucene_texts.py?
+    python3 bench/lucene.py tokens SERVER SEED ROUNDS         # the same tokens by random analysers as `_analyze`?
+    python3 bench/lucene.py chains SERVER SEED COUNT          # the same tokens by random chains as Lucene's own parts?
     python3 bench/lucene.py bake LINES MAPPING SERVER         # into an empty snapshot, and restored
     python3 bench/lucene.py queries SERVER SEED COUNT         # the same answers to random searches?
 
 SERVER is a product and a version, such as `opensearch-3.6.0`. INRUSH_LUCENE is the folder with the programs
-`lucene-build`, `lucene-bake`, `lucene-dates` and `lucene-words`, which are examples of the crate.
+`lucene-build`, `lucene-bake`, `lucene-dates`, `lucene-tokens` and `lucene-words`, which are examples of the crate.
 """
 
 import http.client
@@ -35,6 +37,7 @@ import lucene_dates
 import lucene_documents as documents
 import lucene_mappings as mappings
 import lucene_new as new
+import lucene_tokens
 import lucene_values as values
 import servers
 from lucene_queries import Fields, answer, difference, search
@@ -240,6 +243,32 @@ def equal(lines, mapping, server, settings=None):
     sys.exit(bool(found))
 
 
+def parts(node, dice, found):
+    """Analysers and normalizers of random parts under the names of others, as far as they are known here."""
+    names = [name for name in found["analyzer"] if name.startswith("own")]
+    with subprocess.Popen([PROGRAMS / "lucene-tokens"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as program:
+        for name in names:
+            while True:
+                made = lucene_tokens.analysis(dice, 1)
+                asked = {"settings": flat_settings({"analysis": made}), "analyzer": "a0", "lucene": int(node.lucene.split(".")[0]), "texts": []}
+                print(json.dumps(asked), file=program.stdin, flush=True)
+                if json.loads(program.stdout.readline()) == []:
+                    break
+            for kind in ("tokenizer", "filter", "char_filter"):
+                found[kind] = found.get(kind, {}) | {f"{name}_{part}": definition for part, definition in made[kind].items()}
+            rename = lambda parts, kind: [f"{name}_{part}" if part in made[kind] else part for part in parts]
+            analyzer = made["analyzer"]["a0"]
+            for key, kind in (("filter", "filter"), ("char_filter", "char_filter")):
+                if key in analyzer:
+                    analyzer[key] = rename(analyzer[key], kind)
+            if "tokenizer" in analyzer:
+                analyzer["tokenizer"] = rename([analyzer["tokenizer"]], "tokenizer")[0]
+            found["analyzer"][name] = analyzer
+    for name in found["normalizer"]:
+        found["normalizer"][name] = {"type": "custom", "filter": dice.choices(lucene_tokens.NORMALIZING, k=dice.choice([1, 2, 6]))}
+    return found
+
+
 def fuzz_round(node, seed):
     """Compares the index of a random mapping and random documents; returns what was made, how many lines are not supported, and what differs."""
     mappings.EXTRAS = node.version >= "3"
@@ -249,6 +278,9 @@ def fuzz_round(node, seed):
     # Older servers sort no documents with nested objects.
     old = node.product == "opensearch" and node.version < "3.3" and '"nested"' in json.dumps(fields)
     plain = SETTINGS | {"analysis": mappings.random_analysis(random.Random(seed), node.product == "opensearch")}
+    dice_of_parts = random.Random(f"parts {seed}")
+    if mappings.EXTRAS and node.product == "opensearch" and dice_of_parts.random() < 0.6:
+        plain |= {"max_ngram_diff": 50, "max_shingle_diff": 9, "analysis": parts(node, dice_of_parts, plain["analysis"])}
     node.settings = plain if old else plain | mappings.sort(random.Random(seed), fields)
     if dice.random() < 0.1:
         fields["_routing"] = {"required": True}
@@ -366,6 +398,31 @@ def texts(folder, server):
             count, found = compare_words(node, lines)
             bad += len(found)
             print(f"{file.name}\t{len(lines)} texts\t{sum(map(len, lines))} characters\t{count} tokens\t{len(found)} differ", *found[:5], sep="\n  ", flush=True)
+    sys.exit(bool(bad))
+
+
+def random_tokens(server, seed, rounds):
+    sums, refused, bad = [0, 0, 0], {}, 0
+    with Node(server) as node:
+        lucene = int(node.lucene.split(".")[0])
+        for compared, of, tokens, found, refusals in lucene_tokens.rounds(node.url, PROGRAMS / "lucene-tokens", lucene, int(seed), int(rounds)):
+            sums = [total + new for total, new in zip(sums, (compared, of, tokens))]
+            bad += len(found)
+            for part in refusals:
+                refused[part] = refused.get(part, 0) + 1
+            print(*found[:5], sep="\n  ", flush=True)
+    print(f"{sums[0]} of {sums[1]} analysers compared, {sums[2]} tokens, {bad} differ")
+    print(*(f"{count} times refused: {part}" for part, count in sorted(refused.items())), sep="\n")
+    sys.exit(bool(bad))
+
+
+def random_chains(server, seed, count):
+    compared, tokens, bad = 0, 0, 0
+    with Node(server) as node:
+        for known, more, found in lucene_tokens.chains(node.java, PROGRAMS / "lucene-tokens", int(node.lucene.split(".")[0]), int(seed), int(count)):
+            compared, tokens, bad = compared + known, tokens + more, bad + bool(found)
+            print(*found[:1], sep="\n", end="\n" if found else "", flush=True)
+    print(f"{compared} of {count} chains compared, {tokens} tokens, {bad} differ")
     sys.exit(bool(bad))
 
 
@@ -529,7 +586,7 @@ def measure(lines, mapping, rounds, out):
 
 
 if __name__ == "__main__":
-    commands = {"measure": (measure, 4), "equal": (equal, 3), "fuzz": (fuzz, 3), "limits": (limits, 1), "dates": (dates, 3), "words": (words, 3), "texts": (texts, 2), "bake": (bake, 3), "queries": (queries, 3)}
+    commands = {"measure": (measure, 4), "equal": (equal, 3), "fuzz": (fuzz, 3), "limits": (limits, 1), "dates": (dates, 3), "words": (words, 3), "texts": (texts, 2), "tokens": (random_tokens, 3), "chains": (random_chains, 3), "bake": (bake, 3), "queries": (queries, 3)}
     command, count = commands.get(sys.argv[1] if len(sys.argv) > 1 else "", (None, 0))
     if command is None or len(sys.argv) != 2 + count:
         raise SystemExit(__doc__)

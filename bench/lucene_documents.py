@@ -104,7 +104,7 @@ def scalar(dice, field):
     kind, chance = field["type"], dice.random()
     if chance < 0.07:
         return None if chance < 0.04 else dice.choice(ODD)
-    if kind in ("keyword", "text", "match_only_text"):
+    if kind in ("keyword", "text", "match_only_text", "token_count"):
         return text(dice, kind != "keyword" or field.get("ignore_above", 1000) < 1000)
     values = {
         "long": lambda: [dice.randrange(-(2**63), 2**63), dice.randrange(1000), 5, 1704063600000 + 1000 * dice.randrange(9999)],

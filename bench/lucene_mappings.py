@@ -7,7 +7,7 @@ NUMBERS = ("long", "integer", "short", "byte", "double", "float", "half_float", 
 DATES = ("date", "date_nanos")
 KINDS = ["keyword", "keyword", "keyword", "text", "text", "text", "date", "date", "date_nanos", "ip", "boolean", "geo_point", "geo_point", "binary", *NUMBERS]
 # Elasticsearch has the two of OpenSearch in modules that its servers for tests are without.
-OF_OPENSEARCH = ["constant_keyword", "match_only_text", "flat_object"]
+OF_OPENSEARCH = ["constant_keyword", "match_only_text", "flat_object", "token_count"]
 OF_ELASTICSEARCH = ["flattened"]
 # What fields may name, in the settings of each index. Elasticsearch has only these without its modules.
 ANALYSIS_OF_ELASTICSEARCH = {
@@ -104,7 +104,7 @@ NULL_DATES |= {format: [time.strftime(form, time.gmtime(1709989445)) for form in
 def leaf(dice, opensearch, nested=False):
     """A field with some of the parameters that its type has."""
     # The servers for tests of Elasticsearch are without its modules.
-    without = (["geo_point", "binary", "flattened", "flat_object", "constant_keyword"] if nested else []) + ([] if opensearch else ["unsigned_long"]) + ([] if extras(opensearch) else ["scaled_float"])
+    without = (["geo_point", "binary", "flattened", "flat_object", "constant_keyword"] if nested else []) + ([] if opensearch else ["unsigned_long"]) + ([] if extras(opensearch) else ["scaled_float", "token_count"])
     kind = dice.choice([kind for kind in KINDS + (OF_OPENSEARCH if opensearch else OF_ELASTICSEARCH) if kind not in without])
     field = {"type": kind}
 
@@ -131,12 +131,21 @@ def leaf(dice, opensearch, nested=False):
         maybe(0.05, "split_queries_on_whitespace", True)
         maybe(0.05, "eager_global_ordinals", True)
         maybe(0.05, "index_options", "docs")
-        maybe(0.05, "norms", False)
+        maybe(0.2, "norms", dice.choice([False, True, True]))
         maybe(0.05, "similarity", dice.choice(["BM25", "boolean"]))
+    if kind == "token_count":
+        field["analyzer"] = analyzer(dice, opensearch)
+        maybe(0.5, "enable_position_increments", dice.choice([True, False]))
+    if opensearch and kind in ("text", "keyword", "date", "long"):
+        maybe(0.05, "boost", dice.choice([0.5, 2]))
     if kind == "text":
+        if opensearch:
+            maybe(0.1, "doc_values", dice.choice([True, False]))
         maybe(0.3, "norms", False)
         maybe(0.1, "index", False)
         maybe(0.4, "analyzer", analyzer(dice, opensearch))
+        if field.get("index", True):
+            maybe(0.3, "term_vector", dice.choice(["no", "yes", "with_positions", "with_offsets", "with_positions_offsets", "with_positions_offsets_payloads"]))
         maybe(0.3, "index_options", dice.choice(["docs", "freqs", "positions", "offsets", "offsets"]))
         if field.get("index", True):
             maybe(0.1, "fielddata", True)

@@ -1,15 +1,16 @@
 #!/usr/bin/env bash
 # Memory over time against the null server on the same machine: 10 GB of NDJSON and of CSV, and one
 # JSON array of 2 GB. Also the time from the start of the process to the first byte of documents on
-# the wire. Writes bench/runs/DATE-memory.csv (one row a sample, every 0.25 s, and one a start) and
-# DATE-memory.md.
+# the wire. Writes bench/runs/DATE-memory/: memory.csv (one row a sample, every 0.25 s, and one a
+# start) and README.md.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/inrush
 target=${CARGO_TARGET_DIR:-$cache/target}/release
 CARGO_TARGET_DIR=${target%/release} cargo build --locked --release -q -p inrush-cli -p inrush-testbed
 data=$cache/bench-memory
-mkdir -p "$data" bench/runs
+out=bench/runs/$(date +%F)-memory
+mkdir -p "$data" "$out"
 trap 'rm -rf "$data"' EXIT
 free=$(df --output=avail -B1000000 "$data" | tail -n 1)
 if [ "$free" -lt 15000 ]; then
@@ -18,7 +19,7 @@ if [ "$free" -lt 15000 ]; then
 fi
 commit=$(git rev-parse --short HEAD)
 machine="$(nproc) cores, $(awk '/MemTotal/ {printf "%.0f GiB", $2 / 1048576}' /proc/meminfo), Linux $(uname -r)"
-python3 - "$target" "$data" "bench/runs/$(date +%F)-memory" "$commit" "$machine" <<'PY'
+python3 - "$target" "$data" "$out" "$commit" "$machine" <<'PY'
 import json, os, random, statistics, subprocess, sys, time, urllib.request
 
 target, data, out, commit, machine = sys.argv[1:]
@@ -127,14 +128,14 @@ start = f"median {statistics.median(starts):.1f} ms, {min(starts):.1f} to {max(s
 print(start)
 
 load = os.getloadavg()[0]
-with open(f"{out}.csv", "w") as file:
+with open(f"{out}/memory.csv", "w") as file:
     file.write("\n".join(rows) + "\n")
-with open(f"{out}.md", "w") as file:
+with open(f"{out}/README.md", "w") as file:
     file.write(f"""# Memory over time, and the time to the first byte, {date[:10]}
 
 `bench/memory.sh` at commit {commit}: one `inrush load FILE` with defaults against the null server on the same machine ({machine}; {load:.0f} processes waiting for its cores
 at the end). Raw data:
-`{os.path.basename(out)}.csv`, a row each {SAMPLE_S} s from `/proc/PID/status` (resident: VmRSS; without file pages: RssAnon and RssShmem).
+`memory.csv`, a row each {SAMPLE_S} s from `/proc/PID/status` (resident: VmRSS; without file pages: RssAnon and RssShmem).
 
 | input | GB | wall, s | peak resident, MiB | peak without file pages, MiB | mean of the second quarter, MiB | mean of the last quarter, MiB |
 |---|---|---|---|---|---|---|

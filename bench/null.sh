@@ -8,7 +8,8 @@ rounds=${1:-5}
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/inrush
 target=${CARGO_TARGET_DIR:-$cache/target}/release
 data=$cache/bench
-mkdir -p "$data" bench/runs
+out=bench/runs/$(date +%F)-null-$(nproc)cores/loads.csv
+mkdir -p "$data" "${out%/*}"
 CARGO_TARGET_DIR=${target%/release} cargo build --locked --release -q -p inrush-cli -p inrush-testbed
 
 # 2,000,000 log lines of about 135 bytes, as NDJSON and as CSV with the same columns.
@@ -18,7 +19,6 @@ if [ ! -s "$data/lines.csv" ]; then
 fi
 ten() { for _ in 1 2 3 4 5 6 7 8 9 10; do echo "$1"; done; }
 
-out=bench/runs/$(date +%F)-null-$(nproc)cores.csv
 [ -s "$out" ] || echo "date,commit,case,replies,input_bytes,docs,wall_s,user_s,sys_s,peak_kib,server_cpu_s,gb_per_s,cpu_s_per_gb" >"$out"
 
 run() { # case, replies, files…

@@ -11,8 +11,8 @@ them use both. The server is stopped until both browsers show the page, so that 
 load. A round is one run of each, the order changes from round to round, and the round before the
 first warms up. The time of a load is the time from its first document to its last answer.
 
-Writes bench/runs/DATE-page-cost.csv (a row a run) and .md. Needs Node, npm and Chromium, which
-scripts/install-tools.sh installs.
+Writes bench/runs/DATE-page-cost/: loads.csv (a row a run) and README.md. Needs Node, npm and
+Chromium, which scripts/install-tools.sh installs.
 """
 
 import argparse
@@ -179,12 +179,12 @@ def page(rows, args, out, started):
     table = "\n".join(f"| {name} | {middle(a, '.2f')} | {middle(b, '.2f')} | {difference} |" for name, (a, b, difference) in figures.items())
     machine = f"{os.cpu_count()} x {field('/proc/cpuinfo', 'model name')}, {int(field('/proc/meminfo', 'MemTotal').split()[0]) / (1 << 20):.0f} GiB, Linux {os.uname().release}"
     where = "All programs share the processors." if args.shared else "Loader and null server run on one processor, browsers and scraper on the other one."
-    out.with_suffix(".md").write_text(f"""# What the live page costs a load, {started[:10]}
+    (out / "README.md").write_text(f"""# What the live page costs a load, {started[:10]}
 
 `bench/page_cost.py` at commit {rows[0]["commit"]}: `inrush load` of {args.lines:,} log lines into the null server, without a page, and with `--page`
 open in {VIEWERS} browsers and `/metrics` scraped each second. {where}
 {args.rounds} rounds, paired, in changing order, after one that warms up, with `{" ".join(PLAN)}`. Medians, and the range.
-Machine: {machine}. Raw data: `{out.name}.csv`.
+Machine: {machine}. Raw data: `loads.csv`.
 
 | | without | with page and scraper | difference, paired |
 |---|---|---|---|
@@ -202,7 +202,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--bin", default=os.environ.get("CARGO_TARGET_DIR", str(CACHE / "target")) + "/release", help="folder with inrush and inrush-testbed")
     parser.add_argument("--shared", action="store_true", help="loader, server and viewers share the processors")
-    parser.add_argument("--out", help="without ending; default: bench/runs/DATE-page-cost")
+    parser.add_argument("--out", help="folder; default: bench/runs/DATE-page-cost")
     args = parser.parse_args()
     if args.lines % LINES_OF_FILE or args.lines <= 0:
         raise SystemExit(f"--lines has to be a multiple of {LINES_OF_FILE}")
@@ -212,9 +212,10 @@ def main():
         os.sched_setaffinity(0, {1})
     started = time.strftime("%Y-%m-%dT%H:%M:%S")
     out = pathlib.Path(args.out).resolve() if args.out else ROOT / f"bench/runs/{started[:10]}-page-cost{'-shared' if args.shared else ''}"
+    out.mkdir(parents=True, exist_ok=True)
     commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, cwd=ROOT, check=True).stdout.strip()
     rows = []
-    with tempfile.TemporaryDirectory() as folder, Browsers(view_on) as browsers, out.with_suffix(".csv").open("w") as csv_file:
+    with tempfile.TemporaryDirectory() as folder, Browsers(view_on) as browsers, (out / "loads.csv").open("w") as csv_file:
         os.chdir(folder)
         writer = csv.DictWriter(csv_file, FIELDS)
         writer.writeheader()

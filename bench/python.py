@@ -106,9 +106,10 @@ def main() -> None:
 
     cases = [case for case in CASES if args.only in case]
     target = Path(os.environ.get("CARGO_TARGET_DIR", Path.home() / ".cache/inrush/target"))
-    out = CLONE / "bench/runs" / f"{datetime.date.today()}-python-{'null' if args.to is None else 'server'}.csv"
+    out = CLONE / "bench/runs" / f"{datetime.date.today()}-python/{'null' if args.to is None else 'server'}.csv"
     commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=CLONE, capture_output=True, text=True).stdout.strip()
     rates: dict[str, list[float]] = {case: [] for case in cases}
+    out.parent.mkdir(parents=True, exist_ok=True)
     fresh = not out.exists()
     with out.open("a", newline="") as file:
         rows = csv.writer(file)

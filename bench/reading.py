@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The reading level of pages, as CSV on stdout. Needs textstat 0.7.4 from PyPI.
 
-    bench/reading.py NAME FOLDER [NAME FOLDER …] >bench/runs/YYYY-MM-DD-reading.csv
+    bench/reading.py NAME FOLDER [NAME FOLDER …] >bench/runs/DATE-reading/reading.csv
 
 FOLDER is a checkout, and NAME stands in the column `state`. Code, tables and addresses of links are
 left out; each cell of a table of words is prose as well, so `table` rows have the cells alone.

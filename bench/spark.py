@@ -75,7 +75,8 @@ def main():
     clone = pathlib.Path(__file__).parent.parent
     mapping = json.loads((clone / "bench/flights.mapping.json").read_text())
     commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=clone, capture_output=True, text=True).stdout.strip()
-    out = clone / "bench/runs" / f"{datetime.date.today()}-spark-{product}.csv"
+    out = clone / "bench/runs" / f"{datetime.date.today()}-spark/{product}.csv"
+    out.parent.mkdir(parents=True, exist_ok=True)
     fresh = not out.exists()
     rates = {}
     with Server(product, version, args.heap_mib) as server, out.open("a", newline="") as file:

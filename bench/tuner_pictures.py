@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The picture docs/tuner/distribution.svg and the tables of docs/tuner/random.md, from the CSV files
-of `inrush-testbed simulate --random … --csv FILE`.
+"""The picture docs/tuner/distribution.svg and the tables of its run in bench/runs/, from the CSV
+files of `inrush-testbed simulate --random … --csv FILE`.
 
     bench/tuner_pictures.py docs/tuner/distribution.svg RUN.csv OUTPUT.txt
     bench/tuner_pictures.py --run docs/tuner/delay-step.svg TRACE

@@ -6,7 +6,7 @@ Each file's best cell is chosen on its own even rounds, for each column. Files t
 `-again` are one group. Prints of each group and of all the median of the rounds with its 95 %
 interval, and the same of the odd rounds alone.
 
-    bench/tuner_pool.py bench/runs/2026-11-23-tuner-opensearch-lines.csv …
+    bench/tuner_pool.py bench/runs/2026-11-23-tuner/opensearch-lines.csv …
 """
 
 import csv

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The tables of docs/tuner/simulated.md and the missed aims, from `inrush-testbed simulate … --csv
+"""The tables of a run in bench/runs/ and the missed aims, from `inrush-testbed simulate … --csv
 FILE`.
 
     bench/tuner_sim.py NEW.csv BEFORE.csv     the same scenarios with the tuner now and before

@@ -6,11 +6,16 @@
 #   node    kills the only OpenSearch node INRUSH_NODE_KILLS times (20) during such a load, with
 #           durability request and then async
 #   bake    bakes onto three servers, with each kind of kill: of the binary after each step, of the
-#           builder, of the target; without a builder; with several on each of the servers; and by
-#           and for other users, with failures of all kinds
+#           builder, of the target; with a builder and without one; and by and for other users, with
+#           failures of all kinds
+#   cluster loads all kinds of operations into three nodes of OpenSearch and of Elasticsearch while
+#           nodes are killed, frozen for 20 to 120 s and restarted in turn, directly and through
+#           nginx and haproxy: INRUSH_LOADS loads (300) with the seeds from INRUSH_SEED (2) on;
+#           INRUSH_LOADS_CSV=FILE appends a row for each
 #   kafka   three instances follow a topic for INRUSH_KAFKA_ROUNDS rounds (50) and
 #           INRUSH_KAFKA_RECORDS records (5,000,000), and in each round one of them, the broker or
 #           the node is killed
+#   link    a load over a link of 20 Mbit/s gets compression; needs a quiet machine
 #   fake    kills the binary as often against the fake cluster with its faults, and cuts the core
 #           off 20,000 times in simulation
 # A part can be run in slices: smaller numbers, several times.
@@ -26,19 +31,24 @@ server_tests() {
   cargo test "${full[@]}" --config "target.'cfg(unix)'.runner=['$PWD/scripts/as-ordinary-user.sh']" \
     --test servers -- --nocapture --test-threads 1 "$@"
 }
-[ $# -gt 0 ] || set -- loader node bake kafka fake
+[ $# -gt 0 ] || set -- loader node bake cluster kafka link fake
 for part in "$@"; do
   case $part in
     loader) server_tests kill::killed_at_random_moments_of_a_load_into_opensearch ;;
     node) server_tests kill::the_only_node_is_killed ;;
-    bake) server_tests bake_kill:: bake::several:: bake_native:: bake_users:: ;;
+    bake) server_tests bake_kill:: bake_native:: bake_users:: ;;
+    cluster)
+      # A row begins with its seed. Those of a run that fails are written, too.
+      server_tests cluster::many_loads | tee >(grep -E '^(seed|[0-9]+),' >>"${INRUSH_LOADS_CSV:-/dev/null}")
+      ;;
     kafka)
       INRUSH_KAFKA_ROUNDS=${INRUSH_KAFKA_ROUNDS:-50} INRUSH_KAFKA_RECORDS=${INRUSH_KAFKA_RECORDS:-5000000} server_tests kafka_kill::
       ;;
+    link) server_tests a_slow_link ;;
     fake)
       cargo test "${full[@]}" --test it -- --nocapture --exact kill::killed_at_random_moments
       PROPTEST_CASES=20000 cargo test --locked -p inrush-core --lib -- --nocapture flow::tests::resume flow::tests::durable
       ;;
-    *) echo "no such part: $part (loader, node, bake, kafka, fake)" >&2; exit 2 ;;
+    *) echo "no such part: $part (loader, node, bake, cluster, kafka, link, fake)" >&2; exit 2 ;;
   esac
 done

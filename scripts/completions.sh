@@ -7,7 +7,8 @@ cd "$(dirname "$0")/.."
 target=${CARGO_TARGET_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/inrush/target}/debug
 inrush=${1:-$target/inrush} testbed=${2:-$target/inrush-testbed}
 if [ $# = 0 ]; then
-  cargo build --locked --quiet -p inrush-cli -p inrush-testbed
+  # The selection of `make unit`, so that nothing is compiled twice.
+  cargo test --locked --quiet --workspace --features sql,cloud,databases,kafka --test it --no-run
 fi
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"; kill "$FAKE_PID" 2>/dev/null || true' EXIT

@@ -6,12 +6,12 @@
 # Usage: scripts/dist-test.sh [SUITE…]
 #   SUITE  default: bullseye (Debian 11) and trixie
 # INRUSH_DIST  the folder of the artefacts; default: artefacts below the cache
-# INRUSH_RUN   the CSV file of the seconds; default: bench/runs/DATE-dist.csv
+# INRUSH_RUN   the CSV file of the seconds; default: bench/runs/DATE-dist/dist.csv
 set -euo pipefail
 cd "$(dirname "$0")/.."
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/inrush
 dist=$(realpath "${INRUSH_DIST:-$cache/artefacts}")
-run=$(realpath -m "${INRUSH_RUN:-bench/runs/$(date +%F)-dist.csv}")
+run=$(realpath -m "${INRUSH_RUN:-bench/runs/$(date +%F)-dist/dist.csv}")
 [ $# -gt 0 ] || set -- bullseye trixie
 version=$(sed -n '/^\[workspace.package\]/,/^$/s/^version = "\(.*\)"/\1/p' Cargo.toml)
 within_s=60
@@ -79,6 +79,7 @@ at_most 35 "$wheel"
 # 2. A cluster, and documents.
 url=$("$work/full/inrush" node start --name dist-test) || fail "OpenSearch did not start"
 printf 'trip_no,from,to,miles\n0001,JFK,LAX,2475\n0002,EWR,SFO,2565\n' >"$work/trips.csv"
+mkdir -p "$(dirname "$run")"
 echo "date,suite,artefact,bytes,install_s,load_s" >"$run"
 
 # A root of its own for each artefact, so that none sees what another has installed.

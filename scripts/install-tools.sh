@@ -3,8 +3,8 @@
 # none is missing. Usage: scripts/install-tools.sh [demo]
 #   demo   a C compiler, curl, pip for its data, Java and Maven for the local node
 #   tests  also an older Java for other servers, valgrind, Go for the S3 server, Postgres, MariaDB,
-#          OpenSSL's headers, zsh and fish, a browser and Node. The tests fetch the other servers
-#          when they start them
+#          SQLite, libraries of MySQL, nginx, haproxy, OpenSSL's headers, zsh and fish, a browser
+#          and Node. The tests fetch the other servers when they start them
 set -euo pipefail
 case ${1:-tests} in
   demo) tests=false ;;
@@ -29,6 +29,8 @@ has_node() {
 }
 
 need=()
+proxies=()
+libraries=()
 browser=false
 command -v cc >/dev/null || need+=(build-essential)
 command -v curl >/dev/null || need+=(curl ca-certificates)
@@ -57,19 +59,28 @@ if $tests; then
   command -v mariadbd >/dev/null || [ -x /usr/sbin/mariadbd ] || need+=(mariadb-server-core)
   # The data folder of a server is made with a tool of the client package.
   command -v my_print_defaults >/dev/null || need+=(mariadb-client-core)
+  command -v sqlite3 >/dev/null || need+=(sqlite3)
+  # The tests fetch MySQL without them.
+  for library in libaio libnuma; do
+    ls /usr/lib/*/"$library".so.1* >/dev/null 2>&1 || libraries+=("$library")
+  done
+  # The proxies in front of clusters.
+  for proxy in nginx haproxy; do
+    command -v "$proxy" >/dev/null || [ -x "/usr/sbin/$proxy" ] || { need+=("$proxy"); proxies+=("$proxy"); }
+  done
   if ! command -v postgres >/dev/null && ! ls /usr/lib/postgresql/*/bin/postgres >/dev/null 2>&1; then
     need+=(postgresql)
   fi
   has_java 17 21 || java+=(old)
 fi
-[ $((${#need[@]} + ${#node[@]} + ${#java[@]})) -gt 0 ] || $browser || exit 0
+[ $((${#need[@]} + ${#libraries[@]} + ${#node[@]} + ${#java[@]})) -gt 0 ] || $browser || exit 0
 
 if ! command -v apt-get >/dev/null; then
   if ! $tests && [ ${#need[@]} = 0 ]; then
     echo "no Maven or no Java 21 is here: OpenSearch is downloaded with its own" >&2
     exit 0
   fi
-  echo "this machine has no apt; please install what is missing: ${need[*]} ${node[*]} ${java[*]/%/ Java}" >&2
+  echo "this machine has no apt; please install what is missing: ${need[*]} ${libraries[*]} ${node[*]} ${java[*]/%/ Java}" >&2
   exit 1
 fi
 need+=("${node[@]}")
@@ -87,6 +98,7 @@ first_there() { # packages in the order of preference
   done
 }
 ! $browser || first_there chromium-headless-shell chromium
+for library in "${libraries[@]}"; do first_there "${library}1t64" "${library}1"; done
 for age in "${java[@]}"; do
   case $age in
     new) first_there openjdk-25-jdk-headless openjdk-21-jdk-headless temurin-25-jdk temurin-21-jdk ;;
@@ -98,9 +110,19 @@ if [[ " ${need[*]} " == *" postgresql "* ]]; then
   $sudo mkdir -p /etc/postgresql-common/createcluster.d
   echo "create_main_cluster = false" | $sudo tee /etc/postgresql-common/createcluster.d/inrush.conf >/dev/null
 fi
+# The tests start proxies of their own. The packages must not start others, now or at the next boot.
+policy=/usr/sbin/policy-rc.d
+if [ ${#proxies[@]} -gt 0 ] && [ ! -e "$policy" ]; then
+  printf '#!/bin/sh\nexit 101\n' | $sudo tee "$policy" >/dev/null
+  $sudo chmod 755 "$policy"
+  trap '$sudo rm -f "$policy"' EXIT
+fi
 if [ ${#need[@]} -gt 0 ]; then
   echo "installing ${need[*]}" >&2
   $sudo apt-get install -y -q --no-install-recommends "${need[@]}" >&2
+fi
+if [ ${#proxies[@]} -gt 0 ] && command -v systemctl >/dev/null; then
+  $sudo systemctl disable -q "${proxies[@]}" >&2
 fi
 ! $tests || has_java 17 21 || {
   echo "no Java 17 to 21 is here and apt has none: OpenSearch 2.19 and Elasticsearch cannot be tested; set JAVA_HOME to one" >&2

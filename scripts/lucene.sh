@@ -24,4 +24,5 @@ for artifact in lucene-core lucene-backward-codecs; do
 done
 . scripts/newest-java.sh
 [ "$newest_java" -ge 21 ] || { echo "no Java 21 or newer is here; run scripts/install-tools.sh" >&2; exit 1; }
-env -u JAVA_HOME LUCENE_JARS="$jars" cargo test --locked -p inrush-lucene --test check_index -- "$@"
+env -u JAVA_HOME LUCENE_JARS="$jars" \
+  cargo test --locked --workspace --features sql,cloud,databases,kafka --test check_index -- "$@"

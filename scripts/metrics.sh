@@ -7,8 +7,8 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/inrush
 export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$cache/target}
-# The build of the other tests.
-cargo build --locked --quiet --workspace --features sql,cloud,databases,kafka --bin inrush --bin inrush-fake
+# The selection of `make unit`, so that nothing is compiled twice.
+cargo test --locked --quiet --workspace --features sql,cloud,databases,kafka --test it --no-run
 if [ ! -x "$cache/metrics/bin/python" ]; then
   python3 -m venv "$cache/metrics"
   "$cache/metrics/bin/pip" install --quiet prometheus_client==0.26.0 opentelemetry-proto==1.45.2

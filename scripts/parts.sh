@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Makes targets of the Makefile one after the other and stops at the first that fails, with the
-# exit status of make. Prints the seconds of each target at the end; INRUSH_SECONDS=FILE writes them
-# to a file, too, as CSV with the columns part, seconds and status.
+# Makes targets of the Makefile one after the other. A target that fails does not stop the others;
+# the exit status is that of the first failure. Prints the seconds of each target at the end;
+# INRUSH_SECONDS=FILE writes them to a file, too, as CSV with the columns part, seconds and status.
 # Usage: scripts/parts.sh TARGET…
 set -uo pipefail
 cd "$(dirname "$0")/.."
@@ -20,8 +20,9 @@ tell() {
 }
 trap tell EXIT
 for part in "$@"; do
-  began=$SECONDS
-  make --no-print-directory "$part" || status=$?
-  parts+=("$part") seconds+=($((SECONDS - began))) statuses+=("$status")
-  [ "$status" = 0 ] || exit "$status"
+  began=$SECONDS result=0
+  make --no-print-directory "$part" || result=$?
+  parts+=("$part") seconds+=($((SECONDS - began))) statuses+=("$result")
+  [ "$status" != 0 ] || status=$result
 done
+exit "$status"

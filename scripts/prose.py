@@ -4,8 +4,9 @@
     scripts/prose.py [FILE…]        without a file: every page and script of the repository
 
 It reports lines of prose above 100 columns, words that hide the actor or the noun, links to pages,
-headings and files that do not exist, and names of raw data that are not in bench/runs/. Tables,
-code and lines that hold nothing but a link may be wider. Pages that are read from the beginning to
+headings and files that do not exist, names of raw data that are not in bench/runs/, and runs
+without a folder, a README.md or a line of the index. Tables, code and lines that hold nothing but a
+link may be wider. Pages that are read from the beginning to
 the end have at most 120 columns in tables, too, and at most 1,500 words: all but those of the
 reference and the benchmarks. The exit status is 1 if there are findings.
 """
@@ -42,7 +43,7 @@ LEFT_OUT = re.compile(
 # Reference and benchmarks: pages in which a reader looks something up. Other pages are guides.
 GUIDES = re.compile(r"^(README|COMPARE|docs/.*)\.md$")
 LOOKED_UP = re.compile(
-    r"^docs/(decisions/|benchmarks|bake/measured|encoding|tuner/|"
+    r"^docs/(decisions/|benchmarks|bake/measured|encoding|tuner/|sources/|"
     r"(options|report|errors|privileges|dead-letters|page|segments|formats|json)\.md$)"
 )
 PAGES = re.compile(r"\.md$")
@@ -50,7 +51,9 @@ SCRIPTS = re.compile(r"(^Makefile$|^\.ci/|\.sh$|^scripts/|^bench/.*\.py$|^fuzz/f
 NAMES_PAGES = re.compile(r"\.(rs|py|toml|sh)$|^Makefile$")
 LINK = re.compile(r"(?<!\!)\[[^\]]*\]\(([^)\s]+)\)|!\[[^\]]*\]\(([^)\s]+)\)")
 MENTION = re.compile(r"\bdocs/[\w/-]+\.md\b")
-RAW = re.compile(r"\bbench/runs/[\w./-]*\w|`(\d{4}-\d\d-\d\d-[\w-]+\.(?:csv|txt|md))`")
+RAW = re.compile(r"\bbench/runs/[\w./-]*\w|`(\d{4}-\d\d-\d\d-[\w-]+/[\w./-]*\w)`")
+# Runs that were packed: the archive of a month.
+PACKED = re.compile(r"\d{4}-\d\d\.tar\.xz")
 
 
 def tracked() -> list[str]:
@@ -150,8 +153,22 @@ def check_mentions(name: str, text: str) -> list[str]:
             continue
         for match in RAW.finditer(line):
             path = match[0] if match[1] is None else f"bench/runs/{match[1]}"
-            if "YYYY" not in path and not (ROOT / path).exists():
+            if "DATE" not in path and not (ROOT / path).exists():
                 found.append(f"{name}:{number}: no such raw data: {path}")
+    return found
+
+
+def check_runs() -> list[str]:
+    """Each run is a folder with a README.md, or packed, and has a line in the index."""
+    runs = ROOT / "bench/runs"
+    index, found = (runs / "README.md").read_text(), []
+    for entry in sorted(runs.iterdir()):
+        if entry.name == "README.md":
+            continue
+        if not (entry / "README.md").exists() and not PACKED.fullmatch(entry.name):
+            found.append(f"bench/runs/{entry.name}: no folder with a README.md (machine, command, results)")
+        if f"({entry.name}" not in index:
+            found.append(f"bench/runs/README.md: no line for {entry.name}")
     return found
 
 
@@ -183,6 +200,8 @@ def main() -> int:
             found += check_prose(name, prose_of_script(name, text))
         if not name.startswith("bench/runs/") and name != "scripts/prose.py":
             found += check_mentions(name, text)
+    if not wanted:
+        found += check_runs()
     for line in found:
         print(line)
     print(f"prose: {len(found)} findings", file=sys.stderr)

@@ -18,10 +18,10 @@ fail() {
 # 1. The crates below inrush-core. None of them waits, reads the clock or opens anything. sonic-rs
 # brings ahash and getrandom, which seed its hash table; no decision depends on the order of that
 # table. A new name has to be looked at before it is added here.
-allowed='ahash base64 block-buffer bumpalo bytes cfg-if const-oid cpufeatures crypto-common deranged digest
+allowed='ahash autocfg base64 block-buffer bumpalo bytes cfg-if chrono chrono-tz const-oid cpufeatures crypto-common deranged digest
 equivalent faststr foldhash getrandom hashbrown hybrid-array indexmap inrush-core inrush-smile inrush-tune itoa libc
-memchr num-conv once_cell powerfmt proc-macro2 quote ref-cast ref-cast-impl serde serde_core serde_derive serde_json sha2
-simdutf8 sonic-number sonic-rs sonic-simd syn thiserror thiserror-impl time time-core typenum unicode-ident
+memchr num-conv num-traits once_cell phf phf_shared powerfmt proc-macro2 quote ref-cast ref-cast-impl serde serde_core serde_derive serde_json sha2
+simdutf8 siphasher sonic-number sonic-rs sonic-simd syn thiserror thiserror-impl time time-core typenum unicode-ident
 version_check xxhash-rust zerocopy zmij'
 below=$(cargo tree --locked -p inrush-core -e normal --prefix none | cut -d' ' -f1 | sort -u)
 if found=$(grep -vxFf <(tr -s ' ' '\n' <<<"$allowed") <<<"$below"); then
@@ -31,8 +31,8 @@ fi
 # 2. The parts of the standard library that inrush-core names; of io only errors and their kinds,
 # which are values. `collections` and `sync` contain more than is allowed; clippy.toml forbids the
 # rest.
-plain='std::(array|borrow|cmp|collections|fmt|hash|iter|mem|ops|rc|str|vec)\b'
-single='std::(io::(Error|ErrorKind)|net::IpAddr|num::NonZeroU64|sync::(Arc|OnceLock|\{Arc, OnceLock\}|atomic)|time::Duration)$'
+plain='std::(array|borrow|cmp|collections|fmt|hash|iter|mem|ops|rc|slice|str|vec)\b'
+single='std::(io::(Error|ErrorKind)|net::IpAddr|num::NonZeroU64|ptr::eq|sync::(Arc|OnceLock|\{Arc, OnceLock\}|atomic)|time::Duration)$'
 if found=$(grep -rnoP '\bstd::(\{|\w+(::(\{[^}]*\}|\w+))?)' crates/inrush-core/src crates/inrush-tune/src | grep -vE ":($plain|$single)"); then
   fail "inrush-core uses parts of the standard library that scripts/purity.sh does not list:" <<<"$found"
 fi

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds the Python package in the dev profile into its own virtual environment (kept in the
-# cache), and runs its tests.
+# Builds the Python package in the dev profile (INRUSH_PYTHON_PROFILE=release is another one) with
+# an environment of its own in the cache, and runs its tests.
 # Usage: scripts/python.sh [PART [PYTEST ARGUMENTS…]]
 #   package  the package itself, against the fake cluster and a real OpenSearch (default)
 #   spark    on PySpark's local cluster
@@ -16,8 +16,6 @@ cache=${XDG_CACHE_HOME:-$HOME/.cache}/inrush
 export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$cache/target}
 export PIP_DISABLE_PIP_VERSION_CHECK=1
 
-# All parts have the features of one build.
-features=(--features kafka)
 case $part in
   package | build | wheel) venv=$cache/venv requirements=python/requirements.txt ;;
   spark | hadoop) venv=$cache/venv-spark requirements=python/requirements-spark.txt ;;
@@ -51,7 +49,7 @@ if [ "$part" = wheel ]; then
   # Refused by librdkafka, which is in the wheel.
   ! "$clean/venv/bin/inrush" lag kafka://broker/topic --group g --kafka-option no.such=1 2>"$clean/said"
   grep -q 'the property `no.such` of librdkafka' "$clean/said" || { cat "$clean/said" >&2; exit 1; }
-  cargo build --locked --quiet -p inrush-testbed
+  cargo test --locked --quiet --workspace --features sql,cloud,databases,kafka --test it --no-run
   coproc FAKE { exec "$CARGO_TARGET_DIR/debug/inrush-testbed" fake; }
   read -r url <&"${FAKE[0]}"
   (cd "$clean" && venv/bin/python -c 'if True:
@@ -62,10 +60,19 @@ if [ "$part" = wheel ]; then
   echo "built $wheel"
   exit 0
 fi
-cargo build --locked --quiet -p inrush-testbed
-VIRTUAL_ENV=$venv "$venv/bin/maturin" develop --quiet --locked --manifest-path python/Cargo.toml "${features[@]}" ${INRUSH_PYTHON_PROFILE:+--profile "$INRUSH_PYTHON_PROFILE"}
+# The selection of `make unit`, so that nothing is compiled twice. The environment finds the package
+# where it is, and has its command.
+profile=${INRUSH_PYTHON_PROFILE:-dev}
+cargo build --locked --quiet --workspace --features sql,cloud,databases,kafka --lib --test it --profile "$profile"
+built=$CARGO_TARGET_DIR/${profile/dev/debug}
+cp "$built/lib_inrush.so" python/inrush/_inrush.new
+mv python/inrush/_inrush.new python/inrush/_inrush.abi3.so
+site=$("$venv/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
+echo "$PWD/python" >"$site/inrush.pth"
+printf '#!%s\nimport sys\nfrom inrush.__main__ import main\nsys.exit(main())\n' "$venv/bin/python" >"$venv/bin/inrush"
+chmod +x "$venv/bin/inrush"
 [ "$part" != build ] || exit 0
-export PATH=$venv/bin:$PATH INRUSH_TESTBED=$CARGO_TARGET_DIR/debug/inrush-testbed
+export PATH=$venv/bin:$PATH INRUSH_TESTBED=$built/inrush-testbed
 cd python
 case $part in
   package)

@@ -41,6 +41,8 @@ FILES_MIN = 60
 # The flags for a file whose name does not tell how to read it.
 FLAGS = {
     **{kind: ['--format', kind] for kind in ('csv', 'tsv', 'ndjson')},
+    # The reference readers write base64.
+    **{kind: ['--binary', 'base64'] for kind in ('parquet', 'arrow', 'avro')},
     'json': ['--format', 'json-array'],
     'hits': ['--format', 'hits', '--records', 'hits.hits'],
     'txt': ['--format', 'text'],

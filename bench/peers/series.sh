@@ -139,6 +139,7 @@ series_opensearch_limit() { compare --label opensearch-limit --server "$opensear
 [ $# -ge 2 ] || { usage; exit 2; }
 out=$1
 shift
+mkdir -p "$(dirname "$out")"
 for name in "$@"; do
   declare -F "series_${name//-/_}" >/dev/null || { usage >&2; exit 2; }
 done

@@ -7,7 +7,7 @@ or fewer the interval is lowest to highest, which holds the true median with 94 
 four and 75 % for three rounds. A loader that lost documents or failed has no ratio. --svg also
 draws a bar for each median, with a line from the lowest to the highest round.
 
-    bench/peers/table.py bench/runs/2026-11-22-peers.csv null-lines [--svg docs/benchmarks/null-lines.svg]
+    bench/peers/table.py bench/runs/2026-11-22-peers/peers.csv null-lines [--svg bench/runs/2026-11-23-peers/null-lines.svg]
 """
 
 import argparse

@@ -45,8 +45,8 @@ class LoadFailed(LoadError):
 
 
 class Incomplete(LoadError):
-    """The load ended, but some documents are not in. `report.failed` has the dead letters."""
+    """The load ended, but some documents were not indexed. `report.failed` has the dead letters."""
 
 
 class CheckFailed(LoadError):
-    """All documents are in, but a check failed: the count differs, or settings could not be put back."""
+    """All documents were indexed, but a check failed: the count differs, or settings could not be put back."""

@@ -52,6 +52,7 @@ ONCE = (
     "shards",
     "replicas",
     "indices",
+    "no_copy",
     "recreate",
     "yes",
     "replicas_off",
@@ -105,10 +106,18 @@ def _is_given(options: Options, name: str) -> bool:
     return options.table.get(name) not in (None, False)
 
 
+def _nodes_of_variable() -> list[str] | None:
+    """The nodes of the variable `INRUSH_TO`, which only the driver may have."""
+    nodes = [node.strip() for node in os.environ.get("INRUSH_TO", "").split(",")]
+    return [node for node in nodes if node] or None
+
+
 def part_options(options: Options, tasks: int | None, with_job: bool) -> Options:
-    """The options of a part, if `tasks` parts run at once."""
+    """The options of a part, if `tasks` parts run at once. Called on the driver."""
     # A part may be empty although the job is not.
     changes: dict[str, Any] = {"leave_settings": True, "no_verify": True, "dead_letters": None, "allow_empty": True}
+    if not options.table.get("to"):
+        changes["to"] = _nodes_of_variable()
     if with_job:
         changes.update(dict.fromkeys(ONCE))
     if options.table.get("learned") is None:

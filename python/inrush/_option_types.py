@@ -36,10 +36,13 @@ class LoadOptions(TypedDict, total=False):
     field: str | None
     """Text: the field that holds each line. Default: message."""
 
-    parse: Literal["combined", "common"] | None
+    parse: Literal["combined", "common", "vhost_combined", "main", "auto"] | None
     """Text: each line is from a web server's access log; its parts become fields. Other lines are dead
     letters; "combined": the format `combined` of Apache and nginx; "common": the same format without
-    referrer and agent."""
+    referrer and agent; "vhost_combined": Apache's format of this name: the server's name and port in
+    front of `combined`; "main": nginx's own format: `combined`, and the addresses of X-Forwarded-For
+    behind it; "auto": each line shows which of these formats it has; what follows is the field
+    `rest`."""
 
     parse_regex: str | None
     """Text: the named groups of a regular expression become fields, as in '^(?<level>\\w+)
@@ -60,14 +63,26 @@ class LoadOptions(TypedDict, total=False):
     escape: str | None
     """CSV: the escape character, one ASCII character, as in '\\' for MySQL's exports. It makes a
     following quote, separator, line end or escape character literal; \\N without quotes is then an
-    empty cell. Default: none; a quote inside quotes is doubled."""
+    empty cell. With quote='none', \\n, \\t and others are control characters, as in a COPY of Postgres,
+    Hive, ClickHouse and mysql in batch mode. Default: none; a quote inside quotes is doubled."""
+
+    trim: bool | None
+    """CSV: blanks around cells and around their quotes do not count, as in id, "a, b" ."""
+
+    comment: str | None
+    """CSV: lines that begin with this character are left out, one ASCII character, as in #. Default:
+    none."""
+
+    skip_lines: int | None
+    """CSV: lines at the beginning of each file that are left out, such as a title above the header.
+    Quotes mean nothing in them. Default: none."""
 
     sheet: str | None
     """Workbooks: the sheet, by name or number from 1. Default: the first one that is not hidden."""
 
     header_row: int | None
-    """Workbooks: the row with the names of the columns, from 1; rows above it are left out. Default:
-    the first one that is not empty."""
+    """Workbooks: the row with the names of the columns, from 1; rows above it are left out. For CSV,
+    skip_lines does that. Default: the first one that is not empty."""
 
     workbook_bytes: str | int | None
     """Workbooks: the largest unpacked size of a workbook, including its pictures. A sheet is held in
@@ -82,8 +97,17 @@ class LoadOptions(TypedDict, total=False):
     data."""
 
     schema: str | Sequence[str] | None
-    """CSV, parse_regex, fixed_width, sql over a topic: types of columns instead of the detected ones,
-    as in id:string,price:float. An integer 007 or +5 becomes 7 or 5, also in an id."""
+    """CSV, parse_regex, fixed_width: types of columns instead of the detected ones, as in
+    id:string,price:float. A cell that is no value of its type is a dead letter. The types: string;
+    integer, where 007 or +5 becomes 7 or 5, also in an id; float; decimal-comma, as in 1.234,5;
+    boolean, also yes and no, ja and nein, wahr and falsch, 1 and 0, t and f; date and timestamp, which
+    are sent in ISO 8601, also of 31.12.2025, a timestamp also of 28/Nov/2025:13:55:36 +0100 and of
+    seconds to nanoseconds since 1970; date-dmy, date-mdy, timestamp-dmy and timestamp-mdy for
+    3/4/2026."""
+
+    decimal: str | None
+    """CSV, parse_regex, fixed_width: the character before the fraction of numbers, a comma as in
+    1.234,5 or a dot. It is for all columns. Default: .."""
 
     all_strings: bool | None
     """CSV: every column is a string, except those in schema."""
@@ -96,6 +120,10 @@ class LoadOptions(TypedDict, total=False):
     """NDJSON, JSON: check that every document is a JSON object before it is sent; others become dead
     letters. It costs about one second of one core per gigabyte. By default only the cluster checks."""
 
+    extended_json: bool | None
+    """NDJSON, JSON: the documents are extended JSON of MongoDB, as mongoexport writes it.
+    {"$numberLong":"5"} is 5, {"$date":…} a time, and the _id is the id of the document."""
+
     no_hive_partitions: bool | None
     """Do not read fields from folders such as year=2024 in a path. By default the documents of these
     files get the fields, as whole numbers or strings, unless they have fields of the same name."""
@@ -105,6 +133,12 @@ class LoadOptions(TypedDict, total=False):
     in 2024-01-31T10:00:00.123Z; "epoch-millis": milliseconds since 1970, a number: less work for the
     cluster; needs a mapping with a date field; values that are not whole milliseconds are written as
     iso."""
+
+    binary: Literal["auto", "text", "base64"] | None
+    """Parquet, Arrow, Avro, SQL, data frames: the form of binary values. Default: auto; "auto": text in
+    files where the first values of a column are text, with a warning, else base64; a column has one
+    form; base64 for ids, fields of type binary, SQL and data frames; "text": text; a row with a value
+    that is not UTF-8 is a dead letter; "base64": base64, as fields of type binary take it."""
 
     store_option: str | Sequence[str] | None
     """Object stores: settings that are not in the environment, as in endpoint=http://localhost:7070,
@@ -137,8 +171,7 @@ class LoadOptions(TypedDict, total=False):
 
     sql: str | None
     """Load the result of a query instead of the sources, which are its table `input`; each row is a
-    document. Of a topic a window of records is the table (coalesce). Names are case-sensitive; see
-    docs/sql.md."""
+    document. Names are case-sensitive; see docs/sql.md."""
 
     sql_file: str | os.PathLike[str] | None
     """The same with the query in a file."""
@@ -155,6 +188,10 @@ class LoadOptions(TypedDict, total=False):
     """The query that selects the documents of the index, as JSON or @FILE, in the syntax of a search.
     Default: all."""
 
+    index_in_id: bool | None
+    """Write the id of a document as INDEX:ID, so that documents of several indices with one id stay
+    apart."""
+
     keep_versions: bool | None
     """Write documents with their versions as external ones: an older document never replaces a newer
     one."""
@@ -164,8 +201,9 @@ class LoadOptions(TypedDict, total=False):
     none (at most ten times). Deletions are not seen: deleted documents stay in the target."""
 
     copy_mapping: bool | None
-    """If the target does not exist, create it with the mapping of the source index; parts that the
-    target does not support are left out and listed."""
+    """If the target does not exist, create it with the mapping of the source index, also where an index
+    template gives one; parts that the target does not support are left out and listed. By default
+    mapping and settings are copied where that is possible (no_copy)."""
 
     copy_settings: bool | None
     """If the target does not exist, create it with the settings of the source index; settings of its
@@ -211,10 +249,18 @@ class LoadOptions(TypedDict, total=False):
     partition, offset, topic; with another name of the field as in key=customer. Repeated or separated
     by commas. A field that the document has stays."""
 
-    unwrap: Literal["none", "debezium", "connect"] | None
+    unwrap: Literal["none", "debezium", "debezium-flat", "connect"] | None
     """The envelope around the document. Default: none; "none": the value is the document; "debezium":
-    change events of Debezium: the document is `after`, and a deletion deletes the document; "connect":
-    the schema envelope of Kafka Connect around values and keys."""
+    change events of Debezium: the document is `after`, and a deletion deletes the document;
+    "debezium-flat": rows of Debezium's ExtractNewRecordState, with or without the schema envelope of
+    Kafka Connect: one with `__deleted` deletes the document; "connect": the schema envelope of Kafka
+    Connect around values and keys."""
+
+    unavailable_value: str | None
+    """The word in Debezium's events for a column that the database did not give
+    (unavailable.value.placeholder), as it is configured there. The column is left out with
+    action='upsert' and action='update'; otherwise the event is a dead letter. Default:
+    __debezium_unavailable_value."""
 
     schema_registry: str | None
     """Address of a schema registry with the API of Confluent's, as in http://host:8081. Values and keys
@@ -311,6 +357,30 @@ class LoadOptions(TypedDict, total=False):
     """Profile in the AWS configuration files, also for kafka_sasl='aws-iam'; no other place is asked
     for credentials. Default: the AWS_* variables, then AWS_PROFILE, then `default`."""
 
+    timestamp: str | None
+    """The field with the time: it becomes @timestamp, which documents of a data stream need, in ISO
+    8601. Times of access logs, mails and tables such as 31.12.2025 13:55 are read, and seconds,
+    milliseconds, microseconds or nanoseconds since 1970."""
+
+    time_zone: str | None
+    """The zone of times that name none, as in Europe/Paris or +02:00: of timestamp, and of columns that
+    schema calls a timestamp. They are sent with their offset. Of an hour that comes twice when clocks
+    are put back it is the first one. Default: none: servers read them as UTC."""
+
+    rename: str | Sequence[str] | None
+    """Another name for a field, as in 'Order No.=order_no' or user.name=name; repeated or separated by
+    commas. Other options find the field by both names."""
+
+    only: str | Sequence[str] | None
+    """The only fields that stay, repeated or separated by commas; fields that are renamed or have the
+    time stay, too."""
+
+    drop: str | Sequence[str] | None
+    """Fields to leave out of the documents, repeated or separated by commas."""
+
+    limit: int | None
+    """Read only the first N records."""
+
     fetch: str | None
     """Look documents up in a database by their ids: its address and a query with $keys, as in
     'postgres://user@host/db SELECT … WHERE id = ANY($keys)', with MySQL and SQLite 'WHERE id IN
@@ -372,9 +442,6 @@ class LoadOptions(TypedDict, total=False):
     pipeline: str | None
     """The ingest pipeline. Default: the index's own."""
 
-    drop: str | Sequence[str] | None
-    """Fields to leave out of the documents, repeated or separated by commas."""
-
     mapping: str | os.PathLike[str] | Mapping[str, Any] | None
     """JSON file with the mapping of a new index."""
 
@@ -397,6 +464,11 @@ class LoadOptions(TypedDict, total=False):
     """Mapping, settings, shards and replicas of new indices by the pattern of their name; the first
     match wins. For an index with placeholders. In a job file, tables written as [[indices]]."""
 
+    no_copy: bool | None
+    """Take neither mapping nor settings of another index. By default a new index gets those of the
+    index that it replaces (alias), or those of the source index, unless other options or an index
+    template give them."""
+
     shards: int | str | None
     """Primary shards of a new index. `auto`: a number with which each shard will hold 10 to 30 GB,
     estimated from the sources (for stdin, whose size is unknown, the default). Default: the
@@ -406,9 +478,10 @@ class LoadOptions(TypedDict, total=False):
     """Replicas of a new index. Default: the cluster's."""
 
     recreate: bool | None
-    """Delete the index first, with all its documents; asks, unless yes is given. The index is kept if
-    the sources cannot be read or are empty, if a file of the load cannot be written, or if the cluster
-    would not accept the new one."""
+    """Delete the index first, with all its documents, its mapping and its settings; asks, unless yes is
+    given. The new index gets the aliases of the old one. The index is kept if the sources cannot be
+    read or are empty, if a file of the load cannot be written, or if the cluster would not accept the
+    new one."""
 
     leave_settings: bool | None
     """Do not change settings of the index. By default a large load (256 MiB of sources or more) into an
@@ -526,8 +599,8 @@ class LoadOptions(TypedDict, total=False):
     coalesce: str | None
     """Send only the last of several documents or deletes with one id within this time or this number of
     documents, as in 5s, 10000docs or 5s,10000docs. With 0s only documents are replaced that wait
-    because the cluster is busy. Works with the actions index and delete. With sql over a topic: the
-    records of one run of the query, 5s by default. Default: every document is sent."""
+    because the cluster is busy. Works with the actions index and delete. Default: every document is
+    sent."""
 
     memory: str | int | None
     """Bytes of documents in flight; batch_bytes x in_flight must fit. At most half as much is read
@@ -610,18 +683,34 @@ class LoadOptions(TypedDict, total=False):
     """Continue if the sources have no documents: recreate then deletes the index, and alias moves to a
     new, empty index. By default both are refused, and other loads warn."""
 
+    fail_on_warning: bool | None
+    """A warning of the report is a failed check: the exit status is 4, and the alias of alias does not
+    move."""
+
+    count_at: str | None
+    """Address of the cluster behind Elastic's managed _bulk endpoint, where the documents are counted,
+    with the credentials of the load. Default: for an ingest host of Elastic Cloud: the cluster of its
+    project."""
+
     no_verify: bool | None
     """Do not refresh, count and compare at the end."""
 
     alias: str | None
     """Load without downtime: load into a new index, and move this alias to it in one step when all
-    documents are in, verified, the settings put back and the index green. The alias keeps its filter,
+    documents are indexed and verified, the settings put back and the index green. It keeps its filter,
     routing and write-index flag, and is created if it does not exist. An index of the same name is
     deleted in the same step (only with delete_old). The new index is index, which must not exist, or
-    NAME-<UTC time>. On any failure the alias and its index do not change, and the new index is kept."""
+    NAME-<UTC time>. On any failure the alias and its index do not change, and the new index is kept.
+    With from_dead_letters the new index is that of the dead letters, which gets the rest of its
+    documents."""
 
     delete_old: bool | None
     """With alias: delete the old index of the alias after the swap. By default it is kept."""
+
+    keep: int | None
+    """With alias: after the swap, delete older indices that loads have made for the alias, except the
+    last N ones. Indices with other aliases, those that a load writes to, and those of others are kept.
+    An index that is not complete is named, and kept. Default: all."""
 
     allow_shrink: str | None
     """With alias: by how many percent the new index may have fewer documents than the old one; any is
@@ -683,9 +772,9 @@ class LoadOptions(TypedDict, total=False):
     in it every 15 s and at the end."""
 
     otlp: bool | str | None
-    """Send the metrics to a collector of OpenTelemetry, by OTLP over HTTP, and requests as traces where
-    OTEL_TRACES_SAMPLER is set. Without a value the environment variables OTEL_EXPORTER_OTLP_ENDPOINT
-    and the like say where, by default http://localhost:4318."""
+    """Send the metrics to a collector of OpenTelemetry, by OTLP over HTTP. Without a value the
+    environment variables OTEL_EXPORTER_OTLP_ENDPOINT and the like say where, by default
+    http://localhost:4318."""
 
 
 class BakeOptions(LoadOptions, total=False):
@@ -723,16 +812,8 @@ class BakeOptions(LoadOptions, total=False):
     """Delete the built data also if the bake fails or is interrupted. By default they are kept, and
     resume continues with them."""
 
-    estimate: bool | None
-    """Do not bake, but estimate the cost of a load and of a bake with a builder: a sample is loaded
-    into a builder twice, written to the repository and restored on the builder. So it needs Java. A
-    bake without a builder costs a small part of a load. The target is only read."""
-
-    sample: str | int | None
-    """With estimate: the size of the sample. Default: 32MiB."""
-
     engine: Literal["server", "native", "auto"] | None
-    """What builds the index. Default: auto; server if an option of builders is given; "server": a
+    """What builds the index. Default: auto; server if an option of the builder is given; "server": a
     server, the builder, takes the documents; "native": this process writes the files of the index; what
     it does not support is refused; "auto": native where it supports everything and was tested, else
     server; the report says why."""
@@ -741,16 +822,10 @@ class BakeOptions(LoadOptions, total=False):
     """Memory for building without a server, on top of memory: segments that grow, and writing them.
     With less than 16 MiB for each segment, fewer threads build. Default: 512MiB."""
 
-    layout: Literal["cluster", "alias", "stitched"] | None
-    """The parts that several builders build. Default: cluster; "cluster": the builders form one
-    cluster, which holds the index; "alias": each builder makes an index, NAME-1 and on, behind the
-    alias NAME; "stitched": each builder makes one shard of one index; needs id."""
-
-    builder: str | Sequence[str] | None
+    builder: str | None
     """A running server to build with, on this machine or another, without security, which no other
-    program uses; its path.repo has to contain the folder of the repository. Repeated or separated by
-    commas for several builders. It keeps running, without the built index. By default one is started
-    where one is needed."""
+    program uses; its path.repo has to contain the folder of the repository. It keeps running, without
+    the built index. By default one is started where one is needed."""
 
     builder_version: str | None
     """Version of the builder: not newer than the oldest node of the target, with the same major version

@@ -65,7 +65,7 @@ class Report(ReportFields):
 
     @property
     def ok(self) -> bool:
-        """Whether all documents are in (left out as configured, or missing as `tolerate` allows),
+        """Whether all documents were indexed (left out as configured, or missing as `tolerate` allows),
         settings are put back, and no check failed. `verified` has the result of the count."""
         return self.status == "complete"
 

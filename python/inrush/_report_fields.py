@@ -100,6 +100,24 @@ class Pause(TypedDict):
     seconds: float
 
 
+class NewIndex(TypedDict):
+    """Where the mapping and the settings of a new index come from, in words."""
+
+    name: str
+    mapping: str
+    settings: str
+
+
+class WarningDetail(TypedDict, total=False):
+    """A warning, for a program."""
+
+    code: str
+    source: str
+    column: str
+    count: int
+    text: str
+
+
 class Source(TypedDict):
     """The part of a source that is settled without a gap."""
 
@@ -172,6 +190,8 @@ class ReportFields:
     finish: Finish
     swap: dict[str, Any] | None
     """The swap of the alias."""
+    new_index: NewIndex | None
+    """The index that was made for an alias, or as a copy of an index."""
     bake: dict[str, Any] | None
     """The build and hand-over of the index, of a bake."""
     indices: dict[str, IndexCounts]
@@ -189,6 +209,8 @@ class ReportFields:
     dead_letter_topic: str | None
     """The topic with the dead letters."""
     warnings: list[str]
+    warning_details: list[WarningDetail]
+    """The warnings with their kinds, places and counts."""
     sources: list[Source]
     run_id: str
     """The name in the cluster's logs: requests carry `X-Opaque-Id: inrush-<run id>-<number>`."""

@@ -1,4 +1,4 @@
-"""`inrush.spark.bake` without servers: each task builds a shard of one index, and the driver hands the index over."""
+"""Each task builds a shard of one index, and the driver hands the index over."""
 
 from __future__ import annotations
 
@@ -28,19 +28,16 @@ class NotNative(InrushError):
     code = "bake_not_native"
 
     def __init__(self, why: str) -> None:
-        super().__init__(f"this index cannot be built without a server: {why}; give engine='server', or leave engine out")
-        self.why = why
+        super().__init__(f"this index cannot be built without a server: {why}; load it with inrush.spark.load, or bake files with `inrush bake`")
 
 
-def bake(df: Any, index: str, to: list[str], builders: int, options: Options) -> Report:
-    """See `inrush.spark.bake`. Raises `NotNative` if only servers can build the index; then nothing was changed."""
-    if problem := other_shards(builders, options):
-        raise UsageError(f"{problem}; leave shards out")
+def bake(df: Any, index: str, to: list[str], options: Options) -> Report:
+    """See `inrush.spark.bake`. Raises `NotNative` if only a server can build the index; then nothing was changed."""
     check_letters(options)
-    driver = _Driver(options.but(alias=index, to=to, shards=builders, no_resume=True, dead_letters=None))
+    driver = _Driver(options.but(alias=index, to=to, no_resume=True, dead_letters=None))
     order = driver.order()
     try:
-        parts = _build(df, order, builders, _of_tasks(options, index))
+        parts = _build(df, order, _of_tasks(options, index))
     except BaseException as error:
         driver.give_up(f"{type(error).__name__}: {error}".splitlines()[0])
         raise
@@ -51,14 +48,6 @@ def bake(df: Any, index: str, to: list[str], builders: int, options: Options) ->
     if report["status"] in ("failed", "interrupted"):
         raise LoadFailed(Report(report))
     return Report(report)
-
-
-def other_shards(builders: int, options: Options) -> str | None:
-    """Why the option `shards` is none for tasks that build a shard each."""
-    shards = options.table.get("shards")
-    if shards in (None, builders, str(builders)):
-        return None
-    return f"shards is {shards}, and without servers each of the {builders} tasks builds one shard"
 
 
 def _of_tasks(options: Options, index: str) -> Options:
@@ -130,8 +119,9 @@ class _Driver:
             forward_messages()
 
 
-def _build(df: Any, order: str, shards: int, options: Options) -> list[Part]:
+def _build(df: Any, order: str, options: Options) -> list[Part]:
     """One part for each shard that has documents."""
+    shards = int(json.loads(order)["blueprint"]["shards"])
     named = [options.table[name] for name in ("id", "routing") if options.table.get(name) is not None]
     tag = None
     if named and shards > 1:
@@ -251,7 +241,7 @@ class _Task:
                 number = self._tag.numbers[shard]
                 ends = pyarrow.compute.min_max(batch.column(at)).as_py()
                 if ends != {"min": number, "max": number}:
-                    raise InrushError(f"Spark has put rows of several shards together with those of shard {shard}; give engine='server'")
+                    raise InrushError(f"Spark has put rows of several shards together with those of shard {shard}; this is a defect, please report it")
                 others = [place for place in range(batch.num_columns) if place != at]
                 names = [batch.schema.names[place] for place in others]
                 batch = pyarrow.RecordBatch.from_arrays([batch.column(place) for place in others], names=names)

@@ -6,20 +6,25 @@ A script changes one import::
     bulk(client, actions)
 
 The documented behaviour of the helpers is kept: one result for each action, in the order of the actions; `BulkIndexError` with
-`errors`; `ignore_status`, `stats_only`, `yield_ok`. `client` is used only for the cluster's address and the credentials.
+`errors`; `ignore_status`, `stats_only`, `yield_ok`. `client` is used only for the cluster's address and the credentials, and for
+the order of arguments without a name, in which the two libraries differ.
 Intended differences: documents that are rejected because of load are sent again (the helpers drop them unless `max_retries` is
 given); `chunk_size`, `max_chunk_bytes`, `thread_count` and `queue_size` are accepted and ignored, because the tuner sets them. A
 result has `_index`, `_id` (None if the cluster generated it), `status` and `result`, but no `_version`, `_seq_no` or `_shards`.
-Unsupported features are refused, not ignored: scripts, `if_seq_no`, pipelines of single actions.
+Unsupported features are refused, not ignored: scripts, `if_seq_no`, pipelines of single actions, headers of requests.
+docs/moving/python-helpers.md has all parameters.
 """
 
 from __future__ import annotations
 
 import base64
+import functools
+import importlib
+import inspect
 import json
 from collections import deque
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping
-from typing import Any, Union
+from typing import Any, TypeVar, Union
 
 from ._errors import InrushError, LoadFailed, UsageError
 from ._options import Options
@@ -35,6 +40,7 @@ _UNKNOWN_MAX = 500_000
 
 Result = tuple[bool, dict[str, Any]]
 Status = Union[int, Collection[int]]
+Helper = TypeVar("Helper", bound=Callable[..., Iterator[Result]])
 
 _STATUS = {
     "created": 201,
@@ -48,6 +54,9 @@ _STATUS = {
     "redirected": 201,
     "conflicting": 409,
 }
+# The class of an action of elasticsearch-py that sends what it has gathered. Here nothing waits
+# longer than the option `linger`.
+_FLUSH = "BulkMeta"
 # Names of an action's metadata, and their names in inrush.
 _METADATA = {
     "_id": "id",
@@ -63,7 +72,39 @@ _METADATA = {
     "_retry_on_conflict": None,
     "_type": None,
 }
+# Arguments that the helpers pass to the client's method, and that change no document.
+_IGNORED = ("request_timeout", "timeout", "error_trace", "filter_path", "human", "pretty", "wait_for_active_shards")
 _REFUSED = ("if_seq_no", "_if_seq_no", "if_primary_term", "_if_primary_term", "pipeline", "parent", "_parent", "_percolate", "_timestamp")
+
+
+def _in_the_order_of_the_client(helper: Helper) -> Helper:
+    """Gives arguments without a name those that they have in the client's own library."""
+
+    @functools.wraps(helper)
+    def call(client: Any, actions: Iterable[Any], *args: Any, **kwargs: Any) -> Iterator[Result]:
+        names = _order(client, helper)
+        if len(args) > len(names):
+            raise UsageError(f"{len(args) - len(names)} positional arguments too many")
+        for name, value in zip(names, args):
+            if name in kwargs:
+                raise TypeError(f"{helper.__name__}() got multiple values for argument {name!r}")
+            kwargs[name] = value
+        return helper(client, actions, **kwargs)
+
+    return call  # type: ignore[return-value]
+
+
+def _order(client: Any, helper: Callable[..., Any]) -> list[str]:
+    """The names of the parameters behind the actions."""
+    package = _package(client)
+    if package in ("elasticsearch", "opensearchpy"):
+        helper = getattr(importlib.import_module(f"{package}.helpers"), helper.__name__)
+    parameters = list(inspect.signature(helper).parameters.values())[2:]
+    return [parameter.name for parameter in parameters if parameter.kind is parameter.POSITIONAL_OR_KEYWORD]
+
+
+def _package(client: Any) -> str:
+    return type(client).__module__.split(".")[0]
 
 
 class BulkIndexError(InrushError):
@@ -97,6 +138,7 @@ def bulk(
     return succeeded, failed if stats_only else errors
 
 
+@_in_the_order_of_the_client
 def streaming_bulk(
     client: Any,
     actions: Iterable[Any],
@@ -113,19 +155,19 @@ def streaming_bulk(
     retry_on_status: Status = (429,),
     flush_after_seconds: float | None = None,
     span_name: str = "",
-    *args: Any,
     **kwargs: Any,
 ) -> Iterator[Result]:
     """Yields `(ok, item)` for each action, in the order of the actions. `kwargs` may hold `index`, `pipeline`, `routing`, `refresh` and options of
     `inrush.load`.
     """
-    if args:
-        raise UsageError(f"{len(args)} positional arguments too many")
     ignored = {ignore_status} if isinstance(ignore_status, int) else set(ignore_status)
     expand = expand_action_callback or expand_action
     refresh = kwargs.pop("refresh", False)
-    # Arguments that the helpers pass to the client's method, and that inrush ignores.
-    for name in ("request_timeout", "timeout", "headers", "error_trace", "filter_path", "human", "pretty", "wait_for_active_shards"):
+    if refresh and not hasattr(client, "indices"):
+        raise UsageError("refresh needs a client of elasticsearch-py or opensearch-py; refresh the index yourself")
+    if kwargs.pop("headers", None):
+        raise UsageError("headers of requests are not supported by inrush.compat: they can decide who writes, and where")
+    for name in _IGNORED:
         kwargs.pop(name, None)
     routing = kwargs.pop("routing", None)
     options = {"no_verify": True, "max_errors": 2**62, "dead_letters": "/dev/null", "linger": "100ms", **_target(client), **kwargs}
@@ -153,6 +195,7 @@ def streaming_bulk(
         client.indices.refresh(index=kwargs.get("index", "_all"))
 
 
+@_in_the_order_of_the_client
 def parallel_bulk(
     client: Any,
     actions: Iterable[Any],
@@ -165,20 +208,17 @@ def parallel_bulk(
     raise_on_error: bool = True,
     ignore_status: Status = (),
     flush_after_seconds: float | None = None,
-    *args: Any,
     **kwargs: Any,
 ) -> Iterator[Result]:
     """The same as `streaming_bulk`, which already sends several requests at once."""
     return streaming_bulk(
         client,
         actions,
-        chunk_size,
-        max_chunk_bytes,
-        raise_on_error,
-        expand_action_callback,
-        raise_on_exception,
-        *args,
-        **{**kwargs, "ignore_status": ignore_status},
+        chunk_size=chunk_size,
+        raise_on_error=raise_on_error,
+        expand_action_callback=expand_action_callback,
+        ignore_status=ignore_status,
+        **kwargs,
     )
 
 
@@ -189,6 +229,8 @@ def expand_action(data: Any) -> tuple[dict[str, Any], Any]:
     data = dict(data)
     op = data.pop("_op_type", "index")
     meta = {name: data.pop(name) for name in (*_METADATA, *_REFUSED) if name in data}
+    if op == "update" and "_source" in data and not isinstance(data["_source"], Mapping):
+        meta["_source"] = data.pop("_source")
     if op == "delete":
         return {op: meta}, None
     return {op: meta}, data.get("_source", data)
@@ -219,7 +261,7 @@ def _results(
             yield 200 <= status < 300, {op: {**named, "status": status, **more}}, _data(op, document)
 
     try:
-        for at, action in enumerate(actions):
+        for at, action in enumerate(action for action in actions if type(action).__name__ != _FLUSH):
             header, data = expand(action)
             op, meta = next(iter(header.items()))
             action_name, document, given = _understood(op, meta, data)
@@ -291,7 +333,7 @@ def _data(op: str, document: bytes | None) -> Any:
 
 def _error_class(client: Any) -> type[BulkIndexError]:
     """Makes the error a subclass of the client library's own error."""
-    package = type(client).__module__.split(".")[0]
+    package = _package(client)
     try:
         if package == "elasticsearch":
             from elasticsearch.helpers import BulkIndexError as theirs
@@ -311,7 +353,7 @@ def _error_class(client: Any) -> type[BulkIndexError]:
 
 def _target(client: Any) -> dict[str, Any]:
     """The addresses and credentials of a client."""
-    package = type(client).__module__.split(".")[0]
+    package = _package(client)
     if isinstance(client, (str, list)):
         return {"to": client}
     if isinstance(client, Mapping):

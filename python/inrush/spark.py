@@ -71,22 +71,17 @@ def load(
     return job.report
 
 
-def bake(df: Any, index: str, to: str | Iterable[str], *, builders: int, **options: Unpack[BakeOptions]) -> Report:
+def bake(df: Any, index: str, to: str | Iterable[str], **options: Unpack[BakeOptions]) -> Report:
     """Builds an index of a data frame outside the cluster, and hands it over complete (`inrush bake`, which has the same options:
-    `repository_path` or `repository`, `mapping`, `build_memory`, …). Each of `builders` tasks writes a shard of one index, without
-    a server and Java, and the driver has the cluster restore it and points the alias `index` to it. The index that the alias
-    pointed to before is kept.
+    `repository_path` or `repository`, `mapping`, `shards`, `build_memory`, …). Each shard is written by one task, without a server
+    and Java, and the driver has the cluster restore the index and points the alias `index` to it. The index that the alias pointed
+    to before is kept. An index that only a server can build raises an error with the code `bake_not_native`.
 
-    Where a server is needed, and with an option of servers such as `builder_heap`, each task starts a server of the cluster's
-    version on its executor and makes an index of its own part of the rows. Then the alias stands for all these indices. The
-    report's first warning says why servers were taken where the options left the choice. That is also the case if the alias
-    stands for several indices, and if `shards` is not `builders`. `engine="native"` never takes servers, `engine="server"` always.
-
-    If documents are not in (`report.failed`), the alias is not changed, and the report says which indices are kept. If a build
+    If documents were not indexed (`report.failed`), the alias is not changed, and the report names the index, which is kept. If a build
     fails, the cluster returns to its former state. `page` shows the sums of all tasks while they run.
     """
     nodes = _nodes(to) or []
-    return _bake(df, index, [nodes] if isinstance(nodes, str) else list(nodes), builders, Options.of(options), lambda: _conf(df.sparkSession, "spark.driver.host"))
+    return _bake(df, index, [nodes] if isinstance(nodes, str) else list(nodes), Options.of(options), lambda: _conf(df.sparkSession, "spark.driver.host"))
 
 
 class Job:

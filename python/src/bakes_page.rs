@@ -1,13 +1,14 @@
-//! The page of a job whose parts are bakes, as `inrush.spark.bake` starts them.
+//! The page of a bake whose shards tasks build, as `inrush.spark.bake` starts them.
 
 use std::sync::{Mutex, PoisonError};
 
-use inrush_cli::embed::{self, Secret};
+use inrush_front::embed::{self, Secret};
 use inrush_load::Report;
 use pyo3::prelude::*;
 
 use crate::error::exception;
 use crate::load::parse_options;
+use crate::logs::say;
 use crate::report::parse;
 use crate::runtime::wait_for;
 
@@ -25,7 +26,8 @@ impl BakesPage {
     #[new]
     fn new(py: Python<'_>, name: String, options: &str, token: String) -> PyResult<Self> {
         let options = parse_options(options)?;
-        let open = wait_for(py, async move { embed::BakesPage::start(&name, options, Secret::new(token)).await })?;
+        let open =
+            wait_for(py, async move { embed::BakesPage::start(&name, options, Secret::new(token), &say).await })?;
         let open = open.map_err(exception)?;
         let page = open.address().map(|address| (address.ip().to_string(), address.port()));
         Ok(BakesPage { page, open: Mutex::new(Some(open)) })

@@ -1,6 +1,6 @@
 //! Errors as Python's exceptions, which are classes of the package itself (`inrush/_errors.py`).
 
-use inrush_cli::embed::{Error, ErrorKind};
+use inrush_front::embed::{Error, ErrorKind};
 use pyo3::prelude::*;
 
 pyo3::import_exception!(inrush._errors, InrushError);

@@ -3,10 +3,12 @@
 
 use std::collections::VecDeque;
 use std::fmt::Write;
+use std::io::Write as _;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Mutex, Once, PoisonError};
 
-use inrush_cli::embed::as_keywords;
+use inrush_front::embed::as_keywords;
+use inrush_front::plain;
 use pyo3::prelude::*;
 use tracing::field::{Field, Visit};
 use tracing::{Event, Level, Metadata, Subscriber};
@@ -30,6 +32,12 @@ pub(crate) fn start(least: u8) {
     // Fails if the process has another log already, such as that of the command line, which then
     // gets the messages.
     START.call_once(|| drop(tracing_subscriber::registry().with(Keep).try_init()));
+}
+
+/// Tells a line on stderr.
+pub(crate) fn say(line: &str) {
+    // If stderr is closed, there is no other place to report it.
+    let _ = std::io::stderr().write_all(plain::message(&format!("{line}\n")).as_bytes());
 }
 
 /// Takes the messages so far.

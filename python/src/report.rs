@@ -1,8 +1,8 @@
 //! The text of reports, and one report of several.
 
 use inrush_bake::HandOver;
-use inrush_cli::embed::ReportText;
 use inrush_core::Code;
+use inrush_front::embed::ReportText;
 use inrush_load::Report;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;

@@ -6,9 +6,9 @@ use std::time::Duration;
 use arrow_array::RecordBatch;
 use arrow_pyarrow::FromPyArrow;
 use inrush_bake::{BakeError, BakeStop};
-use inrush_cli::embed::{self, BuiltShard, Code, Error, ErrorKind, Secret, ShardOrder};
+use inrush_front::embed::{self, BuiltShard, Code, Error, ErrorKind, Secret, ShardOrder};
 use inrush_sources::push::{PushOptions, channel};
-use inrush_sources::{Parting, Source, Step, Timestamps};
+use inrush_sources::{Binary, Parting, Source, Step, Timestamps};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use tokio::sync::oneshot::{Receiver, Sender};
@@ -163,6 +163,9 @@ fn keywords(text: &str) -> String {
 pub(crate) struct ShardDivider {
     parting: Parting,
     timestamps: Timestamps,
+    binary: Binary,
+    /// Fields of ids and routing values, whose text decides about the shard.
+    texts: Vec<String>,
 }
 
 #[pymethods]
@@ -174,16 +177,21 @@ impl ShardDivider {
         let mut load = embed::Load::of_shard(parse_options(options)?, order.clone(), 0).map_err(exception)?;
         let options = load.options();
         let timestamps = options.reading.timestamps.unwrap_or_default();
+        let binary = options.reading.binary.unwrap_or_default();
+        let texts = [&options.target.id, &options.target.routing].into_iter().flatten();
+        let texts = texts.map(|path| path.as_str().to_owned()).collect();
         let parting = order.parting(options.target.id.clone(), options.target.routing.clone());
-        Ok(ShardDivider { parting: parting.map_err(|error| InrushError::new_err(error.to_string()))?, timestamps })
+        let parting = parting.map_err(|error| InrushError::new_err(error.to_string()))?;
+        Ok(ShardDivider { parting, timestamps, binary, texts })
     }
 
     /// The shard of each row of a batch, which has the fields of ids and routing values. A row in
     /// which they cannot be read belongs to the first shard, whose load reports it.
     fn shards(&self, batch: &Bound<'_, PyAny>) -> PyResult<Vec<u32>> {
         let batch = RecordBatch::from_pyarrow_bound(batch)?;
-        let options = PushOptions { timestamps: self.timestamps, ..PushOptions::default() };
+        let options = PushOptions { timestamps: self.timestamps, binary: self.binary, ..PushOptions::default() };
         let (sender, mut source) = channel(options);
+        source.keep_texts(&self.texts);
         // The source takes rows as long as it is there.
         let _ = sender.add_rows(batch);
         sender.end();

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib
+import inspect
+import re
 from typing import Any
 
 import pytest
@@ -10,6 +12,7 @@ import pytest
 import inrush
 import inrush.compat
 from conftest import Cluster, served
+from docs import PAGES
 
 
 @pytest.fixture(params=["opensearchpy", "elasticsearch"])
@@ -165,3 +168,97 @@ def test_whoever_stops_listening_stops_the_load(cluster: Cluster):
     results = inrush.compat.streaming_bulk(cluster.url, forever())
     assert next(iter(results))[0]
     results.close()
+
+
+def rows(heading: str) -> dict[str, str]:
+    """What the page says of each name in the tables below a heading."""
+    page = (PAGES / "moving/python-helpers.md").read_text()
+    (part,) = re.findall(rf"^### {heading}\n(.*?)(?=^### |\Z)", page, re.MULTILINE | re.DOTALL)
+    cells = re.findall(r"^\| (`.*?) \| (.*) \|$", part, re.MULTILINE)
+    return {name: becomes for names, becomes in cells for name in re.findall(r"`(\w+)`", names)}
+
+
+def parameters(function: Any) -> dict[str, inspect.Parameter]:
+    named = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    return {name: parameter for name, parameter in inspect.signature(function).parameters.items() if parameter.kind in named and name != "self"}
+
+
+OF_BULK = "bulk, streaming_bulk, parallel_bulk"
+
+
+def test_the_page_has_all_parameters_of_the_helpers(library):
+    client, theirs, _ = library
+    for name, heading in [("bulk", OF_BULK), ("streaming_bulk", OF_BULK), ("parallel_bulk", OF_BULK), ("reindex", "reindex"), ("scan", "scan")]:
+        missing = parameters(getattr(theirs, name)).keys() - rows(heading).keys()
+        assert not missing, f"{name} of {theirs.__name__}: {missing}"
+    assert not parameters(client.bulk).keys() - rows(OF_BULK).keys()
+    keys = re.findall(r'^ +"(\w+)",$', inspect.getsource(theirs.expand_action), re.MULTILINE)
+    assert len(keys) > 10 and not set(keys) - rows("Metadata of an action").keys()
+
+
+# Examples of arguments that are not true.
+VALUES = {
+    "ignore_status": 404,
+    "expand_action_callback": inrush.compat.expand_action,
+    "index": "t",
+    "pipeline": None,
+    "routing": "r",
+    "headers": {"x": "y"},
+    "retry_on_status": (429,),
+    "timeout": "1m",
+    "span_name": "x",
+}
+
+
+def test_parameters_are_taken_or_refused_as_the_page_says(library):
+    client, _, cluster = library
+    own = set(inspect.signature(inrush.compat.streaming_bulk).parameters) | set(inspect.signature(inrush.compat.parallel_bulk).parameters)
+    for name, becomes in rows(OF_BULK).items():
+        if name in ("client", "actions", "stats_only") or "`" in name:
+            continue
+        given = {"index": "t", name: VALUES.get(name, True)}
+        if name in inspect.signature(inrush.compat.streaming_bulk).parameters or name not in own:
+            helper = inrush.compat.streaming_bulk
+        else:
+            helper = inrush.compat.parallel_bulk
+        if becomes.startswith("refused"):
+            with pytest.raises(inrush.UsageError, match=name):
+                list(helper(client, [{"n": 1}], **given))
+        else:
+            assert len(list(helper(client, [{"n": 1}], **given))) == 1, name
+    for name, becomes in rows("Metadata of an action").items():
+        header, document = inrush.compat.expand_action({"_op_type": "index", name: "x", "n": 1})
+        if becomes.startswith("refused"):
+            with pytest.raises(inrush.UsageError, match=name.lstrip("_")):
+                inrush.compat._understood("index", header["index"], document)
+
+
+def test_arguments_without_a_name_have_the_order_of_the_library(library):
+    def call(functions, client):
+        name = "streaming_bulk"
+        order = parameters(getattr(library[1], name))
+        before = [order[at].default for at in list(order)[2 : list(order).index("raise_on_error")]]
+        return told(getattr(functions, name)(client, WRONG, *before, False))
+
+    theirs, ours = both(library, call)
+    assert ours == theirs and len(ours) == len(WRONG)
+    with pytest.raises(TypeError, match="chunk_size"):
+        inrush.compat.streaming_bulk(library[0], WRONG, 500, chunk_size=7)
+    with pytest.raises(inrush.UsageError, match="too many"):
+        inrush.compat.parallel_bulk(library[0], WRONG, *[None] * 30)
+
+
+def test_the_marker_that_sends_what_is_gathered_is_no_action(library):
+    client, theirs, _ = library
+    if not hasattr(theirs, "BULK_FLUSH"):
+        pytest.skip("the library has no such marker")
+    actions = [{"n": 1}, theirs.BULK_FLUSH, {"n": 2}, theirs.BULK_FLUSH]
+    assert inrush.compat.bulk(client, actions, index="t") == (2, [])
+
+
+def test_a_refresh_needs_a_client_and_an_update_an_object(library):
+    _, _, cluster = library
+    with pytest.raises(inrush.UsageError, match="refresh"):
+        inrush.compat.bulk(cluster.url, [{"n": 1}], index="t", refresh=True)
+    with pytest.raises(inrush.UsageError, match="_source"):
+        inrush.compat.bulk(cluster.url, [{"_op_type": "update", "_id": 1, "_source": True, "doc": {"n": 1}}], index="t")

@@ -60,3 +60,14 @@ def test_parts_keep_what_the_program_gives_them(cluster):
     assert part.table["learned"] == LEARNED
     begun.absorb(load(part))
     assert begun.finish().ok
+
+
+def test_parts_load_into_the_cluster_of_the_drivers_variable(monkeypatch):
+    def to(**options: Any) -> Any:
+        return part_options(Options.of({"index": "job", **options}), None, with_job=True).table.get("to")
+
+    monkeypatch.setenv("INRUSH_TO", " http://a:9200, ,http://b:9200")
+    assert to() == to(to=None) == ["http://a:9200", "http://b:9200"]
+    assert to(to="http://c:9200") == "http://c:9200"
+    monkeypatch.delenv("INRUSH_TO")
+    assert to() is None

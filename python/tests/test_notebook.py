@@ -80,7 +80,7 @@ def test_text_of_others_is_no_markup(cluster, tmp_path):
     failing = f"inrush.load([{{'n': '<script>alert(1)</script>'}}], 'q', '{cluster.url}'{options})"
     client, outputs = executed("import inrush", f"report = {failing}")
     shown = html(outputs[1][0])
-    assert "&lt;img src=x&gt;.ndjson" in shown and "some documents are not in" in shown, shown
+    assert "&lt;img src=x&gt;.ndjson" in shown and "some documents were not indexed" in shown, shown
     for kind, content in client.messages:
         shown = content.get("data", {}).get("text/html", "")
         assert "<script" not in shown and "<img" not in shown, (kind, shown)

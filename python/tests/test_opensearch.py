@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import opensearchpy
+import opensearchpy.helpers
 import pyarrow as pa
 
 import inrush
@@ -32,3 +34,19 @@ def test_a_loader(opensearch):
         loader.flush()
         assert opensearch.count("python-loader") == 1000
     assert loader.report.ok
+
+
+def test_a_load_copies_what_the_helper_copies(opensearch):
+    client = opensearchpy.OpenSearch(opensearch.url)
+    actions = [{"_index": "python-old", "_id": n, "n": n, **({"routing": "r"} if n % 3 else {})} for n in range(100)]
+    assert inrush.compat.bulk(client, actions, refresh=True) == (100, [])
+    query = {"query": {"range": {"n": {"lt": 70}}}}
+    opensearchpy.helpers.reindex(client, "python-old", "python-theirs", query=query, chunk_size=7, scroll="1m")
+    assert inrush.load(f"{opensearch.url}/python-old", "python-ours", opensearch.url, query=query).ok
+
+    def found(index: str) -> list[tuple[str, str | None, int]]:
+        client.indices.refresh(index=index)
+        hits = client.search(index=index, body={"size": 1000})["hits"]["hits"]
+        return sorted((hit["_id"], hit.get("_routing"), hit["_source"]["n"]) for hit in hits)
+
+    assert found("python-ours") == found("python-theirs") and len(found("python-ours")) == 70

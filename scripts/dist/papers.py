@@ -136,16 +136,15 @@ def texts(folder, licences):
 def licences(crates):
     users, without = {}, []
     for key in crates:
-        if crates.is_own(key):
-            continue
         package = crates.packages[key]
         folder = pathlib.Path(package["manifest_path"]).parent
-        files = texts(folder, chosen(package["license"]))
+        # Of our own crates, the licence of parts that come from others.
+        files = texts(folder / "src", []) if crates.is_own(key) else texts(folder, chosen(package["license"]))
         for path in files:
             text = "\n".join(line.rstrip() for line in path.read_text(errors="replace").strip().splitlines())
             # Copies of one text differ in their white space.
             users.setdefault(" ".join(text.split()), (text, []))[1].append(" ".join(key))
-        if not files:
+        if not files and not crates.is_own(key):
             without.append(f"{' '.join(key)}: {package['license']}, {', '.join(package['authors']) or 'authors not named'}")
     lines = ["Third-party software in inrush, and its licences.", ""]
     lines += ["These crates come without a file of their licence:", *sorted(without), ""] if without else []

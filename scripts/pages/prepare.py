@@ -12,6 +12,7 @@ from typing import Any
 
 TRIPS = "id,from,to,miles\n1,JFK,LAX,2475\n2,EWR,SFO,NA\n3,LGA,ORD,733\n"
 DEAD_LETTER = {
+    "index": "customers",
     "error": {"status": 429, "type": "t", "reason": "r"},
     "position": {},
     "action": {"index": {}},

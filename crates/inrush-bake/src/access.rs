@@ -15,12 +15,12 @@ use http::Method;
 use inrush_cluster::transport::Transport;
 use serde_json::Value;
 
-use super::config::BakeError;
-use super::files::SET_GROUP;
+use crate::config::BakeError;
+use crate::files::SET_GROUP;
 
 /// The user that a process runs as.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct User {
+pub(crate) struct User {
     uid: u32,
     /// The groups, the primary one among them.
     groups: Vec<u32>,
@@ -41,7 +41,7 @@ const PASS: u32 = 0o1;
 
 impl User {
     /// The user of this process.
-    pub(super) fn own() -> Option<User> {
+    pub(crate) fn own() -> Option<User> {
         User::of_process("self")
     }
 
@@ -133,7 +133,7 @@ fn described(path: &Path) -> String {
 }
 
 /// The users of the target's nodes on this machine, each once.
-pub(super) async fn of_nodes(target: &Transport) -> Vec<User> {
+pub(crate) async fn of_nodes(target: &Transport) -> Vec<User> {
     let path = "/_nodes/process?filter_path=nodes.*.ip,nodes.*.process.id";
     let Ok(body) = target.demand("asking the nodes for their processes", Method::GET, path, None).await else {
         return Vec::new();
@@ -165,7 +165,7 @@ fn of_node(node: &Value) -> Option<User> {
 ///
 /// # Errors
 /// [`BakeError::Files`] or [`BakeError::Refused`], with the folder, both users, and what to do.
-pub(super) fn check(around: &Path, nodes: &[User]) -> Result<(), BakeError> {
+pub(crate) fn check(around: &Path, nodes: &[User]) -> Result<(), BakeError> {
     let own = User::own().as_ref().map_or_else(|| "another user".to_owned(), User::title);
     let server = nodes.first().map_or_else(|| "the user of the target's server".to_owned(), User::title);
     write_to(around).map_err(|source| {
@@ -204,7 +204,7 @@ fn write_to(around: &Path) -> io::Result<()> {
 ///
 /// # Errors
 /// Both users, and what to do.
-pub(super) fn check_reading(around: &Path, nodes: &[User]) -> Result<(), String> {
+pub(crate) fn check_reading(around: &Path, nodes: &[User]) -> Result<(), String> {
     let Some(own) = User::own() else { return Ok(()) };
     match nodes.iter().find(|node| own.reads_files_of(node, around) == May::No) {
         None => Ok(()),
@@ -220,8 +220,8 @@ pub(super) fn check_reading(around: &Path, nodes: &[User]) -> Result<(), String>
 
 #[cfg(test)]
 mod tests {
-    use super::super::files::set_mode;
     use super::*;
+    use crate::files::set_mode;
 
     fn user(uid: u32, groups: &[u32], umask: u32) -> User {
         User { uid, groups: groups.to_vec(), umask }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use inrush_cluster::api::{ClusterError, ConnectError};
 use inrush_core::{Action, Code};
 use inrush_load::config::{Durability, Learning, LoadConfig};
+use inrush_load::cutover::is_passing;
 use inrush_load::{LoadError, OptionError};
 use inrush_node::NodeError;
 use inrush_sources::{SourceError, StoreOptions};
@@ -21,8 +22,7 @@ pub struct BakeConfig {
     /// The folder of `place` as the target's nodes see it. Default: at the same path.
     pub path_on_target: Option<PathBuf>,
     /// What builds the index. Default: [`Engine::Auto`]. With it, heap and Java of `builder` are
-    /// those of the server that may be needed. Another field of `builder`, and more than one of
-    /// `builders`, take a server.
+    /// those of the server that may be needed. Another field of `builder` takes a server.
     pub engine: Engine,
     /// Bytes for building without a server: of segments that grow, and of writing them. Default
     /// 512 MiB. With less than 16 MiB for each segment, fewer threads build. It comes on top of
@@ -33,11 +33,6 @@ pub struct BakeConfig {
     pub repository_options: StoreOptions,
     /// The server that builds, if one does.
     pub builder: BuilderConfig,
-    /// Number of servers that build at once, if servers do, each with its own heap. Default 1, at
-    /// most 64.
-    pub builders: u32,
-    /// What several servers build. Ignored for one.
-    pub layout: Layout,
     /// A data stream of the target (Elasticsearch 7.16 and newer) to which the index is attached at
     /// the end, behind the write index. Default: none.
     pub data_stream: Option<String>,
@@ -65,27 +60,11 @@ pub enum Engine {
 }
 
 /// The memory for building without a server.
-pub(super) const BUILD_MEMORY: usize = 512 << 20;
+pub(crate) const BUILD_MEMORY: usize = 512 << 20;
 
 /// The note that an index is built with a server, and why.
-pub(super) fn with_server(why: &str) -> String {
+pub(crate) fn with_server(why: &str) -> String {
     format!("the index is built with a server, because {why}")
-}
-
-/// What several builders build.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Layout {
-    /// The builders are the nodes of one cluster, which holds the index.
-    #[default]
-    Cluster,
-    /// Each builder makes an index of its own, `NAME-1` and on. `NAME` is the alias of all of them.
-    /// Documents with the same id or routing value are in the same index.
-    Alias,
-    /// Each builder makes one shard of one index. Documents go to the shard in which the index will
-    /// look for them, and the shards are put together in the repository. Needs a field with ids,
-    /// and a folder as the repository.
-    Stitched,
 }
 
 /// Where the snapshot is handed over from the builder to the target.
@@ -101,10 +80,10 @@ pub enum Place {
 /// The server that builds.
 #[derive(Clone, Debug)]
 pub struct BuilderConfig {
-    /// Running servers to build with, one for each builder. No other program may use them. They may
-    /// be on other machines. Their `path.repo` has to contain the folder of the repository. They
-    /// keep running, without the built index. Default: servers are started on this machine.
-    pub urls: Vec<String>,
+    /// A running server to build with. No other program may use it. It may be on another machine.
+    /// Its `path.repo` has to contain the folder of the repository. It keeps running, without the
+    /// built index. Default: a server is started on this machine.
+    pub url: Option<String>,
     /// The version: not newer than the oldest node of the target, with the same major version of
     /// Lucene. Default: that of the target, else the newest compatible one on this machine.
     pub version: Option<String>,
@@ -125,7 +104,7 @@ pub struct BuilderConfig {
 impl Default for BuilderConfig {
     fn default() -> Self {
         BuilderConfig {
-            urls: Vec::new(),
+            url: None,
             version: None,
             home: None,
             settings: Vec::new(),
@@ -147,17 +126,10 @@ impl BakeConfig {
             build_memory: BUILD_MEMORY,
             repository_options: StoreOptions::default(),
             builder: BuilderConfig::default(),
-            builders: 1,
-            layout: Layout::default(),
             data_stream: None,
             unthrottle: false,
             no_resume: false,
         }
-    }
-
-    /// The layout, if there is more than one builder.
-    pub(super) fn parted(&self) -> Option<Layout> {
-        (self.builders > 1).then_some(self.layout)
     }
 
     /// Checks the combination of the options.
@@ -212,25 +184,13 @@ impl BakeConfig {
                 "a bake records each change of the target before it makes it; name a folder for that with option `state`",
             ));
         }
-        if !(1..=BUILDERS_MAX).contains(&self.builders) {
-            return Err(OptionError::conflict(format!("option `builders` must be 1 to {BUILDERS_MAX}")));
-        }
-        self.check_layout()?;
-        let urls = self.builder.urls.len();
-        if urls > 0 && urls != self.builders as usize {
-            return Err(OptionError::conflict(format!(
-                "{urls} servers are named with option `builder`, but option `builders` is {}",
-                self.builders
-            )));
-        }
-        self.builder.check()?;
-        self.check_engine()?;
-        if urls > 1 && self.layout == Layout::Cluster {
+        if self.data_stream.is_some() && load.finish.swap.is_some() {
             return Err(OptionError::conflict(
-                "nodes of one cluster are one builder; name one of them with option `builder`, or give option `layout=alias` or option `layout=stitched`",
+                "option `data_stream` adds the index to a stream, and option `alias` puts it in the place of another; choose one",
             ));
         }
-        Ok(())
+        self.builder.check()?;
+        self.check_engine()
     }
 }
 
@@ -253,7 +213,7 @@ impl BuilderConfig {
     }
 
     fn check(&self) -> Result<(), OptionError> {
-        if !self.urls.is_empty() && self.has_own() {
+        if self.url.is_some() && self.has_own() {
             return Err(OptionError::conflict(
                 "option `builder` names a running server, which has its own version, home, settings and data; leave those options out",
             ));
@@ -276,19 +236,16 @@ impl BuilderConfig {
 /// The least memory for building without a server: one segment of a useful size.
 const BUILD_MEMORY_MIN: usize = 16 << 20;
 
-/// The most builders: each has a heap of its own on one machine.
-const BUILDERS_MAX: u32 = 64;
-
 impl BakeConfig {
-    /// Whether the options name builders, of which one that writes the index itself has none.
-    pub(super) fn has_builder(&self) -> bool {
-        self.builders > 1 || !self.builder.urls.is_empty() || self.builder.has_own()
+    /// Whether the options are about a builder, which a bake in this process does not have.
+    pub(crate) fn has_builder(&self) -> bool {
+        self.builder.url.is_some() || self.builder.has_own()
     }
 
     fn check_engine(&self) -> Result<(), OptionError> {
         if self.engine == Engine::Native && self.has_builder() {
             return Err(OptionError::conflict(
-                "option `engine=native` builds in this process, without a builder; leave the options of builders out",
+                "option `engine=native` builds in this process, without a builder; leave the options of the builder out",
             )
             .of("engine"));
         }
@@ -296,38 +253,6 @@ impl BakeConfig {
             return Err(OptionError::conflict("option `build_memory` must be at least 16 MiB").of("build_memory"));
         }
         Ok(())
-    }
-
-    fn check_layout(&self) -> Result<(), OptionError> {
-        let load = &self.load;
-        let by_id_made_here = load.id_from.is_some();
-        if self.data_stream.is_some() && load.finish.swap.is_some() {
-            return Err(OptionError::conflict(
-                "option `data_stream` adds the index to a stream, and option `alias` puts it in the place of another; choose one",
-            ));
-        }
-        match self.parted() {
-            None | Some(Layout::Cluster) => Ok(()),
-            Some(Layout::Alias) if self.data_stream.is_some() => Err(OptionError::conflict(
-                "option `layout=alias` makes an alias of several indices, but a data stream accepts no index that has an alias; give option `layout=cluster` or option `layout=stitched`",
-            )),
-            Some(Layout::Alias | Layout::Stitched) if by_id_made_here => Err(OptionError::conflict(
-                "option `id_from` makes ids by the order of the whole source, but each builder reads only its part; name a field with option `id`, or give option `layout=cluster`",
-            )),
-            Some(Layout::Alias) if load.finish.swap.is_some() => Err(OptionError::conflict(
-                "option `layout=alias` makes several indices behind one new alias, but option `alias` replaces one index by one other; give option `index=NAME`, or option `layout=stitched`",
-            )),
-            Some(Layout::Alias) => Ok(()),
-            Some(Layout::Stitched) if load.id.is_none() => Err(OptionError::conflict(
-                "option `layout=stitched` puts each document into the shard of its id, but without a field for ids the servers would make them; name the field with option `id=FIELD`, or give option `layout=cluster`",
-            )),
-            Some(Layout::Stitched) => match load.create.shards {
-                Some(shards) if shards != self.builders => Err(OptionError::conflict(format!(
-                    "option `layout=stitched` builds one shard for each builder; give option `builders={shards}`, or leave option `shards` out"
-                ))),
-                _ => Ok(()),
-            },
-        }
     }
 }
 
@@ -380,6 +305,11 @@ pub enum BakeError {
 }
 
 impl BakeError {
+    /// Whether the same request to a cluster may succeed a little later.
+    pub(crate) fn is_passing(&self) -> bool {
+        matches!(self, BakeError::Load(LoadError::Cluster(cause)) if is_passing(cause))
+    }
+
     /// The kind.
     pub fn code(&self) -> Code {
         match self {
@@ -400,6 +330,15 @@ impl BakeError {
             BakeError::NotNative(why) => Some(why),
             BakeError::Unfinished { cause, left, .. } if left.is_empty() => cause.needs_server(),
             _ => None,
+        }
+    }
+
+    /// Whether the target has refused a request that only a bake without a builder makes. Wrong
+    /// credentials (401), and an index that is gone (404), would end any bake.
+    pub(crate) fn is_refusal_of_target(&self) -> bool {
+        match self {
+            BakeError::Load(LoadError::Cluster(cause)) => cause.cannot_be_asked() && cause.status() != Some(404),
+            _ => false,
         }
     }
 
@@ -461,34 +400,35 @@ mod tests {
         );
         assert!(problem(|c| c.load.create.recreate = true).contains("option `alias`"));
         assert!(problem(|c| c.load.durability = Durability::Async).contains("leave it out"));
-        assert!(problem(|c| (c.builders, c.layout) = (2, Layout::Stitched)).contains("option `id=FIELD`"));
-        assert!(problem(|c| c.builder.urls = vec!["http://a".into(); 2]).contains("option `builders` is 1"));
         let settings = |name: &str, url: &str| {
             problem(|c| {
                 c.builder.settings = vec![(name.into(), "x".into())];
-                c.builder.urls.extend((!url.is_empty()).then(|| url.to_owned()));
+                c.builder.url = (!url.is_empty()).then(|| url.to_owned());
             })
         };
         assert!(settings("path.repo", "").contains("option `builder_setting=path.repo`"));
         assert!(settings("s3.client.default.region", "http://a").contains("leave those options out"));
-        let stream = |c: &mut BakeConfig| c.data_stream = Some("logs".into());
         assert!(
             problem(|c| {
-                stream(c);
+                c.data_stream = Some("logs".into());
                 c.load.finish.swap = Some(inrush_load::config::SwapConfig::new("y"));
             })
             .contains("choose one")
         );
-        assert!(
-            problem(|c| {
-                stream(c);
-                (c.builders, c.layout) = (2, Layout::Alias);
-            })
-            .contains("option `layout=cluster` or option `layout=stitched`")
-        );
-        assert!(problem(|c| c.builders = 0).contains("1 to 64"));
-        assert!(problem(|c| (c.engine, c.builders) = (Engine::Native, 2)).contains("without a builder"));
+        let of_builder = |c: &mut BakeConfig| (c.engine, c.builder.url) = (Engine::Native, Some("http://a".into()));
+        assert!(problem(of_builder).contains("without a builder"));
         assert!(problem(|c| c.build_memory = 1).contains("at least 16 MiB"));
         assert!(problem(|c| c.load.state = None).contains("option `state`"));
+    }
+
+    #[test]
+    fn only_what_a_builder_would_not_meet_needs_one() {
+        for (status, expected) in
+            [(400, true), (401, false), (403, true), (404, false), (429, false), (500, true), (503, false)]
+        {
+            let error = BakeError::from(ClusterError::from_status("-", status, &serde_json::Value::Null));
+            assert_eq!(error.is_refusal_of_target(), expected, "{status}");
+        }
+        assert!(!BakeError::Refused("no shard started in time".to_owned()).is_refusal_of_target());
     }
 }

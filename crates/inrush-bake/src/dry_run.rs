@@ -6,19 +6,18 @@ use inrush_load::LoadError;
 use inrush_load::checkpoint::Job;
 use inrush_load::dry_run::{DryRun, dry_run as of_load};
 use inrush_load::loader::http_options;
-use inrush_sources::{Repeats, SourceInfo};
+use inrush_sources::{Reopen, Repeats, SourceInfo};
 
-use super::config::{BakeConfig, BakeError};
-use super::prepare::{Prepared, prepare};
-use super::run::READ_ONCE;
-use super::{OpenSource, Place};
+use crate::config::{BakeConfig, BakeError, Place};
+use crate::prepare::{Prepared, prepare};
+use crate::run::{READ_ONCE, engines};
 
 /// Reads the sources and the target. Nothing is written, and no builder is started or asked.
 ///
 /// # Errors
 /// Options that contradict each other, and a target that cannot be reached. Problems that would
 /// stop a bake are in the result.
-pub fn dry_run(mut config: BakeConfig, open: OpenSource) -> BoxFuture<'static, Result<DryRun, BakeError>> {
+pub fn dry_run(mut config: BakeConfig, open: Reopen) -> BoxFuture<'static, Result<DryRun, BakeError>> {
     Box::pin(async move {
         config.check().map_err(LoadError::usage)?;
         let source = open()?;
@@ -30,7 +29,8 @@ pub fn dry_run(mut config: BakeConfig, open: OpenSource) -> BoxFuture<'static, R
         }
         let load = &config.load;
         let target = connect(&load.to, load.credentials.clone(), &http_options(load)).await?;
-        match prepare(&target, &mut config, job, bytes).await {
+        let engines = engines(None);
+        match prepare(&target, &mut config, &engines, job, bytes).await {
             Ok(Prepared { saved, warnings, .. }) => {
                 let new = warnings.into_iter().filter(|warning| !found.warnings.contains(warning));
                 let new: Vec<String> = new.collect();
@@ -41,7 +41,10 @@ pub fn dry_run(mut config: BakeConfig, open: OpenSource) -> BoxFuture<'static, R
                 };
                 let because = saved.server_because.as_ref().map(|why| format!("; a server builds it, because {why}"));
                 let because = because.unwrap_or_default();
-                found.bake = Some(format!("built with {}, and handed over through {place}{because}", saved.title()));
+                found.bake = Some(format!(
+                    "built with {}, and handed over through {place}{because}",
+                    engines.of(&saved).title(&saved)
+                ));
             }
             Err(error) => {
                 if let BakeError::Load(LoadError::Cluster(ClusterError::Http(_) | ClusterError::LogIn { .. })) = &error

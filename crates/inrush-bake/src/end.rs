@@ -1,47 +1,38 @@
 //! The work after the last step or the failed one: cleaning up, and the report.
 
 use std::sync::Arc;
-use std::time::Instant;
 
-use inrush_cluster::api::{index, snapshots};
-use inrush_cluster::transport::{Credentials, HttpOptions, Transport};
-use inrush_load::LoadError;
+use inrush_cluster::clock;
 use inrush_load::cutover::{Finishing, ResumeCommand};
 use inrush_load::loader::NOTHING_READ;
 use inrush_load::{Report, Status};
 use tokio::sync::watch;
 
-use super::build::PartRun;
-use super::config::{BakeConfig, BakeError};
-use super::load::has_checkpoint;
-use super::native;
-use super::report::{BakeReport, BakeStep, BakeStepName as Step, HandOver};
-use super::run::{Bake, HandedOver};
-use super::state::{Keep, Part, Saved};
-use super::undo::{self, Patience};
+use crate::begin::clear;
+use crate::config::BakeError;
+use crate::context::Patience;
+use crate::engine::Ended;
+use crate::record::Saved;
+use crate::report::{BakeReport, BakeStep, BakeStepName as Step, HandOver};
+use crate::steps::{Bake, HandedOver};
+use crate::target::{release, undo};
 
 impl Bake {
     /// Removes everything that existed for the bake only, and reports.
-    pub(super) async fn end(self, handed_over: HandedOver, finishing: Finishing) -> BakeReport {
+    pub(crate) async fn end(self, handed_over: HandedOver, finishing: Finishing) -> BakeReport {
         let context = &self.context;
         context.show(Step::CleanUp.name());
-        let begun = Instant::now();
+        let begun = clock::now();
         let mut saved = context.saved().clone();
         let patience = Patience::new(context.stop.clone(), context.config.load.limits.grace);
-        let mut left = undo::tidy(&context.target, &mut saved, &patience).await;
+        let mut left = release(&context.target, &mut saved, &patience).await;
+        left.extend(self.engine().undo(&context.target, &mut saved, &patience).await);
         left.extend(handed_over.aliases.map(|why| format!("the aliases of templates: {why}")));
-        // Only the builders can delete from these repositories.
-        if saved.shared.folder.is_none()
-            && saved.native.is_none()
-            && let Err(why) = patience.limit(self.delete_snapshots(saved.parts.len())).await
-        {
-            left.push(in_repository(&why));
-        }
         if left.is_empty() {
-            left.extend(patience.limit(clear(&context.config, &context.keep, &saved)).await.err());
+            left.extend(self.clear(&saved, &patience).await);
         } else {
             left.extend(context.keep.write(&saved).err());
-            left.extend(stop_builders(&saved).await);
+            left.extend(self.engine().rest(&saved).await);
         }
         let detail = if left.is_empty() { "everything is cleaned up" } else { "not everything could be cleaned up" };
         let step = BakeStep { step: Step::CleanUp, seconds: begun.elapsed().as_secs_f64(), detail: detail.to_owned() };
@@ -54,7 +45,7 @@ impl Bake {
     }
 
     /// Restores the former state of the target.
-    pub(super) async fn fail(
+    pub(crate) async fn fail(
         self,
         error: BakeError,
         mut finishing: Finishing,
@@ -78,8 +69,9 @@ impl Bake {
         let mut saved = context.saved().clone();
         let config = &context.config;
         let patience = Patience::new(context.stop.clone(), config.load.limits.grace);
-        let mut left = undo::undo(&context.target, &mut saved, &patience).await;
-        let begun = is_begun(&context.keep, &saved);
+        let mut left = undo(&context.target, &mut saved, &patience).await;
+        left.extend(self.engine().undo(&context.target, &mut saved, &patience).await);
+        let begun = context.keep.is_begun(&saved);
         // Another try would end in the same way.
         let in_vain = matches!(error, Some(BakeError::NotNative(_)));
         let resumable = !config.no_resume && !in_vain && (config.load.resume || report.is_some() || begun);
@@ -88,17 +80,13 @@ impl Bake {
             // If the record cannot be written now, the earlier one on disk names more to undo than
             // there is.
             left.extend(context.keep.write(&saved).err());
-            // Their data stay, for --resume.
-            left.extend(stop_builders(&saved).await);
+            // Its data stay, for --resume.
+            left.extend(self.engine().rest(&saved).await);
         } else {
-            if begun && saved.shared.folder.is_none() && saved.native.is_none() {
-                let deleted = patience.limit(self.delete_snapshots(saved.parts.len())).await;
-                left.extend(deleted.err().map(|why| in_repository(&why)));
+            if in_vain {
+                saved.forget_letters();
             }
-            if let (true, Some(letters)) = (in_vain, saved.native.as_ref().and_then(|native| native.letters.as_ref())) {
-                native::forget_letters(letters);
-            }
-            left.extend(patience.limit(clear(config, &context.keep, &saved)).await.err());
+            left.extend(self.clear(&saved, &patience).await);
         }
         if let Some(mut report) = report {
             // A load whose source was changed while it was read cannot be resumed.
@@ -115,6 +103,7 @@ impl Bake {
 
     fn report(self, mut report: Report, saved: Saved, finishing: Finishing, left: Vec<String>) -> BakeReport {
         let published = saved.published;
+        let builder = self.engine().title(&saved);
         let mut warnings = self.warnings;
         warnings.extend(report.warnings.iter().cloned());
         warnings.extend(finishing.warnings());
@@ -129,7 +118,6 @@ impl Bake {
             swap.detail = "the index was not handed over, and the alias was not moved".to_owned();
             swap.what_next = None;
         }
-        let builder = saved.title();
         let hand_over = HandOver {
             builder,
             engine: saved.engine(),
@@ -142,62 +130,18 @@ impl Bake {
         report.seconds = self.started.elapsed().as_secs_f64();
         report.finish = finish;
         report.swap = swap;
-        report.warnings = warnings;
+        report.set_warnings(warnings);
         BakeReport { load: report, hand_over }
     }
 
-    async fn delete_snapshots(&self, parts: usize) -> Result<(), BakeError> {
-        for part in 0..parts {
-            PartRun::new(Arc::clone(&self.context), part).delete_snapshot().await?;
+    /// Deletes everything that no later run needs. Returns messages about what stays.
+    async fn clear(&self, saved: &Saved, patience: &Patience) -> Vec<String> {
+        let context = &self.context;
+        let ended = Ended { config: &context.config, keep: &context.keep, saved, context: Some(context) };
+        let mut left = Vec::from_iter(patience.limit(clear(self.engine(), &ended)).await.err());
+        if !left.is_empty() {
+            left.extend(self.engine().rest(saved).await);
         }
-        Ok(())
+        left
     }
-}
-
-/// Whether documents were loaded, so that a resumed bake can continue.
-pub(super) fn is_begun(keep: &Keep, saved: &Saved) -> bool {
-    let mut parts = saved.parts.iter().enumerate();
-    parts.any(|(at, part)| part.loaded.is_some() || has_checkpoint(&keep.of_load(&saved.id, at)))
-}
-
-/// Stops the servers that were started for the bake. Their data stay. Returns messages about
-/// servers that could not be stopped.
-async fn stop_builders(saved: &Saved) -> Vec<String> {
-    let mut left = Vec::new();
-    for note in saved.parts.iter().flat_map(|part| &part.nodes).filter(|note| !note.is_lent) {
-        let stopped = inrush_node::stop(&note.name, false).await;
-        left.extend(stopped.err().map(|error| format!("the builder {}: {error}", note.name)));
-    }
-    left
-}
-
-fn in_repository(why: &str) -> String {
-    format!("the snapshot in the repository: {why}")
-}
-
-/// Deletes everything on this machine, and in an object store what it has written there: the
-/// builder, the snapshot, and finally the record.
-pub(super) async fn clear(config: &BakeConfig, keep: &Keep, saved: &Saved) -> Result<(), String> {
-    for (at, part) in saved.parts.iter().enumerate().filter(|(_, part)| part.nodes.iter().any(|note| note.is_lent)) {
-        delete_from_lent(saved, at, part).await.map_err(|error| format!("the index on the builder: {error}"))?;
-    }
-    for note in saved.parts.iter().flat_map(|part| &part.nodes).filter(|note| !note.is_lent) {
-        inrush_node::remove(&note.name).await.map_err(|error| format!("the builder {}: {error}", note.name))?;
-    }
-    saved.shared.remove()?;
-    native::remove_objects(saved, &config.repository_options).await?;
-    keep.remove(&saved.id)
-}
-
-/// Deletes the index on a builder that keeps running.
-async fn delete_from_lent(saved: &Saved, at: usize, part: &Part) -> Result<(), BakeError> {
-    let urls: Vec<&String> = part.nodes.iter().filter_map(|note| note.url.as_ref()).collect();
-    let builder = Transport::new(&urls, Credentials::None, &HttpOptions::default()).map_err(LoadError::Setup)?;
-    for index in [&part.index, &saved.index] {
-        index::delete(&builder, index).await?;
-    }
-    for (repository, _) in [saved.repository_of(at), saved.repository_of_whole()] {
-        snapshots::unregister(&builder, &repository).await?;
-    }
-    Ok(())
 }

@@ -12,11 +12,11 @@ use rustix::fs::{AtFlags, Dir, Mode, OFlags, openat, unlinkat};
 use rustix::io::Errno;
 
 /// New files in a folder with this bit get the folder's group.
-pub(super) const SET_GROUP: u32 = 0o2000;
+pub(crate) const SET_GROUP: u32 = 0o2000;
 
 /// Gives a file or folder these permissions, for any mask of the process. The set-group-ID
 /// bit stays. It is no error if the file system keeps other permissions that allow as much.
-pub(super) fn set_mode(path: &Path, mode: u32) -> io::Result<()> {
+pub(crate) fn set_mode(path: &Path, mode: u32) -> io::Result<()> {
     let before = fs::metadata(path)?.permissions().mode() & 0o7777;
     match fs::set_permissions(path, fs::Permissions::from_mode(mode | before & SET_GROUP)) {
         Err(error) if before & mode & 0o777 != mode & 0o777 => Err(error),
@@ -25,7 +25,7 @@ pub(super) fn set_mode(path: &Path, mode: u32) -> io::Result<()> {
 }
 
 /// Lets every user read a folder with everything in it.
-pub(super) fn readable(folder: &Path) -> io::Result<()> {
+pub(crate) fn readable(folder: &Path) -> io::Result<()> {
     set_mode(folder, 0o755)?;
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
@@ -41,7 +41,7 @@ pub(super) fn readable(folder: &Path) -> io::Result<()> {
 
 /// Deletes a folder with everything in it. It is no error if it is not there. An empty folder of
 /// another user goes as well, also if it cannot be read. Links are not followed.
-pub(super) fn remove(folder: &Path) -> io::Result<()> {
+pub(crate) fn remove(folder: &Path) -> io::Result<()> {
     let (Some(around), Some(name)) = (folder.parent(), folder.file_name()) else {
         return Err(io::Error::other("the root of all folders is not deleted"));
     };
@@ -70,13 +70,13 @@ fn remove_in(around: BorrowedFd<'_>, name: &OsStr) -> rustix::io::Result<()> {
 }
 
 /// Makes a folder that only this user can read.
-pub(super) fn make_private(folder: &Path) -> io::Result<()> {
+pub(crate) fn make_private(folder: &Path) -> io::Result<()> {
     fs::create_dir_all(folder)?;
     fs::set_permissions(folder, fs::Permissions::from_mode(0o700))
 }
 
 /// Writes a folder with everything in it to disk.
-pub(super) fn sync(folder: &Path) -> io::Result<()> {
+pub(crate) fn sync(folder: &Path) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
         match entry.file_type()?.is_dir() {
@@ -88,7 +88,7 @@ pub(super) fn sync(folder: &Path) -> io::Result<()> {
 }
 
 /// Copies a folder in place of another one.
-pub(super) fn copy_over(from: &Path, into: &Path) -> io::Result<()> {
+pub(crate) fn copy_over(from: &Path, into: &Path) -> io::Result<()> {
     remove(into)?;
     copy(from, into)
 }

@@ -1,41 +1,34 @@
 //! Builds an index beside its cluster and hands it over complete. This process writes the files of
 //! the index (`native/`), or a real server of the target's version, which no other program uses,
-//! takes the documents. The finished index goes as a snapshot through a repository that
-//! both sides reach, so the target only copies files.
+//! takes the documents (`server/`). `engine.rs` is the seam between them and a bake. The finished
+//! index goes as a snapshot through a repository that both sides reach, so the target only copies
+//! files.
 //!
-//! Every change of the target is recorded before it is made (`state.rs`). So a run that fails or
+//! Every change of the target is recorded before it is made (`record/`). So a run that fails or
 //! dies restores the former state of the target, or a later run resumes it.
 
 mod access;
-mod assemble;
-mod build;
-mod builder;
+mod begin;
 mod config;
 mod context;
 mod dry_run;
 mod end;
-mod estimate;
+mod engine;
 mod files;
-mod hand_over;
-mod load;
-mod merge;
 mod native;
-mod pipelines;
-mod place;
-mod plan;
 mod prepare;
+mod record;
 mod report;
 mod run;
-mod state;
-mod stitch;
-mod throttle;
-mod undo;
+mod server;
+mod steps;
+mod target;
 
 use std::sync::Arc;
 
-pub use config::{BakeConfig, BakeError, BuilderConfig, Engine, Layout, Place};
+pub use config::{BakeConfig, BakeError, BuilderConfig, Engine, Place};
+use context::{Documents, LoadObservers};
 pub use dry_run::dry_run;
-pub use estimate::{Cost, Estimate, estimate};
 use inrush_load::LoadError;
 use inrush_load::observe::ObserverSet;
 use inrush_load::{Progress, Report};
@@ -46,29 +39,12 @@ pub use report::{BakeReport, BakeStep, BakeStepName, HandOver};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-/// Makes the observers of the load of a part, by its number from 0.
-pub(crate) type PartObservers = Arc<dyn Fn(usize) -> ObserverSet + Send + Sync>;
-
-/// Where the documents of a bake come from, and what sees them loaded.
-#[derive(Clone)]
-pub(crate) struct Documents {
-    pub(crate) open: OpenSource,
-    pub(crate) observers: PartObservers,
-    /// What has the shards built, if other machines build them.
-    pub(crate) builders: Option<ShardBuilders>,
-}
-
-impl Documents {
-    /// Those of sources, which nothing observes.
-    pub(crate) fn of(open: OpenSource) -> Self {
-        Documents { open, observers: Arc::new(|_| ObserverSet::default()), builders: None }
-    }
-}
-
 /// A bake that has not begun.
 pub struct Baker {
     config: BakeConfig,
     documents: Documents,
+    /// What has the shards built, if other machines build them.
+    tasks: Option<ShardBuilders>,
 }
 
 impl Baker {
@@ -78,7 +54,8 @@ impl Baker {
     /// [`LoadError::Usage`] for options that contradict each other.
     pub fn new(config: BakeConfig, open: OpenSource) -> Result<Self, BakeError> {
         config.check().map_err(LoadError::usage)?;
-        Ok(Baker { config, documents: Documents::of(open) })
+        let observers: LoadObservers = Arc::new(ObserverSet::default);
+        Ok(Baker { config, documents: Documents { open, observers }, tasks: None })
     }
 
     /// A bake of documents that other machines have, without a builder: each shard is built by one
@@ -94,37 +71,33 @@ impl Baker {
     /// As [`Baker::new`]; also with [`Engine::Server`].
     pub fn elsewhere(config: BakeConfig, name: &str, build: ShardBuilders) -> Result<Self, BakeError> {
         if config.engine == Engine::Server {
-            let problem = "shards are built elsewhere without servers only; leave option `engine` out";
+            let problem =
+                "shards are built elsewhere without a server; leave option `engine` and those of the builder out";
+            return Err(LoadError::usage(problem.to_owned()).into());
+        }
+        if config.load.resume {
+            let problem = "a bake whose shards are built elsewhere begins again; leave option `resume` out";
             return Err(LoadError::usage(problem.to_owned()).into());
         }
         let mut baker = Baker::new(config, native::no_documents(name))?;
-        baker.documents.builders = Some(build);
+        baker.tasks = Some(build);
         Ok(baker)
     }
 
     /// Tells the events of the loads to the observers that `observers` makes. It is called for each
-    /// load, with the number of its part from 0: once for each part, and again where a part starts
-    /// over, or a server builds what this process could not. The nodes of the events are those of
-    /// the builder, or one in this process.
+    /// load: once, and again where a load starts over, or a server builds what this process could
+    /// not. The nodes of the events are those of the builder, or one in this process.
     #[must_use]
-    pub fn observe(mut self, observers: impl Fn(usize) -> ObserverSet + Send + Sync + 'static) -> Self {
+    pub fn observe(mut self, observers: impl Fn() -> ObserverSet + Send + Sync + 'static) -> Self {
         self.documents.observers = Arc::new(observers);
         self
-    }
-
-    /// The number of parts, each with a builder of its own. One without a builder.
-    pub fn parts(&self) -> usize {
-        match self.config.parted() {
-            Some(Layout::Alias | Layout::Stitched) => self.config.builders as usize,
-            Some(Layout::Cluster) | None => 1,
-        }
     }
 
     /// Begins the bake.
     pub fn start(self) -> RunningBake {
         let (progress, watched) = watch::channel(Progress::default());
         let (stop, stopped) = watch::channel(false);
-        let task = tokio::spawn(run::bake(self.config, self.documents, progress, stopped));
+        let task = tokio::spawn(run::bake(self.config, self.documents, self.tasks, progress, stopped));
         RunningBake { progress: watched, stop: BakeStop { stop: Arc::new(stop) }, task }
     }
 

@@ -1,46 +1,34 @@
 //! The checks before anything is started: whether the target can take an index that was built
 //! elsewhere, and how that index has to be created.
 
-use std::path::Path;
-
 use http::Method;
 use inrush_cluster::BoxFuture;
 use inrush_cluster::api::check::{Needs, Preflight, preflight};
 use inrush_cluster::api::rights::{Need, Right};
-use inrush_cluster::api::{
-    ClusterError, ClusterInfo, Target, TargetKind, Version, data_streams, index as cluster_index, templates,
-};
+use inrush_cluster::api::{ClusterError, ClusterInfo, Target, TargetKind, Version, data_streams, templates};
 use inrush_cluster::run_id::run_id;
 use inrush_cluster::transport::Transport;
 use inrush_load::checkpoint::Job;
 use inrush_load::cutover::{self, Swapping};
-use inrush_node::{Distribution, Product};
 use serde_json::Value;
 
-use super::access::{self, User};
-use super::builder::{self, Note};
-use super::config::{BakeConfig, BakeError, Engine, Layout};
-use super::native;
-use super::place::Shared;
-use super::plan::Plan;
-use super::state::{Native, Part, Saved, Whole};
-
-/// The name of the index of a single shard on its builder.
-pub(super) const PART: &str = "inrush-bake-part";
+use crate::access;
+use crate::config::{BakeConfig, BakeError, Engine};
+use crate::engine::{Engines, Subject};
+use crate::record::{Build, Plan, Saved, Shared};
 
 /// A target for which a bake is possible.
-pub(super) struct Prepared {
-    pub(super) saved: Saved,
-    pub(super) swapping: Option<Swapping>,
-    /// Versions of the builder to try.
-    pub(super) versions: Vec<String>,
-    pub(super) warnings: Vec<String>,
+pub(crate) struct Prepared {
+    pub(crate) saved: Saved,
+    pub(crate) swapping: Option<Swapping>,
+    pub(crate) warnings: Vec<String>,
 }
 
 /// Checks the target, without changing it.
-pub(super) fn prepare<'a>(
+pub(crate) fn prepare<'a>(
     target: &'a Transport,
     config: &'a mut BakeConfig,
+    engines: &'a Engines,
     job: Job,
     bytes: Option<u64>,
 ) -> BoxFuture<'a, Result<Prepared, BakeError>> {
@@ -55,11 +43,7 @@ pub(super) fn prepare<'a>(
             check_data_stream(target, &info, stream).await?;
         }
         let oldest = oldest_node(target).await?;
-        let made_as = match config.parted() {
-            Some(Layout::Alias) => format!("{index}-1"),
-            _ => index.clone(),
-        };
-        let given = templates::given(target, &made_as).await?;
+        let given = templates::given(target, &index).await?;
         if let Some(swap) = load.finish.swap.as_ref().filter(|swap| given.aliases.contains_key(&swap.alias)) {
             return Err(BakeError::Refused(format!(
                 "an index template gives {index} the alias {}, which must move only when the index is complete; remove the alias from the template",
@@ -72,97 +56,36 @@ pub(super) fn prepare<'a>(
             Some(_) if config.path_on_target.is_none() => access::of_nodes(target).await,
             _ => Vec::new(),
         };
-        if let Some(around) = shared.folder.as_deref().and_then(Path::parent) {
+        if let Some(around) = shared.around() {
             access::check(around, &nodes)?;
         }
         let plan = Plan::new(given, &create);
         if config.data_stream.is_some() {
             has_timestamp(&plan.mappings)?;
         }
-        let (native, server_because) = native(config, &plan, (&shared, &nodes), (&info, oldest)).await?;
-        if let Some(native) = native {
-            tracing::info!("building {index} with {} for {info}", native::title());
-            let parts = vec![part(Vec::new(), index.clone(), plan.clone())];
-            let mut saved = Saved::new(job, id, index, plan, shared, parts);
-            saved.native = Some(native);
-            saved.data_stream.clone_from(&config.data_stream);
-            saved.swap = swapping.as_ref().map(|swapping| swapping.noted.clone());
-            return Ok(Prepared { saved, swapping, versions: Vec::new(), warnings });
-        }
-        let versions = builder::versions(&info, oldest, &config.builder)?;
-        let (mut saved, versions) = with_builders(target, config, (job, id, index, plan, shared), versions).await?;
+        let subject = Subject { config, id: &id, plan: &plan, shared: &shared, nodes: &nodes, info: &info, oldest };
+        let (build, server_because) = choose(engines, &subject).await?;
+        let mut saved = Saved::new(job, id, index, plan, shared, build);
+        tracing::info!("building {} with {} for {info}", saved.index, engines.of(&saved).title(&saved));
         saved.server_because = server_because;
         saved.data_stream.clone_from(&config.data_stream);
         saved.swap = swapping.as_ref().map(|swapping| swapping.noted.clone());
-        Ok(Prepared { saved, swapping, versions, warnings })
+        Ok(Prepared { saved, swapping, warnings })
     })
 }
 
-/// What a bake is of: its job, its id, the index, how that is created, and the place between both
-/// sides.
-type Subject = (Job, String, String, Plan, Shared);
-
-/// The record of a bake with builders. `fits`: what they run, and the versions to try.
-async fn with_builders(
-    target: &Transport,
-    config: &BakeConfig,
-    (job, id, index, plan, shared): Subject,
-    fits: (Product, Vec<String>),
-) -> Result<(Saved, Vec<String>), BakeError> {
-    let (product, versions) = fits;
-    let version = versions.first().cloned().unwrap_or_default();
-    let notes = notes(&config.builder.urls, config.builders as usize, &id, product, &version);
-    tracing::info!("building {index} with {}", Distribution { product, version }.title());
-    let (plan, parts, whole) = parts(config, &index, plan, notes)?;
-    if whole.is_some() && shared.folder.is_none() {
-        return Err(BakeError::Refused(
-            "option `layout=stitched` puts files of the repository together, but this one is not a folder; give option `repository_path`, or another value of option `layout`".to_owned(),
-        ));
-    }
-    for part in parts.iter().filter(|part| part.index != index && whole.is_none()) {
-        if cluster_index::exists(target, &part.index).await? {
-            return Err(BakeError::Refused(format!(
-                "{} exists on the target; name another with option `index`",
-                part.index
-            )));
+/// The record of the first engine that can build the index, and why the one before it cannot.
+async fn choose(engines: &Engines, subject: &Subject<'_>) -> Result<(Build, Option<String>), BakeError> {
+    let mut because = None;
+    let mut to_try = engines.to_try(subject.config.engine).into_iter().peekable();
+    while let Some(engine) = to_try.next() {
+        match engine.prepare(subject).await {
+            Ok(build) => return Ok((build, because)),
+            Err(BakeError::NotNative(why)) if to_try.peek().is_some() => because = Some(why),
+            Err(error) => return Err(error),
         }
     }
-    let mut saved = Saved::new(job, id, index, plan, shared, parts);
-    (saved.layout, saved.whole) = (config.parted(), whole);
-    Ok((saved, versions))
-}
-
-/// The record of a bake without a builder, if the options ask for it and the index can be built so;
-/// else why it cannot, where the options leave the choice. `target`: what the target says of
-/// itself, and the version of its oldest node.
-///
-/// # Errors
-/// [`BakeError::NotNative`] if it cannot, and the options leave no choice.
-async fn native(
-    config: &BakeConfig,
-    plan: &Plan,
-    (shared, nodes): (&Shared, &[User]),
-    (info, oldest): (&ClusterInfo, Option<Version>),
-) -> Result<(Option<Native>, Option<String>), BakeError> {
-    if config.engine == Engine::Server {
-        return Ok((None, None));
-    }
-    let found = async {
-        let target = native::target(info, oldest)?;
-        native::check(config, plan, shared, target)?;
-        if let Some(around) = shared.folder.as_deref().and_then(Path::parent) {
-            access::check_reading(around, nodes)?;
-        }
-        native::reach(config, shared).await?;
-        Ok::<_, String>(target)
-    };
-    match (config.engine, found.await) {
-        (Engine::Auto, Err(why)) => Ok((None, Some(why))),
-        (Engine::Server | Engine::Native, Err(why)) => Err(BakeError::NotNative(why)),
-        (_, Ok((product, version))) => {
-            Ok((Some(Native::new(product, version.to_string(), config.repository_options.clone())), None))
-        }
-    }
+    Err(BakeError::Refused("no engine builds the index".to_owned()))
 }
 
 /// Checks that the target can get a new index of the name `index`. `found`: what the name stands
@@ -184,16 +107,6 @@ fn check_name(swapping: Option<&Swapping>, found: Option<&Target>, index: &str) 
             "{index} exists on the target, but a bake hands over a new index; give another name, or load into it with `inrush load`"
         ))),
     }
-}
-
-/// The records of `count` builders. The first ones are the servers at `urls`.
-fn notes(urls: &[String], count: usize, id: &str, product: Product, version: &str) -> Vec<Note> {
-    let note = |n: usize| {
-        let name = if count == 1 { format!("bake-{id}") } else { format!("bake-{id}-{n}") };
-        let url = urls.get(n - 1).cloned();
-        Note { name, product, version: version.to_owned(), is_lent: url.is_some(), url, transport_port: None }
-    };
-    (1..=count).map(note).collect()
 }
 
 /// Checks that the target has that data stream, and can attach an index to it.
@@ -224,39 +137,6 @@ fn has_timestamp(mappings: &Value) -> Result<(), BakeError> {
             "the mapping has @timestamp as {other}, but in a data stream it must be date or date_nanos"
         ))),
     }
-}
-
-/// The parts that are built separately, and how: by one builder, by the nodes of one, or by
-/// several.
-fn parts(
-    config: &BakeConfig,
-    index: &str,
-    plan: Plan,
-    notes: Vec<Note>,
-) -> Result<(Plan, Vec<Part>, Option<Whole>), BakeError> {
-    let count = config.builders;
-    Ok(match config.parted() {
-        None | Some(Layout::Cluster) => {
-            let parts = vec![part(notes, index.to_owned(), plan.clone())];
-            (plan, parts, None)
-        }
-        Some(Layout::Alias) => {
-            let each = notes.into_iter().enumerate();
-            let parts = each.map(|(n, note)| part(vec![note], format!("{index}-{}", n + 1), plan.clone())).collect();
-            (plan, parts, None)
-        }
-        Some(Layout::Stitched) => {
-            let plan = plan.with_shards(count);
-            plan.routing().map_err(BakeError::Refused)?;
-            let each = notes.into_iter();
-            let parts = each.map(|note| part(vec![note], PART.to_owned(), plan.one_shard())).collect();
-            (plan, parts, Some(Whole::default()))
-        }
-    })
-}
-
-fn part(nodes: Vec<Note>, index: String, plan: Plan) -> Part {
-    Part { nodes, index, plan, made: None, loaded: None, snapshot: false, mapping: Value::Null, new_fields: None }
 }
 
 /// Reads product, version, disks and pipelines of the target, and what the name of the index stands
@@ -290,11 +170,7 @@ async fn look(
 
 /// The rights that a bake needs on the target, most of them after the index is built.
 fn rights(config: &BakeConfig, swapping: Option<&Swapping>) -> Vec<Need> {
-    let index = config.load.index.fixed().unwrap_or_default();
-    let made = match config.parted() {
-        Some(Layout::Alias) => format!("{index}-1"),
-        _ => index.to_owned(),
-    };
+    let made = config.load.index.fixed().unwrap_or_default();
     let mut rights = Vec::new();
     let mut add = |by, on: &str, asked: &[Right]| rights.extend(asked.iter().map(|right| Need::new(*right, on, by)));
     let always = [
@@ -312,7 +188,7 @@ fn rights(config: &BakeConfig, swapping: Option<&Swapping>) -> Vec<Need> {
         Right::Refresh,
         Right::Search,
     ];
-    add("every bake needs", &made, &always);
+    add("every bake needs", made, &always);
     if config.engine != Engine::Server {
         let native = [
             Right::CreateIndex,
@@ -324,13 +200,13 @@ fn rights(config: &BakeConfig, swapping: Option<&Swapping>) -> Vec<Need> {
             Right::Settings,
         ];
         let by = "a bake without option `engine=server` needs";
-        add(by, &made, &native);
+        add(by, made, &native);
         // The index without documents is marked by an alias.
-        add(by, &made, &[Right::Aliases]);
+        add(by, made, &[Right::Aliases]);
         add(by, "inrush-bake-*", &[Right::CreateAliased]);
     }
     if let Some(swapping) = swapping {
-        add("option `alias` needs at the end", &made, &[Right::Aliases]);
+        add("option `alias` needs at the end", made, &[Right::Aliases]);
         rights.extend(swapping.rights());
     }
     rights
@@ -351,9 +227,106 @@ async fn oldest_node(target: &Transport) -> Result<Option<Version>, ClusterError
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use std::sync::Arc;
+
+    use inrush_cluster::api::snapshots::Repository;
+    use inrush_load::config::LoadConfig;
+    use inrush_node::KnownProduct;
+    use inrush_sources::StoreOptions;
+    use serde_json::{Map, json};
 
     use super::*;
+    use crate::config::Place;
+    use crate::context::{Context, Patience};
+    use crate::engine::{BuildEngine, Ended};
+    use crate::record::{NativeRecord, ServerRecord};
+
+    /// An engine that says no more than whether it can.
+    struct Stub(fn() -> Result<Build, BakeError>);
+
+    impl BuildEngine for Stub {
+        fn title(&self, _: &Saved) -> String {
+            String::new()
+        }
+
+        fn prepare<'a>(&'a self, _: &'a Subject<'a>) -> BoxFuture<'a, Result<Build, BakeError>> {
+            Box::pin(async { (self.0)() })
+        }
+
+        fn build<'a>(&'a self, _: &'a Arc<Context>) -> BoxFuture<'a, Result<(), BakeError>> {
+            Box::pin(async { Ok(()) })
+        }
+
+        fn undo<'a>(&'a self, _: &'a Transport, _: &'a mut Saved, _: &'a Patience) -> BoxFuture<'a, Option<String>> {
+            Box::pin(async { None })
+        }
+
+        fn rest<'a>(&'a self, _: &'a Saved) -> BoxFuture<'a, Option<String>> {
+            Box::pin(async { None })
+        }
+
+        fn forget<'a>(&'a self, _: &'a Ended<'a>) -> BoxFuture<'a, Result<(), String>> {
+            Box::pin(async { Ok(()) })
+        }
+    }
+
+    fn native() -> Result<Build, BakeError> {
+        Ok(Build::Native(Box::new(NativeRecord::new(
+            KnownProduct::OpenSearch,
+            "3.6.0".to_owned(),
+            StoreOptions::default(),
+        ))))
+    }
+
+    fn server() -> Result<Build, BakeError> {
+        let (name, version) = ("bake-1".to_owned(), "3.6.0".to_owned());
+        let record = ServerRecord {
+            name,
+            product: KnownProduct::OpenSearch,
+            versions: vec![version.clone()],
+            version,
+            url: None,
+            is_lent: false,
+        };
+        Ok(Build::Server(record))
+    }
+
+    /// What is chosen of two engines: which one, or the error; and why not the first.
+    async fn chosen(engine: Engine, is_elsewhere: bool, native: Stub, server: Stub) -> (String, Option<String>) {
+        let load = LoadConfig::new(vec!["http://target:9200".to_owned()], "x".parse().unwrap());
+        let config = BakeConfig { engine, ..BakeConfig::new(load, Place::Path("/shared".into())) };
+        let repository = Repository { kind: "fs".to_owned(), settings: Map::new(), crypto_metadata: None };
+        let shared = Shared { repository, folder: None, on_target: None };
+        let (plan, info) = (Plan::default(), ClusterInfo::default());
+        let (config, plan, shared, info) = (&config, &plan, &shared, &info);
+        let subject = Subject { config, id: "1", plan, shared, nodes: &[], info, oldest: None };
+        let engines = Engines { server: Box::new(server), native: Box::new(native), is_elsewhere };
+        match choose(&engines, &subject).await {
+            Ok((Build::Native(_), because)) => ("native".to_owned(), because),
+            Ok((Build::Server(_), because)) => ("server".to_owned(), because),
+            Err(error) => (error.to_string(), None),
+        }
+    }
+
+    #[tokio::test]
+    async fn the_first_engine_that_can_build_the_index_does() {
+        let not_native = || Err(BakeError::NotNative("of a percolator".to_owned()));
+        let broken = || Err(BakeError::Refused("the folder is gone".to_owned()));
+        let of = |engine, is_elsewhere, native, server| chosen(engine, is_elsewhere, Stub(native), Stub(server));
+        assert_eq!(of(Engine::Auto, false, native, broken).await, ("native".to_owned(), None));
+        let because = Some("of a percolator".to_owned());
+        assert_eq!(of(Engine::Auto, false, not_native, server).await, ("server".to_owned(), because));
+        assert_eq!(of(Engine::Server, false, broken, server).await, ("server".to_owned(), None));
+        // Only an engine that does not support it leaves the choice. Other machines have no server.
+        for (engine, is_elsewhere, native, expected) in [
+            (Engine::Auto, false, broken as fn() -> _, "the folder is gone"),
+            (Engine::Auto, true, not_native, "of a percolator"),
+            (Engine::Native, false, not_native, "of a percolator"),
+        ] {
+            let (problem, _) = of(engine, is_elsewhere, native, server).await;
+            assert!(problem.contains(expected), "{problem}");
+        }
+    }
 
     #[test]
     fn a_stream_wants_a_date() {

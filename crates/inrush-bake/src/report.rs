@@ -3,7 +3,7 @@
 use inrush_load::Report;
 use serde::{Deserialize, Serialize};
 
-use super::config::Engine;
+use crate::config::Engine;
 
 /// The report of a bake. As JSON, it is the report of the load with the additional key `bake`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -76,8 +76,6 @@ pub enum BakeStepName {
     /// Flushing the index, and writing it to the repository. Without a builder: putting the files
     /// into the snapshot.
     Snapshot,
-    /// Putting separately built shards together.
-    Assemble,
     /// Restoring the index from the repository on the target.
     Restore,
     /// Waiting until the copies are active, and counting on the target.
@@ -98,7 +96,6 @@ impl BakeStepName {
             BakeStepName::Create => "create",
             BakeStepName::Load => "load",
             BakeStepName::Snapshot => "snapshot",
-            BakeStepName::Assemble => "assemble",
             BakeStepName::Restore => "restore",
             BakeStepName::Verify => "verify",
             BakeStepName::Publish => "publish",

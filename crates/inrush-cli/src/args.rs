@@ -16,7 +16,9 @@ mod node;
 mod recover;
 mod reference;
 mod report;
+mod rollback;
 mod segments;
+pub(crate) mod short_help;
 mod sweep;
 mod table;
 mod verify;
@@ -38,10 +40,11 @@ pub(crate) use node::{NodeArgs, NodeCommand, NodeLogsArgs, NodeStartArgs, NodeSt
 pub(crate) use recover::RecoverArgs;
 pub(crate) use reference::{Page, ReferenceArgs};
 pub(crate) use report::ReportArgs;
+pub(crate) use rollback::RollbackArgs;
 pub(crate) use segments::SegmentsArgs;
-pub(crate) use sweep::{GridArgs, SweepArgs, SweepIndexArgs};
+pub(crate) use sweep::{GridArgs, SweepArgs};
 pub(crate) use table::{Options, one_of};
-pub(crate) use verify::{CompareArgs, VerifyArgs};
+pub(crate) use verify::VerifyArgs;
 
 /// Loads data into Elasticsearch and OpenSearch as fast as the cluster can take it, and proves that
 /// no document was lost.
@@ -81,6 +84,8 @@ pub(crate) enum Command {
     /// Restore index settings that a crashed load has left behind; exit status 4 if some could not
     /// be restored
     Recover(Box<RecoverArgs>),
+    /// Move an alias back to the index that it stood for before
+    Rollback(Box<RollbackArgs>),
     /// Print the command that does the same as one of another loader
     From(FromArgs),
     /// Explain the code of an error or of a dead letter

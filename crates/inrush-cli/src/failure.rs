@@ -1,19 +1,15 @@
-//! Exit statuses, usage errors, and how errors are printed.
+//! Exit statuses, and how errors are printed.
 
-use std::error::Error as StdError;
-use std::fmt;
 use std::io::{IsTerminal as _, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use inrush_bake::BakeError;
-use inrush_cluster::api::{ClusterError, ConnectError};
-use inrush_cluster::transport::{HttpError, SetupError};
-use inrush_commands::convert::ConvertError;
-use inrush_commands::options::{OptionError, Style};
-use inrush_commands::verify::VerifyError;
+use inrush_cluster::api::ClusterError;
 use inrush_core::Code;
-use inrush_load::LoadError;
+pub(crate) use inrush_front::errors::{Busy, Failed, UsageError, causes, code_of, failed, hint_of};
 use inrush_node::NodeError;
 use inrush_sources::SourceError;
+use serde_json::json;
 
 use crate::plain;
 
@@ -46,78 +42,6 @@ impl ExitStatus {
             ExitStatus::CheckFailed => 4,
             ExitStatus::Interrupted => 130,
         }
-    }
-}
-
-/// An option or argument that cannot be used. Exit status 2.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct UsageError {
-    code: Code,
-    message: String,
-    hint: Option<String>,
-}
-
-impl UsageError {
-    pub(crate) fn new(code: Code, message: impl Into<String>) -> Self {
-        UsageError { code, message: message.into(), hint: None }
-    }
-
-    /// Adds what the user can do about it.
-    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
-        self.hint = Some(hint.into());
-        self
-    }
-}
-
-impl From<OptionError> for UsageError {
-    fn from(error: OptionError) -> Self {
-        let hint = error.hint_in(Style::Flag).map(|hint| hint.into_owned());
-        UsageError { code: error.code(), message: error.message(Style::Flag), hint }
-    }
-}
-
-impl fmt::Display for UsageError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
-    }
-}
-
-impl std::error::Error for UsageError {}
-
-/// Another process is doing the same. Exit status 75.
-#[derive(Debug)]
-pub(crate) struct Busy(pub(crate) String);
-
-impl fmt::Display for Busy {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for Busy {}
-
-/// A command that has begun and failed. Exit status 1.
-#[derive(Debug)]
-pub(crate) struct Failed {
-    pub(crate) code: Code,
-    pub(crate) message: String,
-}
-
-impl fmt::Display for Failed {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
-    }
-}
-
-impl std::error::Error for Failed {}
-
-/// A hint for the user, attached to an error of the engine as context.
-#[derive(Debug)]
-pub(crate) struct Hint(pub(crate) String);
-
-impl fmt::Display for Hint {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
     }
 }
 
@@ -178,32 +102,6 @@ fn is_refusal(error: &ClusterError) -> bool {
     }
 }
 
-/// The code of an error: that of the outermost cause that has one.
-pub(crate) fn code_of(error: &anyhow::Error) -> Code {
-    error.chain().find_map(code_of_cause).unwrap_or(Code::Failed)
-}
-
-fn code_of_cause(cause: &(dyn StdError + 'static)) -> Option<Code> {
-    fn of<E: StdError + 'static>(cause: &(dyn StdError + 'static), code: impl Fn(&E) -> Code) -> Option<Code> {
-        cause.downcast_ref().map(code)
-    }
-    of(cause, |error: &UsageError| error.code)
-        .or_else(|| of(cause, |error: &Failed| error.code))
-        .or_else(|| of(cause, |_: &Busy| Code::Busy))
-        .or_else(|| of(cause, OptionError::code))
-        .or_else(|| of(cause, LoadError::code))
-        .or_else(|| of(cause, BakeError::code))
-        .or_else(|| of(cause, VerifyError::code))
-        .or_else(|| of(cause, ConvertError::code))
-        .or_else(|| of(cause, NodeError::code))
-        .or_else(|| of(cause, |error: &SourceError| error.code))
-        .or_else(|| of(cause, ConnectError::code))
-        .or_else(|| of(cause, ClusterError::code))
-        .or_else(|| of(cause, SetupError::code))
-        .or_else(|| of(cause, HttpError::code))
-        .or_else(|| of(cause, Code::of_io))
-}
-
 /// The code of a command line that cannot be parsed.
 pub(crate) fn code_of_line(kind: clap::error::ErrorKind) -> Code {
     use clap::error::ErrorKind;
@@ -221,6 +119,54 @@ pub(crate) fn label(code: Code) -> String {
     format!("error[{code}]")
 }
 
+/// Whether the result of the command is printed as JSON, and so is an error.
+static AS_JSON: AtomicBool = AtomicBool::new(false);
+
+/// Says that results are printed as JSON: `json` is the option of the command line or of a job
+/// file.
+pub(crate) fn as_json(json: bool) {
+    if json {
+        AS_JSON.store(true, Ordering::Relaxed);
+    }
+}
+
+/// A result was printed. It is the only JSON of the command.
+pub(crate) fn has_result() {
+    AS_JSON.store(false, Ordering::Relaxed);
+}
+
+/// Prints an error as JSON on stdout where results are printed in this way: with the keys that the
+/// report of a load has for its failure, and with the exit status and a hint.
+pub(crate) fn print_json(status: ExitStatus, code: Code, message: &str, hint: Option<&str>) {
+    if !AS_JSON.swap(false, Ordering::Relaxed) {
+        return;
+    }
+    let name = match status {
+        ExitStatus::Usage => "refused",
+        ExitStatus::Busy => "busy",
+        ExitStatus::Interrupted => "interrupted",
+        ExitStatus::Failed | ExitStatus::CheckFailed => "failed",
+    };
+    let mut json = json!({
+        "status": name,
+        "exit_status": status.code(),
+        "failure": plain::message(message),
+        "failure_code": code.to_string(),
+    });
+    if let Some(hint) = hint {
+        json["hint"] = json!(plain::message(hint));
+    }
+    // A reader that has closed the pipe is not an error.
+    let _ = writeln!(std::io::stdout().lock(), "{json}");
+}
+
+/// The same for a command line that cannot be parsed: what is wrong, and the tip if there is one.
+pub(crate) fn print_line_as_json(code: Code, text: &str) {
+    let first = text.split("\n\n").next().unwrap_or_default();
+    let tip = text.lines().find_map(|line| line.trim_start().strip_prefix("tip: "));
+    print_json(ExitStatus::Usage, code, first.strip_prefix("error: ").unwrap_or(first), tip);
+}
+
 /// Prints `error[CODE]: …` with its causes and, if there is one, `hint: …` to `out`. A failure to
 /// print is ignored, because there is no other place to report it.
 pub(crate) fn print(error: &anyhow::Error, out: &mut impl Write) {
@@ -234,35 +180,6 @@ pub(crate) fn print_more(code: Code) {
         // As above.
         let _ = writeln!(std::io::stderr(), "explained by: inrush explain {code}");
     }
-}
-
-/// Turns any error into the failure of a command that has begun (exit status 1).
-pub(crate) fn failed(error: &anyhow::Error) -> anyhow::Error {
-    let failed = anyhow::Error::new(Failed { code: code_of(error), message: causes(error).join(": ") });
-    match hint_of(error) {
-        Some(hint) => failed.context(Hint(hint.to_owned())),
-        None => failed,
-    }
-}
-
-/// The hint of an error.
-pub(crate) fn hint_of(error: &anyhow::Error) -> Option<&str> {
-    // A hint is attached as context, so it is the outermost link of the chain.
-    error
-        .downcast_ref::<Hint>()
-        .map(|hint| hint.0.as_str())
-        .or_else(|| error.downcast_ref::<UsageError>().and_then(|usage| usage.hint.as_deref()))
-}
-
-/// The messages of the error and its causes, the outermost first.
-pub(crate) fn causes(error: &anyhow::Error) -> Vec<String> {
-    let skip = usize::from(error.downcast_ref::<Hint>().is_some());
-    let mut causes: Vec<String> = error.chain().skip(skip).map(ToString::to_string).collect();
-    // Many messages include the innermost cause already. The causes in between add nothing then.
-    if causes.last().is_some_and(|last| causes[0].contains(last.as_str())) {
-        causes.truncate(1);
-    }
-    causes
 }
 
 fn render(error: &anyhow::Error) -> String {
@@ -283,6 +200,7 @@ mod tests {
     use inrush_load::Status;
 
     use super::*;
+    use inrush_front::errors::Hint;
 
     #[test]
     fn exit_statuses_are_those_of_the_documentation() {
@@ -318,47 +236,6 @@ mod tests {
         let usage = anyhow::Error::new(UsageError::new(Code::OptionsConflict, "odd").hint("make it even"));
         assert_eq!(status_of(&failed(&usage)), ExitStatus::Failed);
         assert_eq!(render(&failed(&usage)), "error[options_conflict]: odd\nhint: make it even\n");
-    }
-
-    #[test]
-    fn errors_have_the_code_of_the_outermost_typed_cause() {
-        let code = |error: anyhow::Error| code_of(&error);
-        let forbidden = || ClusterError::Forbidden { what: "w".into(), reason: String::new() };
-        assert_eq!(code(forbidden().into()), Code::Forbidden);
-        assert_eq!(
-            code(anyhow::Error::new(forbidden()).context("reading").context(Hint("grant".into()))),
-            Code::Forbidden
-        );
-        assert_eq!(code(failed(&LoadError::Cluster(forbidden()).into())), Code::Forbidden);
-        assert_eq!(code(Busy("it runs".into()).into()), Code::Busy);
-        assert_eq!(code(NodeError::NoVersion.into()), Code::BadNodeName);
-        assert_eq!(code(std::io::Error::from(std::io::ErrorKind::StorageFull).into()), Code::DiskFull);
-        let io = |kind| anyhow::Error::new(std::io::Error::from(kind)).context("cannot read x");
-        assert_eq!(code(io(std::io::ErrorKind::PermissionDenied)), Code::NoPermission);
-        assert_eq!(code(ConvertError::Write(std::io::Error::other("-")).into()), Code::OutputFailed);
-        assert_eq!(code(ConvertError::Impossible("-".into()).into()), Code::NotConvertible);
-        assert_eq!(code(BakeError::Refused("-".into()).into()), Code::BakeRefused);
-        assert_eq!(code(BakeError::NotNative("-".into()).into()), Code::BakeNotNative);
-        assert_eq!(code(anyhow::anyhow!("something")), Code::Failed);
-    }
-
-    #[test]
-    fn each_error_of_a_local_server_has_a_code() {
-        let io = || std::io::Error::other("-");
-        for (error, code) in [
-            (NodeError::NoJava { what: "-".into(), needed: "-".into(), looked: "-".into(), example: 21 }, Code::NoJava),
-            (NodeError::NoDistribution { what: "-".into(), tried: Vec::new() }, Code::NoDistribution),
-            (NodeError::PortTaken(9200), Code::PortTaken),
-            (NodeError::NoDisk { folder: "-".into(), needed_mib: 2, available_mib: 1 }, Code::DiskFull),
-            (NodeError::Died { log: "-".into(), tail: "-".into() }, Code::ServerDied),
-            (NodeError::TimedOut { seconds: 1, log: "-".into() }, Code::ServerTimedOut),
-            (NodeError::NoUser("-".into()), Code::NoServerUser),
-            (NodeError::NotHome { named: "-", home: "-".into(), jar: "-".into() }, Code::BadServerFolder),
-            (NodeError::Name("-".into()), Code::BadNodeName),
-            (NodeError::Io { what: "-".into(), source: io() }, Code::ServerFailed),
-        ] {
-            assert_eq!(error.code(), code, "{error}");
-        }
     }
 
     #[test]

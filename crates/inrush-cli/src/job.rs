@@ -8,9 +8,9 @@
 use std::path::{Path, PathBuf};
 
 use inrush_commands::bake::BakeOptions;
-use inrush_commands::options::{Given, Inputs, LoadOptions, OptionGroup, OptionInfo, Scope, Style, nearest, render};
+use inrush_commands::options::{Given, Inputs, LoadOptions, OptionGroup, OptionInfo, Outputs, Style, nearest, render};
 use inrush_core::Code;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::args::{LoadArgs, LogOptions, Options, OutputArgs, OutputOptions, RunOptions};
 use crate::failure::UsageError;
@@ -28,13 +28,6 @@ pub(crate) struct Job {
     /// The options of each `[[output]]`, together with the options for all outputs.
     pub(crate) outputs: Vec<LoadOptions>,
 }
-
-/// Options that each output has for itself. On the command line they would apply to all outputs.
-const OF_OUTPUTS: [&str; 9] =
-    ["index", "alias", "sql", "sql_file", "id", "id_from", "mapping", "dead_letters", "trace"];
-
-/// Headings of options that apply to all outputs.
-const OF_ALL: [&str; 5] = ["Source", "Source: an index of another cluster", "Authentication", "Output", "Resuming"];
 
 /// The job file and its folder.
 struct Place<'a> {
@@ -71,6 +64,12 @@ impl Layer {
     fn infos() -> Vec<&'static OptionInfo> {
         [LoadOptions::infos(), BakeOptions::infos(), RunOptions::infos(), OutputOptions::infos(), LogOptions::infos()]
             .concat()
+    }
+
+    /// The option of a key, which has underscores or dashes.
+    fn info(key: &str) -> Option<&'static OptionInfo> {
+        let name = key.replace('-', "_");
+        Layer::infos().into_iter().find(|info| info.name == name)
     }
 
     fn set(&mut self, name: &str, given: Given) -> Option<Result<(), String>> {
@@ -128,24 +127,11 @@ pub(crate) fn complete(args: LoadArgs, bake: Option<BakeOptions>) -> Result<Job,
     Ok(job)
 }
 
-/// The options that a program gives for a bake. Paths are relative to the working directory.
-pub(crate) fn of_program(options: Map<String, Value>) -> Result<Job, UsageError> {
-    let mut layer = Layer::default();
-    for (key, value) in options {
-        let problem =
-            |problem: String| UsageError::new(Code::BadJobFile, format!("{key}: {}", render(&problem, Style::Keyword)));
-        match layer.set(&key.replace('-', "_"), value.into()) {
-            Some(set) => set.map_err(problem)?,
-            None => return Err(UsageError::new(Code::UnknownOption, format!("no option is called `{key}`"))),
-        }
-    }
-    Ok(of_layer(layer, true, None))
-}
-
 fn of_layer(layer: Layer, bakes: bool, folder: Option<PathBuf>) -> Job {
     let Layer { load, bake, run, mut output, log } = layer;
     // Who reads the lines of the progress reads the report, too.
     output.json |= run.report_every.is_some();
+    crate::failure::as_json(output.json);
     let output = OutputArgs { own: Options(output), log: Options(log) };
     Job { options: load, bake: bakes.then_some(bake), run, output, folder, outputs: Vec::new() }
 }
@@ -169,15 +155,16 @@ fn parse(text: &str, path: &Path, bakes: bool, given: Layer) -> Result<Job, Usag
         Some(toml::Value::Array(outputs)) => outputs,
         Some(_) => return Err(at("output", NO_OUTPUTS)),
     };
-    if let (false, Some(name)) = (outputs.is_empty(), OF_OUTPUTS.iter().find(|name| given.load.is_given(name))) {
-        let flag = name.replace('_', "-");
-        return Err(place.error(format!("--{flag} is set for each [[output]]")).hint("change it in the file"));
+    let of_each = given.load.given().find(|info| info.outputs == Outputs::Own);
+    if let (false, Some(info)) = (outputs.is_empty(), of_each) {
+        return Err(place.error(format!("{} is set for each [[output]]", info.flag())).hint("change it in the file"));
     }
     let common = layer(table, &place, bakes)?;
     let mut job = of_layer(given.clone().over(&common), bakes, path.parent().map(Path::to_owned));
     for output in outputs {
         let toml::Value::Table(output) = output else { return Err(at("output", NO_OUTPUTS)) };
-        if let Some(key) = output.keys().find(|key| !is_of_outputs(&key.replace('-', "_"))) {
+        let is_of_all = |key: &&String| Layer::info(key).is_some_and(|info| !info.is_of_output());
+        if let Some(key) = output.keys().find(is_of_all) {
             return Err(at(key, "applies to all outputs; write it above the first [[output]]"));
         }
         let own = layer(output, &place, bakes)?;
@@ -193,14 +180,12 @@ fn layer(table: toml::Table, place: &Place<'_>, bakes: bool) -> Result<Layer, Us
     let mut layer = Layer::default();
     for (key, value) in table {
         let at = |problem: String| place.error(format!("{key}: {}", render(&problem, Style::Key)));
-        let name = key.replace('-', "_");
-        let info = Layer::infos().into_iter().find(|info| info.name == name && info.is_key());
-        let info = info.ok_or_else(|| unknown_key(place, &key))?;
-        if !bakes && BakeOptions::TABLE.iter().any(|of_bake| of_bake.name == name) {
+        let info = Layer::info(&key).filter(|info| info.is_key()).ok_or_else(|| unknown_key(place, &key))?;
+        if !bakes && BakeOptions::TABLE.iter().any(|of_bake| of_bake.name == info.name) {
             return Err(at("an option of `inrush bake`; add mode = \"bake\" to bake instead of load".to_owned()));
         }
         let value = json(value).map_err(&at)?;
-        if name == "indices" && !value.is_array() {
+        if info.name == "indices" && !value.is_array() {
             return Err(at("expected tables, written as [[indices]]".to_owned()));
         }
         match layer.set(info.name, value.into()) {
@@ -210,14 +195,6 @@ fn layer(table: toml::Table, place: &Place<'_>, bakes: bool) -> Result<Layer, Us
     }
     layer.relative_to(&place.folder);
     Ok(layer)
-}
-
-/// Whether an output may have this key of its own: not the sources, the cluster and the terminal
-/// output. Unknown keys are reported elsewhere.
-fn is_of_outputs(name: &str) -> bool {
-    let Some(info) = Layer::infos().into_iter().find(|info| info.name == name) else { return true };
-    let is_of_all = OF_ALL.contains(&info.heading) || info.scope == Scope::CommandLine;
-    !is_of_all && !["to", "table", "sql_memory"].contains(&name)
 }
 
 fn unknown_key(place: &Place<'_>, key: &str) -> UsageError {

@@ -1,10 +1,8 @@
-//! The command line of `inrush` as a library, for the binary and for programs that embed it, such
-//! as the Python package: it parses arguments into a configuration, runs the engine and prints the
-//! report.
+//! The command line of `inrush` as a library, for the binary and for the command of the Python
+//! package: it parses arguments into a configuration, runs the engine and prints the report.
 
 mod args;
 mod commands;
-pub mod embed;
 mod failure;
 mod from;
 mod in_place;
@@ -13,20 +11,22 @@ mod job;
 mod keys;
 mod logging;
 mod no_threads;
-mod plain;
+mod pages;
 mod progress;
 mod reference;
 mod report_file;
+mod search;
 mod segments;
-mod summary;
 mod sweep;
-mod units;
-mod watching;
+mod variables;
+mod words;
 
 use std::ffi::OsString;
 use std::io::Write as _;
 
-use clap::Parser;
+use clap::{CommandFactory, Parser};
+use inrush_front::errors::no_thread;
+use inrush_front::{plain, summary, units, watching};
 
 use crate::args::{Cli, Command};
 
@@ -38,7 +38,7 @@ inrush loads data into Elasticsearch and OpenSearch, and accounts for every docu
   inrush load FILE --index NAME --dry-run    shows the documents, the index and the errors, loads nothing
   inrush doctor --self                       shows what this program has, and finds on this machine
 
-`inrush --help` lists all commands.
+`inrush --help` lists all commands, and `inrush help WORD` finds options, errors and pages.
 ";
 
 /// Runs the command line `arguments`, whose first element is the program's name, and returns the
@@ -50,14 +50,23 @@ pub fn run(arguments: Vec<OsString>) -> u8 {
         let _ = std::io::stderr().write_all(FIRST_CONTACT.as_bytes());
         return failure::ExitStatus::Usage.code();
     }
+    failure::as_json(arguments.iter().any(|argument| argument == "--json"));
+    let root = Cli::command();
+    if let Some(words) = search::words(&root, &arguments) {
+        return work(|| async move { commands::help::run(&root, &words) });
+    }
     let cli = match Cli::try_parse_from(&arguments) {
         Ok(cli) => cli,
         Err(error) => {
+            let mut error = args::short_help::instead_of(&error, &arguments).unwrap_or(error);
+            words::explain(&mut error, &Cli::command(), &arguments);
             // If this fails, there is no other place to report it.
             let _ = match error.use_stderr() {
                 true => {
                     let text = plain::plain(&error.to_string()).into_owned();
-                    let label = failure::label(failure::code_of_line(error.kind()));
+                    let code = failure::code_of_line(error.kind());
+                    failure::print_line_as_json(code, &text);
+                    let label = failure::label(code);
                     match text.strip_prefix("error: ") {
                         Some(text) => write!(std::io::stderr(), "{label}: {text}"),
                         // The help of a command that needs another word.
@@ -70,6 +79,12 @@ pub fn run(arguments: Vec<OsString>) -> u8 {
             return u8::try_from(error.exit_code()).unwrap_or(failure::ExitStatus::Usage.code());
         }
     };
+    if !matches!(cli.command, Command::Complete(_) | Command::Completions(_) | Command::Reference(_)) {
+        for warning in variables::warnings(&arguments) {
+            // If this fails, there is no other place to report it.
+            let _ = writeln!(std::io::stderr(), "warning: {}", plain::inline(&warning));
+        }
+    }
     work(|| async move {
         match cli.command {
             Command::Load(args) => commands::load::run(*args).await,
@@ -83,6 +98,7 @@ pub fn run(arguments: Vec<OsString>) -> u8 {
             Command::Segments(args) => commands::segments::run(*args).await,
             Command::Node(args) => commands::node::run(args).await,
             Command::Recover(args) => commands::recover::run(*args).await,
+            Command::Rollback(args) => commands::rollback::run(*args).await,
             Command::Report(args) => commands::report::run(*args).await,
             Command::From(args) => commands::from::run(args),
             Command::Explain(args) => commands::explain::run(&args),
@@ -107,13 +123,27 @@ where
     no_threads::tell_instead_of_panicking();
     let result = std::thread::scope(|scope| {
         let thread = std::thread::Builder::new().name("command".to_owned()).stack_size(STACK_BYTES);
-        let running = thread.spawn_scoped(scope, || in_runtime(command)).map_err(no_threads::refused)?;
+        let running = thread.spawn_scoped(scope, || in_runtime(command)).map_err(no_thread)?;
         running.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     });
     match result {
-        Ok(status) => status,
+        Ok(status) => {
+            let interrupted = failure::ExitStatus::Interrupted;
+            if status == interrupted.code() {
+                // No report was printed.
+                failure::print_json(interrupted, inrush_core::Code::Interrupted, "interrupted", None);
+            }
+            status
+        }
         Err(error) => {
             failure::print(&error, &mut std::io::stderr().lock());
+            let causes = failure::causes(&error).join(": ");
+            failure::print_json(
+                failure::status_of(&error),
+                failure::code_of(&error),
+                &causes,
+                failure::hint_of(&error),
+            );
             failure::print_more(failure::code_of(&error));
             failure::status_of(&error).code()
         }

@@ -33,6 +33,16 @@ impl Stderr {
         Stderr { inner: Arc::new(Mutex::new(Inner { out, drawn: InPlace::default() })) }
     }
 
+    /// Writes lines, unless the user wants none.
+    pub(crate) fn say(&self, quiet: bool) -> impl Fn(&str) + Sync {
+        move |line| {
+            if !quiet {
+                // If stderr is closed, there is no other place to report it.
+                let _ = writeln!(self.clone(), "{line}");
+            }
+        }
+    }
+
     /// Draws rows in the place of those before. They may have colours, and nothing else that
     /// controls a terminal.
     pub(crate) fn draw(&self, rows: Vec<String>) {

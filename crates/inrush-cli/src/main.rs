@@ -3,13 +3,13 @@
 use std::process::ExitCode;
 
 /// mimalloc returns freed memory to the system. glibc keeps it in each thread's arena: over 118 GB
-/// of input the process grew from 104 to 254 MiB (`bench/runs/2026-11-21-memory.md`).
+/// of input the process grew from 104 to 254 MiB (`bench/runs/2026-11-21-memory/README.md`).
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// The time for which mimalloc keeps freed memory before it returns it to the system, ms. With the
 /// default of 1000 the process held twice the memory at full speed
-/// (`bench/runs/2026-11-23-allocator.txt`).
+/// (`bench/runs/2026-11-23-allocator/loads.txt`).
 const KEEP_FREED_MS: std::ffi::c_long = 10;
 
 /// The index of `mi_option_purge_delay` in `mi_option_t` of mimalloc.h, versions 2 and 3. The crate

@@ -2,12 +2,11 @@
 //! container's process limit). Tokio panics then, and its builder cannot check it in advance.
 
 use std::any::Any;
-use std::fmt;
 use std::panic::{PanicHookInfo, set_hook, take_hook};
 
-use inrush_core::Code;
+use inrush_front::errors::no_thread;
 
-use crate::failure::{self, ExitStatus, Failed, Hint};
+use crate::failure::{self, ExitStatus};
 
 /// The beginning of tokio's panic messages, for worker threads and for blocking threads.
 const TOKIO: &str = "OS can't spawn worker thread: ";
@@ -18,25 +17,11 @@ pub(crate) fn tell_instead_of_panicking() {
     let before = take_hook();
     set_hook(Box::new(move |panic: &PanicHookInfo<'_>| match cause(panic.payload()) {
         Some(cause) => {
-            failure::print(&refused(cause), &mut std::io::stderr());
+            failure::print(&no_thread(cause), &mut std::io::stderr());
             std::process::exit(i32::from(ExitStatus::Failed.code()));
         }
         None => before(panic),
     }));
-}
-
-/// The error of a thread that the system refused.
-pub(crate) fn refused(cause: impl fmt::Display) -> anyhow::Error {
-    let message = format!("the system does not let this process start another thread: {cause}");
-    anyhow::Error::new(Failed { code: Code::NoThreads, message }).context(hint())
-}
-
-/// The hint about the limits that may be too low.
-pub(crate) fn hint() -> Hint {
-    Hint(
-        "raise the limits of memory and processes (ulimit -v, ulimit -u, the container's limits), or lower --workers"
-            .to_owned(),
-    )
 }
 
 fn cause(payload: &(dyn Any + Send)) -> Option<String> {

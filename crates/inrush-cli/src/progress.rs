@@ -1,29 +1,25 @@
 //! The progress on stderr while a load runs: a picture of a few rows that is drawn in its place on
 //! a terminal, plain lines otherwise.
 
-mod format;
-mod graph;
 mod lines;
 mod periodic;
 mod picture;
-mod table;
 
 use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
 
+use inrush_front::progress::{OPENING, Seen};
 use inrush_load::{Phase, Progress};
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
 
 use crate::in_place;
 use crate::logging::Stderr;
-pub(crate) use format::{RateWindow, line};
 use lines::Lines;
 pub(crate) use lines::pause;
 pub(crate) use periodic::report;
-use picture::{OPENING, Seen, picture};
+use picture::picture;
 pub(crate) use picture::{Screen, phase_row};
-pub(crate) use table::Table;
 
 /// The interval between pictures on a terminal.
 pub(crate) const REDRAW_EVERY: Duration = Duration::from_millis(200);
@@ -134,6 +130,43 @@ async fn terminal(mut begun: oneshot::Receiver<watch::Receiver<Progress>>, stder
         draw(stderr, |screen| picture(&now, &seen, opened.elapsed(), screen));
         if ends {
             return stderr.leave();
+        }
+    }
+}
+
+/// Shows one row of progress until its sender is dropped: drawn in its place on a terminal, plain
+/// lines otherwise, where there is news.
+pub(crate) async fn show_row<T>(
+    mut progress: watch::Receiver<T>,
+    row: impl Fn(&T) -> String,
+    display: Display,
+    mut stderr: Stderr,
+) {
+    if display == Display::None {
+        return;
+    }
+    let begun = tokio::time::Instant::now();
+    let wait = || match display {
+        Display::Terminal => REDRAW_EVERY,
+        _ => pause(begun.elapsed()),
+    };
+    let (mut next, mut told) = (begun + wait(), String::new());
+    loop {
+        tokio::select! {
+            () = tokio::time::sleep_until(next) => {
+                let line = row(&progress.borrow());
+                if display == Display::Terminal {
+                    draw(&stderr, |screen| vec![phase_row(begun.elapsed(), &line, screen)]);
+                } else if line != told {
+                    // If stderr is closed, there is no other place to report it.
+                    let _ = writeln!(stderr, "{line}");
+                    told = line;
+                }
+                next = tokio::time::Instant::now() + wait();
+            }
+            changed = progress.changed() => if changed.is_err() {
+                return stderr.clear();
+            },
         }
     }
 }

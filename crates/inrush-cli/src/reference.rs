@@ -185,7 +185,7 @@ fn python_type(info: &OptionInfo) -> String {
 }
 
 /// Options that functions of the Python package have as arguments of their own.
-const ARGUMENTS_OF_PYTHON: [&str; 4] = ["sources", "index", "to", "builders"];
+const ARGUMENTS_OF_PYTHON: [&str; 3] = ["sources", "index", "to"];
 
 /// The keyword arguments of the Python package, `python/inrush/_option_types.py`.
 pub(crate) fn python_types() -> String {
@@ -302,6 +302,7 @@ mod tests {
         check("docs/options.md", &options_page());
         check("docs/errors.md", &errors_page());
         check("python/inrush/_option_types.py", &python_types());
+        check("docs/moving/flags.md", &crate::from::table::page());
     }
 
     #[test]
@@ -357,8 +358,10 @@ mod tests {
         let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
         let mut looked_at = 0;
         for name in std::fs::read_dir(crates).unwrap().map(|entry| entry.unwrap().path()) {
-            // They are front ends, or the servers of tests.
-            let is_library = !["inrush-cli", "inrush-testbed", "inrush-fake"].iter().any(|other| name.ends_with(other));
+            // They are of front ends, or the servers of tests.
+            let is_library = !["inrush-cli", "inrush-front", "inrush-testbed", "inrush-fake"]
+                .iter()
+                .any(|other| name.ends_with(other));
             if !is_library || !name.join("src").is_dir() {
                 continue;
             }

@@ -22,6 +22,7 @@ use tokio::time::timeout;
 use crate::failure::{UsageError, code_of, label};
 use crate::index_segments::pattern;
 use crate::logging::Stderr;
+use crate::plain::quoted;
 
 /// The longest time for the doctor. A user who stops a load does not wait longer.
 const DOCTOR_MAX: Duration = Duration::from_secs(5);
@@ -181,14 +182,6 @@ fn without_secrets(argument: &OsStr) -> String {
         shown = format!("{shown}://{user}{rest}");
     }
     shown
-}
-
-fn quoted(text: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,@%+".contains(c);
-    if !text.is_empty() && text.chars().all(plain) {
-        return text.to_owned();
-    }
-    format!("'{}'", text.replace('\'', "'\\''"))
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@
 //! Nothing here knows where documents come from, what a bulk request holds, or what a load is.
 
 pub mod api;
+pub mod clock;
 pub mod run_id;
 pub mod transport;
 mod wait;

@@ -6,7 +6,9 @@
 use std::fmt;
 use std::time::Duration;
 
-use tokio::time::{Instant, sleep, timeout};
+use inrush_core::waits::Waits;
+
+use crate::clock::{self, Instant};
 
 /// First and longest pause between two tries.
 const PAUSE_MIN: Duration = Duration::from_millis(50);
@@ -15,18 +17,22 @@ const PAUSE_MAX: Duration = Duration::from_secs(1);
 /// The time for something that is asked for again and again, or that takes its time.
 #[derive(Clone, Debug)]
 pub struct Wait {
-    begun: Instant,
-    limit: Duration,
+    waits: Waits,
+    /// `None`: the next failure begins it.
+    begun: Option<Instant>,
     /// The option that sets the limit. Empty: none does.
     option: &'static str,
-    pause: Duration,
-    longest: Duration,
 }
 
 impl Wait {
     /// A wait from now on, for at most `limit`. The pauses double from 50 ms to 1 s.
     pub fn new(limit: Duration) -> Self {
-        Wait { begun: Instant::now(), limit, option: "", pause: PAUSE_MIN, longest: PAUSE_MAX }
+        Wait { waits: Waits::new(limit, PAUSE_MIN, PAUSE_MAX), begun: Some(clock::now()), option: "" }
+    }
+
+    /// A wait for the end of failures in a row. The first of them begins it.
+    pub fn of_failures(waits: Waits) -> Self {
+        Wait { waits, begun: None, option: "" }
     }
 
     /// The same, with the option that sets the limit, for the message.
@@ -38,12 +44,17 @@ impl Wait {
     /// The same, with pauses of this length.
     #[must_use]
     pub fn every(self, pause: Duration) -> Self {
-        Wait { pause, longest: pause, ..self }
+        Wait { waits: Waits::new(self.waits.limit(), pause, pause), ..self }
+    }
+
+    /// How long the wait lasts by now.
+    pub fn elapsed(&self) -> Duration {
+        self.begun.map_or(Duration::ZERO, |begun| begun.elapsed())
     }
 
     /// How long the wait may still last.
     pub fn left(&self) -> Duration {
-        self.limit.saturating_sub(self.begun.elapsed())
+        self.waits.left(self.elapsed())
     }
 
     /// Whether its time is over.
@@ -51,18 +62,72 @@ impl Wait {
         self.left().is_zero()
     }
 
+    /// The failures in a row.
+    pub fn failures(&self) -> u32 {
+        self.waits.failures()
+    }
+
+    /// Notes a success: the next failure is the first one of a row.
+    pub fn succeeded(&mut self) {
+        self.begun = None;
+        self.waits.begin_again();
+    }
+
+    /// The pause after a failure, or `None` where the time is over. `asked_for`: the pause that the
+    /// other side asks for.
+    pub fn next(&mut self, asked_for: Option<Duration>) -> Option<Duration> {
+        let elapsed = self.begun.get_or_insert_with(clock::now).elapsed();
+        self.waits.next(elapsed, asked_for)
+    }
+
     /// Pauses before the next try. `state` is what is waited for as it is now, for the message.
     ///
     /// # Errors
     /// The time is over.
     pub async fn pause(&mut self, state: impl fmt::Display) -> Result<(), Late> {
-        let left = self.left();
-        if left.is_zero() {
-            return Err(self.late(state));
-        }
-        sleep(self.pause.min(left)).await;
-        self.pause = (self.pause * 2).min(self.longest);
+        let Some(pause) = self.next(None) else { return Err(self.late(state)) };
+        clock::sleep(pause).await;
         Ok(())
+    }
+
+    /// Asks until there is an answer, an error that does not pass, or an error after the end of the
+    /// wait.
+    ///
+    /// # Errors
+    /// The last error.
+    pub async fn ask_until<T, E, A>(&mut self, mut ask: impl FnMut() -> A, passes: impl Fn(&E) -> bool) -> Result<T, E>
+    where
+        A: Future<Output = Result<T, E>>,
+    {
+        loop {
+            let ended = ask().await;
+            let pause = ended.as_ref().err().filter(|error| passes(error)).and_then(|_| self.next(None));
+            let Some(pause) = pause else { return ended };
+            clock::sleep(pause).await;
+        }
+    }
+
+    /// The same, where the caller pauses between two attempts. An error of its pause is the last
+    /// one.
+    ///
+    /// # Errors
+    /// The last error.
+    pub async fn ask_and_pause<T, E, A, P>(
+        &self,
+        mut ask: impl FnMut() -> A,
+        passes: impl Fn(&E) -> bool,
+        mut pause: impl FnMut(E) -> P,
+    ) -> Result<T, E>
+    where
+        A: Future<Output = Result<T, E>>,
+        P: Future<Output = Result<(), E>>,
+    {
+        loop {
+            match ask().await {
+                Err(error) if passes(&error) && !self.is_over() => pause(error).await?,
+                ended => return ended,
+            }
+        }
     }
 
     /// Runs `work` no longer than the wait lasts. `what`: what it does, for the message.
@@ -70,7 +135,7 @@ impl Wait {
     /// # Errors
     /// The time is over, and `work` was dropped.
     pub async fn limit<T>(&self, what: impl fmt::Display, work: impl Future<Output = T>) -> Result<T, Late> {
-        timeout(self.left(), work).await.map_err(|_| self.late(format!("{what}: there is no answer")))
+        clock::timeout(self.left(), work).await.map_err(|_| self.late(format!("{what}: there is no answer")))
     }
 
     fn late(&self, state: impl fmt::Display) -> Late {
@@ -78,7 +143,7 @@ impl Wait {
             "" => String::new(),
             option => format!(" (option `{option}`)"),
         };
-        Late(format!("{state}, still after {} s{option}", self.limit.as_secs_f64()))
+        Late(format!("{state}, still after {} s{option}", self.waits.limit().as_secs_f64()))
     }
 }
 
@@ -110,6 +175,37 @@ mod tests {
         };
         assert_eq!(late, "it is red, still after 0.002 s (option `wait_timeout`)");
         assert!(wait.is_over());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn questions_end_with_an_answer_with_the_time_or_with_an_error_that_stays() {
+        let hour = Duration::from_secs(3600);
+        for (succeeds_at, passes, expected) in [(10, true, Ok(10)), (61, true, Err(60)), (10, false, Err(0))] {
+            let begun = clock::now();
+            let minutes = || begun.elapsed().as_secs() / 60;
+            let ask = || async { if minutes() < succeeds_at { Err(minutes()) } else { Ok(minutes()) } };
+            assert_eq!(Wait::new(hour).ask_until(ask, |_| passes).await, expected);
+            let begun = clock::now();
+            let minutes = || begun.elapsed().as_secs() / 60;
+            let ask = || async { if minutes() < succeeds_at { Err(minutes()) } else { Ok(minutes()) } };
+            let pause = |_| async {
+                clock::sleep(Duration::from_secs(60)).await;
+                Ok(())
+            };
+            assert_eq!(Wait::new(hour).ask_and_pause(ask, |_| passes, pause).await, expected);
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn failures_in_a_row_have_a_time_and_a_success_begins_again() {
+        let second = Duration::from_secs(1);
+        let mut wait = Wait::of_failures(Waits::new(10 * second, second, 4 * second));
+        clock::sleep(100 * second).await;
+        for _ in 0..3 {
+            while wait.pause("it is away").await.is_ok() {}
+            assert_eq!((wait.failures(), wait.elapsed().as_secs()), (4, 10));
+            wait.succeeded();
+        }
     }
 
     #[tokio::test]

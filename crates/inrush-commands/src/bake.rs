@@ -1,29 +1,19 @@
 //! The options of a bake, and the options of a load that it uses.
 
 use inrush_cluster::BoxFuture;
+use inrush_cluster::transport::NodeUrl;
 use std::path::PathBuf;
 
 use crate::options::LoaderBuilder;
 use crate::options::{
-    ByteSize, Environment, Folder, HeapSize, LoadOptions, LoadPlan, LocalNode, OptionError, OptionErrorKind,
-    OptionGroup, Pair, TargetOptions, Whole, refused_watch, urls,
+    ByteSize, Environment, Folder, ForAll, HeapSize, LoadOptions, LoadPlan, LocalNode, OptionError, OptionErrorKind,
+    OptionGroup, Pair, TargetOptions, Use, refused_watch,
 };
-use inrush_bake::{
-    BakeConfig, BakeError, BakeReport, Baker, BuilderConfig, Engine, Estimate, Layout, OpenSource, Place, RunningBake,
-};
+use inrush_bake::{BakeConfig, BakeError, BakeReport, Baker, BuilderConfig, Engine, OpenSource, Place, RunningBake};
 use inrush_load::LoadError;
 use inrush_load::observe::ObserverSet;
 use inrush_page::{Control, Shown, Watch, WatchConfig};
 use inrush_sources::StoreOptions;
-
-/// The default sample, which is enough for a warm server to reach its speed.
-const SAMPLE_BYTES: usize = 32 << 20;
-
-crate::option_choices! { Layout {
-    "cluster" => Layout::Cluster, "the builders form one cluster, which holds the index";
-    "alias" => Layout::Alias, "each builder makes an index, NAME-1 and on, behind the alias NAME";
-    "stitched" => Layout::Stitched, "each builder makes one shard of one index; needs option `id`";
-} }
 
 crate::option_choices! { Engine {
     "server" => Engine::Server, "a server, the builder, takes the documents";
@@ -58,27 +48,15 @@ crate::options! {
         /// Delete the built data also if the bake fails or is interrupted. By default they are
         /// kept, and option `resume` continues with them
         no_resume: bool, conflicts(&["resume"]);
-        /// Do not bake, but estimate the cost of a load and of a bake with a builder: a sample is
-        /// loaded into a builder twice, written to the repository and restored on the builder. So
-        /// it needs Java. A bake without a builder costs a small part of a load. The target is only
-        /// read
-        estimate: bool;
-        /// With option `estimate`: the size of the sample
-        sample: Option<ByteSize> = "SIZE", default("32MiB");
         /// What builds the index
-        engine: Option<Engine> = "ENGINE", default("auto; server if an option of builders is given");
+        engine: Option<Engine> = "ENGINE", default("auto; server if an option of the builder is given");
         /// Memory for building without a server, on top of option `memory`: segments that grow, and
         /// writing them. With less than 16 MiB for each segment, fewer threads build
         build_memory: Option<ByteSize> = "SIZE", default("512MiB");
-        /// Number of servers that build at once on this machine, each with a heap of its own
-        builders: Option<Whole<1, 64>> = "N", default("1");
-        /// The parts that several builders build
-        layout: Option<Layout> = "LAYOUT", default("cluster");
         /// A running server to build with, on this machine or another, without security, which no
-        /// other program uses; its path.repo has to contain the folder of the repository. Repeated
-        /// or separated by commas for several builders. It keeps running, without the built index.
-        /// By default one is started where one is needed
-        builder: Vec<String> = "URL", delimited();
+        /// other program uses; its path.repo has to contain the folder of the repository. It keeps
+        /// running, without the built index. By default one is started where one is needed
+        builder: Option<String> = "URL";
         /// Version of the builder: not newer than the oldest node of the target, with the same
         /// major version of Lucene
         builder_version: Option<String> = "VERSION",
@@ -107,8 +85,6 @@ pub struct BakePlan {
     pub sources: OpenSource,
     /// Automatic choices and their reasons, in sentences for the user.
     pub notes: Vec<String>,
-    /// Bytes of a sample, if only the costs are estimated.
-    pub estimate: Option<usize>,
     /// What shows the bake. The front end starts it before the bake.
     pub watch: WatchConfig,
 }
@@ -127,15 +103,15 @@ impl BakeOptions {
         Box::pin(async move {
             self.check(&load).map_err(LoadError::from)?;
             let LoadPlan { config, source, reopen, fetch: _, local, model, confirmations, notes, watch } =
-                load.resolve(environment).await?;
+                load.resolve_for(Use::Bake, environment).await?;
             // A bake deletes no index and changes no replicas, which the check of its configuration
             // ensures. It reads no index, so there is no model index.
             drop((source, model, confirmations));
             let mut config = config;
             match local {
-                Some(LocalNode { url: Some(url) }) => config.to = vec![url],
+                Some(LocalNode { url: Some(url), .. }) => config.to = vec![url],
                 // A local node shares a folder with the builder only if it was started with it.
-                Some(LocalNode { url: None }) => return Err(no_local_node().into()),
+                Some(LocalNode { url: None, .. }) => return Err(no_local_node().into()),
                 None => {}
             }
             let sources = reopen.ok_or_else(|| {
@@ -143,10 +119,9 @@ impl BakeOptions {
                     "the sources can be read only once, but a bake may have to read them again",
                 ))
             })?;
-            let estimate = self.estimate.then(|| self.sample.map_or(SAMPLE_BYTES, ByteSize::as_usize));
             let config = self.config(config).map_err(LoadError::from)?;
             config.check().map_err(LoadError::from)?;
-            Ok(BakePlan { config, sources, notes, estimate, watch })
+            Ok(BakePlan { config, sources, notes, watch })
         })
     }
 
@@ -154,7 +129,7 @@ impl BakeOptions {
     /// `name` stands for the documents in messages.
     ///
     /// # Errors
-    /// As [`LoadOptions::resolve_fed`]; also for the option `estimate`.
+    /// As [`LoadOptions::resolve_fed`].
     pub async fn resolve_elsewhere(
         self,
         load: LoadOptions,
@@ -162,10 +137,6 @@ impl BakeOptions {
         environment: &Environment,
     ) -> Result<BakeConfig, BakeError> {
         self.check(&load).map_err(LoadError::from)?;
-        if self.estimate {
-            let refusal = OptionError::conflict("option `estimate` measures a builder, and here is none");
-            return Err(LoadError::from(refusal.of("estimate")).into());
-        }
         let (_, LoadPlan { config, .. }) = load.resolve_fed(name, None, environment).await?;
         if config.to.is_empty() {
             return Err(no_local_node().into());
@@ -183,37 +154,23 @@ impl BakeOptions {
             }
         }
         refuse_unused(load)?;
-        if self.estimate {
-            load.watch.refuse("option `estimate`")?;
-        }
-        if let (Some(Engine::Native), Some(name)) = (self.engine, self.of_builders()) {
+        if let (Some(Engine::Native), Some(name)) = (self.engine, self.of_builder()) {
             return Err(OptionError::conflict(format!(
                 "option `{name}` needs a builder, which option `engine=native` has not"
             ))
             .of(name)
             .hint("leave one of them out"));
         }
-        self.check_without_server()?;
-        if self.sample.is_some() && !self.estimate {
-            return Err(OptionError::conflict("option `sample` needs option `estimate`").of("sample"));
-        }
-        let builders = self.builders.map_or(self.builder.len() as u32, Whole::get);
-        if self.layout.is_some() && builders <= 1 {
-            return Err(OptionError::conflict("option `layout` needs several builders")
-                .of("layout")
-                .hint("give their number with option `builders=N`"));
-        }
-        Ok(())
+        self.check_without_server()
     }
 
     /// Checks the options that are only for building without a server.
     fn check_without_server(&self) -> Result<(), OptionError> {
         let names = ["build_memory", "repository_option"];
         let given = self.given().map(|info| info.name).find(|name| names.contains(name));
-        let asks_for_server = match (self.engine, self.of_builders()) {
-            _ if self.estimate => Some("estimate".to_owned()),
-            (Some(Engine::Server), _) => Some("engine=server".to_owned()),
-            (None, Some(name)) => Some(name.to_owned()),
+        let asks_for_server = match (self.engine, self.of_builder()) {
+            (Some(Engine::Server), _) => Some("engine=server"),
+            (None, Some(name)) => Some(name),
             _ => None,
         };
         if let (Some(name), Some(other)) = (given, asks_for_server) {
@@ -229,14 +186,14 @@ impl BakeOptions {
         Ok(())
     }
 
-    /// The first given option that is about servers that build.
-    fn of_builders(&self) -> Option<&'static str> {
+    /// The first given option that is about a server that builds.
+    fn of_builder(&self) -> Option<&'static str> {
         self.given().map(|info| info.name).find(|name| name.starts_with("builder") || *name == "java_home")
     }
 
-    /// What builds the index. Who says something about servers that build gets one.
+    /// What builds the index. Who says something about a server that builds gets one.
     fn engine(&self) -> Engine {
-        match (self.engine, self.of_builders()) {
+        match (self.engine, self.of_builder()) {
             (Some(engine), _) => engine,
             (None, Some(_)) => Engine::Server,
             (None, None) => Engine::default(),
@@ -253,12 +210,8 @@ impl BakeOptions {
             data_stream,
             unthrottle,
             no_resume,
-            estimate: _,
-            sample: _,
             engine: _,
             build_memory,
-            builders,
-            layout,
             builder,
             builder_version,
             builder_home,
@@ -278,7 +231,7 @@ impl BakeOptions {
         };
         let defaults = BuilderConfig::default();
         let path = |folder: Option<Folder>| -> Option<PathBuf> { folder.map(|folder| folder.0) };
-        let urls: Vec<String> = urls(&builder)?.iter().map(ToString::to_string).collect();
+        let url = builder.map(|url| node(&url)).transpose()?;
         let repository_options = StoreOptions::parse(&repository_option)
             .map_err(|problem| OptionError::value("repository_option", problem))?;
         let plain = BakeConfig::new(load, place);
@@ -287,9 +240,8 @@ impl BakeOptions {
             repository_options,
             engine,
             build_memory: build_memory.map_or(plain.build_memory, ByteSize::as_usize),
-            builders: builders.map_or(urls.len().max(1) as u32, Whole::get),
             builder: BuilderConfig {
-                urls,
+                url,
                 version: builder_version,
                 home: path(builder_home),
                 settings: builder_setting.into_iter().map(|pair| (pair.name, pair.value)).collect(),
@@ -297,12 +249,22 @@ impl BakeOptions {
                 data: path(builder_data),
                 java_home: path(java_home),
             },
-            layout: layout.unwrap_or_default(),
             data_stream,
             unthrottle,
             no_resume,
             ..plain
         })
+    }
+}
+
+/// The address of a running builder.
+fn node(url: &str) -> Result<String, OptionError> {
+    let refused = |problem: String| OptionError::value("builder", problem);
+    match NodeUrl::parse(url).map_err(|error| refused(error.to_string()))? {
+        (url, None) => Ok(url.to_string()),
+        (url, Some(_)) => Err(refused(format!(
+            "the address of {url} contains a user name or password, but a builder has no security"
+        ))),
     }
 }
 
@@ -324,70 +286,70 @@ fn no_local_node() -> LoadError {
 /// Refuses the options of a load that a bake does not use. Each group is listed here, so that a new
 /// one does not compile before it is handled.
 fn refuse_unused(load: &LoadOptions) -> Result<(), OptionError> {
-    let LoadOptions {
+    let ForAll {
         source: _,
-        reading: _,
-        database,
-        query,
-        index_source,
-        kafka,
-        kafka_values,
-        kafka_group,
-        source_login,
+        shape: _,
         fetch,
         target,
         // These go into the configuration of the load into the builder or of the end on the target,
         // or [`BakeConfig::check`] refuses them.
         login: _,
         sizes: _,
-        errors: _,
+        errors,
         end: _,
         resume: _,
         // Of the bake itself.
         watch: _,
-    } = load;
+    } = load.for_all();
     used(target);
     fetch.refuse("a bake")?;
-    let first = |mut given: Box<dyn Iterator<Item = &'static crate::options::OptionInfo> + '_>| {
-        given.next().map(|info| info.name)
-    };
+    let query = load.query.given().next();
     let refused = [
-        (first(Box::new(database.given())), "a bake does not read databases", "load it with `inrush load`"),
         (
-            first(Box::new(query.given())),
+            query.map(|info| info.name),
             "a bake reads files as they are",
             "load the result of a query with `inrush load`",
         ),
+        (errors.count_at.as_ref().map(|_| "count_at"), "a bake counts at its target", "leave it out"),
+    ];
+    let mut refused = refused.into_iter().chain(of_the_end(load));
+    match refused.find_map(|(name, why, hint)| Some((name?, why, hint))) {
+        None => Ok(()),
+        Some((name, why, hint)) => {
+            Err(OptionError::conflict(format!("option `{name}` is given, but {why}")).of(name).hint(hint))
+        }
+    }
+}
+
+/// An option that a bake refuses, the reason and the remedy.
+type Refused = (Option<&'static str>, &'static str, &'static str);
+
+/// Options of the new index and of the end of a load that mean nothing for a bake.
+fn of_the_end(load: &LoadOptions) -> [Refused; 5] {
+    let target = &load.target;
+    [
         (
-            first(Box::new(index_source.given().chain(source_login.given()))),
-            "a bake does not read an index of a cluster",
-            "copy the index with `inrush load`",
+            load.errors.fail_on_warning.then_some("fail_on_warning"),
+            "a bake cannot be taken back at its end",
+            "look at the warnings of its report",
         ),
         (
-            first(Box::new(kafka.given().chain(kafka_values.given()).chain(kafka_group.given()))),
-            "a bake does not read topics",
-            "load them with `inrush load`",
+            load.end.keep.as_ref().map(|_| "keep"),
+            "a bake deletes no older indices",
+            "give option `delete_old`, or delete them by hand",
         ),
+        (
+            load.source.from_dead_letters.as_ref().filter(|_| load.end.alias.is_some()).map(|_| "from_dead_letters"),
+            "a bake makes a new index, and the rest of an index is loaded",
+            "load the dead letters with `inrush load`",
+        ),
+        (target.no_copy.then_some("no_copy"), "a bake takes nothing of another index", "leave it out"),
         (
             target.under_policy.then_some("under_policy"),
             "a bake makes a new index, to which no policy applies",
             "leave it out",
         ),
-    ];
-    if let Some((name, why, hint)) = refused.into_iter().find_map(|(name, why, hint)| Some((name?, why, hint))) {
-        return Err(OptionError::conflict(format!("option `{name}` is given, but {why}")).of(name).hint(hint));
-    }
-    if load.reads_topics()? {
-        return Err(OptionError::conflict("the source is a topic, but a bake reads files")
-            .of("sources")
-            .hint("load it with `inrush load`"));
-    }
-    if load.reads_index()? {
-        return Err(OptionError::conflict("the source is an index, but a bake reads files")
-            .of("sources")
-            .hint("load it with `inrush load`"));
-    }
-    Ok(())
+    ]
 }
 
 /// Lists the options of the target, each of which a bake uses or [`BakeConfig::check`] refuses.
@@ -402,12 +364,12 @@ fn used(target: &TargetOptions) {
         routing: _,
         version: _,
         pipeline: _,
-        drop: _,
         mapping: _,
         map: _,
         mixed: _,
         settings: _,
         indices: _,
+        no_copy: _,
         shards: _,
         replicas: _,
         recreate: _,
@@ -419,13 +381,13 @@ fn used(target: &TargetOptions) {
     } = target;
 }
 
-/// Begins a bake, and shows it with the loads into its builders. Viewers who may control it can
+/// Begins a bake, and shows it with its load. Viewers who may control it can
 /// stop it, and not pause it. Must be called in a tokio runtime.
 pub fn start_shown(baker: Baker, shown: &Shown) -> RunningBake {
-    let (whole, several) = (shown.clone(), baker.parts() > 1);
-    let baker = baker.observe(move |part| {
+    let whole = shown.clone();
+    let baker = baker.observe(move || {
         let mut observers = ObserverSet::default();
-        observers.add(whole.part(several.then(|| format!("part {}", part + 1))));
+        observers.add(whole.part());
         observers
     });
     let bake = baker.start();
@@ -473,14 +435,9 @@ impl BakeBuilder {
     /// Starts the bake.
     ///
     /// # Errors
-    /// As [`BakeOptions::resolve`]; also if the option `estimate` is set, which
-    /// [`BakeBuilder::cost`] needs.
+    /// As [`BakeOptions::resolve`].
     pub async fn start(self) -> Result<RunningBake, BakeError> {
-        let BakePlan { config, sources, notes: _, estimate, watch } = self.plan().await?;
-        if estimate.is_some() {
-            let refusal = OptionError::conflict("option `estimate` asks for the costs of a bake, and not for a bake");
-            return Err(LoadError::from(refusal.of("estimate").hint("call `BakeBuilder::cost`")).into());
-        }
+        let BakePlan { config, sources, notes: _, watch } = self.plan().await?;
         let name = config.load.index.as_str().to_owned();
         let baker = Baker::new(config, sources)?;
         if watch.is_off() {
@@ -507,17 +464,6 @@ impl BakeBuilder {
     pub async fn run(self) -> Result<BakeReport, BakeError> {
         self.start().await?.finish().await
     }
-
-    /// The costs of a load and of a bake, measured with a sample of the documents. The target is
-    /// only read. The option `sample` sets the size of the sample.
-    ///
-    /// # Errors
-    /// As [`BakeOptions::resolve`], or the builder cannot be used.
-    pub async fn cost(self) -> Result<Estimate, BakeError> {
-        let BakePlan { config, sources, notes: _, estimate, watch: _ } = self.estimate(true).plan().await?;
-        let sample_bytes = estimate.unwrap_or(SAMPLE_BYTES);
-        inrush_bake::estimate(config, sources, sample_bytes, std::future::pending()).await
-    }
 }
 
 #[cfg(test)]
@@ -542,8 +488,6 @@ mod tests {
         assert_eq!(options(&[]).config(load()).unwrap_err().to_string(), "no repository given");
         let problem = |given: &[_]| options(given).check(&LoadOptions::default()).unwrap_err().to_string();
         assert!(problem(&[("repository_path", "p"), ("repository", "r")]).contains("exclude each other"));
-        assert!(problem(&[("repository_path", "p"), ("layout", "alias")]).contains("several builders"));
-        assert!(problem(&[("sample", "1MiB")]).contains("option `estimate`"));
         let server = ("engine", "server");
         assert!(problem(&[("build_memory", "1GiB"), server]).contains("without a server"));
         assert!(
@@ -553,11 +497,6 @@ mod tests {
         assert!(problem(&[("engine", "native"), ("builder_heap", "1g")]).contains("option `builder_heap`"));
         let conflict = problem(&[("builder_heap", "1g"), ("build_memory", "1GiB")]);
         assert!(conflict.contains("option `builder_heap` asks for one"), "{conflict}");
-        for given in [("build_memory", "1GiB"), ("repository_option", "region=x")] {
-            let estimate = BakeOptions { estimate: true, ..options(&[given]) };
-            let problem = estimate.check(&LoadOptions::default()).unwrap_err().to_string();
-            assert!(problem.contains(given.0) && problem.contains("option `estimate` asks for one"), "{problem}");
-        }
         options(&[("builder_heap", "1g"), ("build_memory", "1GiB"), ("engine", "auto")])
             .check(&LoadOptions::default())
             .unwrap();
@@ -571,8 +510,7 @@ mod tests {
     fn options_reach_the_configuration() {
         let given = [
             ("repository", "nightly"),
-            ("builder", "http://a,http://b:9201"),
-            ("layout", "stitched"),
+            ("builder", "http://a"),
             ("builder_heap", "4g"),
             ("data_stream", "logs"),
             ("builder_setting", "a.b=c=d"),
@@ -584,40 +522,27 @@ mod tests {
         let expected = StoreOptions::parse(&["region=eu-west-1".to_owned()]).unwrap();
         assert_eq!(config.repository_options, expected);
         assert_eq!(config.place, Place::Repository("nightly".to_owned()));
-        assert_eq!(config.builder.urls, ["http://a:9200", "http://b:9201"]);
-        assert_eq!((config.builders, config.layout), (2, Layout::Stitched));
+        assert_eq!(config.builder.url.as_deref(), Some("http://a:9200"));
         assert_eq!((config.engine, config.build_memory), (Engine::Auto, 1 << 30));
         assert_eq!((config.builder.heap_mib, config.data_stream.as_deref()), (4096, Some("logs")));
         assert_eq!(config.builder.settings, [("a.b".to_owned(), "c=d".to_owned())]);
     }
 
-    #[test]
-    fn options_of_a_load_that_mean_nothing_are_refused() {
+    #[tokio::test]
+    async fn options_of_a_load_that_mean_nothing_are_refused() {
         for (name, value, expected) in [
-            ("db_table", "t", "does not read databases"),
+            ("db_table", "t", "option `db_table` is for databases"),
             ("sql", "SELECT 1", "reads files as they are"),
-            ("query", "{}", "does not read an index of a cluster"),
-            ("from_user", "u", "does not read an index of a cluster"),
+            ("query", "{}", "option `query` is for an index of another cluster"),
+            ("from_user", "u", "option `from_user` is for an index of another cluster"),
+            ("sources", "https://h:9200/index", "a bake reads files, but the source is an index"),
+            ("sources", "kafka://h/topic", "a bake reads files, but the source is a topic"),
+            ("sources", "postgres://h/db", "a bake reads files, but the source is a database"),
         ] {
             let mut load = LoadOptions::default();
             load.give(name, value).unwrap();
-            let error = options(&[]).check(&load).unwrap_err().to_string();
+            let error = options(&[]).resolve(load, &Environment::empty()).await.err().unwrap().to_string();
             assert!(error.contains(expected), "{error}");
         }
-        let mut load = LoadOptions::default();
-        load.give("sources", "https://h:9200/index").unwrap();
-        assert!(options(&[]).check(&load).unwrap_err().to_string().contains("the source is an index"));
-    }
-
-    #[tokio::test]
-    async fn an_estimate_is_no_bake() {
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("a.ndjson");
-        std::fs::write(&file, "{\"a\":1}\n").unwrap();
-        let load =
-            LoaderBuilder::default().source(file).to("http://localhost:1").index("x").state(folder.path().join("s"));
-        let error = BakeBuilder::new(load).repository("r").estimate(true).start().await.unwrap_err();
-        let BakeError::Load(LoadError::Usage(error)) = error else { panic!("{error}") };
-        assert_eq!(error.option(), Some("estimate"));
     }
 }

@@ -2,11 +2,15 @@
 
 use std::collections::HashMap;
 
+pub use inrush_core::KnownProduct;
+use inrush_core::encode::Shape;
 pub use inrush_core::mapping::{Advice, Mixed, Note, NoteKind};
 use inrush_core::mapping::{RowPosition, Schema};
+use inrush_core::vectors::{VectorServer, upgrade};
 use inrush_core::{DocBlock, SourceId};
+use inrush_formats::PLACEHOLDERS;
 use inrush_sources::CHUNK_BYTES;
-use inrush_sources::{Source, SourceError};
+use inrush_sources::{Source, SourceError, Warning};
 
 /// The result of an inference.
 #[derive(Clone, Debug)]
@@ -20,6 +24,37 @@ pub struct Inference {
     pub first_rejected: Option<String>,
     /// Whether the source was read to its end.
     pub complete: bool,
+    /// Columns of numbers or dates with texts among them that stand for "no value", so that their
+    /// fields are text.
+    pub warnings: Vec<Warning>,
+    /// Options that named a field which no document had, in sentences for the user.
+    pub unmet: Vec<String>,
+}
+
+impl Inference {
+    /// Gives the vectors of the mapping the type that the newest server of this product has for
+    /// them, and notes each.
+    #[must_use]
+    #[doc(hidden)]
+    pub fn of_product(mut self, product: KnownProduct) -> Self {
+        let server = VectorServer { product, version: None };
+        let advice = &mut self.advice;
+        let kept = upgrade(&mut advice.mapping, &advice.vectors, server);
+        let (kind, needs) = match product {
+            KnownProduct::Elasticsearch => ("dense_vector", ""),
+            KnownProduct::OpenSearch => ("knn_vector", ", which needs index.knn in the settings of the index"),
+        };
+        for vector in &advice.vectors {
+            let path = vector.path();
+            let mapped = match kept.iter().find(|(other, _)| *other == path) {
+                Some((_, why)) => format!("as numbers, because {why}"),
+                None => format!("as {kind} of {server}{needs}"),
+            };
+            let text = format!("is a vector of {} dimensions, {}: mapped {mapped}", vector.dims, vector.lengths());
+            advice.notes.push(Note::choice(path, text));
+        }
+        self
+    }
 }
 
 /// Reads `source` to its end, or up to `docs_max` records, in the calling thread.
@@ -27,7 +62,17 @@ pub struct Inference {
 /// # Errors
 /// [`SourceError`] if the source cannot be read any further.
 pub fn infer(source: &mut dyn Source, docs_max: Option<u64>, mixed: Mixed) -> Result<Inference, SourceError> {
-    let mut looking = Examiner { names: source.describe().names, ..Examiner::default() };
+    infer_shaped(source, docs_max, mixed, Shape::default())
+}
+
+/// As [`infer`], of documents as they are sent.
+pub(crate) fn infer_shaped(
+    source: &mut dyn Source,
+    docs_max: Option<u64>,
+    mixed: Mixed,
+    shape: Shape,
+) -> Result<Inference, SourceError> {
+    let mut looking = Examiner { names: source.describe().names, shape, ..Examiner::default() };
     let mut left = docs_max.unwrap_or(u64::MAX);
     let mut complete = true;
     while let Some(chunk) = source.next_chunk(CHUNK_BYTES)? {
@@ -40,13 +85,18 @@ pub fn infer(source: &mut dyn Source, docs_max: Option<u64>, mixed: Mixed) -> Re
         }
         left -= records;
     }
-    let Examiner { names, schema, docs_rejected, first_rejected, .. } = looking;
-    Ok(Inference { advice: schema.advise_mixed(&names, mixed), docs_rejected, first_rejected, complete })
+    let Examiner { names, shape, schema, docs_rejected, first_rejected, .. } = looking;
+    let unmet = shape.warnings();
+    let mut warnings = source.describe().warnings.map(|warnings| warnings.list()).unwrap_or_default();
+    warnings.retain(|warning| warning.kind == PLACEHOLDERS);
+    let advice = schema.advise_mixed(&names, mixed);
+    Ok(Inference { advice, docs_rejected, first_rejected, complete, warnings, unmet })
 }
 
 #[derive(Default)]
 struct Examiner {
     names: Vec<String>,
+    shape: Shape,
     schema: Schema,
     docs_rejected: u64,
     first_rejected: Option<String>,
@@ -63,11 +113,15 @@ impl Examiner {
         let SourceId(source) = block.origin.source;
         let mut known = block.rejects.iter().peekable();
         let records_max = usize::try_from(records_max).unwrap_or(usize::MAX);
+        let mut buffer = Vec::new();
         for (at, record) in block.records.iter().enumerate().take(records_max) {
             let row = first_line + u64::from(record.line);
             let refused = match known.next_if(|reject| reject.record as usize == at) {
                 Some(reject) => Some(reject.reason.clone()),
-                None => self.schema.add(block.record(at), RowPosition { source, row }).err().map(|e| e.to_string()),
+                None => match self.shape.of(block.record(at), &mut buffer) {
+                    Ok(document) => self.schema.add(document, RowPosition { source, row }).err().map(|e| e.to_string()),
+                    Err((_, reason)) => Some(reason),
+                },
             };
             if let Some(why) = refused {
                 self.docs_rejected += 1;
@@ -81,6 +135,7 @@ impl Examiner {
 #[cfg(test)]
 mod tests {
     use inrush_sources::{FormatOptions, SourceSpec, Warnings, open};
+    use serde_json::json;
 
     use super::*;
 
@@ -112,6 +167,38 @@ mod tests {
         let mapping = infer_files(&[("a.csv", csv)], None).advice.mapping;
         assert_eq!(mapping["properties"]["when"]["type"], "date");
         assert_eq!(mapping["properties"]["price"]["type"], "double");
+    }
+
+    #[test]
+    fn texts_that_stand_for_no_value_are_told() {
+        let found = infer_files(&[("a.csv", "delay,town\n5,Rye\nNA,NA\n7,Ely\n")], None);
+        assert_eq!(found.advice.mapping["properties"]["delay"]["type"], "keyword");
+        let [warning] = &found.warnings[..] else { panic!("{:?}", found.warnings) };
+        assert_eq!(warning.column, "delay");
+        assert!(warning.message.contains("\"NA\" in 1 of 3 rows (33.3 %)"), "{warning}");
+    }
+
+    #[test]
+    fn vectors_get_the_type_of_the_product_and_a_note() {
+        let row = format!("{{\"v\":{:?},\"n\":[1.5,2.5]}}\n", vec![0.125; 64]);
+        let infer = || infer_files(&[("a.ndjson", &row)], None);
+        let plain = infer().advice.mapping;
+        assert_eq!(plain["properties"]["v"]["type"], "double");
+        for (product, definition) in [
+            (KnownProduct::Elasticsearch, json!({"type": "dense_vector", "dims": 64, "similarity": "dot_product"})),
+            (
+                KnownProduct::OpenSearch,
+                json!({"type": "knn_vector", "dimension": 64,
+                    "method": {"name": "hnsw", "engine": "lucene", "space_type": "innerproduct"}}),
+            ),
+        ] {
+            let advice = infer().of_product(product).advice;
+            assert_eq!(advice.mapping["properties"]["v"], definition);
+            assert_eq!(advice.mapping["properties"]["n"], plain["properties"]["n"]);
+            let [note] = &advice.notes[..] else { panic!("{:?}", advice.notes) };
+            assert!(note.field == "v" && note.text.contains("64 dimensions, all of length 1"), "{note:?}");
+            assert_eq!(note.text.contains("index.knn"), product == KnownProduct::OpenSearch);
+        }
     }
 
     #[test]

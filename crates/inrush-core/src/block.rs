@@ -92,6 +92,13 @@ pub struct DocMeta {
     /// precedence.
     #[doc(hidden)]
     pub fields: Option<Arc<MetaFields>>,
+    /// If a document of this id exists, it is this one: a cluster made the id for it in an earlier
+    /// load.
+    #[doc(hidden)]
+    pub is_in: bool,
+    /// An earlier load has sent the document, and has changed it before as its options said.
+    #[doc(hidden)]
+    pub is_shaped: bool,
 }
 
 impl DocMeta {
@@ -150,6 +157,22 @@ impl DocMeta {
     #[doc(hidden)]
     pub fn with_fields(self, fields: Arc<MetaFields>) -> Self {
         DocMeta { fields: Some(fields), ..self }
+    }
+
+    /// Sets [`DocMeta::is_in`].
+    #[inline]
+    #[must_use]
+    #[doc(hidden)]
+    pub fn with_is_in(self, is_in: bool) -> Self {
+        DocMeta { is_in, ..self }
+    }
+
+    /// Sets [`DocMeta::is_shaped`].
+    #[inline]
+    #[must_use]
+    #[doc(hidden)]
+    pub fn with_is_shaped(self, is_shaped: bool) -> Self {
+        DocMeta { is_shaped, ..self }
     }
 
     /// Whether it says where the document goes, as an action line does.

@@ -3,8 +3,7 @@
 use std::fmt::{self, Write};
 use std::str::FromStr;
 
-use time::format_description::well_known::Iso8601;
-use time::{Date, OffsetDateTime, PrimitiveDateTime, UtcOffset};
+use crate::date_value::{NoMoment, moment};
 
 /// A part of a pattern for dates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,11 +102,9 @@ impl FromStr for DateFormat {
 }
 
 impl DateFormat {
-    /// Appends the date, in UTC, that a field has: a date or a time by ISO 8601 (one without an
-    /// offset is in UTC), or milliseconds since 1970, as fields of type `date` take them. `None`:
-    /// the text is none of these.
-    pub(crate) fn push(&self, value: &str, name: &mut String) -> Option<()> {
-        let time = time_of(value)?;
+    /// Appends the date, in UTC, that a field has, as fields of type `date` take it.
+    pub(crate) fn push(&self, value: &str, name: &mut String) -> Result<(), NoMoment> {
+        let time = moment(value)?;
         let (week_year, week, _) = time.to_iso_week_date();
         for piece in &self.0 {
             // Writing to a text does not fail.
@@ -121,7 +118,7 @@ impl DateFormat {
                 Piece::Week => write!(name, "{week:02}"),
             };
         }
-        Some(())
+        Ok(())
     }
 }
 
@@ -139,25 +136,13 @@ impl fmt::Display for DateFormat {
     }
 }
 
-fn time_of(value: &str) -> Option<OffsetDateTime> {
-    if let Ok(millis) = value.parse::<i64>() {
-        return OffsetDateTime::from_unix_timestamp_nanos(i128::from(millis) * 1_000_000).ok();
-    }
-    let iso = &Iso8601::PARSING;
-    if let Ok(time) = OffsetDateTime::parse(value, iso) {
-        return Some(time.to_offset(UtcOffset::UTC));
-    }
-    let time = PrimitiveDateTime::parse(value, iso).ok();
-    time.or_else(|| Some(Date::parse(value, iso).ok()?.midnight())).map(PrimitiveDateTime::assume_utc)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn name(format: &str, value: &str) -> Option<String> {
         let mut name = String::new();
-        format.parse::<DateFormat>().unwrap().push(value, &mut name).map(|()| name)
+        format.parse::<DateFormat>().unwrap().push(value, &mut name).ok().map(|()| name)
     }
 
     #[test]
@@ -171,6 +156,9 @@ mod tests {
             ("xxxx-ww", "2027-01-01", "2026-53"),
             ("yyyy", "1769903999123", "2026"),
             ("yyyy", "-1", "1969"),
+            ("yyyy.MM", "2024", "2024.01"),
+            ("yyyy.MM", "2024-03", "2024.03"),
+            ("xxxx-ww", "2024-01-31T10", "2024-05"),
             ("yyyy'w'ww", "2026-01-31", "2026w05"),
             ("yyyy'o''clock'", "2026-01-31", "2026o'clock"),
             ("''yyyy''", "2026-01-31", "'2026'"),

@@ -21,6 +21,11 @@ impl FieldPath {
         &self.names
     }
 
+    /// A member of the document itself, whose name is not empty.
+    pub(crate) fn member(name: &str) -> Self {
+        FieldPath { text: name.to_owned(), names: vec![name.to_owned()] }
+    }
+
     /// The path as it was written.
     pub fn as_str(&self) -> &str {
         &self.text

@@ -8,10 +8,12 @@
 mod answer;
 mod body_format;
 mod command;
+mod compare;
 mod durable;
 mod feedback;
 mod give_up;
 mod lost;
+mod open;
 mod pair;
 mod pause;
 mod resume;
@@ -41,6 +43,7 @@ pub use command::{Command, Comparison, DeadLetter, Item, Note, Request, Settleme
 use durable::Durable;
 pub use durable::{Flushed, PrimaryTerms};
 pub use give_up::{MaxErrors, Stop};
+pub use open::{LastWrite, Left, Order, Over, ReadBack};
 pub use pair::Pairing;
 use pause::Pauses;
 pub use pause::{Pause, PauseKind, PauseTotal};
@@ -79,6 +82,9 @@ pub struct FlowConfig {
     pub pairing: Pairing,
     /// When to stop because of dead letters.
     pub max_errors: MaxErrors,
+    /// The server makes ids of the documents themselves. So a document without an id that is sent
+    /// again takes its own place.
+    pub ids_of_documents: bool,
     /// The seed of the jitter.
     pub seed: u64,
 }
@@ -119,6 +125,8 @@ pub struct Flow {
     repeats_allowed: u64,
     /// Partitions that another consumer reads now.
     lost: lost::Lost,
+    /// Requests without an answer, and their ids.
+    open: open::Open,
     /// Documents that wait for a flush, where the index acknowledges before it syncs.
     durable: Option<Durable>,
 }
@@ -154,6 +162,7 @@ impl Flow {
             earlier: Counts::default(),
             repeats_allowed: u64::MAX,
             lost: lost::Lost::new(),
+            open: open::Open::default(),
             durable: None,
         }
     }
@@ -242,7 +251,8 @@ impl Flow {
             .saturating_mul(2)
             .saturating_add(filling)
             .saturating_sub(self.buffered.saturating_sub(acked));
-        let held = self.buffered + self.buffered_extra + self.packed_bytes() + self.pending.windows_overhead();
+        let ids = self.pending.windows_overhead() + self.pending.open_bytes() + self.open.bytes();
+        let held = self.buffered + self.buffered_extra + self.packed_bytes() + ids;
         let room = self.config.memory.saturating_sub(held);
         // SMILE takes about the size of the JSON again, columns up to twice that.
         let room = match (self.encoding(), self.buffered_extra) {
@@ -261,6 +271,9 @@ impl Flow {
         }
         if self.commands.is_empty() {
             self.start_requests(now);
+        }
+        if self.commands.is_empty() {
+            self.read_back_if_due();
         }
         self.commands.pop_front()
     }
@@ -292,7 +305,7 @@ impl Flow {
         self.commands.is_empty()
             && self.slots.is_empty()
             && self.durable.as_ref().is_none_or(Durable::is_done)
-            && (self.stop.is_some() || (self.source_ended && self.pending.is_drained()))
+            && (self.stop.is_some() || (self.source_ended && self.pending.is_drained() && !self.has_to_read()))
     }
 
     /// Why the run ended early.
@@ -493,20 +506,24 @@ impl Flow {
         let in_flight = self.slots.values().filter(sent).count() as u32 + 1;
         let epoch = self.durable.as_ref().map_or(0, |durable| durable.epoch);
         let format = self.body_format();
+        let front = self.slots.get(&slot_id).and_then(|slot| slot.parts.front());
+        let marks = front.is_some_and(|part| self.wants_marks(&part.batch));
         let Some(slot) = self.slots.get_mut(&slot_id) else { return };
         let Some(part) = slot.parts.front_mut() else {
             self.slots.remove(&slot_id);
             return;
         };
         if std::mem::take(&mut part.last_uncertain) {
-            self.tally.counts.possible_duplicates += part.batch.without_id();
+            let repeated = if self.config.ids_of_documents { 0 } else { part.batch.without_id() };
+            self.tally.counts.possible_duplicates += repeated;
         }
         if part.failures > 0 {
             self.tally.counts.retried_items += u64::from(part.batch.items);
         }
         part.in_flight = in_flight;
         part.epoch = epoch;
-        part.ids_asked = self.config.pairing == Pairing::Ids && part.batch.has_ids();
+        part.item_replies |= marks;
+        part.ids_asked = marks || (self.config.pairing == Pairing::Ids && part.batch.has_ids());
         let body = part.body(format);
         self.tally.counts.requests += 1;
         if body.format.compression == Compression::None {

@@ -41,6 +41,17 @@ impl IndexTemplate {
         &self.parts
     }
 
+    /// The same template with other names of its fields.
+    pub(crate) fn with_fields(mut self, name: impl Fn(&FieldPath) -> FieldPath) -> Self {
+        for part in &mut self.parts {
+            match part {
+                IndexPart::Text(_) => {}
+                IndexPart::Field(path) | IndexPart::Date(path, _) => *path = name(path),
+            }
+        }
+        self
+    }
+
     /// The template as it was written.
     pub fn as_str(&self) -> &str {
         &self.text

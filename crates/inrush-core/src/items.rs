@@ -31,6 +31,8 @@ pub struct ItemBlock {
     /// A hash of (index, id) for each item, 0 where the server generates the id. Empty if no item
     /// has an id.
     pub keys: Vec<u64>,
+    /// Items with [`DocMeta::is_in`], in ascending order.
+    pub is_in: Vec<u32>,
     /// Records that did not become items, in ascending order.
     pub rejects: Vec<RejectedRecord>,
     /// The indices that items name, sorted and unique. Empty where the request path names the
@@ -166,6 +168,11 @@ impl ItemBlock {
     /// Whether item `index` has an external version.
     pub(crate) fn has_version(&self, index: u32) -> bool {
         memchr::memmem::find(&self.action_and_document(index).0, VERSION_KEY).is_some()
+    }
+
+    /// Whether item `index` has [`DocMeta::is_in`].
+    pub(crate) fn is_in(&self, index: u32) -> bool {
+        self.is_in.binary_search(&index).is_ok()
     }
 
     /// The hash of (index, id) of item `index`; `None` where the server generates the id.

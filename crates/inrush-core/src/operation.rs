@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 pub use crate::field_path::FieldPath;
 pub use crate::index_name::{IndexPart, IndexTemplate, check_index_name};
+use crate::shaping::Shaping;
 
 /// The longest id that servers accept, bytes of UTF-8. A longer one spoils the whole request (bulk
 /// request validation in both servers), so it is checked here.
@@ -99,14 +100,24 @@ pub struct Operations {
     /// The field of the external version, a whole number from 0 to 2^63 - 1. Its type is
     /// [`VersionType::External`].
     pub version: Option<FieldPath>,
-    /// Fields to remove from the document before it is sent.
-    pub drop: Vec<FieldPath>,
+    /// How the document is changed before it is sent.
+    pub shaping: Shaping,
 }
 
 impl Operations {
     /// This action on all documents, in this index, with ids of this field.
     pub fn new(action: Action, index: IndexTemplate, id: Option<FieldPath>) -> Self {
-        Operations { action, index, id, routing: None, version: None, drop: Vec::new() }
+        Operations { action, index, id, routing: None, version: None, shaping: Shaping::default() }
+    }
+
+    /// The same operations with the names that fields have in the source.
+    #[must_use]
+    pub(crate) fn of_source(mut self) -> Self {
+        let shaping = std::mem::take(&mut self.shaping);
+        for path in [&mut self.id, &mut self.routing, &mut self.version].into_iter().flatten() {
+            *path = shaping.in_source(path);
+        }
+        Operations { index: self.index.with_fields(|path| shaping.in_source(path)), shaping, ..self }
     }
 
     /// The fields that ids, routing values, versions and index names are made of.

@@ -62,7 +62,8 @@ pub enum Settled {
     Noop,
     /// A delete of an id that does not exist.
     NotFound,
-    /// A 409 explained by an earlier attempt of this run, or by equal content.
+    /// A 409 explained by an earlier attempt of this run, by a repetition of the cluster, or by
+    /// equal content.
     AlreadyThere,
     /// Any other 409, counted because `OnConflict::Skip` was chosen.
     Conflicting,
@@ -102,12 +103,15 @@ pub enum Verdict {
     Settle(Settled),
     /// Send the item again after a wait.
     Retry,
+    /// The same. The operation may have been carried out, or may still be, by a node that did not
+    /// answer the one that gave this answer.
+    RetryUnsure,
     /// Send the item again in a smaller request.
     Smaller,
     /// Send the item again after a wait, in a smaller request. See
     /// [`RequestVerdict::RetrySmaller`].
     RetrySmaller,
-    /// Read the document in the index and compare it.
+    /// Find out what wrote the document in the index.
     Compare,
     /// The document will never be accepted: a dead letter.
     DeadLetter,
@@ -171,14 +175,40 @@ pub struct ItemContext {
     pub uncertain: bool,
     /// The item carries an external version.
     pub versioned: bool,
-    /// The choice of the job.
-    pub on_conflict: OnConflict,
+    /// The cluster makes the id of the item.
+    pub id_is_made: bool,
+}
+
+/// Errors of items that the coordinating node gives after it has lost the node of the primary, or
+/// has waited for the primary in vain (`TransportReplicationAction.ReroutePhase`). The lost node
+/// may have the operation: where it was frozen and the shard has no other copy, it carries it out
+/// later.
+pub(crate) const OF_A_LOST_PRIMARY: [&str; 13] = [
+    "unavailable_shards_exception",
+    "node_closed_exception",
+    "node_disconnected_exception",
+    "node_not_connected_exception",
+    "no_node_available_exception",
+    "connect_transport_exception",
+    "connect_exception",
+    "socket_timeout_exception",
+    "send_request_transport_exception",
+    "receive_timeout_transport_exception",
+    "remote_transport_exception",
+    "response_handler_failure_transport_exception",
+    "transport_exception",
+];
+
+/// Whether the operation may still be carried out after this error. The primary itself says that
+/// there are too few copies before it does anything (`ReplicationOperation`).
+fn is_of_a_lost_primary(error: &ItemError) -> bool {
+    OF_A_LOST_PRIMARY.contains(&error.kind.as_str()) && !error.reason.contains("Not enough active copies")
 }
 
 /// The verdict on one item. What is in no row of the table is sent again within the limits of
 /// retries, and then named: it may be a state that passes.
 pub fn item_verdict(reply: &ItemReply, context: ItemContext) -> Verdict {
-    use Verdict::{DeadLetter, Pause, Retry, RetrySmaller, Smaller, Stop};
+    use Verdict::{DeadLetter, Pause, Retry, RetrySmaller, RetryUnsure, Smaller, Stop};
     let Some(error) = &reply.error else { return success(reply) };
     match (reply.status, about(reply.status, &error.kind, &error.reason)) {
         // Credentials that are refused for one item are refused for the next.
@@ -192,6 +222,7 @@ pub fn item_verdict(reply: &ItemReply, context: ItemContext) -> Verdict {
         (_, About::Document) => DeadLetter,
         (_, About::Existing) => conflict(reply.action, context),
         (_, About::Target | About::User) => Stop,
+        (_, About::Shard | About::Node) if is_of_a_lost_primary(error) => RetryUnsure,
         // All of them pass, or the retry budget ends them.
         (_, About::Shard | About::Disk | About::Node | About::Cluster | About::Pipeline) => Retry,
         (_, About::Server | About::Elsewhere | About::Unknown) => Retry,
@@ -263,17 +294,15 @@ fn conflict(action: ItemAction, context: ItemContext) -> Verdict {
         // Two writers met on the primary. The next attempt reads the newer version, as
         // `retry_on_conflict` does.
         ItemAction::Update => Verdict::Retry,
+        // The cluster made an id for this attempt alone, so the id says what wrote the document.
+        ItemAction::Create | ItemAction::Index if context.id_is_made => Verdict::Compare,
         ItemAction::Index | ItemAction::Delete if !context.versioned => Verdict::Retry,
-        // With an external version, 409 means that the same or a newer version exists; on `create`,
-        // that the id exists.
-        ItemAction::Create | ItemAction::Index | ItemAction::Delete => match context.on_conflict {
-            _ if context.uncertain => Verdict::Settle(Settled::AlreadyThere),
-            OnConflict::Fail => Verdict::DeadLetter,
-            OnConflict::Skip => Verdict::Settle(Settled::Conflicting),
-            // A delete has no content to compare.
-            OnConflict::Compare if action == ItemAction::Delete => Verdict::DeadLetter,
-            OnConflict::Compare => Verdict::Compare,
-        },
+        // With an external version, 409 means that the same or a newer version exists.
+        ItemAction::Delete if context.uncertain => Verdict::Settle(Settled::NotFound),
+        ItemAction::Index if context.uncertain => Verdict::Settle(Settled::AlreadyThere),
+        // On `create`, the id exists. An earlier attempt may have written it, or the cluster itself
+        // has repeated the operation on another primary.
+        ItemAction::Create | ItemAction::Index | ItemAction::Delete => Verdict::Compare,
     }
 }
 
@@ -312,6 +341,19 @@ pub enum RequestVerdict {
     Pause(Condition),
     /// Nothing more will be accepted.
     Stop,
+}
+
+impl RequestVerdict {
+    /// Whether the cluster may carry out the request, or parts of it, after the refusal.
+    pub(crate) const fn may_be_carried_out(self) -> bool {
+        match self {
+            RequestVerdict::Retry { uncertain }
+            | RequestVerdict::Smaller { uncertain }
+            | RequestVerdict::RetrySmaller { uncertain }
+            | RequestVerdict::Bisect { uncertain, .. } => uncertain,
+            RequestVerdict::Pause(_) | RequestVerdict::Stop => false,
+        }
+    }
 }
 
 /// The verdict on a request that was refused as a whole. `incremental_bulk`: the server processes a
@@ -393,7 +435,11 @@ mod tests {
         {
             check(&item(Index, 429, None, Some((kind, ""))), Verdict::Retry);
         }
-        check(&item(Index, 503, None, Some(("unavailable_shards_exception", ""))), Verdict::Retry);
+        for kind in OF_A_LOST_PRIMARY {
+            check(&item(Index, 503, None, Some((kind, ""))), Verdict::RetryUnsure);
+        }
+        let few = "[i][0] Not enough active copies to meet shard count of [ALL] (have 1, needed 2). Timeout: [1m]";
+        check(&item(Index, 503, None, Some(("unavailable_shards_exception", few))), Verdict::Retry);
         let flood = "index [x] blocked by: [FORBIDDEN/12/index read-only / allow delete (api)];";
         check(&item(Index, 429, None, Some(("cluster_block_exception", flood))), Verdict::Pause(Condition::FloodStage));
         check(&item(Index, 403, None, Some(("cluster_block_exception", flood))), Verdict::Pause(Condition::FloodStage));
@@ -482,22 +528,27 @@ mod tests {
     }
 
     #[test]
-    fn a_conflict_depends_on_action_attempt_and_choice() {
+    fn a_conflict_depends_on_action_attempt_and_id() {
         use ItemAction::*;
         let error = Some(("version_conflict_engine_exception", ""));
-        let verdict = |action, uncertain, versioned, on_conflict| {
-            item_verdict(&item(action, 409, None, error), ItemContext { uncertain, versioned, on_conflict })
+        let verdict = |action, uncertain, versioned, id_is_made| {
+            item_verdict(&item(action, 409, None, error), ItemContext { uncertain, versioned, id_is_made })
         };
-        assert_eq!(verdict(Create, false, false, OnConflict::Fail), Verdict::DeadLetter);
-        assert_eq!(verdict(Create, false, false, OnConflict::Skip), Verdict::Settle(Settled::Conflicting));
-        assert_eq!(verdict(Create, false, false, OnConflict::Compare), Verdict::Compare);
-        for on_conflict in [OnConflict::Fail, OnConflict::Skip, OnConflict::Compare] {
-            assert_eq!(verdict(Create, true, false, on_conflict), Verdict::Settle(Settled::AlreadyThere));
-            assert_eq!(verdict(Update, false, false, on_conflict), Verdict::Retry);
-            assert_eq!(verdict(Index, false, false, on_conflict), Verdict::Retry);
+        assert_eq!(verdict(Create, false, false, false), Verdict::Compare);
+        assert_eq!(verdict(Create, true, false, false), Verdict::Compare);
+        for uncertain in [false, true] {
+            // An id that the cluster made is of this attempt, also where an earlier one may have
+            // been applied.
+            assert_eq!(verdict(Create, uncertain, false, true), Verdict::Compare);
+            assert_eq!(verdict(Index, uncertain, false, true), Verdict::Compare);
+            assert_eq!(verdict(Update, uncertain, false, false), Verdict::Retry);
+            assert_eq!(verdict(Index, uncertain, false, false), Verdict::Retry);
+            assert_eq!(verdict(Delete, uncertain, false, false), Verdict::Retry);
         }
-        assert_eq!(verdict(Index, false, true, OnConflict::Fail), Verdict::DeadLetter);
-        assert_eq!(verdict(Delete, false, true, OnConflict::Compare), Verdict::DeadLetter);
+        assert_eq!(verdict(Index, false, true, false), Verdict::Compare);
+        assert_eq!(verdict(Index, true, true, false), Verdict::Settle(Settled::AlreadyThere));
+        assert_eq!(verdict(Delete, false, true, false), Verdict::Compare);
+        assert_eq!(verdict(Delete, true, true, false), Verdict::Settle(Settled::NotFound));
     }
 
     #[test]

@@ -1,13 +1,16 @@
 //! Items that wait to be sent, and how they are grouped into batches.
 
 use std::collections::VecDeque;
+use std::hash::BuildHasherDefault;
 use std::sync::Arc;
+
+use hashbrown::HashMap;
 
 use crate::batch::{Batch, Segment};
 use crate::body_format::Encoding;
 use crate::coalesce::{Coalesce, End, Windows};
 use crate::items::NO_SHARD;
-use crate::order::IdsInFlight;
+use crate::order::{AlreadyHashed, IdsInFlight};
 use crate::time::Time;
 use crate::tune::Plan;
 
@@ -18,6 +21,18 @@ struct Group {
     bytes: u64,
     items: u64,
 }
+
+/// An id that requests without an answer may still write.
+#[derive(Clone, Copy, Debug, Default)]
+struct OpenId {
+    /// The number of these requests.
+    requests: u32,
+    /// The item of the id has ended: only the requests hold back later ones.
+    ended: bool,
+}
+
+/// Memory of an open id, bytes: its entry in the map and its key in the request.
+const OPEN_ID_BYTES: u64 = 48;
 
 /// Items that were read and not sent, in source order, and items held back because of their id.
 #[derive(Debug)]
@@ -35,6 +50,8 @@ pub(crate) struct Pending {
     ids: IdsInFlight<Segment>,
     /// Items with an id that wait for later ones. They keep the order by id then, not `ids`.
     windows: Option<Windows>,
+    /// Ids that a request without an answer may still write.
+    open: HashMap<u64, OpenId, BuildHasherDefault<AlreadyHashed>>,
     bytes: u64,
     items: u64,
     oldest: Option<Time>,
@@ -53,6 +70,7 @@ impl Pending {
             set_apart_next: false,
             ids: IdsInFlight::default(),
             windows: None,
+            open: HashMap::default(),
             bytes: 0,
             items: 0,
             oldest: None,
@@ -359,28 +377,73 @@ impl Pending {
         batch.push(run);
     }
 
-    /// The items have ended. Items that waited for their ids are released. Returns the items that
-    /// these ones replaced and that end with them.
+    /// Whether documents with the same id take effect in source order.
+    pub(crate) fn keeps_order(&self) -> bool {
+        self.keep_order || self.windows.is_some()
+    }
+
+    /// A request that may be carried out at any later time has these ids. Items with one of them
+    /// are held back until [`Pending::close`].
+    pub(crate) fn open(&mut self, keys: &[u64]) {
+        for key in keys {
+            self.open.entry(*key).or_default().requests += 1;
+        }
+    }
+
+    /// The request is over. Items that waited for it are released.
+    pub(crate) fn close(&mut self, now: Time, keys: &[u64]) {
+        for &key in keys {
+            let Some(open) = self.open.get_mut(&key) else { continue };
+            open.requests -= 1;
+            if open.requests > 0 {
+                continue;
+            }
+            let ended = open.ended;
+            self.open.remove(&key);
+            if ended {
+                self.leave(now, key, End::Done);
+            }
+        }
+    }
+
+    /// Memory of the open ids, bytes.
+    pub(crate) fn open_bytes(&self) -> u64 {
+        self.open.len() as u64 * OPEN_ID_BYTES
+    }
+
+    /// The items have ended. Items that waited for their ids are released, unless a request without
+    /// an answer may still write the id. Returns the items that these ones replaced and that end
+    /// with them.
     pub(crate) fn settled(&mut self, now: Time, segment: &Segment, end: End) -> Vec<Segment> {
         if segment.block.items.keys.is_empty() {
             return Vec::new();
         }
-        if let Some(windows) = &mut self.windows {
-            let keys = (segment.first..segment.end).filter_map(|item| segment.block.items.key(item));
-            return keys.flat_map(|key| windows.settled(now, key, end)).collect();
-        }
-        if !self.keep_order {
+        if !self.keeps_order() {
             return Vec::new();
         }
-        for item in segment.first..segment.end {
-            if let Some(key) = segment.block.items.key(item)
-                && let Some(next) = self.ids.leave(key)
-            {
-                self.bytes += next.bytes();
-                self.items += 1;
-                self.oldest.get_or_insert(now);
-                self.released.push_back(next);
+        let mut replaced = Vec::new();
+        for key in (segment.first..segment.end).filter_map(|item| segment.block.items.key(item)) {
+            if let Some(open) = self.open.get_mut(&key) {
+                open.ended = true;
+                replaced
+                    .extend(self.windows.as_mut().map(|windows| windows.settled_open(key, end)).unwrap_or_default());
+            } else {
+                replaced.extend(self.leave(now, key, end));
             }
+        }
+        replaced
+    }
+
+    /// No item of the id is in flight any more. Releases the next one.
+    fn leave(&mut self, now: Time, key: u64, end: End) -> Vec<Segment> {
+        if let Some(windows) = &mut self.windows {
+            return windows.settled(now, key, end);
+        }
+        if let Some(next) = self.ids.leave(key) {
+            self.bytes += next.bytes();
+            self.items += 1;
+            self.oldest.get_or_insert(now);
+            self.released.push_back(next);
         }
         Vec::new()
     }

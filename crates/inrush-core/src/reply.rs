@@ -14,9 +14,10 @@ use serde::Deserialize;
 pub const FILTER_PATH: &str =
     "took,errors,items.*.status,items.*.error,items.*.result,items.*._index,items.*.failure_store";
 
-/// As [`FILTER_PATH`], with ids: for replies whose entries cannot be matched by position.
-pub const FILTER_PATH_IDS: &str =
-    "took,errors,items.*._id,items.*.status,items.*.error,items.*.result,items.*._index,items.*.failure_store";
+/// As [`FILTER_PATH`], with ids and marks: for replies whose entries cannot be matched by position,
+/// and for ids that are read at the end of a load.
+pub const FILTER_PATH_IDS: &str = "took,errors,items.*._id,items.*._seq_no,items.*._primary_term,items.*._version,\
+     items.*.status,items.*.error,items.*.result,items.*._index,items.*.failure_store";
 
 /// The `filter_path` of a summary: the verdict on the whole request.
 pub const FILTER_PATH_SUMMARY: &str = "took,errors";
@@ -32,6 +33,20 @@ pub struct BulkReply {
     pub runs: Vec<ItemRun>,
     /// The id of each entry, if ids were requested; otherwise empty.
     pub ids: Vec<Option<Box<str>>>,
+    /// The mark of each entry's write, if ids were requested; otherwise empty.
+    pub marks: Vec<Option<WriteMark>>,
+}
+
+/// A write to a document. Each write to a shard has another one (`_seq_no` and `_primary_term` of
+/// both servers).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct WriteMark {
+    /// The term of the primary that numbered the write.
+    pub primary_term: u64,
+    /// The number of the write in its shard.
+    pub seq_no: u64,
+    /// The version of the document. Each write to it adds one.
+    pub version: u64,
 }
 
 /// Adjacent equal entries of a reply.
@@ -120,7 +135,7 @@ impl BulkReply {
     /// # Errors
     /// The text is not a reply to a bulk request.
     pub fn parse(text: &[u8]) -> Result<Self, ReplyError> {
-        Self::read(text, None)
+        Self::read(text, false)
     }
 
     /// Parses a reply with the id of each entry.
@@ -128,12 +143,12 @@ impl BulkReply {
     /// # Errors
     /// The text is not a reply to a bulk request.
     pub fn parse_with_ids(text: &[u8]) -> Result<Self, ReplyError> {
-        Self::read(text, Some(Vec::new()))
+        Self::read(text, true)
     }
 
-    fn read(text: &[u8], ids: Option<Vec<Option<Box<str>>>>) -> Result<Self, ReplyError> {
+    fn read(text: &[u8], with_ids: bool) -> Result<Self, ReplyError> {
         let mut reply = BulkReply::default();
-        let mut cursor = Cursor { text, at: 0, ids };
+        let mut cursor = Cursor { text, at: 0, ids: with_ids.then(Vec::new) };
         let mut saw_errors = false;
         cursor.expect(b'{')?;
         while !cursor.take(b'}') {
@@ -162,7 +177,7 @@ impl BulkReply {
         if !saw_errors {
             return Err(ReplyError("`errors` is missing".to_owned()));
         }
-        reply.ids = cursor.ids.unwrap_or_default();
+        (reply.ids, reply.marks) = cursor.ids.unwrap_or_default().into_iter().unzip();
         Ok(reply)
     }
 
@@ -172,11 +187,14 @@ impl BulkReply {
     }
 }
 
+/// The id of an entry and the mark of its write.
+type Identity = (Option<Box<str>>, Option<WriteMark>);
+
 struct Cursor<'a> {
     text: &'a [u8],
     at: usize,
-    /// The ids so far, if ids are wanted.
-    ids: Option<Vec<Option<Box<str>>>>,
+    /// The ids and marks so far, if they are wanted.
+    ids: Option<Vec<Identity>>,
 }
 
 impl<'a> Cursor<'a> {
@@ -214,13 +232,16 @@ impl<'a> Cursor<'a> {
         Ok(value)
     }
 
-    /// Stores the id of the entry at byte `start`.
+    /// Stores the id and the mark of the entry at byte `start`.
     fn keep_id(&mut self, start: usize) -> Result<(), ReplyError> {
         self.at = start;
         let (RawEntryId::Index(body) | RawEntryId::Create(body) | RawEntryId::Update(body) | RawEntryId::Delete(body)) =
             self.value()?;
         if let Some(ids) = &mut self.ids {
-            ids.push(body.id.as_deref().map(Box::from));
+            let number = |number: Option<i64>| u64::try_from(number?).ok();
+            let mark = number(body.seq_no).zip(number(body.primary_term)).zip(number(body.version));
+            let mark = mark.map(|((seq_no, primary_term), version)| WriteMark { primary_term, seq_no, version });
+            ids.push((body.id.as_deref().map(Box::from), mark));
         }
         Ok(())
     }
@@ -243,7 +264,7 @@ impl<'a> Cursor<'a> {
                     run.count += 1;
                 }
                 if let Some(ids) = &mut self.ids {
-                    let same = ids.last().cloned().flatten();
+                    let same = ids.last().cloned().unwrap_or_default();
                     ids.resize(ids.len() + (run.count - first) as usize, same);
                 }
             }
@@ -297,6 +318,13 @@ enum RawEntryId<'a> {
 struct IdBody<'a> {
     #[serde(rename = "_id", borrow, default)]
     id: Option<Cow<'a, str>>,
+    /// Negative where nothing was written, as of a document that a pipeline dropped.
+    #[serde(rename = "_seq_no", default)]
+    seq_no: Option<i64>,
+    #[serde(rename = "_primary_term", default)]
+    primary_term: Option<i64>,
+    #[serde(rename = "_version", default)]
+    version: Option<i64>,
 }
 
 #[derive(Deserialize)]
@@ -331,6 +359,12 @@ impl From<RawEntry<'_>> for ItemReply {
     }
 }
 
+/// The title of a gateway's page.
+fn title(page: &str) -> Option<&str> {
+    let (_, begun) = page.split_once("<title>")?;
+    begun.split_once("</title>").map(|(title, _)| title)
+}
+
 impl ItemError {
     /// The error in the body of a refused request: the servers' `{"error":{"type":…}}`,
     /// `{"error":"…"}`, a gateway's `{"message":"…"}`, or any other text.
@@ -340,7 +374,7 @@ impl ItemError {
             Some(error) => Self::from_value(error),
             None => {
                 let text = String::from_utf8_lossy(&body[..body.len().min(400)]);
-                ItemError { reason: text.trim().to_owned(), ..ItemError::default() }
+                ItemError { reason: title(&text).unwrap_or(&text).trim().to_owned(), ..ItemError::default() }
             }
         }
     }
@@ -478,5 +512,7 @@ mod tests {
         assert_eq!(ItemError::from_body(br#"{"message":"no"}"#).reason, "no");
         assert_eq!(ItemError::from_body(br#"{"error":"no","status":404}"#).reason, "no");
         assert_eq!(ItemError::from_body(b"<html>bad gateway").reason, "<html>bad gateway");
+        let page = b"<html>\r\n<head><title>504 Gateway Time-out</title></head>\r\n<body>nginx</body></html>";
+        assert_eq!(ItemError::from_body(page).reason, "504 Gateway Time-out");
     }
 }

@@ -28,7 +28,8 @@ pub struct Counts {
     pub docs_noop: u64,
     /// Deletes of ids that did not exist.
     pub docs_not_found: u64,
-    /// 409 after an attempt of this run with unknown outcome, or with equal content in the index.
+    /// 409 after an attempt of this run with unknown outcome, after a repetition of the cluster, or
+    /// with equal content in the index.
     pub docs_already_there: u64,
     /// Other 409s, where the user chose to skip conflicts.
     pub docs_conflicting: u64,
@@ -47,8 +48,8 @@ pub struct Counts {
     /// The number of surplus copies that the index may hold. Each document without an id counts
     /// once for each retry after an attempt with unknown outcome.
     pub possible_duplicates: u64,
-    /// Documents counted as already there, because an attempt of this run with unknown outcome may
-    /// have created them.
+    /// Documents counted as already there, because an attempt of this run with unknown outcome, or
+    /// a repetition of the cluster, may have created them.
     pub uncertain_creates: u64,
     /// Documents counted as updated, although an attempt of this run with unknown outcome may have
     /// created them.
@@ -183,6 +184,15 @@ impl Tally {
         }
     }
 
+    /// Leaves out the counts by index where they are not those of all documents: a summary of
+    /// replies names no index, and the entries that follow a refusal do.
+    pub fn drop_partial_indices(&mut self) {
+        let named: u64 = self.indices.values().map(|index| index.created).sum();
+        if named < self.counts.docs_created {
+            self.indices.clear();
+        }
+    }
+
     /// Adds the result of another load of the same job.
     pub fn absorb(&mut self, counts: &Counts, indices: &BTreeMap<String, IndexCounts>, errors: &[ErrorCount]) {
         self.counts.add(counts);
@@ -213,8 +223,15 @@ pub type ErrorKey = (u16, String, String);
 
 /// The common part of errors of the same kind. Servers put the document's id and a preview of the
 /// value at the end of the reason, and Elasticsearch the position in the document at the start. The
-/// text between them is the same for all.
+/// text between them is the same for all. Errors about the document in the index begin with the id
+/// and end with versions.
 pub fn error_key(status: u16, kind: &str, reason: &str) -> ErrorKey {
+    if let "version_conflict_engine_exception" | "document_missing_exception" = kind
+        && let Some((_, rest)) = reason.rsplit_once("]: ").filter(|_| reason.starts_with('['))
+    {
+        let stem = rest.split(['(', '[']).next().unwrap_or(rest);
+        return (status, kind.to_owned(), stem[..stem.floor_char_boundary(160)].to_owned());
+    }
     let stem = reason.split(" in document with id").next().unwrap_or(reason);
     let place = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit() || byte == b':');
     let stem = match stem.strip_prefix('[').and_then(|rest| rest.split_once("] ")) {
@@ -333,19 +350,23 @@ mod tests {
             tally.dead_letter(400, "mapper_parsing_exception", &reason);
         }
         tally.dead_letter(0, "missing_id", "no id");
+        for (id, version) in [("a", 1), ("b]: c", 2)] {
+            let reason = format!("[{id}]: version conflict, document already exists (current version [{version}])");
+            tally.dead_letter(409, "version_conflict_engine_exception", &reason);
+        }
         let errors = tally.errors();
-        assert_eq!((errors[0].count, errors[1].count), (2, 1));
+        assert_eq!(errors.iter().map(|error| error.count).collect::<Vec<_>>(), [2, 2, 1]);
         assert!(tally.counts.add_up());
         let mut both = Tally::default();
         tally.settle(Settled::Created, 5, Some("i"), false);
         both.absorb(&tally.counts, &tally.indices, &tally.errors());
         both.absorb(&tally.counts, &tally.indices, &tally.errors());
-        assert_eq!((both.counts.docs_read, both.indices["i"].created, both.errors()[0].count), (16, 10, 4));
+        assert_eq!((both.counts.docs_read, both.indices["i"].created, both.errors()[0].count), (20, 10, 4));
         assert!(both.counts.add_up());
         assert_eq!(both.counts.since(&tally.counts), tally.counts);
         for i in 0..500 {
             tally.dead_letter(400, "x", &format!("r{i}"));
         }
-        assert_eq!(tally.errors().iter().map(|e| e.count).sum::<u64>(), 503);
+        assert_eq!(tally.errors().iter().map(|e| e.count).sum::<u64>(), 505);
     }
 }

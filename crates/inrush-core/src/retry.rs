@@ -32,6 +32,14 @@ impl Default for RetryPolicy {
 }
 
 impl RetryPolicy {
+    /// A few tries, for what can do without an answer. `pause` precedes the second one. None begins
+    /// after 10 s: behind a firewall that drops packets, a single try takes the whole connect
+    /// timeout.
+    pub const fn brief(tries: u32, pause: Duration) -> Self {
+        let most = Duration::from_secs(10);
+        RetryPolicy { retries: tries.saturating_sub(1), retry_for: most, first_wait: pause, longest_wait: most }
+    }
+
     /// Whether a batch that was first sent at `first_sent` and failed `failures` times may be
     /// retried at `now`.
     pub fn allows(&self, failures: u32, first_sent: Time, now: Time) -> bool {
@@ -48,9 +56,61 @@ impl RetryPolicy {
     }
 }
 
+/// The repetitions of one request: the pause before the next attempt, or the end.
+#[derive(Clone, Debug)]
+pub struct Repetition {
+    policy: RetryPolicy,
+    jitter: Jitter,
+    /// Failures so far.
+    failures: u32,
+    /// Those that count for [`RetryPolicy::retries`].
+    counted: u32,
+}
+
+impl Repetition {
+    /// A request before its first attempt. `seed` decides the jitter.
+    pub fn new(policy: RetryPolicy, seed: u64) -> Self {
+        Repetition { policy, jitter: Jitter::new(seed), failures: 0, counted: 0 }
+    }
+
+    /// The pause after a failure, or `None` where the request is given up. `elapsed`: the time
+    /// since the first attempt began. `counts`: the failure counts for [`RetryPolicy::retries`].
+    /// `asked_for`: the pause that the server asks for (`Retry-After`). No pause is longer than
+    /// [`RetryPolicy::longest_wait`], and none ends after [`RetryPolicy::retry_for`].
+    pub fn pause(&mut self, elapsed: Duration, counts: bool, asked_for: Option<Duration>) -> Option<Duration> {
+        self.failures = self.failures.saturating_add(1);
+        self.counted = self.counted.saturating_add(u32::from(counts));
+        if !self.policy.allows(self.counted, Time::START, Time::from_start(elapsed)) {
+            return None;
+        }
+        let wait = self.policy.wait(self.failures, &mut self.jitter);
+        let asked_for = asked_for.unwrap_or_default().min(self.policy.longest_wait);
+        Some(wait.max(asked_for).min(self.policy.retry_for.saturating_sub(elapsed)))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_request_is_given_up_after_its_retries_or_its_time() {
+        let policy = RetryPolicy { retries: 3, ..RetryPolicy::default() };
+        let pauses = |elapsed: u64, counts: bool| {
+            let mut repetition = Repetition::new(policy, 1);
+            (0..100).map_while(|_| repetition.pause(Duration::from_secs(elapsed), counts, None)).count()
+        };
+        assert_eq!((pauses(0, true), pauses(0, false), pauses(600, false)), (3, 100, 0));
+    }
+
+    #[test]
+    fn a_pause_ends_with_the_time_and_is_as_long_as_the_server_asks() {
+        let hour = Some(Duration::from_secs(3600));
+        let mut repetition = Repetition::new(RetryPolicy::default(), 1);
+        assert_eq!(repetition.pause(Duration::ZERO, true, hour), Some(Duration::from_secs(30)));
+        assert_eq!(repetition.pause(Duration::from_secs(597), true, hour), Some(Duration::from_secs(3)));
+        assert!(repetition.pause(Duration::ZERO, true, None).unwrap() <= Duration::from_millis(400));
+    }
 
     #[test]
     fn waits_double_up_to_their_bound() {

@@ -152,7 +152,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::tune::Outcome;
+    use crate::tune::SampleOutcome;
 
     const PLAN: Plan = Plan { batch_bytes: 65536, batch_docs: 1000, in_flight: 2 };
 
@@ -177,7 +177,7 @@ mod tests {
             },
         };
         vec![
-            sample(Some(Duration::from_millis(200)), Outcome::Answered, true),
+            sample(Some(Duration::from_millis(200)), SampleOutcome::Answered, true),
             Entry::Break { now: at(1250) },
             Entry::Decision(Decision {
                 at: at(1250),
@@ -185,7 +185,7 @@ mod tests {
                 to: Plan { in_flight: 4, ..PLAN },
                 why: "nothing queues: \"faster\"\nby half".to_owned(),
             }),
-            sample(None, Outcome::Lost, false),
+            sample(None, SampleOutcome::Lost, false),
         ]
     }
 

@@ -40,9 +40,9 @@ impl FromStr for Product {
 /// A product in one version. The flavor decides the reply to `GET /`, the wording of errors and
 /// the endpoints that exist.
 ///
-/// The conformance suite of inrush compares the fake with real servers of the four versions in
-/// [`Flavor::all`]. Other versions answer as the nearest of them: every Elasticsearch from 8 on as
-/// 8.19, Elasticsearch 7 as 7.17, every OpenSearch as 3.6.
+/// The conformance suite of inrush compares the fake with real servers of the versions in
+/// [`Flavor::all`]. Other versions answer as the nearest of them: Elasticsearch 9 and newer as 9.5,
+/// 8 as 8.19, 7 as 7.17, every OpenSearch as 3.8.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Flavor {
     product: Product,
@@ -55,6 +55,11 @@ impl Flavor {
         Flavor { product, version: version.into() }
     }
 
+    /// OpenSearch 3.8.0, the newest one.
+    pub fn opensearch_3_8() -> Self {
+        Flavor::new(Product::OpenSearch, "3.8.0")
+    }
+
     /// OpenSearch 3.6.0, the default.
     pub fn opensearch_3() -> Self {
         Flavor::new(Product::OpenSearch, "3.6.0")
@@ -63,6 +68,11 @@ impl Flavor {
     /// OpenSearch 2.19.6.
     pub fn opensearch_2() -> Self {
         Flavor::new(Product::OpenSearch, "2.19.6")
+    }
+
+    /// Elasticsearch 9.5.3, the newest one.
+    pub fn elasticsearch_9() -> Self {
+        Flavor::new(Product::Elasticsearch, "9.5.3")
     }
 
     /// Elasticsearch 8.19.21.
@@ -75,9 +85,16 @@ impl Flavor {
         Flavor::new(Product::Elasticsearch, "7.17.29")
     }
 
-    /// The four servers that the fake is compared with.
-    pub fn all() -> [Flavor; 4] {
-        [Flavor::opensearch_3(), Flavor::opensearch_2(), Flavor::elasticsearch_8(), Flavor::elasticsearch_7()]
+    /// The servers that the fake is compared with.
+    pub fn all() -> [Flavor; 6] {
+        [
+            Flavor::opensearch_3_8(),
+            Flavor::opensearch_3(),
+            Flavor::opensearch_2(),
+            Flavor::elasticsearch_9(),
+            Flavor::elasticsearch_8(),
+            Flavor::elasticsearch_7(),
+        ]
     }
 
     /// The product.
@@ -121,6 +138,38 @@ impl Flavor {
     /// The error type of a document that does not fit the mapping or is not a JSON object.
     pub fn mapper_error_type(&self) -> &'static str {
         if self.is_elasticsearch_8() { "document_parsing_exception" } else { "mapper_parsing_exception" }
+    }
+
+    /// True for Elasticsearch 9 and newer.
+    pub fn is_elasticsearch_9(&self) -> bool {
+        self.is_elasticsearch() && self.major() >= 9
+    }
+
+    /// `index.version.created` of a new index.
+    pub(crate) fn index_version(&self) -> &'static str {
+        match self.product {
+            Product::OpenSearch => "137277827",
+            Product::Elasticsearch if self.is_elasticsearch_9() => "9111000",
+            Product::Elasticsearch if self.is_elasticsearch_7() => "7172999",
+            Product::Elasticsearch => "8537000",
+        }
+    }
+
+    /// True where vectors may be base64 of big-endian float32: Elasticsearch 9.3 and newer.
+    pub(crate) fn takes_packed_vectors(&self) -> bool {
+        self.is_elasticsearch() && self.numbers() >= (9, 3)
+    }
+
+    /// True where `_source` comes without vectors unless they are asked for: Elasticsearch 9.2 and
+    /// newer.
+    pub(crate) fn excludes_source_vectors(&self) -> bool {
+        self.is_elasticsearch() && self.numbers() >= (9, 2)
+    }
+
+    /// The first two numbers of the version.
+    fn numbers(&self) -> (u32, u32) {
+        let minor = self.version.split('.').nth(1).and_then(|n| n.parse().ok()).unwrap_or(0);
+        (self.major(), minor)
     }
 
     /// True where items still carry `_type`: Elasticsearch 7.

@@ -7,14 +7,18 @@ use inrush_core::SourceId;
 
 use super::SourceError;
 #[cfg(feature = "columns")]
-use super::columns::{self, BatchFile, Batches as _, RowWriter};
+use super::columns::{self, BatchFile, Batches as _};
 use super::cut_file::ReadFile;
 use super::format::Format;
 use super::input::Input;
+#[cfg(feature = "parquet")]
+use super::open_columns::ParquetOpen;
+#[cfg(feature = "columns")]
+use super::open_columns::writer;
 use super::raw::Seekable;
-use super::reading::Reading;
 #[cfg(feature = "excel")]
 use super::sheet::SheetFile;
+use super::state::Reading;
 
 /// A file of a known binary format.
 pub(crate) struct BinaryFile<'a> {
@@ -84,38 +88,6 @@ pub(crate) fn open(reading: &Reading, format: Format, file: BinaryFile<'_>) -> R
             Err(SourceError::new(file.name, format!("{} has no columns", format.name())))
         }
     }
-}
-
-/// A Parquet file that is about to be opened.
-#[cfg(feature = "parquet")]
-pub struct ParquetOpen<'a> {
-    reading: &'a Reading,
-    id: SourceId,
-    /// The path or URL.
-    pub name: &'a str,
-    constants: &'a [(String, String)],
-}
-
-#[cfg(feature = "parquet")]
-impl ParquetOpen<'_> {
-    /// Opens the file with these `parts` as its contents.
-    ///
-    /// # Errors
-    /// A footer that cannot be read, or contradicts itself.
-    pub fn from(self, parts: impl columns::parquet::Parts) -> Result<Box<dyn ReadFile>, SourceError> {
-        let ParquetOpen { reading, id, name, constants } = self;
-        let only = reading.options.only_columns.as_deref();
-        let batches = columns::parquet::ParquetFile::open(parts, name, only, &reading.warnings)?;
-        let writer = writer(reading, &batches.schema(), name, constants);
-        Ok(Box::new(BatchFile::new(id, batches, writer)))
-    }
-}
-
-#[cfg(feature = "columns")]
-fn writer(reading: &Reading, schema: &arrow_schema::Schema, name: &str, constants: &[(String, String)]) -> RowWriter {
-    let (most, documents) = (reading.options.document_bytes_max, Arc::clone(&reading.documents));
-    RowWriter::new(schema, constants, most, name, &reading.warnings, documents)
-        .with_timestamps(reading.options.timestamps)
 }
 
 #[cfg(feature = "parquet")]

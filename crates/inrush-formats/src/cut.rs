@@ -8,6 +8,7 @@ use inrush_smile::SEPARATOR;
 use memchr::{memchr, memchr_iter, memrchr, memrchr2};
 
 use super::buffer::BufferPool;
+use super::csv::dialect::Dialect;
 use super::input::{Bytes as _, IDLE, Input};
 
 /// How long the records of a slow source are collected before they are passed on.
@@ -19,14 +20,7 @@ pub(crate) enum Boundary {
     /// At every `\n`.
     Line,
     /// At every `\n`, `\r\n` or `\r` outside quotes.
-    Csv {
-        /// The byte between cells.
-        separator: u8,
-        /// The quote, if quotes have a meaning.
-        quote: Option<u8>,
-        /// The byte that removes the meaning of the next byte, if there is one.
-        escape: Option<u8>,
-    },
+    Csv(Dialect),
     /// At every `0xFF`. SMILE documents never contain this byte unless their header says so.
     Smile,
 }
@@ -37,14 +31,21 @@ impl Boundary {
         match self {
             Boundary::Line => memrchr(b'\n', data).map(|i| i + 1),
             Boundary::Smile => memrchr(SEPARATOR, data).map(|i| i + 1),
-            Boundary::Csv { escape: Some(escape), .. } if memchr(escape, data).is_some() => {
-                last_end_record_by_record(data, self)
-            }
-            Boundary::Csv { separator, quote, .. } => match quote.filter(|&q| memchr(q, data).is_some()) {
-                None => last_csv_end(data, data.len()),
-                Some(quote) => last_end_outside_quotes(data, separator, quote),
-            },
+            Boundary::Csv(dialect) => last_csv_row_end(data, dialect),
         }
+    }
+}
+
+fn last_csv_row_end(data: &[u8], dialect: Dialect) -> Option<usize> {
+    let Dialect { separator, quote, escape, comment, trim } = dialect;
+    let has = |byte: Option<u8>| byte.filter(|&byte| memchr(byte, data).is_some());
+    if has(escape).is_some() {
+        return last_end_record_by_record(data, Boundary::Csv(dialect));
+    }
+    match has(quote) {
+        None => last_csv_end(data, data.len()),
+        Some(_) if trim || has(comment).is_some() => last_end_record_by_record(data, Boundary::Csv(dialect)),
+        Some(quote) => last_end_outside_quotes(data, separator, quote),
     }
 }
 
@@ -291,6 +292,9 @@ enum Escaped {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ScanState {
+    RowStart,
+    /// In a line that is no row.
+    Comment,
     CellStart,
     Cell,
     Quoted,
@@ -302,7 +306,7 @@ enum ScanState {
 
 impl RecordScan {
     fn new(boundary: Boundary) -> Self {
-        RecordScan { boundary, state: ScanState::CellStart, line_end_len: 0, escaped: Escaped::No }
+        RecordScan { boundary, state: ScanState::RowStart, line_end_len: 0, escaped: Escaped::No }
     }
 
     fn in_quotes(&self) -> bool {
@@ -311,7 +315,7 @@ impl RecordScan {
 
     /// One past the record's end, if it is in this piece.
     fn feed(&mut self, data: &[u8]) -> Option<usize> {
-        let (separator, quote, escape) = match self.boundary {
+        let dialect = match self.boundary {
             Boundary::Line => {
                 self.line_end_len = 1;
                 let end = memchr(b'\n', data);
@@ -329,13 +333,17 @@ impl RecordScan {
                 self.line_end_len = u64::from(end.is_some());
                 return end.map(|i| i + 1);
             }
-            Boundary::Csv { separator, quote, escape } => (separator, quote, escape),
+            Boundary::Csv(dialect) => dialect,
         };
         for (i, &byte) in data.iter().enumerate() {
-            if escape.is_some() && self.is_escaped(byte, escape) {
+            if self.state == ScanState::RowStart && Some(byte) == dialect.comment {
+                self.state = ScanState::Comment;
+            }
+            let in_comment = self.state == ScanState::Comment;
+            if !in_comment && dialect.escape.is_some() && self.is_escaped(byte, dialect.escape) {
                 continue;
             }
-            let quoted = Some(byte) == quote;
+            let quoted = Some(byte) == dialect.quote;
             self.state = match self.state {
                 ScanState::Return => {
                     self.line_end_len = 1 + u64::from(byte == b'\n');
@@ -348,14 +356,18 @@ impl RecordScan {
                         ScanState::Quoted
                     }
                 }
-                ScanState::CellStart | ScanState::Closing if quoted => ScanState::Quoted,
-                ScanState::CellStart | ScanState::Closing | ScanState::Cell => match byte {
+                ScanState::RowStart | ScanState::CellStart | ScanState::Closing if quoted => ScanState::Quoted,
+                state => match byte {
                     b'\n' => {
                         self.line_end_len = 1;
                         return Some(i + 1);
                     }
                     b'\r' => ScanState::Return,
-                    _ if byte == separator => ScanState::CellStart,
+                    _ if in_comment => ScanState::Comment,
+                    _ if byte == dialect.separator => ScanState::CellStart,
+                    _ if dialect.is_blank(byte) && matches!(state, ScanState::RowStart | ScanState::CellStart) => {
+                        ScanState::CellStart
+                    }
                     _ => ScanState::Cell,
                 },
             };
@@ -375,7 +387,7 @@ impl RecordScan {
             _ => Escaped::No,
         };
         let inside = before == Escaped::Next || self.escaped == Escaped::Next;
-        if inside && matches!(self.state, ScanState::CellStart | ScanState::Closing) {
+        if inside && matches!(self.state, ScanState::RowStart | ScanState::CellStart | ScanState::Closing) {
             self.state = ScanState::Cell;
         }
         inside
@@ -405,7 +417,8 @@ mod tests {
         out
     }
 
-    const COMMA: Boundary = Boundary::Csv { separator: b',', quote: Some(b'"'), escape: None };
+    const PLAIN: Dialect = Dialect::plain(b',', Some(b'"'));
+    const COMMA: Boundary = Boundary::Csv(PLAIN);
 
     #[test]
     fn chunks_end_outside_quotes() {
@@ -425,13 +438,13 @@ mod tests {
         ] {
             assert_eq!(COMMA.last_end(data), end, "{:?}", String::from_utf8_lossy(data));
         }
-        let unquoted = Boundary::Csv { separator: b',', quote: None, escape: None };
+        let unquoted = Boundary::Csv(Dialect::plain(b',', None));
         assert_eq!(unquoted.last_end(b"a,\"b\nc"), Some(5));
     }
 
     #[test]
     fn what_is_escaped_ends_nothing() {
-        let escaped = Boundary::Csv { separator: b',', quote: Some(b'"'), escape: Some(b'\\') };
+        let escaped = Boundary::Csv(Dialect { escape: Some(b'\\'), ..PLAIN });
         for (data, end) in [
             (&b"\"a\\\"\nb\"\nc"[..], Some(8)),
             (b"\"a\\\\\"\nb", Some(6)),
@@ -442,6 +455,33 @@ mod tests {
             (b"a\\", None),
         ] {
             assert_eq!(escaped.last_end(data), end, "{:?}", String::from_utf8_lossy(data));
+        }
+    }
+
+    #[test]
+    fn quotes_in_comments_open_nothing() {
+        let commented = Boundary::Csv(Dialect { comment: Some(b'#'), escape: Some(b'\\'), ..PLAIN });
+        for (data, end) in [
+            (&b"# a,\"b\nc\n"[..], Some(9)),
+            (b"# a\\\nc", Some(5)),
+            (b"a,\"#\"\r\n#\"\r\nb", Some(11)),
+            (b"a,\"\n#\"\nb", Some(7)),
+            (b"a\n#\"", Some(2)),
+        ] {
+            assert_eq!(commented.last_end(data), end, "{:?}", String::from_utf8_lossy(data));
+        }
+    }
+
+    #[test]
+    fn quotes_after_blanks_open_a_cell_if_blanks_do_not_count() {
+        let trimmed = Boundary::Csv(Dialect { trim: true, ..PLAIN });
+        for (data, end) in [
+            (&b"a, \"b\nc\" \nd"[..], Some(10)),
+            (b" \"a\n\t\"\nb", Some(7)),
+            (b"a, x\"\nb", Some(6)),
+            (b"a, \"\nb", None),
+        ] {
+            assert_eq!(trimmed.last_end(data), end, "{:?}", String::from_utf8_lossy(data));
         }
     }
 

@@ -20,7 +20,7 @@ pub trait ReadFile: Send {
 
     /// The columns, if its chunks are [`Chunk::Rows`].
     #[cfg(feature = "sql")]
-    fn table(&self) -> Option<super::columns::ColumnarFile> {
+    fn table(&self) -> Option<super::columns::table::ColumnarFile> {
         None
     }
 }

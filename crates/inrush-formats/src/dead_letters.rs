@@ -7,8 +7,8 @@ use base64::Engine as _;
 use bytes::Bytes;
 use inrush_core::Code;
 use inrush_core::block::Record;
+use inrush_core::made_id;
 use inrush_core::{Action, DocBlock, DocMeta, MetaFields, Reject, VersionType};
-use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
@@ -39,9 +39,26 @@ struct Entry<'a> {
     sent_with: Option<SentWith>,
     #[serde(default)]
     doc_as_upsert: bool,
-    /// The value does not matter. Every dead letter has this member, and few other files do.
-    #[serde(default)]
-    error: Option<IgnoredAny>,
+    /// Every dead letter has this member, and few other files do.
+    #[serde(borrow, default)]
+    error: Option<&'a RawValue>,
+}
+
+/// The error of a document that was sent.
+#[derive(Deserialize)]
+struct Refused<'a> {
+    status: u16,
+    #[serde(borrow)]
+    reason: Cow<'a, str>,
+}
+
+/// The id that a cluster made for a document which met its own copy (409): the cluster had repeated
+/// the operation on another primary. Earlier releases took that for a conflict. Sent with this id,
+/// the document is not stored a second time.
+fn id_of_own_copy(error: &RawValue) -> Option<String> {
+    let Refused { status, reason } = serde_json::from_str(error.get()).ok()?;
+    let id = made_id::in_conflict(&reason).filter(|id| status == 409 && made_id::is_made(id))?;
+    Some(id.to_owned())
 }
 
 /// `null` is a document that is present.
@@ -153,11 +170,11 @@ fn read_entry<'a>(line: &'a [u8], meta: &mut DocMeta) -> Contents<'a> {
         Ok(entry) => entry,
         Err(error) => return damaged(error.to_string()),
     };
-    if entry.error.is_none() {
+    let Some(error) = entry.error else {
         return damaged(
             "it has no `error`; expected the dead-letter file of an earlier load (option `dead_letters`)".to_owned(),
         );
-    }
+    };
     if let Some(sent_with) = entry.sent_with {
         match meta_of_unsent(sent_with) {
             Ok(of_unsent) => *meta = of_unsent,
@@ -171,7 +188,16 @@ fn read_entry<'a>(line: &'a [u8], meta: &mut DocMeta) -> Contents<'a> {
         if meta.version.is_none() {
             meta.version_type = of_unsent.version_type;
         }
+        let is_added = matches!(meta.action, Some(Action::Create | Action::Index));
+        if meta.id.is_none()
+            && is_added
+            && let Some(id) = id_of_own_copy(error)
+        {
+            *meta = std::mem::take(meta).with_action(Action::Create).with_id(id).with_is_in(true);
+        }
     }
+    // Records that were never sent have their text.
+    meta.is_shaped = entry.document.is_some();
     match (entry.document, entry.text, entry.base64) {
         (Some(document), None, None) => Contents::Document(Cow::Borrowed(document.get().as_bytes())),
         (None, Some(text), None) => from_bytes(match text {
@@ -261,9 +287,34 @@ mod tests {
             .with_index("logs".to_owned())
             .with_id("1".to_owned())
             .with_routing("r".to_owned())
-            .with_version(7);
+            .with_version(7)
+            .with_is_shaped(true);
         assert_eq!(block.meta[0], expected);
         assert!(block.rejects.is_empty());
+    }
+
+    #[test]
+    fn a_document_that_met_its_own_copy_is_sent_with_the_id_of_that_copy() {
+        let letter = |status: u16, reason: &str, action: &str| {
+            let reason = serde_json::to_string(reason).unwrap();
+            let line = format!(
+                r#"{{"error":{{"status":{status},"type":"version_conflict_engine_exception","reason":{reason}}},"action":{action},"document":{{"a":1}}}}"#
+            );
+            let block = decode(&format!("{line}\n"));
+            assert!(block.rejects.is_empty());
+            (block.meta[0].id.clone(), block.meta[0].is_in)
+        };
+        let reason = |id: &str| format!("[{id}]: version conflict, document already exists (current version [1])");
+        let made = "CQgsJKIBAQIDBAUGGwd7";
+        assert!(made_id::is_made(made));
+        for action in [r#"{"create":{}}"#, r#"{"create":{"_index":"a"}}"#, r#"{"index":{}}"#] {
+            assert_eq!(letter(409, &reason(made), action), (Some(made.to_owned()), true), "{action}");
+        }
+        // An id of the user, another error, an id that a pipeline made of the document.
+        let own = r#"{"create":{"_id":"7"}}"#;
+        assert_eq!(letter(409, &reason("7"), own), (Some("7".to_owned()), false));
+        assert_eq!(letter(400, &reason(made), r#"{"create":{}}"#), (None, false));
+        assert_eq!(letter(409, &reason("BwcHBwcHBwcHBwcHBwcHBw=="), r#"{"create":{}}"#), (None, false));
     }
 
     #[test]
@@ -279,7 +330,8 @@ mod tests {
         let block = one(r#""action":{"delete":{"_index":"i","_id":"1"}}}"#);
         assert_eq!((block.meta[0].action, block.record(0)), (Some(Action::Delete), &b""[..]));
         assert!(block.rejects.is_empty());
-        assert_eq!(one(r#""document":{}}"#).meta[0], DocMeta::default());
+        assert_eq!(one(r#""document":{}}"#).meta[0], DocMeta::default().with_is_shaped(true));
+        assert_eq!(one(r#""text":"{}"}"#).meta[0], DocMeta::default(), "it was never sent");
     }
 
     #[test]

@@ -1,95 +1,15 @@
 //! The format of a source: given by the user, or guessed from name and contents.
 
-use std::str::FromStr;
-
 use serde::Serialize;
 
 use super::charset::Charset;
 use super::csv::CsvOptions;
+use super::foreign;
 use super::json_head;
 use super::json_scan::RecordsPath;
+pub use super::known::Format;
 use super::parse::Parse;
-
-/// A format of records.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub enum Format {
-    /// One JSON document a line (`ndjson`, also `jsonl`).
-    Ndjson,
-    /// Cells with separators, a header above them, and quotes (`csv`).
-    Csv,
-    /// The same with tabs (`tsv`).
-    Tsv,
-    /// Lines of text. Each becomes a document with one field (`text`).
-    Text,
-    /// JSON values one after another, with any line breaks (`json`, also `json-array`). Each value
-    /// is a document. Of an array, each element is a document.
-    Json,
-    /// JSON values that are search hits, as a search returns them and as elasticdump writes them
-    /// (`hits`). The document is the `_source`, the id the `_id`, the routing value the `_routing`.
-    Hits,
-    /// Parquet (`parquet`).
-    Parquet,
-    /// Arrow IPC, stream or file, which is also Feather V2 (`arrow`).
-    Arrow,
-    /// Avro object container files (`avro`).
-    Avro,
-    /// A sheet of a workbook: `.xlsx`, `.xlsm`, `.xlsb`, `.xls` or `.ods` (`excel`).
-    Excel,
-    /// SMILE documents, each with its header and followed by `0xFF` (`smile`).
-    Smile,
-    /// Bodies of bulk requests (`bulk`): action lines, each followed by its document unless the
-    /// action is a delete. Values of an action line take precedence over the options of the job.
-    Bulk,
-    /// The dead letters of an earlier load (`dead-letters`): one JSON object a line, with the
-    /// `document`, or else its `text` or `base64`, and the `action` it was sent with.
-    DeadLetters,
-}
-
-impl Format {
-    /// The name in options.
-    pub fn name(self) -> &'static str {
-        match self {
-            Format::Ndjson => "ndjson",
-            Format::Csv => "csv",
-            Format::Tsv => "tsv",
-            Format::Text => "text",
-            Format::Json => "json",
-            Format::Hits => "hits",
-            Format::Parquet => "parquet",
-            Format::Arrow => "arrow",
-            Format::Avro => "avro",
-            Format::Excel => "excel",
-            Format::Smile => "smile",
-            Format::Bulk => "bulk",
-            Format::DeadLetters => "dead-letters",
-        }
-    }
-}
-
-impl FromStr for Format {
-    type Err = String;
-
-    fn from_str(name: &str) -> Result<Self, String> {
-        match name {
-            "ndjson" | "jsonl" => Ok(Format::Ndjson),
-            "csv" => Ok(Format::Csv),
-            "tsv" => Ok(Format::Tsv),
-            "text" => Ok(Format::Text),
-            "json" | "json-array" => Ok(Format::Json),
-            "hits" => Ok(Format::Hits),
-            "parquet" => Ok(Format::Parquet),
-            "arrow" => Ok(Format::Arrow),
-            "avro" => Ok(Format::Avro),
-            "excel" => Ok(Format::Excel),
-            "smile" => Ok(Format::Smile),
-            "bulk" => Ok(Format::Bulk),
-            "dead-letters" => Ok(Format::DeadLetters),
-            _ => Err(format!(
-                "unknown format {name:?}; expected ndjson, json, hits, csv, tsv, text, parquet, arrow, avro, excel, smile, bulk or dead-letters"
-            )),
-        }
-    }
-}
+use super::uses::Given;
 
 /// The part of a workbook that is read, and a limit on its size.
 #[derive(Clone, Debug, Serialize)]
@@ -124,6 +44,32 @@ pub enum Timestamps {
     /// milliseconds, or too large, is written as [`Timestamps::Iso`], which the same mapping
     /// accepts.
     EpochMillis,
+}
+
+/// How binary values of columns are written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub enum Binary {
+    /// As text where the first values of a column are text, with a warning; else as base64. The
+    /// files of a job have one form for a column. Fields of ids and routing values, and those that
+    /// the target maps as `binary`, are base64, as are all rows that come from no file.
+    #[default]
+    Auto,
+    /// As text. A row with a value that is not UTF-8 becomes a reject.
+    Text,
+    /// As base64, which fields of type `binary` take.
+    Base64,
+}
+
+impl Binary {
+    /// The form where the first values of a column may not decide: rows come in no fixed order, or
+    /// several processes have a part of them each. Then base64 is meant by [`Binary::Auto`].
+    #[must_use]
+    pub fn fixed(self) -> Self {
+        match self {
+            Binary::Auto => Binary::Base64,
+            other => other,
+        }
+    }
 }
 
 /// How to read the sources of a job. The same options apply to all of them.
@@ -166,6 +112,9 @@ pub struct FormatOptions {
     /// core for a gigabyte. Default: no. Then servers find them, and a document that is not JSON
     /// can cost its request a second attempt.
     pub validate: bool,
+    /// Whether NDJSON and JSON are extended JSON of MongoDB: objects that stand for one value, such
+    /// as `{"$numberLong":"5"}`, become the value, and the `_id` becomes the id. Default: no.
+    pub extended_json: bool,
     /// Whether folders such as `year=2024` in the path of a file become fields of its documents,
     /// unless these have a field of that name. The value is a whole number if it is one in all
     /// files, else a string. Default: yes.
@@ -176,6 +125,15 @@ pub struct FormatOptions {
     pub only_columns: Option<Vec<String>>,
     /// How timestamps of Parquet, Arrow and Avro are written. Default: ISO 8601.
     pub timestamps: Timestamps,
+    /// How binary values of Parquet, Arrow and Avro are written. Default: decided by the first
+    /// values of a column.
+    #[doc(hidden)]
+    pub binary: Binary,
+    /// The options that the user gave, by name. One that no source can use is refused. Default:
+    /// none.
+    #[doc(hidden)]
+    #[serde(skip)]
+    pub given: Given,
 }
 
 impl Default for FormatOptions {
@@ -190,9 +148,12 @@ impl Default for FormatOptions {
             sheet: SheetOptions::default(),
             document_bytes_max: 100 << 20,
             validate: false,
+            extended_json: false,
             hive_partitions: true,
             only_columns: None,
             timestamps: Timestamps::default(),
+            binary: Binary::default(),
+            given: Given::default(),
         }
     }
 }
@@ -204,8 +165,11 @@ impl FormatOptions {
         if let (Some(_), Some(format)) = (&self.records, self.format.filter(|format| !format.is_json())) {
             return Err(no_records(format));
         }
+        if let (true, Some(format)) = (self.extended_json, self.format.filter(|format| !format.takes_extended_json())) {
+            return Err(no_extended_json(format));
+        }
         match &self.parse {
-            Some(parse) => parse.parser(&self.csv.schema, &[]).map(drop),
+            Some(parse) => parse.parser(&self.csv, &[]).map(drop),
             None => Ok(()),
         }
     }
@@ -236,8 +200,13 @@ pub fn is_delimited(name: &str) -> bool {
     matches!(by_name(name), Some(Format::Csv | Format::Tsv))
 }
 
+/// Whether the documents of a source may name an action and an index of their own.
+pub fn has_operations(options: &FormatOptions, name: &str) -> bool {
+    matches!(options.format.or_else(|| by_name(name)), Some(Format::Bulk | Format::DeadLetters))
+}
+
 /// The format that the name implies, if any.
-fn by_name(name: &str) -> Option<Format> {
+pub fn by_name(name: &str) -> Option<Format> {
     match extension(name).as_str() {
         "ndjson" | "jsonl" | "json" => Some(Format::Ndjson),
         "csv" | "psv" => Some(Format::Csv),
@@ -267,30 +236,8 @@ pub fn separator(format: Format, name: &str) -> u8 {
     }
 }
 
-impl Format {
-    /// Whether the sources are JSON text with nothing between the documents.
-    fn is_json(self) -> bool {
-        matches!(self, Format::Ndjson | Format::Json | Format::Hits)
-    }
-
-    /// Whether the format is binary, so that its bytes must not be converted from a charset.
-    fn is_binary(self) -> bool {
-        match self {
-            Format::Parquet | Format::Arrow | Format::Avro | Format::Excel | Format::Smile => true,
-            Format::Ndjson
-            | Format::Json
-            | Format::Hits
-            | Format::Csv
-            | Format::Tsv
-            | Format::Text
-            | Format::Bulk
-            | Format::DeadLetters => false,
-        }
-    }
-}
-
 /// Whether a zip archive begins as workbooks do.
-fn is_workbook(head: &[u8]) -> bool {
+pub fn is_workbook(head: &[u8]) -> bool {
     let first = head.strip_prefix(b"PK\x03\x04").and_then(|head| head.get(26..)).unwrap_or_default();
     [&b"[Content_Types].xml"[..], b"mimetypeapplication/vnd.oasis.opendocument.spreadsheet"]
         .iter()
@@ -323,12 +270,11 @@ pub fn decide_binary(options: &FormatOptions, name: &str, head: &[u8]) -> Option
         return Some(Format::Arrow);
     }
     // A damaged or empty file still has the format of its name, unless it is obviously another one.
-    let other = head.trim_ascii_start().first() == Some(&b'{') || head.starts_with(ENCRYPTED_PARQUET);
+    let other = head.trim_ascii_start().first() == Some(&b'{')
+        || head.starts_with(foreign::ENCRYPTED_PARQUET)
+        || foreign::text(head, false).is_some();
     by_name(name).filter(|format| format.is_binary() && !other)
 }
-
-/// The first bytes of a Parquet file whose footer is encrypted.
-const ENCRYPTED_PARQUET: &[u8] = b"PARE";
 
 /// Whether a stream begins like Arrow before 0.15: with the length of a flatbuffer, and the
 /// position of its root.
@@ -338,37 +284,28 @@ fn is_old_arrow(head: &[u8]) -> bool {
     len > u32::from(root) && len.is_multiple_of(4)
 }
 
-const TAR: &str = "a tar archive";
-
-/// The name of an unsupported binary format, by its first bytes.
-fn binary(head: &[u8]) -> Option<&'static str> {
-    const MAGICS: [(&[u8], &str); 6] = [
-        (ENCRYPTED_PARQUET, "encrypted Parquet"),
-        (b"ORC", "ORC"),
-        (b"PK\x03\x04", "a zip archive"),
-        (b"\x04\x22\x4D\x18", "lz4"),
-        (b"\x1F\x9D", "compress (.Z)"),
-        (b"SQLite format 3\0", "SQLite"),
-    ];
-    // Text may begin with the letters of a magic number, but it has no such control characters.
-    let controls = head.iter().any(|&b| b < 9);
-    // The name of the archive's first file comes before it.
-    if controls && head.get(257..262) == Some(b"ustar") {
-        return Some(TAR);
-    }
-    MAGICS.iter().find(|(magic, _)| controls && head.starts_with(magic)).map(|&(_, name)| name)
-}
-
 /// The error for a path to records in a `format` that has none.
 pub fn no_records(format: Format) -> String {
     format!("option `records` is for JSON, and the format is {}; leave it out", format.name())
+}
+
+/// The error for extended JSON in a `format` that has none.
+pub(crate) fn no_extended_json(format: Format) -> String {
+    format!("option `extended_json` is for JSON, and the format is {}; leave it out", format.name())
 }
 
 /// The format of a source whose text begins with `head`. `complete` says that `head` is the whole
 /// text.
 pub fn decide(options: &FormatOptions, name: &str, head: &[u8], complete: bool) -> Result<Format, String> {
     let format = match options.format {
-        Some(format) => format,
+        Some(Format::Text) => Format::Text,
+        // A first cell may be a part of a page.
+        Some(format) => {
+            match foreign::binary(head).or_else(|| foreign::text(head, matches!(format, Format::Csv | Format::Tsv))) {
+                Some(problem) => return Err(problem),
+                None => format,
+            }
+        }
         None => guess(options, name, head, complete)?,
     };
     match options.records {
@@ -381,19 +318,12 @@ pub fn decide(options: &FormatOptions, name: &str, head: &[u8], complete: bool) 
 }
 
 fn guess(options: &FormatOptions, name: &str, head: &[u8], complete: bool) -> Result<Format, String> {
-    if let Some(binary) = binary(head) {
-        if binary == "SQLite" {
-            return Err(
-                "contents are SQLite; write it as sqlite://PATH, and name a table with option `db_table`".to_owned()
-            );
-        }
-        return Err(match binary {
-            TAR | "a zip archive" => {
-                format!("contents are {binary}; unpack it, and load the folder with its files")
-            }
-            "encrypted Parquet" => format!("contents are {binary}; decrypt it first, or convert it to NDJSON or CSV"),
-            _ => format!("contents are {binary}, which cannot be read yet; convert the file to NDJSON or CSV"),
-        });
+    if let Some(problem) = foreign::binary(head) {
+        return Err(problem);
+    }
+    let lines = options.parse.is_some() || by_name(name) == Some(Format::Text);
+    if let Some(problem) = foreign::text(head, lines) {
+        return Err(problem);
     }
     if options.parse.is_some() {
         return Ok(Format::Text);
@@ -510,10 +440,38 @@ mod tests {
         assert!(check("a.csv", "PK\x03\x04").unwrap_err().contains("zip"));
         let tar = format!("{:\0<257}ustar\0", "a.csv");
         assert!(check("a.csv", &tar).unwrap_err().contains("a tar archive; unpack it"));
+        assert!(check("a.db", "SQLite format 3\0\x10\0").unwrap_err().contains("write it as sqlite://PATH"));
         assert!(check("a.csv", &format!("{:x<257}ustar", "")).is_ok());
         let encrypted = "PARE\x01\x02";
         assert_eq!(decide_binary(&FormatOptions::default(), "a.parquet", encrypted.as_bytes()), None);
         assert!(check("a.parquet", encrypted).unwrap_err().contains("encrypted Parquet; decrypt it"));
+    }
+
+    #[test]
+    fn pages_and_pointers_are_refused_under_any_name_and_format() {
+        let page = "\n<!-- x -->\n<!DOCTYPE html>\n<html>, </html>\n";
+        let pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n";
+        let error = "<?xml version=\"1.0\"?>\n<Error><Code>AccessDenied</Code></Error>";
+        let told = |format| FormatOptions { format: Some(format), ..FormatOptions::default() };
+        for head in [page, pointer, error, "%PDF-1.4\n"] {
+            for name in
+                ["a.csv", "a.tsv", "a.json", "a.ndjson", "a.log", "a.txt", "-", "https://h/export?x=1", "a.bulk"]
+            {
+                assert!(check(name, head).unwrap_err().starts_with("contents are "), "{name}: {head}");
+            }
+            for format in [Format::Csv, Format::Tsv, Format::Ndjson, Format::Json, Format::Hits, Format::Bulk] {
+                assert!(
+                    decide(&told(format), "https://h/export", head.as_bytes(), true).is_err(),
+                    "{format:?}: {head}"
+                );
+            }
+            assert_eq!(decide(&told(Format::Text), "a.html", head.as_bytes(), true), Ok(Format::Text));
+            assert_eq!(
+                decide_binary(&FormatOptions::default(), "a.parquet", head.as_bytes()).is_none(),
+                head != "%PDF-1.4\n"
+            );
+        }
+        assert_eq!(check("a.log", "<34>Oct 11 22:14:15 host su: failed\n"), Ok(Format::Text));
     }
 
     #[test]

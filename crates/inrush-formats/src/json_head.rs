@@ -4,7 +4,7 @@ use memchr::{memchr, memrchr};
 use serde_json::Value;
 
 use super::bulk::{NOT_TAKEN, TAKEN};
-use super::json_scan::{Scan, State};
+use super::json_scan::{Expected, Scan};
 use super::one_line::end_of_string;
 
 /// Whether text that begins with `{` has to be read value by value, and not line by line.
@@ -15,7 +15,7 @@ pub(crate) fn is_values(head: &[u8], complete: bool, in_lines: bool) -> bool {
     let (mut scan, mut elements) = (Scan::default(), Vec::new());
     // Without a path the scan cannot fail at the top.
     let _ = scan.run(line.unwrap_or(head), &mut elements);
-    if scan.state == State::Damaged || elements.iter().any(|element| element.damage.is_some()) {
+    if scan.state == Expected::Damaged || elements.iter().any(|element| element.damage.is_some()) {
         // The text has lines, the first of which is damaged, unless it is the only one and has
         // values around the damage.
         let whole = elements.iter().filter(|element| element.damage.is_none()).count();
@@ -23,8 +23,8 @@ pub(crate) fn is_values(head: &[u8], complete: bool, in_lines: bool) -> bool {
     }
     match (scan.state, elements.len()) {
         // A comma follows it.
-        (State::Before, 1..) | (_, 2..) => true,
-        (State::Between, 1) => !in_lines && is_alone(head, line, complete) && records_path(head).is_some(),
+        (Expected::Before, 1..) | (_, 2..) => true,
+        (Expected::Between, 1) => !in_lines && is_alone(head, line, complete) && records_path(head).is_some(),
         // Another value begins where the first has ended.
         (_, 1) => true,
         // The value continues after the line, or after `head`.

@@ -118,7 +118,7 @@ pub enum ScanError {
 
 /// What may come next in the text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum State {
+pub enum Expected {
     /// A value at the top.
     #[default]
     Before,
@@ -152,18 +152,18 @@ pub enum State {
     Damaged,
 }
 
-impl State {
+impl Expected {
     /// The characters that may follow, for a message.
     pub fn expected(self) -> &'static str {
         match self {
-            State::Before | State::Between | State::Member => "a value",
-            State::First => "an element or `]`",
-            State::Value | State::Nested | State::Text | State::Scalar | State::Damaged => "an element",
-            State::After => "`,` or `]`",
-            State::FirstName => "a name or `}`",
-            State::NextName | State::Name => "a name",
-            State::Colon => "`:`",
-            State::AfterMember => "`,` or `}`",
+            Expected::Before | Expected::Between | Expected::Member => "a value",
+            Expected::First => "an element or `]`",
+            Expected::Value | Expected::Nested | Expected::Text | Expected::Scalar | Expected::Damaged => "an element",
+            Expected::After => "`,` or `]`",
+            Expected::FirstName => "a name or `}`",
+            Expected::NextName | Expected::Name => "a name",
+            Expected::Colon => "`:`",
+            Expected::AfterMember => "`,` or `}`",
         }
     }
 }
@@ -185,7 +185,7 @@ struct Level {
 pub struct Scan {
     path: Arc<RecordsPath>,
     /// What may come next.
-    pub state: State,
+    pub state: Expected,
     levels: Vec<Level>,
     /// How many names of the path lead to the next member's value. `None` if the value is not on
     /// the path.
@@ -219,7 +219,7 @@ impl Scan {
 
     /// Whether a record is open, which the buffer has to keep.
     pub fn in_record(&self) -> bool {
-        self.is_record && matches!(self.state, State::Nested | State::Text | State::Scalar | State::Damaged)
+        self.is_record && matches!(self.state, Expected::Nested | Expected::Text | Expected::Scalar | Expected::Damaged)
     }
 
     /// Whether the open value is at the top.
@@ -242,15 +242,15 @@ impl Scan {
                     return Ok(());
                 }
                 match self.state {
-                    State::Text => self.close(self.at, elements),
-                    State::Name => self.named(),
+                    Expected::Text => self.close(self.at, elements),
+                    Expected::Name => self.named(),
                     _ => {}
                 }
                 continue;
             }
             match self.state {
-                State::Nested => self.nested(data, elements),
-                State::Damaged => self.damaged(data, elements),
+                Expected::Nested => self.nested(data, elements),
+                Expected::Damaged => self.damaged(data, elements),
                 _ => self.step(data[self.at], elements)?,
             }
         }
@@ -259,37 +259,37 @@ impl Scan {
 
     /// Ends the text: closes a value that needs no end of its own.
     pub fn finish(&mut self, elements: &mut Vec<Element>) {
-        if self.levels.is_empty() && matches!(self.state, State::Scalar | State::Damaged) {
+        if self.levels.is_empty() && matches!(self.state, Expected::Scalar | Expected::Damaged) {
             self.close(self.at, elements);
         }
     }
 
     fn step(&mut self, byte: u8, elements: &mut Vec<Element>) -> Result<(), ScanError> {
         match (self.state, byte) {
-            (State::Scalar, b',' | b']' | b'}' | b' ' | b'\t' | b'\n' | b'\r') => {
+            (Expected::Scalar, b',' | b']' | b'}' | b' ' | b'\t' | b'\n' | b'\r') => {
                 // This byte is looked at again, as the one after the value.
                 self.close(self.at, elements);
                 return Ok(());
             }
-            (State::Scalar, _) | (_, b' ' | b'\t' | b'\n' | b'\r') => {}
+            (Expected::Scalar, _) | (_, b' ' | b'\t' | b'\n' | b'\r') => {}
             (
-                State::Before | State::Between | State::First | State::Value | State::Member,
+                Expected::Before | Expected::Between | Expected::First | Expected::Value | Expected::Member,
                 b'{' | b'[' | b'"' | b'-' | b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z',
             ) => self.begin(byte)?,
-            (State::Between, b',') => self.state = State::Before,
-            (State::First | State::After, b']') => self.leave()?,
-            (State::After, b',') => self.state = State::Value,
-            (State::FirstName | State::NextName, b'"') => {
-                self.state = State::Name;
+            (Expected::Between, b',') => self.state = Expected::Before,
+            (Expected::First | Expected::After, b']') => self.leave()?,
+            (Expected::After, b',') => self.state = Expected::Value,
+            (Expected::FirstName | Expected::NextName, b'"') => {
+                self.state = Expected::Name;
                 self.in_string = true;
                 self.name.clear();
                 self.name_taken = self.at + 1;
             }
-            (State::Colon, b':') => self.state = State::Member,
-            (State::FirstName | State::AfterMember, b'}') => self.leave()?,
-            (State::AfterMember, b',') => self.state = State::NextName,
-            (State::Before | State::Between, _) => {
-                self.open(State::Damaged, true);
+            (Expected::Colon, b':') => self.state = Expected::Member,
+            (Expected::FirstName | Expected::AfterMember, b'}') => self.leave()?,
+            (Expected::AfterMember, b',') => self.state = Expected::NextName,
+            (Expected::Before | Expected::Between, _) => {
+                self.open(Expected::Damaged, true);
                 self.damaged_by(Damage::Unexpected(byte));
                 // A comma too many is followed by what would follow it anyway.
                 self.last = if byte == b',' { b'}' } else { byte };
@@ -302,7 +302,7 @@ impl Scan {
 
     /// Begins a value: one to enter, a record, or one to skip.
     fn begin(&mut self, byte: u8) -> Result<(), ScanError> {
-        let in_array = matches!(self.state, State::First | State::Value);
+        let in_array = matches!(self.state, Expected::First | Expected::Value);
         let wanted = match self.levels.last() {
             None => Some(0),
             Some(level) if in_array => Some(level.names),
@@ -325,14 +325,14 @@ impl Scan {
         };
         match byte {
             b'{' | b'[' => {
-                self.open(State::Nested, is_record);
+                self.open(Expected::Nested, is_record);
                 self.depth = 1;
             }
             b'"' => {
-                self.open(State::Text, is_record);
+                self.open(Expected::Text, is_record);
                 self.in_string = true;
             }
-            _ => self.open(State::Scalar, is_record),
+            _ => self.open(Expected::Scalar, is_record),
         }
         Ok(())
     }
@@ -345,7 +345,7 @@ impl Scan {
             return Err(ScanError::NoRecords(self.at, why));
         }
         self.levels.push(Level { is_array, names, met: false, others: Vec::new() });
-        self.state = if is_array { State::First } else { State::FirstName };
+        self.state = if is_array { Expected::First } else { Expected::FirstName };
         Ok(())
     }
 
@@ -363,13 +363,13 @@ impl Scan {
     /// After a value.
     fn after_value(&mut self) {
         self.state = match self.levels.last() {
-            None => State::Between,
-            Some(level) if level.is_array => State::After,
-            Some(_) => State::AfterMember,
+            None => Expected::Between,
+            Some(level) if level.is_array => Expected::After,
+            Some(_) => Expected::AfterMember,
         };
     }
 
-    fn open(&mut self, state: State, is_record: bool) {
+    fn open(&mut self, state: Expected, is_record: bool) {
         self.state = state;
         self.start = self.at;
         self.is_record = is_record;
@@ -388,7 +388,7 @@ impl Scan {
     /// Ends the name of a member.
     fn named(&mut self) {
         let name = self.name.strip_suffix(b"\"").unwrap_or(&self.name);
-        self.state = State::Colon;
+        self.state = Expected::Colon;
         self.wanted = None;
         // Names are only looked at inside objects.
         let Some(level) = self.levels.last_mut() else { return };
@@ -425,7 +425,7 @@ impl Scan {
             true => self.string_at_the_top(data),
             false => self.string_inside(data),
         };
-        if self.state == State::Name {
+        if self.state == Expected::Name {
             let (from, to) = (self.name_taken.min(data.len()), self.at.min(data.len()));
             if self.name.len() < NAME_KEPT {
                 self.name.extend_from_slice(&data[from..to]);
@@ -476,7 +476,7 @@ impl Scan {
 
     fn damaged_by(&mut self, damage: Damage) {
         self.damage = Some(damage);
-        self.state = State::Damaged;
+        self.state = Expected::Damaged;
         self.line_ended = false;
         self.last = b' ';
     }

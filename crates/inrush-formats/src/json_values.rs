@@ -16,10 +16,10 @@ use memchr::{memchr_iter, memchr2};
 use super::buffer::BufferPool;
 use super::cut_file::ReadFile;
 use super::input::{Bytes as _, IDLE, Input};
-use super::json_scan::{Element, RecordsPath, Scan, ScanError, State};
+use super::json_scan::{Element, Expected, RecordsPath, Scan, ScanError};
 use super::one_line::one_line;
 use super::warnings::Warnings;
-use super::{Chunk, SourceError, hits, too_large, too_large_head};
+use super::{Chunk, SourceError, hits, not_finite, too_large, too_large_head};
 
 /// A source of JSON values.
 pub(crate) struct ValuesFile {
@@ -28,6 +28,7 @@ pub(crate) struct ValuesFile {
     input: Input,
     pool: Arc<BufferPool>,
     rules: Rules,
+    warnings: Warnings,
     /// The hint for a source that is one document as a whole.
     hint: Option<Hint>,
     /// Bytes of the file that were used, and those that chunks have reported.
@@ -84,6 +85,7 @@ impl ValuesFile {
             input,
             pool,
             rules,
+            warnings: Warnings::default(),
             hint: None,
             consumed,
             reported: 0,
@@ -102,6 +104,12 @@ impl ValuesFile {
     /// Takes the records from inside each value.
     pub(crate) fn with_records(mut self, path: Option<&RecordsPath>) -> Self {
         self.scan = Scan::new(path);
+        self
+    }
+
+    /// Counts in these warnings.
+    pub(crate) fn with_warnings(mut self, warnings: &Warnings) -> Self {
+        self.warnings = warnings.clone();
         self
     }
 
@@ -174,6 +182,7 @@ impl ValuesFile {
         let hint = self.hint.as_ref().filter(|_| self.count == 0).map(|hint| hint.text.clone()).unwrap_or_default();
         self.count += elements.len() as u64;
         let (pool, rules) = (Arc::clone(&self.pool), self.rules);
+        let told = rules.validate.then(|| (self.name.clone(), self.warnings.clone()));
         Chunk::Deferred(Box::new(move || {
             let mut block = block(buffer, end, &elements, origin, bytes_read, rules.record_bytes_max, &pool);
             // The only reject of the first record that does not come from its contents.
@@ -184,8 +193,8 @@ impl ValuesFile {
             }
             if rules.hits {
                 hits::take_sources(&mut block);
-            } else if rules.validate {
-                validate(&mut block);
+            } else if let Some((name, warnings)) = told {
+                not_finite::check(&mut block, &name, &warnings);
             }
             block
         }))
@@ -228,13 +237,13 @@ impl ValuesFile {
         }
         let begun = self.offset + self.scan.start as u64;
         let what = match self.scan.state {
-            State::Before | State::Between => return None,
-            State::Nested | State::Text | State::Scalar | State::Damaged if self.scan.is_at_the_top() => {
+            Expected::Before | Expected::Between => return None,
+            Expected::Nested | Expected::Text | Expected::Scalar | Expected::Damaged if self.scan.is_at_the_top() => {
                 format!(
                     "inside the document that begins at byte {begun}; if each line is a document, give option `format=ndjson`"
                 )
             }
-            State::Nested | State::Text | State::Scalar | State::Damaged if self.scan.in_record() => {
+            Expected::Nested | Expected::Text | Expected::Scalar | Expected::Damaged if self.scan.in_record() => {
                 format!("inside the element that begins at byte {begun}")
             }
             state => format!("where {} is expected", state.expected()),
@@ -329,13 +338,6 @@ fn block(
     }
     lines += memchr_iter(b'\n', &buffer[counted..len]).count() as u64;
     DocBlock { origin, lines, data: pool.share(buffer, len), records, rejects, meta: Vec::new(), bytes_read }
-}
-
-/// Adds a reject for each record that counted as an object and is not JSON.
-fn validate(block: &mut DocBlock) {
-    let invalid = |record: u32| super::validate::reject(record, block.record(record as usize));
-    let found: Vec<Reject> = block.accepted().filter_map(invalid).collect();
-    block.add_rejects(found);
 }
 
 /// A position in a block. Only a position behind an element of 4 GiB, which is a reject, does not

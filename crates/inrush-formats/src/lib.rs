@@ -22,6 +22,8 @@ mod cut;
 mod cut_file;
 pub mod dead_letters;
 mod error;
+pub mod extended_json;
+mod foreign;
 pub mod format;
 pub mod hits;
 pub mod input;
@@ -29,9 +31,13 @@ mod json_head;
 pub mod json_scan;
 pub mod json_string;
 mod json_values;
+mod known;
 pub mod lines;
+mod not_finite;
 pub mod numbers;
 pub mod one_line;
+#[cfg(feature = "columns")]
+mod open_columns;
 pub mod parse;
 pub mod raw;
 pub mod reading;
@@ -39,16 +45,18 @@ pub mod recorded;
 #[cfg(feature = "excel")]
 mod sheet;
 mod smile;
+mod state;
 pub mod time;
+pub mod uses;
 pub mod validate;
 mod warnings;
 mod with_fields;
 
-#[cfg(feature = "parquet")]
-pub use binary::ParquetOpen;
 pub use bulk::bulk_item;
 pub use chunk::{Chunk, Decode, RawChunk, TOO_LARGE_KEPT, beginning, too_large, too_large_head};
 pub use cut_file::ReadFile;
 pub use error::{InputError, SourceError};
-pub use warnings::{Warning, Warnings};
+#[cfg(feature = "parquet")]
+pub use open_columns::ParquetOpen;
+pub use warnings::{FRACTIONS, PLACEHOLDERS, Warning, Warnings, fractions_of};
 pub use with_fields::add_members;

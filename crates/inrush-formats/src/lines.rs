@@ -11,20 +11,21 @@ use memchr::memchr_iter;
 
 use super::buffer::BufferPool;
 use super::json_string::push_escaped;
-use super::{Decode, RawChunk, too_large, too_large_head, validate};
+use super::warnings::Warnings;
+use super::{Decode, RawChunk, not_finite, too_large, too_large_head, validate};
 
 /// Decodes lines of JSON. They are parsed only for validation: the bytes of the block are those of
 /// the chunk.
 pub struct NdjsonDecode {
     record_bytes_max: usize,
-    validate: bool,
+    validate: Option<(String, Warnings)>,
     records: RecordsHint,
 }
 
 impl NdjsonDecode {
     /// A record larger than `record_bytes_max` becomes a reject. With `validate`, each record is
-    /// parsed.
-    pub fn new(record_bytes_max: usize, validate: bool) -> Self {
+    /// parsed; the name of the source and its warnings count what is left out.
+    pub fn new(record_bytes_max: usize, validate: Option<(String, Warnings)>) -> Self {
         NdjsonDecode { record_bytes_max, validate, records: RecordsHint::default() }
     }
 }
@@ -39,15 +40,13 @@ impl Decode for NdjsonDecode {
             if end - start > self.record_bytes_max {
                 rejects.push(too_large(records.len() as u32, (end - start) as u64, self.record_bytes_max));
                 record.end = (start + too_large_head(&data[start..end]).len()) as u32;
-            } else if self.validate {
-                rejects.extend(validate::reject(records.len() as u32, &data[start..end]));
-            } else if data[end - 1] != b'}' {
+            } else if data[end - 1] != b'}' && self.validate.is_none() {
                 rejects.extend(validate::no_end(records.len() as u32, &data[start..end]));
             }
             records.push(record);
         });
         self.records.learn(data.len(), records.len());
-        DocBlock {
+        let mut block = DocBlock {
             origin: chunk.origin,
             lines,
             data: chunk.data,
@@ -55,7 +54,11 @@ impl Decode for NdjsonDecode {
             rejects,
             meta: Vec::new(),
             bytes_read: chunk.bytes_read,
+        };
+        if let Some((source, warnings)) = &self.validate {
+            not_finite::check(&mut block, source, warnings);
         }
+        block
     }
 }
 
@@ -286,7 +289,7 @@ mod tests {
 
     #[test]
     fn lines_are_records_and_blank_lines_only_count() {
-        let block = decode(NdjsonDecode::new(100, false), b"{\"a\":1}\r\n\n \t\r\n{}\n  {} \n{\"b\":2}");
+        let block = decode(NdjsonDecode::new(100, None), b"{\"a\":1}\r\n\n \t\r\n{}\n  {} \n{\"b\":2}");
         let expected = [("{\"a\":1}", 0, 0), ("{}", 14, 3), ("  {} ", 17, 4), ("{\"b\":2}", 23, 5)];
         assert_eq!(records(&block), expected.map(|(t, b, l)| (t.to_owned(), b, l)));
         assert_eq!((block.lines, block.rejects.len(), block.bytes_read), (6, 0, 30));
@@ -295,7 +298,7 @@ mod tests {
     #[test]
     fn a_line_that_is_too_large_is_a_reject() {
         let line = "é".repeat(1000);
-        let block = decode(NdjsonDecode::new(1999, false), format!("{{}}\n{line}\n{{}}\n").as_bytes());
+        let block = decode(NdjsonDecode::new(1999, None), format!("{{}}\n{line}\n{{}}\n").as_bytes());
         assert_eq!(block.rejects.len(), 1);
         assert_eq!((block.rejects[0].record, block.rejects[0].kind), (1, Code::TooLarge));
         assert_eq!(block.record(1), "é".repeat(512).as_bytes());
@@ -305,7 +308,7 @@ mod tests {
     #[test]
     fn a_line_ends_with_its_document() {
         let lines = b"{\"a\":9} // c\n{\"a\":3} /* x */\n{} \t\r\n{\"a\":\n{},\n[]\n{}";
-        let block = decode(NdjsonDecode::new(100, false), lines);
+        let block = decode(NdjsonDecode::new(100, None), lines);
         let kinds: Vec<_> = block.rejects.iter().map(|r| (r.record, r.kind)).collect();
         assert_eq!(kinds, [0, 1, 3, 4, 5].map(|record| (record, Code::InvalidJson)));
         assert_eq!(block.record(0), b"{\"a\":9} // c");
@@ -314,11 +317,33 @@ mod tests {
     #[test]
     fn lines_are_validated_on_request() {
         let lines = b"{\"a\":1}\n{\"a\":}\n[{}\n{}";
-        assert!(decode(NdjsonDecode::new(100, false), lines).rejects.is_empty());
-        let block = decode(NdjsonDecode::new(100, true), lines);
+        assert!(decode(NdjsonDecode::new(100, None), lines).rejects.is_empty());
+        let block = decode(NdjsonDecode::new(100, Some(Default::default())), lines);
         let kinds: Vec<_> = block.rejects.iter().map(|r| (r.record, r.kind)).collect();
         assert_eq!(kinds, [(1, Code::InvalidJson), (2, Code::InvalidJson)]);
         assert_eq!(block.record(1), b"{\"a\":}");
+    }
+
+    #[test]
+    fn values_that_are_not_finite_are_left_out_and_counted() {
+        let warnings = Warnings::default();
+        let lines =
+            b"{\"a\":1}\n{\"id\":2,\"a\":NaN}\n\n{\"a\":,\"b\":NaN}\n{\"b\":-Infinity,\"id\":3}\n{\"a\":NaN}\n[NaN]\n";
+        let validate = Some(("x.ndjson".to_owned(), warnings.clone()));
+        let block = decode(NdjsonDecode::new(100, validate), lines);
+        let expected = [
+            ("{\"a\":1}", 0, 0),
+            ("{\"id\":2}", 8, 1),
+            ("{\"a\":,\"b\":NaN}", 26, 3),
+            ("{\"id\":3}", 41, 4),
+            ("{}", 64, 5),
+            ("[NaN]", 74, 6),
+        ];
+        assert_eq!(records(&block), expected.map(|(t, b, l)| (t.to_owned(), b, l)));
+        assert_eq!(block.rejects.iter().map(|reject| reject.record).collect::<Vec<_>>(), [2, 5]);
+        let list = warnings.list();
+        let counts: Vec<_> = list.iter().map(|w| (w.kind, w.column.as_str(), w.count)).collect();
+        assert_eq!(counts, [("not_finite", "a", 2), ("not_finite", "b", 1)]);
     }
 
     #[test]

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use super::SourceError;
-#[cfg(feature = "parquet")]
-use super::binary::ParquetOpen;
 use super::compression::{Codec, MAGIC_LEN};
 #[cfg(feature = "parquet")]
 use super::cut_file::ReadFile;
 use super::input::Input;
+#[cfg(feature = "parquet")]
+use super::open_columns::ParquetOpen;
 
 /// The unchanged bytes of a file.
 pub struct Raw {
@@ -39,6 +39,14 @@ pub trait RemoteFile: Send {
     /// A server that cannot return parts of the file, and all errors of [`ParquetOpen::from`].
     #[cfg(feature = "parquet")]
     fn open_parquet(self: Box<Self>, open: ParquetOpen<'_>) -> Result<Box<dyn ReadFile>, SourceError>;
+}
+
+/// The bytes of a file, without its compression if it has one.
+///
+/// # Errors
+/// The compression cannot be read.
+pub fn contents(raw: Raw, name: &str) -> Result<Input, SourceError> {
+    Ok(unpacked(raw.input, raw.read, name)?.contents)
 }
 
 /// The bytes of a file, decompressed.

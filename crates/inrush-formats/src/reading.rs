@@ -1,25 +1,28 @@
 //! Opens a file: decompresses it, determines its format, and chooses its reader.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use inrush_core::{Code, SourceId};
 
 use super::binary::{self, BinaryFile};
-use super::buffer::BufferPool;
 use super::bulk::{BulkDecode, BulkFile};
 use super::charset::{Text, read_text};
-use super::csv::{self, ColumnType};
+use super::csv;
 use super::cut::{Boundary, Cutter};
 use super::cut_file::{CutFile, ReadFile};
 use super::dead_letters::DeadLetterDecode;
-use super::format::{Format, FormatOptions, decide, decide_binary, may_be_a_table, no_records, separator};
+use super::extended_json::{self, ExtendedJson, Typed};
+use super::format::{
+    Format, FormatOptions, decide, decide_binary, may_be_a_table, no_extended_json, no_records, separator,
+};
 use super::input::Input;
 use super::json_head;
 use super::json_values::{Hint, Rules, ValuesFile};
 use super::lines::{NdjsonDecode, OneField, PushLine, TextDecode};
+use super::not_finite;
 use super::raw::{Contents, Raw, unpacked};
 use super::smile::{self, SmileDecode};
+pub use super::state::Reading;
 use super::warnings::Warnings;
 use super::with_fields::WithFields;
 use super::{Decode, SourceError};
@@ -52,48 +55,11 @@ struct Framing {
     decoder: Arc<dyn Decode>,
     /// Bytes of documents for a byte of text.
     growth: f64,
-}
-
-/// The state that all readers of a job's files share.
-pub struct Reading {
-    /// How the files are read.
-    pub options: FormatOptions,
-    /// The warnings about their contents.
-    pub warnings: Warnings,
-    /// The types of columns found in earlier CSV files.
-    column_types: HashMap<String, ColumnType>,
-    /// Fields whose original text is kept.
-    pub texts: Vec<String>,
-    /// Buffers for reading.
-    chunks: Arc<BufferPool>,
-    /// Buffers for documents.
-    pub documents: Arc<BufferPool>,
+    /// Offset of the first byte that is read.
+    first_byte: u64,
 }
 
 impl Reading {
-    /// The state before anything was read.
-    pub fn new(options: FormatOptions, warnings: Warnings) -> Self {
-        Reading {
-            options,
-            warnings,
-            column_types: HashMap::new(),
-            texts: Vec::new(),
-            chunks: BufferPool::new(),
-            documents: BufferPool::new(),
-        }
-    }
-
-    /// A copy in the state before anything was read, with warnings of its own.
-    pub fn anew(&self) -> Self {
-        let texts = self.texts.clone();
-        Reading { texts, ..Reading::new(self.options.clone(), Warnings::default()) }
-    }
-
-    /// Keeps the original text of these fields.
-    pub fn keep_texts(&mut self, fields: &[String]) {
-        self.texts = fields.to_vec();
-    }
-
     /// Determines the format of a file and opens it. Documents get the fields `partitions`, given
     /// as name and JSON value.
     pub fn open(
@@ -107,10 +73,16 @@ impl Reading {
         let mut contents = unpacked(input, read, name)?;
         let head = contents.contents.peek(BINARY_LEN, |head| head.contains(&b'\n'));
         let format = decide_binary(&self.options, name, head);
-        if let (Some(format), Some(_)) = (format, &self.options.records) {
-            return Err(SourceError::new(name, no_records(format)).coded(Code::OptionsConflict));
+        let conflict = |message| Err(SourceError::new(name, message).coded(Code::OptionsConflict));
+        match format {
+            Some(format) if self.options.records.is_some() => return conflict(no_records(format)),
+            Some(format) if self.options.extended_json => return conflict(no_extended_json(format)),
+            _ => {}
         }
         let file = Unpacked { id, name, contents, partitions };
+        if format.is_some() {
+            self.see(format);
+        }
         match format {
             None => self.open_text(file),
             Some(Format::Smile) => Ok(self.open_smile(file)),
@@ -121,6 +93,14 @@ impl Reading {
                 binary::open(self, format, file)
             }
         }
+    }
+
+    fn see(&mut self, format: Option<Format>) {
+        // An empty file says nothing of the others.
+        if format.is_some() {
+            self.unused.see(format);
+        }
+        self.opened = format;
     }
 
     fn open_smile(&self, file: Unpacked<'_>) -> Box<dyn ReadFile> {
@@ -137,40 +117,70 @@ impl Reading {
         let mut text = read_text(contents, self.options.charset, name, &self.warnings)
             .map_err(|message| SourceError::new(name, message).coded(Code::BadEncoding))?;
         let format = text_format(&mut text.input, &self.options, name)?;
+        self.see(Some(format).filter(|_| !is_empty(&text.input)));
         if may_be_a_table(&self.options, name, format) {
             let field = &self.options.text_field;
             self.warnings.add(name, "text_by_name", "", 1, || {
                 format!("each line became a document with the field {field}, because of the file's name; if it has columns, give option `format=csv` and option `separator`")
             });
         }
+        self.check_json(format, name, text.input.peeked())?;
         let record_bytes_max = if format == Format::DeadLetters {
             // An entry holds more than its document, which may also be escaped as text.
             self.options.document_bytes_max.saturating_mul(6).saturating_add(64 << 10).min(CHUNK_BYTES_MAX)
         } else {
             self.options.document_bytes_max
         };
+        let is_extended = self.options.extended_json;
         let with_fields = |file: Box<dyn ReadFile>| -> Box<dyn ReadFile> {
+            let file = if is_extended { Box::new(ExtendedJson(file)) } else { file };
             match partitions.is_empty() || format == Format::DeadLetters {
                 true => file,
                 false => Box::new(WithFields::new(file, partitions)),
             }
         };
         if matches!(format, Format::Json | Format::Hits) {
-            let rules = Rules { record_bytes_max, validate: self.options.validate, hits: format == Format::Hits };
+            let validate = self.validates(&text.input);
+            let rules = Rules { record_bytes_max, validate, hits: format == Format::Hits };
             let path = self.options.records.as_ref();
             let hint = if path.is_none() { self.hint(text.input.peeked()) } else { None };
             let chunks = Arc::clone(&self.chunks);
             let values = ValuesFile::new(id, name, text.input, text.bom_len, rules, consumed, chunks);
-            return Ok(with_fields(Box::new(values.with_records(path).with_hint(hint))));
+            let values = values.with_records(path).with_hint(hint).with_warnings(&self.warnings);
+            return Ok(with_fields(Box::new(values)));
         }
-        let Framing { boundary, decoder, growth } = self.framing(format, name, record_bytes_max, &mut text)?;
-        let cutter = Cutter::new(text.input, boundary, text.bom_len, record_bytes_max, Arc::clone(&self.chunks));
+        let Framing { boundary, decoder, growth, first_byte } =
+            self.framing(format, name, record_bytes_max, &mut text)?;
+        let cutter = Cutter::new(text.input, boundary, first_byte, record_bytes_max, Arc::clone(&self.chunks));
         let name = name.to_owned();
         let file = CutFile { id, name, codec, cutter, decoder, consumed, reported: 0, record_bytes_max, growth };
         if format == Format::Bulk {
             return Ok(Box::new(BulkFile::new(file)));
         }
         Ok(with_fields(Box::new(file)))
+    }
+
+    /// Refuses extended JSON in other formats, and warns of JSON whose values are objects.
+    fn check_json(&self, format: Format, name: &str, head: &[u8]) -> Result<(), SourceError> {
+        match (format.takes_extended_json(), self.options.extended_json) {
+            (false, true) => Err(SourceError::new(name, no_extended_json(format)).coded(Code::OptionsConflict)),
+            (true, false) if self.options.records.is_none() => {
+                let (kind, message) = match extended_json::look(head) {
+                    Some(Typed::Mongo) => (
+                        "extended_json",
+                        "values are objects of MongoDB's extended JSON, such as {\"$date\":…}; option `extended_json` makes values of them, and the id of `_id`",
+                    ),
+                    Some(Typed::Dynamo) => (
+                        "dynamodb_json",
+                        "values are objects of DynamoDB's JSON, such as {\"S\":…}; unpack them first, as TypeDeserializer of boto3 does",
+                    ),
+                    None => return Ok(()),
+                };
+                self.warnings.add(name, kind, "", 1, || message.to_owned());
+                Ok(())
+            }
+            _ => Ok(()),
+        }
     }
 
     /// How text of this format is cut and decoded. JSON values and binary formats have readers of
@@ -183,15 +193,20 @@ impl Reading {
         text: &mut Text,
     ) -> Result<Framing, SourceError> {
         let failed = |message: String| SourceError::new(name, message).coded(Code::BadTable);
-        let lines = |decoder: Arc<dyn Decode>| Framing { boundary: Boundary::Line, decoder, growth: 1.0 };
+        let first_byte = text.bom_len;
+        let lines = |decoder: Arc<dyn Decode>| Framing { boundary: Boundary::Line, decoder, growth: 1.0, first_byte };
         Ok(match format {
-            Format::Ndjson => lines(Arc::new(NdjsonDecode::new(record_bytes_max, self.options.validate))),
+            Format::Ndjson => {
+                let validate = self.validates(&text.input).then(|| (name.to_owned(), self.warnings.clone()));
+                lines(Arc::new(NdjsonDecode::new(record_bytes_max, validate)))
+            }
             Format::Bulk => lines(Arc::new(BulkDecode { record_bytes_max })),
             Format::DeadLetters => lines(Arc::new(DeadLetterDecode { record_bytes_max })),
             Format::Csv | Format::Tsv => {
                 let context = csv::Context {
                     options: &self.options.csv,
                     texts: &self.texts,
+                    rows: &self.rows,
                     separator: separator(format, name),
                     record_bytes_max,
                     first_byte: text.bom_len,
@@ -201,12 +216,13 @@ impl Reading {
                     pool: &self.documents,
                 };
                 let table = csv::prepare(&mut text.input, context, &mut self.column_types).map_err(failed)?;
-                Framing { boundary: table.boundary, decoder: table.decoder, growth: table.growth }
+                let csv::Table { boundary, decoder, growth, first_byte } = table;
+                Framing { boundary, decoder, growth, first_byte }
             }
             Format::Text => {
                 let parser: Box<dyn PushLine> = match &self.options.parse {
                     None => Box::new(OneField::new(&self.options.text_field)),
-                    Some(parse) => parse.parser(&self.options.csv.schema, &self.texts).map_err(failed)?,
+                    Some(parse) => parse.parser(&self.options.csv, &self.texts).map_err(failed)?,
                 };
                 lines(Arc::new(TextDecode::new(parser, record_bytes_max, Arc::clone(&self.documents))))
             }
@@ -220,6 +236,12 @@ impl Reading {
         })
     }
 
+    /// Whether documents are validated: as told, or because the beginning has values that JSON does
+    /// not have, without which documents are valid.
+    fn validates(&self, text: &Input) -> bool {
+        self.options.validate || not_finite::is_in(text.peeked())
+    }
+
     /// The hint for a source that is one JSON object with many objects in it.
     fn hint(&self, head: &[u8]) -> Option<Hint> {
         let path = json_head::records_path(head)?;
@@ -231,23 +253,30 @@ impl Reading {
     }
 }
 
-/// Fails if the beginning of a file does not show its format, or shows one that the user has to ask
-/// for.
+/// The format that was told, or that the beginning of a file shows. `None` if the file is empty, or
+/// nothing depends on it.
 ///
 /// # Errors
-/// The error says what the beginning looks like and which option to give.
-pub fn check_format(raw: Raw, name: &str, options: &FormatOptions) -> Result<(), SourceError> {
-    if options.format.is_some() || options.parse.is_some() {
-        return Ok(());
+/// It does not show the format, or shows one that the user has to ask for. The error says what the
+/// beginning looks like and which option to give.
+pub fn check_format(raw: Raw, name: &str, options: &FormatOptions) -> Result<Option<Format>, SourceError> {
+    if options.format.is_some() || options.parse.is_some() && options.given.0.is_empty() {
+        return Ok(options.format);
     }
     let mut contents = unpacked(raw.input, raw.read, name)?.contents;
     let head = contents.peek(BINARY_LEN, |_| false);
-    if decide_binary(options, name, head).is_some() {
-        return Ok(());
+    if let Some(binary) = decide_binary(options, name, head) {
+        return Ok(Some(binary));
     }
     let text = read_text(contents, options.charset, name, &Warnings::default());
     let mut text = text.map_err(|message| SourceError::new(name, message).coded(Code::BadEncoding))?;
-    text_format(&mut text.input, options, name).map(drop)
+    let format = text_format(&mut text.input, options, name)?;
+    Ok(Some(format).filter(|_| !is_empty(&text.input)))
+}
+
+/// Whether a text of which the beginning was peeked has nothing but white space.
+fn is_empty(text: &Input) -> bool {
+    text.peeked_all() && text.peeked().trim_ascii().is_empty()
 }
 
 /// The format that the beginning of a text shows. Waits for as much text as that takes.

@@ -6,6 +6,19 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// The most different warnings that are kept. Further ones are only counted together.
 const DISTINCT_MAX: usize = 200;
 
+/// The kind of [`fractions_of`].
+pub const FRACTIONS: &str = "fractions_cut";
+
+/// The kind of a warning about numbers or dates with texts among them that stand for "no value".
+pub const PLACEHOLDERS: &str = "placeholder_as_text";
+
+/// The warning about numbers with fractions in a field that the target maps for whole numbers.
+pub fn fractions_of(field: &str) -> String {
+    format!(
+        "the numbers have fractions, but the target maps the field {field} for whole numbers and finds only the whole part; load into an index that maps it as double"
+    )
+}
+
 /// Counts warnings by kind, source and column. Clones share their counts.
 #[derive(Clone, Debug, Default)]
 pub struct Warnings {

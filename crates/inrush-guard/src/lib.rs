@@ -14,12 +14,12 @@ mod store;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 pub use follow::{Guards, Next, Plans};
+use inrush_cluster::clock::{self, Instant, MissedTickBehavior};
 use inrush_cluster::transport::Transport;
 use inrush_core::Time;
-use inrush_core::settings_guard::{Command, Guard, HEARTBEAT, LoadProfile, Outcome, Phase, Reply, policy};
+use inrush_core::settings_guard::{Command, Guard, GuardOutcome, HEARTBEAT, LoadProfile, Phase, Reply, policy};
 pub use recover::{RecoverOptions, Recovered, RecoveredState, recover};
 pub use report::{SettingChange, SettingsReport, SettingsRestored};
 use state::Record;
@@ -28,14 +28,6 @@ pub use store::GUARD_INDEX;
 use store::Store;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
-use tokio::time::MissedTickBehavior;
-
-/// Time for which a request is repeated while the cluster cannot answer, at the start and for a
-/// heartbeat.
-const RETRY_FOR: Duration = Duration::from_secs(10);
-
-/// As [`RETRY_FOR`], for the restore.
-const RESTORE_RETRY_FOR: Duration = Duration::from_secs(60);
 
 /// The guard's plan for one index.
 #[derive(Clone, Debug)]
@@ -66,7 +58,6 @@ struct Driver {
     state: Option<LocalState>,
     folder: Option<PathBuf>,
     started: Instant,
-    retry_for: Duration,
 }
 
 impl Running {
@@ -88,8 +79,7 @@ impl Running {
             store: Store { transport, index: index.clone(), uuid },
             state,
             folder,
-            started: Instant::now(),
-            retry_for: RETRY_FOR,
+            started: clock::now(),
         };
         let (stop, stopped) = oneshot::channel();
         let (active, is_active) = oneshot::channel();
@@ -125,10 +115,11 @@ impl Driver {
         mut stopped: oneshot::Receiver<()>,
     ) -> Driver {
         let mut active = Some(active);
-        let mut heartbeat = tokio::time::interval_at(tokio::time::Instant::now() + HEARTBEAT, HEARTBEAT);
+        let mut is_heartbeat = false;
+        let mut heartbeat = clock::interval_at(clock::now() + HEARTBEAT, HEARTBEAT);
         heartbeat.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
-            self.execute().await;
+            self.execute(is_heartbeat).await;
             if self.guard.outcome().is_some() {
                 break;
             }
@@ -139,27 +130,32 @@ impl Driver {
             tokio::select! {
                 biased;
                 _ = &mut stopped => {
-                    self.retry_for = RESTORE_RETRY_FOR;
+                    is_heartbeat = false;
                     self.guard.handle_stop();
                 }
-                _ = heartbeat.tick() => self.guard.handle_heartbeat(),
+                _ = heartbeat.tick() => {
+                    is_heartbeat = true;
+                    self.guard.handle_heartbeat();
+                }
             }
         }
         if let Some(problem) = self.guard.problem() {
             tracing::warn!("the settings of {} are not changed for the load: {problem}", self.store.index);
         }
-        let left = matches!(self.guard.outcome(), Some(Outcome::NotRestored { .. } | Outcome::Unknown(_)));
+        let left = matches!(self.guard.outcome(), Some(GuardOutcome::NotRestored { .. } | GuardOutcome::Unknown(_)));
         if let (false, Some(state)) = (left, self.state.take()) {
             state.remove();
         }
         self
     }
 
-    /// Executes the guard's commands until it has none.
-    async fn execute(&mut self) {
+    /// Executes the guard's commands until it has none. A heartbeat is not worth a long wait: the
+    /// next one is due soon.
+    async fn execute(&mut self, is_heartbeat: bool) {
+        let store = if is_heartbeat { self.store.brief() } else { self.store.clone() };
         while let Some(command) = self.guard.poll() {
             let reply = match self.write_down(&command) {
-                Ok(()) => self.store.execute(&command, self.retry_for).await,
+                Ok(()) => store.execute(&command).await,
                 Err(error) => Reply::Refused(format!("cannot record the original settings: {error}")),
             };
             know_holders(&mut self.guard, &reply, self.folder.as_deref());
@@ -191,27 +187,27 @@ impl Driver {
         let index = &self.store.index;
         let changed = self.changed();
         let (restored, mut detail) = match self.guard.outcome() {
-            Some(Outcome::Nothing | Outcome::Restored { .. }) if self.guard.changes().next().is_none() => {
+            Some(GuardOutcome::Nothing | GuardOutcome::Restored { .. }) if self.guard.changes().next().is_none() => {
                 (SettingsRestored::Unchanged, format!("the settings of {index} were not changed"))
             }
-            Some(Outcome::Nothing) => {
+            Some(GuardOutcome::Nothing) => {
                 (SettingsRestored::Yes, format!("another process restored the settings of {index}"))
             }
-            Some(Outcome::Restored { foreign }) if foreign.is_empty() => {
+            Some(GuardOutcome::Restored { foreign }) if foreign.is_empty() => {
                 (SettingsRestored::Yes, format!("{index} has its original settings"))
             }
-            Some(Outcome::Restored { foreign }) => (
+            Some(GuardOutcome::Restored { foreign }) => (
                 SettingsRestored::Yes,
                 format!(
                     "{index} has its original settings, except {}, which another client has set since",
                     foreign.join(", ")
                 ),
             ),
-            Some(Outcome::PassedOn { holders }) => (
+            Some(GuardOutcome::PassedOn { holders }) => (
                 SettingsRestored::PassedOn,
                 format!("{}; if none of them is running, run: inrush recover {index}", passed_on(index, *holders)),
             ),
-            Some(Outcome::NotRestored { refused }) => {
+            Some(GuardOutcome::NotRestored { refused }) => {
                 let refused: Vec<String> = refused.iter().map(|(name, why)| format!("{name}: {why}")).collect();
                 let refused = refused.join("; ");
                 (
@@ -221,7 +217,7 @@ impl Driver {
                     ),
                 )
             }
-            Some(Outcome::Unknown(why)) => (
+            Some(GuardOutcome::Unknown(why)) => (
                 SettingsRestored::No,
                 format!(
                     "the cluster gave no answer, so the settings of {index} may not be restored: {why}; when it answers again, run: inrush recover {index}"

@@ -4,18 +4,26 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use inrush_cluster::api::ClusterError;
+use inrush_cluster::clock;
 use inrush_cluster::transport::Transport;
 use inrush_core::Time;
-use inrush_core::settings_guard::{Change, Changes, Command, DEAD_AFTER, Guard, Lease, Outcome, Phase, Reply};
+use inrush_core::retry::RetryPolicy;
+use inrush_core::settings_guard::{Change, Changes, Command, DEAD_AFTER, Guard, GuardOutcome, Lease, Phase, Reply};
 use serde::Serialize;
 use tokio::task::JoinSet;
 
 use crate::report::SettingChange;
 use crate::store::{self, Store};
-use crate::{RESTORE_RETRY_FOR, know_holders, passed_on, state};
+use crate::{know_holders, passed_on, state};
+
+/// Time for which a request is sent again while the cluster cannot answer.
+const RETRY_FOR: Duration = Duration::from_secs(60);
+
+/// The longest pause before a request is sent again.
+const LONGEST_WAIT: Duration = Duration::from_secs(5);
 
 /// Options of a recovery.
 #[derive(Clone, Debug)]
@@ -75,6 +83,8 @@ pub async fn recover(
     options: &RecoverOptions,
     mut watching: impl FnMut(&[&str]),
 ) -> Result<Vec<Recovered>, ClusterError> {
+    let limits = RetryPolicy { retry_for: RETRY_FOR, longest_wait: LONGEST_WAIT, ..RetryPolicy::default() };
+    let transport = Arc::new(transport.patient(limits));
     let folder = options.state.clone().or_else(state::default_folder);
     let chosen = |index: &str| options.indices.is_empty() || options.indices.iter().any(|one| one == index);
     let mut left: BTreeMap<String, Left> = BTreeMap::new();
@@ -152,7 +162,7 @@ fn is_unsure(lease: &Lease, folder: Option<&Path>) -> bool {
 /// restored only where the user names the index.
 async fn doubtful(store: Store, left: Left, folder: Option<PathBuf>) -> Option<Recovered> {
     let Left { index, known, records, .. } = left;
-    let settings = match store.execute(&Command::ReadSettings, RESTORE_RETRY_FOR).await {
+    let settings = match store.execute(&Command::ReadSettings).await {
         Reply::Settings(settings) => settings,
         // The index belongs to another cluster, or was deleted. Or the cluster does not answer, and
         // the record is kept.
@@ -183,14 +193,14 @@ async fn one(me: String, store: Store, left: Left, watch: Duration, folder: Opti
     let changes = lease.as_ref().map_or_else(|| known.clone(), |lease| lease.changes.clone());
     let leased = lease.is_some();
     let mut guard = Guard::recover(me, index.clone(), watch, known);
-    let started = Instant::now();
+    let started = clock::now();
     let mut gone = false;
     while let Some(command) = guard.poll() {
         if let Command::Wait { until } = &command {
             let until = started + until.since_start();
-            tokio::time::sleep_until(until.into()).await;
+            clock::sleep_until(until).await;
         }
-        let reply = store.execute(&command, RESTORE_RETRY_FOR).await;
+        let reply = store.execute(&command).await;
         gone |= reply == Reply::Gone;
         know_holders(&mut guard, &reply, folder.as_deref());
         guard.handle(Time::from_start(started.elapsed()), reply);
@@ -198,26 +208,26 @@ async fn one(me: String, store: Store, left: Left, watch: Duration, folder: Opti
     let (state, detail) = match guard.outcome() {
         // The index of a local record belongs to another cluster, or was deleted.
         _ if gone && !leased => return None,
-        Some(Outcome::Restored { .. }) if gone => {
+        Some(GuardOutcome::Restored { .. }) if gone => {
             (RecoveredState::Restored, "the index does not exist any more".to_owned())
         }
-        Some(Outcome::Nothing) => (RecoveredState::Restored, "another process restored the settings".to_owned()),
-        Some(Outcome::Restored { foreign }) if foreign.is_empty() => {
+        Some(GuardOutcome::Nothing) => (RecoveredState::Restored, "another process restored the settings".to_owned()),
+        Some(GuardOutcome::Restored { foreign }) if foreign.is_empty() => {
             (RecoveredState::Restored, "the index has its original settings".to_owned())
         }
-        Some(Outcome::Restored { foreign }) => (
+        Some(GuardOutcome::Restored { foreign }) => (
             RecoveredState::Restored,
             format!(
                 "the index has its original settings, except {}, which another client has set since",
                 foreign.join(", ")
             ),
         ),
-        Some(Outcome::PassedOn { holders }) => (RecoveredState::InUse, passed_on(&index, *holders)),
-        Some(Outcome::NotRestored { refused }) => {
+        Some(GuardOutcome::PassedOn { holders }) => (RecoveredState::InUse, passed_on(&index, *holders)),
+        Some(GuardOutcome::NotRestored { refused }) => {
             let refused: Vec<String> = refused.iter().map(|(name, why)| format!("{name}: {why}")).collect();
             (RecoveredState::NotRestored, refused.join("; "))
         }
-        Some(Outcome::Unknown(why)) => (RecoveredState::NotRestored, why.clone()),
+        Some(GuardOutcome::Unknown(why)) => (RecoveredState::NotRestored, why.clone()),
         None => (RecoveredState::NotRestored, "the recovery did not end".to_owned()),
     };
     if let (RecoveredState::Restored, Some(folder)) = (state, &folder) {

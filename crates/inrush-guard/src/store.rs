@@ -2,21 +2,15 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use http::Method;
-use inrush_cluster::Wait;
 use inrush_cluster::api::own::OwnDocument;
 use inrush_cluster::api::{ClusterError, stats};
 use inrush_cluster::transport::{Transport, path_segment};
 use inrush_core::settings_guard::{Command, Lease, Precondition, Reply, Settings, Version, policy};
 use serde_json::{Map, Value, json};
 
-/// The index with one document for each guarded index.
-pub const GUARD_INDEX: &str = "inrush-guard";
-
-/// Pause before a request is repeated that the cluster could not answer.
-const PAUSE: Duration = Duration::from_secs(1);
+pub use inrush_cluster::api::guarded::GUARD_INDEX;
 
 /// Access to the lease and the settings of one index.
 #[derive(Clone)]
@@ -27,26 +21,19 @@ pub(crate) struct Store {
 }
 
 impl Store {
-    /// Executes a command of the guard. It is repeated for up to `retry_for` while the cluster
-    /// cannot answer. Every command may be repeated, because the lease is written by
+    /// Executes a command of the guard. Its requests are sent again within the limits of the
+    /// transport while the cluster cannot answer. That is safe, because the lease is written by
     /// compare-and-set.
-    pub(crate) async fn execute(&self, command: &Command, retry_for: Duration) -> Reply {
-        let mut wait = Wait::new(retry_for).every(PAUSE);
-        loop {
-            match self.try_once(command).await {
-                Ok(reply) => return reply,
-                Err(error) if is_passing(&error) => {
-                    tracing::debug!("the settings guard repeats a request: {error}");
-                    if let Err(late) = wait.pause(&error).await {
-                        return Reply::Failed(late.to_string());
-                    }
-                }
-                Err(error) => return Reply::Failed(error.to_string()),
-            }
-        }
+    pub(crate) async fn execute(&self, command: &Command) -> Reply {
+        self.try_to(command).await.unwrap_or_else(|error| Reply::Failed(error.to_string()))
     }
 
-    async fn try_once(&self, command: &Command) -> Result<Reply, ClusterError> {
+    /// The same store, with requests for which nothing waits long.
+    pub(crate) fn brief(&self) -> Store {
+        Store { transport: Arc::new(self.transport.brief()), ..self.clone() }
+    }
+
+    async fn try_to(&self, command: &Command) -> Result<Reply, ClusterError> {
         match command {
             Command::ReadLease => Ok(Reply::Lease(self.read_lease().await?)),
             Command::ReadSettings => self.read_settings().await,
@@ -103,7 +90,7 @@ impl Store {
 
     async fn put(&self, values: &BTreeMap<String, Option<String>>) -> Result<Reply, ClusterError> {
         if policy::brings_replicas(values)
-            && let Err(error) = stats::flush(&self.transport, &self.index).await
+            && let Err(error) = stats::flush(&self.transport.brief(), &self.index).await
         {
             // A new replica copies the files of the last commit and indexes all later operations.
             // Without a commit now, those would be a large part of the load.

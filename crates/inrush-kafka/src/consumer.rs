@@ -5,9 +5,10 @@ mod ends;
 mod gap;
 mod readers;
 
+use inrush_cluster::clock::Instant;
 use inrush_core::Code;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use inrush_formats::SourceError;
 
@@ -106,7 +107,7 @@ impl<C: Client> Consumer<C> {
         Consumer {
             client,
             now: clock,
-            readers: Readers::new(Arc::clone(&options), shape),
+            readers: Readers::new(Arc::clone(&options), shape, Arc::clone(&shared.hints)),
             options,
             shared,
             arriving: None,

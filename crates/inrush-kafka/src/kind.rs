@@ -2,18 +2,16 @@
 
 use inrush_sources::{OpenError, Opened, Opening, Request, SourceKind};
 
-use crate::{Ids, KafkaAddress, KafkaOptions, OnNull, Unwrap};
+use crate::{Ids, KafkaAddress, KafkaOptions, OnNull};
 
 /// Topics, by an address that begins with `kafka://`.
 ///
 /// ```
 /// use inrush_kafka::KafkaKind;
-/// use inrush_sources::{Registry, Request};
+/// use inrush_sources::{Request, SourceKind};
 ///
-/// let registry = Registry::default().with(KafkaKind);
 /// let request = Request::new(["kafka://broker/orders"]);
-/// let found = registry.find(&request).map(|(kind, argument)| (kind.name(), argument));
-/// assert_eq!(found, Some(("topic", "kafka://broker:9092/orders".to_owned())));
+/// assert_eq!(KafkaKind.find(&request).as_deref(), Some("kafka://broker:9092/orders"));
 /// ```
 #[derive(Clone, Copy, Debug, Default)]
 pub struct KafkaKind;
@@ -54,7 +52,7 @@ impl SourceKind for KafkaKind {
                     "name another topic with option `dead_letter_topic`",
                 ));
             }
-            if options.unwrap == Unwrap::Debezium && options.ids == Ids::Position {
+            if options.unwrap.is_of_debezium() && options.ids == Ids::Position {
                 return Err(OpenError::arguments(
                     "events of Debezium delete the document with their key as id, but ids are positions",
                     "use keys as ids, or a field of the document",

@@ -1,8 +1,9 @@
 //! How far a group is behind, without joining it.
 
+use inrush_cluster::clock;
 use inrush_core::Code;
 use std::collections::BTreeMap;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, UNIX_EPOCH};
 
 use inrush_sources::{SourceError, TopicPartition};
 
@@ -51,8 +52,8 @@ pub fn lag(options: &KafkaOptions) -> Result<Vec<PartitionLag>, SourceError> {
         .filter(|lag| lag.records > 0)
         .map(|lag| (lag.at.clone(), lag.end - i64::try_from(lag.records).unwrap_or(lag.end)))
         .collect();
-    let written = client.first_times(&waiting, Instant::now() + RECORDS).map_err(wrong)?;
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let written = client.first_times(&waiting, clock::now() + RECORDS).map_err(wrong)?;
+    let now = clock::date().duration_since(UNIX_EPOCH).unwrap_or_default();
     for lag in &mut lags {
         // The clocks of the writer and of this machine may differ.
         lag.age = written

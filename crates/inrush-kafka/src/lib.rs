@@ -12,15 +12,14 @@
 //!
 //! ```no_run
 //! use inrush_kafka::{KafkaAddress, KafkaKind, KafkaOptions, Until};
-//! use inrush_sources::{Registry, Request};
+//! use inrush_sources::{Request, SourceKind};
 //!
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
 //! let address = "kafka://broker:9092/orders";
 //! let mut options = KafkaOptions::new(KafkaAddress::parse(address)?);
 //! options.group = "orders-to-search".to_owned();
 //! options.until = Some(Until::Latest);
-//! let registry = Registry::default().with(KafkaKind);
-//! let source = registry.open(&Request::new([address]).with(options)).await?.source;
+//! let source = KafkaKind.open(&Request::new([address]).with(options)).await?.source;
 //! # Ok(())
 //! # }
 //! ```

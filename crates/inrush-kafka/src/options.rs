@@ -43,6 +43,15 @@ pub struct KafkaOptions {
     pub values: Values,
     /// The envelope around documents. Default: [`Unwrap::None`].
     pub unwrap: Unwrap,
+    /// The word in Debezium's events for columns that the database did not give: its property
+    /// `unavailable.value.placeholder`. Such a column is left out of the document. Default:
+    /// `__debezium_unavailable_value`.
+    pub unavailable_value: Option<String>,
+    /// Documents are merged into those of the index, so that a field that is left out keeps its old
+    /// value. A field that is null in Avro or Protobuf is then `null` in the document. Otherwise it
+    /// is left out, and an event with a column that the database did not give is a reject. Default:
+    /// false.
+    pub is_merged: bool,
     /// Metadata of records that become fields of documents. Default: none.
     pub with: Vec<With>,
     /// What becomes of records without a value. Default: [`OnNull::Delete`].
@@ -235,6 +244,8 @@ impl KafkaOptions {
             versions: None,
             values: Values::default(),
             unwrap: Unwrap::default(),
+            unavailable_value: None,
+            is_merged: false,
             with: Vec::new(),
             on_null: OnNull::default(),
             on_gap: OnGap::default(),

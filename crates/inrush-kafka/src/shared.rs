@@ -2,20 +2,23 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
+use inrush_cluster::clock;
 use inrush_formats::{Chunk, SourceError};
 use inrush_sources::{Partition, TopicPartition, Topics};
 
 use crate::assignment::Assignment;
-use crate::values::Needs;
+use crate::values::{Hints, Needs};
 
 /// State under one lock.
 pub(crate) struct Shared {
     state: Mutex<State>,
     /// Told when a block comes or goes, when documents are settled, and at the end.
     changed: Condvar,
+    /// Hints at options that would read the values better, by the look of the values.
+    pub(crate) hints: Arc<Hints>,
 }
 
 #[derive(Default)]
@@ -46,7 +49,7 @@ pub(crate) struct Block {
     /// Its first offset.
     pub(crate) first: i64,
     pub(crate) bytes: usize,
-    /// What has to be known before the engine gets it. Later blocks wait, too.
+    /// Schemas that have to be known before the engine gets the block. Later blocks wait, too.
     pub(crate) needs: Needs,
     pub(crate) chunk: Chunk,
 }
@@ -111,7 +114,7 @@ impl State {
 
 impl Shared {
     pub(crate) fn new() -> Self {
-        Shared { state: Mutex::default(), changed: Condvar::new() }
+        Shared { state: Mutex::default(), changed: Condvar::new(), hints: Arc::default() }
     }
 
     /// The state. A panic elsewhere leaves it whole: nothing is changed in several steps.
@@ -137,7 +140,7 @@ impl Shared {
     /// # Errors
     /// That of the thread, once.
     pub(crate) fn next(&self, longest: Duration) -> Result<Next, SourceError> {
-        let until = Instant::now() + longest;
+        let until = clock::now() + longest;
         let mut state = self.state();
         loop {
             if state.is_stopped {
@@ -155,7 +158,7 @@ impl Shared {
             if state.is_at_end && state.queue.is_empty() {
                 return Ok(Next::End);
             }
-            let left = until.saturating_duration_since(Instant::now());
+            let left = until.saturating_duration_since(clock::now());
             if left.is_zero() {
                 return Ok(Next::Nothing);
             }

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, UNIX_EPOCH};
 
+use inrush_cluster::clock;
 use inrush_core::{Code, SourceId};
 use inrush_sources::{
     DeadLetterSink, Feedback, IDLE_AFTER, Lag, Partition, Repeats, Source, SourceError, SourceInfo, Step, Topics,
@@ -16,7 +17,7 @@ use crate::dead_letters::{DeadLetterTopic, Writer};
 use crate::member::Member;
 use crate::shared::{Next, Shared};
 use crate::values::Shape;
-use crate::{Ids, KafkaOptions, OnNull, Unwrap, Values, VersionFrom};
+use crate::{Ids, KafkaOptions, OnNull, Values, VersionFrom};
 
 /// How long the engine waits for the last commit.
 const LAST_COMMIT: Duration = Duration::from_secs(15);
@@ -67,7 +68,7 @@ impl KafkaSource {
         let (options, shared) = (Arc::new(options), Arc::new(Shared::new()));
         let topics = || Arc::clone(&shared) as Arc<dyn Topics>;
         let dead_letters = writer.map(|writer| DeadLetterTopic::start(writer, topics())).transpose()?.map(Arc::new);
-        let consumer = Consumer::new(client, Arc::clone(&options), shape, Arc::clone(&shared), Instant::now);
+        let consumer = Consumer::new(client, Arc::clone(&options), shape, Arc::clone(&shared), clock::now);
         let gone = Gone { shared: Arc::clone(&shared), title: options.address.to_string() };
         let handle = std::thread::Builder::new().name("kafka".into()).spawn(move || {
             // Its name is taken by no other process until the member has left.
@@ -115,13 +116,14 @@ impl Source for KafkaSource {
         info.is_endless = self.options.until.is_none();
         info.repeats = Repeats::Unordered;
         info.has_ids = self.options.ids != Ids::None;
+        info.has_operations = matches!(self.options.values, Values::Bulk);
         info.has_versions = self.options.versions.is_some();
-        info.has_deletions = self.options.on_null == OnNull::Delete
-            || self.options.unwrap == Unwrap::Debezium
-            || matches!(self.options.values, Values::Bulk);
+        info.has_deletions =
+            self.options.on_null == OnNull::Delete || self.options.unwrap.is_of_debezium() || info.has_operations;
         info.has_unversioned_deletions =
             info.has_deletions && matches!(self.options.versions, Some(VersionFrom::Field(_)));
         info.settled_every = self.options.commit_every;
+        info.warnings = Some(self.thread.shared.hints.warnings().clone());
         info.topics = Some(Arc::clone(&self.thread.shared) as Arc<dyn Topics>);
         info.dead_letters = self.dead_letters.clone().map(|topic| topic as Arc<dyn DeadLetterSink>);
         info
@@ -169,7 +171,7 @@ impl Feedback for Thread {
     }
 
     fn lag(&self) -> Option<Lag> {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let now = clock::date().duration_since(UNIX_EPOCH).unwrap_or_default();
         let now = i64::try_from(now.as_millis()).unwrap_or(i64::MAX);
         Some(Lag::new(self.shared.state().assignment.lag(now)))
     }

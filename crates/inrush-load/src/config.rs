@@ -3,20 +3,24 @@
 
 mod check;
 mod cutover;
+mod size;
 
 use std::path::PathBuf;
 use std::time::Duration;
 
+use inrush_cluster::api::history::Mark;
 use inrush_cluster::transport::{Credentials, TlsOptions};
 pub use inrush_core::rate::Rate;
+use inrush_core::retry::RetryPolicy;
 pub use inrush_core::tune::Gentle;
 use inrush_core::tune::{Bounds, Fixed, GentleTuner, Learned, Plan, RememberingTuner, Tuner};
-use inrush_core::{Action, FieldPath, IndexTemplate, Operations};
+use inrush_core::{Action, FieldPath, IndexTemplate, Operations, Shaping};
 pub use inrush_core::{Coalesce, Compression, Encoding, GzipLevel};
 pub use inrush_core::{MaxErrors, OnConflict};
 use inrush_sources::{CHUNK_BYTES, SourceInfo};
 
 pub use self::cutover::{FinishConfig, OldWrites, SwapConfig, WaitFor};
+pub use self::size::exact_size;
 pub use crate::tolerance::Tolerance;
 
 /// Options of one load: its cluster, index, limits and finish.
@@ -46,8 +50,8 @@ pub struct LoadConfig {
     /// Time for which an operation waits for later ones with the same id. Only the last one is
     /// sent. Default: none, and all operations are sent.
     pub coalesce: Option<Coalesce>,
-    /// Fields that are removed from each document before it is sent. Default: none.
-    pub drop: Vec<FieldPath>,
+    /// Changes of each document before it is sent. Default: none.
+    pub shaping: Shaping,
     /// Mapping and settings of an index that the load creates.
     pub create: IndexCreation,
     /// Meaning of a 409 that no earlier attempt of this load caused. Default: `fail`.
@@ -66,11 +70,17 @@ pub struct LoadConfig {
     /// Accepts a source without a document: the load may then delete an index, or move an alias to
     /// an index without documents. Default: false.
     pub allow_empty: bool,
+    /// Ends a load with a warning as [`crate::Status::CheckFailed`], and moves no alias. Default:
+    /// false.
+    pub fail_on_warning: bool,
     /// File for the tuner's measurements and decisions, read by `inrush-testbed replay`. Default:
     /// none.
     pub trace: Option<PathBuf>,
     /// Refreshes the index at the end, counts its documents and compares the count. Default: true.
     pub verify: bool,
+    /// Address of the cluster behind a managed `_bulk` endpoint, where documents are counted.
+    /// Default: for Elastic's ingest hosts that of the same project.
+    pub count_at: Option<String>,
     /// Parts of a bulk reply that the cluster sends ([`Replies`]). Default: one entry for each
     /// document.
     pub replies: Replies,
@@ -116,7 +126,7 @@ impl LoadConfig {
         Operations {
             routing: self.routing.clone(),
             version: self.version.clone(),
-            drop: self.drop.clone(),
+            shaping: self.shaping.clone(),
             ..Operations::new(action, self.index.clone(), self.id.clone())
         }
     }
@@ -140,7 +150,7 @@ impl LoadConfig {
             version: None,
             pipeline: None,
             coalesce: None,
-            drop: Vec::new(),
+            shaping: Shaping::default(),
             create: IndexCreation::default(),
             on_conflict: OnConflict::Fail,
             limits: Limits::default(),
@@ -148,8 +158,10 @@ impl LoadConfig {
             max_errors: MaxErrors::default(),
             tolerate: None,
             allow_empty: false,
+            fail_on_warning: false,
             trace: None,
             verify: true,
+            count_at: None,
             replies: Replies::Items,
             encoding: None,
             compression: None,
@@ -287,6 +299,20 @@ pub struct IndexCreation {
     pub shards: Option<u32>,
     /// `number_of_replicas`.
     pub replicas: Option<u32>,
+    /// Takes nothing of another index: with a swap, not the mapping and settings of the index that
+    /// is replaced. Default: false.
+    pub anew: bool,
+    /// Name of the index that `mapping` is taken from. Default: none, and the user gave it.
+    pub mapping_of: Option<String>,
+    /// Name of the index that `settings` are taken from. Default: none, and the user gave them.
+    pub settings_of: Option<String>,
+    /// What a load writes into the mapping of an index that it makes for an alias.
+    pub mark: Option<Mark>,
+    /// Findings about mapping and settings, for the report.
+    pub notes: Vec<String>,
+    /// Fields that are vectors in the documents that `mapping` was inferred from. They get the type
+    /// that the cluster has for them. Default: none.
+    pub vectors: Vec<inrush_core::vectors::SeenVector>,
     /// Deletes the index first. The caller has asked the user before it sets this. Default: false.
     pub recreate: bool,
     /// Settings and mappings by index pattern (`*` matches any text); the first match wins. They
@@ -385,6 +411,17 @@ impl Default for Limits {
 }
 
 impl Limits {
+    /// The limits of retries: of a batch, and of each request before the first document and at the
+    /// end.
+    pub fn retry(&self) -> RetryPolicy {
+        RetryPolicy {
+            retries: self.retries,
+            retry_for: self.retry_for,
+            first_wait: self.retry_wait,
+            ..RetryPolicy::default()
+        }
+    }
+
     /// Bytes of one read.
     pub(crate) fn chunk_bytes(&self) -> usize {
         CHUNK_BYTES.min(self.batch_bytes.unwrap_or(CHUNK_BYTES))

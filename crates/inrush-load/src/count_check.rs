@@ -10,6 +10,7 @@ use inrush_cluster::transport::Transport;
 use inrush_core::report::{Counts, IndexCounts};
 use serde::{Deserialize, Serialize};
 
+use crate::beginnings::{Beginnings, Repeated};
 use crate::progress::Phase;
 use crate::report::{Verified, VerifiedState};
 
@@ -20,34 +21,56 @@ pub(crate) struct Share {
     pub(crate) deleted: u64,
     pub(crate) possible_duplicates: u64,
     /// Largest number of documents that may exist besides the acknowledged ones: possible
-    /// duplicates, and attempts with an unknown outcome.
+    /// duplicates, attempts with an unknown outcome, and repetitions by a new primary.
     pub(crate) more: u64,
     /// Largest number of acknowledged documents that may be missing.
     pub(crate) fewer: u64,
+    /// How many more there may be if a new primary repeated operations, where that is not known.
+    #[serde(default)]
+    pub(crate) more_if_repeated: u64,
+    /// The same for documents that may be missing.
+    #[serde(default)]
+    pub(crate) fewer_if_repeated: u64,
 }
 
 impl Share {
-    /// Changes by one load. `repeated` says that a primary of the index changed during the load.
+    /// Changes by one load. `repeated` says whether a primary of the index changed during the load.
     /// The node that takes over a request then repeats the operations of the old primary, and
-    /// answers `updated` for a new document and `not_found` for a deleted one.
-    pub(crate) fn of(counts: &Counts, indices: &BTreeMap<String, IndexCounts>, repeated: bool) -> Self {
+    /// answers `updated` or `noop` for a new document and `not_found` for a deleted one.
+    pub(crate) fn of(counts: &Counts, indices: &BTreeMap<String, IndexCounts>, repeated: Repeated) -> Self {
         let sum = |of: fn(&IndexCounts) -> u64| indices.values().map(of).sum::<u64>();
         // A summary of replies names no index, so the total counts are used.
         let (created, deleted) = match indices.is_empty() {
             true => (counts.docs_created, counts.docs_deleted),
             false => (sum(|i| i.created), sum(|i| i.deleted)),
         };
-        Share::new(created, deleted, counts, repeated)
+        Share::new((created, counts.docs_updated, deleted), counts, repeated)
     }
 
-    fn new(created: u64, deleted: u64, counts: &Counts, repeated: bool) -> Self {
-        let (updates, deletes) = match repeated {
-            true => (counts.docs_updated, counts.docs_not_found),
-            false => (counts.uncertain_updates, counts.uncertain_deletes),
+    /// Changes of one of several indices.
+    fn of_index(index: &IndexCounts, counts: &Counts, repeated: Repeated) -> Self {
+        Share::new((index.created, index.updated, index.deleted), counts, repeated)
+    }
+
+    fn new((created, updated, deleted): (u64, u64, u64), counts: &Counts, repeated: Repeated) -> Self {
+        let more_if = (updated + counts.docs_noop).saturating_sub(counts.uncertain_updates);
+        let fewer_if = counts.docs_not_found.saturating_sub(counts.uncertain_deletes);
+        let (sure, unsure) = match repeated {
+            Repeated::No => ((0, 0), (0, 0)),
+            Repeated::Yes => ((more_if, fewer_if), (0, 0)),
+            Repeated::Unknown => ((0, 0), (more_if, fewer_if)),
         };
         let possible_duplicates = counts.possible_duplicates;
-        let more = possible_duplicates + counts.uncertain_creates + updates + counts.docs_unknown;
-        Share { created, deleted, possible_duplicates, more, fewer: deletes + counts.docs_unknown }
+        let more = possible_duplicates + counts.uncertain_creates + counts.uncertain_updates + counts.docs_unknown;
+        Share {
+            created,
+            deleted,
+            possible_duplicates,
+            more: more + sure.0,
+            fewer: counts.uncertain_deletes + counts.docs_unknown + sure.1,
+            more_if_repeated: unsure.0,
+            fewer_if_repeated: unsure.1,
+        }
     }
 
     /// The sum of two shares.
@@ -58,6 +81,8 @@ impl Share {
             possible_duplicates: self.possible_duplicates + other.possible_duplicates,
             more: self.more + other.more,
             fewer: self.fewer + other.fewer,
+            more_if_repeated: self.more_if_repeated + other.more_if_repeated,
+            fewer_if_repeated: self.fewer_if_repeated + other.fewer_if_repeated,
         }
     }
 
@@ -70,6 +95,52 @@ impl Share {
     fn allowed(&self, before: u64) -> RangeInclusive<u64> {
         let exact = self.exact(before);
         exact.saturating_sub(self.fewer)..=exact.saturating_add(self.more)
+    }
+
+    /// As [`Share::allowed`], if a new primary repeated operations.
+    fn allowed_if_repeated(&self, before: u64) -> RangeInclusive<u64> {
+        let allowed = self.allowed(before);
+        allowed.start().saturating_sub(self.fewer_if_repeated)..=allowed.end().saturating_add(self.more_if_repeated)
+    }
+}
+
+/// What tells whether other clients wrote to an index.
+#[derive(Clone, Copy)]
+pub(crate) struct Signs<'a> {
+    pub(crate) beginnings: &'a Beginnings,
+    /// This load, in one run, is the only one that is known to write to its indices.
+    pub(crate) alone: bool,
+}
+
+impl Signs<'_> {
+    /// What is known of other clients of an index that does not hold the expected documents.
+    /// `own`: what the load did there.
+    async fn tell(&self, transport: &Transport, index: &str, own: &IndexCounts, counts: &Counts) -> String {
+        let unknown = "whether another client wrote to it is not known";
+        let repeated = self.beginnings.repeated(transport, [&index.to_owned()]).await;
+        let operations = match (self.alone, repeated) {
+            (true, Repeated::No) => self.beginnings.operations(transport, index).await,
+            (true, Repeated::Yes) => {
+                return format!(
+                    "a new primary took over during the load, and its repetitions do not explain that; {unknown}"
+                );
+            }
+            _ => None,
+        };
+        let least = own.created + own.updated + own.deleted;
+        // Others may have been carried out without an answer, or without an effect.
+        let most = least + counts.docs_read.saturating_sub(counts.docs_indexed) + counts.retried_items;
+        match operations {
+            Some(operations) if operations > most => format!(
+                "its shards carried out {} operations more than this load sent, of another client or of a proxy that \
+                 repeats requests",
+                operations - most
+            ),
+            Some(operations) if operations <= least => "its shards carried out no others than those of this load, so \
+                                                        no other client wrote to it"
+                .to_owned(),
+            Some(_) | None => unknown.to_owned(),
+        }
     }
 }
 
@@ -95,6 +166,7 @@ pub(crate) struct Expectation<'a> {
     pub(crate) before: &'a BTreeMap<String, Option<u64>>,
     pub(crate) counts: &'a Counts,
     pub(crate) indices: &'a BTreeMap<String, IndexCounts>,
+    pub(crate) signs: Signs<'a>,
 }
 
 /// The result without a verification.
@@ -107,7 +179,7 @@ pub(crate) type Show<'a> = &'a (dyn Fn(&Phase) + Send + Sync);
 
 /// Refreshes the index, counts its documents and compares the count.
 pub(crate) async fn verify(transport: &Transport, expectation: &Expectation<'_>, show: Show<'_>) -> Verified {
-    let Expectation { fixed, earlier, before, counts, indices } = expectation;
+    let Expectation { fixed, earlier, before, counts, indices, signs } = expectation;
     match fixed {
         Some(Fixed { target, before, share, loads }) => {
             if let Some(why) = moved(transport, target, earlier, indices).await {
@@ -118,13 +190,28 @@ pub(crate) async fn verify(transport: &Transport, expectation: &Expectation<'_>,
             }
             let counted = count(transport, &target.name, show).await;
             let mut verified = judge(&target.name, counted, *before, share);
+            if verified.state == VerifiedState::No {
+                let signs = Signs { alone: signs.alone && *loads == 1, ..*signs };
+                // A summary of replies names no index, and operations of several ones are not told
+                // apart.
+                let named = indices.keys().next().filter(|_| indices.len() == 1);
+                let index = named.unwrap_or(&target.name);
+                verified.detail.push_str(&format!("; {}", signs.tell(transport, index, &all(counts), counts).await));
+            }
             if *loads > 1 {
                 verified.detail.push_str(&format!("; the counts include {loads} loads that ran at the same time"));
             }
             verified
         }
-        None => each(transport, before, (counts, indices), show).await,
+        None => each(transport, before, (counts, indices), *signs, show).await,
     }
+}
+
+/// The documents of all indices.
+fn all(counts: &Counts) -> IndexCounts {
+    let mut all = IndexCounts::default();
+    (all.created, all.updated, all.deleted) = (counts.docs_created, counts.docs_updated, counts.docs_deleted);
+    all
 }
 
 /// Verifies the indices that the documents named.
@@ -132,6 +219,7 @@ async fn each(
     transport: &Transport,
     before: &BTreeMap<String, Option<u64>>,
     (counts, indices): (&Counts, &BTreeMap<String, IndexCounts>),
+    signs: Signs<'_>,
     show: Show<'_>,
 ) -> Verified {
     // An alias, a data stream or a pipeline wrote documents to an index of another name.
@@ -145,9 +233,17 @@ async fn each(
         let Some(before) = *before else {
             return not_provable(format!("{name} could not be counted before the load"));
         };
-        let IndexCounts { created, deleted, .. } = indices.get(name).cloned().unwrap_or_default();
+        let own = indices.get(name).cloned().unwrap_or_default();
         let counted = count(transport, name, show).await;
-        let one = judge(name, counted, before, &Share::new(created, deleted, counts, false));
+        let repeated = match signs.alone {
+            true => signs.beginnings.repeated(transport, [name]).await,
+            // An earlier run may have met another primary.
+            false => Repeated::Yes,
+        };
+        let mut one = judge(name, counted, before, &Share::of_index(&own, counts, repeated));
+        if one.state == VerifiedState::No {
+            one.detail.push_str(&format!("; {}", signs.tell(transport, name, &own, counts).await));
+        }
         duplicates += one.duplicates;
         match (one.state, &elsewhere) {
             (VerifiedState::Yes, _) => {}
@@ -252,18 +348,17 @@ fn judge(name: &str, counted: Result<u64, String>, before: u64, share: &Share) -
         let duplicates = counted.saturating_sub(explained);
         return Verified { state: VerifiedState::Yes, detail, duplicates };
     }
-    let detail = if counted < exact {
-        format!(
-            "{name} holds {counted} documents, {} fewer than {sum}: another client deleted them, or the cluster lost them",
-            exact - counted
-        )
-    } else {
-        format!(
-            "{name} holds {counted} documents, {} more than {sum}: another client may be writing to it",
-            counted - exact
-        )
+    let difference = match counted < exact {
+        true => format!("{name} holds {counted} documents, {} fewer than {sum}", exact - counted),
+        false => format!("{name} holds {counted} documents, {} more than {sum}", counted - exact),
     };
-    Verified::new(VerifiedState::No, detail)
+    if share.allowed_if_repeated(before).contains(&counted) {
+        return not_provable(format!(
+            "{difference}; a new primary that repeats operations explains that, but the shards could not be read \
+             (cluster:monitor/state), so it is not known"
+        ));
+    }
+    Verified::new(VerifiedState::No, difference)
 }
 
 #[cfg(test)]
@@ -271,7 +366,7 @@ mod tests {
     use super::*;
 
     fn check(counted: u64, counts: &Counts, state: VerifiedState, words: &str) {
-        let verified = judge("x", Ok(counted), 10, &Share::new(5, 2, counts, false));
+        let verified = judge("x", Ok(counted), 10, &Share::new((5, 0, 2), counts, Repeated::No));
         assert_eq!(verified.state, state, "{verified:?}");
         assert!(verified.detail.contains(words), "{verified:?}");
     }
@@ -295,8 +390,9 @@ mod tests {
 
     #[test]
     fn copies_that_nothing_else_explains_are_proven() {
-        let proven =
-            |counted, counts: &Counts| judge("x", Ok(counted), 10, &Share::new(5, 2, counts, false)).duplicates;
+        let proven = |counted, counts: &Counts| {
+            judge("x", Ok(counted), 10, &Share::new((5, 0, 2), counts, Repeated::No)).duplicates
+        };
         let counts = Counts::build(|c| c.possible_duplicates = 5);
         assert_eq!((proven(13, &counts), proven(16, &counts), proven(18, &counts)), (0, 3, 5));
         let either = Counts::build(|c| (c.possible_duplicates, c.uncertain_updates) = (5, 2));
@@ -305,9 +401,23 @@ mod tests {
 
     #[test]
     fn after_another_primary_took_over_an_update_may_be_a_new_document() {
-        let counts = Counts::build(|c| (c.docs_updated, c.docs_not_found, c.uncertain_updates) = (3, 1, 1));
-        assert_eq!(Share::new(5, 2, &counts, false).allowed(10), 13..=14);
-        assert_eq!(Share::new(5, 2, &counts, true).allowed(10), 12..=16);
+        let counts = Counts::build(|c| (c.docs_not_found, c.uncertain_updates, c.docs_noop) = (1, 1, 2));
+        let share = |repeated| Share::new((5, 3, 2), &counts, repeated);
+        assert_eq!(share(Repeated::No).allowed(10), 13..=14);
+        assert_eq!(share(Repeated::Yes).allowed(10), 12..=18);
+        let unknown = share(Repeated::Unknown);
+        assert_eq!((unknown.allowed(10), unknown.allowed_if_repeated(10)), (13..=14, 12..=18));
+        let state = |counted, repeated| judge("x", Ok(counted), 10, &share(repeated)).state;
+        for (counted, no, yes, unknown) in [
+            (11, VerifiedState::No, VerifiedState::No, VerifiedState::No),
+            (12, VerifiedState::No, VerifiedState::Yes, VerifiedState::NotProvable),
+            (18, VerifiedState::No, VerifiedState::Yes, VerifiedState::NotProvable),
+            (19, VerifiedState::No, VerifiedState::No, VerifiedState::No),
+        ] {
+            assert_eq!(state(counted, Repeated::No), no, "{counted}");
+            assert_eq!(state(counted, Repeated::Yes), yes, "{counted}");
+            assert_eq!(state(counted, Repeated::Unknown), unknown, "{counted}");
+        }
     }
 
     #[test]

@@ -6,6 +6,7 @@
 //!
 //! | field | content |
 //! |---|---|
+//! | `index` | the index of the load, perhaps with placeholders |
 //! | `error` | `status`, `type`, `reason` |
 //! | `position` | `source`, `partition`, `doc`, `line`, `byte`; of a topic also `topic`, `offset` |
 //! | `action` | the action line; of a record that never became an item, what the source knows |
@@ -49,6 +50,8 @@ pub(crate) struct DeadLetterWriter {
     failures: Option<FailureSender>,
     sources: Vec<String>,
     topics: Option<Arc<dyn Topics>>,
+    /// The index of the load, perhaps with placeholders.
+    index: Option<String>,
     /// Options for records that never became items.
     sent_with: SentWith,
     /// A letter could not be written, so a counted one is missing in the file.
@@ -153,6 +156,7 @@ impl DeadLetterWriter {
             failures,
             sources,
             topics: None,
+            index: None,
             sent_with: SentWith::default(),
             broken: false,
             unsynced: false,
@@ -218,6 +222,12 @@ impl DeadLetterWriter {
         self
     }
 
+    /// Sets the index of the load, which each letter names.
+    pub(crate) fn index(mut self, index: &str) -> Self {
+        self.index = Some(index.to_owned());
+        self
+    }
+
     /// Sets the options for records that never become items.
     pub(crate) fn sent_with(mut self, sent_with: SentWith) -> Self {
         self.sent_with = sent_with;
@@ -266,7 +276,10 @@ impl DeadLetterWriter {
             Some(file) => file,
             None => self.file.insert(BufWriter::new(private_file(path)?)),
         };
-        serde_json::to_writer(&mut *file, &Line::new(source, topic.as_ref(), letter, &self.sent_with))?;
+        serde_json::to_writer(
+            &mut *file,
+            &Line::new(self.index.as_deref(), source, topic.as_ref(), letter, &self.sent_with),
+        )?;
         file.write_all(b"\n")
     }
 
@@ -370,7 +383,7 @@ mod tests {
     /// What is written behind the position of a record that never became an item.
     fn unsent(meta: DocMeta, text: &str, sent_with: SentWith) -> String {
         let letter = DeadLetter::new(Position::default(), "k", "r", text.to_owned().into()).with_meta(meta);
-        let line = serde_json::to_string(&Line::new("a", None, &letter, &sent_with)).unwrap();
+        let line = serde_json::to_string(&Line::new(None, "a", None, &letter, &sent_with)).unwrap();
         line.split_once("},").and_then(|(_, rest)| rest.split_once("},")).unwrap().1.to_owned()
     }
 

@@ -34,6 +34,9 @@ pub enum LoadError {
     /// Another process runs the same load now. The text names it as far as it is known.
     #[error("{0}")]
     Busy(String),
+    /// A [`BeginningHandle`](crate::BeginningHandle) stopped the load before its first document.
+    #[error("the load was stopped before its first document")]
+    Stopped,
     /// The system lets this process start no more threads. A lower value of
     /// [`workers`](crate::config::Limits::workers) may help.
     #[error("cannot start {workers} reading threads")]
@@ -43,6 +46,9 @@ pub enum LoadError {
         /// The system's error.
         source: std::io::Error,
     },
+    /// A change of the cluster that may have been carried out. The text says how to find out.
+    #[error("{0}")]
+    InDoubt(String),
     /// The dead-letter file cannot be used.
     #[error("dead-letter file {path}: {reason}")]
     DeadLetters {
@@ -74,6 +80,8 @@ impl LoadError {
             LoadError::OfSource(error) => error.code(),
             LoadError::State(_) => Code::StateUnusable,
             LoadError::Busy(_) => Code::Busy,
+            LoadError::Stopped => Code::Interrupted,
+            LoadError::InDoubt(_) => Code::StepFailed,
             LoadError::Threads { .. } => Code::NoThreads,
             LoadError::DeadLetters { .. } => Code::DeadLettersUnusable,
         }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use inrush_cluster::api::body_formats::AcceptedFormats;
 use inrush_cluster::api::stats::IndexStats;
-use inrush_core::flow::{Comparison, Flushed};
+use inrush_core::flow::{Comparison, Flushed, Over, ReadBack};
 use inrush_core::outcome::Attempt;
 use inrush_core::{Checkpoint, ItemBlock, Pause};
 use inrush_sources::SourceError;
@@ -25,6 +25,12 @@ pub(crate) enum Event {
     Attempt { request: u64, wall: Duration, node: u16, attempt: Attempt },
     /// The cluster no longer works on a request.
     Gone { request: u64 },
+    /// A request without an answer is over, or nothing more can be found out about it.
+    Over { request: u64, over: Over },
+    /// The ids behind such requests were read.
+    ReadBack { request: u64, results: Vec<ReadBack> },
+    /// Requests of earlier runs are over, or that is not known, with the reason.
+    EarlierOver(Result<(), String>),
     /// Documents of the source and of the index were compared.
     Compared { request: u64, results: Vec<Comparison> },
     /// The result of a flush.

@@ -7,8 +7,9 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use inrush_cluster::clock::{self, Instant};
 use inrush_core::ledger::Partition;
 use inrush_sources::{Feedback, Lag, SourceInfo};
 use tokio::sync::mpsc::UnboundedSender;
@@ -49,7 +50,7 @@ impl SourceFeedback {
             feedback,
             events,
             every: info.settled_every,
-            last: Instant::now(),
+            last: clock::now(),
             reported: Settled::new(),
             running: None,
             next: None,
@@ -73,7 +74,7 @@ impl SourceFeedback {
     pub(crate) fn lag(&mut self) -> Option<Arc<Lag>> {
         let is_old = self.lag.as_ref().is_none_or(|(when, _)| when.elapsed() >= LAG_EVERY);
         if is_old {
-            self.lag = self.feedback.lag().map(|lag| (Instant::now(), Arc::new(lag)));
+            self.lag = self.feedback.lag().map(|lag| (clock::now(), Arc::new(lag)));
         }
         self.lag.as_ref().map(|(_, lag)| Arc::clone(lag))
     }
@@ -111,7 +112,7 @@ impl SourceFeedback {
 
     /// Whether `settled` has new positions. If not, the next check follows after the interval.
     pub(crate) fn has_news(&mut self, settled: &Settled) -> bool {
-        self.last = Instant::now();
+        self.last = clock::now();
         settled.iter().any(|news| self.is_new(news))
     }
 
@@ -156,7 +157,7 @@ impl SourceFeedback {
                 None => Ok(()),
             }
         };
-        match tokio::time::timeout(longest, all).await {
+        match clock::timeout(longest, all).await {
             Ok(reported) => reported.map_err(|e| format!("the source did not get its last settled positions: {e}")),
             Err(_) => Err(format!(
                 "the source did not confirm its settled positions within {} s, so it may read some documents again",
@@ -171,7 +172,7 @@ impl SourceFeedback {
 
     /// The new positions, which count as reported from now on.
     fn news(&mut self, settled: Settled) -> Settled {
-        self.last = Instant::now();
+        self.last = clock::now();
         let news = settled.iter().filter(|news| self.is_new(*news));
         let news: Settled = news.map(|(partition, up_to)| (*partition, *up_to)).collect();
         // Partitions that have ended are not in it any more.

@@ -190,13 +190,13 @@ impl Filled {
 
     fn reply(self, reply: BulkReply) -> BulkReply {
         let with_ids = !reply.ids.is_empty();
-        let (mut ids, mut runs) = (reply.ids.into_iter(), reply.runs.into_iter());
+        let (mut ids, mut runs) = (reply.ids.into_iter().zip(reply.marks), reply.runs.into_iter());
         let mut run = runs.next();
         let mut left_out = self.left_out.into_iter().peekable();
         let mut whole = BulkReply { took_ms: reply.took_ms, errors: true, ..BulkReply::default() };
         for at in 0..self.items {
-            let (item, id) = match left_out.next_if(|left_out| left_out.place == at) {
-                Some(LeftOut { id, entry, .. }) => (entry, Some(id.into_boxed_str())),
+            let (item, (id, mark)) = match left_out.next_if(|left_out| left_out.place == at) {
+                Some(LeftOut { id, entry, .. }) => (entry, (Some(id.into_boxed_str()), None)),
                 None => {
                     while run.as_ref().is_some_and(|run| run.count == 0) {
                         run = runs.next();
@@ -204,10 +204,13 @@ impl Filled {
                     // The reply has an entry for each item that was sent.
                     let Some(run) = &mut run else { break };
                     run.count -= 1;
-                    (run.item.clone(), ids.next().flatten())
+                    (run.item.clone(), ids.next().unwrap_or_default())
                 }
             };
-            whole.ids.extend(with_ids.then_some(id));
+            if with_ids {
+                whole.ids.push(id);
+                whole.marks.push(mark);
+            }
             match whole.runs.last_mut() {
                 Some(last) if last.item == item => last.count += 1,
                 _ => whole.runs.push(ItemRun { count: 1, item }),
@@ -328,7 +331,7 @@ mod tests {
             (done(ItemAction::Delete, ItemResult::Deleted), done(ItemAction::Index, ItemResult::Created));
         let runs = vec![ItemRun { count: 1, item: deleted.clone() }, ItemRun { count: 2, item: created.clone() }];
         let ids = ["2", "4", "6"].map(|id| Some(id.into())).to_vec();
-        let reply = BulkReply { took_ms: Some(3), errors: false, runs, ids };
+        let reply = BulkReply { took_ms: Some(3), errors: false, runs, ids, marks: vec![None; 3] };
         let Attempt::Replied(whole) = filled.attempt(Attempt::Replied(reply)) else { panic!("it is a reply") };
         let entries: Vec<&ItemReply> =
             whole.runs.iter().flat_map(|run| std::iter::repeat_n(&run.item, run.count as usize)).collect();

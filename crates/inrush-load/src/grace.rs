@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use inrush_cluster::clock::{self, Instant};
 use tokio::sync::watch;
-use tokio::time::Instant;
 
 /// The most of the time that is left for what follows the requests in flight: the last commit or
 /// checkpoint, the settings of the index, and the count.
@@ -38,7 +38,7 @@ impl Grace {
         self.over.send_if_modified(|over| {
             let is_first = over.is_none();
             // A time beyond the end of the clock never comes.
-            *over = over.or_else(|| Instant::now().checked_add(self.time));
+            *over = over.or_else(|| clock::now().checked_add(self.time));
             is_first
         });
     }
@@ -57,7 +57,7 @@ impl Grace {
         tokio::select! {
             biased;
             ended = self.limit_after_stop(step) => ended,
-            () = tokio::time::sleep(self.patience) => {
+            () = clock::sleep(self.patience) => {
                 Err(format!("no answer for {} s (option `pause_for`)", self.patience.as_secs_f64()))
             }
         }
@@ -76,7 +76,7 @@ impl Grace {
                 Err(_) => None,
             };
             match until {
-                Some(until) => tokio::time::sleep(share(until, Instant::now())).await,
+                Some(until) => clock::sleep(share(until, clock::now())).await,
                 None => std::future::pending().await,
             }
         };
@@ -106,7 +106,7 @@ mod tests {
 
     #[test]
     fn each_step_leaves_time_for_the_next_one() {
-        let (now, seconds) = (Instant::now(), Duration::from_secs);
+        let (now, seconds) = (clock::now(), Duration::from_secs);
         let until = now + seconds(40);
         assert_eq!(share(until, now), seconds(20));
         assert_eq!(share(until, now + seconds(20)), seconds(10));

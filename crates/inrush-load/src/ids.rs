@@ -6,11 +6,21 @@
 use std::collections::BTreeMap;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-use inrush_core::DocBlock;
 use inrush_core::ids::{self, Occurrences};
 use inrush_core::ledger::Partition;
+use inrush_core::{DocBlock, RowForm};
 
 use crate::config::IdFrom;
+
+/// The form of documents that are made of rows and get their ids so. Ids of their content must not
+/// depend on the form of vectors: a load, its dry run and a later comparison make the same.
+#[must_use]
+pub fn row_form(form: RowForm, from: Option<IdFrom>) -> RowForm {
+    match from {
+        Some(IdFrom::Content) => RowForm { fields: form.fields.without_vectors(), ..form },
+        Some(IdFrom::Position) | None => form,
+    }
+}
 
 /// Makes the ids of documents.
 pub struct Ids {

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use inrush_cluster::api::topology::{self, Shape};
+use inrush_cluster::clock;
 use inrush_cluster::transport::Transport;
 use inrush_core::remembered::{LoadKind, Place, Recall, Remembered, Topology};
 use inrush_core::tune::{Learned, Plan, Recollection};
@@ -79,7 +80,7 @@ impl Memory {
     }
 
     fn recall(&mut self, place: &Place, found: Vec<Remembered>) {
-        match place.recall(found, unix_seconds(SystemTime::now())) {
+        match place.recall(found, unix_seconds(clock::date())) {
             Recall::Nothing => self.detail = "no earlier load into this index left anything".to_owned(),
             Recall::Changed(why) => self.detail = format!("what an earlier load learned does not apply: {why}"),
             Recall::Found(memory) => {
@@ -103,7 +104,7 @@ impl Memory {
         let (folder, place) = self.kept.as_ref()?;
         let place = of_parts(place);
         let (found, _) = read_all(folder, &place.file_prefix());
-        match place.recall(found, unix_seconds(SystemTime::now())) {
+        match place.recall(found, unix_seconds(clock::date())) {
             Recall::Found(memory) => Some(memory.learned),
             Recall::Nothing | Recall::Changed(_) => None,
         }
@@ -152,7 +153,7 @@ pub(crate) async fn place(
     target: String,
     kind: LoadKind,
 ) -> Option<Place> {
-    let shape = tokio::time::timeout(SHAPE_MAX, topology::shape(transport, index)).await.ok()?;
+    let shape = clock::timeout(SHAPE_MAX, topology::shape(transport, index)).await.ok()?;
     let Shape { cluster_uuid, distance, data_nodes, write_threads, shards, replicas } = shape;
     let distance_seconds = distance.map(|distance| distance.as_secs_f64());
     let topology = Topology { version, data_nodes, write_threads, shards, replicas, distance_seconds };
@@ -209,7 +210,7 @@ fn read(path: &Path) -> Result<Remembered, String> {
 }
 
 fn keep(folder: &Path, place: &Place, learned: Learned) {
-    let memory = Remembered::new(place.clone(), unix_seconds(SystemTime::now()), learned);
+    let memory = Remembered::new(place.clone(), unix_seconds(clock::date()), learned);
     let path = folder.join(place.file_name());
     // Another load may have ended since this one began.
     let old = read(&path).ok();

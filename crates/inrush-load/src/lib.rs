@@ -2,6 +2,7 @@
 //!
 //! Programs use the crate `inrush`, which has the stable names. Here are the parts behind them.
 
+mod beginnings;
 pub mod checkpoint;
 mod compare;
 mod compress;
@@ -23,7 +24,9 @@ pub mod loader;
 mod notify;
 pub mod observe;
 mod option_error;
+mod order;
 mod outcomes;
+mod over;
 mod primaries;
 mod private;
 mod progress;
@@ -40,13 +43,13 @@ pub use checkpoint::LOADS_INDEX;
 pub use error::LoadError;
 pub use event::StopSignal;
 pub use inrush_guard::{GUARD_INDEX, RecoverOptions, Recovered, RecoveredState, recover};
-pub use loader::{Loader, Others, PauseHandle, PushLoad, RunningLoad, StopHandle};
+pub use loader::{BeginningHandle, ConfiguredLoad, Others, PauseHandle, PushLoad, RunningLoad, StopHandle};
 pub use option_error::{OptionError, OptionErrorKind, Style, keyword, render};
 pub use outcomes::{Failure, Failures, Settlements};
 pub use progress::{Phase, Progress, ShowPhase, Step};
 pub use report::{
-    FinishReport, IndexSizes, OldIndex, OldWritesReport, PlanReport, Report, SettingChange, SettingsReport,
-    SettingsRestored, SourceReport, StartFrom, StartOutcome, StartReport, Status, StepReport, SwapReport, ThisRun,
-    Verified, VerifiedState,
+    FinishReport, IndexSizes, NewIndexReport, OldIndex, OldWritesReport, PlanReport, Report, SettingChange,
+    SettingsReport, SettingsRestored, SourceReport, StartFrom, StartOutcome, StartReport, Status, StepReport,
+    SwapReport, ThisRun, Verified, VerifiedState, WarningDetail,
 };
 pub use tolerance::ToleranceReport;

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use inrush_cluster::transport::Transport;
-use inrush_core::tune::{Outcome, Sample};
+use inrush_core::tune::{Sample, SampleOutcome};
 use inrush_core::{DeadLetter, Flow, ItemBlock, Note, Request, Stop, Time};
 use inrush_sources::{Lag, RowsRead, SourceError};
 
@@ -72,7 +72,7 @@ impl Notifier {
         let event = LoadEvent::RequestAnswered { request, sample, heard };
         self.observers.notify_detail(now.since_start(), event);
         // A retry may find the node healthy before the next progress.
-        if sample.outcome != Outcome::Answered && self.observers.want_details() {
+        if sample.outcome != SampleOutcome::Answered && self.observers.want_details() {
             self.nodes(now, transport);
         }
     }
@@ -206,6 +206,9 @@ fn phase(flow: &Flow, idle: Duration) -> Phase {
             })
         }
         (None, Some(pause)) => Phase::Paused(pause.why.clone()),
+        (None, None) if flow.waits_for_order() => Phase::Paused(
+            "later operations wait until the cluster shows that a request without an answer is over".to_owned(),
+        ),
         (None, None) if idle >= IDLE_LONG => Phase::Idle,
         (None, None) => Phase::Loading,
     }

@@ -12,7 +12,8 @@ use inrush_core::{DeadLetter, Settlement};
 use inrush_sources::TopicPartition;
 use tokio::sync::mpsc;
 
-/// A dead letter that a program receives ([`Loader::failures`](crate::Loader::failures)).
+/// A dead letter that a program receives
+/// ([`ConfiguredLoad::failures`](crate::ConfiguredLoad::failures)).
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Failure {
@@ -36,7 +37,7 @@ impl Failure {
     }
 }
 
-/// The dead letters of a load, from [`Loader::failures`](crate::Loader::failures).
+/// The dead letters of a load, from [`ConfiguredLoad::failures`](crate::ConfiguredLoad::failures).
 #[derive(Debug)]
 pub struct Failures(Receiver<Failure>);
 
@@ -59,7 +60,7 @@ impl Failures {
 }
 
 /// Documents that settled without a dead letter, from
-/// [`Loader::settlements`](crate::Loader::settlements).
+/// [`ConfiguredLoad::settlements`](crate::ConfiguredLoad::settlements).
 #[derive(Debug)]
 pub struct Settlements(Receiver<Settlement>);
 

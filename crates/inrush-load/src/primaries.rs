@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use inrush_cluster::api::shards::{self, Shards};
+use inrush_cluster::clock;
 use inrush_cluster::transport::{NodeIndex, Transport};
 
 /// Interval between updates. A request to another node costs a forwarding, and no more.
@@ -58,7 +59,7 @@ impl Primaries {
 
 async fn watch(transport: Arc<Transport>, index: String, watched: Weak<Primaries>) {
     loop {
-        tokio::time::sleep(EVERY).await;
+        clock::sleep(EVERY).await;
         if watched.strong_count() == 0 {
             return;
         }

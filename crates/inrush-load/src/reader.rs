@@ -6,8 +6,9 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use inrush_cluster::clock;
 use inrush_core::ItemBlock;
 use inrush_core::encode::{Encoder, SmileItemEncoder};
 use inrush_core::ledger::Partition;
@@ -166,7 +167,7 @@ enum Taken {
 impl Reading {
     fn take(&mut self, chunk_bytes: usize, events: &UnboundedSender<Event>) -> Taken {
         let Some(source) = &mut self.source else { return Taken::End };
-        let asked = Instant::now();
+        let asked = clock::now();
         let end = match source.next(chunk_bytes) {
             Ok(Step::Chunk(chunk)) => {
                 self.is_idle = false;

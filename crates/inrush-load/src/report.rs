@@ -6,13 +6,13 @@ mod merge;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-pub use cutover::{FinishReport, OldIndex, OldWritesReport, StepReport, SwapReport};
+pub use cutover::{FinishReport, NewIndexReport, OldIndex, OldWritesReport, StepReport, SwapReport};
 use inrush_cluster::api::stats::IndexStats;
 use inrush_core::report::{Counts, ErrorCount, IndexCounts};
 use inrush_core::tune::Learned;
 use inrush_core::{Code, Encoding, PauseTotal};
 pub use inrush_guard::{SettingChange, SettingsReport, SettingsRestored};
-use inrush_sources::Lag;
+use inrush_sources::{Lag, Warning};
 use serde::{Deserialize, Serialize};
 
 use crate::tolerance::ToleranceReport;
@@ -65,6 +65,10 @@ pub struct Report {
     /// The swap of the alias, where one was requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub swap: Option<SwapReport>,
+    /// Where the mapping and the settings of the new index come from, where the load makes one for
+    /// an alias or a copy of an index.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub new_index: Option<NewIndexReport>,
     /// Counts by index that got documents.
     pub indices: BTreeMap<String, IndexCounts>,
     /// Sizes before and after, by index that got documents in this or an earlier run. Absent where
@@ -90,6 +94,9 @@ pub struct Report {
     pub dead_letter_topic: Option<String>,
     /// Findings for a person to read.
     pub warnings: Vec<String>,
+    /// The same for a program, in the same order.
+    #[serde(default)]
+    pub warning_details: Vec<WarningDetail>,
     /// The sources.
     pub sources: Vec<SourceReport>,
     /// Name of the run in the cluster's logs: requests carry `X-Opaque-Id: inrush-<run
@@ -116,6 +123,7 @@ impl Report {
             settings,
             finish: FinishReport::default(),
             swap: None,
+            new_index: None,
             indices: BTreeMap::new(),
             sizes: BTreeMap::new(),
             pauses: Vec::new(),
@@ -125,6 +133,7 @@ impl Report {
             dead_letters: None,
             dead_letter_topic: None,
             warnings: Vec::new(),
+            warning_details: Vec::new(),
             sources: Vec::new(),
             run_id,
         }
@@ -132,7 +141,7 @@ impl Report {
 }
 
 impl Report {
-    /// Kind of the problem, as its error has it: `None` where all documents are in.
+    /// Kind of the problem, as its error has it: `None` where all documents were indexed.
     pub fn code(&self) -> Option<Code> {
         match self.status {
             Status::Complete => None,
@@ -149,6 +158,59 @@ impl Report {
             Status::Failed => Some(self.failure_code.unwrap_or(Code::Failed)),
             Status::Interrupted => Some(Code::Interrupted),
         }
+    }
+}
+
+/// A warning, for a program.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct WarningDetail {
+    /// Its kind, such as `replaced_characters`. `load` where it is about the load as a whole.
+    pub code: String,
+    /// The source that it is about: a path, `-` or URL.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
+    /// The column or field that it is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub column: Option<String>,
+    /// Number of occurrences.
+    pub count: u64,
+    /// The same text as in [`Report::warnings`].
+    pub text: String,
+}
+
+impl WarningDetail {
+    /// A warning about the load as a whole.
+    pub fn of_load(text: String) -> Self {
+        WarningDetail { code: "load".to_owned(), source: None, column: None, count: 1, text }
+    }
+
+    /// A warning with a code about the load as a whole.
+    pub(crate) fn coded(code: Code, text: String) -> Self {
+        WarningDetail { code: code.to_string(), ..Self::of_load(text) }
+    }
+
+    /// A warning of a source.
+    pub(crate) fn of_source(warning: &Warning) -> Self {
+        let some = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+        WarningDetail {
+            code: warning.kind.to_owned(),
+            source: some(&warning.source),
+            column: some(&warning.column),
+            count: warning.count,
+            text: warning.to_string(),
+        }
+    }
+}
+
+impl Report {
+    /// Sets the warnings, with the details of those that the report has already.
+    pub fn set_warnings(&mut self, texts: Vec<String>) {
+        let known = std::mem::take(&mut self.warning_details);
+        let detail = |text: &String| known.iter().find(|detail| detail.text == *text).cloned();
+        self.warning_details =
+            texts.iter().map(|text| detail(text).unwrap_or_else(|| WarningDetail::of_load(text.clone()))).collect();
+        self.warnings = texts;
     }
 }
 

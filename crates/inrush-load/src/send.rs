@@ -1,11 +1,11 @@
 //! One bulk request: from the flow's request to its result.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use http::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue, Method};
-use inrush_cluster::api::tasks;
+use inrush_cluster::clock;
 use inrush_cluster::transport::{self, HttpErrorKind, Transport, path_segment};
 use inrush_core::Compression;
 use inrush_core::outcome::Attempt;
@@ -13,10 +13,8 @@ use inrush_core::reply::{BulkReply, FILTER_PATH, FILTER_PATH_IDS, FILTER_PATH_SU
 
 use crate::compress::Compressors;
 use crate::fetch::Fetcher;
+use crate::over::OPAQUE_PREFIX;
 use crate::primaries::Primaries;
-
-/// Interval between requests that ask whether the cluster still works on a bulk request.
-const TASKS_EVERY: Duration = Duration::from_secs(1);
 
 /// Path, name and compression of the bulk requests.
 #[derive(Debug)]
@@ -75,9 +73,14 @@ impl BulkEndpoint {
         self
     }
 
+    /// What the `X-Opaque-Id` of each request begins with.
+    pub(crate) fn opaque_prefix(&self) -> String {
+        format!("{OPAQUE_PREFIX}{}-", self.run_id)
+    }
+
     /// The `X-Opaque-Id` of a request. `_tasks` and the server's logs show it.
     pub(crate) fn opaque_id(&self, request: u64) -> String {
-        format!("inrush-{}-{request}", self.run_id)
+        format!("{}{request}", self.opaque_prefix())
     }
 
     /// Sends the request once, compressed where its format says so. Returns the duration, the
@@ -98,7 +101,7 @@ impl BulkEndpoint {
     }
 
     async fn send_body(&self, transport: &Transport, request: &inrush_core::Request) -> (Duration, u16, Attempt) {
-        let started = Instant::now();
+        let started = clock::now();
         let path = match (request.item_replies, request.item_ids) {
             (false, _) => &self.path_summary,
             (true, false) => &self.path_items,
@@ -153,21 +156,6 @@ impl BulkEndpoint {
             outcome(&attempt),
         );
         (wall, node, attempt)
-    }
-
-    /// Waits until the cluster no longer works on a request, for at most `longest`. Returns at once
-    /// where the cluster cannot tell.
-    pub(crate) async fn await_gone(&self, transport: Arc<Transport>, request: u64, longest: Duration) {
-        let opaque_id = self.opaque_id(request);
-        let until = Instant::now() + longest;
-        while Instant::now() < until {
-            match tasks::bulk_tasks_with_opaque_id(&transport, &opaque_id).await {
-                Ok(Some(true)) => tokio::time::sleep(TASKS_EVERY).await,
-                // The request has ended. Or the cluster does not tell, and only the wait before the
-                // retry helps.
-                Ok(Some(false) | None) | Err(_) => return,
-            }
-        }
     }
 }
 

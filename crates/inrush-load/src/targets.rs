@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use inrush_cluster::api::health::{Health, Observer};
 use inrush_cluster::api::index;
+use inrush_cluster::clock;
 use inrush_cluster::transport::Transport;
 use inrush_core::Pause;
 use inrush_core::report::IndexCounts;
@@ -62,8 +63,8 @@ impl Targets {
 /// Message for a load whose index was deleted and created again.
 pub(crate) fn replaced(name: &str) -> String {
     format!(
-        "the index {name} was deleted during the load, and the server created another one of its name without its \
-         mapping and settings; create the index as it should be, and load from the beginning"
+        "the index {name} was deleted during the load, and another index has its name now, without the documents that \
+         were sent before; create the index as it should be, and load from the beginning"
     )
 }
 
@@ -109,7 +110,7 @@ pub(crate) async fn observe(
         }
         tokio::select! {
             () = events.closed() => return,
-            () = tokio::time::sleep(every) => {}
+            () = clock::sleep(every) => {}
         }
     }
 }

@@ -7,7 +7,8 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
 use inrush_lucene::{
-    AddError, Keep, LiveMapping, MadeIds, Mapping, NewDocument, Product, Shard, ShardOptions, ShardSnapshot, Target,
+    AddError, Keep, KnownProduct, LiveMapping, MadeIds, Mapping, NewDocument, ServerVersion, Shard, ShardOptions,
+    ShardSnapshot,
 };
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -25,8 +26,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         Ok(parts.try_into().map_err(|_| "three numbers")?)
     };
     let snapshot = ShardSnapshot::open(Path::new(shard))?;
-    let product = if product == "opensearch" { Product::OpenSearch } else { Product::Elasticsearch };
-    let target = Target { product, version: parse(version)?, lucene: snapshot.lucene() };
+    let product = if product == "opensearch" { KnownProduct::OpenSearch } else { KnownProduct::Elasticsearch };
+    let target = ServerVersion { product, version: parse(version)?, lucene: snapshot.lucene() };
     let mapping = Mapping::with_settings(&serde_json::from_slice(&std::fs::read(mapping)?)?, &settings, target)?;
     let mapping = LiveMapping::new(mapping);
     let mut random = [0; 32];

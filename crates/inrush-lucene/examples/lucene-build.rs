@@ -13,11 +13,13 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::path::PathBuf;
 use std::sync::Mutex;
 
-use inrush_lucene::{AddError, Keep, LiveMapping, MadeIds, Mapping, NewDocument, Product, Shard, ShardOptions, Target};
+use inrush_lucene::{
+    AddError, Keep, KnownProduct, LiveMapping, MadeIds, Mapping, NewDocument, ServerVersion, Shard, ShardOptions,
+};
 
 struct Options {
     generation: u64,
-    target: Target,
+    target: ServerVersion,
     ids: Option<u64>,
     routing: Option<u64>,
     names: Vec<String>,
@@ -42,7 +44,7 @@ impl Options {
 }
 
 fn options(pairs: &[String]) -> Result<Options> {
-    let target = Target { product: Product::OpenSearch, version: [3, 6, 0], lucene: [10, 4, 0] };
+    let target = ServerVersion { product: KnownProduct::OpenSearch, version: [3, 6, 0], lucene: [10, 4, 0] };
     let mut options = Options {
         generation: 3,
         target,
@@ -71,7 +73,8 @@ fn options(pairs: &[String]) -> Result<Options> {
             "lucene" => options.target.lucene = version(value)?,
             "opensearch" => options.target.version = version(value)?,
             "elasticsearch" => {
-                options.target = Target { product: Product::Elasticsearch, version: version(value)?, ..options.target }
+                options.target =
+                    ServerVersion { product: KnownProduct::Elasticsearch, version: version(value)?, ..options.target }
             }
             _ => options.user_data.push((key.to_owned(), value.to_owned())),
         }

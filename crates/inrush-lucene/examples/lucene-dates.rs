@@ -5,17 +5,17 @@
 
 use std::io::{BufRead, Write};
 
-use inrush_lucene::{Product, Target, read_dates};
+use inrush_lucene::{KnownProduct, ServerVersion, read_dates};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);
     let product = match arguments.next().as_deref() {
-        Some("opensearch") => Product::OpenSearch,
-        Some("elasticsearch") => Product::Elasticsearch,
+        Some("opensearch") => KnownProduct::OpenSearch,
+        Some("elasticsearch") => KnownProduct::Elasticsearch,
         _ => return Err("the first argument is opensearch or elasticsearch".into()),
     };
     let version = [arguments.next().ok_or("a version")?.parse()?, 0, 0];
-    let target = Target { product, version, lucene: [9, 12, 0] };
+    let target = ServerVersion { product, version, lucene: [9, 12, 0] };
     let formats: Vec<_> = arguments.map(|format| read_dates(target, &format)).collect();
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
     for line in std::io::stdin().lock().lines() {

@@ -1,4 +1,4 @@
-//! What something needs of the memory.
+//! The memory that a part of a segment needs.
 
 /// Bytes in memory.
 #[derive(Debug, Clone, Copy)]

@@ -9,10 +9,13 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use inrush_lucene::{AddError, Keep, LiveMapping, MadeIds, Mapping, NewDocument, Product, Shard, ShardOptions, Target};
+use inrush_lucene::{
+    AddError, Keep, KnownProduct, LiveMapping, MadeIds, Mapping, NewDocument, ServerVersion, Shard, ShardOptions,
+};
 use serde_json::{Value, json};
 
-const TARGET: Target = Target { product: Product::OpenSearch, version: [3, 6, 0], lucene: [10, 4, 0] };
+const TARGET: ServerVersion =
+    ServerVersion { product: KnownProduct::OpenSearch, version: [3, 6, 0], lucene: [10, 4, 0] };
 
 /// A new folder below that for temporary files.
 struct Folder(PathBuf);
@@ -265,6 +268,54 @@ fn refused_documents_leave_nothing_behind() {
     check(&folder.0);
 }
 
+/// The check looks each term of a vector up, so there are few documents.
+#[test]
+fn terms_have_vectors() {
+    let text =
+        |options: &str, vectors: &str| json!({ "type": "text", "index_options": options, "term_vector": vectors });
+    let mapping = json!({ "dynamic": "strict", "properties": {
+        "all": text("offsets", "with_positions_offsets"), "terms": text("docs", "yes"),
+        "places": text("freqs", "with_offsets"), "positions": text("positions", "with_positions"),
+        "key": { "type": "keyword", "norms": true }
+    } });
+    let docs = (0..700).map(|number| {
+        let text = placed(number);
+        let more = if number % 3 == 0 { json!({ "key": ["a", "b", "a"] }) } else { json!({ "key": "c" }) };
+        let mut doc = json!({ "all": text, "terms": text, "places": text, "positions": text });
+        if number % 2 == 0 {
+            doc["key"] = more["key"].clone();
+        }
+        doc
+    });
+    let folder = Folder::new("vectors");
+    assert!(build(&folder.0, &mapping, 1 << 30, docs).is_empty());
+    check(&folder.0);
+}
+
+#[test]
+fn all_that_is_not_supported_is_named() {
+    let mapping = json!({ "properties": {
+        "a": { "type": "text", "analyzer": "own", "index_prefixes": {} },
+        "b": { "properties": { "c.d": { "type": "keyword", "fields": { "e": { "type": "percolator" } } } } },
+        "f": { "type": "long" },
+    } });
+    let settings = json!({ "index.analysis.analyzer.own.tokenizer": "thai" });
+    let all = Mapping::unsupported(&mapping, settings.as_object().unwrap(), TARGET);
+    let mut all: Vec<String> = all.iter().map(ToString::to_string).collect();
+    all.sort();
+    assert_eq!(
+        all,
+        [
+            "field \"a\" of the mapping has the parameter \"analyzer\" with \"own\": \
+             tokenizer \"thai\": the type \"thai\", which only a server builds",
+            "field \"a\" of the mapping has the parameter \"index_prefixes\" with {}, which only a server builds",
+            "field \"b.c.d.e\" of the mapping has the type \"percolator\", which only a server builds",
+        ]
+    );
+    assert_eq!(Mapping::unsupported(&json!({ "_routing": { "x": true } }), &serde_json::Map::new(), TARGET).len(), 1);
+    assert!(Mapping::unsupported(&json!({}), &serde_json::Map::new(), TARGET).is_empty());
+}
+
 #[test]
 fn what_is_not_supported_is_named() {
     for (mapping, what) in [
@@ -272,7 +323,10 @@ fn what_is_not_supported_is_named() {
             json!({ "properties": { "a": { "type": "percolator" } } }),
             "field \"a\" of the mapping has the type \"percolator\"",
         ),
-        (json!({ "properties": { "a": { "type": "text", "analyzer": "english" } } }), "the parameter \"analyzer\""),
+        (
+            json!({ "properties": { "a": { "type": "text", "analyzer": "dutch" } } }),
+            "the parameter \"analyzer\" with \"dutch\": analyser \"dutch\"",
+        ),
         (
             json!({ "properties": { "a": { "type": "match_only_text", "index_options": "offsets" } } }),
             "the parameter \"index_options\" with \"offsets\"",

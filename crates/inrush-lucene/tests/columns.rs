@@ -26,14 +26,15 @@ use inrush_formats::raw::Raw;
 use inrush_formats::reading::Reading;
 use inrush_formats::{Chunk, Warnings};
 use inrush_lucene::{
-    AddError, DocumentId, Keep, LiveMapping, MadeIds, Mapping, NewDocument, Product, Shard, ShardOptions, Target,
+    AddError, DocumentId, Keep, KnownProduct, LiveMapping, MadeIds, Mapping, NewDocument, ServerVersion, Shard,
+    ShardOptions,
 };
 use serde_json::{Map, Value, json};
 
-const TARGETS: [Target; 3] = [
-    Target { product: Product::OpenSearch, version: [3, 6, 0], lucene: [10, 4, 0] },
-    Target { product: Product::Elasticsearch, version: [8, 19, 21], lucene: [9, 12, 2] },
-    Target { product: Product::Elasticsearch, version: [9, 1, 5], lucene: [10, 2, 2] },
+const TARGETS: [ServerVersion; 3] = [
+    ServerVersion { product: KnownProduct::OpenSearch, version: [3, 6, 0], lucene: [10, 4, 0] },
+    ServerVersion { product: KnownProduct::Elasticsearch, version: [8, 19, 21], lucene: [9, 12, 2] },
+    ServerVersion { product: KnownProduct::Elasticsearch, version: [9, 1, 5], lucene: [10, 2, 2] },
 ];
 
 /// Numbers below a bound that look random.

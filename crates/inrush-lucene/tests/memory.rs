@@ -5,10 +5,11 @@
 use std::path::Path;
 use std::process::Command;
 
-use inrush_lucene::{Keep, LiveMapping, Mapping, NewDocument, Product, Shard, ShardOptions, Target};
+use inrush_lucene::{Keep, KnownProduct, LiveMapping, Mapping, NewDocument, ServerVersion, Shard, ShardOptions};
 use serde_json::{Value, json};
 
-const TARGET: Target = Target { product: Product::OpenSearch, version: [3, 6, 0], lucene: [10, 4, 0] };
+const TARGET: ServerVersion =
+    ServerVersion { product: KnownProduct::OpenSearch, version: [3, 6, 0], lucene: [10, 4, 0] };
 const SEGMENT_MEMORY: usize = 12 << 20;
 /// The program, the buffers of files, and a document.
 const BESIDES: usize = 10 << 20;

@@ -5,11 +5,15 @@
 use std::path::PathBuf;
 use std::thread;
 
-use inrush_lucene::{AddError, Keep, LiveMapping, Mapping, NewDocument, Product, Refused, Shard, ShardOptions, Target};
+use inrush_lucene::{
+    AddError, Keep, KnownProduct, LiveMapping, Mapping, NewDocument, Refused, ServerVersion, Shard, ShardOptions,
+};
 use serde_json::{Map, Value, json};
 
-const OPENSEARCH: Target = Target { product: Product::OpenSearch, version: [3, 6, 0], lucene: [10, 4, 0] };
-const ELASTICSEARCH: Target = Target { product: Product::Elasticsearch, version: [8, 19, 21], lucene: [9, 12, 2] };
+const OPENSEARCH: ServerVersion =
+    ServerVersion { product: KnownProduct::OpenSearch, version: [3, 6, 0], lucene: [10, 4, 0] };
+const ELASTICSEARCH: ServerVersion =
+    ServerVersion { product: KnownProduct::Elasticsearch, version: [8, 19, 21], lucene: [9, 12, 2] };
 
 /// A new folder below that for temporary files.
 struct Folder(PathBuf);
@@ -32,7 +36,7 @@ impl Drop for Folder {
     }
 }
 
-fn live(mapping: &Value, settings: &Value, target: Target) -> LiveMapping {
+fn live(mapping: &Value, settings: &Value, target: ServerVersion) -> LiveMapping {
     LiveMapping::new(Mapping::with_settings(mapping, settings.as_object().unwrap(), target).unwrap())
 }
 

@@ -5,8 +5,8 @@ use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-use super::distribution::Product;
-use super::process::NodeSpec;
+use super::distribution::KnownProduct;
+use super::spec::NodeSpec;
 
 /// The folders of a node, and its ports.
 #[derive(Debug)]
@@ -69,7 +69,7 @@ fn settings(spec: &NodeSpec, places: &Places<'_>) -> Vec<(String, String)> {
     // harm there.
     set("cluster.routing.allocation.disk.threshold_enabled", "false".to_owned());
     match spec.distribution.product {
-        Product::Elasticsearch => {
+        KnownProduct::Elasticsearch => {
             set("xpack.security.enabled", "false".to_owned());
             if spec.home.is_some() {
                 // Otherwise the node refuses a keystore with passwords for them, which it creates
@@ -80,10 +80,10 @@ fn settings(spec: &NodeSpec, places: &Places<'_>) -> Vec<(String, String)> {
         }
         // Without certificates the plugin does not let the node start. Without the plugin the node
         // does not accept the setting.
-        Product::OpenSearch if places.home.join("plugins/opensearch-security").is_dir() => {
+        KnownProduct::OpenSearch if places.home.join("plugins/opensearch-security").is_dir() => {
             set("plugins.security.disabled", "true".to_owned());
         }
-        Product::OpenSearch => {}
+        KnownProduct::OpenSearch => {}
     }
     for (name, value) in &spec.settings {
         settings.retain(|(other, _)| other != name);

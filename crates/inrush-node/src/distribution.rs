@@ -9,35 +9,31 @@ use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
 use flate2::read::GzDecoder;
-use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha512};
-use tokio::time::timeout;
+use inrush_cluster::clock::timeout;
+pub use inrush_core::KnownProduct;
+use sha2::{Digest, Sha256, Sha512};
 
 use super::error::NodeError;
-use super::java;
-
-/// A product.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Product {
-    /// OpenSearch.
-    #[default]
-    OpenSearch,
-    /// Elasticsearch: for tests, and to build indices for an Elasticsearch cluster.
-    Elasticsearch,
-}
+use super::tell::{Download, Tell};
+use super::{java, paths};
 
 /// A product in one version.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Distribution {
     /// The product.
-    pub product: Product,
+    pub product: KnownProduct,
     /// The version.
     pub version: String,
 }
 
 /// The address of OpenSearch's archives that include Java.
 const ARCHIVES: &str = "https://artifacts.opensearch.org/releases/bundle/opensearch";
+
+/// SHA-256 of archives that Maven's repository gives no checksum for, so Maven cannot check them.
+const SUMS: [(KnownProduct, &str, &str); 2] = [
+    (KnownProduct::OpenSearch, "3.8.0", "196c3cf4602c394f2e40e6174ccbf2a924eae37246f08fa6bbb6b75f9fd5ff1f"),
+    (KnownProduct::Elasticsearch, "9.5.3", "bec49f3b8d00e75c8d1cec85c35298635ec9fbd3ae80ef5aeb6bc05abdb3db2d"),
+];
 
 /// A temporary file of this age belongs to no running process.
 const LEFT_OVER_MIN: Duration = Duration::from_secs(24 * 3600);
@@ -48,18 +44,18 @@ const STALL_MAX: Duration = Duration::from_secs(60);
 impl Distribution {
     /// OpenSearch of this version.
     pub fn opensearch(version: impl Into<String>) -> Self {
-        Distribution { product: Product::OpenSearch, version: version.into() }
+        Distribution { product: KnownProduct::OpenSearch, version: version.into() }
     }
 
     /// Elasticsearch of this version.
     pub fn elasticsearch(version: impl Into<String>) -> Self {
-        Distribution { product: Product::Elasticsearch, version: version.into() }
+        Distribution { product: KnownProduct::Elasticsearch, version: version.into() }
     }
 
     /// The versions of a product on this machine, unpacked or as archives, in no particular order.
-    pub fn versions_here(product: Product) -> Vec<String> {
+    pub fn versions_here(product: KnownProduct) -> Vec<String> {
         let prefix = format!("{}-", Distribution { product, version: String::new() }.name());
-        let folders = [super::process::root().join("dist"), super::process::cache()];
+        let folders = [paths::root().join("dist"), paths::cache()];
         let entries = folders.into_iter().filter_map(|folder| std::fs::read_dir(folder).ok()).flatten();
         let version = |entry: std::fs::DirEntry| {
             let name = entry.file_name().into_string().ok()?;
@@ -76,16 +72,16 @@ impl Distribution {
     /// Product and version for messages.
     pub fn title(&self) -> String {
         let product = match self.product {
-            Product::OpenSearch => "OpenSearch",
-            Product::Elasticsearch => "Elasticsearch",
+            KnownProduct::OpenSearch => "OpenSearch",
+            KnownProduct::Elasticsearch => "Elasticsearch",
         };
         format!("{product} {}", self.version)
     }
 
     pub(super) fn name(&self) -> &'static str {
         match self.product {
-            Product::OpenSearch => "opensearch",
-            Product::Elasticsearch => "elasticsearch",
+            KnownProduct::OpenSearch => "opensearch",
+            KnownProduct::Elasticsearch => "elasticsearch",
         }
     }
 
@@ -94,22 +90,22 @@ impl Distribution {
         let mut numbers = self.version.split('.').map(|number| number.parse().unwrap_or(0));
         let (major, minor): (u32, u32) = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
         match (self.product, major, minor) {
-            (Product::OpenSearch, 3.., _) => 21..=u32::MAX,
+            (KnownProduct::OpenSearch, 3.., _) => 21..=u32::MAX,
             // Its options have a flag that Java 24 refuses.
-            (Product::OpenSearch, ..) => 11..=23,
-            (Product::Elasticsearch, 9.., _) => 21..=u32::MAX,
-            (Product::Elasticsearch, 8, 18..) => 17..=25,
+            (KnownProduct::OpenSearch, ..) => 11..=23,
+            (KnownProduct::Elasticsearch, 9.., _) => 21..=u32::MAX,
+            (KnownProduct::Elasticsearch, 8, 18..) => 17..=25,
             // It needs the security manager, which Java 24 does not have.
-            (Product::Elasticsearch, 8, _) => 17..=23,
-            (Product::Elasticsearch, ..) => 11..=21,
+            (KnownProduct::Elasticsearch, 8, _) => 17..=23,
+            (KnownProduct::Elasticsearch, ..) => 11..=21,
         }
     }
 
     /// The coordinates in Maven.
     fn artifact(&self) -> String {
         let maker = match self.product {
-            Product::OpenSearch => "org.opensearch",
-            Product::Elasticsearch => "org.elasticsearch",
+            KnownProduct::OpenSearch => "org.opensearch",
+            KnownProduct::Elasticsearch => "org.elasticsearch",
         };
         format!("{maker}.distribution.integ-test-zip:{}:{}:zip", self.name(), self.version)
     }
@@ -118,7 +114,13 @@ impl Distribution {
     /// cache, through Maven, or (OpenSearch) from the maker's own archive. That archive includes a
     /// Java, so it is the only way if this machine has no suitable Java. It is not used if the
     /// caller named a Java (`java_home`).
-    pub(super) fn home(&self, root: &Path, cache: &Path, java_home: Option<&Path>) -> Result<PathBuf, NodeError> {
+    pub(super) fn home(
+        &self,
+        root: &Path,
+        cache: &Path,
+        java_home: Option<&Path>,
+        tell: &Tell,
+    ) -> Result<PathBuf, NodeError> {
         let home = root.join("dist").join(format!("{}-{}", self.name(), self.version));
         let with_java = root.join("dist").join(format!("{}-{}-with-java", self.name(), self.version));
         let mut tried = Vec::new();
@@ -131,22 +133,21 @@ impl Distribution {
                 return Ok(home);
             }
             let zip = cache.join(format!("{}-{}.zip", self.name(), self.version));
-            if !zip.is_file()
-                && let Err(e) = self.by_maven(cache, &zip)
-            {
-                tried.push(e);
+            if !zip.is_file() {
+                tell.line(&format!("fetching {} with Maven", self.title()));
+                tried.extend(self.by_maven(cache, &zip).err());
             }
             if zip.is_file() {
                 unpack(&home, |into| unzip(&zip, into)).map_err(NodeError::io(cannot_unpack(&zip)))?;
                 return Ok(home);
             }
         }
-        if self.product == Product::OpenSearch {
+        if self.product == KnownProduct::OpenSearch {
             if with_java.join("bin").is_dir() {
                 return Ok(with_java);
             }
             let base = std::env::var("INRUSH_OPENSEARCH_MIRROR").unwrap_or_else(|_| ARCHIVES.to_owned());
-            match self.by_archive(&base, cache, STALL_MAX) {
+            match self.by_archive(&base, cache, STALL_MAX, tell) {
                 Ok(archive) => {
                     unpack(&with_java, |into| untar(&archive, into)).map_err(NodeError::io(cannot_unpack(&archive)))?;
                     return Ok(with_java);
@@ -175,12 +176,39 @@ impl Distribution {
             return Err(format!("Maven failed: {}", reason(&output)));
         }
         let name = zip.file_name().unwrap_or_default();
-        std::fs::rename(folder.path().join(name), zip).map_err(|e| format!("Maven did not bring {name:?}: {e}"))
+        let brought = folder.path().join(name);
+        let not_brought = |e: io::Error| format!("Maven did not bring {name:?}: {e}");
+        self.check_sum(File::open(&brought).map_err(not_brought)?)?;
+        std::fs::rename(&brought, zip).map_err(not_brought)
+    }
+
+    /// Compares an archive with the checksum that is known of this version, if one is.
+    fn check_sum(&self, mut archive: impl Read) -> Result<(), String> {
+        let is_this = |(product, version, _): &&(KnownProduct, &str, &str)| {
+            (*product, *version) == (self.product, &self.version[..])
+        };
+        let Some((.., expected)) = SUMS.iter().find(is_this) else { return Ok(()) };
+        let mut sum = Sha256::new();
+        let mut part = vec![0; 1 << 16];
+        loop {
+            match archive.read(&mut part) {
+                Ok(0) => break,
+                Ok(size) => sum.update(&part[..size]),
+                Err(e) => return Err(format!("cannot read what Maven brought: {e}")),
+            }
+        }
+        let found = hexadecimal(sum.finalize());
+        if found != *expected {
+            return Err(format!(
+                "the archive that Maven brought has the checksum {found}, expected {expected}; it was not kept"
+            ));
+        }
+        Ok(())
     }
 
     /// Downloads `BASE/VERSION/opensearch-VERSION-linux-x64.tar.gz` and checks it against the
     /// `.sha512` beside it. `stall`: the longest pause of the server.
-    pub(super) fn by_archive(&self, base: &str, cache: &Path, stall: Duration) -> Result<PathBuf, String> {
+    pub(super) fn by_archive(&self, base: &str, cache: &Path, stall: Duration, tell: &Tell) -> Result<PathBuf, String> {
         let arch = if cfg!(target_arch = "aarch64") { "arm64" } else { "x64" };
         let name = format!("opensearch-{}-linux-{arch}.tar.gz", self.version);
         let url = format!("{base}/{}/{name}", self.version);
@@ -208,13 +236,15 @@ impl Distribution {
             let mut file = tempfile::NamedTempFile::new_in(cache).map_err(cannot_write)?;
             let mut sum = Sha512::new();
             let mut response = get(&url).await?;
+            let mut download = Download::begin(tell, &name, response.content_length());
             while let Some(chunk) =
                 timeout(stall, response.chunk()).await.map_err(|_| silent(&url))?.map_err(|e| cannot(&url, &e))?
             {
                 sum.update(&chunk);
+                download.add(chunk.len());
                 file.write_all(&chunk).map_err(cannot_write)?;
             }
-            let found: String = sum.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+            let found = hexadecimal(sum.finalize());
             if found != expected {
                 return Err(format!("{url} has the checksum {found}, expected {expected}; it was not kept"));
             }
@@ -222,6 +252,11 @@ impl Distribution {
             Ok(archive)
         })
     }
+}
+
+/// The text of a checksum.
+fn hexadecimal(sum: impl AsRef<[u8]>) -> String {
+    sum.as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn cannot_unpack(archive: &Path) -> String {
@@ -351,7 +386,7 @@ mod tests {
         let sums = format!("{}  opensearch.tar.gz\n", sum(&body));
         let url = serve(vec![(path.clone(), body), (format!("{path}.sha512"), sums.into_bytes())]);
         let cache = tempfile::tempdir().unwrap();
-        let archive = Distribution::opensearch("9.9.9").by_archive(&url, cache.path(), STALL_MAX)?;
+        let archive = Distribution::opensearch("9.9.9").by_archive(&url, cache.path(), STALL_MAX, &Tell::default())?;
         let home = cache.path().join("home");
         unpack(&home, |into| untar(&archive, into)).unwrap();
         assert!(home.join("bin/opensearch").is_file());
@@ -366,9 +401,21 @@ mod tests {
     }
 
     #[test]
+    fn an_archive_of_maven_is_compared_with_the_checksum_of_its_version() {
+        let other = &b"another archive"[..];
+        for (product, version, sum) in SUMS {
+            let known = Distribution { product, version: version.to_owned() };
+            let error = known.check_sum(other).unwrap_err();
+            assert!(error.contains(sum) && error.contains(&hexadecimal(Sha256::digest(other))), "{error}");
+        }
+        Distribution::opensearch("9.5.3").check_sum(other).unwrap();
+    }
+
+    #[test]
     fn a_missing_archive_is_named() {
         let cache = tempfile::tempdir().unwrap();
-        let missing = Distribution::opensearch("1.0.0").by_archive(&serve(Vec::new()), cache.path(), STALL_MAX);
+        let missing =
+            Distribution::opensearch("1.0.0").by_archive(&serve(Vec::new()), cache.path(), STALL_MAX, &Tell::default());
         let error = missing.unwrap_err();
         assert!(error.contains("404"), "{error}");
     }
@@ -379,7 +426,12 @@ mod tests {
         // It accepts the connection and never answers.
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
-        let silent = Distribution::opensearch("1.0.0").by_archive(&url, cache.path(), Duration::from_millis(20));
+        let silent = Distribution::opensearch("1.0.0").by_archive(
+            &url,
+            cache.path(),
+            Duration::from_millis(20),
+            &Tell::default(),
+        );
         let error = silent.unwrap_err();
         assert!(error.contains("nothing came for"), "{error}");
     }

@@ -6,7 +6,7 @@ use std::os::unix::fs::{PermissionsExt, lchown};
 use std::path::{Path, PathBuf};
 
 use super::error::NodeError;
-use super::process::root;
+use super::paths::root;
 
 /// Free room that a node needs, MiB: for the unpacked distribution, logs and some data.
 const DISK_MIB: u64 = 1024;

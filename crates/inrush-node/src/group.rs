@@ -3,17 +3,15 @@
 
 use std::fs;
 use std::io;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use inrush_cluster::clock;
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::error::NodeError;
 
 /// How long a node may take to end before it is killed. It writes its data to disk first.
 const STOP_MAX: Duration = Duration::from_secs(60);
-/// The unit of processor time in `/proc`, independent of the kernel's own clock (proc(5),
-/// `USER_HZ`).
-const TICKS_PER_SECOND: f64 = 100.0;
 /// How long the system may take to end processes that were killed.
 pub(super) const KILL_MAX: Duration = Duration::from_secs(10);
 
@@ -49,12 +47,12 @@ pub(super) async fn kill(pid: u32) -> Result<(), NodeError> {
 
 /// Waits until no process of the group runs. Returns whether that happened in time.
 pub(super) async fn gone(pid: u32, within: Duration) -> bool {
-    let began = Instant::now();
+    let began = clock::now();
     while is_alive(pid) {
         if began.elapsed() > within {
             return false;
         }
-        tokio::time::sleep(Duration::from_millis(50)).await;
+        clock::sleep(Duration::from_millis(50)).await;
     }
     true
 }
@@ -64,14 +62,6 @@ fn is_alive(group: u32) -> bool {
     let entries = fs::read_dir("/proc").into_iter().flatten().filter_map(Result::ok);
     let mut pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
     pids.any(|pid| Stat::of(pid).is_some_and(|stat| stat.group == group))
-}
-
-/// Processor time of all running processes of the group, s.
-pub fn cpu_seconds(group: u32) -> f64 {
-    let entries = fs::read_dir("/proc").into_iter().flatten().filter_map(Result::ok);
-    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
-    let ticks: u64 = pids.filter_map(Stat::of).filter(|stat| stat.group == group).map(|stat| stat.ticks).sum();
-    ticks as f64 / TICKS_PER_SECOND
 }
 
 /// The start of the process, in clock ticks since the system started. `None` if it has ended or is
@@ -89,8 +79,6 @@ pub(super) fn boot() -> Option<String> {
 #[derive(Debug, PartialEq, Eq)]
 struct Stat {
     group: u32,
-    /// Processor time, clock ticks.
-    ticks: u64,
     started: u64,
 }
 
@@ -102,7 +90,7 @@ impl Stat {
     fn parse(text: &str) -> Option<Stat> {
         // The name before it is in parentheses and may contain any character, also parentheses.
         let fields: Vec<&str> = text.rsplit_once(')')?.1.split_whitespace().collect();
-        // Fields 5, 14, 15, 20 and 22. The first one here is field 3.
+        // Fields 5, 20 and 22. The first one here is field 3.
         let number = |at: usize| fields.get(at)?.parse::<u64>().ok();
         // A process whose first thread has ended still runs while it has others: a server that
         // returns its memory.
@@ -114,8 +102,7 @@ impl Stat {
         if buried {
             return None;
         }
-        let ticks = number(11)? + number(12)?;
-        Some(Stat { group: fields.get(2)?.parse().ok()?, ticks, started: number(19)? })
+        Some(Stat { group: fields.get(2)?.parse().ok()?, started: number(19)? })
     }
 }
 
@@ -133,7 +120,7 @@ mod tests {
     #[test]
     fn a_process_of_any_name_is_read() {
         let text = "7 (a) S (b) S 1 42 42 0 -1 0 0 0 0 0 30 4 0 0 20 0 1 0 999 0 0";
-        assert_eq!(Stat::parse(text), Some(Stat { group: 42, ticks: 34, started: 999 }));
+        assert_eq!(Stat::parse(text), Some(Stat { group: 42, started: 999 }));
         let ended = text.replace("(b) S", "(b) Z");
         assert_eq!(Stat::parse(&ended), None);
         assert!(Stat::parse(&ended.replace("20 0 1 0", "20 0 7 0")).is_some(), "six threads still run");

@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use inrush_cluster::clock;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
@@ -19,5 +20,5 @@ pub(super) async fn get(address: SocketAddr, path: &str, authorization: Option<&
         let (head, body) = reply.split_once("\r\n\r\n")?;
         Some((head.split(' ').nth(1)?.parse().ok()?, body.to_owned()))
     };
-    tokio::time::timeout(Duration::from_secs(2), ask).await.ok()?
+    clock::timeout(Duration::from_secs(2), ask).await.ok()?
 }

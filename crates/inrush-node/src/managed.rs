@@ -5,15 +5,18 @@ use std::fs;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use inrush_cluster::clock;
 use serde::{Deserialize, Serialize};
 
-use super::distribution::{Distribution, Product};
+use super::distribution::{Distribution, KnownProduct};
 use super::error::NodeError;
 use super::group::{boot, process_start};
-use super::process::{self, NodeSpec, START_MAX, is_ready, last_words, tail};
-use super::{folders, group, java};
+use super::process::{self, START_MAX, is_ready, last_words, tail};
+use super::spec::NodeSpec;
+use super::tell::Tell;
+use super::{folders, group, java, paths};
 use crate::lock_file;
 
 /// The default versions. The first one that the Java of this machine can run is started.
@@ -29,8 +32,6 @@ pub struct StartOptions {
     pub name: String,
     /// HTTP port. Default: 9200 if it is free, else a free one.
     pub port: Option<u16>,
-    /// Port for other nodes. Default: a free one.
-    pub transport_port: Option<u16>,
     /// Java heap, MiB. Default 1,024.
     pub heap_mib: Option<u32>,
     /// Data folder. Default: beside the node's logs.
@@ -38,7 +39,7 @@ pub struct StartOptions {
     /// The Java to run it with. Default: one that is found.
     pub java_home: Option<PathBuf>,
     /// The product. Default: OpenSearch.
-    pub product: Product,
+    pub product: KnownProduct,
     /// The version. Default: OpenSearch 3.6.0, or 2.19.6 if no Java is new enough. There is no
     /// default for Elasticsearch.
     pub version: Option<String>,
@@ -47,6 +48,8 @@ pub struct StartOptions {
     pub home: Option<PathBuf>,
     /// Further settings of the node. They take precedence over those of this program.
     pub settings: Vec<(String, String)>,
+    /// What is told while a server is fetched. Default: nothing.
+    pub tell: Tell,
 }
 
 impl Default for StartOptions {
@@ -54,14 +57,14 @@ impl Default for StartOptions {
         StartOptions {
             name: "default".to_owned(),
             port: None,
-            transport_port: None,
             heap_mib: None,
             data: None,
             java_home: None,
-            product: Product::OpenSearch,
+            product: KnownProduct::OpenSearch,
             version: None,
             home: None,
             settings: Vec::new(),
+            tell: Tell::default(),
         }
     }
 }
@@ -80,7 +83,7 @@ pub struct Started {
 /// Whether a node runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum State {
+pub enum RunState {
     /// It answers, or is about to.
     Running,
     /// It was stopped, or never started.
@@ -93,7 +96,7 @@ pub enum State {
 #[derive(Clone, Debug, Serialize)]
 pub struct Status {
     /// Whether it runs.
-    pub state: State,
+    pub state: RunState,
     /// The name.
     pub name: String,
     /// The started node. `None` if none was started.
@@ -117,7 +120,7 @@ pub struct NodeState {
     pub url: String,
     /// The product.
     #[serde(default)]
-    pub product: Product,
+    pub product: KnownProduct,
     /// The version of the server.
     pub version: String,
     /// Java heap, MiB.
@@ -139,18 +142,16 @@ impl NodeState {
 }
 
 /// A node whose process runs. It may not answer yet.
-#[derive(Debug)]
-pub struct Starting {
-    /// The node.
-    pub node: NodeState,
+struct Starting {
+    node: NodeState,
     /// Whether another command has started it.
-    pub already_running: bool,
+    already_running: bool,
 }
 
 impl fmt::Display for Status {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.state, &self.node) {
-            (State::Running, Some(node)) => write!(
+            (RunState::Running, Some(node)) => write!(
                 f,
                 "running: {} at {}, process {}, heap {} MiB, data in {}",
                 node.distribution().title(),
@@ -159,7 +160,7 @@ impl fmt::Display for Status {
                 node.heap_mib,
                 node.data.display()
             ),
-            (State::Crashed, Some(node)) => {
+            (RunState::Crashed, Some(node)) => {
                 write!(
                     f,
                     "crashed: `inrush node logs` shows the log of node {}; data in {}",
@@ -173,7 +174,7 @@ impl fmt::Display for Status {
 }
 
 fn folder(name: &str) -> PathBuf {
-    process::root().join("nodes").join(name)
+    paths::root().join("nodes").join(name)
 }
 
 fn state_file(name: &str) -> PathBuf {
@@ -186,7 +187,7 @@ fn state_file(name: &str) -> PathBuf {
 async fn lock(name: &str) -> Result<fs::File, NodeError> {
     let what = || format!("cannot wait for another start or stop of node {name}");
     let file = lock_file::open(&folder(name).with_extension("lock")).map_err(NodeError::io(what()))?;
-    let began = Instant::now();
+    let began = clock::now();
     loop {
         match file.try_lock() {
             Ok(()) => return Ok(file),
@@ -197,7 +198,7 @@ async fn lock(name: &str) -> Result<fs::File, NodeError> {
             }
             Err(fs::TryLockError::Error(error)) => return Err(NodeError::io(what())(error)),
         }
-        tokio::time::sleep(Duration::from_millis(50)).await;
+        clock::sleep(Duration::from_millis(50)).await;
     }
 }
 
@@ -207,16 +208,13 @@ async fn lock(name: &str) -> Result<fs::File, NodeError> {
 /// [`NodeError`].
 pub async fn start(options: StartOptions) -> Result<Started, NodeError> {
     let starting = launch(options).await?;
-    ready(std::slice::from_ref(&starting)).await?;
+    ready(&starting).await?;
     let Starting { node, already_running } = starting;
     Ok(Started { url: node.url, version: node.version, already_running })
 }
 
 /// Starts the process of a node, or finds the running one. [`ready`] waits until it answers.
-///
-/// # Errors
-/// [`NodeError`].
-pub async fn launch(options: StartOptions) -> Result<Starting, NodeError> {
+async fn launch(options: StartOptions) -> Result<Starting, NodeError> {
     check_name(&options.name)?;
     let folder = std::path::absolute(folder(&options.name)).map_err(NodeError::io("cannot use the node's folder"))?;
     fs::create_dir_all(&folder).map_err(NodeError::io(format!("cannot create {}", folder.display())))?;
@@ -240,7 +238,6 @@ pub async fn launch(options: StartOptions) -> Result<Starting, NodeError> {
     let spec = NodeSpec {
         data,
         port: options.port.or_else(|| free(PORT).then_some(PORT)),
-        transport_port: options.transport_port,
         heap_mib: options.heap_mib.unwrap_or(1024),
         java_home: options.java_home,
         settings: options.settings,
@@ -273,21 +270,21 @@ pub async fn launch(options: StartOptions) -> Result<Starting, NodeError> {
 /// The server to run: the folder that the user named, or the first version that the Java of this
 /// machine can run, from the cache, Maven or its maker.
 fn find(options: StartOptions) -> Result<(Distribution, PathBuf), NodeError> {
-    let StartOptions { product, version, java_home, .. } = options;
+    let StartOptions { product, version, java_home, tell, .. } = options;
     if let Some(home) = options.home {
         return in_home(product, &home, version, "given");
     }
     let distribution = match (product, version) {
-        (Product::OpenSearch, version) => {
+        (KnownProduct::OpenSearch, version) => {
             if let Some(home) = std::env::var_os("OPENSEARCH_HOME").filter(|home| !home.is_empty()) {
                 return in_home(product, Path::new(&home), version, "OPENSEARCH_HOME");
             }
             version.map_or_else(|| newest(java_home.as_deref()), Distribution::opensearch)
         }
-        (Product::Elasticsearch, Some(version)) => Distribution::elasticsearch(version),
-        (Product::Elasticsearch, None) => return Err(NodeError::NoVersion),
+        (KnownProduct::Elasticsearch, Some(version)) => Distribution::elasticsearch(version),
+        (KnownProduct::Elasticsearch, None) => return Err(NodeError::NoVersion),
     };
-    let home = distribution.home(&process::root(), &process::cache(), java_home.as_deref())?;
+    let home = distribution.home(&paths::root(), &paths::cache(), java_home.as_deref(), &tell)?;
     Ok((distribution, home))
 }
 
@@ -301,14 +298,14 @@ fn newest(java_home: Option<&Path>) -> Distribution {
 
 /// The server in a folder. `named`: how the folder was given.
 fn in_home(
-    product: Product,
+    product: KnownProduct,
     home: &Path,
     wanted: Option<String>,
     named: &'static str,
 ) -> Result<(Distribution, PathBuf), NodeError> {
     let prefix = match product {
-        Product::OpenSearch => "opensearch-",
-        Product::Elasticsearch => "elasticsearch-",
+        KnownProduct::OpenSearch => "opensearch-",
+        KnownProduct::Elasticsearch => "elasticsearch-",
     };
     let jar = fs::read_dir(home.join("lib")).into_iter().flatten().filter_map(Result::ok).find_map(|entry| {
         let name = entry.file_name().into_string().ok()?;
@@ -329,7 +326,7 @@ fn in_home(
 ///
 /// # Errors
 /// [`NodeError::NotHome`].
-pub fn version_in(product: Product, home: &Path) -> Result<String, NodeError> {
+pub fn version_in(product: KnownProduct, home: &Path) -> Result<String, NodeError> {
     Ok(in_home(product, home, None, "given")?.0.version)
 }
 
@@ -384,9 +381,9 @@ pub async fn status(name: &str) -> Result<Status, NodeError> {
     check_name(name)?;
     let node = read(name);
     let state = match &node {
-        None => State::Stopped,
-        Some(node) if is_alive(node) => State::Running,
-        Some(_) => State::Crashed,
+        None => RunState::Stopped,
+        Some(node) if is_alive(node) => RunState::Running,
+        Some(_) => RunState::Crashed,
     };
     Ok(Status { state, name: name.to_owned(), node })
 }
@@ -440,34 +437,28 @@ impl Log {
     }
 }
 
-/// Waits until the nodes answer. Several nodes must form one cluster of all of them.
+/// Waits until the node answers.
 ///
 /// # Errors
-/// [`NodeError::Died`] if one of them has ended, [`NodeError::TimedOut`] if it takes too long. Then
-/// the nodes that were launched for the cluster are killed.
-pub async fn ready(nodes: &[Starting]) -> Result<(), NodeError> {
-    let began = Instant::now();
-    // The nodes start in parallel, on the same processors.
-    let most = START_MAX * nodes.len() as u32;
-    for Starting { node, .. } in nodes {
-        let log = node.log();
-        let Ok(address) = node.url.trim_start_matches("http://").parse::<SocketAddr>() else {
-            let source = io::Error::new(io::ErrorKind::InvalidData, format!("{:?} is not an address", node.url));
-            return Err(NodeError::Io { what: format!("cannot use {}/node.json", node.folder.display()), source });
-        };
-        while !is_ready(address, &log, nodes.len(), None).await {
-            if let Some(dead) = nodes.iter().find(|starting| !is_alive(&starting.node)) {
-                let log = dead.node.log();
-                return Err(NodeError::Died { tail: last_words(&log), log });
-            }
-            if began.elapsed() > most {
-                for launched in nodes.iter().filter(|starting| !starting.already_running) {
-                    group::kill(launched.node.pid).await?;
-                }
-                return Err(NodeError::TimedOut { seconds: most.as_secs(), log });
-            }
-            tokio::time::sleep(Duration::from_millis(200)).await;
+/// [`NodeError::Died`] if it has ended, [`NodeError::TimedOut`] if it takes too long. Then it is
+/// killed if it was launched here.
+async fn ready(Starting { node, already_running }: &Starting) -> Result<(), NodeError> {
+    let (began, log) = (clock::now(), node.log());
+    let Ok(address) = node.url.trim_start_matches("http://").parse::<SocketAddr>() else {
+        let source = io::Error::new(io::ErrorKind::InvalidData, format!("{:?} is not an address", node.url));
+        return Err(NodeError::Io { what: format!("cannot use {}/node.json", node.folder.display()), source });
+    };
+    while !is_ready(address, &log, None).await {
+        if !is_alive(node) {
+            return Err(NodeError::Died { tail: last_words(&log), log });
         }
+        if began.elapsed() > START_MAX {
+            if !already_running {
+                group::kill(node.pid).await?;
+            }
+            return Err(NodeError::TimedOut { seconds: START_MAX.as_secs(), log });
+        }
+        clock::sleep(Duration::from_millis(200)).await;
     }
     Ok(())
 }
@@ -509,7 +500,7 @@ mod tests {
             started,
             boot,
             url: String::new(),
-            product: Product::OpenSearch,
+            product: KnownProduct::OpenSearch,
             version: String::new(),
             heap_mib: 0,
             folder: PathBuf::new(),
@@ -528,14 +519,12 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_cluster_is_not_waited_for_when_one_of_its_nodes_has_died() {
+    async fn a_node_is_not_waited_for_when_it_has_died() {
         let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         let started = process_start(std::process::id()).unwrap();
-        let nodes = [("living", started), ("dead", started + 1)].map(|(folder, started)| {
-            let node = NodeState { url: format!("http://{nobody}"), folder: folder.into(), ..node(started, None) };
-            Starting { node, already_running: true }
-        });
-        match ready(&nodes).await {
+        let dead = node(started + 1, None);
+        let node = NodeState { url: format!("http://{nobody}"), folder: "dead".into(), ..dead };
+        match ready(&Starting { node, already_running: true }).await {
             Err(NodeError::Died { log, .. }) => assert!(log.starts_with("dead"), "{}", log.display()),
             other => panic!("{other:?}"),
         }
@@ -545,19 +534,20 @@ mod tests {
     fn a_home_is_what_its_jar_says() {
         let folder = tempfile::tempdir().unwrap();
         let home = folder.path();
-        assert!(matches!(in_home(Product::OpenSearch, home, None, "x"), Err(NodeError::NotHome { .. })));
+        assert!(matches!(in_home(KnownProduct::OpenSearch, home, None, "x"), Err(NodeError::NotHome { .. })));
         fs::create_dir(home.join("lib")).unwrap();
         for jar in ["opensearch-core-3.6.0.jar", "opensearch-3.6.0.jar"] {
             fs::write(home.join("lib").join(jar), "").unwrap();
         }
         let found = (Distribution::opensearch("3.6.0"), home.to_owned());
-        assert_eq!(in_home(Product::OpenSearch, home, None, "x").unwrap(), found);
-        assert_eq!(in_home(Product::OpenSearch, home, Some("3.6.0".into()), "x").unwrap(), found);
-        let error = in_home(Product::OpenSearch, home, Some("2.19.6".into()), "x").unwrap_err().to_string();
+        assert_eq!(in_home(KnownProduct::OpenSearch, home, None, "x").unwrap(), found);
+        assert_eq!(in_home(KnownProduct::OpenSearch, home, Some("3.6.0".into()), "x").unwrap(), found);
+        let error = in_home(KnownProduct::OpenSearch, home, Some("2.19.6".into()), "x").unwrap_err().to_string();
         assert!(error.contains("holds version 3.6.0") && error.contains("2.19.6"), "{error}");
         // The node runs in another folder than this program.
         let up: PathBuf = std::env::current_dir().unwrap().ancestors().skip(1).map(|_| "..").collect();
-        let (_, absolute) = in_home(Product::OpenSearch, &up.join(home.strip_prefix("/").unwrap()), None, "x").unwrap();
+        let (_, absolute) =
+            in_home(KnownProduct::OpenSearch, &up.join(home.strip_prefix("/").unwrap()), None, "x").unwrap();
         assert!(absolute.is_absolute(), "{}", absolute.display());
     }
 

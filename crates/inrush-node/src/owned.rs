@@ -7,7 +7,10 @@ use rustix::process::Signal;
 
 use super::error::NodeError;
 use super::group;
-use super::process::{Launched, NodeSpec, cache, launch, launch_again, ready, root};
+use super::paths::{cache, root};
+use super::process::{Launched, launch, launch_again, ready};
+use super::spec::NodeSpec;
+use super::tell::Tell;
 
 /// A node that ends with its owner, for tests and benchmarks.
 #[derive(Debug)]
@@ -28,7 +31,7 @@ impl OwnedNode {
         let (distribution, java_home, named) = (spec.distribution.clone(), spec.java_home.clone(), spec.home.clone());
         let unpack = move || match named {
             Some(home) => std::path::absolute(home).map_err(NodeError::io("cannot use the server's folder")),
-            None => distribution.home(&root(), &cache(), java_home.as_deref()),
+            None => distribution.home(&root(), &cache(), java_home.as_deref(), &Tell::default()),
         };
         let unpacked = tokio::task::spawn_blocking(unpack).await;
         let home = unpacked.map_err(io::Error::other).map_err(NodeError::io("unpacking stopped"))??;
@@ -77,17 +80,26 @@ impl OwnedNode {
         ready(&mut self.launched).await
     }
 
-    /// Ends it in order, or kills it if it takes longer than a minute.
+    /// Ends it in order, or kills it if it takes longer than a minute. [`OwnedNode::restart`]
+    /// starts it again.
     ///
     /// # Errors
     /// [`NodeError`] if its processes cannot be ended.
-    pub async fn stop(mut self) -> Result<(), NodeError> {
+    pub async fn end(&mut self) -> Result<(), NodeError> {
         if !self.ended {
             group::end(self.pid()).await?;
             self.launched.child.wait().map_err(NodeError::io("cannot wait for the process of the node"))?;
             self.ended = true;
         }
         Ok(())
+    }
+
+    /// The same, for good.
+    ///
+    /// # Errors
+    /// As [`OwnedNode::end`].
+    pub async fn stop(mut self) -> Result<(), NodeError> {
+        self.end().await
     }
 }
 

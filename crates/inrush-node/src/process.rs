@@ -7,12 +7,15 @@ use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use inrush_cluster::clock;
 
 use super::configuration::{self, Places};
-use super::distribution::{Distribution, Product};
+use super::distribution::KnownProduct;
 use super::error::NodeError;
 use super::folders::{User, check_data, check_disk, kept_in, open, open_way};
+use super::spec::NodeSpec;
 use super::{group, http, java};
 
 /// How long a node that starts again waits for its port.
@@ -22,73 +25,6 @@ const PORT_EVERY: Duration = Duration::from_millis(500);
 /// How long a node may take to answer. A cold disk and two busy cores need most of it.
 pub(super) const START_MAX: Duration = Duration::from_secs(240);
 
-/// The specification of a node.
-#[derive(Clone, Debug)]
-pub struct NodeSpec {
-    /// The server.
-    pub distribution: Distribution,
-    /// The name of the node.
-    pub name: String,
-    /// The folder with configuration, logs, temporary files, and data unless `data` is another
-    /// folder.
-    pub folder: PathBuf,
-    /// The data folder. It must not exist, be empty, or hold a node's data. The node's user becomes
-    /// its owner.
-    pub data: Option<PathBuf>,
-    /// HTTP port. Default: a free one.
-    pub port: Option<u16>,
-    /// Port for other nodes. Default: a free one.
-    pub transport_port: Option<u16>,
-    /// Java heap, MiB. Default 1,024.
-    pub heap_mib: u32,
-    /// The Java to run it with. No other one is tried. Default: the first of these that can run the
-    /// server: the distribution's own, `JAVA_HOME`, the one in `PATH`, those in `/usr/lib/jvm`.
-    pub java_home: Option<PathBuf>,
-    /// Further settings. They take precedence over those of this program. An empty value removes a
-    /// setting of this program.
-    pub settings: Vec<(String, String)>,
-    /// An unpacked server of this product and version to run, with the secrets in its keystore.
-    /// Default: a distribution that is fetched.
-    pub home: Option<PathBuf>,
-    /// The user that runs the server. Only root can choose one, and a program with the capabilities
-    /// CHOWN, KILL, SETGID and SETUID. Default: the program's own user; for root an
-    /// unprivileged one, which has no files.
-    pub user: Option<String>,
-    /// The file mode mask of the server. Default: that of this program.
-    pub umask: Option<u32>,
-    /// The header `Authorization` of a user who may read the health and the settings of the node,
-    /// where the settings turn its security on. Default: none.
-    pub authorization: Option<String>,
-}
-
-impl NodeSpec {
-    /// A node in this folder.
-    pub fn new(distribution: Distribution, name: impl Into<String>, folder: impl Into<PathBuf>) -> Self {
-        NodeSpec {
-            distribution,
-            name: name.into(),
-            folder: folder.into(),
-            data: None,
-            port: None,
-            transport_port: None,
-            heap_mib: 1024,
-            java_home: None,
-            settings: Vec::new(),
-            home: None,
-            user: None,
-            umask: None,
-            authorization: None,
-        }
-    }
-
-    /// The user that runs the server, if it is not that of this program.
-    fn other_user(&self) -> Result<Option<User<'_>>, NodeError> {
-        // Servers refuse to run as root.
-        let default = rustix::process::geteuid().is_root().then_some("nobody");
-        self.user.as_deref().or(default).map(User::named).transpose()
-    }
-}
-
 /// A node that has been started.
 #[derive(Debug)]
 pub(super) struct Launched {
@@ -97,30 +33,6 @@ pub(super) struct Launched {
     pub(super) transport_port: u16,
     pub(super) log: PathBuf,
     pub(super) authorization: Option<String>,
-}
-
-/// The folder of distributions and nodes. It is not in root's home, which the node's user often
-/// cannot read.
-pub(super) fn root() -> PathBuf {
-    if let Some(root) = std::env::var_os("INRUSH_NODE_ROOT") {
-        return root.into();
-    }
-    if rustix::process::geteuid().is_root() {
-        return "/var/lib/inrush".into();
-    }
-    xdg("XDG_DATA_HOME", ".local/share").join("inrush")
-}
-
-/// The folder of downloads.
-pub(super) fn cache() -> PathBuf {
-    xdg("XDG_CACHE_HOME", ".cache").join("inrush/dist")
-}
-
-fn xdg(variable: &str, in_home: &str) -> PathBuf {
-    match std::env::var_os(variable).filter(|v| !v.is_empty()) {
-        Some(folder) => folder.into(),
-        None => PathBuf::from(crate::user::variable("HOME").unwrap_or_else(|| "/".into())).join(in_home),
-    }
 }
 
 /// Starts the process, which does not answer yet. `home`: the unpacked distribution.
@@ -199,8 +111,8 @@ fn launcher(spec: &NodeSpec, places: &Places<'_>, java_home: &Path, temporary: &
     let mut command = Command::new(&words[0]);
     command.args(&words[1..]);
     let prefix = match spec.distribution.product {
-        Product::OpenSearch => "OPENSEARCH",
-        Product::Elasticsearch => "ES",
+        KnownProduct::OpenSearch => "OPENSEARCH",
+        KnownProduct::Elasticsearch => "ES",
     };
     let heap = spec.heap_mib;
     command
@@ -226,10 +138,10 @@ fn launcher(spec: &NodeSpec, places: &Places<'_>, java_home: &Path, temporary: &
 /// The same for a node that has died, on its ports. A process that was just killed may still hold
 /// them, and the system may have given one to another program's outgoing connection.
 pub(super) async fn launch_again(spec: &NodeSpec, home: &Path) -> Result<Launched, NodeError> {
-    let since = Instant::now();
+    let since = clock::now();
     loop {
         match launch(spec, home) {
-            Err(NodeError::PortTaken(_)) if since.elapsed() < PORT_MAX => tokio::time::sleep(PORT_EVERY).await,
+            Err(NodeError::PortTaken(_)) if since.elapsed() < PORT_MAX => clock::sleep(PORT_EVERY).await,
             launched => return launched,
         }
     }
@@ -237,26 +149,26 @@ pub(super) async fn launch_again(spec: &NodeSpec, home: &Path) -> Result<Launche
 
 /// Waits until the node answers with a status that is not red.
 pub(super) async fn ready(launched: &mut Launched) -> Result<(), NodeError> {
-    let began = Instant::now();
+    let began = clock::now();
     while began.elapsed() < START_MAX {
-        if is_ready(launched.address, &launched.log, 1, launched.authorization.as_deref()).await {
+        if is_ready(launched.address, &launched.log, launched.authorization.as_deref()).await {
             return Ok(());
         }
         if launched.child.try_wait().map_err(NodeError::io("cannot wait for the process of the node"))?.is_some() {
             return Err(NodeError::Died { log: launched.log.clone(), tail: last_words(&launched.log) });
         }
-        tokio::time::sleep(Duration::from_millis(200)).await;
+        clock::sleep(Duration::from_millis(200)).await;
     }
     group::kill(launched.child.id()).await?;
     Err(NodeError::TimedOut { seconds: START_MAX.as_secs(), log: launched.log.clone() })
 }
 
-/// Whether the node with this log answers at the address, in a cluster of `nodes` nodes with a
-/// status that is not red. Another program may have taken the port before the node bound it, even
-/// another node, which answers as well. The folders tell the nodes apart.
-pub(super) async fn is_ready(address: SocketAddr, log: &Path, nodes: usize, authorization: Option<&str>) -> bool {
+/// Whether the node with this log answers at the address with a status that is not red. Another
+/// program may have taken the port before the node bound it, even another node, which answers as
+/// well. The folders tell the nodes apart.
+pub(super) async fn is_ready(address: SocketAddr, log: &Path, authorization: Option<&str>) -> bool {
     let Some((200, health)) = http::get(address, "/_cluster/health", authorization).await else { return false };
-    if !is_formed(&health, nodes) {
+    if !is_formed(&health) {
         return false;
     }
     let settings = "/_nodes/_local/settings?filter_path=nodes.*.settings.path.logs";
@@ -267,12 +179,12 @@ pub(super) async fn is_ready(address: SocketAddr, log: &Path, nodes: usize, auth
     logs.map(Path::new) == log.parent()
 }
 
-/// Whether a cluster has at least `nodes` nodes, and a status that is not red, by its health.
-fn is_formed(health: &str, nodes: usize) -> bool {
+/// Whether a cluster has a node, and a status that is not red, by its health.
+fn is_formed(health: &str) -> bool {
     let health: serde_json::Value = serde_json::from_str(health).unwrap_or_default();
     let there = health.get("number_of_nodes").and_then(serde_json::Value::as_u64);
     let status = health.get("status").and_then(serde_json::Value::as_str);
-    there.is_some_and(|there| there >= nodes as u64) && matches!(status, Some("green" | "yellow"))
+    there.is_some_and(|there| there > 0) && matches!(status, Some("green" | "yellow"))
 }
 
 /// The last lines of a log without the frames of stack traces, which hide the messages before them.
@@ -321,6 +233,7 @@ mod tests {
     use std::io::Write;
     use std::os::unix::fs::PermissionsExt;
 
+    use super::super::distribution::Distribution;
     use super::*;
 
     #[test]
@@ -401,13 +314,12 @@ mod tests {
     }
 
     #[test]
-    fn a_cluster_is_formed_when_all_are_there_and_it_is_not_red() {
-        let formed = |status: &str, there: u32, nodes: usize| {
-            is_formed(&format!("{{\"status\":\"{status}\",\"number_of_nodes\":{there}}}"), nodes)
-        };
-        assert!(formed("green", 2, 2) && formed("yellow", 3, 2));
-        assert!(!formed("green", 1, 2) && !formed("red", 2, 2));
-        assert!(!is_formed("", 1) && !is_formed("{}", 1));
+    fn a_cluster_is_formed_when_a_node_is_there_and_it_is_not_red() {
+        let formed =
+            |status: &str, there: u32| is_formed(&format!("{{\"status\":\"{status}\",\"number_of_nodes\":{there}}}"));
+        assert!(formed("green", 1) && formed("yellow", 3));
+        assert!(!formed("green", 0) && !formed("red", 2));
+        assert!(!is_formed("") && !is_formed("{}"));
     }
 
     #[tokio::test]
@@ -428,8 +340,8 @@ mod tests {
                 stream.write_all(format!("HTTP/1.0 200 OK\r\n\r\n{body}").as_bytes()).unwrap();
             }
         });
-        assert!(is_ready(address, Path::new("/another/logs/console.log"), 1, None).await);
-        assert!(!is_ready(address, Path::new("/another/logs/console.log"), 2, None).await);
+        assert!(is_ready(address, Path::new("/another/logs/console.log"), None).await);
+        assert!(!is_ready(address, &log, None).await);
         let child = Command::new("true").spawn().unwrap();
         let mut launched = Launched { child, address, transport_port: 0, log, authorization: None };
         assert!(matches!(ready(&mut launched).await, Err(NodeError::Died { .. })));

@@ -15,7 +15,6 @@ use crate::marks::cut;
 use crate::metrics::{self, Seen};
 use crate::parts::PartReport;
 use crate::snapshot::{End, Kind, LoadSnapshot, Snapshot, Update, VERSION};
-use crate::tracer::Tracer;
 pub(crate) use shown::Load;
 pub use shown::{Control, PartRecorder, Recorder, Shown};
 use shown::{Controls, State};
@@ -39,8 +38,6 @@ pub(crate) struct Board {
     generation: AtomicU64,
     /// Viewers may control the loads.
     control: bool,
-    /// Keeps the sampled requests, where they are exported.
-    pub(crate) tracer: Option<Arc<Tracer>>,
     has_closed: AtomicBool,
 }
 
@@ -72,11 +69,6 @@ impl Board {
     /// `control`: viewers may control the loads.
     pub(crate) fn new(control: bool) -> Self {
         Board { control, ..Board::default() }
-    }
-
-    /// Keeps requests for this tracer.
-    pub(crate) fn traced_by(self, tracer: Option<Arc<Tracer>>) -> Self {
-        Board { tracer, ..self }
     }
 
     /// Shows this load in place of all earlier ones: a run of a sweep.

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use inrush_core::report::Counts;
-use inrush_load::observe::{LoadEvent, LoadStart, Outcome, Pause, PauseKind, Sample};
+use inrush_load::observe::{LoadEvent, LoadStart, Pause, PauseKind, Sample, SampleOutcome};
 use inrush_load::{Phase, Progress, Report, SettingsReport};
 use inrush_sources::Lag;
 use serde::Serialize;
@@ -23,7 +23,7 @@ use crate::nodes::Nodes;
 use crate::parts::Parts;
 use crate::points::{Open, Points};
 use crate::snapshot::{
-    FormatMark, GuardState, Kind, LoadSnapshot, LoadUpdate, NoteMark, PhaseMark, PlanMark, Point, Start, State,
+    FormatMark, GuardState, Kind, LoadSnapshot, LoadState, LoadUpdate, NoteMark, PhaseMark, PlanMark, Point, Start,
 };
 
 const DECISIONS_MAX: usize = 400;
@@ -219,12 +219,12 @@ impl History {
     fn answered(&mut self, sample: &Sample) {
         self.nodes.answered(sample);
         match (sample.outcome, sample.took) {
-            (Outcome::Answered, Some(took)) => {
+            (SampleOutcome::Answered, Some(took)) => {
                 let (wall, took) = (sample.wall.as_secs_f64(), took.min(sample.wall).as_secs_f64());
                 self.open.answered(wall, took);
                 self.latency.answered(wall, took);
             }
-            (Outcome::Lost, _) => self.open.lost(),
+            (SampleOutcome::Lost, _) => self.open.lost(),
             _ => {}
         }
     }
@@ -392,14 +392,14 @@ impl History {
         (rate >= 1.0).then(|| (left as f64 / rate).ceil())
     }
 
-    fn state(&self, at: Duration) -> State {
+    fn state(&self, at: Duration) -> LoadState {
         let progress = &self.progress;
         let ended = self.report.is_some();
         let (docs_per_second, bytes_per_second) = if ended { (0.0, 0.0) } else { self.rates.rates() };
         let (parts, parts_more) = self.parts.shown(at.as_secs_f64());
         let total = progress.bytes_total.filter(|total| *total > 0);
         let share = |total| (bytes_settled(progress) as f64 / total as f64).min(1.0);
-        State {
+        LoadState {
             t: tenths(at),
             phase: progress.phase.name().to_owned(),
             why: cut(why(&progress.phase), WHY_MAX),
@@ -461,14 +461,10 @@ fn word(value: &impl Serialize) -> String {
     }
 }
 
-/// The step of a bake: the text has it in front of its progress, and behind the name of its part.
+/// The step of a bake, which the text has in front of its progress.
 fn step(phase: &Phase) -> &str {
     let Phase::Baking(text) = phase else { return "" };
-    let step = match text.split_once(": ") {
-        Some((part, rest)) if part.starts_with("part ") => rest,
-        _ => text,
-    };
-    step.split(": ").next().unwrap_or_default()
+    text.split(": ").next().unwrap_or_default()
 }
 
 fn why(phase: &Phase) -> &str {

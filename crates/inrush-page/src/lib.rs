@@ -27,7 +27,6 @@ mod server;
 pub mod snapshot;
 mod sweep_page;
 mod textfile;
-mod tracer;
 mod watch;
 
 pub use board::{Control, PartRecorder, Recorder, Shown};

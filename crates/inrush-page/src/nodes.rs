@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use inrush_load::observe::{Outcome, Sample};
+use inrush_load::observe::{Sample, SampleOutcome};
 use serde::{Deserialize, Serialize};
 
 use crate::points::rounded;
@@ -97,12 +97,12 @@ impl Nodes {
         node.docs += u64::from(sample.accepted);
         node.rejected += u64::from(sample.rejected);
         match sample.outcome {
-            Outcome::Answered => node.answered += 1,
-            Outcome::Refused => node.refused += 1,
-            Outcome::TooLarge => node.too_large += 1,
-            Outcome::Lost => node.lost += 1,
+            SampleOutcome::Answered => node.answered += 1,
+            SampleOutcome::Refused => node.refused += 1,
+            SampleOutcome::TooLarge => node.too_large += 1,
+            SampleOutcome::Lost => node.lost += 1,
         }
-        if let (Outcome::Answered, Some(took)) = (sample.outcome, sample.took) {
+        if let (SampleOutcome::Answered, Some(took)) = (sample.outcome, sample.took) {
             let (wall, took) = (sample.wall.as_secs_f64(), took.min(sample.wall).as_secs_f64());
             node.answer(Answers { number: 1, wall, took });
         }
@@ -172,15 +172,15 @@ mod tests {
 
     use super::*;
 
-    fn sample(node: u16, outcome: Outcome, wall: u64) -> Sample {
+    fn sample(node: u16, outcome: SampleOutcome, wall: u64) -> Sample {
         let ms = Duration::from_millis;
         Sample {
             sent: Time::START,
             wall: ms(wall),
-            took: (outcome == Outcome::Answered).then(|| ms(wall / 2)),
+            took: (outcome == SampleOutcome::Answered).then(|| ms(wall / 2)),
             bytes: 100,
             docs: 10,
-            accepted: if outcome == Outcome::Answered { 9 } else { 0 },
+            accepted: if outcome == SampleOutcome::Answered { 9 } else { 0 },
             rejected: 1,
             outcome,
             in_flight: 1,
@@ -193,11 +193,11 @@ mod tests {
     #[test]
     fn a_mean_is_that_of_the_last_minute() {
         let mut nodes = Nodes::new(&["a".to_owned(), "b".to_owned()]);
-        nodes.answered(&sample(1, Outcome::Answered, 100));
-        nodes.answered(&sample(1, Outcome::Answered, 300));
-        nodes.answered(&sample(1, Outcome::Lost, 9_000));
+        nodes.answered(&sample(1, SampleOutcome::Answered, 100));
+        nodes.answered(&sample(1, SampleOutcome::Answered, 300));
+        nodes.answered(&sample(1, SampleOutcome::Lost, 9_000));
         // An unknown node is no reason to fail.
-        nodes.answered(&sample(7, Outcome::Answered, 1));
+        nodes.answered(&sample(7, SampleOutcome::Answered, 1));
         let shown = nodes.shown();
         assert_eq!((shown[0].requests, shown[0].mean), (0, None));
         assert_eq!((shown[1].requests, shown[1].docs, shown[1].rejected, shown[1].lost), (3, 18, 3, 1));
@@ -215,11 +215,11 @@ mod tests {
         assert_eq!(all.join(&[name("a"), name("b")]), [0, 1]);
         assert_eq!(all.join(&[name("b"), name("c")]), [1, 2]);
         let mut part = Nodes::new(&[name("b")]);
-        part.answered(&sample(0, Outcome::Answered, 100));
+        part.answered(&sample(0, SampleOutcome::Answered, 100));
         all.add(&part.0[0], None);
         let before = part.0[0].clone();
-        part.answered(&sample(0, Outcome::Answered, 300));
-        part.answered(&sample(0, Outcome::Lost, 1));
+        part.answered(&sample(0, SampleOutcome::Answered, 300));
+        part.answered(&sample(0, SampleOutcome::Lost, 1));
         all.add(&part.0[0], Some(&before));
         let shown = &all.shown()[1];
         assert_eq!((shown.requests, shown.docs, shown.lost, shown.mean), (3, 18, 1, Some(0.2)));

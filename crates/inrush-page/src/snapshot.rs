@@ -74,7 +74,7 @@ pub struct LoadSnapshot {
     /// What does not change.
     pub start: Start,
     /// The state at the last second.
-    pub state: State,
+    pub state: LoadState,
     /// The history, the oldest first: seconds for the last ten minutes, longer intervals before.
     /// Neighbours follow each other without a gap.
     pub points: Vec<Point>,
@@ -97,7 +97,7 @@ pub struct LoadSnapshot {
 #[derive(Clone, Debug, Serialize)]
 pub struct LoadUpdate {
     /// Replaces [`LoadSnapshot::state`].
-    pub state: State,
+    pub state: LoadState,
     /// New points, to append to [`LoadSnapshot::points`]. Mostly one. None after the end.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub points: Vec<Point>,
@@ -170,7 +170,7 @@ pub enum Kind {
 
 /// The state of a load.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct State {
+pub struct LoadState {
     /// Seconds since the start of the load.
     pub t: f64,
     /// The phase in a few words: `starting`, `loading`, `waiting for the source`, `paused`,
@@ -237,7 +237,7 @@ pub struct Part {
     pub name: String,
     /// The machine that it runs on.
     pub host: String,
-    /// As [`State::phase`]; `done` after its end.
+    /// As [`LoadState::phase`]; `done` after its end.
     pub phase: String,
     /// Settled documents.
     pub docs: u64,
@@ -426,7 +426,7 @@ pub struct PhaseMark {
     pub t: f64,
     /// The end. `null` for the current one.
     pub until: Option<f64>,
-    /// As [`State::phase`].
+    /// As [`LoadState::phase`].
     pub phase: String,
     /// The step of a bake, such as `restore`.
     #[serde(skip_serializing_if = "is_default")]

@@ -11,7 +11,7 @@ use tokio::task::JoinHandle;
 use crate::board::{Board, Recorder, Shown};
 use crate::config::{JobPage, WatchConfig, WatchError};
 use crate::hub::Hub;
-use crate::otlp;
+use crate::otlp::Exporter;
 use crate::reporter::Reporter;
 use crate::server::Server;
 use crate::textfile::Textfile;
@@ -70,13 +70,14 @@ impl Watch {
     pub async fn start(config: WatchConfig) -> Result<Self, WatchError> {
         // The processes of a job are not stopped by the page of one of them.
         let control = config.page.as_ref().is_some_and(|page| page.token.is_some() && page.parts.is_none());
-        let board = Arc::new(Board::new(control).traced_by(otlp::tracer(config.otlp.as_ref())));
+        let board = Arc::new(Board::new(control));
         let hub = Arc::new(Hub::new(Arc::clone(&board)));
         let of_file = Arc::new(Notify::new());
         let textfile = config.textfile.map(|folder| Textfile::new(Arc::clone(&board), folder, Arc::clone(&of_file)));
         let textfile = textfile.transpose()?;
-        let exporters = config.otlp.map(|otlp| otlp::exporters(&board, otlp)).transpose();
-        let exporters = exporters.map_err(WatchError::Otlp)?.unwrap_or_default();
+        let of_collector = Arc::new(Notify::new());
+        let exporter = config.otlp.map(|otlp| Exporter::new(Arc::clone(&board), otlp, Arc::clone(&of_collector)));
+        let exporter = exporter.transpose().map_err(WatchError::Otlp)?;
         // Nothing runs yet that an error would have to end.
         let server = match &config.page {
             Some(page) => Some(Server::start(page, Arc::clone(&hub), &run_id()).await?),
@@ -86,8 +87,8 @@ impl Watch {
         if let Some(textfile) = textfile {
             writers.push((tokio::spawn(textfile.run()), of_file));
         }
-        for (exporter, ending) in exporters {
-            writers.push((tokio::spawn(exporter.run()), ending));
+        if let Some(exporter) = exporter {
+            writers.push((tokio::spawn(exporter.run()), of_collector));
         }
         let publishing = Arc::clone(&hub);
         let publisher = tokio::spawn(async move { publishing.run().await });

@@ -2,10 +2,11 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use inrush_core::DocBlock;
+use inrush_cluster::clock;
 use inrush_core::ledger::Partition;
+use inrush_core::{DocBlock, RowForm};
 
 use super::{Chunk, Feedback, Fingerprint, IDLE_MIN, Source, SourceError, SourceInfo, Step};
 
@@ -28,16 +29,16 @@ impl Begun {
     /// # Errors
     /// The source cannot be read.
     pub fn new(mut inner: Box<dyn Source>, bytes: usize, patience: Duration) -> Result<Self, SourceError> {
-        let (feedback, begun) = (inner.feedback(), Instant::now());
+        let (feedback, begun) = (inner.feedback(), clock::now());
         let (mut first, mut read) = (VecDeque::new(), 0);
         let (ended, has_documents) = loop {
-            let asked = Instant::now();
+            let asked = clock::now();
             let chunk = match inner.next(bytes)? {
                 Step::Chunk(chunk) => chunk,
                 Step::End => break (true, false),
                 Step::Idle if begun.elapsed() >= patience => break (false, true),
                 Step::Idle => {
-                    std::thread::sleep(IDLE_MIN.saturating_sub(asked.elapsed()));
+                    clock::block(IDLE_MIN.saturating_sub(asked.elapsed()));
                     continue;
                 }
             };
@@ -50,6 +51,12 @@ impl Begun {
             }
         };
         Ok(Begun { inner, feedback, first, ended, has_documents })
+    }
+
+    /// The first documents. Those that name their own ids are left out.
+    pub fn first_documents(&self) -> impl Iterator<Item = &[u8]> {
+        let without_ids = self.first.iter().filter(|block| block.meta.is_empty());
+        without_ids.flat_map(|block| block.accepted().map(|at| block.record(at as usize)))
     }
 
     /// Whether the source has a readable document, or may have one that was not waited for.
@@ -81,6 +88,10 @@ impl Source for Begun {
 
     fn keep_texts(&mut self, fields: &[String]) {
         self.inner.keep_texts(fields);
+    }
+
+    fn form_rows(&mut self, form: &RowForm) {
+        self.inner.form_rows(form);
     }
 
     fn fingerprints(&self) -> Result<Vec<Fingerprint>, SourceError> {

@@ -2,8 +2,7 @@
 //! indices of a cluster, and documents that a program sends.
 //!
 //! [`open()`] makes a [`Source`] of files and stdin. [`push::channel`] makes one that a program
-//! feeds. A [`Registry`] finds the kind of a source by its arguments. This crate knows no bulk
-//! requests.
+//! feeds. A [`SourceKind`] finds its arguments and opens them. This crate knows no bulk requests.
 
 mod ahead;
 mod begun;
@@ -13,15 +12,17 @@ pub mod fetch;
 mod files;
 pub mod index;
 mod lag;
+mod lake;
+mod limited;
 mod lookup;
 mod network;
 mod parted;
 pub mod path_json;
 pub mod push;
-pub mod recorded;
+#[cfg(feature = "databases")]
+mod recorded;
 mod registry;
 mod repeat;
-mod sampled;
 mod source;
 mod store;
 
@@ -30,9 +31,9 @@ pub use begun::Begun;
 pub use database::without_databases;
 #[cfg(feature = "databases")]
 pub use database::{Database, open_database};
-pub use database::{DatabaseAddress, DatabaseOptions, DatabaseRows};
+pub use database::{DatabaseAddress, DatabaseKind, DatabaseOptions, DatabaseRows};
 pub use dead_letters::DeadLetterSink;
-pub use files::{FileOptions, Files, SourceSpec, open, shown_path};
+pub use files::{FileOptions, Files, FilesKind, SourceSpec, open, shown_path};
 pub use inrush_core::block::{Origin, Record};
 pub use inrush_core::ledger::Partition;
 pub use inrush_core::{DocBlock, DocMeta, Reject, SourceId};
@@ -40,18 +41,19 @@ pub use inrush_formats::charset::Charset;
 #[cfg(feature = "columns")]
 pub use inrush_formats::columns::Rows;
 pub use inrush_formats::csv::{ColumnType, CsvOptions, Header};
-pub use inrush_formats::format::{Format, FormatOptions, SheetOptions, Timestamps};
+pub use inrush_formats::format::{Binary, Format, FormatOptions, SheetOptions, Timestamps};
 pub use inrush_formats::json_scan::RecordsPath;
 pub use inrush_formats::json_string::push_escaped;
 pub use inrush_formats::parse::{FixedColumn, LogFormat, Parse};
+pub use inrush_formats::uses::{Formats, Given};
 pub use inrush_formats::{Chunk, Decode, RawChunk, SourceError, Warning, Warnings};
 use inrush_formats::{too_large, too_large_head};
 pub use lag::{Lag, PartitionLag};
+pub use limited::Limited;
 pub use lookup::{FetchFrom, FetchOptions, open_fetch};
-pub use parted::{Parted, Parting};
-pub use registry::{OpenError, Opened, Opening, Registry, Reopen, Request, SourceKind};
+pub use parted::Parting;
+pub use registry::{OpenError, Opened, Opening, Reopen, Request, SourceKind};
 pub use repeat::{Fingerprint, Repeats};
-pub use sampled::Sampled;
 pub use source::{Feedback, IDLE_AFTER, IDLE_MIN, RowsRead, Source, SourceInfo, Step, TopicPartition, Topics};
 pub use store::{Blob, BlobError, Blobs, SourceUrl, Store, StoreOptions, open_blobs};
 

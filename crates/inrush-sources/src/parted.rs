@@ -1,18 +1,13 @@
-//! A part of a source: the documents for one of several builders. Each builder reads the whole
-//! source, so each has its own numbers and checkpoints.
+//! The division of documents into parts that are built apart, such as the shards of an index.
 
 use inrush_core::routing::Routing;
 use inrush_core::{DocBlock, FieldPath, encode};
-
-use super::{Chunk, Fingerprint, Source, SourceError, SourceInfo, Step};
 
 /// The assignment of documents to parts.
 #[derive(Clone, Debug)]
 pub struct Parting {
     /// Shards, one for each part.
     pub routing: Routing,
-    /// The part that is kept.
-    pub part: u32,
     /// Field with the id.
     pub id: Option<FieldPath>,
     /// Field with the routing value, which takes precedence over the id.
@@ -48,82 +43,6 @@ impl Parting {
         };
         (0..block.records.len()).map(part).collect()
     }
-
-    /// Removes the documents of other parts.
-    fn cut(&self, mut block: DocBlock) -> DocBlock {
-        let ours: Vec<bool> = self.parts(&block).into_iter().map(|part| part == self.part).collect();
-        // New position of each document that is kept.
-        let mut places = Vec::with_capacity(ours.len());
-        let mut count = 0;
-        for is_ours in &ours {
-            places.push(count);
-            count += u32::from(*is_ours);
-        }
-        let keep = |at: usize| ours[at];
-        retain(&mut block.records, keep);
-        retain(&mut block.meta, keep);
-        block.rejects.retain(|reject| ours[reject.record as usize]);
-        for reject in &mut block.rejects {
-            reject.record = places[reject.record as usize];
-        }
-        block
-    }
-}
-
-fn retain<T>(all: &mut Vec<T>, keep: impl Fn(usize) -> bool) {
-    let mut at = 0;
-    all.retain(|_| {
-        at += 1;
-        keep(at - 1)
-    });
-}
-
-/// The documents of one part.
-pub struct Parted {
-    inner: Box<dyn Source>,
-    parting: Parting,
-}
-
-impl Parted {
-    /// Keeps the documents of this part only.
-    pub fn new(inner: Box<dyn Source>, parting: Parting) -> Self {
-        Parted { inner, parting }
-    }
-}
-
-impl Source for Parted {
-    fn describe(&self) -> SourceInfo {
-        let mut info = self.inner.describe();
-        let (part, routing) = (self.parting.part, &self.parting.routing);
-        // Checkpoints record this text, so it stays as it was first written.
-        info.reading = format!(
-            "{} part {part} of Routing {{ shards: {}, routing_shards: {}, partition_size: {} }}",
-            info.reading,
-            routing.shards(),
-            routing.routing_shards(),
-            routing.partition_size()
-        );
-        // The warnings are about the whole source.
-        info.warnings = info.warnings.filter(|_| self.parting.part == 0);
-        info
-    }
-
-    fn next(&mut self, want_bytes: usize) -> Result<Step, SourceError> {
-        let chunk = match self.inner.next(want_bytes)? {
-            Step::Chunk(chunk) => chunk,
-            step @ (Step::Idle | Step::End) => return Ok(step),
-        };
-        let parting = self.parting.clone();
-        Ok(Step::Chunk(Chunk::Deferred(Box::new(move || parting.cut(chunk.into_block())))))
-    }
-
-    fn keep_texts(&mut self, fields: &[String]) {
-        self.inner.keep_texts(fields);
-    }
-
-    fn fingerprints(&self) -> Result<Vec<Fingerprint>, SourceError> {
-        self.inner.fingerprints()
-    }
 }
 
 #[cfg(test)]
@@ -148,36 +67,16 @@ mod tests {
         Routing::new(3, None, 1).unwrap()
     }
 
-    fn parting(part: u32) -> Parting {
-        Parting { routing: routing(), part, id: Some("id".parse().unwrap()), routed_by: None }
+    fn parting() -> Parting {
+        Parting { routing: routing(), id: Some("id".parse().unwrap()), routed_by: None }
     }
 
     #[test]
-    fn every_document_is_in_exactly_one_part_which_is_its_shard() {
+    fn the_part_of_a_document_is_its_shard() {
         let documents: Vec<String> = (0..300).map(|n| format!("{{\"id\":\"i{n}\",\"n\":{n}}}")).collect();
         let all = block(&documents.iter().map(String::as_str).collect::<Vec<_>>());
-        let mut found = 0;
-        for part in 0..3 {
-            let ours = parting(part).cut(all.clone());
-            for at in 0..ours.records.len() {
-                let document: serde_json::Value = serde_json::from_slice(ours.record(at)).unwrap();
-                assert_eq!(routing().shard(document["id"].as_str().unwrap(), None), part);
-                assert_eq!(u64::from(ours.records[at].line), document["n"].as_u64().unwrap());
-            }
-            found += ours.records.len();
-        }
-        assert_eq!(found, 300);
-    }
-
-    #[test]
-    fn the_text_of_a_checkpoint_stays() {
-        // Tests run in the folder of their crate.
-        let file = crate::SourceSpec::new("Cargo.toml");
-        let whole = crate::open(&[file], crate::FormatOptions::default(), &crate::Warnings::default()).unwrap();
-        assert_eq!(
-            Parted::new(Box::new(whole), parting(1)).describe().reading,
-            "{} part 1 of Routing { shards: 3, routing_shards: 768, partition_size: 1 }"
-        );
+        let expected: Vec<u32> = (0..300).map(|n| routing().shard(&format!("i{n}"), None)).collect();
+        assert_eq!(parting().parts(&all), expected);
     }
 
     #[test]
@@ -185,24 +84,15 @@ mod tests {
         let mut all = block(&["{\"x\":1}", "{\"id\":\"a\"}", "not a row", "{\"id\":{}}"]);
         all.rejects = vec![Reject { record: 2, kind: Code::BadValue, reason: String::new() }];
         all.meta = vec![DocMeta::default(); 4];
-        let a = routing().shard("a", None);
-        for part in 0..3 {
-            let ours = parting(part).cut(all.clone());
-            let expected = if part == 0 { 3 } else { 0 } + usize::from(part == a);
-            assert_eq!((ours.records.len(), ours.meta.len()), (expected, expected));
-            let places: Vec<u32> = ours.rejects.iter().map(|reject| reject.record).collect();
-            assert_eq!(places, if part == 0 { vec![1 + u32::from(a == 0)] } else { vec![] });
-        }
+        assert_eq!(parting().parts(&all), [0, routing().shard("a", None), 0, 0]);
     }
 
     #[test]
     fn routing_wins_over_the_id_and_text_stands_for_both() {
         let all = block(&["{\"id\":\"a\",\"r\":\"k\"}"]);
-        let part = |parting: Parting| {
-            (0..3).find(|part| !Parting { part: *part, ..parting.clone() }.cut(all.clone()).records.is_empty()).unwrap()
-        };
+        let part = |parting: Parting| parting.parts(&all)[0];
         let routing = routing();
-        assert_eq!(part(Parting { routed_by: Some("r".parse().unwrap()), ..parting(0) }), routing.shard("k", None));
-        assert_eq!(part(Parting { id: None, ..parting(0) }), routing.shard("{\"id\":\"a\",\"r\":\"k\"}", None));
+        assert_eq!(part(Parting { routed_by: Some("r".parse().unwrap()), ..parting() }), routing.shard("k", None));
+        assert_eq!(part(Parting { id: None, ..parting() }), routing.shard("{\"id\":\"a\",\"r\":\"k\"}", None));
     }
 }

@@ -1,8 +1,4 @@
-//! The registry of sources: each kind checks the arguments, and the first one that recognises them
-//! opens the source.
-//!
-//! A kind is a folder with its options, its [`SourceKind`] and its readers, and a line in
-//! [`KINDS`].
+//! A kind of source: it finds its arguments among those of a load, and opens them.
 
 use std::any::{Any, TypeId};
 use std::collections::HashMap;
@@ -13,14 +9,9 @@ use std::sync::Arc;
 
 use inrush_cluster::api::ConnectError;
 
-use super::database::DatabaseKind;
-use super::files::{FileOptions, FilesKind};
-use super::index::{IndexKind, IndexModels};
+use super::files::FileOptions;
+use super::index::IndexModels;
 use super::{Source, SourceError};
-
-/// The kinds, in the order in which they check the arguments. Arguments that no other kind
-/// recognises are files.
-static KINDS: &[&dyn SourceKind] = &[&IndexKind, &DatabaseKind, &FilesKind];
 
 /// A kind of source, such as files or databases.
 pub trait SourceKind: Send + Sync {
@@ -43,15 +34,14 @@ pub type Reopen = Arc<dyn Fn() -> Result<Box<dyn Source>, SourceError> + Send + 
 /// The arguments that name sources, and the options of each kind.
 ///
 /// ```
-/// use inrush_sources::index::{IndexAddress, IndexOptions};
-/// use inrush_sources::{Registry, Request};
+/// use inrush_sources::index::{IndexAddress, IndexKind, IndexOptions};
+/// use inrush_sources::{Request, SourceKind};
 ///
 /// let url = "https://old:9200/logs";
 /// let address = IndexAddress::parse(url)?;
 /// let options = IndexOptions { keep_versions: true, ..IndexOptions::new(address) };
 /// let request = Request::new([url]).with(options);
-/// let found = Registry::default().find(&request).map(|(kind, argument)| (kind.name(), argument));
-/// assert_eq!(found, Some(("index", "https://old:9200/logs".to_owned())));
+/// assert_eq!(IndexKind.find(&request).as_deref(), Some("https://old:9200/logs"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Request {
@@ -168,100 +158,30 @@ impl OpenError {
     }
 }
 
-/// The kinds of sources that can be opened.
-///
-/// ```no_run
-/// use inrush_sources::{Registry, Request};
-///
-/// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
-/// let opened = Registry::default().open(&Request::new(["logs/*.ndjson.zst"])).await?;
-/// println!("{} bytes", opened.source.describe().bytes_total.unwrap_or_default());
-/// # Ok(())
-/// # }
-/// ```
-#[derive(Clone, Default)]
-pub struct Registry {
-    added: Vec<Arc<dyn SourceKind>>,
-}
-
-impl Registry {
-    /// Adds a kind of the program, which checks the arguments before the other kinds.
-    #[must_use]
-    pub fn with(mut self, kind: impl SourceKind + 'static) -> Self {
-        self.added.push(Arc::new(kind));
-        self
-    }
-
-    /// The kind of the sources, and the argument that it recognised. `None` without arguments.
-    pub fn find(&self, request: &Request) -> Option<(&dyn SourceKind, String)> {
-        let kinds = self.added.iter().map(|kind| &**kind).chain(KINDS.iter().copied());
-        kinds.into_iter().find_map(|kind| kind.find(request).map(|argument| (kind, argument)))
-    }
-
-    /// Opens the sources. It needs a tokio runtime. The calling thread waits for a database.
-    ///
-    /// # Errors
-    /// [`OpenError`].
-    pub async fn open(&self, request: &Request) -> Result<Opened, OpenError> {
-        let Some((kind, _)) = self.find(request) else {
-            return Err(OpenError::arguments("no source is given", "name files, globs in quotes, or - for stdin"));
-        };
-        kind.open(request).await
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::super::database::{DatabaseAddress, DatabaseOptions, DatabaseRows};
-    use super::super::{Chunk, FormatOptions, SourceInfo, Step};
+    use super::super::database::{DatabaseAddress, DatabaseKind, DatabaseOptions, DatabaseRows};
+    use super::super::index::IndexKind;
+    use super::super::{Chunk, FilesKind};
     use super::*;
 
-    fn found(arguments: &[&str]) -> Option<(&'static str, String)> {
-        let request = Request::new(arguments.iter().copied());
-        Registry::default().find(&request).map(|(kind, argument)| (kind.name(), argument))
-    }
-
-    async fn refused(request: Request) -> (String, String) {
-        match Registry::default().open(&request).await {
+    async fn refused(kind: &dyn SourceKind, arguments: &[&str]) -> (String, String) {
+        match kind.open(&Request::new(arguments.iter().copied())).await {
             Err(OpenError::Arguments { message, hint }) => (message, hint),
             other => panic!("{other:?}"),
         }
     }
 
-    #[test]
-    fn the_kind_follows_from_the_arguments() {
-        for (argument, kind) in [
-            ("a.ndjson", "files"),
-            ("-", "files"),
-            ("https://host/a.csv.gz", "files"),
-            ("s3://bucket/logs/*.parquet", "files"),
-            ("https://host:9200/logs", "index"),
-            ("postgres://me:hunter2@host/db", "database"),
-        ] {
-            let (found, shown) = found(&[argument]).unwrap();
-            assert_eq!(found, kind, "{argument}");
-            assert!(!shown.contains("hunter2"), "{shown}");
-        }
-        assert_eq!(found(&["a.csv", "mysql://h/db"]).unwrap(), ("database", "mysql://h/db".to_owned()));
-        assert_eq!(found(&[]), None);
-        let mut with_format = Request::new(["https://host:9200/logs"]);
-        with_format.files.format =
-            FormatOptions { format: Some(super::super::Format::Ndjson), ..FormatOptions::default() };
-        assert_eq!(Registry::default().find(&with_format).unwrap().0.name(), "files");
-    }
-
     #[tokio::test]
     async fn arguments_that_do_not_go_together_are_refused() {
-        let (message, _) = refused(Request::new(Vec::<OsString>::new())).await;
-        assert_eq!(message, "no source is given");
-        let (message, _) = refused(Request::new(["a.csv", "mysql://h/db"])).await;
+        let (message, _) = refused(&DatabaseKind, &["a.csv", "mysql://h/db"]).await;
         assert!(
             message.contains("mysql://h/db is a database, and cannot be loaded together with other sources"),
             "{message}"
         );
-        let (message, hint) = refused(Request::new(["http://h:9200/a", "http://h:9200/b"])).await;
+        let (message, hint) = refused(&IndexKind, &["http://h:9200/a", "http://h:9200/b"]).await;
         assert!(message.contains("http://h:9200/a is an index") && hint.contains("a,b"), "{message}: {hint}");
-        let (message, hint) = refused(Request::new(["postgres://me:pw@h/db"])).await;
+        let (message, hint) = refused(&DatabaseKind, &["postgres://me:pw@h/db"]).await;
         assert!(message.contains("postgres://me@h/db") && hint.contains("table"), "{message}: {hint}");
     }
 
@@ -270,14 +190,14 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.ndjson");
         std::fs::write(&path, "{}\n{}\n").unwrap();
-        let opened = Registry::default().open(&Request::new([&path])).await.unwrap();
+        let opened = FilesKind.open(&Request::new([&path])).await.unwrap();
         let again = opened.reopen.unwrap();
         for mut source in [opened.source, again().unwrap()] {
             let block = source.next_chunk(1000).unwrap().map(Chunk::into_block).unwrap();
             assert_eq!(block.records.len(), 2);
         }
         let missing = Request::new([folder.path().join("b.ndjson")]);
-        assert!(matches!(Registry::default().open(&missing).await, Err(OpenError::Source(_))));
+        assert!(matches!(FilesKind.open(&missing).await, Err(OpenError::Source(_))));
     }
 
     #[cfg(feature = "databases")]
@@ -288,7 +208,7 @@ mod tests {
         let address = DatabaseAddress::new(&argument).unwrap();
         let options = DatabaseOptions::new(address, DatabaseRows::Table("t".to_owned()));
         let request = Request::new([&argument]).with(options);
-        let error = Registry::default().open(&request).await.unwrap_err().to_string();
+        let error = DatabaseKind.open(&request).await.unwrap_err().to_string();
         assert!(error.starts_with(&argument), "{error}");
     }
 
@@ -298,44 +218,7 @@ mod tests {
         let address = DatabaseAddress::new("postgres://h/db").unwrap();
         let options = DatabaseOptions::new(address, DatabaseRows::Table("t".to_owned()));
         let request = Request::new(["postgres://h/db"]).with(options);
-        let error = Registry::default().open(&request).await.unwrap_err().to_string();
+        let error = DatabaseKind.open(&request).await.unwrap_err().to_string();
         assert!(error.contains("has no databases"), "{error}");
-    }
-
-    struct Nothing;
-
-    impl Source for Nothing {
-        fn describe(&self) -> SourceInfo {
-            SourceInfo::new(["nothing"])
-        }
-
-        fn next(&mut self, _: usize) -> Result<Step, SourceError> {
-            Ok(Step::End)
-        }
-    }
-
-    struct NothingKind;
-
-    impl SourceKind for NothingKind {
-        fn name(&self) -> &'static str {
-            "nothing"
-        }
-
-        fn find(&self, request: &Request) -> Option<String> {
-            let ours = |argument: &&OsString| argument.to_str().is_some_and(|text| text.starts_with("nothing://"));
-            request.arguments.iter().find(ours).map(|argument| argument.display().to_string())
-        }
-
-        fn open<'a>(&'a self, _: &'a Request) -> Opening<'a> {
-            Box::pin(async { Ok(Opened::new(Nothing)) })
-        }
-    }
-
-    #[tokio::test]
-    async fn a_program_adds_kinds_of_its_own() {
-        let registry = Registry::default().with(NothingKind);
-        let opened = registry.open(&Request::new(["nothing://a"])).await.unwrap();
-        assert_eq!(opened.source.describe().names, ["nothing"]);
-        assert_eq!(registry.find(&Request::new(["a.csv"])).unwrap().0.name(), "files");
     }
 }

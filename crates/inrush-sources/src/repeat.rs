@@ -73,6 +73,12 @@ impl Fingerprint {
         })
     }
 
+    /// The fingerprint of a member of this archive.
+    pub(super) fn of_member(mut self, path: &str) -> Self {
+        self.path.push(path);
+        self
+    }
+
     /// The fingerprint of a file on a server.
     pub(super) fn of_object(object: &Object) -> Self {
         Fingerprint {

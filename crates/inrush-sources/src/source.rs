@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use inrush_cluster::clock;
+use inrush_core::RowForm;
 use inrush_core::ledger::Partition;
 use inrush_formats::{Chunk, SourceError, Warnings};
 
@@ -139,6 +141,11 @@ pub trait Source: Send {
     /// may have another form of it. Called before the first chunk. Default: does nothing.
     fn keep_texts(&mut self, _fields: &[String]) {}
 
+    /// How documents that are made of rows are written for the load: nulls, and fields of the
+    /// target. Called before the first chunk. Default: does nothing.
+    #[doc(hidden)]
+    fn form_rows(&mut self, _form: &RowForm) {}
+
     /// Fingerprints of the parts of the source, one for each of [`SourceInfo::names`]. Only for a
     /// source with [`Repeats::Always`]. It reads the beginnings of files. Default: none.
     ///
@@ -164,11 +171,11 @@ pub trait Source: Send {
     /// As [`Source::next`].
     fn next_chunk(&mut self, want_bytes: usize) -> Result<Option<Chunk>, SourceError> {
         loop {
-            let asked = Instant::now();
+            let asked = clock::now();
             match self.next(want_bytes)? {
                 Step::Chunk(chunk) => return Ok(Some(chunk)),
                 Step::End => return Ok(None),
-                Step::Idle => std::thread::sleep(IDLE_MIN.saturating_sub(asked.elapsed())),
+                Step::Idle => clock::block(IDLE_MIN.saturating_sub(asked.elapsed())),
             }
         }
     }
@@ -286,6 +293,8 @@ pub struct SourceInfo {
     pub rows: Option<RowsRead>,
     /// Whether all documents have ids of their own. Default: false.
     pub has_ids: bool,
+    /// Whether documents may name an action and an index of their own. Default: false.
+    pub has_operations: bool,
     /// Whether all documents have external versions. The order of documents with one id does not
     /// matter then. Default: false.
     pub has_versions: bool,
@@ -323,6 +332,7 @@ impl SourceInfo {
             reading: String::new(),
             rows: None,
             has_ids: false,
+            has_operations: false,
             has_versions: false,
             has_unversioned_deletions: false,
             has_deletions: false,

@@ -3,7 +3,6 @@
 //! [`Session`] holds tables, [`Session::query`] makes a [`inrush_sources::Source`] of a query.
 //! DataFusion plans and runs the query, in threads of its own. Tables are read by the same code as
 //! without SQL (`scan`), and rows become documents by the code of columnar files.
-//! [`Session::windows`] runs a query over windows of a source that never ends.
 //!
 //! ```no_run
 //! use inrush_sources::{FormatOptions, SourceSpec};
@@ -27,7 +26,6 @@ mod constants;
 mod decode;
 mod exact;
 mod functions;
-mod held;
 mod keep;
 mod order;
 mod reading;
@@ -35,7 +33,7 @@ mod result;
 mod scan;
 mod shape;
 mod table;
-mod windows;
+mod times;
 mod wrong;
 
 use std::any::Any;
@@ -59,10 +57,9 @@ use datafusion::physical_plan::windows::{BoundedWindowAggExec, WindowAggExec};
 use datafusion::physical_plan::{ExecutionPlan, displayable};
 use datafusion::prelude::{SQLOptions, SessionConfig, SessionContext};
 use inrush_core::{Code, FieldPath};
-use inrush_sources::{SourceError, Timestamps};
+use inrush_sources::{Binary, SourceError, Timestamps};
 pub use result::SqlSource;
 pub use table::TableSpec;
-pub use windows::{WindowOptions, WindowSource, Windows};
 pub use wrong::QueryError;
 
 use self::reading::Reading;
@@ -114,11 +111,19 @@ pub struct QueryOptions {
     pub document_bytes_max: usize,
     /// How timestamps are written. Default: ISO 8601.
     pub timestamps: Timestamps,
+    /// How binary values are written. Default: as base64, also for [`Binary::Auto`], because the
+    /// rows of a query come in no fixed order.
+    pub binary: Binary,
 }
 
 impl Default for QueryOptions {
     fn default() -> Self {
-        QueryOptions { id: None, document_bytes_max: 100 << 20, timestamps: Timestamps::default() }
+        QueryOptions {
+            id: None,
+            document_bytes_max: 100 << 20,
+            timestamps: Timestamps::default(),
+            binary: Binary::default(),
+        }
     }
 }
 
@@ -174,23 +179,12 @@ impl Session {
     /// [`SqlError::Table`] if a source cannot be read, has no documents, or has files with
     /// different types for a column.
     pub async fn open(specs: Vec<TableSpec>, options: SessionOptions) -> Result<Self, SqlError> {
-        let keep = if options.keep_text { Keep::Text } else { Keep::Nothing };
-        Self::open_keeping(specs, options, keep, 0).await
-    }
-
-    /// Opens tables, of which some are kept. `first_source` is the number of their first file.
-    async fn open_keeping(
-        specs: Vec<TableSpec>,
-        options: SessionOptions,
-        keep: Keep,
-        first_source: u32,
-    ) -> Result<Self, SqlError> {
         let threads = options.threads.max(1);
         let workers =
             Workers::start(threads).map_err(|e| SqlError::new(format!("cannot start {threads} threads: {e}")))?;
         let found = Arc::new(Reading::default());
         let reading = Arc::clone(&found);
-        let opened = tokio::task::spawn_blocking(move || open_tables(specs, threads, keep, &reading, first_source));
+        let opened = tokio::task::spawn_blocking(move || open_tables(specs, threads, options.keep_text, &reading));
         let tables = opened.await.map_err(|e| SqlError::new(format!("reading the tables failed: {e}")))??;
         let disk = DiskManagerBuilder::default()
             .with_mode(DiskManagerMode::OsTmpDirectory)
@@ -241,10 +235,12 @@ impl Session {
     }
 
     async fn plan(&self, sql: &str, reading: &Arc<Reading>) -> Result<Planned, SqlError> {
-        match self.plan_over(&self.tables, sql, reading).await {
-            Ok(planned) => Ok(planned),
-            Err(Unplanned::Refused(error)) => Err(SqlError::Query(error)),
-            Err(Unplanned::Failed(scene, error)) => {
+        let session = self.session(reading).map_err(|error| SqlError::new(error.strip_backtrace()))?;
+        let scene = Arc::new(Scene::new(sql, self.tables.clone(), &session.state()));
+        scene.check().map_err(SqlError::Query)?;
+        match plan(&session, sql).await {
+            Ok((logical, physical)) => Ok(Planned { session, scene, logical, physical }),
+            Err(error) => {
                 // Explaining the error may read tables.
                 let explained = tokio::task::spawn_blocking(move || scene.explain(&error)).await;
                 Err(explained
@@ -253,23 +249,13 @@ impl Session {
         }
     }
 
-    async fn plan_over(&self, tables: &[Arc<Table>], sql: &str, reading: &Arc<Reading>) -> Result<Planned, Unplanned> {
-        let refused = |error: DataFusionError| Unplanned::Refused(QueryError::new(error.strip_backtrace()));
-        let session = self.session(tables, reading).map_err(refused)?;
-        let scene = Arc::new(Scene::new(sql, tables.to_vec(), &session.state()));
-        scene.check().map_err(Unplanned::Refused)?;
-        match plan(&session, sql).await {
-            Ok((logical, physical)) => Ok(Planned { session, scene, logical, physical }),
-            Err(error) => Err(Unplanned::Failed(scene, error)),
-        }
-    }
-
-    fn session(&self, tables: &[Arc<Table>], reading: &Arc<Reading>) -> Result<SessionContext, DataFusionError> {
+    fn session(&self, reading: &Arc<Reading>) -> Result<SessionContext, DataFusionError> {
         let mut config = SessionConfig::new().with_target_partitions(PARTS).with_batch_size(BATCH_ROWS);
         // The memory that a sort reserves for merging its spilled data. DataFusion's 10 MiB would
         // be more than all of a small memory.
         let execution = &mut config.options_mut().execution;
         execution.sort_spill_reservation_bytes = execution.sort_spill_reservation_bytes.min(self.memory / 8);
+        execution.time_zone = Some(times::SESSION.to_owned());
         let parser = &mut config.options_mut().sql_parser;
         // Fields keep their names as written, without quotes.
         parser.enable_ident_normalization = false;
@@ -277,11 +263,13 @@ impl Session {
         // Makes errors have a position.
         parser.collect_spans = true;
         let mut session = SessionContext::new_with_config_rt(config, Arc::clone(&self.environment));
-        functions::functions().into_iter().for_each(|function| session.register_udf(function));
+        let functions = functions::functions().into_iter().chain(times::functions());
+        functions.for_each(|function| session.register_udf(function));
         session.register_udaf(exact::sum());
         session.add_analyzer_rule(Arc::new(exact::Arithmetic));
         session.register_function_rewrite(Arc::new(constants::Beside))?;
-        for table in tables {
+        session.register_function_rewrite(Arc::new(times::Zones))?;
+        for table in &self.tables {
             let provider = Provider::new(Arc::clone(table), Arc::clone(reading), self.threads);
             session.register_table(datafusion::common::TableReference::bare(table.name.clone()), Arc::new(provider))?;
         }
@@ -295,12 +283,6 @@ struct Planned {
     scene: Arc<Scene>,
     logical: LogicalPlan,
     physical: Arc<dyn ExecutionPlan>,
-}
-
-/// Why a query has no plan.
-enum Unplanned {
-    Refused(QueryError),
-    Failed(Arc<Scene>, DataFusionError),
 }
 
 async fn plan(session: &SessionContext, sql: &str) -> Result<(LogicalPlan, Arc<dyn ExecutionPlan>), DataFusionError> {
@@ -362,22 +344,13 @@ fn is_plain_call(expression: &Arc<dyn PhysicalExpr>) -> Result<bool, DataFusionE
     Ok(plain && root.is::<ScalarFunctionExpr>())
 }
 
-/// The tables that are read once, and kept in temporary files.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Keep {
-    Nothing,
-    /// Those of text.
-    Text,
-    All,
-}
-
-/// Opens the tables. `found` receives the records of kept tables that are not rows.
+/// Opens the tables. With `keep_text`, those of text are kept; `found` receives their records that
+/// are not rows.
 fn open_tables(
     specs: Vec<TableSpec>,
     threads: usize,
-    keep: Keep,
+    keep_text: bool,
     found: &Arc<Reading>,
-    first_source: u32,
 ) -> Result<Vec<Arc<Table>>, SqlError> {
     let mut tables: Vec<Arc<Table>> = Vec::new();
     for spec in specs {
@@ -385,14 +358,13 @@ fn open_tables(
         if tables.iter().any(|table| table.name == name) {
             return Err(SqlError::new(format!("there are two tables named {name}")));
         }
-        let first_source = first_source + tables.iter().map(|table| table.names.len() as u32).sum::<u32>();
+        let first_source = tables.iter().map(|table| table.names.len() as u32).sum::<u32>();
         let open = || {
             let table = Arc::new(Table::open(spec, first_source, threads)?);
-            match keep {
-                Keep::Text if !table.is_text() => Ok(table),
-                Keep::Text | Keep::All => keep::keep(&table, found, threads).map(Arc::new),
-                Keep::Nothing => Ok(table),
+            if keep_text && table.is_text() {
+                return keep::keep(&table, found, threads).map(Arc::new);
             }
+            Ok(table)
         };
         tables.push(open().map_err(|error| SqlError::Table { table: name, error })?);
     }

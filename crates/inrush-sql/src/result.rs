@@ -9,9 +9,9 @@ use datafusion::execution::TaskContext;
 use datafusion::physical_plan::{ExecutionPlan, execute_stream};
 use futures_util::StreamExt;
 use inrush_core::block::Origin;
-use inrush_core::{Code, DocBlock, SourceId};
+use inrush_core::{Code, DocBlock, RowForm, SourceId};
 use inrush_formats::buffer::BufferPool;
-use inrush_formats::columns::{Pieces, RowWriter};
+use inrush_formats::columns::{BinaryForms, Pieces, RowWriter};
 use inrush_sources::{Chunk, Fingerprint, IDLE_AFTER, Repeats, Rows, RowsRead, Source, SourceError, SourceInfo, Step};
 use tokio::runtime::{Handle, Runtime};
 use tokio::sync::oneshot;
@@ -98,6 +98,7 @@ impl SqlSource {
         let (most, pool) = (options.document_bytes_max, BufferPool::new());
         let writer =
             RowWriter::new(&schema, &[], most, NAME, &reading.warnings, pool).with_timestamps(options.timestamps);
+        let writer = writer.with_binary(options.binary.fixed(), &BinaryForms::default());
         let repeats = match repeats {
             Repeats::Always if !tables.iter().all(|table| table.repeats) => Repeats::Once,
             other => other,
@@ -113,11 +114,6 @@ impl SqlSource {
             reported: 0,
             ended: false,
         }
-    }
-
-    /// The query, which has not run.
-    pub(super) fn into_query(self) -> Query {
-        self.query
     }
 
     /// The index of the result in [`SourceInfo::names`].
@@ -239,6 +235,22 @@ impl Source for SqlSource {
                     }
                 }
             }
+        }
+    }
+
+    fn form_rows(&mut self, form: &RowForm) {
+        let schema = self.query.physical.schema();
+        // The query runs from the first chunk on, which shares the writer.
+        if let Some(writer) = Arc::get_mut(&mut self.writer) {
+            writer.set_nulls(form.nulls);
+            writer.set_vectors(form, &schema);
+        }
+    }
+
+    fn keep_texts(&mut self, fields: &[String]) {
+        let schema = self.query.physical.schema();
+        if let Some(writer) = Arc::get_mut(&mut self.writer) {
+            writer.set_texts(fields, &schema);
         }
     }
 

@@ -8,7 +8,6 @@ use std::sync::Arc;
 use arrow_schema::{DECIMAL128_MAX_PRECISION, DataType, Field, Fields, Schema};
 use inrush_formats::columns::json::json_type;
 use inrush_formats::numbers::{Holder, Numbers};
-use inrush_sources::ColumnType;
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
@@ -86,33 +85,6 @@ impl Object {
         }
     }
 
-    /// Whether values that are objects or lists here are of several kinds in later documents, so
-    /// that their common shape does not have the fields of each.
-    pub(super) fn is_hidden_by(&self, later: &Object) -> bool {
-        let hides = |(name, shape): &(String, Shape)| {
-            self.places.get(name).is_some_and(|at| self.fields[*at].1.is_hidden_by(shape))
-        };
-        later.fields.iter().any(hides)
-    }
-
-    /// Takes over what later documents add: new fields, and wider numbers. A field of a known kind
-    /// keeps it, so that an odd value changes no other document.
-    pub(super) fn widen(&mut self, later: &Object) {
-        for (name, shape) in &later.fields {
-            self.field(name).widen(shape);
-        }
-    }
-
-    /// Adds a column of a known type.
-    pub(super) fn declare(&mut self, name: &str, column_type: ColumnType) {
-        *self.field(name) = match column_type {
-            ColumnType::Integer => Shape::Number(Numbers::of("0")),
-            ColumnType::Float => Shape::Number(Numbers::of("0.5")),
-            ColumnType::Boolean => Shape::Bool,
-            ColumnType::Date | ColumnType::Timestamp | ColumnType::String => Shape::Text,
-        };
-    }
-
     fn arrow(&self) -> Fields {
         self.fields.iter().map(|(name, shape)| Arc::new(Field::new(name, shape.data_type(), true))).collect()
     }
@@ -184,34 +156,6 @@ impl Shape {
                 if a.fields.len() > FIELDS_MAX { Json } else { Object(a) }
             }
             _ => Json,
-        }
-    }
-
-    /// As [`Object::is_hidden_by`].
-    fn is_hidden_by(&self, later: &Shape) -> bool {
-        match (self, later) {
-            (Shape::List(_) | Shape::Object(_), Shape::Json) => true,
-            (Shape::List(item), Shape::List(later)) => item.is_hidden_by(later),
-            (Shape::Object(object), Shape::Object(later)) => object.is_hidden_by(later),
-            _ => false,
-        }
-    }
-
-    /// As [`Object::widen`].
-    fn widen(&mut self, later: &Shape) {
-        match (&mut *self, later) {
-            (Shape::Null, later) => *self = later.clone(),
-            (Shape::Number(numbers), Shape::Number(later)) => *numbers = numbers.join(*later),
-            (Shape::List(item), Shape::List(later)) => item.widen(later),
-            (Shape::Object(object), Shape::Object(later)) => {
-                object.widen(later);
-                if object.fields.len() > FIELDS_MAX {
-                    *self = Shape::Json;
-                }
-            }
-            // One with too many fields, or too deep.
-            (Shape::List(_) | Shape::Object(_), Shape::Json) => *self = Shape::Json,
-            _ => {}
         }
     }
 
@@ -404,28 +348,6 @@ mod tests {
         assert_eq!(columns(&[r#"{"a":{}}"#]), format!("a: {json}"));
         let ids: Vec<String> = (0..=FIELDS_MAX).map(|id| format!("\"k{id}\":1")).collect();
         assert_eq!(columns(&[&format!("{{\"m\":{{{}}}}}", ids.join(","))]), format!("m: {json}"));
-    }
-
-    #[test]
-    fn later_documents_add_fields_and_widen_numbers() {
-        let of = |documents: &[&str]| {
-            let mut object = Object::default();
-            documents.iter().for_each(|document| object.observe(document.as_bytes()));
-            object
-        };
-        let mut known = of(&[r#"{"a":1,"o":{"x":1},"n":null,"l":[1],"t":"x"}"#]);
-        known.declare("d", ColumnType::Float);
-        known.widen(&of(&[r#"{"a":0.5,"o":{"y":"z"},"n":true,"l":[2.5],"new":1}"#]));
-        known.widen(&of(&[r#"{"a":"x","o":7,"n":{},"l":"y","t":7,"d":1}"#]));
-        let fields = known.schema();
-        let fields = fields.fields().iter().map(|field| format!("{}: {}", field.name(), field.data_type()));
-        assert_eq!(
-            fields.collect::<Vec<_>>().join("; "),
-            r#"a: Float64; o: Struct("x": Int64, "y": Utf8); n: Boolean; l: List(Float64); t: Utf8; d: Float64; new: Int64"#
-        );
-        let ids: Vec<String> = (0..=FIELDS_MAX).map(|id| format!("\"k{id}\":1")).collect();
-        known.widen(&of(&[&format!("{{\"o\":{{{}}}}}", ids.join(","))]));
-        assert!(known.schema().field_with_name("o").unwrap().data_type() == &json_type());
     }
 
     #[test]

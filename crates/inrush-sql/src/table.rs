@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use datafusion::common::ScalarValue;
-use inrush_core::{DocBlock, SourceId};
+use inrush_core::SourceId;
 use inrush_formats::format::is_delimited;
 use inrush_formats::recorded;
 use inrush_sources::{
@@ -16,7 +16,6 @@ use inrush_sources::{
 };
 use tempfile::TempPath;
 
-use super::held::Held;
 use super::shape::Object;
 
 /// A table for queries.
@@ -52,8 +51,6 @@ pub(super) struct Table {
     pub(super) repeats: bool,
     specs: Vec<SourceSpec>,
     format: FormatOptions,
-    /// Its rows, where they are in memory and not in files.
-    held: Option<Arc<[DocBlock]>>,
     /// Kept until the table is dropped.
     _copies: Vec<Copy>,
 }
@@ -85,7 +82,6 @@ impl Table {
             repeats,
             specs,
             format: format.clone(),
-            held: None,
             _copies: copies,
         };
         if let Some(columnar) = files.columnar()? {
@@ -113,33 +109,6 @@ impl Table {
         Ok(table)
     }
 
-    /// A table of documents in memory, which come from the source `title`. `shape` is theirs, and
-    /// may have more columns.
-    pub(super) fn of_documents(name: &str, title: &str, shape: Object, blocks: Vec<DocBlock>) -> Self {
-        let bytes = blocks.iter().map(|block| block.data.len() as u64).sum();
-        let rows = blocks.iter().map(|block| block.records.len() as u64).sum();
-        Table {
-            name: name.to_owned(),
-            schema: Arc::new(shape.schema()),
-            shape,
-            folders: Vec::new(),
-            names: vec![title.to_owned()],
-            first_source: 0,
-            bytes: Some(bytes),
-            rows: Some(rows),
-            repeats: false,
-            specs: Vec::new(),
-            format: FormatOptions { format: Some(Format::Ndjson), ..FormatOptions::default() },
-            held: Some(blocks.into()),
-            _copies: Vec::new(),
-        }
-    }
-
-    /// Whether its rows are in memory.
-    pub(super) fn is_held(&self) -> bool {
-        self.held.is_some()
-    }
-
     /// Warns of columns that lose digits.
     pub(super) fn warn(&self, warnings: &Warnings) {
         for (name, _) in self.shape.fields().iter().filter(|(_, shape)| shape.rounds()) {
@@ -153,9 +122,6 @@ impl Table {
 
     /// The rows of the table from the beginning. Of Parquet only the columns `only` are read.
     pub(super) fn read(&self, only: Vec<String>, warnings: &Warnings) -> Result<Box<dyn Source>, SourceError> {
-        if let Some(blocks) = &self.held {
-            return Ok(Box::new(Held::new(blocks)));
-        }
         let files = open(&self.specs, FormatOptions { only_columns: Some(only), ..self.format.clone() }, warnings)?;
         Ok(Box::new(files))
     }
@@ -187,7 +153,6 @@ impl Table {
             repeats: false,
             specs: vec![SourceSpec::Path(path.to_path_buf())],
             format: FormatOptions { format: Some(Format::Arrow), ..FormatOptions::default() },
-            held: None,
             _copies: vec![Copy { path, of: self.names.join(", ") }],
         }
     }

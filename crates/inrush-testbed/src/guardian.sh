@@ -41,6 +41,8 @@ while [ "$left" -gt 0 ]; do
   ended=$(ours)
   [ -n "$ended" ] || break
   kill -s TERM -- $ended
+  # A node that a test has frozen ends when it runs again.
+  kill -s CONT -- $ended
   left=$((left - 1))
   sleep 0.5
 done

@@ -11,7 +11,7 @@ use std::time::Duration;
 use anyhow::Context;
 use clap::{Parser, Subcommand};
 use inrush_fake::command::{self, FakeArgs, NullArgs, print_lines, until_told_to_stop};
-use inrush_testbed::conformance::{self, Outcome, Target, cases};
+use inrush_testbed::conformance::{self, CaseOutcome, TestedServer, cases};
 use inrush_testbed::{Proxy, ProxyConfig};
 
 #[derive(Parser)]
@@ -122,20 +122,20 @@ async fn conformance(args: ConformanceArgs) -> anyhow::Result<ExitCode> {
         }
         None => None,
     };
-    let target = Target::connect(&args.url, authorization).await.map_err(anyhow::Error::msg)?;
+    let target = TestedServer::connect(&args.url, authorization).await.map_err(anyhow::Error::msg)?;
     let mut lines = vec![target.flavor.to_string()];
     let mut counts = [0; 3];
     for case in cases().iter().filter(|case| args.only.as_ref().is_none_or(|text| case.name.contains(text))) {
         match conformance::run(case, &target).await {
-            Outcome::Passed => {
+            CaseOutcome::Passed => {
                 counts[0] += 1;
                 lines.push(format!("passed   {}: {}", case.name, case.says));
             }
-            Outcome::Failed(difference) => {
+            CaseOutcome::Failed(difference) => {
                 counts[1] += 1;
                 lines.push(format!("FAILED   {}: {}\n         {difference}", case.name, case.says));
             }
-            Outcome::Skipped(reason) => {
+            CaseOutcome::Skipped(reason) => {
                 counts[2] += 1;
                 lines.push(format!("skipped  {}: {reason}", case.name));
             }

@@ -13,7 +13,7 @@ use super::loss::{self, Loss};
 use super::settling::Settling;
 use super::trial::Trial;
 use super::window::Window;
-use super::{Bounds, Decision, Learned, Outcome, Plan, Sample, Tuner, Unloaded};
+use super::{Bounds, Decision, Learned, Plan, Sample, SampleOutcome, Tuner, Unloaded};
 use crate::time::Time;
 
 /// The part of the documents that may be rejected without a reaction.
@@ -296,11 +296,11 @@ impl AutoTuner {
             loss::Verdict::Cut { ratio, of } if compared => {
                 self.loss.forgive(of_smaller);
                 self.larger_in_vain |= of_larger;
-                self.refuses_requests |= of == Outcome::Refused && of_smaller;
+                self.refuses_requests |= of == SampleOutcome::Refused && of_smaller;
                 (base, format!("{:.1} % of the documents were rejected during the comparison", ratio * 100.0))
             }
             loss::Verdict::Cut { ratio, of } => {
-                let (of_items, of_refused) = (of == Outcome::Answered, of == Outcome::Refused);
+                let (of_items, of_refused) = (of == SampleOutcome::Answered, of == SampleOutcome::Refused);
                 if of_items {
                     // A queue counts requests: larger ones carry more through it.
                     self.larger_next = true;
@@ -378,7 +378,7 @@ impl Tuner for AutoTuner {
             self.stalls = (self.recent_stalls(now) + 1.0, now);
             self.window = Window::new(now);
         }
-        if sample.outcome == Outcome::TooLarge {
+        if sample.outcome == SampleOutcome::TooLarge {
             let starting = matches!(self.phase, Phase::Start);
             let steady = self.interrupt();
             if starting {

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use super::trial::{Pairs, Verdict};
 use super::window::Window;
-use super::{Outcome, Sample};
+use super::{Sample, SampleOutcome};
 use crate::format::{BodyFormat, BodyFormatChange, Compression, Encoding, GzipLevel};
 use crate::time::Time;
 use arm::{Arm, Measured};
@@ -357,7 +357,7 @@ impl BodyFormatTuner {
 
     fn handle_trial(&mut self, now: Time, sample: &Sample, format: BodyFormat) {
         let Some(trial) = &mut self.trial else { return };
-        let loss = sample.outcome != Outcome::Answered || sample.rejected > sample.docs / 100;
+        let loss = sample.outcome != SampleOutcome::Answered || sample.rejected > sample.docs / 100;
         if loss || trial.arm.is_overdue(now) {
             return self.break_off(now);
         }

@@ -38,7 +38,7 @@ impl fmt::Display for Encoding {
 
 /// The gzip level: 1 (fastest) to 12 (smallest), as in libdeflate. Default 1: level 6 takes two to
 /// three times as long for bodies that are a fifth smaller, level 9 up to twelve times
-/// (`bench/runs/2026-11-21-smile.md`).
+/// (`bench/runs/2026-11-21-smile/README.md`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "u8", into = "u8")]
 pub struct GzipLevel(u8);

@@ -7,7 +7,7 @@ use super::chance::Scatter;
 use super::knobs::Knobs;
 use super::settling::Settling;
 use super::window::Window;
-use super::{Bounds, Decision, Outcome, Plan, Sample, Tuner};
+use super::{Bounds, Decision, Plan, Sample, SampleOutcome, Tuner};
 use crate::time::Time;
 
 /// Limits that take precedence over throughput.
@@ -128,7 +128,7 @@ impl GentleTuner {
     }
 
     fn learn_chance(&mut self, sample: &Sample) {
-        if sample.outcome != Outcome::Answered {
+        if sample.outcome != SampleOutcome::Answered {
             return;
         }
         let known = self.chance() > 0.0;
@@ -262,7 +262,7 @@ impl Tuner for GentleTuner {
 
     fn handle_sample(&mut self, now: Time, sample: &Sample) {
         self.last_end = now;
-        if sample.outcome == Outcome::TooLarge {
+        if sample.outcome == SampleOutcome::TooLarge {
             self.alone = None;
             self.back.get_or_insert(self.plan.in_flight);
             let smaller = self.knobs.limit_body(&self.plan, sample.bytes);
@@ -271,7 +271,7 @@ impl Tuner for GentleTuner {
         }
         self.learn_chance(sample);
         let settling = self.settling.as_mut().is_some_and(|settling| settling.is_in_progress(now, sample));
-        let rejected = sample.rejected > 0 || matches!(sample.outcome, Outcome::Refused | Outcome::Lost);
+        let rejected = sample.rejected > 0 || matches!(sample.outcome, SampleOutcome::Refused | SampleOutcome::Lost);
         // A request of the last plan says nothing about this one.
         if rejected && sample.sent >= self.window.from() && self.handle_rejection(now) {
             return;

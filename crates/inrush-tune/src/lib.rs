@@ -47,7 +47,7 @@ pub struct Plan {
 /// The result of a request, as far as a tuner needs it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Outcome {
+pub enum SampleOutcome {
     /// Answered item by item. Some items may have been rejected because of load.
     Answered,
     /// Refused as a whole because of load: 429, a circuit breaker.
@@ -78,7 +78,7 @@ pub struct Sample {
     /// Documents that were refused because of load.
     pub rejected: u32,
     /// The result.
-    pub outcome: Outcome,
+    pub outcome: SampleOutcome,
     /// Requests in flight when it was sent, including itself, without those that wait for a retry.
     pub in_flight: u32,
     /// The source or the configured rate was the limit, not the cluster: the batch was sent before

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::chance::Scatter;
 use super::window::Window;
 use crate::time::Time;
-use crate::{Outcome, Sample};
+use crate::{Sample, SampleOutcome};
 
 /// The part that remains in flight after a loss.
 pub(super) const CUT: f64 = 0.7;
@@ -26,7 +26,7 @@ pub(super) enum Verdict {
     /// Reduce the requests in flight; `ratio` of the documents were rejected. `of`: the outcome of
     /// the request that gave the alarm. A full queue, which rejects items of answered requests,
     /// counts requests; a full memory, which refuses requests, counts bytes.
-    Cut { ratio: f64, of: Outcome },
+    Cut { ratio: f64, of: SampleOutcome },
     /// Cuts did not help, so this load was not the cause: return to these bytes in flight.
     Restore { bytes_in_flight: f64, ratio: f64 },
 }
@@ -116,11 +116,11 @@ impl Loss {
         }
         // While the cluster does not answer, fewer requests cannot help: one cut is enough until it
         // answers.
-        self.answered |= sample.outcome != Outcome::Lost;
+        self.answered |= sample.outcome != SampleOutcome::Lost;
         if !self.answered && sample.wall < UNANSWERED {
             return None;
         }
-        let of_items = sample.outcome == Outcome::Answered;
+        let of_items = sample.outcome == SampleOutcome::Answered;
         if of_items {
             self.scatter.add(sample.docs, sample.rejected);
         }
@@ -145,9 +145,9 @@ impl Loss {
     /// Adds an attempt to the sums.
     fn add(&mut self, now: Time, sample: &Sample, in_flight: u32) {
         let rejected = match sample.outcome {
-            Outcome::Answered => f64::from(sample.rejected) / f64::from(sample.docs.max(1)),
-            Outcome::Refused | Outcome::Lost => 1.0,
-            Outcome::TooLarge => 0.0,
+            SampleOutcome::Answered => f64::from(sample.rejected) / f64::from(sample.docs.max(1)),
+            SampleOutcome::Refused | SampleOutcome::Lost => 1.0,
+            SampleOutcome::TooLarge => 0.0,
         };
         self.samples += 1;
         if self.cuts > 0 {
@@ -161,12 +161,12 @@ impl Loss {
         let usual = self.usual(now);
         let likely = f64::max((usual * LIKELY).min(0.5), 2.0 * usual);
         let step = rejected * (likely / usual).ln() + (1.0 - rejected) * ((1.0 - likely) / (1.0 - usual)).ln();
-        let unanswered = sample.outcome == Outcome::Lost && sample.wall >= UNANSWERED && self.ambient.is_none();
+        let unanswered = sample.outcome == SampleOutcome::Lost && sample.wall >= UNANSWERED && self.ambient.is_none();
         self.score = if unanswered { ALARM } else { (self.score + weight * step).max(0.0) };
     }
 
     /// Judges an alarm after an attempt with this outcome.
-    fn alarm(&mut self, now: Time, outcome: Outcome, bytes_in_flight: f64, fewest: bool) -> Verdict {
+    fn alarm(&mut self, now: Time, outcome: SampleOutcome, bytes_in_flight: f64, fewest: bool) -> Verdict {
         let ratio = self.ratio;
         if self.cuts == 0 {
             self.first = (bytes_in_flight, ratio);
@@ -181,13 +181,13 @@ impl Loss {
         (self.score, self.ratio, self.samples) = (0.0, 0.0, 0);
         // Documents that are rejected in blocks found a queue full. Where requests have too few
         // documents to tell, the cuts have to.
-        let of_items = outcome == Outcome::Answered;
+        let of_items = outcome == SampleOutcome::Answered;
         let of_queue = of_items && !self.scatter.is_unclear();
         let doubted = match outcome {
             _ if of_queue => fewest && self.cuts > 1,
             // A node refuses what its memory does not hold.
-            Outcome::Refused => self.cuts > CUTS_UNTIL_DOUBT + 1,
-            Outcome::Answered | Outcome::Lost | Outcome::TooLarge => self.cuts > CUTS_UNTIL_DOUBT,
+            SampleOutcome::Refused => self.cuts > CUTS_UNTIL_DOUBT + 1,
+            SampleOutcome::Answered | SampleOutcome::Lost | SampleOutcome::TooLarge => self.cuts > CUTS_UNTIL_DOUBT,
         };
         if doubted && in_vain && since_first < AMBIENT_MOST {
             self.cuts = 0;
@@ -196,7 +196,7 @@ impl Loss {
             return Verdict::Restore { bytes_in_flight: self.first.0, ratio: since_first };
         }
         self.before = (self.ceiling, self.retry_at, self.retry_after);
-        if outcome != Outcome::Lost {
+        if outcome != SampleOutcome::Lost {
             self.set_ceiling(now, bytes_in_flight);
         }
         Verdict::Cut { ratio, of: outcome }

@@ -268,7 +268,7 @@ fn a_request_without_an_answer_is_an_alarm_by_itself() {
         docs: 10,
         accepted: 0,
         rejected: 0,
-        outcome: Outcome::Lost,
+        outcome: SampleOutcome::Lost,
         in_flight: 2,
         source_limited: false,
         remainder: false,
@@ -380,10 +380,10 @@ fn decisions_form_a_chain_and_say_why() {
 
 fn sample() -> impl Strategy<Value = (u64, Sample)> {
     let outcome = prop_oneof![
-        8 => Just(Outcome::Answered),
-        1 => Just(Outcome::Refused),
-        1 => Just(Outcome::TooLarge),
-        1 => Just(Outcome::Lost)
+        8 => Just(SampleOutcome::Answered),
+        1 => Just(SampleOutcome::Refused),
+        1 => Just(SampleOutcome::TooLarge),
+        1 => Just(SampleOutcome::Lost)
     ];
     let numbers = (0u64..2000, 0u64..5_000, 1u64..(80 << 20), 0u32..1000, 0u32..1000, 0u32..300);
     (outcome, numbers, any::<bool>()).prop_map(
@@ -424,7 +424,7 @@ proptest! {
         for (gap, sample) in samples {
             now = now + Duration::from_millis(gap);
             let sample = Sample { sent: now - sample.wall, ..sample };
-            if sample.outcome == Outcome::TooLarge {
+            if sample.outcome == SampleOutcome::TooLarge {
                 body_limit = body_limit.min(sample.bytes);
             }
             one.handle_sample(now, &sample);

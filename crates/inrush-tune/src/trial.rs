@@ -40,8 +40,8 @@ const QUICK: Rule = Rule {
 };
 /// For fewer requests: their gain has to be shown, because on most clusters many cost only latency.
 /// On a node with 2 processors and 2 GiB, 64 MiB in flight cost 9 to 15 % of the rate, and 16 MiB
-/// nothing (`bench/runs/2026-11-21-under-way.md`). The comparison ends as soon as they are not
-/// better in the mean: it takes the time in which bodies of another size could be found.
+/// nothing (`bench/runs/2026-11-21-bytes-in-flight/README.md`). The comparison ends as soon as they
+/// are not better in the mean: it takes the time in which bodies of another size could be found.
 const FEWER: Rule = Rule { spread: 0.16, errors_to_lose: 0.0, errors_at_end: 1.0, ..QUICK };
 /// For choices that last a minute or more. Half-second windows of the same format differed by up to
 /// a half on a server that merges. The numbers are a judgement.

@@ -1,7 +1,7 @@
 //! Statistics of the attempts in one window.
 
 use crate::time::Time;
-use crate::{Outcome, Sample};
+use crate::{Sample, SampleOutcome};
 
 /// Sums over the attempts that were sent from a moment on. By Little's law the rate follows from
 /// the requests in flight and the mean wall time. Counting completions between two moments has an
@@ -59,11 +59,11 @@ impl Window {
         }
         self.docs += u64::from(sample.docs);
         self.rejected += match sample.outcome {
-            Outcome::Answered => u64::from(sample.rejected),
-            Outcome::Refused => u64::from(sample.docs),
-            Outcome::Lost | Outcome::TooLarge => 0,
+            SampleOutcome::Answered => u64::from(sample.rejected),
+            SampleOutcome::Refused => u64::from(sample.docs),
+            SampleOutcome::Lost | SampleOutcome::TooLarge => 0,
         };
-        if sample.outcome == Outcome::Lost {
+        if sample.outcome == SampleOutcome::Lost {
             self.lost = (self.lost.0 + 1, self.lost.1 + u64::from(sample.docs));
         }
         if sample.remainder {
@@ -72,7 +72,7 @@ impl Window {
         self.samples += 1;
         self.source_limited += u32::from(sample.source_limited);
         self.in_flight += u64::from(sample.in_flight);
-        if sample.outcome == Outcome::Answered {
+        if sample.outcome == SampleOutcome::Answered {
             self.answered += 1;
             self.bytes += sample.bytes;
             self.accepted_bytes += sample.accepted_bytes();
@@ -178,7 +178,7 @@ mod tests {
             docs: 10,
             accepted: 9,
             rejected: 1,
-            outcome: Outcome::Answered,
+            outcome: SampleOutcome::Answered,
             in_flight: 4,
             source_limited: false,
             remainder: false,

@@ -154,9 +154,9 @@ pub mod report {
     pub use inrush_core::{PauseKind, PauseTotal};
     #[doc(inline)]
     pub use inrush_load::{
-        FinishReport, IndexSizes, OldIndex, OldWritesReport, PlanReport, SettingChange, SettingsReport,
+        FinishReport, IndexSizes, NewIndexReport, OldIndex, OldWritesReport, PlanReport, SettingChange, SettingsReport,
         SettingsRestored, SourceReport, StartFrom, StartOutcome, StartReport, Step, StepReport, SwapReport, ThisRun,
-        ToleranceReport, Verified, VerifiedState,
+        ToleranceReport, Verified, VerifiedState, WarningDetail,
     };
 }
 
@@ -182,7 +182,7 @@ pub mod observe {
     pub use inrush_core::BodyFormat;
     #[doc(inline)]
     pub use inrush_load::observe::{
-        BodyFormatChange, Bounds, Decision, LoadEvent, LoadStart, Observer, Outcome, Pause, Plan, Request, Sample,
+        BodyFormatChange, Bounds, Decision, LoadEvent, LoadStart, Observer, Pause, Plan, Request, Sample, SampleOutcome,
     };
 }
 
@@ -297,9 +297,7 @@ pub mod source {
 /// ```
 pub mod bake {
     #[doc(inline)]
-    pub use inrush_bake::{
-        BakeError, BakeReport, BakeStep, BakeStepName, BakeStop, Cost, Engine, Estimate, HandOver, Layout, RunningBake,
-    };
+    pub use inrush_bake::{BakeError, BakeReport, BakeStep, BakeStepName, BakeStop, Engine, HandOver, RunningBake};
     #[doc(inline)]
     pub use inrush_commands::bake::BakeBuilder;
     #[doc(inline)]

@@ -3,7 +3,7 @@
 //! ```no_run
 //! use inrush::cluster::{Cluster, Credentials, HttpOptions};
 //! use inrush::source::{FormatOptions, SourceSpec, Warnings, open};
-//! use inrush::verify::{Outcome, VerifyOptions, verify};
+//! use inrush::verify::{VerifyOutcome, VerifyOptions, verify};
 //!
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
 //! let (to, http) = (["http://localhost:9200"], HttpOptions::default());
@@ -12,7 +12,7 @@
 //! let source = open(&files, FormatOptions::default(), &Warnings::default())?;
 //! let options = VerifyOptions { id: Some("id".parse()?), ..VerifyOptions::new("logs".parse()?) };
 //! let report = verify(&cluster, Box::new(source), &options, |_| {}).await?;
-//! assert_eq!(report.result, Outcome::Equal);
+//! assert_eq!(report.result, VerifyOutcome::Equal);
 //! # Ok(())
 //! # }
 //! ```
@@ -21,8 +21,12 @@ use std::sync::Arc;
 
 #[doc(inline)]
 pub use inrush_commands::verify::{
-    Example, Examples, Outcome, VerifyError, VerifyOptions, VerifyProgress, VerifyReport,
+    Example, Examples, VerifyError, VerifyOptions, VerifyOutcome, VerifyProgress, VerifyReport,
 };
+#[doc(inline)]
+pub use inrush_core::zone::Zone;
+#[doc(inline)]
+pub use inrush_core::{Rename, Shaping};
 
 use crate::cluster::Cluster;
 use crate::source::Source;

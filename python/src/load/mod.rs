@@ -8,7 +8,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use inrush_bake::BakeError;
-use inrush_cli::embed::{self, Begun, JobPage, Outcomes, ProgressLine, ProgressTable, Secret, ShardBuild};
+use inrush_front::embed::{self, Begun, JobPage, Outcomes, ProgressLine, ProgressTable, Secret, ShardBuild};
 use inrush_load::{Others, PauseHandle, Phase, Progress, Report, StopHandle};
 use inrush_sources::push::Sender;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
@@ -17,6 +17,7 @@ use pyo3::types::PyDict;
 use tokio::sync::watch;
 
 use crate::error::{InrushError, exception};
+use crate::logs::say;
 use crate::runtime::{LOOK_EVERY, runtime, wait_for};
 
 /// A running load. It ends when its sources do, or, if the program feeds it, after `end`.
@@ -107,10 +108,10 @@ impl Load {
         let begun = wait_for(py, async move {
             Ok(match fed {
                 true => {
-                    let (feed, begun) = load.start_fed(&name, bytes).await?;
+                    let (feed, begun) = load.start_fed(&name, bytes, &say).await?;
                     (Some(feed), begun)
                 }
-                false => (None, load.start().await?),
+                false => (None, load.start(&say).await?),
             })
         })?;
         let (feed, begun) = begun.map_err(exception)?;

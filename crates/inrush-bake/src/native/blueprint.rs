@@ -6,23 +6,24 @@ use std::sync::Arc;
 use inrush_cluster::api::Version;
 use inrush_core::Action;
 use inrush_core::routing::Routing;
-use inrush_lucene::{Keep, LiveMapping, Mapping, ShardSnapshot, Target};
-use inrush_node::Product;
+use inrush_lucene::{Keep, LiveMapping, Mapping, ServerVersion, ShardSnapshot};
+use inrush_node::KnownProduct;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::super::config::BakeError;
-use super::super::context::Context;
-use super::super::state::Saved;
+use super::build_plan::{BuildPlan, ShardPlan};
 use super::folders::Folders;
-use super::writers::{BuildPlan, ShardPlan};
-use super::{check, native, refuse, snapshots};
+use super::names::{native, refuse};
+use super::snapshot::snapshots;
+use crate::config::BakeError;
+use crate::context::Context;
+use crate::record::Saved;
 
 /// The index as the target has made it, without documents.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Blueprint {
     pub(super) index: String,
-    pub(super) product: Product,
+    pub(super) product: KnownProduct,
     /// The version of the target's oldest node.
     pub(super) version: String,
     lucene: [u32; 3],
@@ -57,7 +58,7 @@ impl Blueprint {
             product: native.product,
             version: native.version.clone(),
             lucene: snapshots.first().map(ShardSnapshot::lucene).unwrap_or_default(),
-            mapping: saved.parts[0].mapping.clone(),
+            mapping: native.mapping.clone(),
             settings: saved.plan.building.clone(),
             shards: routing.shards(),
             routing_shards: routing.routing_shards(),
@@ -97,8 +98,8 @@ impl Blueprint {
     /// parts of the index.
     pub(super) fn mapping(&self, in_part: bool) -> Result<LiveMapping, BakeError> {
         let version: Version = self.version.parse().map_err(refuse)?;
-        let target = Target {
-            product: check::product(self.product),
+        let target = ServerVersion {
+            product: self.product,
             version: [version.major, version.minor, version.patch],
             lucene: self.lucene,
         };
@@ -116,7 +117,7 @@ impl Blueprint {
     ) -> Result<BuildPlan, BakeError> {
         Ok(BuildPlan {
             index: self.index.clone(),
-            product: check::product(self.product),
+            product: self.product,
             mapping: Arc::new(self.mapping(only.is_some())?),
             routing: self.routing()?,
             shards,

@@ -2,19 +2,19 @@
 
 use inrush_cluster::api::snapshots::Repository;
 use inrush_cluster::api::{ClusterInfo, Version};
-use inrush_lucene::{Mapping, Product, Target};
+use inrush_lucene::{KnownProduct, Mapping, ServerVersion};
 use inrush_sources::Store;
 use serde_json::{Map, Value};
 
-use super::super::config::{BakeConfig, Engine};
-use super::super::place::Shared;
-use super::super::plan::Plan;
 use super::remote::Address;
 use super::tested;
+use crate::config::{BakeConfig, Engine};
+use crate::record::{Plan, Shared};
 
-/// Settings of an index that do not change what is in its files, and analysers and the index sort,
-/// which are looked at with the mapping.
-const SETTINGS: [&str; 22] = [
+/// Settings of an index that do not change what is in its files, and those that are looked at with
+/// the mapping: analysers, similarities, defaults of fields and the index sort. A dot at the end
+/// stands for all settings below.
+const SETTINGS: [&str; 27] = [
     "index.analysis.",
     "index.number_of_shards",
     "index.number_of_replicas",
@@ -25,49 +25,54 @@ const SETTINGS: [&str; 22] = [
     "index.hidden",
     "index.highlight.",
     "index.indexing.",
+    "index.mapping.coerce",
     "index.mapping.field_name_length.",
+    "index.mapping.ignore_malformed",
     "index.mapping.nested_fields.",
     "index.mapping.total_fields.",
     "index.max_",
     "index.merge.",
     "index.priority",
+    "index.queries.cache.",
     "index.query.",
     "index.requests.",
     "index.search.",
+    "index.similarity.",
     "index.soft_deletes.retention",
     "index.sort.",
+    "index.store.preload",
     "index.translog.",
+];
+
+/// Settings that do not change what is in the files, with some of their values. A codec is that of
+/// later merges: each segment names the codec that it was written with, and servers read both.
+const VALUES: [(&str, &[&str]); 6] = [
+    ("index.codec", &["default", "best_compression", "lz4"]),
+    ("index.default_pipeline", &["_none"]),
+    ("index.final_pipeline", &["_none"]),
+    ("index.mapper.dynamic", &["true"]),
+    ("index.mapping.source.mode", &["stored"]),
+    ("index.store.type", &["fs", "hybridfs", "mmapfs", "niofs"]),
 ];
 
 /// The servers: of each major version, from the first one that reads the codec to the newest one
 /// that restored an index.
-const VERSIONS: [(Product, Version, Version); 4] = [
-    (Product::OpenSearch, Version::new(2, 18, 0), Version::new(2, 20, 0)),
-    (Product::OpenSearch, Version::new(3, 0, 0), Version::new(3, 7, 0)),
-    (Product::Elasticsearch, Version::new(8, 16, 0), Version::new(8, 20, 0)),
-    (Product::Elasticsearch, Version::new(9, 0, 0), Version::new(9, 2, 0)),
+const VERSIONS: [(KnownProduct, Version, Version); 4] = [
+    (KnownProduct::OpenSearch, Version::new(2, 18, 0), Version::new(2, 20, 0)),
+    (KnownProduct::OpenSearch, Version::new(3, 0, 0), Version::new(3, 9, 0)),
+    (KnownProduct::Elasticsearch, Version::new(8, 16, 0), Version::new(8, 20, 0)),
+    (KnownProduct::Elasticsearch, Version::new(9, 0, 0), Version::new(9, 2, 0)),
 ];
-
-/// The product of a server.
-pub(in super::super) fn product(product: inrush_node::Product) -> Product {
-    match product {
-        inrush_node::Product::OpenSearch => Product::OpenSearch,
-        inrush_node::Product::Elasticsearch => Product::Elasticsearch,
-    }
-}
 
 /// The product and the version of the target, whose oldest node has the version `oldest`.
 ///
 /// # Errors
 /// A target that does not say what it is.
-pub(in super::super) fn target(
-    info: &ClusterInfo,
-    oldest: Option<Version>,
-) -> Result<(inrush_node::Product, Version), String> {
+pub(super) fn target(info: &ClusterInfo, oldest: Option<Version>) -> Result<(KnownProduct, Version), String> {
     use inrush_cluster::api::Product as Of;
     let product = match info.product {
-        Of::OpenSearch => inrush_node::Product::OpenSearch,
-        Of::Elasticsearch => inrush_node::Product::Elasticsearch,
+        Of::OpenSearch => KnownProduct::OpenSearch,
+        Of::Elasticsearch => KnownProduct::Elasticsearch,
         Of::Unknown => return Err("the target does not say its product".to_owned()),
     };
     Ok((product, oldest.or(info.version).ok_or("the target does not say its version")?))
@@ -77,13 +82,12 @@ pub(in super::super) fn target(
 ///
 /// # Errors
 /// What it is.
-pub(in super::super) fn check(
+pub(super) fn check(
     config: &BakeConfig,
     plan: &Plan,
     shared: &Shared,
-    (product, version): (inrush_node::Product, Version),
+    (product, version): (KnownProduct, Version),
 ) -> Result<(), String> {
-    let product = self::product(product);
     check_version(product, version)?;
     check_place(shared, config.engine, product)?;
     check_options(config)?;
@@ -96,11 +100,15 @@ pub(in super::super) fn check(
         return Err("the documents go through an ingest pipeline".to_owned());
     }
     check_settings(&plan.building)?;
-    plan.routing().map_err(|why| why.replace("; leave option `layout=stitched` out", ""))?;
-    // The version of Lucene is known once the target has made the index, and decides on no field.
-    let target = Target { product, version: [version.major, version.minor, version.patch], lucene: [9, 12, 0] };
-    let mapping = Mapping::with_settings(&plan.mappings, &plan.building, target);
-    mapping.map(drop).map_err(|unsupported| unsupported.to_string())?;
+    plan.routing()?;
+    // The version of Lucene is known once the target has made the index, and decides on no field,
+    // but for how a tokenizer of paths counts positions, which only `shingle` asks for.
+    let target = ServerVersion { product, version: [version.major, version.minor, version.patch], lucene: [9, 12, 0] };
+    let unsupported = Mapping::unsupported(&plan.mappings, &plan.building, target);
+    if !unsupported.is_empty() {
+        let all: Vec<String> = unsupported.iter().map(ToString::to_string).collect();
+        return Err(all.join("; "));
+    }
     if config.engine == Engine::Auto {
         tested::check((product, version), &plan.mappings, &plan.building)?;
     }
@@ -109,7 +117,7 @@ pub(in super::super) fn check(
 
 /// Whether files can be written to the repository. Of the types that are not tested, none is chosen
 /// by itself.
-fn check_place(shared: &Shared, engine: Engine, product: Product) -> Result<(), String> {
+fn check_place(shared: &Shared, engine: Engine, product: KnownProduct) -> Result<(), String> {
     if shared.folder.is_some() {
         return Ok(());
     }
@@ -119,8 +127,8 @@ fn check_place(shared: &Shared, engine: Engine, product: Product) -> Result<(), 
             "the repository has {name}, and objects that are written from here would not be encrypted so"
         ));
     }
-    if engine == Engine::Auto && (address.store != Store::S3 || product != Product::OpenSearch) {
-        let of = if product == Product::OpenSearch { "OpenSearch" } else { "Elasticsearch" };
+    if engine == Engine::Auto && (address.store != Store::S3 || product != KnownProduct::OpenSearch) {
+        let of = if product == KnownProduct::OpenSearch { "OpenSearch" } else { "Elasticsearch" };
         return Err(format!(
             "a repository of the type {} of {of} was never tested without a server, which option `engine=native` would do",
             shared.repository.kind
@@ -146,7 +154,7 @@ fn encryption(repository: &Repository) -> Option<String> {
     repository.settings.iter().find(asks).map(|(name, _)| format!("the setting {name}"))
 }
 
-fn check_version(product: Product, version: Version) -> Result<(), String> {
+fn check_version(product: KnownProduct, version: Version) -> Result<(), String> {
     let fits = VERSIONS.iter().any(|(of, from, to)| *of == product && (*from..*to).contains(&version));
     let spans = VERSIONS.iter().filter(|(of, ..)| *of == product);
     let spans: Vec<String> =
@@ -158,7 +166,7 @@ fn check_options(config: &BakeConfig) -> Result<(), String> {
     let load = &config.load;
     let why = |option: &str, why: &str| Err(format!("option `{option}` {why}"));
     if config.has_builder() {
-        return Err("the options name builders".to_owned());
+        return Err("the options name a builder".to_owned());
     }
     if load.finish.force_merge.is_some() {
         return why("force_merge", "needs a server that merges");
@@ -170,8 +178,10 @@ fn check_options(config: &BakeConfig) -> Result<(), String> {
 }
 
 fn check_settings(settings: &Map<String, Value>) -> Result<(), String> {
+    let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     let fits = |(name, value): &(&String, &Value)| {
-        SETTINGS.iter().any(|known| name.starts_with(known)) || *name == "index.codec" && *value == "default"
+        SETTINGS.iter().any(|known| name.starts_with(known))
+            || VALUES.iter().any(|(known, values)| name == known && values.contains(&text(value).as_str()))
     };
     match settings.iter().find(|setting| !fits(setting)) {
         Some((name, _)) => Err(format!("the index has the setting {name}")),
@@ -184,8 +194,8 @@ mod tests {
     use inrush_load::config::{LoadConfig, SwapConfig};
     use serde_json::json;
 
-    use super::super::super::config::Place;
     use super::*;
+    use crate::config::Place;
 
     fn checked(change: impl FnOnce(&mut BakeConfig, &mut Plan, &mut ClusterInfo)) -> Result<(), String> {
         let load = LoadConfig::new(vec!["http://target:9200".into()], "x".parse().unwrap());
@@ -244,7 +254,7 @@ mod tests {
             assert_eq!(auto.is_ok(), kind == "s3", "{auto:?}");
         }
         assert!(problem(|c, _, _| c.place = Place::Repository("hdfs".into())).contains("of the type hdfs"));
-        assert!(problem(|c, _, _| c.builders = 2).contains("name builders"));
+        assert!(problem(|c, _, _| c.builder.url = Some("http://a".into())).contains("name a builder"));
         assert!(problem(|c, _, _| c.load.finish.force_merge = Some(1)).contains("option `force_merge`"));
         assert!(problem(|c, _, _| c.load.pipeline = Some("p".into())).contains("ingest pipeline"));
         assert!(problem(|c, _, _| c.load.version = Some("v".parse().unwrap())).contains("option `version`"));
@@ -256,7 +266,29 @@ mod tests {
         };
         sorted("n").unwrap();
         assert!(sorted("m").unwrap_err().contains("index.sort.field"));
-        for name in ["index.codec", "index.mode", "index.routing_partition_size"] {
+        for (name, value) in [
+            ("index.codec", json!("best_compression")),
+            ("index.queries.cache.enabled", json!(false)),
+            ("index.store.type", json!("niofs")),
+            ("index.final_pipeline", json!("_none")),
+            ("index.mapper.dynamic", json!("true")),
+            ("index.mapper.dynamic", json!(true)),
+        ] {
+            checked(|_, plan, _| drop(plan.building.insert(name.to_owned(), value))).unwrap();
+        }
+        let similarity = |of: &'static str, parameter: &'static str| {
+            checked(|_, plan, _| {
+                plan.building.insert("index.similarity.own.type".to_owned(), json!(of));
+                plan.building.insert(format!("index.similarity.own.{parameter}"), json!("0.5"));
+                plan.mappings = json!({"properties": {"t": {"type": "text", "similarity": "own"}}});
+            })
+        };
+        similarity("BM25", "b").unwrap();
+        for (of, parameter) in [("BM25", "discount_overlaps"), ("DFR", "b")] {
+            let found = similarity(of, parameter).unwrap_err();
+            assert!(found.contains("field \"t\"") && found.contains("\"similarity\" with \"own\""), "{found}");
+        }
+        for name in ["index.codec", "index.store.type", "index.mode", "index.routing_partition_size"] {
             let found = checked(|_, plan, _| drop(plan.building.insert(name.to_owned(), json!("2")))).unwrap_err();
             assert!(found.contains(name), "{found}");
         }
@@ -268,12 +300,12 @@ mod tests {
             })
         };
         own("lowercase").unwrap();
-        assert!(own("elision").unwrap_err().contains("normalizer"));
+        assert!(own("pattern_replace").unwrap_err().contains("normalizer"));
         let older =
             |engine| checked(|config, _, info| (config.engine, info.version) = (engine, Some(Version::new(3, 1, 0))));
         older(Engine::Native).unwrap();
         assert!(older(Engine::Auto).unwrap_err().contains("3.1.0 was never tested"));
-        assert!(problem(|_, _, i| i.version = Some(Version::new(3, 7, 0))).contains("2.18 to 2.19 or 3.0 to 3.6"));
+        assert!(problem(|_, _, i| i.version = Some(Version::new(3, 9, 0))).contains("2.18 to 2.19 or 3.0 to 3.8"));
         assert!(problem(|_, _, i| i.version = None).contains("does not say its version"));
     }
 }

@@ -13,88 +13,30 @@ use std::io;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-use inrush_cluster::BoxFuture;
-use inrush_core::FieldPath;
-use inrush_core::routing::Routing;
 use inrush_load::Report;
 use inrush_lucene::{Shard, ShardOptions};
-use inrush_sources::{Parting, Repeats, Source, SourceError, SourceInfo, Step};
-use serde::{Deserialize, Serialize};
+use inrush_sources::{Reopen, Repeats, Source, SourceError, SourceInfo, Step};
 
-use super::super::OpenSource;
-use super::super::config::BakeError;
-use super::super::context::Context;
-use super::super::files;
-use super::super::place::Shared;
-use super::super::stitch::shard_folders;
 use super::blueprint::Blueprint;
+use super::fill::upload;
 use super::folders::Folders;
 use super::load::{cannot_write, read_words, verify};
+use super::names::{random, refuse};
+use super::order::{BuiltShard, Place, ShardBuilders, ShardOrder};
 use super::remote::Remote;
-use super::{random, refuse, upload};
-
-/// What a machine needs to build shards of an index. As JSON it goes to other machines.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct ShardOrder {
-    pub(super) blueprint: Blueprint,
-    /// The bake.
-    pub(super) id: String,
-    pub(super) place: Place,
-    /// Bytes for the segment of a shard that grows, and for writing it.
-    pub(super) memory: usize,
-}
-
-/// Where the files of shards go.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) enum Place {
-    /// The folder for the attempts, which all machines have at the same path.
-    Folder(PathBuf),
-    /// The object store with the repository, and the folder of each shard in it.
-    Store { shared: Box<Shared>, shards: Vec<String> },
-}
-
-impl ShardOrder {
-    /// The number of shards.
-    pub fn shards(&self) -> u32 {
-        self.blueprint.shards()
-    }
-
-    /// The division of documents into shards, by the fields of their ids and routing values.
-    ///
-    /// # Errors
-    /// An order that was changed.
-    pub fn parting(&self, id: Option<FieldPath>, routed_by: Option<FieldPath>) -> Result<Parting, BakeError> {
-        let routing: Routing = self.blueprint.routing()?;
-        Ok(Parting { routing, part: 0, id, routed_by })
-    }
-}
-
-/// A shard that is built. As JSON it goes to the machine of the bake.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct BuiltShard {
-    /// The number of the shard, from 0.
-    pub shard: u32,
-    /// The folder of the attempt.
-    pub(super) attempt: String,
-    /// In an object store: the lists of files that the shard's folder gets, by their names.
-    pub(super) lists: BTreeMap<String, Vec<u8>>,
-    /// Documents that a search finds.
-    pub docs: u64,
-    /// Documents that were indexed from columns and not from their text, duplicates included.
-    #[serde(default)]
-    pub from_columns: u64,
-    /// The report of the load into the shard. Its dead letters are on the machine that built it.
-    pub report: Report,
-}
-
-/// Has shards built by an order. An error ends the bake with its text.
-pub type ShardBuilders = Arc<dyn Fn(ShardOrder) -> BoxFuture<'static, Result<Vec<BuiltShard>, String>> + Send + Sync>;
+use super::snapshot::shard_folders;
+use crate::config::BakeError;
+use crate::context::Context;
+use crate::files;
 
 /// Has the shards built, and puts them where those are that are built here, or into the object
 /// store.
-pub(super) async fn build(context: &Context, remote: Option<&Remote>) -> Result<String, BakeError> {
+pub(super) async fn build(
+    context: &Context,
+    tasks: &ShardBuilders,
+    remote: Option<&Remote>,
+) -> Result<String, BakeError> {
     let saved = context.saved().clone();
-    let Some(builders) = &context.documents.builders else { return Err(refuse("no machine builds it".to_owned())) };
     let blueprint = Blueprint::read(context, &saved)?;
     if !blueprint.has_fields() {
         let why = "the mapping names no field, and documents that several machines index add none; name them with option `mapping`";
@@ -113,8 +55,8 @@ pub(super) async fn build(context: &Context, remote: Option<&Remote>) -> Result<
     };
     let (id, memory) = (saved.id.clone(), context.config.build_memory);
     let order = ShardOrder { blueprint: blueprint.clone(), id, place: place.clone(), memory };
-    context.write(|saved| saved.native.iter_mut().for_each(|native| native.elsewhere = true))?;
-    let built = context.until_stopped(async { builders(order).await.map_err(refuse) }).await;
+    context.write_native(|native| native.elsewhere = true)?;
+    let built = context.until_stopped(async { tasks(order).await.map_err(refuse) }).await;
     let built = built.inspect_err(|_| {
         if remote.is_none() {
             close(&folders);
@@ -135,10 +77,10 @@ pub(super) async fn build(context: &Context, remote: Option<&Remote>) -> Result<
     if let Some(remote) = remote {
         context.until_stopped(upload(context, remote, &whole)).await?;
     }
-    context.write_part(0, |part| {
-        part.loaded = Some((Box::new(report), docs));
+    context.write(|saved| {
+        saved.loaded = Some((Box::new(report), docs));
         // The files of shards in an object store are in their places.
-        part.snapshot = remote.is_some();
+        saved.is_built = remote.is_some();
     })?;
     Ok(detail)
 }
@@ -241,7 +183,7 @@ fn place_lists(parts: &BTreeMap<u32, BuiltShard>, shards: &[String], folders: &F
 }
 
 /// The documents that other machines have. This one reads none of them.
-pub(in super::super) fn no_documents(name: &str) -> OpenSource {
+pub(crate) fn no_documents(name: &str) -> Reopen {
     let name = name.to_owned();
     Arc::new(move || Ok(Box::new(NoDocuments { name: name.clone() })))
 }

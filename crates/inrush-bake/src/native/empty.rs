@@ -6,40 +6,31 @@
 
 use std::fs;
 use std::io;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use http::Method;
+use inrush_cluster::Wait;
 use inrush_cluster::api::snapshots::{self, SnapshotState};
 use inrush_cluster::api::{ClusterError, aliases, index};
 use inrush_cluster::transport::{Transport, path_segment};
 use inrush_load::cutover::is_passing;
-use inrush_node::Product;
+use inrush_node::KnownProduct;
 use serde_json::{Map, Value, json};
 
-use super::super::assemble;
-use super::super::build::{SNAPSHOT, of_shards};
-use super::super::config::BakeError;
-use super::super::context::Context;
-use super::super::files::{copy_over, set_mode};
-use super::super::hand_over::{NoNode, Target};
-use super::super::plan::Plan;
-use super::super::state::Saved;
-use super::super::undo;
+use super::fill::upload;
 use super::folders::{EMPTY, Folders};
+use super::names::refuse;
 use super::remote::Remote;
-use super::{is_refused, upload};
+use crate::config::BakeError;
+use crate::context::{Context, NoNode, after, none_begins};
+use crate::files::{copy_over, set_mode};
+use crate::record::{Build, Plan, SNAPSHOT, Saved, WRITE_BLOCK, of_shards};
 
-/// Keeps documents out of the index. The restored index does not have it.
-pub(in super::super) const WRITE_BLOCK: &str = "index.blocks.write";
 const POLL: Duration = Duration::from_millis(50);
 /// How often the snapshot is begun if it does not complete.
 const SNAPSHOTS_MAX: u32 = 5;
 /// How long to wait for a request that makes an index. A server gives it up then.
 const BEGINS_MAX: Duration = Duration::from_secs(30);
-
-fn refuse(why: impl Into<String>) -> BakeError {
-    BakeError::Refused(why.into())
-}
 
 /// What does not work between this machine and the target: with a builder it may.
 fn not_here(why: String) -> BakeError {
@@ -52,7 +43,7 @@ fn mark(saved: &Saved) -> String {
 }
 
 /// Registers a repository to which the target may write.
-pub(super) async fn share(context: &Context, target: &Target) -> Result<String, BakeError> {
+pub(super) async fn share(context: &Context) -> Result<String, BakeError> {
     let saved = context.saved().clone();
     let place = saved.shared.within(EMPTY);
     if let Some(folder) = &place.folder {
@@ -65,16 +56,16 @@ pub(super) async fn share(context: &Context, target: &Target) -> Result<String, 
     let mut repository = place.for_target();
     // What the target writes has to be read here.
     repository.settings.insert("compress".to_owned(), json!(false));
-    if saved.native.as_ref().is_some_and(|native| native.product == Product::OpenSearch) {
+    if saved.native().is_some_and(|native| native.product == KnownProduct::OpenSearch) {
         // Else it writes the shards to places of a bucket that are outside of the repository, or
         // leaves folders in folders, which another user cannot delete.
         repository.settings.insert("shard_path_type".to_owned(), json!("FIXED"));
     }
-    context.write(|saved| saved.native.iter_mut().for_each(|native| native.registered = true))?;
+    context.write_native(|native| native.registered = true)?;
     let name = mark(&saved);
-    let registered = target.ask(|| snapshots::register(&context.target, &name, &repository)).await;
+    let registered = context.ask(|| snapshots::register(&context.target, &name, &repository)).await;
     registered.map_err(|error| {
-        if !is_refused(&error) {
+        if !error.is_refusal_of_target() {
             return error;
         }
         let needed = match &place.folder {
@@ -97,28 +88,33 @@ fn is_of_another_folder(error: &BakeError) -> bool {
 
 /// Makes the index, writes its snapshot, deletes it, and copies the snapshot. [`forget`] deletes
 /// the snapshot.
-pub(super) async fn make(context: &Context, target: &Target, remote: Option<&Remote>) -> Result<String, BakeError> {
+pub(super) async fn make(context: &Context, remote: Option<&Remote>) -> Result<String, BakeError> {
     let saved = context.saved().clone();
     let (name, mark) = (&saved.index, mark(&saved));
-    context.write(|saved| saved.native.iter_mut().for_each(|native| native.making = true))?;
-    target.ask(|| create(&context.target, name, &mark, &saved.plan)).await?;
-    wait_for_primaries(context, target, name).await?;
-    let made = target.ask(|| snapshots::identity(&context.target, name)).await?;
+    context.write_native(|native| native.making = true)?;
+    context.ask(|| create(&context.target, name, &mark, &saved.plan)).await?;
+    wait_for_primaries(context, name).await?;
+    let made = context.ask(|| snapshots::identity(&context.target, name)).await?;
     let made = made.ok_or_else(|| refuse(format!("{name} is gone from the target")))?;
     let routing = saved.plan.routing().map_err(BakeError::Refused)?;
-    let slots = target.ask(|| assemble::routing_shards(&context.target, name)).await?;
+    let slots = context.ask(|| routing_shards(&context.target, name)).await?;
     if slots != u64::from(routing.routing_shards()) {
         return Err(BakeError::NotNative(format!(
             "the target routes documents over {slots} slots, but {} were expected",
             routing.routing_shards()
         )));
     }
-    let mapping = target.ask(|| assemble::mapping(&context.target, name)).await?;
-    context.write_part(0, |part| (part.made, part.mapping) = (Some(made), mapping))?;
-    take(context, target, &mark, name).await?;
+    let mapping = context.ask(|| mapping_of(&context.target, name)).await?;
+    context.write(|saved| {
+        saved.made = Some(made);
+        if let Build::Native(native) = &mut saved.build {
+            native.mapping = mapping;
+        }
+    })?;
+    take(context, &mark, name).await?;
     let now = context.saved().clone();
-    target.ask(|| remove_index(&context.target, &now)).await?;
-    context.write(|saved| saved.native.iter_mut().for_each(|native| native.making = false))?;
+    context.ask(|| remove_index(&context.target, &now)).await?;
+    context.write_native(|native| native.making = false)?;
     let folders = Folders::of(context, &saved);
     let copied = match remote {
         None => copy_form(folders).await,
@@ -135,7 +131,7 @@ pub(super) async fn make(context: &Context, target: &Target, remote: Option<&Rem
         BakeError::Refused(why) => not_here(why),
         error => error,
     })?;
-    context.write(|saved| saved.native.iter_mut().for_each(|native| native.copied = true))?;
+    context.write_native(|native| native.copied = true)?;
     Ok(format!("{name} without documents, {}", of_shards(u64::from(routing.shards()))))
 }
 
@@ -178,33 +174,33 @@ async fn is_marked(target: &Transport, name: &str, mark: &str) -> Result<bool, C
     Ok(aliases::behind(target, name).await?.get(name).is_some_and(|found| found.aliases.contains_key(mark)))
 }
 
-async fn wait_for_primaries(context: &Context, target: &Target, name: &str) -> Result<(), BakeError> {
-    let until = Instant::now() + context.config.load.finish.wait_timeout;
+async fn wait_for_primaries(context: &Context, name: &str) -> Result<(), BakeError> {
+    let wait = Wait::new(context.config.load.finish.wait_timeout);
     let mut no_node = NoNode::new(context);
     loop {
-        let found = target.ask(|| snapshots::primaries(&context.target, name)).await?;
+        let found = context.ask(|| snapshots::primaries(&context.target, name)).await?;
         if found.total > 0 && found.started == found.total {
             return Ok(());
         }
-        if let Some(why) = no_node.check(&context.target, name, &found).await? {
+        if let Some(why) = no_node.check(context, name, &found).await? {
             context.show(&format!("{name} without documents: {why}"));
         }
-        if Instant::now() >= until {
+        if wait.is_over() {
             return Err(refuse(format!(
                 "{} of {} primary shards of {name} are active on the target, still after the time of option `wait_timeout`",
                 found.started, found.total
             )));
         }
-        context.until_stopped(pause()).await?;
+        context.until_stopped(after(POLL)).await?;
     }
 }
 
 /// Writes the snapshot.
-async fn take(context: &Context, target: &Target, repository: &str, name: &str) -> Result<(), BakeError> {
-    let until = Instant::now() + context.config.load.finish.wait_timeout;
+async fn take(context: &Context, repository: &str, name: &str) -> Result<(), BakeError> {
+    let wait = Wait::new(context.config.load.finish.wait_timeout);
     let (mut begun, mut tries) = (false, 1);
     loop {
-        match target.ask(|| snapshots::state(&context.target, repository, SNAPSHOT)).await? {
+        match context.ask(|| snapshots::state(&context.target, repository, SNAPSHOT)).await? {
             SnapshotState::Success => return Ok(()),
             SnapshotState::Missing if !begun => {
                 match snapshots::begin(&context.target, repository, SNAPSHOT, name).await {
@@ -213,16 +209,16 @@ async fn take(context: &Context, target: &Target, repository: &str, name: &str) 
                     Err(error) if error.status() == Some(400) && error.to_string().contains("already") => {
                         begun = true;
                     }
-                    Err(error) if !is_passing(&error) || Instant::now() >= until => return Err(error.into()),
+                    Err(error) if !is_passing(&error) || wait.is_over() => return Err(error.into()),
                     Err(error) => tracing::warn!("{error}"),
                 }
             }
-            SnapshotState::InProgress | SnapshotState::Missing if Instant::now() < until => {}
+            SnapshotState::InProgress | SnapshotState::Missing if !wait.is_over() => {}
             // The target may have restarted meanwhile.
             SnapshotState::Failed(why) if tries < SNAPSHOTS_MAX => {
                 tracing::warn!("the target's snapshot did not complete: {why}; it is taken again");
-                target.ask(|| snapshots::delete(&context.target, repository, SNAPSHOT)).await?;
-                wait_for_primaries(context, target, name).await?;
+                context.ask(|| snapshots::delete(&context.target, repository, SNAPSHOT)).await?;
+                wait_for_primaries(context, name).await?;
                 (begun, tries) = (false, tries + 1);
             }
             SnapshotState::Failed(why) => return Err(refuse(format!("the target's snapshot did not complete: {why}"))),
@@ -230,15 +226,37 @@ async fn take(context: &Context, target: &Target, repository: &str, name: &str) 
                 return Err(refuse("the target's snapshot did not end in time (option `wait_timeout`)"));
             }
         }
-        context.until_stopped(pause()).await?;
+        context.until_stopped(after(POLL)).await?;
     }
+}
+
+/// The mapping of the index.
+async fn mapping_of(target: &Transport, index: &str) -> Result<Value, ClusterError> {
+    let path = format!("/{}/_mapping", path_segment(index));
+    let body = target.demand("reading the mapping of the index without documents", Method::GET, &path, None).await?;
+    Ok(body.get(index).and_then(|index| index.get("mappings")).cloned().unwrap_or_default())
+}
+
+/// The number of slots that the index spreads documents over. Each shard has the same number of
+/// them.
+async fn routing_shards(target: &Transport, index: &str) -> Result<u64, ClusterError> {
+    let what = "reading how the index routes documents";
+    let path =
+        format!("/_cluster/state/metadata/{}?filter_path=metadata.indices.*.routing_num_shards", path_segment(index));
+    let body = target.demand(what, Method::GET, &path, None).await?;
+    let found =
+        body.get("metadata").and_then(|all| all.get("indices")?.get(index)?.get("routing_num_shards")?.as_u64());
+    found.ok_or_else(|| ClusterError::Reply {
+        what: what.to_owned(),
+        problem: format!("no routing_num_shards in {body}"),
+    })
 }
 
 /// Deletes the index if it is the one of this bake: by its mark, and by its UUID once that is
 /// known.
 async fn remove_index(target: &Transport, saved: &Saved) -> Result<(), ClusterError> {
     let found = aliases::behind(target, &saved.index).await?.remove(&saved.index);
-    let made = saved.parts[0].made.as_ref();
+    let made = saved.made.as_ref();
     match found.filter(|found| found.aliases.contains_key(&mark(saved))) {
         Some(found) if made.is_none_or(|made| made.uuid == found.uuid) => {
             index::delete(target, &saved.index).await.map(drop)
@@ -247,29 +265,23 @@ async fn remove_index(target: &Transport, saved: &Saved) -> Result<(), ClusterEr
     }
 }
 
-async fn pause() -> Result<(), BakeError> {
-    tokio::time::sleep(POLL).await;
-    Ok(())
-}
-
 /// Deletes the index without documents if it is this bake's, and its snapshot and repository. What
 /// is done is removed from `saved`.
 ///
 /// # Errors
 /// [`ClusterError`] if a request fails.
-pub(in super::super) async fn forget(target: &Transport, saved: &mut Saved) -> Result<(), ClusterError> {
+pub(super) async fn forget(target: &Transport, saved: &mut Saved) -> Result<(), ClusterError> {
     let (mark, before) = (mark(saved), saved.clone());
-    let Some(native) = &mut saved.native else { return Ok(()) };
+    let Build::Native(native) = &mut saved.build else { return Ok(()) };
     if native.registered {
         // One that is being written is aborted. Until then the index cannot be deleted.
         snapshots::delete(target, &mark, SNAPSHOT).await?;
     }
     if native.making {
         // A run that was killed may have sent the request that makes it a moment ago.
-        let until = Instant::now() + BEGINS_MAX;
-        while undo::no_index_begins(target).await.is_err() && Instant::now() < until {
-            tokio::time::sleep(POLL).await;
-        }
+        let ask = || none_begins(target, "asking for indices that are being created", "indices:admin/create*");
+        // It is deleted even if that is not known.
+        let _ = Wait::new(BEGINS_MAX).every(POLL).ask_until(ask, |_| true).await;
         remove_index(target, &before).await?;
         native.making = false;
     }
@@ -278,6 +290,28 @@ pub(in super::super) async fn forget(target: &Transport, saved: &mut Saved) -> R
         native.registered = false;
     }
     Ok(())
+}
+
+/// Deletes the index without documents, its snapshot and its repository from the target.
+pub(super) async fn forget_empty(context: &Context) -> Result<(), BakeError> {
+    let saved = context.saved().clone();
+    let forgotten = context
+        .ask(|| {
+            let mut saved = saved.clone();
+            async move { forget(&context.target, &mut saved).await.map(|()| saved.build) }
+        })
+        .await?;
+    if let Some(empty) = saved.shared.within(EMPTY).folder
+        && let Err(error) = set_mode(&empty, 0o755)
+    {
+        tracing::debug!("{} stays open: {error}", empty.display());
+    }
+    // The documents are loaded meanwhile.
+    context.write_native(|native| {
+        if let Build::Native(done) = forgotten {
+            (native.making, native.registered) = (done.making, done.registered);
+        }
+    })
 }
 
 #[cfg(test)]
@@ -313,6 +347,6 @@ mod tests {
         made("this-bake").await.unwrap();
         let error = BakeError::from(made("another-bake").await.unwrap_err());
         assert!(error.to_string().contains("another program"), "{error}");
-        assert!(!is_refused(&error));
+        assert!(!error.is_refusal_of_target());
     }
 }

@@ -2,13 +2,11 @@
 
 use std::path::PathBuf;
 
-use super::super::context::Context;
-use super::super::state::Saved;
+use crate::context::Context;
+use crate::record::{Saved, WHOLE};
 
 /// The place in the repository for the index without documents.
 pub(super) const EMPTY: &str = "empty";
-/// The place for the index that the target restores.
-pub(super) const WHOLE: &str = "whole";
 
 /// The folders of a bake: below the one that both sides reach, or on this machine if the repository
 /// is in an object store.
@@ -27,7 +25,7 @@ pub(super) struct Folders {
 
 impl Folders {
     pub(super) fn of(context: &Context, saved: &Saved) -> Folders {
-        let folder = saved.shared.folder.clone().unwrap_or_else(|| context.keep.of_load(&saved.id, 0));
+        let folder = saved.shared.folder.clone().unwrap_or_else(|| context.keep.of_load(&saved.id));
         let within = |name: &str| folder.join(name);
         Folders {
             empty: within(EMPTY),

@@ -7,11 +7,11 @@ use bytes::Bytes;
 use inrush_core::Columns;
 use inrush_core::columns::RowSelection;
 use inrush_core::routing::Routing;
-use inrush_lucene::{AddError, DocumentId, Keep, MadeId, MadeIds, NewDocument, Product, Refused, ShardWriter};
+use inrush_lucene::{AddError, DocumentId, Keep, KnownProduct, MadeId, MadeIds, NewDocument, Refused, ShardWriter};
 use serde::Deserialize;
 use serde_json::json;
 
-use super::writers::{BuildPlan, Stopped};
+use super::build_plan::{BuildPlan, Stopped};
 
 /// Puts the items of bulk bodies into the shards of one index.
 pub(super) struct Items {
@@ -21,7 +21,7 @@ pub(super) struct Items {
     ids: MadeIds,
     /// Whether documents keep those with their ids, and not the other way round.
     creates: bool,
-    product: Product,
+    product: KnownProduct,
     /// The number of shards.
     shards: usize,
     /// The entry of a reply for a new document.
@@ -290,19 +290,19 @@ mod tests {
     use std::sync::Arc;
 
     use inrush_core::columns::{Cells, Column, Texts};
-    use inrush_lucene::{Committed, LiveMapping, Mapping, Shard, ShardOptions, Target};
+    use inrush_lucene::{Committed, LiveMapping, Mapping, ServerVersion, Shard, ShardOptions};
 
     use super::*;
 
     /// What `ask` does with the items of an index, or of its shard `only`. Returns what is in the
     /// shards then.
     fn with_items(
-        product: Product,
+        product: KnownProduct,
         routing: Routing,
         only: Option<u32>,
         ask: impl FnOnce(&mut Items, &mut [ShardWriter]),
     ) -> Vec<Committed> {
-        let target = Target { product, version: [3, 6, 0], lucene: [10, 4, 0] };
+        let target = ServerVersion { product, version: [3, 6, 0], lucene: [10, 4, 0] };
         let mapping = Mapping::parse(&json!({"properties": {"n": {"type": "long"}}}), target).unwrap();
         let mapping = Arc::new(LiveMapping::new(mapping));
         let (keep, random) = (Keep::Last, [7; 32]);
@@ -337,7 +337,7 @@ mod tests {
 
     #[test]
     fn what_decides_otherwise_is_not_taken() {
-        with_items(Product::Elasticsearch, Routing::new(1, None, 1).unwrap(), None, |items, writers| {
+        with_items(KnownProduct::Elasticsearch, Routing::new(1, None, 1).unwrap(), None, |items, writers| {
             let body = "{\"index\":{}}\n{\"n\":1}\n{\"index\":{}}\n{\"n\":\"x\"}\n";
             let reply = reply(items, body, writers);
             assert_eq!((&reply["errors"], &reply["items"][0]["index"]["status"]), (&json!(true), &json!(201)));
@@ -353,7 +353,7 @@ mod tests {
         let (routing, only) = (Routing::new(5, None, 1).unwrap(), 3);
         let (ours, others): (Vec<u32>, Vec<u32>) = (0..50).partition(|n| routing.shard(&n.to_string(), None) == only);
         let line = |n: &u32| format!("{{\"index\":{{\"_id\":\"{n}\"}}}}\n{{\"n\":{n}}}\n");
-        with_items(Product::OpenSearch, routing, Some(only), |items, writers| {
+        with_items(KnownProduct::OpenSearch, routing, Some(only), |items, writers| {
             let made: Vec<String> = (0..20).map(|_| items.make_id().text()).collect();
             assert!(made.iter().all(|id| routing.shard(id, None) == only), "{made:?}");
             let body: String = ours.iter().map(line).chain(["{\"index\":{}}\n{\"n\":1}\n".to_owned()]).collect();
@@ -396,7 +396,7 @@ mod tests {
             (vec![in_text(0), in_text(6), of(&[]), in_text(1), of(&[1]), of(&[1]), in_text(1)], 2),
             (vec![], 0),
         ] {
-            let committed = with_items(Product::OpenSearch, routing, None, |items, writers| {
+            let committed = with_items(KnownProduct::OpenSearch, routing, None, |items, writers| {
                 let reply = items.add(&body, &rows, writers).unwrap();
                 let reply: serde_json::Value = serde_json::from_slice(&reply).unwrap();
                 let status = |item: &serde_json::Value| item["index"]["status"].as_u64().unwrap();
@@ -425,7 +425,7 @@ mod tests {
             |(id, value): &(String, &str)| format!("{{\"index\":{{\"_id\":\"{id}\"}}}}\n{{\"x\":\"{value}\"}}\n");
         let body = Bytes::from(values.iter().map(line).collect::<String>());
         let rows = [RowSelection { items: 2, columns: Some((columns, vec![0, 1])) }];
-        with_items(Product::OpenSearch, routing, None, |items, writers| {
+        with_items(KnownProduct::OpenSearch, routing, None, |items, writers| {
             let reply = items.add(&[body], &rows, writers).unwrap();
             let reply: serde_json::Value = serde_json::from_slice(&reply).unwrap();
             assert_eq!(reply["errors"], false, "{reply}");

@@ -10,21 +10,21 @@ use std::sync::Arc;
 use inrush_cluster::transport::Transport;
 use inrush_core::{Action, Compression, Encoding, OnConflict};
 use inrush_load::config::{BulkRouting, DeadLetters, FinishConfig, LoadConfig, Replies};
-use inrush_load::loader::{Loader, RunningLoad};
+use inrush_load::loader::{ConfiguredLoad, RunningLoad};
 use inrush_load::{LoadError, Report, Status, Verified, VerifiedState};
 use inrush_lucene::Committed;
-use inrush_node::Product;
+use inrush_node::KnownProduct;
 
-use super::super::config::BakeError;
-use super::super::context::Context;
-use super::super::files::{self, sync};
-use super::super::load::{aside, follow};
-use super::super::state::Saved;
 use super::blueprint::Blueprint;
+use super::build_plan::{ShardPlan, Stopped};
 use super::folders::Folders;
-use super::server::Server;
-use super::writers::{ShardPlan, Stopped, Writers};
-use super::{native, random, refuse};
+use super::local_server::LocalIndex;
+use super::names::{native, random, refuse};
+use super::writers::Writers;
+use crate::config::BakeError;
+use crate::context::{Context, aside, follow};
+use crate::files::{self, sync};
+use crate::record::{Build, Saved, forget_letters};
 
 /// The address of the server in this process, for messages.
 const ADDRESS: &str = "http://localhost";
@@ -39,7 +39,7 @@ pub(super) async fn load(context: &Context) -> Result<String, BakeError> {
     let saved = context.saved().clone();
     let writers = Arc::new(begin(context, &saved)?);
     let mut report = match begin_load(context, &saved, &writers, &letters).await {
-        Ok(running) => follow(context, 0, running, pending::<()>()).await.0,
+        Ok(running) => follow(context, running, pending::<()>()).await.0,
         Err(error) => {
             // The threads hold nothing that is needed.
             end(&writers, false).await?;
@@ -51,7 +51,7 @@ pub(super) async fn load(context: &Context) -> Result<String, BakeError> {
     if is_whole {
         context.show("ending the segments");
     }
-    let ended = ended(&writers, is_whole, context.aborted()).await;
+    let ended = ended(&writers, is_whole, context.stopped()).await;
     let Folders { build, .. } = Folders::of(context, &saved);
     let committed = ended.map_err(|error| {
         forget_letters(&letters);
@@ -82,8 +82,11 @@ pub(super) async fn load(context: &Context) -> Result<String, BakeError> {
     let from_columns = committed.iter().map(|shard| shard.from_columns).sum();
     let read = read_words(report.counts.docs_read, from_columns);
     let detail = format!("{read}, {docs} in the index, by {}", writers.words());
-    context.write_part(0, |part| {
-        (part.loaded, part.new_fields) = (Some((Box::new(report), docs)), writers.new_fields());
+    context.write(|saved| {
+        saved.loaded = Some((Box::new(report), docs));
+        if let Build::Native(native) = &mut saved.build {
+            native.new_fields = writers.new_fields();
+        }
     })?;
     Ok(detail)
 }
@@ -153,7 +156,7 @@ fn cannot_write_to(folder: &Path) -> impl Fn(io::Error) -> BakeError + use<> {
 /// The file for dead letters. One of an earlier try of this bake is deleted, because its documents
 /// are read again.
 fn letters(context: &Context) -> Result<PathBuf, BakeError> {
-    let recorded = context.saved().native.as_ref().and_then(|native| native.letters.clone());
+    let recorded = context.saved().native().and_then(|native| native.letters.clone());
     if let Some(path) = recorded {
         forget_letters(&path);
         return Ok(path);
@@ -169,17 +172,8 @@ fn letters(context: &Context) -> Result<PathBuf, BakeError> {
         return Ok(path);
     }
     let absolute = std::path::absolute(&path).unwrap_or_else(|_| path.clone());
-    context.write(|saved| saved.native.iter_mut().for_each(|native| native.letters = Some(absolute.clone())))?;
+    context.write_native(|native| native.letters = Some(absolute))?;
     Ok(path)
-}
-
-/// Deletes the dead letters of a try whose documents are read again.
-pub(in super::super) fn forget_letters(path: &Path) {
-    if let Err(error) = fs::remove_file(path)
-        && error.kind() != io::ErrorKind::NotFound
-    {
-        tracing::warn!("{} stays, with documents that are read again: {error}", path.display());
-    }
 }
 
 async fn begin_load(
@@ -192,19 +186,19 @@ async fn begin_load(
     let transport = transport(native.product, &native.version, &saved.index, writers)?;
     let mut config = load_config(&context.config.load, &saved.index)?;
     config.dead_letters = DeadLetters::File(letters.to_owned());
-    let loader = Loader::new(config)?;
-    let loader = loader.through(transport).with_observers(context.observers(0));
+    let loader = ConfiguredLoad::new(config)?;
+    let loader = loader.through(transport).with_observers((context.documents.observers)());
     Ok(loader.start((context.documents.open)()?).await?)
 }
 
 /// The way to the server in this process.
 pub(super) fn transport(
-    product: Product,
+    product: KnownProduct,
     version: &str,
     index: &str,
     writers: &Arc<Writers>,
 ) -> Result<Arc<Transport>, BakeError> {
-    let server = Server::new(product, version, index, Arc::clone(writers));
+    let server = LocalIndex::new(product, version, index, Arc::clone(writers));
     Ok(Arc::new(Transport::to_local(ADDRESS, Arc::new(server)).map_err(LoadError::Setup)?))
 }
 
@@ -296,7 +290,7 @@ pub(super) fn verify(report: &mut Report, docs: u64, index: &str) -> Result<(), 
             "{index} was written with {docs} documents, and {expected} were taken; this is a defect of option `engine=native`"
         )));
     }
-    let detail = format!("{index} holds {docs} documents = 0 before + {expected} created - 0 deleted");
+    let detail = format!("{index} holds {docs} documents = 0 before + {expected} created - 0 deleted, as built");
     report.verified = Verified::new(VerifiedState::Yes, detail);
     Ok(())
 }
@@ -307,15 +301,16 @@ mod tests {
     use inrush_core::report::Counts;
     use inrush_core::routing::Routing;
     use inrush_load::{SettingsReport, SettingsRestored};
-    use inrush_lucene::{Keep, LiveMapping, Mapping, Target};
+    use inrush_lucene::{Keep, LiveMapping, Mapping, ServerVersion};
     use serde_json::json;
 
-    use super::super::writers::BuildPlan;
     use super::*;
+    use crate::native::build_plan::BuildPlan;
 
     /// Threads that have a document which is in no file yet.
     async fn writers(folder: &Path) -> Writers {
-        let target = Target { product: inrush_lucene::Product::OpenSearch, version: [3, 6, 0], lucene: [10, 4, 0] };
+        let target =
+            ServerVersion { product: inrush_lucene::KnownProduct::OpenSearch, version: [3, 6, 0], lucene: [10, 4, 0] };
         let mapping = Mapping::parse(&json!({"properties": {"n": {"type": "long"}}}), target).unwrap();
         let folder = folder.to_owned();
         let shard = ShardPlan { folder, random: [7; 32], generation: 3, user_data: Vec::new() };

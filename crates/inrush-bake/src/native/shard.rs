@@ -17,14 +17,14 @@ use inrush_sources::StoreOptions;
 use rustix::fs::{FlockOperation, flock};
 use tempfile::TempDir;
 
-use super::super::config::BakeError;
-use super::super::files;
-use super::elsewhere::{BuiltShard, Place, ShardOrder};
-use super::folders::WHOLE;
 use super::load::{account, cannot_write, end, load_config, plan_words, transport};
-use super::remote::{Remote, Upload, Watcher, is_data};
+use super::names::{random, refuse};
+use super::order::{BuiltShard, Place, ShardOrder};
+use super::remote::{Remote, Watcher, is_data};
 use super::writers::Writers;
-use super::{random, refuse};
+use crate::config::BakeError;
+use crate::files;
+use crate::record::{Upload, WHOLE};
 
 /// One attempt to build a shard. A load through [`ShardBuild::transport`] gives it the documents.
 pub struct ShardBuild {

@@ -1,27 +1,32 @@
-//! What was compared with the index of a server. Where there is a choice, a server builds the rest.
+//! Mappings and versions whose native index was compared with a server's. With `engine=auto` a
+//! server builds all others.
 
 use inrush_cluster::api::Version;
-use inrush_lucene::Product;
+use inrush_lucene::KnownProduct;
 use serde_json::{Map, Value};
 
 /// The versions, by major and minor, that random mappings and documents were compared with.
-const VERSIONS: [(Product, u32, u32); 4] = [
-    (Product::OpenSearch, 2, 19),
-    (Product::OpenSearch, 3, 6),
-    (Product::Elasticsearch, 8, 19),
-    (Product::Elasticsearch, 9, 1),
+const VERSIONS: [(KnownProduct, u32, u32); 5] = [
+    (KnownProduct::OpenSearch, 2, 19),
+    (KnownProduct::OpenSearch, 3, 6),
+    (KnownProduct::OpenSearch, 3, 8),
+    (KnownProduct::Elasticsearch, 8, 19),
+    (KnownProduct::Elasticsearch, 9, 1),
 ];
 
-/// Types that are in modules, which the servers for tests are without; the second one is none in
+/// Types that are in modules, which the servers for tests are without; the last one is none in
 /// OpenSearch.
-const TYPES_OF_MODULES: [&str; 2] = ["scaled_float", "unsigned_long"];
+const TYPES_OF_MODULES: [&str; 3] = ["scaled_float", "token_count", "unsigned_long"];
+
+/// Analysers that are in a module, too.
+const ANALYZERS_OF_MODULES: [&str; 7] = ["english", "french", "german", "italian", "pattern", "spanish", "stop"];
 
 /// The first thing that was never compared with the index of such a server.
 ///
 /// # Errors
-/// What it is.
+/// The part that was not compared.
 pub(super) fn check(
-    (product, version): (Product, Version),
+    (product, version): (KnownProduct, Version),
     mapping: &Value,
     settings: &Map<String, Value>,
 ) -> Result<(), String> {
@@ -30,12 +35,19 @@ pub(super) fn check(
         return never(format!("a target of the version {version}"));
     }
     let types = match (product, version.major) {
-        (Product::OpenSearch, 3..) => return Ok(()),
-        (Product::OpenSearch, _) => &TYPES_OF_MODULES[..1],
-        (Product::Elasticsearch, _) => &TYPES_OF_MODULES[..],
+        (KnownProduct::OpenSearch, 3..) => return Ok(()),
+        (KnownProduct::OpenSearch, _) => &TYPES_OF_MODULES[..2],
+        (KnownProduct::Elasticsearch, _) => &TYPES_OF_MODULES[..],
     };
     if let Some(kind) = types.iter().find(|kind| has_type(mapping, kind)) {
         return never(format!("the type {kind:?} on the version {version}"));
+    }
+    let is_defined = |name: &str| {
+        let start = format!("index.analysis.analyzer.{name}.");
+        settings.keys().any(|setting| setting.starts_with(&start))
+    };
+    if let Some(name) = ANALYZERS_OF_MODULES.iter().find(|name| !is_defined(name) && has_analyzer(mapping, name)) {
+        return never(format!("the analyser {name:?} on the version {version}"));
     }
     match settings.iter().find(|(name, value)| !is_tested(name, value)) {
         Some((name, _)) => never(format!("the setting {name} on the version {version}")),
@@ -45,11 +57,21 @@ pub(super) fn check(
 
 /// Whether a definition, or one below it, has a type.
 fn has_type(definition: &Value, kind: &str) -> bool {
+    has(definition, "type", kind)
+}
+
+/// Whether a field of a mapping has an analyser.
+fn has_analyzer(mapping: &Value, analyzer: &str) -> bool {
+    has(mapping, "analyzer", analyzer)
+}
+
+/// Whether a definition, or one below it, has a parameter with a value.
+fn has(definition: &Value, parameter: &str, expected: &str) -> bool {
     match definition {
-        Value::Object(members) => {
-            members.iter().any(|(name, value)| name == "type" && value == kind || has_type(value, kind))
-        }
-        Value::Array(elements) => elements.iter().any(|element| has_type(element, kind)),
+        Value::Object(members) => members
+            .iter()
+            .any(|(name, value)| name == parameter && value == expected || has(value, parameter, expected)),
+        Value::Array(elements) => elements.iter().any(|element| has(element, parameter, expected)),
         _ => false,
     }
 }
@@ -83,7 +105,7 @@ mod tests {
         let checked = |product, version, mapping: Value, settings: Value| {
             check((product, version), &mapping, settings.as_object().unwrap())
         };
-        let (opensearch, elasticsearch) = (Product::OpenSearch, Product::Elasticsearch);
+        let (opensearch, elasticsearch) = (KnownProduct::OpenSearch, KnownProduct::Elasticsearch);
         let of = |kind: &str| json!({"properties": {"type": {"properties": {"f": {"type": kind}}}}});
         let templates = json!({"dynamic_templates": [{"d": {"mapping": {"type": "scaled_float"}}}]});
         let trim = json!({"index.sort.field": "f", "index.analysis.normalizer.own.filter": ["lowercase", "trim"]});
@@ -93,12 +115,17 @@ mod tests {
         let tested = Version::new(8, 19, 21);
         checked(elasticsearch, tested, of("keyword"), plain).unwrap();
         checked(opensearch, Version::new(2, 19, 6), of("unsigned_long"), json!({})).unwrap();
+        let english = json!({"properties": {"t": {"type": "text", "analyzer": "english"}}});
+        checked(opensearch, Version::new(3, 6, 0), english.clone(), json!({})).unwrap();
+        let own = json!({"index.analysis.analyzer.english.type": "standard"});
+        checked(opensearch, Version::new(2, 19, 6), english.clone(), own).unwrap();
         checked(opensearch, Version::new(2, 19, 6), of("flat_object"), json!({})).unwrap();
         checked(opensearch, Version::new(2, 19, 6), of("scaled_float"), json!({})).unwrap_err();
         for (version, mapping, settings, expected) in [
             (Version::new(8, 18, 0), of("long"), json!({}), "8.18.0"),
             (tested, of("unsigned_long"), json!({}), "\"unsigned_long\""),
             (tested, templates, json!({}), "\"scaled_float\""),
+            (tested, english, json!({}), "the analyser \"english\""),
             (tested, of("long"), trim, "normalizer.own.filter"),
             (tested, of("long"), json!({"index.analysis.filter.f.type": "asciifolding"}), "filter.f.type"),
         ] {

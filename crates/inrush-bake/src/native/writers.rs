@@ -7,12 +7,12 @@ use std::thread::{self, JoinHandle};
 
 use bytes::Bytes;
 use inrush_core::columns::RowSelection;
-use inrush_core::routing::Routing;
-use inrush_lucene::{Committed, LiveMapping, MadeIds, Product, Shard, ShardOptions, ShardWriter};
+use inrush_lucene::{Committed, LiveMapping, MadeIds, Shard, ShardOptions, ShardWriter};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde_json::Value;
 use tokio::sync::oneshot;
 
+use super::build_plan::{BuildPlan, ShardPlan, Stopped};
 use super::items::Items;
 
 /// The least memory of a segment, as long as one thread can have it. Smaller segments would make
@@ -22,50 +22,6 @@ const SEGMENT_MEMORY_MIN: usize = 16 << 20;
 const THREADS_MAX: usize = 255;
 /// Stack of a thread, bytes, for documents of 1,000 levels.
 const STACK_BYTES: usize = 8 << 20;
-
-/// A shard before its first document.
-#[derive(Clone, Debug)]
-pub(super) struct ShardPlan {
-    pub(super) folder: std::path::PathBuf,
-    pub(super) random: [u8; 32],
-    /// The generation and the user data of its commit.
-    pub(super) generation: u64,
-    pub(super) user_data: Vec<(String, String)>,
-}
-
-/// What is built.
-pub(super) struct BuildPlan {
-    pub(super) index: String,
-    pub(super) product: Product,
-    /// All shards have one, so a new field has one type in all of them.
-    pub(super) mapping: Arc<LiveMapping>,
-    pub(super) routing: Routing,
-    pub(super) shards: Vec<ShardPlan>,
-    /// The number of the only shard, if others are built elsewhere.
-    pub(super) only: Option<u32>,
-    pub(super) keep: inrush_lucene::Keep,
-    /// Bytes of all segments that are not written yet, and of writing them.
-    pub(super) memory: usize,
-    /// Threads, if the memory is enough for as many.
-    pub(super) threads: usize,
-}
-
-/// Why no further document is taken.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Stopped {
-    /// A server would take a document that cannot be built here.
-    Unsupported(String),
-    /// The index cannot be written, because of a defect.
-    Failed(String),
-    /// A file of the index cannot be written.
-    Files(io::ErrorKind, String),
-}
-
-impl From<io::Error> for Stopped {
-    fn from(error: io::Error) -> Self {
-        Stopped::Files(error.kind(), error.to_string())
-    }
-}
 
 /// A bulk request.
 struct Job {
@@ -217,7 +173,7 @@ fn build(
         let work = |number: usize| work(plan, &shards, number, &jobs, shared);
         let spawn = |number| {
             let thread = thread::Builder::new().name("inrush-write".to_owned()).stack_size(STACK_BYTES);
-            // Those that run wait for documents until they are told.
+            // Threads that have started wait for documents until `stop`.
             let spawned = thread.spawn_scoped(scope, move || work(number));
             spawned.inspect_err(|error| shared.stop(&Stopped::Files(error.kind(), error.to_string())))
         };

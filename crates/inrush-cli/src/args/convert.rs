@@ -4,31 +4,51 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum, ValueHint};
-use inrush_commands::options::ReadingOptions;
+use inrush_commands::options::{
+    DatabaseSourceOptions, OptionValue, QueryOptions, ReadingOptions, SearchQuery, SourceLoginOptions,
+};
 use inrush_core::{Action, FieldPath};
 
-use super::{LogArgs, Options, one_of};
+use super::{Options, OutputArgs, one_of};
 
-/// Convert documents from one format into another, as a stream.
+/// Convert documents from one format into another, or write those of an index, a database or a
+/// query to a file.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Input: every source of `inrush load`. Output: NDJSON; SMILE, a binary form of JSON, which load reads, too; bulk bodies for
-/INDEX/_bulk; CSV and Parquet for flat documents. A record that is not a document, or that the format cannot represent
-exactly, ends the conversion with an error that names the record. OUT then does not exist: it is written to a temporary file
-beside it, which is renamed at the end.
+Output: NDJSON; SMILE, a binary form of JSON, which load reads, too; bulk bodies for /INDEX/_bulk; CSV and Parquet. In CSV a
+field in an object has a column such as a.b, and an array is its JSON; in Parquet they are groups and lists. A record that is
+not a document, or that the format cannot represent exactly, ends the conversion with an error that names the record. OUT
+then does not exist: it is written to a temporary file beside it, which is renamed at the end. For CSV and Parquet the
+documents of stdin, an index, a database or a query are kept in a second one (in TMPDIR where OUT is no file).
 
 Exit status:
   0  everything is in OUT
   1  a source could not be read, or a record could not be converted; there is no OUT
-  2  usage")]
+  2  usage
+  130  interrupted; there is no OUT")]
 pub(crate) struct ConvertArgs {
-    /// File, folder, glob in quotes ('logs/*.ndjson.zst'), or - for stdin, as for load
+    /// File, folder, glob in quotes ('logs/*.ndjson.zst'), - for stdin, a database, or an index of
+    /// a cluster (https://host:9200/index), as for load
     #[arg(value_name = "IN", value_hint = ValueHint::FilePath, help_heading = "Source")]
     pub(crate) source: OsString,
     #[command(flatten)]
     pub(crate) reading: Options<ReadingOptions>,
+    #[command(flatten)]
+    pub(crate) database: Options<DatabaseSourceOptions>,
+    #[command(flatten)]
+    pub(crate) sql: Options<QueryOptions>,
+    /// The query that selects the documents of an index, as JSON or @FILE, in the syntax of a
+    /// search. Default: all
+    #[arg(long, value_name = "JSON|@FILE", value_parser = SearchQuery::parse, help_heading = "Source: an index of another cluster")]
+    pub(crate) query: Option<SearchQuery>,
+    /// Write the id of a document as INDEX:ID, so that documents of several indices with one id
+    /// stay apart
+    #[arg(long, help_heading = "Source: an index of another cluster")]
+    pub(crate) index_in_id: bool,
+    #[command(flatten)]
+    pub(crate) source_login: Options<SourceLoginOptions>,
     /// File to write, overwritten, or - for stdout. The file name extension sets the format:
-    /// .ndjson, .jsonl, .json; .smile; .bulk; .csv; .parquet
+    /// .ndjson, .jsonl, .json; .smile; .bulk; .csv; .parquet. After it, .gz and .zst compress
     #[arg(value_name = "OUT", value_hint = ValueHint::FilePath, help_heading = "Output")]
     pub(crate) out: PathBuf,
     /// Format of OUT. Default: by its file name extension
@@ -37,17 +57,18 @@ pub(crate) struct ConvertArgs {
     /// Bulk bodies: the action for each document. Default: index
     #[arg(long, value_parser = one_of::<Action>(), help_heading = "Output")]
     pub(crate) action: Option<Action>,
-    /// Bulk bodies: the field that holds the id. Default: no ids
+    /// Write the id of each document into this field of it. The source is an index, or a file with
+    /// ids. Bulk bodies have the ids in their action lines
+    #[arg(long, value_name = "FIELD", help_heading = "Output")]
+    pub(crate) id_as: Option<String>,
+    /// Bulk bodies: the field that holds the id. Default: the ids of the source
     #[arg(long, value_name = "FIELD", help_heading = "Output")]
     pub(crate) id: Option<FieldPath>,
-    /// Bulk bodies: the field that holds the routing value. Default: none
+    /// Bulk bodies: the field that holds the routing value. Default: that of the source
     #[arg(long, value_name = "FIELD", help_heading = "Output")]
     pub(crate) routing: Option<FieldPath>,
-    /// Print the result as one JSON object on stdout
-    #[arg(long, help_heading = "Output")]
-    pub(crate) json: bool,
     #[command(flatten)]
-    pub(crate) log: LogArgs,
+    pub(crate) output: OutputArgs,
 }
 
 /// The output format.

@@ -29,7 +29,7 @@ inrush_commands::options! {
 inrush_commands::options! {
     /// Options of the output.
     pub(crate) struct OutputOptions, "Output" {
-        /// Print only errors, and the report only with option `json`
+        /// Print only errors and the warnings of the report, and the report only with option `json`
         quiet: bool, scope(Scope::CommandLine), short('q');
         /// Print the report as one JSON object on stdout
         json: bool, scope(Scope::CommandLine);

@@ -15,12 +15,13 @@ Sizes are whole numbers with a unit: 64MiB, 2MB, 1g (1g = 1GiB) or plain bytes. 
 While a load runs, p or space on its terminal, or SIGUSR1, pauses it; the next one resumes it.
 
 Exit status:
-  0    all documents are in (or left out as configured, or missing as --tolerate allows), and the
-       count agrees where it can be proven (the report says whether)
+  0    all documents were indexed (or left out as configured, or missing as --tolerate allows), and
+       the count agrees where it can be proven (the report says whether)
   1    the run failed
   2    refused before it began: a flag, the job file or a file they name cannot be used; nothing changed
-  3    the run ended, but some documents are not in (dead letters, conflicts, redirected, unknown)
-  4    the documents are in, but a check failed
+  3    the run ended, but some documents were not indexed (dead letters, conflicts, redirected,
+       unknown)
+  4    the documents were indexed, but a check failed
   75   the same load is running already; try again later
   130  interrupted; the same command with --resume continues")]
 pub(crate) struct LoadArgs {

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
 
-use inrush_commands::mapping::Mixed;
-use inrush_commands::options::{DatabaseSourceOptions, QueryOptions, ReadingOptions};
+use inrush_commands::mapping::{KnownProduct, Mixed};
+use inrush_commands::options::{DatabaseSourceOptions, QueryOptions, ReadingOptions, ShapeOptions};
 
 use super::{LogArgs, Options, one_of};
 
@@ -34,12 +34,18 @@ pub(crate) struct MappingArgs {
     pub(crate) database: Options<DatabaseSourceOptions>,
     #[command(flatten)]
     pub(crate) query: Options<QueryOptions>,
+    #[command(flatten)]
+    pub(crate) shape: Options<ShapeOptions>,
     /// The type of a field that is an object in some documents and a value in others, or a number
     /// in some and text in others. Default widen
     #[arg(long, value_name = "HOW", value_parser = one_of::<Mixed>(), help_heading = "Output")]
     pub(crate) mixed: Option<Mixed>,
+    /// The product whose type vectors get: lists of 32 to 4,096 numbers, of equal length in every
+    /// document. Default elasticsearch
+    #[arg(long, value_name = "PRODUCT", value_parser = one_of::<KnownProduct>(), help_heading = "Output")]
+    pub(crate) product: Option<KnownProduct>,
     /// Read only the first N records
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = "Output")]
+    #[arg(long, value_name = "N", conflicts_with = "limit", value_parser = clap::value_parser!(u64).range(1..), help_heading = "Output")]
     pub(crate) rows: Option<u64>,
     /// Write the mapping to FILE instead of stdout; overwritten
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]

@@ -12,7 +12,8 @@ pub(crate) struct RecoverArgs {
     /// Indices, by their own names. Default: all indices with settings that loads have left behind
     #[arg(value_name = "INDEX")]
     pub(crate) indices: Vec<String>,
-    /// Nodes of the cluster, repeated or separated by commas. Default: the local node, if it runs
+    /// Nodes of the cluster, repeated or separated by commas. Default: the
+    /// variable INRUSH_TO; without it the local node, if it runs
     #[arg(long, value_name = "URL", value_delimiter = ',')]
     pub(crate) to: Vec<String>,
     /// Skip the check of one minute whether a load on another machine still runs, and treat it as

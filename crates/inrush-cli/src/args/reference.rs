@@ -21,6 +21,8 @@ pub(crate) enum Page {
     Python,
     /// docs/errors.md
     Errors,
+    /// docs/moving/flags.md
+    From,
     /// A manual page, for man(1)
     Man,
     /// The commands that have a manual page

@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueHint};
-use inrush_commands::options::{ByteSize, LoginOptions, OptionValue, OrAuto, PositiveDuration, ReadingOptions};
+use inrush_commands::options::{
+    ByteSize, LoginOptions, OptionValue, OrAuto, PositiveDuration, ReadingOptions, ShapeOptions,
+};
 use inrush_load::config::{Compression, Encoding};
 use inrush_page::PageAddress;
 
@@ -38,6 +40,8 @@ pub(crate) struct SweepArgs {
     pub(crate) sources: Vec<OsString>,
     #[command(flatten)]
     pub(crate) reading: Options<ReadingOptions>,
+    #[command(flatten)]
+    pub(crate) shape: Options<ShapeOptions>,
     #[command(flatten)]
     pub(crate) grid: GridArgs,
     #[command(flatten)]
@@ -117,7 +121,7 @@ pub(crate) struct GridArgs {
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Target")]
 pub(crate) struct SweepIndexArgs {
-    /// Nodes of the cluster, as for load. Default: the local OpenSearch node, as for load
+    /// Nodes of the cluster, as for load. Default: as for load
     #[arg(long, value_name = "URL", value_delimiter = ',')]
     pub(crate) to: Vec<String>,
     /// The prefix of the names of the temporary indices; a number follows it

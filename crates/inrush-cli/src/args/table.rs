@@ -165,7 +165,22 @@ mod tests {
     fn no_flag_needs_another_one_to_be_read() {
         let command = Options::<LoadOptions>::augment_args(Command::new("load"));
         for info in LoadOptions::infos().into_iter().filter(|info| info.is_flag()) {
-            let values = ["1", "1s", "1%", "a", "none", "a=b", "a:1-2", "a:float", "utf-8", "latest", "key", "auto"];
+            let values = [
+                "1",
+                "1s",
+                "1%",
+                "a",
+                ".",
+                "none",
+                "a=b",
+                "a:1-2",
+                "a:float",
+                "utf-8",
+                "latest",
+                "key",
+                "auto",
+                "Europe/Paris",
+            ];
             let values = info.value.choices.iter().map(|choice| choice.name).chain(values);
             let given = |value: &str| match info.kind {
                 OptionKind::Flag | OptionKind::Count => vec!["load".to_owned(), info.flag()],

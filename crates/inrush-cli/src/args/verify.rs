@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use clap::{ArgGroup, Args, ValueHint};
 use inrush_commands::options::{
-    DatabaseSourceOptions, LoginOptions, OptionValue, QueryOptions, ReadingOptions, SearchQuery, SourceLoginOptions,
-    WatchOptions,
+    DatabaseSourceOptions, LoginOptions, OptionValue, QueryOptions, ReadingOptions, SearchQuery, ShapeOptions,
+    SourceLoginOptions, WatchOptions,
 };
 use inrush_core::{FieldPath, IndexTemplate};
 use inrush_load::config::IdFrom;
@@ -39,6 +39,8 @@ pub(crate) struct VerifyArgs {
     #[command(flatten)]
     pub(crate) sql: Options<QueryOptions>,
     #[command(flatten)]
+    pub(crate) shape: Options<ShapeOptions>,
+    #[command(flatten)]
     pub(crate) what: CompareArgs,
     /// The query that selects the documents of a source index, as JSON or @FILE, in the syntax of a
     /// search. Default: all
@@ -61,7 +63,7 @@ pub(crate) struct CompareArgs {
     /// Index, alias or data stream
     #[arg(long, value_name = "NAME")]
     pub(crate) index: IndexTemplate,
-    /// Nodes of the cluster, as for load. Default: the local OpenSearch node, as for load
+    /// Nodes of the cluster, as for load. Default: as for load
     #[arg(long, value_name = "URL", value_delimiter = ',')]
     pub(crate) to: Vec<String>,
     /// The field that holds the id. Without it and --id-from, documents are only counted
@@ -74,9 +76,6 @@ pub(crate) struct CompareArgs {
     /// The field that holds the routing value, if the load used one
     #[arg(long, value_name = "FIELD", requires = "ids")]
     pub(crate) routing: Option<FieldPath>,
-    /// Fields that the load left out, repeated or separated by commas
-    #[arg(long, value_name = "FIELD", value_delimiter = ',')]
-    pub(crate) drop: Vec<FieldPath>,
     /// Compare N random ids, 1 to 100000, instead of all; their documents are kept in memory
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub(crate) sample: Option<u32>,

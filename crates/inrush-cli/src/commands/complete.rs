@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use clap::{CommandFactory, FromArgMatches};
 use inrush_cluster::api::names::{self, beginning_with};
 use inrush_cluster::transport::{HttpOptions, NodeUrl, Transport};
-use inrush_commands::options::{Environment, LoginOptions, urls};
+use inrush_commands::options::{Environment, LoginOptions, nodes};
 
 use super::completions::in_short;
 use super::load;
@@ -115,8 +115,9 @@ async fn ask(words: Vec<String>, beginning: &str) -> Result<names::Names> {
     // Reading a password's file may block, for example of a pipe.
     let asked = tokio::task::spawn_blocking(move || {
         let (to, login) = cluster_of(words).context("the command line names no cluster")?;
-        let nodes = urls(&to).map_err(load::refused)?;
-        let credentials = login.credentials(&nodes, &Environment::of_process()).map_err(load::refused)?;
+        let environment = Environment::of_process();
+        let nodes = nodes(&to, &environment).map_err(load::refused)?;
+        let credentials = login.credentials(&nodes, &environment).map_err(load::refused)?;
         let http = HttpOptions { tls: login.tls().map_err(load::refused)?, ..HttpOptions::default() };
         anyhow::Ok((nodes, credentials, http))
     });

@@ -1,114 +1,260 @@
 //! `inrush convert`.
 
+use std::ffi::OsStr;
 use std::io::{BufWriter, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use anyhow::{Context, Result};
-use inrush_commands::convert::{BulkLines, Converted, Target, convert};
-use inrush_commands::options::{Inputs, LoadOptions, SourceOptions};
+use inrush_commands::convert::{Again, BulkLines, ConvertError, Converted, Output, OutputFormat, Packing, convert};
+use inrush_commands::options::{
+    Environment, IndexSourceOptions, Inputs, LoadOptions, OpenSource, SourceOptions, TargetOptions, Use,
+};
 use inrush_core::Code;
-use inrush_load::config::Limits;
-use inrush_sources::{FormatOptions, Source, SourceSpec, Warnings, open};
+use inrush_sources::Source;
 use serde_json::json;
+use tempfile::NamedTempFile;
+use tokio::sync::watch;
 
 use super::load;
+use super::signals::Signals;
 use crate::args::{ConvertArgs, OutFormat};
-use crate::failure::UsageError;
+use crate::failure::{ExitStatus, UsageError};
 use crate::logging::{self, Stderr};
-use crate::units::{bytes, counted};
+use crate::progress::{Display, show_row};
+use crate::units::{bytes, count, counted};
 
 /// Converts, prints the result, and returns the exit status.
 pub(crate) async fn run(args: ConvertArgs) -> Result<u8> {
     let mut stderr = Stderr::new();
-    logging::start(&args.log, false, &stderr);
-    let target = target(&args)?;
-    let format = args.reading.format_options(Limits::default().document_bytes_max).map_err(load::refused)?;
-    let stdin = args.source == "-";
-    if stdin && matches!(target, Target::Csv | Target::Parquet) {
-        return Err(UsageError::new(
-            Code::OptionsConflict,
-            "the columns of CSV and Parquet are found by a first reading, but stdin can be read only once",
-        )
-        .hint("save the input to a file first")
-        .into());
-    }
+    logging::start(&args.output.log, args.output.quiet, &stderr);
+    let output = output(&args)?;
+    let (json, quiet) = (args.output.json, args.output.quiet);
     let to_stdout = args.out == Path::new("-");
-    if to_stdout && args.json {
+    if to_stdout && json {
         return Err(UsageError::new(Code::OptionsConflict, "--json and the documents would both go to stdout")
             .hint("name a file as OUT")
             .into());
     }
-    let sources = std::slice::from_ref(&args.source);
-    Inputs::default().and(sources).check([("OUT", (!to_stdout).then_some(&args.out))]).map_err(load::refused)?;
-    let source = SourceOptions { sources: sources.to_vec(), ..SourceOptions::default() };
-    load::tell_of_terminal(&LoadOptions { source, ..LoadOptions::default() });
-    let specs = args.reading.specs(sources).map_err(load::refused)?;
-    let warnings = Warnings::default();
-    let source = opened(&specs, &format, &warnings).map_err(|error| UsageError::new(error.code, error.to_string()))?;
-    let (out, told) = (args.out.clone(), warnings.clone());
-    let work = move || to_file(source, || opened(&specs, &format, &warnings), &target, (!to_stdout).then_some(out));
-    let converted = tokio::task::spawn_blocking(work).await.context("converting panicked")??;
-    for warning in told.list() {
-        // If stderr is closed, there is no other place to report it.
-        let _ = writeln!(stderr, "warning: {warning}");
+    let options = load_options(&args);
+    Inputs::of_query(&options.source.sources, &options.query)
+        .check([("OUT", (!to_stdout).then_some(&args.out))])
+        .map_err(load::refused)?;
+    load::tell_of_terminal(&options);
+    let environment = load::with_prompt(Environment::of_process());
+    let (source, reopen) = options.open_for(Use::Convert, &environment).await.map_err(load::usage)?;
+    let reopen = reopen.filter(|_| !is_read_once(&args.source));
+    let described = source.describe();
+    if let OutputFormat::Bulk(lines) | OutputFormat::BulkSmile(lines) = &output.target
+        && lines.action.needs_id()
+        && lines.id.is_none()
+        && !described.has_ids
+    {
+        return Err(UsageError::new(Code::MissingOption, "the action needs the ids of the documents")
+            .hint("name the field that holds them with --id FIELD")
+            .into());
     }
-    if args.json {
-        let Converted { docs, bytes_read, bytes_written } = converted;
+    let warnings = described.warnings;
+    let display = if to_stdout { Display::None } else { Display::detect(quiet, args.output.log.log_json) };
+    let out = (!to_stdout).then(|| args.out.clone());
+    let Some(converted) = in_background((source, reopen), output, out, (display, &stderr)).await? else {
+        let _ = match to_stdout {
+            true => writeln!(stderr, "interrupted"),
+            false => writeln!(stderr, "interrupted: {} is as it was", args.out.display()),
+        };
+        return Ok(ExitStatus::Interrupted.code());
+    };
+    let Converted { docs, bytes_read, bytes_written, notes } = converted;
+    let found = warnings.iter().flat_map(|warnings| warnings.list()).map(|warning| warning.to_string());
+    // If stderr is closed, there is no other place to report it.
+    found.chain(notes).for_each(|warning| drop(writeln!(stderr, "warning: {warning}")));
+    if json {
         let report = json!({ "docs": docs, "bytes_read": bytes_read, "bytes_written": bytes_written });
         super::print(&format!("{report}\n"))?;
-    } else if !to_stdout {
-        let (from, to) = (bytes(converted.bytes_read), bytes(converted.bytes_written));
-        let _ = writeln!(stderr, "{} converted: {to} from {from}", counted(converted.docs, "document"));
+    } else if !to_stdout && !quiet {
+        let (from, to) = (bytes(bytes_read), bytes(bytes_written));
+        let _ = writeln!(stderr, "{} converted: {to} from {from}", counted(docs, "document"));
     }
     Ok(0)
 }
 
-fn opened(
-    specs: &[SourceSpec],
-    format: &FormatOptions,
-    warnings: &Warnings,
-) -> Result<Box<dyn Source>, inrush_sources::SourceError> {
-    Ok(Box::new(open(specs, format.clone(), warnings)?))
-}
+/// How long a source that waits for its server may go on after a signal.
+const LAST_BLOCK: Duration = Duration::from_secs(3);
 
-/// Writes to a temporary file beside OUT and renames it at the end, so that OUT is never
-/// incomplete. Without a path, writes to stdout.
-fn to_file(
-    mut source: Box<dyn Source>,
-    again: impl FnOnce() -> Result<Box<dyn Source>, inrush_sources::SourceError>,
-    target: &Target,
+/// Converts in a thread of its own, and shows how far it is. `None` after a signal. The temporary
+/// files are deleted however it ends.
+async fn in_background(
+    (source, reopen): (Box<dyn Source>, Option<OpenSource>),
+    output: Output,
     out: Option<PathBuf>,
-) -> Result<Converted> {
-    let Some(path) = out else {
-        return Ok(convert(source.as_mut(), again, target, BufWriter::new(std::io::stdout()))?);
+    (display, stderr): (Display, &Stderr),
+) -> Result<Option<Converted>> {
+    let mut signals = Signals::new()?;
+    let (progress, watched) = watch::channel(Converted::default());
+    let shown = tokio::spawn(show_row(watched, row, display, stderr.clone()));
+    let stop = Arc::new(AtomicBool::new(false));
+    let is_stopped = Arc::clone(&stop);
+    let watch = move |now: &Converted| {
+        progress.send_replace(now.clone());
+        !is_stopped.load(Ordering::Relaxed)
     };
-    let cannot = || format!("cannot write {}", path.display());
-    // A pipe or device cannot be renamed over.
-    if path.exists() && !path.is_file() {
-        let file = std::fs::File::create(&path).with_context(cannot)?;
-        return Ok(convert(source.as_mut(), again, target, BufWriter::new(file))?);
-    }
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(format!(".{}.part", std::process::id()));
-    let part = path.with_file_name(name);
-    // The name belongs to this process, but the target of a link of that name does not.
-    let file = std::fs::File::options().write(true).create_new(true).open(&part).with_context(cannot)?;
-    let converted = convert(source.as_mut(), again, target, BufWriter::new(&file));
-    let moved = converted.map_err(anyhow::Error::new).and_then(|converted| {
-        file.sync_all().and_then(|()| std::fs::rename(&part, &path)).with_context(cannot)?;
-        Ok(converted)
+    let written = Written::new(out)?;
+    let kept = reopen.is_none().then(|| written.temporary(".ndjson")).transpose()?;
+    let (to, keep) = (written.place(), kept.as_ref().map(|kept| kept.path().to_owned()));
+    let mut work = tokio::task::spawn_blocking(move || {
+        let (mut source, out) = (source, to.writer()?);
+        let again = match (&reopen, &keep) {
+            (Some(reopen), _) => Again::Open(Box::new(|| reopen())),
+            // Without the one there is the other.
+            (None, keep) => Again::Keep(keep.as_deref().unwrap_or(Path::new(""))),
+        };
+        Ok(convert(source.as_mut(), again, &output, &watch, out)?)
     });
-    if moved.is_err() {
-        // The partial file is useless, and the first error says more than an error of this removal.
-        let _ = std::fs::remove_file(&part);
+    let converted = tokio::select! {
+        converted = &mut work => converted,
+        () = signals.next() => {
+            stop.store(true, Ordering::Relaxed);
+            match tokio::time::timeout(LAST_BLOCK, work).await {
+                Ok(converted) => converted,
+                Err(_) => return Ok(None),
+            }
+        }
+    };
+    // The row is cleared before the result is printed. Its own result no longer matters.
+    let _ = shown.await;
+    let converted: Result<Converted> = converted.context("converting panicked")?;
+    match converted {
+        Err(error) if matches!(error.downcast_ref(), Some(ConvertError::Stopped)) => Ok(None),
+        converted => {
+            let converted = converted?;
+            written.keep()?;
+            Ok(Some(converted))
+        }
     }
-    moved
 }
 
-fn target(args: &ConvertArgs) -> Result<Target, UsageError> {
+fn row(now: &Converted) -> String {
+    format!("{} documents, {} read", count(now.docs), bytes(now.bytes_read))
+}
+
+/// The source as options of a load.
+fn load_options(args: &ConvertArgs) -> LoadOptions {
+    LoadOptions {
+        source: SourceOptions { sources: vec![args.source.clone()], ..SourceOptions::default() },
+        reading: args.reading.0.clone(),
+        database: args.database.0.clone(),
+        query: args.sql.0.clone(),
+        index_source: IndexSourceOptions {
+            query: args.query.clone(),
+            index_in_id: args.index_in_id,
+            ..IndexSourceOptions::default()
+        },
+        source_login: args.source_login.0.clone(),
+        target: TargetOptions { id: args.id.clone(), routing: args.routing.clone(), ..TargetOptions::default() },
+        ..LoadOptions::default()
+    }
+}
+
+/// Where the output goes. A file is written under a temporary name and renamed at the end, so that
+/// OUT is never incomplete.
+enum Written {
+    Stdout,
+    /// A pipe or a device, which cannot be renamed over.
+    Device(PathBuf),
+    File(PathBuf, NamedTempFile),
+}
+
+/// The same for the thread that writes.
+enum Place {
+    Stdout,
+    Path(PathBuf),
+}
+
+impl Written {
+    fn new(out: Option<PathBuf>) -> Result<Self> {
+        Ok(match out {
+            None => Written::Stdout,
+            Some(path) if path.exists() && !path.is_file() => Written::Device(path),
+            Some(path) => {
+                let mut prefix = path.file_name().unwrap_or_default().to_owned();
+                prefix.push(".");
+                let part = temporary(&folder_of(&path), &prefix, ".part");
+                let part = part.with_context(|| format!("cannot write {}", path.display()))?;
+                Written::File(path, part)
+            }
+        })
+    }
+
+    /// A temporary file beside OUT, or in the folder of the system where OUT is no file.
+    fn temporary(&self, suffix: &str) -> Result<NamedTempFile> {
+        let folder = match self {
+            Written::File(path, _) => folder_of(path),
+            Written::Stdout | Written::Device(_) => std::env::temp_dir(),
+        };
+        let made = temporary(&folder, OsStr::new("inrush-"), suffix);
+        made.with_context(|| format!("cannot write a temporary file to {}", folder.display()))
+    }
+
+    fn place(&self) -> Place {
+        match self {
+            Written::Stdout => Place::Stdout,
+            Written::Device(path) => Place::Path(path.clone()),
+            Written::File(_, part) => Place::Path(part.path().to_owned()),
+        }
+    }
+
+    /// Gives the complete file its name.
+    fn keep(self) -> Result<()> {
+        let Written::File(path, part) = self else { return Ok(()) };
+        part.as_file().sync_all().with_context(|| format!("cannot write {}", path.display()))?;
+        part.persist(&path).map(drop).with_context(|| format!("cannot write {}", path.display()))
+    }
+}
+
+impl Place {
+    fn writer(&self) -> Result<BufWriter<Box<dyn Write + Send>>> {
+        Ok(BufWriter::new(match self {
+            Place::Stdout => Box::new(std::io::stdout()),
+            Place::Path(path) => {
+                let file = std::fs::File::create(path).with_context(|| format!("cannot write {}", path.display()))?;
+                Box::new(file)
+            }
+        }))
+    }
+}
+
+fn folder_of(path: &Path) -> PathBuf {
+    match path.parent() {
+        Some(folder) if folder != Path::new("") => folder.to_owned(),
+        _ => PathBuf::from("."),
+    }
+}
+
+/// A file that others may read as far as the file mode mask says, as they may read OUT.
+fn temporary(folder: &Path, prefix: &OsStr, suffix: &str) -> std::io::Result<NamedTempFile> {
+    let mode = std::fs::Permissions::from_mode(0o666);
+    tempfile::Builder::new().prefix(prefix).suffix(suffix).permissions(mode).tempfile_in(folder)
+}
+
+/// Whether a source can be read once: a pipe or a device.
+fn is_read_once(source: &OsStr) -> bool {
+    source == "-" || Path::new(source).metadata().is_ok_and(|found| !found.is_file() && !found.is_dir())
+}
+
+/// What is written, by the flags and the name of OUT.
+fn output(args: &ConvertArgs) -> Result<Output, UsageError> {
+    let refused = |message: &str, hint: &str| Err(UsageError::new(Code::OptionsConflict, message).hint(hint));
+    let (name, packing) = match args.out.extension().and_then(|extension| extension.to_str()) {
+        Some("gz") => (args.out.with_extension(""), Packing::Gzip),
+        Some("zst") => (args.out.with_extension(""), Packing::Zstd),
+        _ => (args.out.clone(), Packing::None),
+    };
     let format = match args.out_format {
         Some(format) => format,
-        None => by_name(&args.out)?,
+        None => by_name(&name)?,
     };
     let lines =
         || BulkLines { action: args.action.unwrap_or_default(), id: args.id.clone(), routing: args.routing.clone() };
@@ -116,21 +262,30 @@ fn target(args: &ConvertArgs) -> Result<Target, UsageError> {
         [("--action", args.action.is_some()), ("--id", args.id.is_some()), ("--routing", args.routing.is_some())];
     let bulk = matches!(format, OutFormat::Bulk | OutFormat::BulkSmile);
     if let Some((flag, _)) = for_bulk.iter().find(|(_, given)| *given && !bulk) {
-        return Err(UsageError::new(Code::OptionsConflict, format!("{flag} is for bulk bodies"))
-            .hint("leave it out, or give --out-format bulk"));
+        return refused(&format!("{flag} is for bulk bodies"), "leave it out, or give --out-format bulk");
     }
-    if bulk && lines().action.needs_id() && args.id.is_none() {
-        return Err(UsageError::new(Code::MissingOption, "the action needs the ids of the documents")
-            .hint("name the field that holds them with --id FIELD"));
+    if bulk && args.id_as.is_some() {
+        return refused("--id-as is not for bulk bodies, whose action lines have the ids", "leave it out");
     }
-    Ok(match format {
-        OutFormat::Ndjson => Target::Ndjson,
-        OutFormat::Smile => Target::Smile,
-        OutFormat::Bulk => Target::Bulk(lines()),
-        OutFormat::BulkSmile => Target::BulkSmile(lines()),
-        OutFormat::Csv => Target::Csv,
-        OutFormat::Parquet => Target::Parquet,
-    })
+    if args.index_in_id && !bulk && args.id_as.is_none() {
+        return refused("--index-in-id is about ids, which OUT does not have", "add --id-as FIELD, or leave it out");
+    }
+    if format == OutFormat::Parquet && packing != Packing::None {
+        return refused("Parquet files are compressed already", "give OUT a name that ends in .parquet");
+    }
+    if args.reading.0.extended_json && args.id.is_some() {
+        let message = "--id does not work with --extended-json, whose documents have the id `_id`";
+        return refused(message, "leave --id out");
+    }
+    let target = match format {
+        OutFormat::Ndjson => OutputFormat::Ndjson,
+        OutFormat::Smile => OutputFormat::Smile,
+        OutFormat::Bulk => OutputFormat::Bulk(lines()),
+        OutFormat::BulkSmile => OutputFormat::BulkSmile(lines()),
+        OutFormat::Csv => OutputFormat::Csv,
+        OutFormat::Parquet => OutputFormat::Parquet,
+    };
+    Ok(Output { target, packing, id_as: args.id_as.clone() })
 }
 
 fn by_name(out: &Path) -> Result<OutFormat, UsageError> {
@@ -141,7 +296,10 @@ fn by_name(out: &Path) -> Result<OutFormat, UsageError> {
         Some("bulk") => Ok(OutFormat::Bulk),
         Some("csv") => Ok(OutFormat::Csv),
         Some("parquet") => Ok(OutFormat::Parquet),
-        _ => Err(UsageError::new(Code::MissingOption, format!("the format cannot be derived from the name {}", out.display()))
-            .hint("give --out-format ndjson, smile, bulk, bulk-smile, csv or parquet; compress the result with another program")),
+        _ => {
+            let message = format!("the format cannot be derived from the name {}", out.display());
+            Err(UsageError::new(Code::MissingOption, message)
+                .hint("give --out-format ndjson, smile, bulk, bulk-smile, csv or parquet"))
+        }
     }
 }

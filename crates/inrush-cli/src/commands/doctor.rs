@@ -3,7 +3,6 @@
 use std::fmt::Write as _;
 
 use anyhow::{Context, Result};
-use inrush_cluster::transport::{HttpOptions, Transport};
 use inrush_commands::doctor::{Confidence, Diagnosis, examine};
 use inrush_commands::options::{Environment, urls};
 use inrush_core::Code;
@@ -23,11 +22,7 @@ pub(crate) async fn run(args: DoctorArgs) -> Result<u8> {
     let (url, index) = split(target)?;
     let nodes = urls(&[url]).map_err(load::refused)?;
     let environment = load::with_prompt(Environment::of_process());
-    let credentials = args.login.credentials(&nodes, &environment).map_err(load::refused)?;
-    let options = HttpOptions { tls: args.login.tls().map_err(load::refused)?, ..HttpOptions::default() };
-    let nodes: Vec<String> = nodes.iter().map(ToString::to_string).collect();
-    let transport = Transport::new(&nodes, credentials, &options).map_err(load::usage)?;
-    transport.ready().await.map_err(load::usage)?;
+    let transport = super::reach(&nodes, &args.login.0, &environment).await?;
     let diagnosis = examine(&transport, index.as_deref()).await?;
     let text = match args.json {
         true => serde_json::to_string(&diagnosis).context("cannot write the findings as JSON")? + "\n",

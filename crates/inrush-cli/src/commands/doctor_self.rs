@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use inrush_node::{Distribution, Product, StartOptions, State, javas, user};
+use inrush_node::{Distribution, KnownProduct, RunState, StartOptions, javas, user};
 
 use crate::summary::Rows;
 
@@ -36,7 +36,7 @@ pub(super) async fn text() -> Result<String> {
     rows.add("processors", processors.to_string());
     let java = |(home, major): (PathBuf, u32)| format!("{major} in {}", home.display());
     rows.add("Java", names(javas().into_iter().map(java)));
-    rows.add("OpenSearch here", names(Distribution::versions_here(Product::OpenSearch)));
+    rows.add("OpenSearch here", names(Distribution::versions_here(KnownProduct::OpenSearch)));
     rows.add("local node", local_node().await?);
     rows.add("state folder", state_folder(user::variable));
     rows.add("environment", names(variables(std::env::vars_os().map(|(name, _)| name.to_string_lossy().into_owned()))));
@@ -52,8 +52,8 @@ fn names(names: impl IntoIterator<Item = impl AsRef<str>>) -> String {
 async fn local_node() -> Result<String> {
     let status = inrush_node::status(&StartOptions::default().name).await?;
     Ok(match (status.state, status.node) {
-        (State::Running, Some(node)) => format!("runs at {} (OpenSearch {})", node.url, node.version),
-        (State::Crashed, _) => "does not run, and was not stopped; see `inrush node logs`".to_owned(),
+        (RunState::Running, Some(node)) => format!("runs at {} (OpenSearch {})", node.url, node.version),
+        (RunState::Crashed, _) => "does not run, and was not stopped; see `inrush node logs`".to_owned(),
         _ => "does not run; `inrush node start` starts it".to_owned(),
     })
 }

@@ -12,7 +12,10 @@ use crate::failure::UsageError;
 pub(crate) fn run(args: &ExplainArgs) -> Result<u8> {
     let text = match &args.code {
         None => list(),
-        Some(name) => explained(code(name)?),
+        Some(name) => match status(name.trim()) {
+            Some(text) => format!("{}: {text}\n", name.trim()),
+            None => explained(code(name)?),
+        },
     };
     super::print(&text).map(|()| 0)
 }
@@ -29,6 +32,26 @@ fn code(name: &str) -> Result<Code, UsageError> {
             Some(near) => error.hint(format!("did you mean `{near}`? `inrush explain` lists all")),
             None => error.hint("`inrush explain` lists all"),
         }
+    })
+}
+
+/// What a status of HTTP in an error of the cluster means, and what to do.
+fn status(number: &str) -> Option<&'static str> {
+    Some(match number {
+        "400" => {
+            "the cluster cannot use the request or the document, mostly because a value does not fit the mapping; the reason is beside it in the dead letter: correct the document or the mapping, and load the dead letters again"
+        }
+        "401" => "the cluster does not know the user; give --user with a password, or --api-key-file",
+        "403" => {
+            "the user lacks a privilege, or the index is blocked; docs/privileges.md lists what each command needs"
+        }
+        "404" => "there is no such index, document or pipeline; check the name",
+        "409" => "the document exists already or has a newer version; --on-conflict says what becomes of it",
+        "413" => "the body of the request is larger than the cluster accepts; give a smaller --batch-bytes",
+        "429" => "the cluster has too much to do; a load sends the documents again, more slowly",
+        "500" => "the cluster failed; its log has the cause",
+        "502" | "503" | "504" => "a node or a shard is not available; a load sends the documents again for --retry-for",
+        _ => return None,
     })
 }
 
@@ -65,6 +88,11 @@ mod tests {
         }
         let text = explained(Code::Unreachable);
         assert!(text.starts_with("unreachable: Cluster\n") && text.contains("that --to has its address"), "{text}");
+    }
+
+    #[test]
+    fn a_status_of_http_is_explained() {
+        assert!(status("429").unwrap().contains("again") && status("200").is_none());
     }
 
     #[test]

@@ -1,30 +1,33 @@
 //! `inrush load`.
 
 use std::io::{BufRead, IsTerminal, Write};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use inrush_bake::BakeReport;
-use inrush_cluster::api::ClusterError;
-use inrush_cluster::transport::{HttpErrorKind, Secret, SetupError};
-use inrush_commands::options::{Confirmation, Environment, LoadOptions, LoadPlan, OptionError};
+use inrush_cluster::transport::Secret;
+use inrush_commands::options::{Confirmation, Environment, LoadOptions, LoadPlan, ShapeOptions, Use};
 use inrush_core::Code;
-use inrush_load::{LoadError, PauseHandle, Report, RunningLoad, StopHandle};
+pub(crate) use inrush_front::errors::{refused, usage};
+use inrush_front::local_node;
+use inrush_load::{BeginningHandle, LoadError, PauseHandle, Report, RunningLoad, StopHandle};
 use serde::Serialize;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::outputs;
 use super::signals::Signals;
 use crate::args::{LoadArgs, OutputArgs};
-use crate::failure::{Busy, ExitStatus, Hint, UsageError, label, print_more};
+use crate::failure::{Busy, ExitStatus, UsageError, label, print_json, print_more};
 use crate::job::{self, Job};
 use crate::keys::Keys;
 use crate::logging::{self, Stderr};
-use crate::plain::inline;
+use crate::plain::{inline, quoted};
 use crate::progress::{self, Display, Opening};
 use crate::report_file::ReportFile;
+use crate::summary::Again;
 use crate::watching::{self, Watching};
-use crate::{index_segments, no_threads, summary};
+use crate::{index_segments, summary};
 
 /// Loads, reports, and returns the exit status.
 pub(crate) async fn run(args: LoadArgs) -> Result<u8> {
@@ -39,7 +42,7 @@ pub(crate) async fn run(args: LoadArgs) -> Result<u8> {
     }
     if job.bake.is_some() {
         // The job file sets the mode `bake`.
-        return super::bake::go(job, None, stderr).await;
+        return super::bake::go(job, stderr).await;
     }
     let environment = environment(&job);
     let Job { options, bake: _, run, output, folder: _, outputs: _ } = job;
@@ -47,20 +50,19 @@ pub(crate) async fn run(args: LoadArgs) -> Result<u8> {
         let message = "--dry-run reads the beginning of the sources, but --resume continues in the middle";
         return Err(UsageError::new(Code::OptionsConflict, message).hint("leave one of them out").into());
     }
-    if run.dry_run {
-        options.check_dry_run().map_err(refused)?;
-    }
     let report_file = ReportFile::new(run.report, &options)?;
     tell_of_terminal(&options);
     let (from_stdin, once) = (reads_stdin(&options), options.resume.once);
-    let plan = options.resolve(&environment).await.map_err(usage)?;
+    let again = Again { once, flags: flags_of_cluster(&options), shape: flags_of_shape(&options.shape) };
+    let what = if run.dry_run { Use::DryRun } else { Use::Load };
+    let plan = options.resolve_for(what, &environment).await.map_err(usage)?;
     tell(&plan.notes, output.quiet, &stderr);
     if run.dry_run {
         return super::dry_run::print(&output, &plan.dry_run().await.map_err(usage)?);
     }
     let mut plan = confirm(plan, has_terminal())?;
     let (watch, name) = watching::of_plan(&mut plan);
-    let watching = Watching::start(watch, report_file.is_wanted(), output.quiet, &stderr).await.map_err(refused)?;
+    let watching = Watching::start(watch, report_file.is_wanted(), &stderr.say(output.quiet)).await.map_err(refused)?;
 
     // From here on this process handles signals. Before, they end the process as usual, prompts
     // included.
@@ -68,10 +70,9 @@ pub(crate) async fn run(args: LoadArgs) -> Result<u8> {
     let pauses = signal(SignalKind::user_defined1()).context("cannot catch signals")?;
     let display = Display::detect(output.quiet, output.log.log_json);
     let opening = Opening::show(display, stderr.clone());
-    let begun = tokio::select! {
-        load = start(plan, &name, (&watching, &report_file), output.quiet, &stderr) => load.map_err(Some),
-        () = signals.next() => Err(None),
-    };
+    let beginning = BeginningHandle::default();
+    let starting = start(plan, &name, (&watching, &report_file), &beginning, (output.quiet, &stderr));
+    let begun = begin_unless_stopped(starting, &beginning, &mut signals).await;
     let load = match begun {
         Ok(load) => load,
         Err(why) => {
@@ -93,8 +94,37 @@ pub(crate) async fn run(args: LoadArgs) -> Result<u8> {
     progress::ended(told).await;
     report_file.write(&[(&name, &report)], &watching.shown(), &stderr).await;
     watching.end().await;
-    print(&report, once, &output, stderr)?;
+    print(&report, again, &output, stderr)?;
     Ok(report.exit_code())
+}
+
+/// Waits until the load has begun. A signal stops it: `Err(None)`. What it has made in the cluster
+/// by then is taken back; a second Ctrl-C does not wait for that.
+async fn begin_unless_stopped(
+    starting: impl Future<Output = Result<RunningLoad>>,
+    beginning: &BeginningHandle,
+    signals: &mut Signals,
+) -> Result<RunningLoad, Option<anyhow::Error>> {
+    let mut starting = std::pin::pin!(starting);
+    tokio::select! {
+        load = &mut starting => return load.map_err(Some),
+        () = signals.next() => {}
+    }
+    if !beginning.stop() {
+        return Err(None);
+    }
+    tokio::select! {
+        ended = starting => match ended {
+            // It had begun when the signal came, and ends as any load that is stopped.
+            Ok(load) => {
+                load.stop_handle().stop();
+                Ok(load)
+            }
+            Err(error) if matches!(error.downcast_ref(), Some(LoadError::Stopped)) => Err(None),
+            Err(error) => Err(Some(error)),
+        },
+        () = signals.again() => Err(None),
+    }
 }
 
 /// Prints the tables and plans of the queries.
@@ -113,7 +143,9 @@ fn not_begun(why: Option<anyhow::Error>, is_silent: bool, mut stderr: Stderr) ->
         Some(error) if is_silent && error.is::<Busy>() => Ok(ExitStatus::Busy.code()),
         Some(error) => Err(error),
         None => {
-            let _ = writeln!(stderr, "interrupted: nothing was sent");
+            let why = "interrupted: nothing was sent";
+            let _ = writeln!(stderr, "{why}");
+            print_json(ExitStatus::Interrupted, Code::Interrupted, why, None);
             Ok(ExitStatus::Interrupted.code())
         }
     }
@@ -160,18 +192,18 @@ async fn start(
     mut plan: LoadPlan,
     name: &str,
     (watching, report_file): (&Watching, &ReportFile),
-    quiet: bool,
-    stderr: &Stderr,
+    beginning: &BeginningHandle,
+    (quiet, stderr): (bool, &Stderr),
 ) -> Result<RunningLoad> {
-    if plan.local.is_some() && plan.config.to.is_empty() {
-        plan.config.to = vec![super::node::local(quiet, stderr).await?];
+    if let (Some(local), true) = (&plan.local, plan.config.to.is_empty()) {
+        plan.config.to = vec![local_node::url(local.is_named, &stderr.say(quiet && local.is_named)).await?];
     }
     report_file.examine(&plan.config);
     if let Some(view) = watching.segments() {
         index_segments::ask(view, &plan.config, [plan.config.index.as_str()]);
     }
     let (loader, source) = plan.loader().await.map_err(usage)?;
-    let (loader, shown) = watching.observe(loader, name);
+    let (loader, shown) = watching.observe(loader.stopped_by(beginning.clone()), name);
     let load = loader.start(source).await.map_err(usage)?;
     watching.begun(shown, &load);
     Ok(load)
@@ -206,69 +238,6 @@ pub(super) fn ask_for(question: &str) -> Result<()> {
         return Ok(());
     }
     Err(UsageError::new(Code::NotConfirmed, "not confirmed; nothing was done").into())
-}
-
-/// Converts an error before the first document. Errors that the user can correct become usage
-/// errors.
-pub(crate) fn usage(error: impl Into<LoadError>) -> anyhow::Error {
-    let not_reached = "check that the cluster runs and that --to has its address and scheme (http:// or https://)";
-    match error.into() {
-        LoadError::Usage(error) => UsageError::from(error).into(),
-        LoadError::Setup(error) => setup(error),
-        LoadError::Busy(message) => Busy(message).into(),
-        error @ (LoadError::DeadLetters { .. } | LoadError::State(_)) => {
-            UsageError::new(error.code(), error.to_string()).into()
-        }
-        LoadError::Cluster(ClusterError::Http(error)) if error.kind == HttpErrorKind::NotSent && !error.is_of_tls() => {
-            anyhow::Error::new(error).context(Hint(not_reached.to_owned()))
-        }
-        error @ LoadError::Threads { .. } => anyhow::Error::new(error).context(no_threads::hint()),
-        LoadError::Cluster(error) => error.into(),
-        LoadError::Source(error) if error.code == Code::NoThreads => no_threads::refused(error),
-        LoadError::Source(error) => error.into(),
-        LoadError::OfSource(error) => of_source(*error),
-        error => error.into(),
-    }
-}
-
-/// Errors of addresses, certificates and secrets are usage errors. An error of the HTTP client is
-/// not.
-fn setup(error: SetupError) -> anyhow::Error {
-    match error {
-        SetupError::Client(_) => error.into(),
-        _ => UsageError::new(error.code(), error.to_string()).into(),
-    }
-}
-
-/// Errors of the source cluster, with hints that name the flags of the source.
-fn of_source(error: LoadError) -> anyhow::Error {
-    let hint = match &error {
-        LoadError::Cluster(ClusterError::Http(error)) if error.is_of_tls() => {
-            "the cluster of SOURCE has options of its own: --from-ca, --from-cert, --from-key, --from-insecure"
-        }
-        LoadError::Cluster(ClusterError::Http(error)) if error.kind == HttpErrorKind::NotSent => {
-            "check that the cluster runs and that SOURCE has its address and scheme (http:// or https://)"
-        }
-        LoadError::Cluster(ClusterError::LogIn { .. }) => {
-            "the cluster of SOURCE needs credentials: --from-user, --from-api-key-file, or INRUSH_FROM_API_KEY"
-        }
-        LoadError::Cluster(ClusterError::Forbidden { .. }) => {
-            "reading an index needs the privileges read and view_index_metadata; --catch-up also maintenance and monitor"
-        }
-        LoadError::Cluster(ClusterError::Target { .. } | ClusterError::Refused { status: 404, .. }) => {
-            return UsageError::new(error.code(), error.to_string()).into();
-        }
-        _ => return usage(error),
-    };
-    match error {
-        LoadError::Cluster(error) => anyhow::Error::new(error).context(Hint(hint.to_owned())),
-        other => usage(other),
-    }
-}
-
-/// An error of the options as an error of the command line.
-pub(crate) fn refused(error: OptionError) -> anyhow::Error {
-    UsageError::from(error).into()
 }
 
 /// Waits for the first signal, which ends the load in order. Ctrl-C a second later or more ends the
@@ -342,10 +311,50 @@ pub(super) fn listen_to_keys(
 /// The exit status that shells show for a process ended by SIGQUIT.
 const QUIT: i32 = 128 + 3;
 
-/// Prints the report on stdout. Errors go to stderr, too, for users who discard stdout. `once`: the
-/// load has the option `once`.
-pub(super) fn print(report: &Report, once: bool, output: &OutputArgs, stderr: Stderr) -> Result<()> {
-    print_as((report, summary::problem(report)), report, || summary::text(report, once), output, stderr)
+/// Prints the report on stdout. Errors go to stderr, too, for users who discard stdout.
+pub(super) fn print(report: &Report, again: Again, output: &OutputArgs, stderr: Stderr) -> Result<()> {
+    print_as((report, summary::problem(report)), report, || summary::text(report, again), output, stderr)
+}
+
+/// The flags with which a load of the dead letters reaches the same cluster in the same way.
+pub(super) fn flags_of_cluster(options: &LoadOptions) -> String {
+    let LoadOptions { target, login, .. } = options;
+    let path = |path: &Option<PathBuf>| path.as_ref().map(|path| path.display().to_string());
+    let to = (!target.to.is_empty()).then(|| target.to.join(","));
+    let values = [
+        ("pipeline", target.pipeline.clone()),
+        ("to", to),
+        ("user", login.user.clone()),
+        ("password-file", path(&login.password_file)),
+        ("password-env", login.password_env.clone()),
+        ("api-key-file", path(&login.api_key_file)),
+        ("api-key-env", login.api_key_env.clone()),
+        ("bearer-file", path(&login.bearer_file)),
+        ("bearer-env", login.bearer_env.clone()),
+        ("ca", path(&login.ca)),
+        ("cert", path(&login.cert)),
+        ("key", path(&login.key)),
+        ("aws-sigv4", login.aws_sigv4.map(|service| service.name().to_owned())),
+        ("aws-region", login.aws_region.clone()),
+        ("aws-profile", login.aws_profile.clone()),
+    ];
+    let given = values.into_iter().filter_map(|(name, value)| Some(format!(" --{name} {}", quoted(&value?))));
+    let insecure = login.insecure.then(|| " --insecure".to_owned());
+    given.chain(insecure).collect()
+}
+
+/// The flags that change documents.
+pub(super) fn flags_of_shape(shape: &ShapeOptions) -> String {
+    let given = shape.shaping().options().into_iter().filter(|(_, value)| !value.is_empty());
+    given.map(|(name, value)| format!(" --{} {}", name.replace('_', "-"), quoted(&value))).collect()
+}
+
+/// Prints the warnings of a report that is not printed.
+pub(super) fn warn(warnings: &[String], stderr: &mut Stderr) {
+    for warning in warnings {
+        // If stderr is closed, there is no other place to report it.
+        let _ = writeln!(stderr, "warning: {}", inline(warning));
+    }
 }
 
 /// Prints the report of a bake.
@@ -365,6 +374,9 @@ fn print_as(
         let label = report.code().map_or_else(|| "error".to_owned(), label);
         let _ = writeln!(stderr, "{label}: {problem}");
         report.code().into_iter().for_each(print_more);
+    }
+    if output.quiet && !output.json {
+        warn(&report.warnings, &mut stderr);
     }
     let text = if output.json {
         let mut text = serde_json::to_string(json).context("cannot write the report as JSON")?;

@@ -3,7 +3,7 @@
 use std::io::Write as _;
 
 use anyhow::{Context, Result};
-use inrush_commands::mapping::{Inference, Note, NoteKind};
+use inrush_commands::mapping::{Inference, KnownProduct, Note, NoteKind};
 use inrush_commands::options::{Inputs, LoadOptions, SourceOptions, TargetOptions};
 use inrush_load::LoadError;
 use inrush_load::config::Limits;
@@ -13,25 +13,28 @@ use super::load;
 use crate::args::MappingArgs;
 use crate::failure::Failed;
 use crate::logging::{self, Stderr};
+use crate::plain::inline;
 use crate::units::{count, counted};
 
 /// Infers the mapping, prints it, and returns the exit status.
 pub(crate) async fn run(args: MappingArgs) -> Result<u8> {
     let mut stderr = Stderr::new();
     logging::start(&args.log, false, &stderr);
-    let MappingArgs { sources, reading, database, query, mixed, rows, .. } = args;
+    let MappingArgs { sources, reading, database, query, shape, mixed, product, rows, .. } = args;
     Inputs::of_query(&sources, &query).check([("--out", args.out.as_ref())]).map_err(load::refused)?;
     let options = LoadOptions {
         source: SourceOptions { sources, ..SourceOptions::default() },
         reading: reading.0,
         database: database.0,
         query: query.0,
+        shape: shape.0,
         target: TargetOptions { mixed, ..TargetOptions::default() },
         ..LoadOptions::default()
     };
     load::tell_of_terminal(&options);
     let found = options.infer(Limits::default().document_bytes_max, rows).await;
     let found = found.map_err(failed)?.map_err(|why| Failed { code: why.code, message: why.message })?;
+    let found = found.of_product(product.unwrap_or(KnownProduct::Elasticsearch));
     let mapping = serde_json::to_string_pretty(&found.advice.mapping).context("cannot write the mapping as JSON")?;
     if args.json {
         let text = serde_json::to_string(&as_json(&found)).context("cannot write the mapping as JSON")?;
@@ -61,7 +64,7 @@ fn as_json(found: &Inference) -> Value {
     let notes = found.advice.notes.iter().map(|note| {
         let kind = match note.kind {
             NoteKind::Conflict => "conflict",
-            NoteKind::Choice => "choice",
+            NoteKind::Choice | NoteKind::Reading => "choice",
         };
         json!({ "field": note.field, "kind": kind, "text": note.text })
     });
@@ -72,6 +75,7 @@ fn as_json(found: &Inference) -> Value {
         "docs_rejected": found.docs_rejected,
         "first_rejected": found.first_rejected,
         "complete": found.complete,
+        "warnings": warnings(found),
     })
 }
 
@@ -85,11 +89,17 @@ fn told(found: &Inference) -> Vec<String> {
     for note in &found.advice.notes {
         let kind = match note.kind {
             NoteKind::Conflict => "conflict",
-            NoteKind::Choice => "note",
+            NoteKind::Choice | NoteKind::Reading => "note",
         };
         lines.push(format!("{kind}: {}", line(note)));
     }
+    lines.extend(warnings(found).iter().map(|warning| format!("warning: {warning}")));
     lines
+}
+
+fn warnings(found: &Inference) -> Vec<String> {
+    let of_columns = found.warnings.iter().map(ToString::to_string);
+    of_columns.chain(found.unmet.clone()).map(|warning| inline(&warning).into_owned()).collect()
 }
 
 fn line(note: &Note) -> String {

@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use inrush_commands::options::HeapSize;
 use inrush_core::Code;
 use inrush_node as node;
-use inrush_node::{StartOptions, State};
+use inrush_node::{RunState, StartOptions, Tell};
 
 use crate::args::{NodeArgs, NodeCommand, NodeLogsArgs, NodeStartArgs, NodeStatusArgs, NodeStopArgs};
 use crate::failure::{ExitStatus, UsageError};
@@ -18,34 +18,11 @@ use crate::plain::plain;
 /// How often `logs --follow` checks for new lines.
 const FOLLOW_EVERY: Duration = Duration::from_millis(500);
 
-/// The URL of the local node, for `--to local` or without `--to`. Starts the node if it does not
-/// run.
-pub(crate) async fn local(quiet: bool, stderr: &Stderr) -> Result<String> {
-    let say = |text: &str| {
-        if !quiet {
-            // If stderr is closed, there is no other place to report it.
-            let _ = writeln!(stderr.clone(), "{text}");
-        }
-    };
-    let name = &StartOptions::default().name;
-    say(match node::status(name).await?.state {
-        State::Running => "using the local OpenSearch node",
-        _ => "starting a local OpenSearch node, which takes 10 to 60 s; the first time it may have to be downloaded",
-    });
-    let started = node::start(StartOptions::default()).await?;
-    let how = if started.already_running { "runs" } else { "was started" };
-    say(&format!(
-        "the local node {how} at {} (OpenSearch {}); stop it with `inrush node stop`",
-        started.url, started.version
-    ));
-    Ok(started.url)
-}
-
 /// The URL of the local node if it runs, for commands that have no use for a new node.
 pub(super) async fn running() -> Result<String> {
     let status = node::status(&StartOptions::default().name).await?;
     match status.node {
-        Some(node) if status.state == State::Running => Ok(node.url),
+        Some(node) if status.state == RunState::Running => Ok(node.url),
         _ => Err(UsageError::new(Code::MissingOption, "the local node does not run, and --to is not given")
             .hint("name the cluster with --to URL, or start the node with `inrush node start`")
             .into()),
@@ -72,7 +49,7 @@ pub(crate) async fn run(args: NodeArgs) -> Result<u8> {
 
 async fn start(args: NodeStartArgs, mut stderr: Stderr) -> Result<u8> {
     let name = args.name.name.clone();
-    if node::status(&name).await?.state != State::Running {
+    if node::status(&name).await?.state != RunState::Running {
         let _ = writeln!(stderr, "starting a local OpenSearch node; the first time it may have to be downloaded");
     }
     let repository = args.repository_path.as_deref().map(repository).transpose()?;
@@ -87,6 +64,9 @@ async fn start(args: NodeStartArgs, mut stderr: Stderr) -> Result<u8> {
     .into_iter()
     .filter_map(|(flag, is_given)| is_given.then_some(flag))
     .collect();
+    let told = stderr.clone();
+    // If stderr is closed, there is no other place to report it.
+    let tell = Tell::new(move |line| drop(writeln!(told.clone(), "{line}")));
     let started = node::start(StartOptions {
         name: args.name.name,
         port: args.port,
@@ -95,6 +75,7 @@ async fn start(args: NodeStartArgs, mut stderr: Stderr) -> Result<u8> {
         java_home: args.java_home,
         version: args.opensearch_version,
         settings: repository.into_iter().collect(),
+        tell,
         ..StartOptions::default()
     })
     .await?;
@@ -138,7 +119,7 @@ async fn status(args: NodeStatusArgs) -> Result<u8> {
     } else {
         print(&status.to_string())?;
     }
-    Ok(if status.state == State::Running { 0 } else { ExitStatus::Failed.code() })
+    Ok(if status.state == RunState::Running { 0 } else { ExitStatus::Failed.code() })
 }
 
 async fn logs(args: NodeLogsArgs) -> Result<u8> {

@@ -10,7 +10,8 @@ use anyhow::{Context, Result};
 use inrush_commands::options::{Confirmation, LoadPlan, PositiveDuration};
 use inrush_core::Code;
 use inrush_core::report::Tally;
-use inrush_load::{Phase, Progress, Report, RunningLoad, StopHandle};
+use inrush_front::local_node;
+use inrush_load::{BeginningHandle, Phase, Progress, Report, RunningLoad, StopHandle};
 use serde_json::json;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
@@ -44,7 +45,7 @@ pub(super) async fn run(job: Job, stderr: &Stderr) -> Result<u8> {
     // The option applies to all outputs.
     let watch = plans.iter_mut().map(|plan| watching::of_plan(plan).0).next().unwrap_or_default();
     let watching =
-        Watching::start(watch, report_file.is_wanted(), output.quiet, stderr).await.map_err(load::refused)?;
+        Watching::start(watch, report_file.is_wanted(), &stderr.say(output.quiet)).await.map_err(load::refused)?;
     let ending = Ending { report_file, output: &output, stderr };
 
     let mut signals = Signals::new()?;
@@ -56,10 +57,7 @@ pub(super) async fn run(job: Job, stderr: &Stderr) -> Result<u8> {
     }
     // A signal does not cancel this: a load that has begun changes settings, and must end in order.
     let mut loads = Vec::new();
-    let begun = tokio::select! {
-        begun = start(plans, &watching, &mut loads) => begun.map(|()| true),
-        () = signals.next() => Ok(false),
-    };
+    let begun = begin(plans, &watching, &mut loads, &mut signals).await;
     let not_begun = names[loads.len()..].join(", ");
     match begun {
         Ok(true) => {}
@@ -151,16 +149,46 @@ async fn confirm(plans: Vec<LoadPlan>, output: &OutputArgs, stderr: &Stderr) -> 
         starts_node |= plan.confirmations.contains(&Confirmation::StartNode);
         confirmed.push(load::confirm(plan, load::has_terminal())?);
     }
-    if confirmed.iter().any(|plan| plan.config.to.is_empty()) {
-        let local = super::node::local(output.quiet, stderr).await?;
+    if let Some(plan) = confirmed.iter().find(|plan| plan.config.to.is_empty()) {
+        let is_named = plan.local.as_ref().is_some_and(|local| local.is_named);
+        let local = local_node::url(is_named, &stderr.say(output.quiet && is_named)).await?;
         confirmed.iter_mut().for_each(|plan| plan.config.to = vec![local.clone()]);
     }
     Ok(confirmed)
 }
 
+/// Begins the loads. False: a signal came before all of them had begun. What the next one has made
+/// in the cluster by then is taken back; another Ctrl-C does not wait for that.
+async fn begin(
+    plans: Vec<LoadPlan>,
+    watching: &Watching,
+    loads: &mut Vec<RunningLoad>,
+    signals: &mut Signals,
+) -> Result<bool> {
+    let beginning = BeginningHandle::default();
+    let mut starting = std::pin::pin!(start(plans, watching, &beginning, loads));
+    tokio::select! {
+        begun = &mut starting => return begun.map(|()| true),
+        () = signals.next() => {}
+    }
+    if beginning.stop() {
+        tokio::select! {
+            // How it ended does not matter: the loads that have begun are in `loads`.
+            _ = starting => {}
+            () = signals.again() => {}
+        }
+    }
+    Ok(false)
+}
+
 /// Starts all loads, one after the other. `begun` has those that have started, also if this fails
 /// or is dropped.
-async fn start(plans: Vec<LoadPlan>, watching: &Watching, begun: &mut Vec<RunningLoad>) -> Result<()> {
+async fn start(
+    plans: Vec<LoadPlan>,
+    watching: &Watching,
+    beginning: &BeginningHandle,
+    begun: &mut Vec<RunningLoad>,
+) -> Result<()> {
     let mut loaders = Vec::new();
     for plan in plans {
         let name = plan.config.index.as_str().to_owned();
@@ -169,7 +197,7 @@ async fn start(plans: Vec<LoadPlan>, watching: &Watching, begun: &mut Vec<Runnin
     // All are ready before the first load changes anything in the cluster.
     let mut ready = Vec::new();
     for (name, (loader, source)) in loaders {
-        let (loader, shown) = watching.observe(loader, &name);
+        let (loader, shown) = watching.observe(loader.stopped_by(beginning.clone()), &name);
         ready.push((shown, loader.ready(source).await.map_err(load::usage)?));
     }
     for (shown, ready) in ready {
@@ -303,6 +331,7 @@ fn print(reports: &[(String, Report)], status: u8, output: &OutputArgs, stderr: 
         });
         format!("{all}\n")
     } else if output.quiet {
+        reports.iter().for_each(|(_, report)| load::warn(&report.warnings, &mut stderr.clone()));
         return Ok(());
     } else {
         reports

@@ -4,9 +4,7 @@ use std::io::Write;
 use std::time::Duration;
 
 use anyhow::Result;
-use inrush_cluster::api::connect;
-use inrush_cluster::transport::{HttpOptions, NodeUrl};
-use inrush_commands::options::{Environment, urls};
+use inrush_commands::options::{Environment, nodes};
 use inrush_load::{RecoverOptions, Recovered, RecoveredState, recover};
 use serde_json::json;
 
@@ -24,16 +22,9 @@ pub(crate) async fn run(args: RecoverArgs) -> Result<u8> {
     let RecoverArgs { indices, to, force, state, login, output } = args;
     let stderr = Stderr::new();
     logging::start(&output.log, output.quiet, &stderr);
-    let urls = urls(&to).map_err(load::refused)?;
-    let tls = login.tls().map_err(load::refused)?;
     let environment = load::with_prompt(Environment::of_process());
-    let credentials = login.credentials(&urls, &environment).map_err(load::refused)?;
-    let nodes = match urls.is_empty() {
-        true => vec![super::node::running().await?],
-        false => urls.iter().map(NodeUrl::to_string).collect(),
-    };
-    let http = HttpOptions { tls, ..HttpOptions::default() };
-    let transport = connect(&nodes, credentials, &http).await.map_err(load::usage)?;
+    let urls = nodes(&to, &environment).map_err(load::refused)?;
+    let transport = super::reach(&urls, &login.0, &environment).await?;
     let default = RecoverOptions::default();
     let watch = if force { Duration::ZERO } else { default.watch };
     let watching = |names: &[&str]| {

@@ -5,6 +5,7 @@ use inrush_core::Code;
 
 use crate::args::{Page, ReferenceArgs};
 use crate::failure::UsageError;
+use crate::from::table;
 use crate::reference;
 
 /// Prints the page, and returns the exit status.
@@ -13,6 +14,7 @@ pub(crate) fn run(args: &ReferenceArgs) -> Result<u8> {
         Page::Options => reference::options_page(),
         Page::Python => reference::python_types(),
         Page::Errors => reference::errors_page(),
+        Page::From => table::page(),
         Page::ManNames => reference::manual_names(),
         Page::Man => {
             let page = reference::manual(args.command.as_deref());

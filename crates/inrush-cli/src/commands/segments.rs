@@ -3,12 +3,10 @@
 use std::fs;
 use std::io::{self, BufReader, Write};
 use std::path::Path;
-use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result};
 use inrush_cluster::api::product;
-use inrush_cluster::transport::{HttpOptions, Transport};
 use inrush_commands::options::{Environment, Inputs, PositiveDuration, WatchOptions, refused_watch, urls};
 use inrush_commands::segments::{Advice, Header, Lately, Recorder, Recording, SegmentsMoment, SegmentsReader, advise};
 use inrush_core::Code;
@@ -45,17 +43,13 @@ async fn cluster(target: &str, args: &SegmentsArgs) -> Result<u8> {
     let (url, index) = doctor::split(target)?;
     let nodes = urls(&[url]).map_err(load::refused)?;
     let environment = load::with_prompt(Environment::of_process());
-    let credentials = args.login.credentials(&nodes, &environment).map_err(load::refused)?;
-    let options = HttpOptions { tls: args.login.tls().map_err(load::refused)?, ..HttpOptions::default() };
-    let nodes: Vec<String> = nodes.iter().map(ToString::to_string).collect();
-    let transport = Transport::new(&nodes, credentials, &options).map_err(load::usage)?;
-    transport.ready().await.map_err(load::usage)?;
+    let transport = super::reach(&nodes, &args.login.0, &environment).await?;
     let target = match &index {
         Some(index) => format!("{}/{index}", nodes[0]),
-        None => nodes[0].clone(),
+        None => nodes[0].to_string(),
     };
     let header = Header::new(product::detect(&transport).await?.to_string(), target);
-    let mut reader = SegmentsReader::new(Arc::new(transport), index);
+    let mut reader = SegmentsReader::new(transport, index);
     let first = reader.read(now()).await?;
     let mut output = Output::new(header, args)?;
     output.page = page(args).await?;
@@ -78,7 +72,7 @@ async fn page(args: &SegmentsArgs) -> Result<Option<Watch>> {
         WatchOptions { page: Some(address), page_token_file: args.page_token_file.clone(), ..WatchOptions::default() };
     let watch = Watch::start(options.config().map_err(load::refused)?).await;
     let watch = watch.map_err(|error| load::refused(refused_watch(&error)))?;
-    watching::tell(&watch, &Stderr::new());
+    watching::tell(&watch, &Stderr::new().say(false));
     Ok(Some(watch))
 }
 
@@ -295,6 +289,7 @@ impl Output {
 
 /// Prints text without characters that control a terminal.
 fn write(text: &str) -> io::Result<()> {
+    crate::failure::has_result();
     let mut stdout = io::stdout().lock();
     stdout.write_all(plain(text).as_bytes())?;
     stdout.flush()

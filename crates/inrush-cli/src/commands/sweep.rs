@@ -11,11 +11,12 @@ use inrush_cluster::api::{connect, product};
 use inrush_cluster::transport::{HttpOptions, Transport};
 use inrush_commands::options::{
     Body, ByteSize, Count, Environment, Inputs, LoadOptions, LoadPlan, OpenSource, OrAuto, SizeOptions, SourceOptions,
-    TargetOptions, WatchOptions, Whole, read_body,
+    TargetOptions, Use, WatchOptions, Whole, read_body,
 };
 use inrush_core::{Code, IndexTemplate};
+use inrush_front::local_node;
 use inrush_load::config::{Compression, DeadLetters, Encoding, LoadConfig};
-use inrush_load::{LoadError, Loader};
+use inrush_load::{ConfiguredLoad, LoadError};
 use inrush_page::{Control, sweep_page};
 use inrush_sources::Source;
 use serde_json::{Value, json};
@@ -23,7 +24,7 @@ use tokio::sync::Notify;
 
 use super::load;
 use super::signals::Signals;
-use crate::args::{GridArgs, SweepArgs, SweepIndexArgs};
+use crate::args::{GridArgs, SweepArgs};
 use crate::failure::{ExitStatus, UsageError};
 use crate::logging::{self, Stderr};
 use crate::sweep::{About, Batch, Bench, Cell, Measured, Now, Runs, Table, cells, described, order, verdict};
@@ -54,7 +55,7 @@ pub(crate) async fn run(args: SweepArgs) -> Result<u8> {
     let watch =
         WatchOptions { page: args.page, page_token_file: args.page_token_file.clone(), ..WatchOptions::default() };
     let watch = watch.config().map_err(load::refused)?;
-    let watching = Watching::start(watch, false, args.quiet, &stderr).await.map_err(load::refused)?;
+    let watching = Watching::start(watch, false, &stderr.say(args.quiet)).await.map_err(load::refused)?;
     let sweep = Sweep { args: &args, groups, cells, config, sources, transport, about, stderr };
     let ended = sweep.run(runs, &watching).await;
     watching.end().await;
@@ -179,7 +180,7 @@ impl Sweep<'_> {
 }
 
 /// A load that the page shows in place of the one before, where there is a page.
-fn observed(loader: Loader, watching: &Watching, name: &str, stopped: &Arc<Notify>) -> Loader {
+fn observed(loader: ConfiguredLoad, watching: &Watching, name: &str, stopped: &Arc<Notify>) -> ConfiguredLoad {
     let Some((recorder, shown)) = watching.run(name) else { return loader };
     let stopped = Arc::clone(stopped);
     shown.control_by(move |control| {
@@ -216,11 +217,11 @@ struct Prepared {
 
 /// Resolves the options, connects to the cluster, and opens the folder of the results.
 async fn prepare(args: &SweepArgs, stderr: &Stderr) -> Result<Prepared> {
-    let plan = options(args)?.resolve(&load::with_prompt(Environment::of_process())).await.map_err(load::usage)?;
+    let environment = load::with_prompt(Environment::of_process());
+    let plan = options(args)?.resolve_for(Use::Sweep, &environment).await.map_err(load::usage)?;
     let plan = load::confirm(plan, load::has_terminal())?;
     // Each run opens the sources again.
-    let LoadPlan { mut config, source, reopen, fetch: _, local: _, model: _, confirmations: _, notes: _, watch: _ } =
-        plan;
+    let LoadPlan { mut config, source, reopen, fetch: _, local, model: _, confirmations: _, notes: _, watch: _ } = plan;
     let source_bytes = source.describe().bytes_total;
     drop(source);
     let Some(sources) = reopen else {
@@ -231,7 +232,8 @@ async fn prepare(args: &SweepArgs, stderr: &Stderr) -> Result<Prepared> {
         .into());
     };
     if config.to.is_empty() {
-        config.to = vec![super::node::local(args.quiet, stderr).await?];
+        let is_named = local.is_some_and(|local| local.is_named);
+        config.to = vec![local_node::url(is_named, &stderr.say(args.quiet && is_named)).await?];
     }
     config.dead_letters = DeadLetters::Folder(args.out.clone());
     let (nodes, tls, credentials) = (config.to.clone(), config.tls.clone(), config.credentials.clone());
@@ -244,7 +246,7 @@ async fn prepare(args: &SweepArgs, stderr: &Stderr) -> Result<Prepared> {
         cluster: cluster.to_string(),
         sources: args.sources.iter().map(|source| source.to_string_lossy().into_owned()).collect(),
         source_bytes,
-        target: target(&args.index),
+        target: target(args),
         cell_seconds: args.grid.cell_time.get().as_secs(),
     };
     std::fs::create_dir_all(&args.out).with_context(|| format!("cannot create {}", args.out.display()))?;
@@ -340,11 +342,10 @@ fn options(args: &SweepArgs) -> Result<LoadOptions> {
     if index.fixed().is_none() {
         return Err(UsageError::new(Code::BadOptionValue, "--index-prefix has placeholders").into());
     }
-    // Refuses databases and indices, which only a load reads.
-    args.reading.specs(&args.sources).map_err(load::refused)?;
-    let options = LoadOptions {
+    Ok(LoadOptions {
         source: SourceOptions { sources: args.sources.clone(), ..SourceOptions::default() },
         reading: args.reading.0.clone(),
+        shape: args.shape.0.clone(),
         target: TargetOptions {
             index: Some(index),
             to: to.to.clone(),
@@ -359,15 +360,7 @@ fn options(args: &SweepArgs) -> Result<LoadOptions> {
         login: args.login.0.clone(),
         sizes: SizeOptions { memory: Some(args.grid.memory), ..SizeOptions::default() },
         ..LoadOptions::default()
-    };
-    if options.reads_index().map_err(load::refused)? {
-        return Err(UsageError::new(
-            Code::OptionsConflict,
-            "the source is an index, but a sweep reads files for each run",
-        )
-        .into());
-    }
-    Ok(options)
+    })
 }
 
 /// The sources, opened for a run.
@@ -375,7 +368,8 @@ fn open(sources: &OpenSource) -> Result<Box<dyn Source>> {
     Ok(sources().map_err(|error| UsageError::new(error.code, error.to_string()))?)
 }
 
-fn target(to: &SweepIndexArgs) -> String {
+fn target(args: &SweepArgs) -> String {
+    let to = &args.index;
     let number = |n: Option<u32>, what: &str| match n {
         Some(n) => format!("{what}: {n}"),
         None => format!("{what}: the cluster's default"),
@@ -388,7 +382,8 @@ fn target(to: &SweepIndexArgs) -> String {
         Some(field) => format!("ids from {field}"),
         None => "ids generated by the cluster".to_owned(),
     };
-    [number(to.shards, "shards"), number(to.replicas, "replicas"), mapping, ids].join(", ")
+    let shape = load::flags_of_shape(&args.shape);
+    [number(to.shards, "shards"), number(to.replicas, "replicas"), mapping, ids].join(", ") + &shape
 }
 
 /// Refuses a folder with the results of another sweep.

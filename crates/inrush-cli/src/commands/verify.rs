@@ -1,28 +1,28 @@
 //! `inrush verify`.
 
-use std::io::Write;
-
 use anyhow::{Context, Result};
 use inrush_cluster::api::{connect, product};
 use inrush_cluster::run_id::run_id;
 use inrush_cluster::transport::HttpOptions;
 use inrush_commands::options::{
-    Environment, IndexSourceOptions, Inputs, LoadOptions, LoadPlan, SourceOptions, TargetOptions,
+    Environment, IndexSourceOptions, Inputs, LoadOptions, LoadPlan, SourceOptions, TargetOptions, Use,
 };
-use inrush_commands::verify::{Example, Outcome, VerifyError, VerifyOptions, VerifyProgress, VerifyReport, verify};
+use inrush_commands::verify::{
+    Example, VerifyError, VerifyOptions, VerifyOutcome, VerifyProgress, VerifyReport, verify,
+};
 use inrush_core::Code;
+use inrush_front::local_node;
 use inrush_load::LoadError;
 use inrush_page::Comparison;
 use serde_json::{Value, json};
 use tokio::sync::watch;
-use tokio::time::Instant;
 
 use super::load;
 use super::signals::Signals;
-use crate::args::{CompareArgs, VerifyArgs};
+use crate::args::VerifyArgs;
 use crate::failure::{ExitStatus, UsageError};
 use crate::logging::{self, Stderr};
-use crate::progress::{Display, REDRAW_EVERY, draw, pause, phase_row};
+use crate::progress::{Display, show_row};
 use crate::summary::Rows;
 use crate::units::{count, seconds};
 use crate::watching::Watching;
@@ -39,19 +39,23 @@ pub(crate) async fn run(args: VerifyArgs) -> Result<u8> {
     Inputs::of_query(&args.sources, &args.sql).check([("--missing", what.missing.as_ref())]).map_err(load::refused)?;
     let options = load_options(&args);
     load::tell_of_terminal(&options);
-    let plan = options.resolve(&load::with_prompt(Environment::of_process())).await.map_err(load::usage)?;
+    let plan =
+        options.resolve_for(Use::Verify, &load::with_prompt(Environment::of_process())).await.map_err(load::usage)?;
     let plan = load::confirm(plan, load::has_terminal())?;
     // Only the source and the cluster of the plan are used: a comparison creates no index.
-    let LoadPlan { config, source, reopen: _, fetch: _, local: _, model: _, confirmations: _, notes: _, watch } = plan;
+    let LoadPlan { config, source, reopen: _, fetch: _, local, model: _, confirmations: _, notes: _, watch } = plan;
     let nodes = match config.to.is_empty() {
-        true => vec![super::node::local(output.quiet, &stderr).await?],
+        true => {
+            let is_named = local.is_some_and(|local| local.is_named);
+            vec![local_node::url(is_named, &stderr.say(output.quiet && is_named)).await?]
+        }
         false => config.to,
     };
     let mut signals = Signals::new()?;
     let http = HttpOptions { tls: config.tls, ..HttpOptions::default() };
     let transport = connect(&nodes, config.credentials, &http).await.map_err(load::usage)?;
-    let options = verify_options(what);
-    let watching = Watching::start(watch, false, output.quiet, &stderr).await.map_err(load::refused)?;
+    let options = verify_options(&args);
+    let watching = Watching::start(watch, false, &stderr.say(output.quiet)).await.map_err(load::refused)?;
     let page = watching.compare(what.index.as_str());
     if let Some(page) = &page {
         let cluster = product::detect(&transport).await.map_err(|error| load::usage(LoadError::Cluster(error)))?;
@@ -65,7 +69,7 @@ pub(crate) async fn run(args: VerifyArgs) -> Result<u8> {
         }
     };
     let display = Display::detect(output.quiet, output.log.log_json);
-    let terminal = tokio::spawn(show(watched, display, stderr.clone()));
+    let terminal = tokio::spawn(show_row(watched, line, display, stderr.clone()));
     let compared = tokio::select! {
         compared = verify(transport, source, &options, tell) => Some(compared),
         () = signals.next() => None,
@@ -91,8 +95,8 @@ pub(crate) async fn run(args: VerifyArgs) -> Result<u8> {
 
 fn status(report: &VerifyReport) -> u8 {
     match report.result {
-        Outcome::Equal => 0,
-        Outcome::Different => ExitStatus::CheckFailed.code(),
+        VerifyOutcome::Equal => 0,
+        VerifyOutcome::Different => ExitStatus::CheckFailed.code(),
     }
 }
 
@@ -138,6 +142,7 @@ fn load_options(args: &VerifyArgs) -> LoadOptions {
         query: args.sql.0.clone(),
         index_source: IndexSourceOptions { query: args.query.clone(), ..IndexSourceOptions::default() },
         source_login: args.source_login.0.clone(),
+        shape: args.shape.0.clone(),
         target: TargetOptions {
             index: Some(what.index.clone()),
             to: what.to.clone(),
@@ -152,12 +157,13 @@ fn load_options(args: &VerifyArgs) -> LoadOptions {
     }
 }
 
-fn verify_options(what: &CompareArgs) -> VerifyOptions {
+fn verify_options(args: &VerifyArgs) -> VerifyOptions {
+    let what = &args.what;
     VerifyOptions {
         id: what.id.clone(),
         id_from: what.id_from,
         routing: what.routing.clone(),
-        drop: what.drop.clone(),
+        shaping: args.shape.shaping(),
         sample: what.sample.map(|n| n as usize),
         missing: what.missing.clone(),
         ..VerifyOptions::new(what.index.clone())
@@ -169,38 +175,6 @@ fn explain(error: VerifyError) -> anyhow::Error {
         VerifyError::Usage(message) => UsageError::new(Code::OptionsConflict, message).into(),
         VerifyError::Cluster(error) => load::usage(LoadError::Cluster(error)),
         error => error.into(),
-    }
-}
-
-/// Shows progress until the comparison drops its sender: a row on a terminal, plain lines
-/// otherwise, where there is news.
-async fn show(mut progress: watch::Receiver<VerifyProgress>, display: Display, mut stderr: Stderr) {
-    if display == Display::None {
-        return;
-    }
-    let begun = Instant::now();
-    let wait = || match display {
-        Display::Terminal => REDRAW_EVERY,
-        _ => pause(begun.elapsed()),
-    };
-    let (mut next, mut told) = (begun + wait(), String::new());
-    loop {
-        tokio::select! {
-            () = tokio::time::sleep_until(next) => {
-                let line = line(&progress.borrow());
-                if display == Display::Terminal {
-                    draw(&stderr, |screen| vec![phase_row(begun.elapsed(), &line, screen)]);
-                } else if line != told {
-                    // If stderr is closed, there is no other place to report it.
-                    let _ = writeln!(stderr, "{line}");
-                    told = line;
-                }
-                next = Instant::now() + wait();
-            }
-            changed = progress.changed() => if changed.is_err() {
-                return stderr.clear();
-            },
-        }
     }
 }
 
@@ -216,9 +190,9 @@ fn line(now: &VerifyProgress) -> String {
 fn text(report: &VerifyReport) -> String {
     let mut rows = Rows::default();
     let result = match report.result {
-        Outcome::Equal if report.not_proven.is_empty() => "equal",
-        Outcome::Equal => "equal, as far as compared",
-        Outcome::Different => "different",
+        VerifyOutcome::Equal if report.not_proven.is_empty() => "equal",
+        VerifyOutcome::Equal => "equal, as far as compared",
+        VerifyOutcome::Different => "different",
     };
     rows.add("result", result);
     rows.add("documents read", count(report.docs_read));
@@ -276,7 +250,7 @@ mod tests {
             detail: detail.map(str::to_owned),
         };
         let report = VerifyReport {
-            result: Outcome::Different,
+            result: VerifyOutcome::Different,
             index: "docs".into(),
             docs_read: 1_234,
             docs_rejected: 0,

@@ -5,10 +5,12 @@ pub(crate) mod elasticdump;
 pub(crate) mod esbulk;
 pub(crate) mod espipe;
 pub(crate) mod logstash;
+pub(crate) mod table;
 
 use std::fmt::Write as _;
 
 use crate::failure::UsageError;
+use crate::plain::quoted;
 use inrush_core::Code;
 
 /// Columns of a printed command.
@@ -20,6 +22,8 @@ pub(crate) struct Translation {
     /// Arguments of `inrush load`: a source, or a flag with its value.
     arguments: Vec<Vec<String>>,
     pub(crate) notes: Vec<String>,
+    /// Flags and settings without a translation, with the reasons.
+    refused: Vec<String>,
 }
 
 impl Translation {
@@ -39,15 +43,22 @@ impl Translation {
         self.notes.push(note.into());
     }
 
-    /// A setting without a counterpart, which is not needed.
-    fn tuned(&mut self, what: &str) {
-        self.note(format!(
-            "{what}: sizes and numbers of requests are found while loading; --batch-docs and --in-flight fix them"
-        ));
+    /// Says that there is no command, because of a flag or a setting that would be left out.
+    fn refuse(&mut self, what: &str, reason: &str) {
+        self.refused.push(format!("{what} is not translated: {reason}"));
     }
 
-    fn untranslated(&mut self, what: &str) {
-        self.note(format!("{what} is not translated"));
+    /// The translation.
+    ///
+    /// # Errors
+    /// Something was refused.
+    fn done(self) -> Result<Translation, UsageError> {
+        if self.refused.is_empty() {
+            return Ok(self);
+        }
+        let hint = "a command without it would do something else; change or leave out what can be left out, and \
+                    translate again; docs/moving/flags.md has all flags";
+        Err(UsageError::new(Code::NotTranslated, self.refused.join("; ")).hint(hint))
     }
 
     /// Whether a flag is set.
@@ -55,13 +66,12 @@ impl Translation {
         self.arguments.iter().any(|argument| argument.first().is_some_and(|first| first == flag))
     }
 
-    /// A login. Secrets have no flag, and are not printed. The first user counts.
+    /// A login. Secrets have no flag, and are not printed.
     fn login(&mut self, user_flag: &str, variable: &str, user: Option<&str>) {
         match user {
+            Some(user) if self.arguments.contains(&vec![user_flag.to_owned(), user.to_owned()]) => {}
             Some(user) if self.has(user_flag) => {
-                if !self.arguments.contains(&vec![user_flag.to_owned(), user.to_owned()]) {
-                    self.note(format!("{user_flag}: all servers get one login; that of {user} is not translated"));
-                }
+                self.refuse(&format!("the user {user}"), "a load has one user for all nodes of a cluster");
             }
             Some(user) => {
                 self.set(user_flag, user);
@@ -90,120 +100,107 @@ impl Translation {
     }
 }
 
-/// A word as a shell reads it.
-fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "_./:@%+=,-".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', r"'\''"))
-    }
+/// The ports that programs ask where an address has none.
+pub(crate) fn web_port(scheme: &str) -> u16 {
+    if scheme == "https" { 443 } else { 80 }
 }
 
-/// Arguments of another loader, read one by one.
-struct Arguments<'a> {
-    rest: std::slice::Iter<'a, String>,
-    /// Flags that have no value.
-    switches: &'a [&'a str],
-}
-
-/// One of them.
-enum Argument {
-    /// A flag without its hyphens, and its value.
-    Flag(String, Option<String>),
-    Word(String),
-}
-
-impl<'a> Arguments<'a> {
-    fn new(arguments: &'a [String], switches: &'a [&'a str]) -> Self {
-        Arguments { rest: arguments.iter(), switches }
-    }
-
-    /// The next argument.
-    ///
-    /// # Errors
-    /// A flag at the end has no value.
-    fn next(&mut self) -> Result<Option<Argument>, UsageError> {
-        let Some(argument) = self.rest.next() else { return Ok(None) };
-        let bare = argument.trim_start_matches('-');
-        if bare.len() == argument.len() || bare.is_empty() {
-            return Ok(Some(Argument::Word(argument.clone())));
-        }
-        if let Some((flag, value)) = bare.split_once('=') {
-            return Ok(Some(Argument::Flag(flag.to_owned(), Some(value.to_owned()))));
-        }
-        if self.switches.contains(&bare) {
-            return Ok(Some(Argument::Flag(bare.to_owned(), None)));
-        }
-        let value = self.rest.next().ok_or_else(|| {
-            UsageError::new(Code::NotTranslated, format!("{argument} has no value"))
-                .hint("give the arguments as they follow the name of the loader")
-        })?;
-        Ok(Some(Argument::Flag(bare.to_owned(), Some(value.clone()))))
-    }
-}
-
-/// An address of an index, taken apart.
-struct IndexUrl {
-    /// The address without user, password and index.
-    nodes: String,
-    /// The address without user and password.
-    whole: String,
-    index: String,
+/// An address, taken apart.
+struct Address {
+    /// The scheme, the host and the port.
+    server: String,
+    /// The path without slashes around it.
+    path: String,
+    /// The user, decoded.
     user: Option<String>,
 }
 
-/// Takes the address of an index apart, as in `http://user:password@host:9200/index`.
-fn index_url(text: &str) -> Option<IndexUrl> {
-    let (scheme, rest) = text.split_once("://")?;
-    let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
-    let (login, host) = authority.rsplit_once('@').map_or((None, authority), |(login, host)| (Some(login), host));
-    let path = path.trim_matches('/');
-    let (prefix, index) = path.rsplit_once('/').unwrap_or(("", path));
-    let user = login.map(|login| login.split(':').next().unwrap_or_default().to_owned());
-    let below = |path: &str| format!("{scheme}://{host}/{path}").trim_end_matches('/').to_owned();
-    Some(IndexUrl { nodes: below(prefix), whole: below(path), index: index.to_owned(), user })
+impl Address {
+    /// Takes an address apart, as in `http://user:password@host:9200/index`. None: it has no
+    /// scheme of the web, or a query.
+    fn read(text: &str, port: fn(&str) -> u16) -> Option<Address> {
+        let (scheme, rest) = text.split_once("://")?;
+        if !["http", "https"].contains(&scheme) || rest.contains(['?', '#']) {
+            return None;
+        }
+        let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
+        let (login, host) = authority.rsplit_once('@').map_or((None, authority), |(login, host)| (Some(login), host));
+        let has_port = host.rsplit_once(':').is_some_and(|(_, port)| port.bytes().all(|b| b.is_ascii_digit()));
+        let port = if has_port { String::new() } else { format!(":{}", port(scheme)) };
+        let user = login.map(|login| decoded(login.split(':').next().unwrap_or_default()));
+        let path = path.trim_matches('/').to_owned();
+        Some(Address { server: format!("{scheme}://{host}{port}"), path, user: user.filter(|user| !user.is_empty()) })
+    }
+
+    /// The address of a path on the server.
+    fn at(&self, path: &str) -> String {
+        format!("{}/{path}", self.server).trim_end_matches('/').to_owned()
+    }
+
+    /// The address without the user.
+    fn whole(&self) -> String {
+        self.at(&self.path)
+    }
+}
+
+/// A part of an address whose signs may be percent-encoded.
+fn decoded(text: &str) -> String {
+    let mut parts = text.split('%');
+    let mut out = parts.next().unwrap_or_default().as_bytes().to_vec();
+    for part in parts {
+        match part.get(..2).and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
+            Some(byte) => {
+                out.push(byte);
+                out.extend_from_slice(&part.as_bytes()[2..]);
+            }
+            None => {
+                out.push(b'%');
+                out.extend_from_slice(part.as_bytes());
+            }
+        }
+    }
+    String::from_utf8_lossy(&out).into_owned()
 }
 
 /// Translates the body of a search, whose name is `what`.
-///
-/// # Errors
-/// It is not JSON.
-fn search(what: &str, body: &str, to: &mut Translation) -> serde_json::Result<()> {
-    let body: serde_json::Value = serde_json::from_str(body)?;
-    match body.get("query") {
-        Some(query) => to.set("--query", &query.to_string()),
-        None => to.untranslated(&format!("{what} without a query")),
-    }
+fn search(what: &str, body: &str, to: &mut Translation) {
+    let body: serde_json::Value = match serde_json::from_str(body) {
+        Ok(body) => body,
+        Err(error) => return to.refuse(what, &format!("it is not JSON: {error}")),
+    };
     for (part, value) in body.as_object().into_iter().flatten() {
-        // Whole documents are read, in pages and an order of their own.
-        let is_needed = match part.as_str() {
-            "query" | "size" | "sort" => false,
-            "_source" => value != true,
-            _ => true,
-        };
-        if is_needed {
-            to.untranslated(&format!("{part} of {what}"));
+        match part.as_str() {
+            "query" => to.set("--query", &value.to_string()),
+            // Whole documents are read, in pages and an order of their own.
+            "size" | "sort" | "track_total_hits" | "version" | "stored_fields" | "fields" => {}
+            "_source" if *value == true => {}
+            part => to.refuse(&format!("{part} of {what}"), "a load reads whole documents, by their query only"),
         }
     }
-    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::args::Cli;
-    use clap::Parser as _;
+    use clap::CommandFactory as _;
+    use std::cell::RefCell;
 
     /// Words of a command line, split at blanks.
     pub(super) fn words(line: &str) -> Vec<String> {
         line.split_whitespace().map(str::to_owned).collect()
     }
 
-    /// The command of a translation, whose flags exist.
+    thread_local! {
+        /// Its many flags are put together once, because each example of the tables is checked.
+        static COMMAND: RefCell<clap::Command> = RefCell::new(Cli::command());
+    }
+
+    /// The command of a translation, whose flags exist and take these values.
     pub(super) fn checked(translation: &Translation) -> String {
         let arguments = translation.arguments.iter().flatten().map(String::as_str);
-        let parsed = Cli::try_parse_from(["inrush", "load"].into_iter().chain(arguments));
+        let line = ["inrush", "load"].into_iter().chain(arguments);
+        let parsed = COMMAND.with_borrow_mut(|command| command.try_get_matches_from_mut(line));
         assert!(parsed.is_ok(), "{}{}", translation.command(), parsed.unwrap_err());
         translation.command()
     }
@@ -222,12 +219,48 @@ mod tests {
     }
 
     #[test]
-    fn passwords_of_addresses_are_left_out() {
-        let url = index_url("https://ada:secret@host:9200/shop").unwrap();
-        assert_eq!(
-            (url.nodes.as_str(), url.index.as_str(), url.user.as_deref()),
-            ("https://host:9200", "shop", Some("ada"))
-        );
-        assert!(index_url("shop.json").is_none());
+    fn addresses_have_a_port_and_no_login() {
+        let read = |text: &str, port: fn(&str) -> u16| {
+            let address = Address::read(text, port)?;
+            Some(format!("{} {} {}", address.server, address.path, address.user.unwrap_or_default()))
+        };
+        for (text, expected) in [
+            ("https://ada:secret@host:9200/shop/", "https://host:9200 shop ada"),
+            ("https://joe%40corp.com:p%3a@host/a/b", "https://host:443 a/b joe@corp.com"),
+            ("http://100%:x@host", "http://host:80  100%"),
+            ("http://:x@[::1]", "http://[::1]:80  "),
+            ("http://[::1]:9200/a", "http://[::1]:9200 a "),
+        ] {
+            assert_eq!(read(text, web_port).as_deref(), Some(expected), "{text}");
+        }
+        assert_eq!(read("https://host", |_| 9200).as_deref(), Some("https://host:9200  "));
+        for text in ["shop.json", "s3://bucket/a", "http://host/a?b", "host:9200"] {
+            assert!(read(text, web_port).is_none(), "{text}");
+        }
+    }
+
+    #[test]
+    fn parts_of_a_search_that_decide_are_refused() {
+        let of = |body: &str| {
+            let mut to = Translation::default();
+            search("the query", body, &mut to);
+            to.done().map(|to| to.arguments).map_err(|error| error.to_string())
+        };
+        assert_eq!(of(r#"{"sort":["_doc"],"size":5,"_source":true,"stored_fields":["*"]}"#), Ok(Vec::new()));
+        assert_eq!(of(r#"{"query":{"a":1}}"#), Ok(vec![vec!["--query".to_owned(), r#"{"a":1}"#.to_owned()]]));
+        for (body, named) in [
+            ("{", "not JSON"),
+            ("FROM a", "not JSON"),
+            (r#"{"_source":["b"]}"#, "_source of the query"),
+            (r#"{"_source":false}"#, "_source of the query"),
+            (r#"{"from":10}"#, "from of the query"),
+            (r#"{"min_score":1}"#, "min_score"),
+            (r#"{"slice":{"id":0,"max":2}}"#, "slice"),
+            (r#"{"query":{"a":1},"collapse":{"field":"b"}}"#, "collapse"),
+            (r#"{"aggs":{}}"#, "aggs"),
+        ] {
+            let refused = of(body).unwrap_err();
+            assert!(refused.contains(named), "{body}: {refused}");
+        }
     }
 }

@@ -55,7 +55,7 @@ fn keys_are_flags_with_underscores_or_dashes() {
     assert_eq!(options.sizes.linger, Some(Duration::from_secs(5)));
     assert!(options.errors.no_verify);
     assert!(!job.output.quiet);
-    assert_eq!(options.target.drop, ["x".parse().unwrap()]);
+    assert_eq!(options.shape.drop, ["x".parse().unwrap()]);
     assert_eq!(options.target.version, Some("v".parse().unwrap()));
     assert_eq!(options.errors.dead_letters, Some(PathBuf::from("jobs/dead.ndjson")));
     assert_eq!(job.output.log.verbose, 2);
@@ -85,14 +85,14 @@ fn the_command_line_wins() {
     let options = job(text, &given).unwrap().options;
     assert_eq!(options.source.sources, ["other.ndjson"]);
     assert_eq!(options.target.index.unwrap().as_str(), "b");
-    assert_eq!(options.target.drop, ["z".parse().unwrap()]);
+    assert_eq!(options.shape.drop, ["z".parse().unwrap()]);
     assert_eq!(options.login.api_key_file, Some(PathBuf::from("k")));
     let login = (options.login.user, options.login.password_file);
     assert_eq!(login, (None, None), "another way to log in replaces the whole");
 
     let options = job(text, &["--from-dead-letters", "d.ndjson"]).unwrap().options;
     assert!(options.source.sources.is_empty());
-    assert_eq!(options.target.drop.len(), 2);
+    assert_eq!(options.shape.drop.len(), 2);
 }
 
 #[test]
@@ -191,6 +191,11 @@ fn outputs_have_what_holds_for_all_and_their_own() {
         ("to = \"http://a\"", "to: applies to all outputs"),
         ("sources = [\"x\"]", "sources: applies to all outputs"),
         ("separator = \";\"", "separator: applies to all outputs"),
+        ("group = \"x\"", "group: applies to all outputs"),
+        ("until = \"latest\"", "until: applies to all outputs"),
+        ("schema-registry = \"http://h\"", "schema-registry: applies to all outputs"),
+        ("db_table = \"t\"", "db_table: applies to all outputs"),
+        ("page = true", "page: applies to all outputs"),
         ("indx = \"x\"", "unknown key `indx`"),
     ] {
         let problem = problem(&format!("[[output]]\n{output}\n"));

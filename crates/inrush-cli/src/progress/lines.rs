@@ -2,10 +2,9 @@
 
 use std::time::Duration;
 
+use inrush_front::progress::format::finishing;
+use inrush_front::progress::{OPENING, RateWindow, line};
 use inrush_load::{Phase, Progress};
-
-use super::format::{RateWindow, finishing, line};
-use super::picture::OPENING;
 
 /// The interval between lines in the first minutes, and from then on.
 const OFTEN: Duration = Duration::from_secs(10);
@@ -66,11 +65,9 @@ impl Lines {
     }
 }
 
-/// The step without its progress, as `restore` of `restore: 3 of 10 files`. `part 1: restore` is a
-/// step of one of several parts.
+/// The step without its progress, as `restore` of `restore: 3 of 10 files`.
 fn step_of_bake(text: &str) -> &str {
-    let begins = if text.starts_with("part ") { text.find(": ").map_or(0, |at| at + 2) } else { 0 };
-    text[begins..].find(": ").map_or(text, |at| &text[..begins + at])
+    text.split_once(": ").map_or(text, |(step, _)| step)
 }
 
 #[cfg(test)]
@@ -120,8 +117,6 @@ mod tests {
         assert_eq!(lines.on_change(&at("restore: 2 of 9 files")), None);
         assert_eq!(lines.on_tick(&at("restore: 2 of 9 files")).as_deref(), Some("bake: restore: 2 of 9 files"));
         assert_eq!(lines.on_tick(&at("restore: 2 of 9 files")), None);
-        assert_eq!(lines.on_change(&at("part 1: load")).as_deref(), Some("bake: part 1: load"));
-        assert_eq!(lines.on_change(&at("part 2: load")).as_deref(), Some("bake: part 2: load"));
     }
 
     #[test]

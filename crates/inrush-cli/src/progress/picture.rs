@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use inrush_core::BodyFormat;
+use inrush_front::progress::format::{behind, bytes_settled, clock, percent, rows_read};
+use inrush_front::progress::graph::COLUMNS_MAX;
+use inrush_front::progress::{Seen, phase_text};
 use inrush_load::{Phase, Progress};
 
-use super::format::{RateWindow, behind, bytes_settled, clock, finishing, has_rate, percent, rows_read, seconds_left};
-use super::graph::{COLUMNS_MAX, Graph};
 use crate::in_place::{cut, width};
 use crate::plain::inline;
 use crate::units::{bytes, count};
@@ -27,39 +28,6 @@ pub(crate) struct Screen {
     pub(crate) height: usize,
     /// Whether colours may be used.
     pub(crate) colours: bool,
-}
-
-/// The progress of the last minutes.
-#[derive(Debug, Default)]
-pub(crate) struct Seen {
-    rates: RateWindow,
-    graph: Graph,
-}
-
-impl Seen {
-    /// Adds the present.
-    pub(crate) fn see(&mut self, now: &Progress) {
-        if now.phase != Phase::Starting {
-            self.rates.begin(now);
-            self.rates.see(now);
-            self.graph.see(now);
-        }
-    }
-
-    /// Documents a second, and bytes of the source.
-    pub(super) fn rates(&self, now: &Progress) -> (u64, u64) {
-        let whole = |rate: Option<f64>| rate.filter(|_| has_rate(&now.phase)).unwrap_or(0.0).round() as u64;
-        (whole(self.rates.docs_per_second()), whole(self.rates.bytes_per_second()))
-    }
-
-    pub(super) fn graph(&self) -> &Graph {
-        &self.graph
-    }
-
-    /// The time left, seconds.
-    pub(super) fn seconds_left(&self, now: &Progress) -> Option<u64> {
-        seconds_left(now, &self.rates)
-    }
 }
 
 /// The colour of a text.
@@ -115,21 +83,6 @@ fn head(now: &Progress, seen: &Seen, elapsed: Duration, screen: Screen) -> Strin
     tone.paint(phase_row(elapsed, text.trim_end(), screen), screen.colours)
 }
 
-/// The phase with its cause or its progress.
-pub(super) fn phase_text(phase: &Phase) -> String {
-    match phase {
-        Phase::Starting => OPENING.to_owned(),
-        Phase::Paused(why) | Phase::Draining(why) => format!("{}: {why}", phase.name()),
-        Phase::Baking(step) => format!("bake: {step}"),
-        Phase::Refreshing => "refreshing, so that the documents can be counted".to_owned(),
-        Phase::Verifying => "verifying: counting the documents".to_owned(),
-        phase => finishing(phase),
-    }
-}
-
-/// The phase before the first document.
-pub(super) const OPENING: &str = "opening the source and the cluster";
-
 /// The settled share and the time left stay in their columns.
 fn loading(now: &Progress, seen: &Seen) -> String {
     let share = percent(now).map(|percent| format!("{percent:>5} %")).unwrap_or_default();
@@ -176,11 +129,11 @@ fn grid(figures: Vec<(String, Tone)>, screen: Screen) -> Vec<String> {
 
 fn graph(seen: &Seen, screen: Screen) -> String {
     if screen.width < WIDE {
-        return seen.graph.bars(screen.width);
+        return seen.graph().bars(screen.width);
     }
     let columns = (screen.width - LABEL).min(COLUMNS_MAX);
-    let label = Tone::Faint.paint(format!("  up to {:>11} docs/s", count(seen.graph.top(columns))), screen.colours);
-    seen.graph.bars(columns) + &label
+    let label = Tone::Faint.paint(format!("  up to {:>11} docs/s", count(seen.graph().top(columns))), screen.colours);
+    seen.graph().bars(columns) + &label
 }
 
 fn reason(why: &str, screen: Screen) -> String {

@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail};
 use inrush_cluster::api::index;
 use inrush_cluster::transport::Transport;
 use inrush_load::config::LoadConfig;
-use inrush_load::{Loader, Report, Status};
+use inrush_load::{ConfiguredLoad, Report, Status};
 use inrush_sources::Source;
 use rustix::time::{ClockId, clock_gettime};
 use tokio::time::Instant;
@@ -25,7 +25,7 @@ const LARGER_THAN_MEAN: u64 = 4;
 /// The parts that all runs share.
 pub(crate) struct Bench<'a> {
     /// Adds the observers of a run.
-    observe: &'a (dyn Fn(Loader) -> Loader + Send + Sync),
+    observe: &'a (dyn Fn(ConfiguredLoad) -> ConfiguredLoad + Send + Sync),
     transport: Arc<Transport>,
     /// The options without batch and requests in flight. Each run replaces `index`.
     config: LoadConfig,
@@ -46,7 +46,7 @@ pub(crate) enum Measured {
 
 impl<'a> Bench<'a> {
     pub(crate) fn new(
-        observe: &'a (dyn Fn(Loader) -> Loader + Send + Sync),
+        observe: &'a (dyn Fn(ConfiguredLoad) -> ConfiguredLoad + Send + Sync),
         transport: Arc<Transport>,
         config: LoadConfig,
         index_prefix: String,
@@ -165,7 +165,7 @@ impl<'a> Bench<'a> {
         // An index that a killed sweep has left behind.
         index::delete(&self.transport, &name).await?;
         server::settle(&self.transport).await;
-        let loader = (self.observe)(Loader::new(config)?);
+        let loader = (self.observe)(ConfiguredLoad::new(config)?);
         let load = loader.start(source).await?;
         let stop = load.stop_handle();
         let finish = load.finish();
@@ -196,7 +196,7 @@ fn problem(report: &Report) -> String {
         .failure
         .clone()
         .or(first)
-        .unwrap_or_else(|| "documents are not in, but the cluster reported no error".to_owned())
+        .unwrap_or_else(|| "documents were not indexed, but the cluster reported no error".to_owned())
 }
 
 /// Processor time of this process so far, seconds.

@@ -15,7 +15,7 @@ async fn ran(folder: &Path, arguments: &[&str], code: i32) -> (String, String) {
 }
 
 #[tokio::test]
-async fn load_verify_and_mapping_read_one() {
+async fn load_verify_mapping_and_convert_read_one() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     // Every Python has SQLite.
@@ -32,6 +32,10 @@ async fn load_verify_and_mapping_read_one() {
     let mapping: Value = serde_json::from_str(&stdout).unwrap();
     let types = ["id", "day", "total"].map(|field| mapping["properties"][field]["type"].as_str().unwrap().to_owned());
     assert_eq!(types, ["integer", "date", "double"]);
+
+    ran(folder, &[&["convert"], &table[..], &["orders.csv"]].concat(), 0).await;
+    let csv = std::fs::read_to_string(folder.join("orders.csv")).unwrap();
+    assert_eq!(csv, "id,day,total\n1,2024-01-31,9.5\n2,2024-02-01,3.0\n3,2024-02-02,\n");
 
     let to = ["--index", "orders", "--id", "id", "--to", &url];
     ran(folder, &[&["load", "--map", "auto"], &table[..], &to].concat(), 0).await;
@@ -50,8 +54,13 @@ async fn load_verify_and_mapping_read_one() {
 #[tokio::test]
 async fn the_others_say_that_they_do_not() {
     let folder = tempfile::tempdir().unwrap();
-    let (_, stderr) = ran(folder.path(), &["convert", "sqlite://shop.db", "out.csv"], 2).await;
-    assert!(stderr.contains("which `inrush load`, `verify` and `mapping` read"), "{stderr}");
+    let (_, stderr) = ran(
+        folder.path(),
+        &["bake", "sqlite://shop.db", "--index", "i", "--to", "http://localhost:9", "--repository", "r"],
+        2,
+    )
+    .await;
+    assert!(stderr.contains("a bake reads files, but the source is a database"), "{stderr}");
     let (_, stderr) = ran(folder.path(), &["mapping", "a.csv", "--db-table", "orders"], 2).await;
     assert!(stderr.contains("--db-table is for databases, but no SOURCE is a database"), "{stderr}");
     let (_, stderr) = ran(folder.path(), &["mapping", "https://host:9200/index"], 2).await;

@@ -64,6 +64,33 @@ async fn an_index_is_copied_with_its_mapping_and_compared() {
 }
 
 #[tokio::test]
+async fn a_copy_is_like_its_source_unless_told_otherwise() {
+    let (from, to) = clusters(None).await;
+    send(&Client::new(&from.url()).unwrap(), "PUT", "/old/_alias/live", json!({})).await;
+    let (source, url) = (format!("{}/old", from.url()), to.url());
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let load = ["load", &source, "--to", &url, "--index"];
+    let (stdout, stderr) = check(&run(folder, &[&load[..], &["new"]].concat()).await, 0);
+    assert!(stdout.contains("new index       new: mapping of old (source), settings of old (source)"), "{stdout}");
+    for part in ["copying the mapping: any: flattened becomes flat_object", "not copied of old: aliases live"] {
+        assert!(stderr.contains(part) && stdout.contains(part), "{part}: {stderr}{stdout}");
+    }
+    assert_eq!(to.mapping("new")["properties"]["any"]["type"], "flat_object");
+    assert_eq!(to.setting("new", "index.number_of_shards").as_deref(), Some("2"));
+    // It exists now, and nothing is said of a mapping.
+    let (stdout, stderr) = check(&run(folder, &[&load[..], &["new"]].concat()).await, 0);
+    assert!(!stdout.contains("new index") && !stderr.contains("mapping"), "{stdout}{stderr}");
+    let (stdout, stderr) = check(&run(folder, &[&load[..], &["bare", "--no-copy"]].concat()).await, 0);
+    assert!(!stdout.contains("new index") && !stderr.contains("copied"), "{stdout}{stderr}");
+    assert_eq!(to.setting("bare", "index.number_of_shards").as_deref(), Some("1"));
+    let (_, stderr) = check(&run(folder, &[&load[..], &["half", "--copy-settings"]].concat()).await, 0);
+    assert!(stderr.contains("not copied of old: mapping; aliases live"), "{stderr}");
+    let (_, stderr) = check(&run(folder, &[&load[..], &["x", "--copy-settings", "--no-copy"]].concat()).await, 2);
+    assert!(stderr.contains("--no-copy"), "{stderr}");
+}
+
+#[tokio::test]
 async fn a_query_and_flags_of_a_load_apply() {
     let (from, to) = clusters(None).await;
     let (source, url) = (format!("{}/old", from.url()), to.url());

@@ -16,7 +16,7 @@ mod program;
 mod aws;
 // Its builder is watched in /proc.
 #[cfg(target_os = "linux")]
-mod bake_estimate;
+mod bake;
 mod cli;
 mod convert;
 #[cfg(feature = "databases")]
@@ -24,11 +24,15 @@ mod database;
 mod from_index;
 mod kill;
 mod pause;
+mod placeholders;
 mod progress;
 mod report_file;
 mod report_pages;
+#[cfg(feature = "databases")]
+mod rows;
 mod segments;
 mod sql;
 mod sweep;
 mod terminal;
+mod unused_options;
 mod verify;

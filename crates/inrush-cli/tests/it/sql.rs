@@ -35,6 +35,18 @@ async fn a_build_without_sql_says_so() {
     }
 }
 
+#[tokio::test]
+async fn a_query_over_a_topic_is_refused_with_what_to_do_instead() {
+    let target = ["--index", "t", "--to", "http://127.0.0.1:1"];
+    for command in ["load", "mapping", "verify"] {
+        let arguments = [command, "kafka://127.0.0.1:1/sales", "--sql", "SELECT * FROM input"];
+        let of_target = if command == "mapping" { &[][..] } else { &target };
+        let (_, stderr) = check(&run(folder().path(), &[&arguments[..], of_target].concat()).await, 2);
+        assert!(stderr.contains("the source is a topic, which has no end"), "{stderr}");
+        assert!(stderr.contains("load the topic without a query"), "{stderr}");
+    }
+}
+
 #[cfg(feature = "sql")]
 mod built {
     use inrush_fake::{FakeCluster, FakeConfig, Fault, Faults, Rule};
@@ -202,7 +214,7 @@ mod built {
         let ragged = std::fs::read_to_string(folder.path().join("works.csv")).unwrap() + "ragged\n";
         std::fs::write(folder.path().join("works.csv"), ragged).unwrap();
         let (stdout, _) = check(&run(folder.path(), &load).await, 0);
-        assert!(stdout.contains("all documents are in, except 1 of 4, which --tolerate 1 allows"), "{stdout}");
+        assert!(stdout.contains("all documents were indexed, except 1 of 4, which --tolerate 1 allows"), "{stdout}");
     }
 
     #[tokio::test]
@@ -216,7 +228,7 @@ mod built {
         assert_eq!(reports["exit_status"], 3);
         let letters = |at: usize| reports["outputs"][at]["report"]["docs_dead_lettered"].as_u64();
         assert_eq!((letters(0), letters(1)), (Some(1), Some(0)), "what is no row is told by the first output");
-        assert!(stderr.contains("error[documents_not_in]: works: 1 document is not in"), "{stderr}");
+        assert!(stderr.contains("error[documents_not_in]: works: 1 document was not indexed"), "{stderr}");
     }
 
     #[tokio::test]
@@ -293,7 +305,7 @@ mod built {
         fake.release_held();
         let (stdout, stderr) = check(&child.wait_with_output().await.unwrap(), 1);
         assert!(stderr.contains("needs to read the shards from the cluster state"), "{stderr}");
-        assert!(stderr.contains("the index artists, which this load has created, stays"), "{stderr}");
+        assert!(!stderr.contains("stays") && fake.setting("artists", "index.uuid").is_none(), "{stderr}");
         is_ended_in_order(&fake, &stdout, 1);
     }
 }

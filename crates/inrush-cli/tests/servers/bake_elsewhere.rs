@@ -4,8 +4,8 @@ use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 
 use inrush_bake::{BakeError, BakeReport};
-use inrush_cli::embed::{self, BuiltShard, ShardOrder, ShardsBake};
 use inrush_core::routing::Routing;
+use inrush_front::embed::{self, BuiltShard, ShardOrder, ShardsBake};
 use inrush_load::{Status, VerifiedState};
 use inrush_testbed::users;
 use serde_json::{Map, Value, json};
@@ -52,7 +52,7 @@ async fn attempt(
     let mut options = options.clone();
     options.insert("dead_letters".to_owned(), json!(folder.path().join("dead.ndjson")));
     let load = embed::Load::of_shard(options, order, shard).unwrap();
-    let (sender, mut begun) = load.start_fed("task", None).await.unwrap();
+    let (sender, mut begun) = load.start_fed("task", None, &|_| {}).await.unwrap();
     let documents = if lost { &documents[..documents.len() / 2] } else { documents };
     for (_, document) in documents {
         sender.add(document, inrush_core::DocMeta::default()).unwrap();
@@ -178,7 +178,7 @@ async fn through_a_folder() {
         is_clean().await;
         assert_eq!(target.client.json("GET", "/flights", Value::Null).await.unwrap().status, 404);
         // A task that is late finds no place.
-        let late = embed::Load::of_shard(options.clone(), order, 1).unwrap().start_fed("task", None).await;
+        let late = embed::Load::of_shard(options.clone(), order, 1).unwrap().start_fed("task", None, &|_| {}).await;
         assert!(late.map(drop).unwrap_err().message.contains("cannot create"));
     }
     // After a kill the next bake takes away what is left, and builds.

@@ -37,12 +37,7 @@ impl Seen {
 
     /// The same for a bake without a builder.
     fn native_has(&self, key: &str) -> bool {
-        self.saved["native"][key] == true
-    }
-
-    /// The same for the part that the only builder builds.
-    fn part_has(&self, key: &str) -> bool {
-        !matches!(&self.saved["parts"][0][key], Value::Null | Value::Bool(false))
+        self.saved["build"]["native"][key] == true
     }
 }
 
@@ -50,12 +45,12 @@ impl Seen {
 type Moment = (&'static str, fn(&Seen) -> bool);
 
 const MOMENTS: [Moment; 8] = [
-    ("the builder runs", |seen| seen.saved["parts"][0]["nodes"][0]["url"].is_string()),
+    ("the builder runs", |seen| seen.saved["build"]["server"]["url"].is_string()),
     ("the repository is registered", |seen| seen.has("registered")),
-    ("the index is made", |seen| seen.part_has("made")),
+    ("the index is made", |seen| seen.has("made")),
     ("it is being loaded", |seen| seen.loading),
-    ("it is loaded", |seen| seen.part_has("loaded")),
-    ("the snapshot is whole", |seen| seen.part_has("snapshot")),
+    ("it is loaded", |seen| seen.has("loaded")),
+    ("the snapshot is whole", |seen| seen.has("is_built")),
     ("it is being restored", |seen| seen.has("restoring")),
     ("it is published", |seen| seen.has("published")),
 ];
@@ -64,25 +59,24 @@ const MOMENTS: [Moment; 8] = [
 const NATIVE_MOMENTS: [Moment; 9] = [
     ("the repository for the empty index is registered", |seen| seen.native_has("registered")),
     ("the empty index is made", |seen| seen.native_has("making")),
-    ("the empty index is known", |seen| seen.part_has("made")),
+    ("the empty index is known", |seen| seen.has("made")),
     ("its snapshot is copied", |seen| seen.native_has("copied")),
     ("documents are being written", |seen| seen.loading),
-    ("they are written", |seen| seen.part_has("loaded")),
-    ("the snapshot is whole", |seen| seen.part_has("snapshot")),
+    ("they are written", |seen| seen.has("loaded")),
+    ("the snapshot is whole", |seen| seen.has("is_built")),
     ("it is being restored", |seen| seen.has("restoring")),
     ("it is published", |seen| seen.has("published")),
 ];
 
 impl Scene {
-    /// `builders`: how many nodes build an index at once.
-    async fn start(version: Version, builders: usize) -> Scene {
+    async fn start(version: Version) -> Scene {
         let folder = server::folder();
         server::make_shared(&folder.join("shared"));
         let settings = vec![("path.repo".to_owned(), format!("{:?}", folder.join("shared")))];
         let lines =
             (0..DOCS).map(|n| format!("{{\"id\":\"i{n}\",\"n\":{n},\"text\":\"words {} {}\"}}\n", n * 7919, n * n));
         std::fs::write(folder.join("documents.ndjson"), lines.collect::<String>()).unwrap();
-        let target = Server::own_with(version, 1 + builders, |spec| (spec.heap_mib, spec.settings) = (600, settings));
+        let target = Server::own_with(version, 2, |spec| (spec.heap_mib, spec.settings) = (600, settings));
         let server = target.await;
         let title = server.title.clone();
         let scene = Scene { server, folder, title };
@@ -148,7 +142,7 @@ impl Scene {
         };
         let text = files(bakes.clone()).pop().and_then(|path| std::fs::read(path).ok()).unwrap_or_default();
         let saved: Value = serde_json::from_slice(&text).unwrap_or_default();
-        let load = bakes.join(format!("load-{}/0/checkpoints", saved["id"].as_str().unwrap_or_default()));
+        let load = bakes.join(format!("load-{}/checkpoints", saved["id"].as_str().unwrap_or_default()));
         let checkpoint: Option<Value> =
             files(load).pop().and_then(|path| serde_json::from_slice(&std::fs::read(path).ok()?).ok());
         let loading = checkpoint.is_some_and(|saved| saved["progress"]["counts"]["docs_read"].as_u64() > Some(0))
@@ -174,23 +168,17 @@ impl Scene {
         }
     }
 
-    /// What is known of the servers that build the only part.
-    async fn builders(&self) -> Vec<Value> {
-        let mut builders = Vec::new();
-        for node in self.seen().saved["parts"][0]["nodes"].as_array().unwrap() {
-            let status = ["node", "status", "--json", "--name", node["name"].as_str().unwrap()];
-            let output = self.inrush(&status).output().await.unwrap();
-            builders.push(serde_json::from_slice(&output.stdout).unwrap());
-        }
-        builders
+    /// What is known of the builder.
+    async fn builder(&self) -> Value {
+        let saved = self.seen().saved;
+        let name = saved["build"]["server"]["name"].as_str().unwrap();
+        let output = self.inrush(&["node", "status", "--json", "--name", name]).output().await.unwrap();
+        serde_json::from_slice(&output.stdout).unwrap()
     }
 
-    /// Kills them all.
-    async fn kill_builders(&self) {
-        for status in self.builders().await {
-            let pid = status["node"]["pid"].as_i64().unwrap();
-            kill_process_group(Pid::from_raw(pid as i32).unwrap(), Signal::KILL).unwrap();
-        }
+    async fn kill_builder(&self) {
+        let pid = self.builder().await["node"]["pid"].as_i64().unwrap();
+        kill_process_group(Pid::from_raw(pid as i32).unwrap(), Signal::KILL).unwrap();
     }
 
     /// Searches see the old index or the new one, as a whole.
@@ -251,7 +239,7 @@ impl Scene {
 
 /// The binary is killed at every moment of one bake, and goes on each time.
 async fn check_binary(version: Version) {
-    let scene = Scene::start(version, 1).await;
+    let scene = Scene::start(version).await;
     let resumed = scene.killed_at_each(&MOMENTS, |resume| scene.bake(resume)).await;
     scene.ends_with(resumed.then(|| scene.bake(true))).await;
     scene.end().await;
@@ -259,7 +247,7 @@ async fn check_binary(version: Version) {
 
 /// The same without a builder.
 async fn check_native(version: Version) {
-    let scene = Scene::start(version, 1).await;
+    let scene = Scene::start(version).await;
     let resumed = scene.killed_at_each(&NATIVE_MOMENTS, |resume| scene.native(resume)).await;
     scene.ends_with(resumed.then(|| scene.native(true))).await;
     // One that is abandoned leaves nothing, whenever it was killed.
@@ -321,7 +309,7 @@ impl Scene {
 
 /// One that is cut off and not gone on with leaves nothing behind once the next one has begun.
 async fn check_abandoned(version: Version) {
-    let scene = Scene::start(version, 1).await;
+    let scene = Scene::start(version).await;
     let mut child = scene.bake(false).spawn().unwrap();
     assert!(scene.wait(&mut child, |seen| seen.has("restoring")).await);
     child.start_kill().unwrap();
@@ -337,14 +325,14 @@ async fn check_abandoned(version: Version) {
 
 /// The builder is killed three times during one bake, which ends by itself.
 async fn check_builder(version: Version) {
-    let scene = Scene::start(version, 1).await;
+    let scene = Scene::start(version).await;
     let mut child = scene.bake(false).spawn().unwrap();
     for (name, moment) in &MOMENTS[2..5] {
         if !scene.wait(&mut child, *moment).await {
             let output = child.wait_with_output().await.unwrap();
             panic!("{}: it ended before {name}: {}", scene.title, String::from_utf8_lossy(&output.stderr));
         }
-        scene.kill_builders().await;
+        scene.kill_builder().await;
         println!("{}: the builder was killed when {name}", scene.title);
     }
     let output = child.wait_with_output().await.unwrap();
@@ -355,7 +343,7 @@ async fn check_builder(version: Version) {
 /// The target is killed while it is not needed, and while it restores. The bake waits for it and
 /// ends by itself.
 async fn check_target(version: Version) {
-    let mut scene = Scene::start(version, 1).await;
+    let mut scene = Scene::start(version).await;
     let child = scene.bake(false).spawn().unwrap();
     scene.outlives_the_target(child, &[MOMENTS[3], MOMENTS[6]]).await;
     scene.end().await;
@@ -363,7 +351,7 @@ async fn check_target(version: Version) {
 
 /// The same without a builder, where the target makes the empty index.
 async fn check_native_target(version: Version) {
-    let mut scene = Scene::start(version, 1).await;
+    let mut scene = Scene::start(version).await;
     let child = scene.native(false).spawn().unwrap();
     scene.outlives_the_target(child, &[NATIVE_MOMENTS[1], NATIVE_MOMENTS[4], NATIVE_MOMENTS[7]]).await;
     scene.end().await;
@@ -382,34 +370,19 @@ impl Scene {
     }
 }
 
-/// Two builders form one cluster. If they are killed together, the bake continues by itself. If the
-/// bake is interrupted, which stops both, the next run continues it.
+/// An interrupted bake stops its builder, and the next run continues with what was loaded.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_cluster_of_builders() {
-    let scene = Scene::start(Version::OpenSearch3, 2).await;
-    let bake = |resume| {
-        let mut command = scene.bake(resume);
-        command.args(["--builders", "2", "--layout", "cluster"]);
-        command
-    };
-    let (made, loading) = (MOMENTS[2].1, MOMENTS[3].1);
-    let mut child = bake(false).spawn().unwrap();
-    assert!(scene.wait(&mut child, made).await);
-    scene.kill_builders().await;
-    let output = child.wait_with_output().await.unwrap();
-    scene.is_complete(output).await;
-    println!("{}: both builders were killed", scene.title);
-
-    let mut child = bake(false).spawn().unwrap();
-    assert!(scene.wait(&mut child, loading).await);
+async fn an_interrupted_bake() {
+    let scene = Scene::start(Version::OpenSearch3).await;
+    let mut child = scene.bake(false).spawn().unwrap();
+    assert!(scene.wait(&mut child, MOMENTS[3].1).await);
     kill_process(Pid::from_raw(child.id().unwrap() as i32).unwrap(), Signal::INT).unwrap();
     let output = child.wait_with_output().await.unwrap();
     assert_eq!(output.status.code(), Some(130), "{}: {}", scene.title, String::from_utf8_lossy(&output.stderr));
     scene.alias_is_whole("interrupted").await;
-    let builders = scene.builders().await;
-    assert!(builders.iter().all(|status| status["state"] == "stopped"), "{}: {builders:?}", scene.title);
-    println!("{}: both builders were stopped", scene.title);
-    let output = bake(true).output().await.unwrap();
+    let builder = scene.builder().await;
+    assert_eq!(builder["state"], "stopped", "{}: {builder:?}", scene.title);
+    let output = scene.bake(true).output().await.unwrap();
     scene.is_complete(output).await;
     scene.end().await;
 }
@@ -418,7 +391,7 @@ async fn a_cluster_of_builders() {
 /// it and was killed.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_index_that_is_in_use() {
-    let scene = Scene::start(Version::OpenSearch3, 1).await;
+    let scene = Scene::start(Version::OpenSearch3).await;
     let index = scene.killed_while_restoring(scene.bake(false).spawn().unwrap()).await;
     let alias = |action: &str| json!({"actions": [{action: {"index": index, "alias": "mine"}}]});
     scene.send("POST", "/_aliases", alias("add")).await;
@@ -428,33 +401,6 @@ async fn an_index_that_is_in_use() {
     scene.send("GET", &format!("/{index}"), Value::Null).await;
     scene.send("POST", "/_aliases", alias("remove")).await;
     let output = scene.bake(false).output().await.unwrap();
-    scene.is_complete(output).await;
-    scene.end().await;
-}
-
-/// One of two builders has loaded its part when the bake is interrupted. The next run continues
-/// both parts.
-#[tokio::test(flavor = "multi_thread")]
-async fn several_builders_are_interrupted() {
-    let scene = Scene::start(Version::OpenSearch3, 2).await;
-    let bake = |resume| {
-        let mut command = scene.bake(resume);
-        command.args(["--builders", "2", "--layout", "stitched"]);
-        command
-    };
-    let mut child = bake(false).spawn().unwrap();
-    let is_loaded = |seen: &Seen| {
-        let parts = seen.saved["parts"].as_array();
-        parts.is_some_and(|parts| parts.iter().any(|part| !part["loaded"].is_null()))
-    };
-    assert!(scene.wait(&mut child, is_loaded).await);
-    kill_process(Pid::from_raw(child.id().unwrap() as i32).unwrap(), Signal::INT).unwrap();
-    let output = child.wait_with_output().await.unwrap();
-    assert_eq!(output.status.code(), Some(130), "{}", String::from_utf8_lossy(&output.stderr));
-    let saved = scene.seen().saved;
-    assert!(is_loaded(&Seen { saved, loading: false }), "it is kept for --resume");
-    scene.alias_is_whole("interrupted").await;
-    let output = bake(true).output().await.unwrap();
     scene.is_complete(output).await;
     scene.end().await;
 }

@@ -3,12 +3,15 @@
 use std::io::{BufRead, BufReader, Lines, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use rdkafka::admin::{AdminClient, AdminOptions, NewTopic, TopicReplication};
 use rdkafka::client::DefaultClientContext;
 use rdkafka::consumer::{BaseConsumer, Consumer};
 use rdkafka::{ClientConfig, Offset, TopicPartitionList};
+
+use crate::server::delete_at_end;
 
 /// How long a question may take.
 const ANSWER: Duration = Duration::from_secs(10);
@@ -17,6 +20,16 @@ pub struct Broker {
     child: Child,
     pub address: String,
     folder: tempfile::TempDir,
+}
+
+/// The broker of all tests that leave it alone. It ends with the process of the tests.
+pub fn shared() -> &'static Broker {
+    static SHARED: OnceLock<Broker> = OnceLock::new();
+    SHARED.get_or_init(|| {
+        let broker = Broker::start();
+        delete_at_end(broker.folder.path());
+        broker
+    })
 }
 
 impl Broker {

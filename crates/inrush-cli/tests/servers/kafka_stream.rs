@@ -3,14 +3,13 @@
 
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rdkafka::producer::{BaseProducer, BaseRecord, Producer};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
-use crate::broker::Broker;
+use crate::broker::{self, Broker};
 use crate::program;
 use crate::server::{Server, Version};
 
@@ -76,14 +75,13 @@ async fn a_topic_feeds_a_data_stream_while_it_rolls_over() {
     let template = json!({"index_patterns": [format!("{STREAM}*")], "data_stream": {},
         "template": {"settings": {"index.number_of_replicas": 0}}});
     server.send("PUT", &format!("/_index_template/{STREAM}"), template).await;
-    let broker = Arc::new(tokio::task::spawn_blocking(Broker::start).await.unwrap());
+    let broker = tokio::task::spawn_blocking(broker::shared).await.unwrap();
     broker.make_topic(TOPIC, PARTITIONS).await;
-    let follower = load(&broker, &url, folder.path(), "follower").spawn().unwrap();
+    let follower = load(broker, &url, folder.path(), "follower").spawn().unwrap();
     let half = async || {
-        let broker = Arc::clone(&broker);
         let work = move || {
-            write(&broker);
-            wait_until_committed(&broker, "follower");
+            write(broker);
+            wait_until_committed(broker, "follower");
         };
         tokio::task::spawn_blocking(work).await.unwrap();
     };
@@ -103,7 +101,7 @@ async fn a_topic_feeds_a_data_stream_while_it_rolls_over() {
     assert_eq!(found["count"], 2 * RECORDS, "{found}");
 
     // Another group reads again what the newest index has.
-    let mut again = load(&broker, &url, folder.path(), "again");
+    let mut again = load(broker, &url, folder.path(), "again");
     again.args(["--until", "latest", "--from", &format!("0={HALF},1={HALF}")]);
     let output = tokio::task::spawn_blocking(move || again.output().unwrap()).await.unwrap();
     let done = report(&output, &[0]);

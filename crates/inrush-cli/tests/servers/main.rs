@@ -13,19 +13,25 @@ mod program;
 mod s3_server;
 #[path = "../../../inrush/tests/servers/server/mod.rs"]
 mod server;
+#[cfg(feature = "kafka")]
+#[allow(dead_code)]
+#[path = "../../../inrush/tests/it/web_server.rs"]
+mod web_server;
 
+mod alias_life;
 mod bake_elsewhere;
 mod bake_kill;
 mod bake_s3;
 mod bake_users;
 #[cfg(feature = "kafka")]
 mod broker;
+mod cluster;
+#[cfg(feature = "kafka")]
+mod kafka_envelopes;
 #[cfg(feature = "kafka")]
 mod kafka_iam;
 #[cfg(feature = "kafka")]
 mod kafka_kill;
-#[cfg(all(feature = "kafka", feature = "sql"))]
-mod kafka_sql;
 #[cfg(feature = "kafka")]
 mod kafka_stream;
 mod kill;
@@ -33,4 +39,5 @@ mod local_first;
 mod rights;
 #[cfg(feature = "cloud")]
 mod s3;
+mod stream_time;
 mod stuck;

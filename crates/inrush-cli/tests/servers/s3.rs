@@ -113,6 +113,7 @@ async fn s3() {
     let s3 = S3::start();
     patterns_folders_and_formats(&s3).await;
     a_load_that_was_cut_off_goes_on(&s3).await;
+    tables_of_lakes_are_refused(&s3).await;
     what_is_wrong_is_told(&s3);
 }
 
@@ -180,6 +181,35 @@ async fn a_load_that_was_cut_off_goes_on(s3: &S3) {
     let message = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert_eq!(refused.status.code(), Some(2), "{message}");
     assert!(message.contains("s3://data/logs/b.ndjson was replaced since"), "{message}");
+    cluster.shutdown().await;
+}
+
+/// The files of such tables also have rows that were deleted or replaced.
+async fn tables_of_lakes_are_refused(s3: &S3) {
+    let (cluster, rows) = (fake([]).await, parquet_file());
+    let load = |source: &str| s3.inrush(&["load", source, "--index", "lake", "--to", &cluster.url(), "--json"]);
+    let refused = |source: &str, name: &str| {
+        let output = load(source);
+        let text = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(
+            output.status.code() == Some(2) && text.contains(&format!(" is a table of {name}")),
+            "{source}: {text}"
+        );
+    };
+    for (table, log, name, source) in [
+        ("delta", "_delta_log/00000000000000000000.json", "Delta Lake", ""),
+        ("hudi", ".hoodie/hoodie.properties", "Hudi", "*/*.parquet"),
+        ("iceberg", "metadata/version-hint.text", "Iceberg", "day=1/part-0.parquet"),
+        ("iceberg-of-a-catalogue", "metadata/00000-1b2c.metadata.json", "Iceberg", "day=1"),
+        ("paimon", "schema/schema-0", "Paimon", "**/*.parquet"),
+    ] {
+        s3.put(&format!("lake/{table}/{log}"), b"{}");
+        s3.put(&format!("lake/{table}/day%3D1/part-0.parquet"), &rows);
+        refused(&format!("s3://data/lake/{table}/{source}"), &format!("{name} (it has "));
+    }
+    refused("s3://data/lake", "Delta Lake");
+    s3.put("lake/plain/part-0.parquet", &rows);
+    assert_eq!(report(&load("s3://data/lake/plain"), 0)["docs_created"], 60_000);
     cluster.shutdown().await;
 }
 

@@ -46,6 +46,12 @@ pub async fn behind(transport: &Transport, name: &str) -> Result<BTreeMap<String
     Ok(indices.filter_map(|(name, index)| Some((name.clone(), carrier(index)?))).collect())
 }
 
+/// Those of these aliases that have no filter. A filter may need a field of the mapping.
+pub fn without_filter(aliases: &Map<String, Value>) -> Map<String, Value> {
+    let plain = aliases.iter().filter(|(_, properties)| properties.get("filter").is_none());
+    plain.map(|(alias, properties)| (alias.clone(), properties.clone())).collect()
+}
+
 /// What has the name of an alias before the alias is put on an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place<'a> {
@@ -85,6 +91,13 @@ pub async fn update(transport: &Transport, actions: &Value) -> Result<(), Cluste
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn aliases_with_a_filter_are_told_from_others() {
+        let aliases = json!({"live": {}, "some": {"filter": {"term": {"n": 1}}}, "routed": {"search_routing": "a"}});
+        let plain = without_filter(aliases.as_object().unwrap());
+        assert_eq!(Value::Object(plain), json!({"live": {}, "routed": {"search_routing": "a"}}));
+    }
 
     #[test]
     fn an_alias_keeps_what_it_carries() {

@@ -9,6 +9,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::error::ClusterError;
+use super::sequence_numbers;
 use crate::transport::{Transport, path_segment};
 
 /// The progress of one copy of a shard.
@@ -83,8 +84,10 @@ pub async fn copies(transport: &Transport, name: &str) -> Result<Copies, Cluster
 /// The present positions of the primary shards of `index`.
 ///
 /// # Errors
-/// [`ClusterError`] if the request fails, or if a primary shard is not active.
+/// [`ClusterError`] if the request fails, if a primary shard is not active, or if the index keeps
+/// no sequence numbers.
 pub async fn marks(transport: &Transport, index: &str) -> Result<Marks, ClusterError> {
+    sequence_numbers::demand(transport, index, "tell what was written meanwhile").await?;
     let copies = copies(transport, index).await?.shards;
     let mark = |copies: &Vec<ShardCopy>| {
         let primary = copies.iter().find(|copy| copy.primary)?;

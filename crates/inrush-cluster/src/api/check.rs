@@ -15,6 +15,7 @@ use super::allocation::{NoNode, Nodes};
 use super::disk::{self, Room};
 use super::error::ClusterError;
 use super::index::{self, Block, IndexInfo, Target, TargetKind};
+use super::index_mode::IndexMode;
 use super::limits;
 use super::policy::{self, Outlook};
 use super::product::{self, ClusterInfo};
@@ -72,6 +73,8 @@ pub struct Preflight {
     /// Whether an ingest pipeline applies, or may apply because the target cannot be read. False if
     /// documents name their own index: then no target was read.
     pub pipelines: bool,
+    /// How the target takes documents, by its settings or by those that a new index will have.
+    pub mode: IndexMode,
     /// Warnings for the user, one sentence each.
     pub warnings: Vec<String>,
 }
@@ -84,20 +87,22 @@ pub struct Preflight {
 /// are clearly too small, no node that may hold the new index.
 pub fn preflight<'a>(transport: &'a Transport, needs: &'a Needs) -> BoxFuture<'a, Result<Preflight, ClusterError>> {
     Box::pin(async move {
+        // The load can do without the answers to these, so nothing waits long for them.
+        let brief = &transport.brief();
         let rights = [&needs.rights[..], &needs.rights_of_guard, &rights_of_documents(needs)].concat();
         let (info, target, known, pipeline, room, cluster_blocks, body_bytes_max) = tokio::join!(
             product::detect(transport),
             look_up(transport, needs.index.as_deref()),
-            rights::ask(transport, needs.index.as_deref(), &PRIVILEGES, &rights),
+            rights::ask(brief, needs.index.as_deref(), &PRIVILEGES, &rights),
             check_pipeline(transport, needs.pipeline.as_deref(), "which the requests are to name".to_owned()),
-            disk::ask(transport),
-            cluster_blocks(transport),
-            limits::body_bytes_max(transport),
+            disk::ask(brief),
+            cluster_blocks(brief),
+            limits::body_bytes_max(brief),
         );
         let info = info?;
         let mut target = target?;
         let mut warnings = Vec::new();
-        let mut pipelines = needs.pipeline.is_some();
+        let (mut pipelines, mut mode) = (needs.pipeline.is_some(), IndexMode::default());
         let Room { disks, nodes, settings } = room;
         let mut action = needs.action;
         if let Some(target) = &mut target {
@@ -112,7 +117,8 @@ pub fn preflight<'a>(transport: &'a Transport, needs: &'a Needs) -> BoxFuture<'a
         if let Some(target) = &target {
             check_cluster_blocks(target, &cluster_blocks)?;
             let allocation = (&nodes, &settings);
-            pipelines |= check_target(transport, &info, target, needs, allocation, &mut warnings).await?;
+            let may_add = check_target(transport, &info, target, needs, allocation, &mut warnings).await?;
+            (pipelines, mode) = (pipelines | may_add.0, may_add.1);
         }
         pipeline?;
         if let (Some(bytes), Some(disks)) = (needs.bytes_expected, disks) {
@@ -120,7 +126,7 @@ pub fn preflight<'a>(transport: &'a Transport, needs: &'a Needs) -> BoxFuture<'a
                 target.as_ref().filter(|_| !needs.recreate).and_then(Target::write_index).map(|index| index.replicas);
             warnings.extend(disks.check(bytes, replicas.or(needs.replicas).unwrap_or(1))?);
         }
-        Ok(Preflight { info, target, action, lacks_for_guard, body_bytes_max, pipelines, warnings })
+        Ok(Preflight { info, target, action, lacks_for_guard, body_bytes_max, pipelines, mode, warnings })
     })
 }
 
@@ -152,7 +158,7 @@ fn check_action(target: &Target, needs: &Needs) -> Result<(), ClusterError> {
 }
 
 /// Checks the index itself: closed, blocked, its pipelines, room for fields. Returns whether the
-/// index has pipelines, or may have some.
+/// index has pipelines, or may have some, and how it takes documents.
 async fn check_target(
     transport: &Transport,
     info: &ClusterInfo,
@@ -160,14 +166,14 @@ async fn check_target(
     needs: &Needs,
     allocation: (&Nodes, &Value),
     warnings: &mut Vec<String>,
-) -> Result<bool, ClusterError> {
+) -> Result<(bool, IndexMode), ClusterError> {
     if matches!(target.kind, TargetKind::Hidden) {
         let name = &target.name;
         warnings.push(format!(
             "the user lacks the privilege view_index_metadata on {name}: blocks, pipelines and mapping were not checked"
         ));
     }
-    let (index, default, last) = match target.write_index().filter(|_| !needs.recreate) {
+    let (index, default, last, mode) = match target.write_index().filter(|_| !needs.recreate) {
         Some(index) => {
             check_open(index)?;
             warnings.extend(fields_warning(index));
@@ -180,15 +186,16 @@ async fn check_target(
                 Some(Outlook::Warning(warning)) => warnings.push(warning),
                 None => {}
             }
-            (&index.name, index.default_pipeline.clone(), index.final_pipeline.clone())
+            (&index.name, index.default_pipeline.clone(), index.final_pipeline.clone(), index.mode.clone())
         }
         None if needs.recreate || matches!(target.kind, TargetKind::Missing { .. }) => {
             let settings = settings_of_new(transport, &target.name, needs.settings.as_ref()).await?;
             wait_for_node(transport, info, &target.name, (needs, &settings), allocation, warnings).await?;
             let text = |name: &str| settings.get(name).and_then(Value::as_str).map(str::to_owned);
-            (&target.name, text("index.default_pipeline"), text("index.final_pipeline"))
+            let mode = IndexMode::of(|name| settings.get(&format!("index.{name}")));
+            (&target.name, text("index.default_pipeline"), text("index.final_pipeline"), mode)
         }
-        None => return Ok(true),
+        None => return Ok((true, IndexMode::default())),
     };
     // The pipeline that a request names replaces the default pipeline of the index, never the final
     // one.
@@ -199,17 +206,19 @@ async fn check_target(
         check_pipeline(transport, default.as_deref(), named_by("default_pipeline")),
         check_pipeline(transport, last.as_deref(), named_by("final_pipeline")),
     );
-    default.and(last).map(|()| named)
+    default.and(last).map(|()| (named, mode))
 }
 
-/// The pipelines of an index that does not exist yet, and its rules about nodes, by the full names
-/// of the settings. Its own settings take precedence over those of its template.
+/// The pipelines of an index that does not exist yet, its mode, and its rules about nodes, by the
+/// full names of the settings. Its own settings take precedence over those of its template.
 async fn settings_of_new(
     transport: &Transport,
     name: &str,
     own: Option<&Value>,
 ) -> Result<Map<String, Value>, ClusterError> {
-    const FILTER: &str = "template.settings.index.*_pipeline,template.settings.index.routing";
+    const FILTER: &str = "template.settings.index.*_pipeline,template.settings.index.routing,\
+                          template.settings.index.mode,template.settings.index.routing_path,\
+                          template.settings.index.dimensions,template.settings.index.time_series";
     let path = format!("/_index_template/_simulate_index/{}?filter_path={FILTER}", path_segment(name));
     let template = match transport.demand("looking up index templates", Method::POST, &path, None).await {
         Ok(body) => body,
@@ -414,6 +423,8 @@ fn check_privileges(
 
 #[cfg(test)]
 mod tests {
+    use inrush_core::FieldTypes;
+
     use super::*;
     use crate::api::index::Template;
 
@@ -426,11 +437,13 @@ mod tests {
             closed: false,
             blocks: Vec::new(),
             fields: 10,
+            field_types: FieldTypes::default(),
             fields_limit: 1000,
             default_pipeline: None,
             final_pipeline: None,
             refresh_interval: None,
             policy: None,
+            mode: IndexMode::default(),
         }
     }
 

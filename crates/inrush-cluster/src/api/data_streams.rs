@@ -1,4 +1,4 @@
-//! Attaching an index that was created on its own to a data stream.
+//! Data streams: their time, and attaching an index that was created on its own.
 
 use http::Method;
 use serde_json::{Value, json};
@@ -36,6 +36,23 @@ fn names(body: &Value, stream: &str) -> Option<Vec<String>> {
     let found = streams.iter().find(|found| found.get("name").and_then(Value::as_str) == Some(stream))?;
     let indices = found.get("indices").and_then(Value::as_array).into_iter().flatten();
     Some(indices.filter_map(|index| Some(index.get("index_name")?.as_str()?.to_owned())).collect())
+}
+
+/// The field that has the time in the documents of a data stream: one that the template of a
+/// missing stream, or the stream itself, names. Elasticsearch has one name for all.
+///
+/// # Errors
+/// [`ClusterError`] if the request fails.
+pub async fn time_field(transport: &Transport, stream: &str, template: Option<&str>) -> Result<String, ClusterError> {
+    let (path, what) = match template {
+        Some(template) => (format!("/_index_template/{}", path_segment(template)), format!("the template {template}")),
+        None => (format!("/_data_stream/{}", path_segment(stream)), format!("the data stream {stream}")),
+    };
+    let body = transport.demand(&format!("looking up {what}"), Method::GET, &path, None).await?;
+    let field = body
+        .pointer("/index_templates/0/index_template/data_stream/timestamp_field/name")
+        .or_else(|| body.pointer("/data_streams/0/timestamp_field/name"));
+    Ok(field.and_then(Value::as_str).unwrap_or("@timestamp").to_owned())
 }
 
 /// Attaches `index` to the stream, behind its write index. Repeating the request changes nothing.

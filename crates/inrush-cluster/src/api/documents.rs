@@ -20,14 +20,26 @@ pub struct DocumentKey {
     pub routing: Option<String>,
 }
 
+/// A document as the index has it.
+#[derive(Clone, Debug)]
+pub struct Stored {
+    /// The JSON of the server, not parsed. `None` if the index does not keep it.
+    pub source: Option<Box<RawValue>>,
+    /// The version; 0 if the server does not say.
+    pub version: u64,
+    /// The sequence number in its shard; -1 if the server does not say.
+    pub seq_no: i64,
+    /// The primary term in which it was written; 0 if the server does not say.
+    pub primary_term: u64,
+}
+
 /// Reads documents by id, in the order of `keys`, in their present state on the shards (no refresh
-/// is needed). An entry is `None` if there is no such document or no such index. The sources are
-/// the JSON of the server, not parsed.
+/// is needed). An entry is `None` if there is no such document or no such index.
 ///
 /// # Errors
 /// [`ClusterError`] if the request fails, or if a document could not be looked up (its shard is not
 /// available). That is different from a missing document.
-pub async fn mget(transport: &Transport, keys: &[DocumentKey]) -> Result<Vec<Option<Box<RawValue>>>, ClusterError> {
+pub async fn mget(transport: &Transport, keys: &[DocumentKey]) -> Result<Vec<Option<Stored>>, ClusterError> {
     if keys.is_empty() {
         return Ok(Vec::new());
     }
@@ -53,14 +65,22 @@ struct Reply {
 
 #[derive(Deserialize)]
 struct Found {
+    #[serde(rename = "_index")]
+    index: Option<String>,
     #[serde(default)]
     found: bool,
     #[serde(rename = "_source")]
     source: Option<Box<RawValue>>,
+    #[serde(rename = "_version", default)]
+    version: u64,
+    #[serde(rename = "_seq_no")]
+    seq_no: Option<i64>,
+    #[serde(rename = "_primary_term", default)]
+    primary_term: u64,
     error: Option<serde_json::Value>,
 }
 
-fn parse(what: &str, body: &[u8], expected: usize) -> Result<Vec<Option<Box<RawValue>>>, ClusterError> {
+fn parse(what: &str, body: &[u8], expected: usize) -> Result<Vec<Option<Stored>>, ClusterError> {
     let reply = |problem: String| ClusterError::Reply { what: what.to_owned(), problem };
     let parsed: Reply = serde_json::from_slice(body).map_err(|error| reply(error.to_string()))?;
     if parsed.docs.len() != expected {
@@ -70,12 +90,21 @@ fn parse(what: &str, body: &[u8], expected: usize) -> Result<Vec<Option<Box<RawV
         Some(error) if error.get("type").and_then(|kind| kind.as_str()) == Some("index_not_found_exception") => {
             Ok(None)
         }
-        Some(error) => Err(reply(format!("a document could not be read: {error}"))),
+        Some(error) if error.get("type").and_then(|kind| kind.as_str()) == Some("routing_missing_exception") => {
+            Err(reply(format!("a document could not be read: {error}")))
+        }
+        // Its shard is not available.
+        Some(error) => Err(ClusterError::Target {
+            name: found.index.unwrap_or_default(),
+            problem: format!("a document could not be read: {error}"),
+        }),
         None if !found.found => Ok(None),
-        None => match found.source {
-            Some(source) => Ok(Some(source)),
-            None => Err(reply("a document without _source; is it disabled in the mapping?".to_owned())),
-        },
+        None => Ok(Some(Stored {
+            source: found.source,
+            version: found.version,
+            seq_no: found.seq_no.unwrap_or(-1),
+            primary_term: found.primary_term,
+        })),
     };
     parsed.docs.into_iter().map(document).collect()
 }
@@ -86,11 +115,14 @@ mod tests {
 
     #[test]
     fn documents_come_in_order_and_as_they_were_sent() {
-        let body = br#"{"docs":[{"_index":"a","_id":"1","found":true,"_source":{"n": 1.50}},
+        let body = br#"{"docs":[{"_index":"a","_id":"1","found":true,"_version":3,"_seq_no":7,"_primary_term":2,"_source":{"n": 1.50}},
             {"_index":"a","_id":"2","found":false},
             {"_index":"b","_id":"3","error":{"type":"index_not_found_exception","reason":"no such index [b]"}}]}"#;
         let found = parse("reading", body, 3).unwrap();
-        let texts: Vec<Option<&str>> = found.iter().map(|source| source.as_deref().map(RawValue::get)).collect();
+        let texts: Vec<Option<&str>> =
+            found.iter().map(|found| found.as_ref()?.source.as_deref().map(RawValue::get)).collect();
+        let first = found[0].as_ref().unwrap();
+        assert_eq!((first.version, first.seq_no, first.primary_term), (3, 7, 2));
         assert_eq!(texts, [Some(r#"{"n": 1.50}"#), None, None]);
     }
 

@@ -3,7 +3,8 @@
 use inrush_core::Code;
 use serde_json::Value;
 
-use crate::transport::HttpError;
+use super::again;
+use crate::transport::{HttpError, HttpErrorKind};
 
 /// An API request without a usable reply. Each variant says what was expected and what to do.
 #[derive(Debug, thiserror::Error)]
@@ -118,6 +119,21 @@ impl ClusterError {
         }
     }
 
+    /// Whether the same read may succeed later: a node restarts, or a shard has no active copy.
+    pub fn may_pass(&self) -> bool {
+        match self {
+            ClusterError::Http(error) => matches!(error.kind, HttpErrorKind::NotSent | HttpErrorKind::Lost),
+            ClusterError::Refused { status, .. } => matches!(status, 429 | 500..=599),
+            ClusterError::Target { .. } => true,
+            ClusterError::LogIn { .. }
+            | ClusterError::Forbidden { .. }
+            | ClusterError::Reply { .. }
+            | ClusterError::Stored { .. }
+            | ClusterError::NoPipeline { .. }
+            | ClusterError::Disk(_) => false,
+        }
+    }
+
     /// The error of a new index: a cluster that refuses it with 400 does not accept its name, its
     /// mapping or its settings.
     pub(super) fn of_new_index(self, body: &Value) -> Self {
@@ -127,6 +143,19 @@ impl ClusterError {
                 ClusterError::Refused { what, status: 400, reason, code }
             }
             other => other,
+        }
+    }
+
+    /// Whether the request may have been carried out although it failed, and a later one may
+    /// succeed: the cluster or the way to it failed for the moment.
+    pub fn may_be_done(&self) -> bool {
+        match self {
+            ClusterError::Http(error) => !error.kind.surely_not_applied(),
+            ClusterError::Refused { status: 500, reason, .. } => again::names_an_error_of_the_cluster(reason),
+            ClusterError::Refused { status, .. } => matches!(status, 502..=504),
+            // A page of a proxy.
+            ClusterError::Reply { .. } => true,
+            _ => false,
         }
     }
 

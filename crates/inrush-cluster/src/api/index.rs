@@ -4,12 +4,15 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use http::Method;
+use inrush_core::FieldTypes;
 use inrush_core::operation::check_index_name;
 use inrush_core::wildcard;
 use serde_json::{Map, Value, json};
 
 use super::allocation;
 use super::error::{ClusterError, error_type};
+use super::index_mode::IndexMode;
+use super::made;
 use super::policy::seconds;
 use super::rest::Answer;
 use crate::transport::{Transport, path_segment};
@@ -141,6 +144,8 @@ pub struct IndexInfo {
     /// Number of fields of the mapping as the server counts them, objects and multi-fields
     /// included.
     pub fields: u64,
+    /// Fields of the mapping that rows are written for.
+    pub field_types: FieldTypes,
     /// `index.mapping.total_fields.limit`.
     pub fields_limit: u64,
     /// The pipeline for requests that name none (`index.default_pipeline`).
@@ -151,6 +156,8 @@ pub struct IndexInfo {
     pub refresh_interval: Option<String>,
     /// The policy that manages the index (ILM, ISM), if its settings name one.
     pub policy: Option<String>,
+    /// How it takes documents (`index.mode`).
+    pub mode: IndexMode,
 }
 
 /// Finds out what `name` stands for.
@@ -235,6 +242,8 @@ pub struct CreateIndex {
     pub shards: Option<u32>,
     /// `index.number_of_replicas`. Takes precedence over `settings`.
     pub replicas: Option<u32>,
+    /// The aliases, with their properties.
+    pub aliases: Map<String, Value>,
 }
 
 /// Whether [`create`] created the index.
@@ -249,15 +258,35 @@ pub enum Created {
 /// Creates the index `name`. An existing index is left as it is and reported as
 /// [`Created::Existing`].
 ///
+/// A request without a clear answer may have been carried out. If the index then exists, it counts
+/// as created by this call only where it is empty, and its settings and mapping are those of `how`.
+///
 /// # Errors
 /// [`ClusterError::Target`] for a name that no server accepts, [`ClusterError::Refused`] with the
 /// server's reason for settings and mappings that it rejects.
 pub async fn create(transport: &Transport, name: &str, how: &CreateIndex) -> Result<Created, ClusterError> {
-    create_with(transport, name, how, "").await
+    match create_with(transport, name, how, "").await? {
+        Creation::Answered(created) => Ok(created),
+        Creation::InDoubt if made::is_ours(transport, name, how).await? => Ok(Created::New),
+        Creation::InDoubt => {
+            tracing::warn!(
+                "another client created the index {name} while this one was about to, with another mapping, other settings or documents: it is used as it is"
+            );
+            Ok(Created::Existing)
+        }
+    }
 }
 
 /// The query that makes the servers answer once the index is known, before its shards are assigned.
 pub(super) const WAIT_FOR_NO_SHARD: &str = "?wait_for_active_shards=0";
+
+/// The end of a request that creates an index.
+pub(super) enum Creation {
+    /// The server said which of the two it is.
+    Answered(Created),
+    /// The index exists, and an earlier attempt may have created it.
+    InDoubt,
+}
 
 /// As [`create`], with a query.
 pub(super) async fn create_with(
@@ -265,11 +294,15 @@ pub(super) async fn create_with(
     name: &str,
     how: &CreateIndex,
     query: &str,
-) -> Result<Created, ClusterError> {
+) -> Result<Creation, ClusterError> {
     check_index_name(name).map_err(|problem| ClusterError::Target { name: name.to_owned(), problem })?;
     let what = format!("creating the index {name}");
     let path = format!("/{}{query}", path_segment(name));
-    let answer = transport.ask(Method::PUT, &path, Some(&creation_body(how))).await?;
+    let answer = match transport.ask(Method::PUT, &path, Some(&creation_body(how))).await {
+        Ok(answer) => answer,
+        Err(error) if error.kind.surely_not_applied() => return Err(error.into()),
+        Err(error) => return Err(tell_of_doubt(name, error.into())),
+    };
     let body = answer.json(&what)?;
     match answer.status() {
         200..=299 => {
@@ -278,13 +311,19 @@ pub(super) async fn create_with(
                 let why = why.map_or_else(String::new, |unassigned| format!(": {}", unassigned.why));
                 tracing::warn!("the index {name} was created, but its primary shards are not assigned yet{why}");
             }
-            Ok(Created::New)
+            Ok(Creation::Answered(Created::New))
         }
-        // A first try that the cluster answered with 503 may have been carried out later.
-        400 if already_exists(&body) && answer.tries > 1 => Ok(Created::New),
-        400 if already_exists(&body) => Ok(Created::Existing),
+        400 if already_exists(&body) && answer.in_doubt => Ok(Creation::InDoubt),
+        400 if already_exists(&body) => Ok(Creation::Answered(Created::Existing)),
+        status @ 500.. => Err(tell_of_doubt(name, ClusterError::from_status(&what, status, &body))),
         status => Err(ClusterError::from_status(&what, status, &body).of_new_index(&body)),
     }
+}
+
+/// Names an index that an attempt may have created, and that nothing takes back.
+fn tell_of_doubt(name: &str, error: ClusterError) -> ClusterError {
+    tracing::warn!("the index {name} may have been created, or may yet be: look at GET /{name}");
+    error
 }
 
 /// Deletes the index `name` with all its documents. False if there was none. The server refuses to
@@ -293,13 +332,46 @@ pub(super) async fn create_with(
 /// # Errors
 /// [`ClusterError`] if the request fails.
 pub async fn delete(transport: &Transport, name: &str) -> Result<bool, ClusterError> {
+    delete_where(transport, name, |_| true).await
+}
+
+/// The same for the index of this UUID. After a request without a clear answer, an index of its
+/// name that another client has created since is left alone.
+///
+/// # Errors
+/// [`ClusterError`] if the request fails.
+pub async fn delete_this(transport: &Transport, name: &str, uuid: &str) -> Result<bool, ClusterError> {
+    delete_where(transport, name, |now| now == uuid).await
+}
+
+async fn delete_where(
+    transport: &Transport,
+    name: &str,
+    is_the_one: impl Fn(&str) -> bool,
+) -> Result<bool, ClusterError> {
     check_index_name(name).map_err(|problem| ClusterError::Target { name: name.to_owned(), problem })?;
     let what = format!("deleting the index {name}");
-    let answer: Answer = transport.ask(Method::DELETE, &format!("/{}", path_segment(name)), None).await?;
-    match answer.status() {
-        200..=299 => Ok(true),
-        404 => Ok(answer.tries > 1),
-        status => Err(ClusterError::from_status(&what, status, &answer.json(&what)?)),
+    let path = format!("/{}", path_segment(name));
+    let mut again = transport.again(what.as_str());
+    let mut in_doubt = false;
+    loop {
+        if in_doubt && !uuids(transport, name).await?.get(name).is_some_and(|uuid| is_the_one(uuid)) {
+            return Ok(true);
+        }
+        let answer: Result<Answer, _> = transport.ask(Method::DELETE, &path, None).await;
+        let error = match answer {
+            Ok(answer) => match answer.status() {
+                200..=299 if !answer.is_page() => return Ok(true),
+                404 => return Ok(in_doubt),
+                200..=299 => ClusterError::Reply { what: what.clone(), problem: "not JSON".to_owned() },
+                status => ClusterError::from_status(&what, status, &answer.json(&what)?),
+            },
+            Err(error) => error.into(),
+        };
+        if !error.may_be_done() || !again.pause(&error).await {
+            return Err(error);
+        }
+        in_doubt = true;
     }
 }
 
@@ -327,6 +399,9 @@ pub fn creation_body(how: &CreateIndex) -> Value {
     }
     if let Some(mappings) = &how.mappings {
         body.insert("mappings".into(), mappings.clone());
+    }
+    if !how.aliases.is_empty() {
+        body.insert("aliases".into(), Value::Object(how.aliases.clone()));
     }
     Value::Object(body)
 }
@@ -418,6 +493,7 @@ fn index_info(name: &str, body: &Value) -> Result<IndexInfo, ClusterError> {
         closed: is_on("verified_before_close"),
         blocks: blocks.iter().filter(|(_, key)| is_on(&format!("blocks/{key}"))).map(|(block, _)| *block).collect(),
         fields: body.get("mappings").map_or(0, fields),
+        field_types: body.get("mappings").map(FieldTypes::of_mapping).unwrap_or_default(),
         fields_limit: text("mapping/total_fields/limit").and_then(|n| n.parse().ok()).unwrap_or(FIELDS_LIMIT_DEFAULT),
         default_pipeline: pipeline("default_pipeline"),
         final_pipeline: pipeline("final_pipeline"),
@@ -429,6 +505,7 @@ fn index_info(name: &str, body: &Value) -> Result<IndexInfo, ClusterError> {
         ]
         .into_iter()
         .find_map(text),
+        mode: IndexMode::of(|name| setting(&name.replace('.', "/"))),
     })
 }
 
@@ -509,11 +586,15 @@ mod tests {
                 closed: true,
                 blocks: vec![Block::Write],
                 fields: 6,
+                field_types: FieldTypes::of_mapping(&json!({"properties": {"b": {"properties": {
+                    "c": {"type": "long"}, "properties": {"type": "long"},
+                }}}})),
                 fields_limit: 2000,
                 default_pipeline: Some("p".into()),
                 final_pipeline: None,
                 refresh_interval: Some("-1".into()),
                 policy: Some("rolling".into()),
+                mode: IndexMode::default(),
             }
         );
         let TargetKind::Index(plain) = kind("t", json!({"t": index(json!({}))})).unwrap() else { panic!("an index") };

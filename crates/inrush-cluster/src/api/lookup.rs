@@ -25,6 +25,42 @@ pub enum Lookup {
     Search(String),
 }
 
+/// What is asked for of documents beside their keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Contents {
+    /// Nothing.
+    None,
+    /// The source, as the server returns it by default.
+    Source,
+    /// The source with the vectors that the server leaves out by default. Elasticsearch 9.2 and
+    /// newer only.
+    SourceWithVectors,
+}
+
+impl Contents {
+    fn is_some(self) -> bool {
+        self != Contents::None
+    }
+
+    /// The value of `_source` in a search.
+    fn in_search(self) -> Value {
+        match self {
+            Contents::None => Value::Bool(false),
+            Contents::Source => Value::Bool(true),
+            Contents::SourceWithVectors => json!({"exclude_vectors": false}),
+        }
+    }
+
+    /// The parameters of `_mget`.
+    fn in_get(self) -> &'static str {
+        match self {
+            Contents::None => "_source=false",
+            Contents::Source => "_source=true",
+            Contents::SourceWithVectors => "_source=true&_source_exclude_vectors=false",
+        }
+    }
+}
+
 /// The key of a document to look up.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wanted {
@@ -99,12 +135,12 @@ impl Lookup {
         &self,
         transport: &Transport,
         wanted: &[Wanted],
-        with_source: bool,
+        contents: Contents,
     ) -> Result<Vec<Vec<Found>>, ClusterError> {
         match self {
             _ if wanted.is_empty() => Ok(Vec::new()),
-            Lookup::Get(index) => get(transport, index, wanted, with_source).await,
-            Lookup::Search(name) => search(transport, name, wanted, with_source).await,
+            Lookup::Get(index) => get(transport, index, wanted, contents).await,
+            Lookup::Search(name) => search(transport, name, wanted, contents).await,
         }
     }
 
@@ -120,7 +156,7 @@ async fn get(
     transport: &Transport,
     index: &str,
     wanted: &[Wanted],
-    with_source: bool,
+    contents: Contents,
 ) -> Result<Vec<Vec<Found>>, ClusterError> {
     let what = format!("looking up {} documents of {index}", wanted.len());
     let docs: Vec<Value> = wanted
@@ -130,7 +166,7 @@ async fn get(
             None => json!({"_id": one.id}),
         })
         .collect();
-    let path = format!("/{}/_mget?_source={with_source}", path_segment(index));
+    let path = format!("/{}/_mget?{}", path_segment(index), contents.in_get());
     let reply = read(transport, &what, Method::POST, &path, &json!({ "docs": docs })).await?;
     let documents = reply.docs.unwrap_or_default();
     let wrong = |problem: String| ClusterError::Reply { what: what.clone(), problem };
@@ -138,10 +174,17 @@ async fn get(
         return Err(wrong(format!("{} entries for {} documents", documents.len(), wanted.len())));
     }
     let entries = documents.into_iter().zip(wanted).map(|(document, wanted)| match &document.error {
-        Some(error) => Err(wrong(format!("the document {:?} could not be read: {error}", wanted.id))),
+        Some(error) if error["type"] == "routing_missing_exception" => {
+            Err(wrong(format!("the document {:?} could not be read: {error}", wanted.id)))
+        }
+        // Its shard is not available.
+        Some(error) => Err(ClusterError::Target {
+            name: index.to_owned(),
+            problem: format!("the document {:?} could not be read: {error}", wanted.id),
+        }),
         // An index of one shard finds a document with any routing.
         None if document.found == Some(true) && document.is(wanted) => {
-            found(document, with_source, &what).map(|f| vec![f])
+            found(document, contents, &what).map(|f| vec![f])
         }
         None => Ok(Vec::new()),
     });
@@ -152,12 +195,12 @@ async fn search(
     transport: &Transport,
     name: &str,
     wanted: &[Wanted],
-    with_source: bool,
+    contents: Contents,
 ) -> Result<Vec<Vec<Found>>, ClusterError> {
     let what = format!("searching {} documents of {name} by id", wanted.len());
     let ids: Vec<&str> = wanted.iter().map(|one| one.id.as_str()).collect();
-    let body =
-        json!({"query": {"ids": {"values": ids}}, "size": PAGE, "_source": with_source, "track_total_hits": true});
+    let query = json!({"ids": {"values": ids}});
+    let body = json!({"query": query, "size": PAGE, "_source": contents.in_search(), "track_total_hits": true});
     let path = format!("/{}/_search?allow_partial_search_results=false", path_segment(name));
     let reply = read(transport, &what, Method::POST, &path, &body).await?;
     let hits = reply.hits.unwrap_or(Hits { total: None, hits: Vec::new() });
@@ -174,7 +217,7 @@ async fn search(
     for hit in hits.hits {
         let places = by_id.get(hit.id.as_str()).cloned().unwrap_or_default();
         let places: Vec<usize> = places.into_iter().filter(|at| hit.is(&wanted[*at])).collect();
-        let found = found(hit, with_source, &what)?;
+        let found = found(hit, contents, &what)?;
         for at in places {
             all[at].push(found.clone());
         }
@@ -182,12 +225,12 @@ async fn search(
     Ok(all)
 }
 
-fn found(document: Document, with_source: bool, what: &str) -> Result<Found, ClusterError> {
-    if with_source && document.source.is_none() {
+fn found(document: Document, contents: Contents, what: &str) -> Result<Found, ClusterError> {
+    if contents.is_some() && document.source.is_none() {
         let problem = format!("the document {:?} has no _source", document.id);
         return Err(ClusterError::Reply { what: what.to_owned(), problem });
     }
-    Ok(Found { source: document.source.filter(|_| with_source) })
+    Ok(Found { source: document.source.filter(|_| contents.is_some()) })
 }
 
 /// A scan of all documents of an index, alias or data stream that a search finds. They come in no

@@ -9,6 +9,7 @@ use http::Method;
 use serde_json::Value;
 
 use super::error::ClusterError;
+use crate::clock;
 use crate::transport::{Credentials, HttpOptions, NodeIndex, Request, SetupError, Transport};
 
 /// The longest wait for a node's answer: a node that is down must not delay every load.
@@ -71,7 +72,7 @@ async fn one_cluster_within(transport: &Transport, answer_max: Duration) -> Resu
     if count < 2 {
         return Ok(());
     }
-    let asked = (0..count).map(|node| tokio::time::timeout(answer_max, uuid(transport, node)));
+    let asked = (0..count).map(|node| clock::timeout(answer_max, uuid(transport, node)));
     let mut clusters: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for (node, uuid) in futures_util::future::join_all(asked).await.into_iter().enumerate() {
         let name = transport.nodes()[node].to_string();

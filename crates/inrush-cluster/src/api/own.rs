@@ -68,6 +68,11 @@ impl OwnDocument {
             let body = answer.json(what)?;
             match answer.status() {
                 200..=299 => version(what, &body).map(Some),
+                // An earlier attempt may have written it.
+                409 if answer.in_doubt => {
+                    let found = self.read(what).await?;
+                    Ok(found.filter(|(now, _)| now == value).map(|(_, version)| version))
+                }
                 // 404: the index was deleted, and the server does not create it by itself.
                 404 | 409 => Ok(None),
                 status => Err(ClusterError::from_status(what, status, &body)),
@@ -80,9 +85,18 @@ impl OwnDocument {
         let answer = self.transport.ask(Method::DELETE, &self.path(&at(version)), None).await?;
         match answer.status() {
             200..=299 => Ok(true),
+            // An earlier attempt may have deleted it. The servers answer a condition on a document
+            // that does not exist with 409, too.
+            404 | 409 if answer.in_doubt => Ok(self.read(what).await?.is_none()),
             404 | 409 => Ok(false),
             status => Err(ClusterError::from_status(what, status, &answer.json(what)?)),
         }
+    }
+
+    /// The same document, with requests for which nothing waits long.
+    #[must_use]
+    pub fn brief(&self) -> Self {
+        OwnDocument { transport: Arc::new(self.transport.brief()), ..self.clone() }
     }
 }
 

@@ -3,7 +3,7 @@
 //! or stay for ever.
 
 use std::collections::BTreeSet;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, UNIX_EPOCH};
 
 use http::Method;
 use serde_json::Value;
@@ -11,6 +11,7 @@ use serde_json::Value;
 use super::error::ClusterError;
 use super::index::IndexInfo;
 use super::product::Product;
+use crate::clock;
 use crate::transport::{Transport, path_segment};
 
 /// An action that is due within this time counts as due during the load: a day, which is longer
@@ -144,7 +145,7 @@ async fn ism(transport: &Transport, name: &str, rolls_over: bool) -> Result<Opti
     );
     let created = created?[name].pointer("/settings/index/creation_date").and_then(Value::as_str).map(str::to_owned);
     let created = Duration::from_millis(created.and_then(|millis| millis.parse().ok()).unwrap_or(u64::MAX));
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let now = clock::date().duration_since(UNIX_EPOCH).unwrap_or_default();
     let age = now.saturating_sub(created).as_secs_f64();
     Ok(Some((policy.to_owned(), ism_due(explain, &body?["policy"], age, rolls_over))))
 }

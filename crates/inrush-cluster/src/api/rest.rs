@@ -1,24 +1,21 @@
 //! API requests in JSON: sending, repeating if that is safe, and parsing the reply.
 
 use crate::BoxFuture;
-use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use http::header::CONTENT_TYPE;
 use http::{HeaderValue, Method};
 use serde_json::Value;
 
+use super::again::{self, Ended, Second};
 use super::error::ClusterError;
-use crate::transport::{HttpError, HttpErrorKind, Request, Response, Transport};
+use crate::transport::{HttpError, Request, Response, Transport};
 
-/// No further try begins after this time. Behind a firewall that drops packets, a single try takes
-/// the whole connect timeout.
-const TRIES_FOR: Duration = Duration::from_secs(10);
-
-/// A reply and the number of tries it took.
+/// A reply.
 pub struct Answer {
     pub(super) response: Response,
-    pub(super) tries: u32,
+    /// An earlier attempt may have been carried out, although its answer did not say so.
+    pub(super) in_doubt: bool,
 }
 
 impl Answer {
@@ -28,6 +25,12 @@ impl Answer {
 
     pub fn body(&self) -> &[u8] {
         &self.response.body
+    }
+
+    /// Whether a proxy has answered in the cluster's name: the request may not have been carried
+    /// out, although its status may say so.
+    pub(super) fn is_page(&self) -> bool {
+        again::is_page(&self.response)
     }
 
     /// The body as JSON. The body of an error status may be anything (a gateway's HTML). It is then
@@ -79,8 +82,8 @@ impl Transport {
         Ok((answer.status(), answer.json(&what)?))
     }
 
-    /// Sends a request. It is repeated if it surely did not arrive, or if the cluster answers that
-    /// it is busy. A request that may be applied twice is also repeated if its reply was lost.
+    /// Sends a request. It is sent again as `again.rs` decides, within the retries and the
+    /// patience of the transport.
     pub fn ask<'a>(
         &'a self,
         method: Method,
@@ -88,38 +91,28 @@ impl Transport {
         body: Option<&'a Value>,
     ) -> BoxFuture<'a, Result<Answer, HttpError>> {
         Box::pin(async move {
-            let repeatable = method == Method::GET || is_read(path) || is_idempotent(path);
-            let mut request = Request::new(method, path);
+            let second = Second::of(&method, path);
+            let mut request = Request::new(method.clone(), path);
             request.reply_bytes_max = reply_bytes_max(path);
             if let Some(body) = body {
                 request.headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
                 request.body = vec![Bytes::from(body.to_string())];
             }
-            let asked_at = Instant::now();
-            let mut tries = 0;
+            let mut again = self.again(format!("{method} {path}"));
+            let mut in_doubt = false;
             loop {
-                tries += 1;
                 let result = self.request(&request).await.result;
                 match &result {
                     Ok(response) => {
-                        tracing::debug!("{} {path}: {}, {:?}", request.method, response.status, response.elapsed)
+                        tracing::debug!("{method} {path}: {}, {:?}", response.status, response.elapsed)
                     }
                     Err(error) => tracing::debug!("{error}"),
                 }
-                let asked_for = match &result {
-                    Ok(response) if matches!(response.status, 429 | 503) => response.retry_after,
-                    Err(error)
-                        if error.kind == HttpErrorKind::NotSent
-                            || (repeatable && error.kind == HttpErrorKind::Lost) =>
-                    {
-                        None
-                    }
-                    Ok(_) | Err(_) => return result.map(|response| Answer { response, tries }),
-                };
-                if tries >= self.retries().tries || asked_at.elapsed() >= TRIES_FOR {
-                    return result.map(|response| Answer { response, tries });
+                let ended = Ended::of(&result, self.is_known());
+                if !again.after(&result, ended, second).await {
+                    return result.map(|response| Answer { response, in_doubt });
                 }
-                tokio::time::sleep(self.retries().pause(tries, asked_for)).await;
+                in_doubt |= ended.may_be_done();
             }
         })
     }
@@ -143,17 +136,10 @@ impl Transport {
     }
 }
 
-/// Whether a POST to this path only reads, so that it may be repeated. The next page of a scroll
-/// does not count: the server has moved on once it was sent.
+/// Whether a POST to this path reads documents.
 fn is_read(path: &str) -> bool {
     let path = path.split('?').next().unwrap_or_default();
     path.ends_with("/_mget") || path.ends_with("/_search")
-}
-
-/// Whether a second request to this path changes nothing more than the first one.
-fn is_idempotent(path: &str) -> bool {
-    let path = path.split('?').next().unwrap_or_default();
-    ["/_refresh", "/_flush", "/_settings", "/_mapping"].iter().any(|verb| path.ends_with(verb))
 }
 
 /// The largest reply to a request, bytes. The reply to `GET /` has a few lines, and only documents

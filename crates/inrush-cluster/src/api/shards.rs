@@ -7,9 +7,15 @@ use inrush_core::routing::Routing;
 use serde_json::Value;
 
 use super::error::ClusterError;
+use super::members;
 use crate::transport::{NodeIndex, NodeUrl, Transport, path_segment};
 
-const FILTER: &str = "metadata.indices.*.routing_num_shards,metadata.indices.*.settings.index.number_of_shards,metadata.indices.*.settings.index.routing_partition_size,routing_table.indices.*.shards.*.primary,routing_table.indices.*.shards.*.node,routing_table.indices.*.shards.*.state";
+const FILTER: &str = "metadata.indices.*.routing_num_shards,metadata.indices.*.settings.index.number_of_shards,metadata.indices.*.settings.index.routing_partition_size,metadata.indices.*.settings.index.version.created,routing_table.indices.*.shards.*.primary,routing_table.indices.*.shards.*.node,routing_table.indices.*.shards.*.state";
+
+/// The versions of indices (`index.version.created`) in which a shard is the remainder of the hash
+/// by the number of shards: from `IndexVersions.MOD_ROUTING_FUNCTION` of Elasticsearch 9.5 on.
+/// Those of OpenSearch are larger.
+const REMAINDERS: std::ops::Range<u32> = 9_064_000..100_000_000;
 
 /// The shards of one index.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,14 +40,7 @@ pub async fn shards(transport: &Transport, index: &str) -> Result<Shards, Cluste
 
 fn parse(index: &str, body: &Value) -> Option<Shards> {
     let metadata = body.get("metadata")?.get("indices")?.get(index)?;
-    let number = |value: &Value| match value {
-        Value::String(text) => text.parse::<u32>().ok(),
-        other => other.as_u64().and_then(|number| u32::try_from(number).ok()),
-    };
-    let setting = |name: &str| metadata.pointer(&format!("/settings/index/{name}")).and_then(number);
-    let routing_shards = metadata.get("routing_num_shards").and_then(number);
-    let partition_size = setting("routing_partition_size").unwrap_or(1);
-    let routing = Routing::new(setting("number_of_shards")?, routing_shards, partition_size)?;
+    let routing = routing(metadata)?;
     let copies = body.get("routing_table")?.get("indices")?.get(index)?.get("shards")?;
     let primary = |shard: u32| {
         let copies = copies.get(shard.to_string())?.as_array()?;
@@ -51,25 +50,35 @@ fn parse(index: &str, body: &Value) -> Option<Shards> {
     Some(Shards { routing, primaries: (0..routing.shards()).map(primary).collect() })
 }
 
+/// The function from documents to shards, by the metadata of an index in the cluster state.
+pub(super) fn routing(metadata: &Value) -> Option<Routing> {
+    let number = |value: &Value| match value {
+        Value::String(text) => text.parse::<u32>().ok(),
+        other => other.as_u64().and_then(|number| u32::try_from(number).ok()),
+    };
+    let setting = |name: &str| metadata.pointer(&format!("/settings/index/{name}")).and_then(number);
+    let shards = setting("number_of_shards")?;
+    let takes_remainder = setting("version/created").is_some_and(|version| REMAINDERS.contains(&version));
+    let routing_shards = match takes_remainder {
+        true => Some(shards),
+        false => metadata.get("routing_num_shards").and_then(number),
+    };
+    let partition_size = setting("routing_partition_size").unwrap_or(1);
+    Routing::new(shards, routing_shards, partition_size)
+}
+
 /// The transport's nodes by their node ids, as far as their addresses tell.
 ///
 /// # Errors
 /// [`ClusterError`] if the request fails.
 pub async fn nodes(transport: &Transport) -> Result<BTreeMap<String, NodeIndex>, ClusterError> {
-    let path = "/_nodes/http?filter_path=nodes.*.http.publish_address";
-    let body = transport.demand("asking for the nodes' addresses", Method::GET, path, None).await?;
-    let mut found = BTreeMap::new();
-    for (id, node) in body.get("nodes").and_then(Value::as_object).into_iter().flatten() {
-        let Some(address) = node.pointer("/http/publish_address").and_then(Value::as_str) else { continue };
-        if let Some(at) = transport.nodes().iter().position(|url| is_at(url, address)) {
-            found.insert(id.clone(), at);
-        }
-    }
-    Ok(found)
+    let addresses = members::addresses(transport).await?;
+    let at = |address: &str| transport.nodes().iter().position(|url| is_at(url, address));
+    Ok(addresses.into_iter().filter_map(|(id, address)| Some((id, at(&address)?))).collect())
 }
 
 /// Whether a node that reports `address` (`host/ip:port` or `ip:port`) is the one at `url`.
-fn is_at(url: &NodeUrl, address: &str) -> bool {
+pub fn is_at(url: &NodeUrl, address: &str) -> bool {
     let Some((hosts, port)) = address.rsplit_once(':') else { return false };
     let host = url.host().trim_start_matches('[').trim_end_matches(']');
     let same_host = |name: &str| {
@@ -100,6 +109,20 @@ mod tests {
         assert_eq!(found.routing, Routing::new(2, Some(4), 1).unwrap());
         assert_eq!(found.primaries, [Some("y".to_owned()), None]);
         assert_eq!(parse("other", &body), None);
+    }
+
+    #[test]
+    fn the_version_of_an_index_decides_how_documents_are_placed() {
+        let of = |created: &str| {
+            let settings = json!({"number_of_shards": "3", "version": {"created": created}});
+            routing(&json!({"routing_num_shards": 768, "settings": {"index": settings}})).unwrap()
+        };
+        for older in ["7172999", "8537000", "9033000", "9063999", "137277827"] {
+            assert_eq!(of(older), Routing::new(3, Some(768), 1).unwrap(), "{older}");
+        }
+        // As Elasticsearch 9.5.3 has placed them.
+        let placed: Vec<u32> = (0..10).map(|id| of("9111000").shard(&id.to_string(), None)).collect();
+        assert_eq!(placed, [0, 2, 0, 2, 0, 0, 0, 0, 1, 2]);
     }
 
     #[test]

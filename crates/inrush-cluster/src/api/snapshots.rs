@@ -135,19 +135,6 @@ fn state_of(body: &Value) -> SnapshotState {
     }
 }
 
-/// Size of a complete snapshot, bytes, including files that it shares with others. The server reads
-/// the size from the repository. The sizes in an index's statistics may be ten seconds old
-/// (`indices.store.stats_refresh_interval`).
-///
-/// # Errors
-/// [`ClusterError`] if the request fails.
-pub async fn bytes(transport: &Transport, repository: &str, name: &str) -> Result<u64, ClusterError> {
-    let what = format!("looking up the size of the snapshot {name}");
-    let path = format!("{}/_status", path(repository, name));
-    let body = transport.demand(&what, Method::GET, &path, None).await?;
-    Ok(body.pointer("/snapshots/0/stats/total/size_in_bytes").and_then(Value::as_u64).unwrap_or(0))
-}
-
 /// Deletes a snapshot. One that is being written is aborted. Returns whether there was one.
 ///
 /// # Errors
@@ -234,7 +221,7 @@ async fn gone(transport: &Transport, what: &str, path: &str) -> Result<bool, Clu
     let answer = transport.ask(Method::DELETE, path, None).await?;
     match answer.status() {
         200..=299 => Ok(true),
-        404 => Ok(answer.tries > 1),
+        404 => Ok(answer.in_doubt),
         status => Err(ClusterError::from_status(what, status, &answer.json(what)?)),
     }
 }

@@ -18,6 +18,15 @@ pub enum SourceKept {
     Nothing(&'static str),
 }
 
+/// Why documents of an index may differ from those that were sent although it keeps them: by
+/// `GET /INDEX`, it sends them through a pipeline. The text follows the name of the index.
+pub fn pipeline(index: &Value) -> Option<String> {
+    ["default_pipeline", "final_pipeline"].into_iter().find_map(|setting| {
+        let name = index.pointer(&format!("/settings/index/{setting}")).and_then(Value::as_str)?;
+        (name != "_none").then(|| format!("sends documents through a pipeline (index.{setting} {name})"))
+    })
+}
+
 impl SourceKept {
     /// What [`SourceKept::of`] looks at, as a `filter_path` of `GET /INDEX?include_defaults=true`.
     pub const PATHS: &str = "*.mappings,*.settings.index.mode,*.settings.index.mapping,*.defaults.index.mapping,\

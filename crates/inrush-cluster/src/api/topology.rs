@@ -1,10 +1,11 @@
 //! The shape of the cluster and of an index: what the best size and number of requests depend on.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use http::Method;
 use serde_json::Value;
 
+use crate::clock;
 use crate::transport::{Transport, path_segment};
 
 /// The shape of a cluster and of an index, as far as the user may read it.
@@ -36,7 +37,7 @@ pub async fn shape(transport: &Transport, index: Option<&str>) -> Shape {
 /// with 405, and the state of the cluster has it, too.
 async fn root(transport: &Transport) -> (Option<String>, Option<Duration>) {
     for path in ["/", "/_cluster/state/version?filter_path=cluster_uuid"] {
-        let asked = Instant::now();
+        let asked = clock::now();
         let reply = transport.demand("asking for the UUID of the cluster", Method::GET, path, None).await;
         let uuid = reply.ok().and_then(|body| Some(body.get("cluster_uuid")?.as_str()?.to_owned()));
         // A cluster that has not formed yet has none.

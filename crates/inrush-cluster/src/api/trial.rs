@@ -1,8 +1,9 @@
 //! Checks whether the cluster would create an index, before an existing one is deleted for it.
 
 use http::Method;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
+use super::aliases;
 use super::error::{ClusterError, error_type};
 use super::index::{self, CreateIndex, WAIT_FOR_NO_SHARD};
 use super::templates::{self, flat};
@@ -46,34 +47,83 @@ pub async fn simulate(transport: &Transport, name: &str, how: &CreateIndex) -> V
     }
 }
 
+/// Aliases that the cluster does not put on an index of this body.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RefusedAliases {
+    /// The aliases, with their properties.
+    pub aliases: Map<String, Value>,
+    /// Why.
+    pub why: String,
+}
+
 /// Creates an index of another name with the same body, and deletes it: the cluster checks
 /// everything that it will check for `name`. If the cluster's refusal concerns only the other
 /// index, [`simulate`] is asked instead.
 ///
+/// Where the cluster refuses the index, it is tried without the aliases that have a filter, and
+/// then without any. Returns those that were left out.
+///
 /// # Errors
-/// [`ClusterError::Target`] if `name` could not be created.
-pub async fn make(transport: &Transport, name: &str, how: &CreateIndex, run_id: &str) -> Result<(), ClusterError> {
+/// [`ClusterError::Target`] if `name` could not be created, also without aliases.
+pub async fn make(
+    transport: &Transport,
+    name: &str,
+    how: &CreateIndex,
+    run_id: &str,
+) -> Result<Option<RefusedAliases>, ClusterError> {
     let Some(trial) = trial_name(transport, name, run_id).await else {
-        return only_ask(transport, name, how, "every index gets an alias from a template").await;
+        only_ask(transport, name, how, "every index gets an alias from a template").await?;
+        return Ok(None);
     };
     let body = with_templates(transport, name, how).await;
     let part = |key: &str| body.get(key).cloned();
-    let like_it = CreateIndex { settings: part("settings"), mappings: part("mappings"), ..CreateIndex::default() };
-    match index::create_with(transport, &trial, &like_it, WAIT_FOR_NO_SHARD).await {
-        Ok(_) => match index::delete(transport, &trial).await {
-            Ok(_) => Ok(()),
-            Err(error) => {
-                let why = format!("{error}; delete the index {trial} by hand, which was created for this check");
-                refuse(name, &why)
+    let mut like_it = CreateIndex {
+        settings: part("settings"),
+        mappings: part("mappings"),
+        aliases: trial_aliases(&trial, &how.aliases),
+        ..CreateIndex::default()
+    };
+    let (mut taken, mut why) = (how.aliases.clone(), None);
+    loop {
+        let error = match index::create_with(transport, &trial, &like_it, WAIT_FOR_NO_SHARD).await {
+            Ok(_) => {
+                delete_trial(transport, name, &trial).await?;
+                return Ok(left_out(&how.aliases, &taken, why));
             }
-        },
-        Err(error) if is_of_the_trial(&error) => only_ask(transport, name, how, &error.to_string()).await,
+            Err(error) => error,
+        };
+        if is_of_the_trial(&error) {
+            only_ask(transport, name, how, &error.to_string()).await?;
+            return Ok(left_out(&how.aliases, &taken, why));
+        }
+        if error.status() == Some(400) && !taken.is_empty() {
+            let plain = aliases::without_filter(&taken);
+            taken = if plain.len() < taken.len() { plain } else { Map::new() };
+            like_it.aliases = trial_aliases(&trial, &taken);
+            why = Some(error.to_string());
+            continue;
+        }
+        if error.may_be_done() {
+            // The index may exist. The warning of its creation names it.
+            let _ = index::delete(transport, &trial).await;
+        }
+        return refuse(name, &format!("{error} (found by creating {trial} with the same body)")).map(|()| None);
+    }
+}
+
+/// The aliases without those that the cluster took. `why` is set where it refused some.
+fn left_out(all: &Map<String, Value>, taken: &Map<String, Value>, why: Option<String>) -> Option<RefusedAliases> {
+    let left = all.iter().filter(|(alias, _)| !taken.contains_key(*alias));
+    let aliases = left.map(|(alias, properties)| (alias.clone(), properties.clone())).collect();
+    why.map(|why| RefusedAliases { aliases, why })
+}
+
+async fn delete_trial(transport: &Transport, name: &str, trial: &str) -> Result<(), ClusterError> {
+    match index::delete(transport, trial).await {
+        Ok(_) => Ok(()),
         Err(error) => {
-            if error.status().is_none() {
-                // The reply was lost, so the index may exist.
-                let _ = index::delete(transport, &trial).await;
-            }
-            refuse(name, &format!("{error} (found by creating {trial} with the same body)"))
+            let why = format!("{error}; delete the index {trial} by hand, which was created for this check");
+            refuse(name, &why)
         }
     }
 }
@@ -111,9 +161,22 @@ fn is_of_the_trial(error: &ClusterError) -> bool {
     }
 }
 
+/// Deletes what a check of `name` has left that was stopped.
+///
+/// # Errors
+/// [`ClusterError`] if a request fails.
+pub async fn clean_up(transport: &Transport, name: &str, run_id: &str) -> Result<(), ClusterError> {
+    for trial in trial_names(name, run_id) {
+        if index::exists(transport, &trial).await? {
+            index::delete(transport, &trial).await?;
+        }
+    }
+    Ok(())
+}
+
 /// A name to which no template adds an alias, because searches of the alias would find the trial
 /// index. `None` if every name gets one.
-async fn trial_name(transport: &Transport, name: &str, run_id: &str) -> Option<String> {
+pub(super) async fn trial_name(transport: &Transport, name: &str, run_id: &str) -> Option<String> {
     for trial in trial_names(name, run_id) {
         // A user who may not read templates may create indices all the same.
         let given = templates::given(transport, &trial).await.unwrap_or_default();
@@ -131,9 +194,23 @@ fn trial_names(name: &str, run_id: &str) -> Vec<String> {
     names
 }
 
+/// Aliases of other names: searches of the aliases themselves would find the trial index. Only one
+/// index may be the one for writes.
+fn trial_aliases(trial: &str, aliases: &Map<String, Value>) -> Map<String, Value> {
+    let renamed = |(number, properties): (usize, &Value)| {
+        let mut properties = properties.clone();
+        if let Some(properties) = properties.as_object_mut() {
+            properties.remove("is_write_index");
+        }
+        (format!("{trial}-{number}"), properties)
+    };
+    let named = aliases.values().enumerate().map(renamed);
+    named.filter(|(name, _)| name.len() <= NAME_BYTES_MAX).collect()
+}
+
 /// The body that creates the index, merged over what templates apply to its name: a mapping may
 /// name an analyzer of a template.
-async fn with_templates(transport: &Transport, name: &str, how: &CreateIndex) -> Value {
+pub(super) async fn with_templates(transport: &Transport, name: &str, how: &CreateIndex) -> Value {
     let body = index::creation_body(how);
     // A user who may not read templates may create indices all the same.
     let Ok(given) = templates::given(transport, name).await else { return body };
@@ -161,6 +238,16 @@ mod tests {
     fn a_trial_has_a_name_that_servers_take() {
         assert_eq!(trial_names("docs", "0a"), ["docs-inrush-trial-0a", "inrush-trial-0a"]);
         assert_eq!(trial_names(&"x".repeat(250), "0a"), ["inrush-trial-0a"]);
+    }
+
+    #[test]
+    fn aliases_are_tried_under_other_names() {
+        let aliases = json!({"live": {"filter": {"term": {"n": 1}}, "is_write_index": true}, "old": {}});
+        let tried = trial_aliases("docs-inrush-trial-0a", aliases.as_object().unwrap());
+        assert_eq!(
+            Value::Object(tried),
+            json!({"docs-inrush-trial-0a-0": {"filter": {"term": {"n": 1}}}, "docs-inrush-trial-0a-1": {}})
+        );
     }
 
     #[test]

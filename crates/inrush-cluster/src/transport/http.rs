@@ -3,7 +3,7 @@
 use std::io::{self, Read as _};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER};
@@ -15,6 +15,7 @@ use super::body::SlicedBody;
 use super::error::{BoxError, HttpError, HttpErrorKind, SetupError};
 use super::tls::{TlsOptions, client_config};
 use super::url::NodeUrl;
+use crate::clock::{self, Instant};
 
 /// The client closes an idle connection before the load balancers in front of clusters do (60 s at
 /// Amazon), so that no request goes out on a connection that is about to be reset.
@@ -190,7 +191,7 @@ impl HttpClient {
             _ => &self.direct,
         };
         let started = Arc::new(AtomicBool::new(false));
-        let sent_at = Instant::now();
+        let sent_at = clock::now();
         let outcome = self.exchange(client, url, request, started.clone(), sent_at).await;
         outcome.map_err(|failure| {
             let body_started = started.load(Ordering::Acquire);

@@ -1,13 +1,13 @@
 //! The node pool shared between tasks, and what replies say about a node.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
 
 use inrush_core::Time;
 pub use inrush_core::nodes::NodeIndex;
 use inrush_core::nodes::{NodePool, NodeSignal, Pick};
 
 use super::error::HttpErrorKind;
+use crate::clock::{self, Instant};
 
 /// What the status of a reply says about the node. A 429 of an item comes from the node of the
 /// shard and says nothing about the node that was asked.
@@ -37,7 +37,7 @@ pub struct SharedPool {
 
 impl SharedPool {
     pub(crate) fn new(len: usize) -> Self {
-        SharedPool { pool: Mutex::new(NodePool::new(len)), started: Instant::now() }
+        SharedPool { pool: Mutex::new(NodePool::new(len)), started: clock::now() }
     }
 
     pub(crate) fn pick(&self, preferred: Option<NodeIndex>) -> PickGuard<'_> {

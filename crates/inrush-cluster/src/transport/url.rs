@@ -12,8 +12,12 @@ use super::error::SetupError;
 /// The default port of the HTTP interface of both servers, used if an address has none.
 pub const PORT_DEFAULT: u16 = 9200;
 
-/// Hosts of Amazon's services. They answer on 443 only, so 443 is their default port.
-const PORT_443_SUFFIXES: [&str; 3] = [".amazonaws.com", ".amazonaws.com.cn", ".on.aws"];
+/// Hosts of hosted clusters besides [`ELASTIC`]: Amazon, Bonsai. They answer on the ports of their
+/// schemes, so these are their default ports.
+const HOSTED: [&str; 5] = [".amazonaws.com", ".amazonaws.com.cn", ".on.aws", ".bonsaisearch.net", ".bonsai.io"];
+
+/// Hosts of Elastic Cloud, with the same default ports.
+const ELASTIC: [&str; 4] = [".found.io", ".elastic-cloud.com", ".elastic.cloud", ".cloud.es.io"];
 
 /// The address of a node: scheme, host, port and, behind some gateways, a path prefix. It never
 /// holds a user name or password, so it can be shown and logged.
@@ -27,8 +31,8 @@ pub struct NodeUrl {
 
 impl NodeUrl {
     /// Parses `http[s]://[user:password@]host[:port][/prefix]`. The default port is 9200 (443 for
-    /// Amazon's hosts, which have no other). User name and password are removed from the address
-    /// and returned as credentials beside it.
+    /// the hosts of Amazon, Elastic Cloud and Bonsai). User name and password are removed from the
+    /// address and returned as credentials beside it.
     ///
     /// # Errors
     /// [`SetupError::Url`] for another scheme, a missing host, a query or a fragment.
@@ -66,13 +70,7 @@ impl NodeUrl {
         let port = match url.port() {
             Some(port) => port,
             None if names_port(text) => url.port_or_known_default().unwrap_or(PORT_DEFAULT),
-            None if PORT_443_SUFFIXES.iter().any(|suffix| host.ends_with(suffix)) => {
-                if https {
-                    443
-                } else {
-                    80
-                }
-            }
+            None if is_hosted(&host) => url.port_or_known_default().unwrap_or(PORT_DEFAULT),
             None => PORT_DEFAULT,
         };
         let prefix = url.path().trim_end_matches('/');
@@ -101,6 +99,11 @@ impl NodeUrl {
         self.https
     }
 
+    /// Whether the host is one of Elastic Cloud.
+    pub fn is_of_elastic(&self) -> bool {
+        ends_with_one_of(&self.host, &ELASTIC)
+    }
+
     /// Whether the node is on this machine, so that no proxy may be used for it.
     pub fn is_loopback(&self) -> bool {
         let host = self.host.trim_start_matches('[').trim_end_matches(']');
@@ -120,6 +123,16 @@ impl fmt::Display for NodeUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.base)
     }
+}
+
+/// Whether a provider runs the cluster at this host.
+fn is_hosted(host: &str) -> bool {
+    ends_with_one_of(host, &HOSTED) || ends_with_one_of(host, &ELASTIC)
+}
+
+fn ends_with_one_of(host: &str, suffixes: &[&str]) -> bool {
+    let host = host.trim_end_matches('.');
+    suffixes.iter().any(|suffix| host.ends_with(suffix))
 }
 
 /// Encodes a name as one segment of a path. Everything but letters, digits and `-._~` is
@@ -208,6 +221,42 @@ mod tests {
         check("http://[::1]", "http://[::1]:9200");
         check("https://vpc-x.eu-west-1.es.amazonaws.com", "https://vpc-x.eu-west-1.es.amazonaws.com:443");
         check("  http://localhost:9200  ", "http://localhost:9200");
+    }
+
+    #[test]
+    fn hosted_clusters_have_the_port_of_their_scheme() {
+        for host in [
+            "x.es.us-east-1.aws.found.io",
+            "x.es.westeurope.azure.elastic-cloud.com",
+            "x.es.us-east-1.aws.elastic.cloud",
+            "x.ingest.us-east-1.aws.elastic.cloud",
+            "x.us-east-1.aws.cloud.es.io",
+            "search-x.eu-west-1.es.amazonaws.com",
+            "x.us-east-1.aoss.amazonaws.com",
+            "search-x.aos.eu-west-1.on.aws",
+            "x-123.eu-west-1.bonsaisearch.net",
+            "x.found.io.",
+        ] {
+            check(&format!("https://{host}"), &format!("https://{host}:443"));
+            check(&format!("http://{host}/"), &format!("http://{host}:80"));
+            check(&format!("https://{host}:9243"), &format!("https://{host}:9243"));
+            check(&format!("https://{host}/_es"), &format!("https://{host}:443/_es"));
+        }
+        check("https://X.ES.US-EAST-1.AWS.FOUND.IO", "https://x.es.us-east-1.aws.found.io:443");
+        for host in ["found.io", "notfound.io", "search.example.com", "elastic.cloud.example.org"] {
+            check(&format!("https://{host}"), &format!("https://{host}:9200"));
+        }
+    }
+
+    #[test]
+    fn hosts_of_elastic_are_told_from_others() {
+        let is_of_elastic = |text: &str| NodeUrl::parse(text).unwrap().0.is_of_elastic();
+        for host in ["x.ingest.us-east-1.aws.elastic.cloud", "x.es.us-east-1.aws.found.io", "x.elastic.cloud."] {
+            assert!(is_of_elastic(&format!("https://{host}/_es")), "{host}");
+        }
+        for host in ["x.ingest.example.com", "notelastic.cloud", "x.elastic.cloud.example.com", "x.amazonaws.com"] {
+            assert!(!is_of_elastic(&format!("https://{host}/_es")), "{host}");
+        }
     }
 
     #[test]

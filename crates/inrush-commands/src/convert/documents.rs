@@ -5,15 +5,14 @@ use std::io::Write;
 use inrush_core::encode::{Encoder, SmileItemEncoder};
 use inrush_core::{IndexTemplate, Operations};
 use inrush_smile::{EncodeError, SEPARATOR, SmileEncoder, SmileOptions};
-use inrush_sources::Source;
 
-use super::{BulkLines, ConvertError, Converted, for_each_block};
+use super::{BulkLines, ConvertError, Converted, Reading};
 
 /// The advice for a document that SMILE cannot represent.
 const AS_JSON: &str = "SMILE would change it; convert to NDJSON instead, which can represent every document";
 
-pub(super) fn ndjson(source: &mut dyn Source, out: &mut impl Write) -> Result<Converted, ConvertError> {
-    for_each_block(source, |block, rows| {
+pub(super) fn ndjson(reading: Reading<'_>, out: &mut impl Write) -> Result<Converted, ConvertError> {
+    reading.for_each_block(|block, rows| {
         for record in 0..block.records.len() {
             let document = block.record(record);
             if document.is_empty() {
@@ -26,10 +25,10 @@ pub(super) fn ndjson(source: &mut dyn Source, out: &mut impl Write) -> Result<Co
     })
 }
 
-pub(super) fn smile(source: &mut dyn Source, out: &mut impl Write) -> Result<Converted, ConvertError> {
+pub(super) fn smile(reading: Reading<'_>, out: &mut impl Write) -> Result<Converted, ConvertError> {
     let mut encoder = SmileEncoder::new(SmileOptions::default());
     let mut buffer = Vec::new();
-    for_each_block(source, |block, rows| {
+    reading.for_each_block(|block, rows| {
         buffer.clear();
         for record in 0..block.records.len() {
             encoder.encode(block.record(record), &mut buffer).map_err(|error| match error {
@@ -43,7 +42,7 @@ pub(super) fn smile(source: &mut dyn Source, out: &mut impl Write) -> Result<Con
 }
 
 pub(super) fn bulk(
-    source: &mut dyn Source,
+    reading: Reading<'_>,
     lines: &BulkLines,
     smile: bool,
     out: &mut impl Write,
@@ -52,9 +51,9 @@ pub(super) fn bulk(
     let BulkLines { action, id, routing } = lines.clone();
     // The lines do not name a fixed index.
     let encoder = Encoder::new(Operations { routing, ..Operations::new(action, index, id) });
-    source.keep_texts(&encoder.fields());
+    reading.source.keep_texts(&encoder.fields());
     let mut smile_encoder = SmileItemEncoder::default();
-    for_each_block(source, |block, rows| {
+    reading.for_each_block(|block, rows| {
         let mut items = encoder.encode(block);
         if let Some(reject) = items.rejects.first() {
             return Err(rows.coded(reject.record as usize, reject.kind, reject.reason.clone()));

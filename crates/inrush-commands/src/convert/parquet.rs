@@ -1,154 +1,224 @@
-//! Writes flat documents as Parquet, compressed with zstd: one column per field, of the field's one
-//! type. An absent field is a null.
+//! Writes documents as Parquet, compressed with zstd: one column for each field, of the field's one
+//! type. An object is a group, an array is a list. An absent field is a null.
 
+use std::collections::HashMap;
 use std::io::Write;
 use std::sync::Arc;
 
 use arrow_array::builder::{
     BooleanBuilder, Decimal128Builder, Decimal256Builder, Float64Builder, Int64Builder, StringBuilder,
 };
-use arrow_array::{ArrayRef, RecordBatch};
-use arrow_buffer::i256;
-use arrow_schema::{DECIMAL128_MAX_PRECISION, DataType, Field, Schema};
-use inrush_formats::numbers::{Holder, Numbers, scaled};
-use inrush_sources::Source;
+use arrow_array::{ArrayRef, ListArray, RecordBatch, StructArray};
+use arrow_buffer::{NullBufferBuilder, OffsetBuffer, i256};
+use arrow_schema::{ArrowError, DataType, FieldRef, Fields, Schema};
+use inrush_formats::numbers::{Numbers, scaled};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::file::properties::WriterProperties;
 
-use super::table::{Cell, Column, Columns, Kind};
-use super::{ConvertError, Converted, Rows, for_each_block};
+use super::shape::{Path, Shape, Shapes};
+use super::value::{Cell, Value, fields, twice};
+use super::{ConvertError, Converted, Reading};
+
+/// The pages of a row group are in memory until it is complete.
+const ROW_GROUP_BYTES: usize = 128 << 20;
 
 pub(super) fn write(
-    source: &mut dyn Source,
-    columns: &Columns,
+    reading: Reading<'_>,
+    shapes: &Shapes,
     out: &mut (impl Write + Send),
 ) -> Result<Converted, ConvertError> {
-    if columns.all.is_empty() {
+    let root = &shapes.root;
+    let types = root.types(None).map_err(ConvertError::Impossible)?;
+    if types.is_empty() {
         return Err(ConvertError::Impossible("there are no fields, but Parquet needs a column".to_owned()));
     }
-    let schema = Arc::new(Schema::new(columns.all.iter().map(field).collect::<Result<Vec<_>, _>>()?));
-    let properties = WriterProperties::builder().set_compression(Compression::ZSTD(ZstdLevel::default())).build();
+    let schema = Arc::new(Schema::new(types.clone()));
+    let properties = WriterProperties::builder()
+        .set_compression(Compression::ZSTD(ZstdLevel::default()))
+        .set_max_row_group_bytes(Some(ROW_GROUP_BYTES))
+        .build();
     let failed = |error: parquet::errors::ParquetError| ConvertError::Write(std::io::Error::other(error));
-    let mut writer = ArrowWriter::try_new(out, Arc::clone(&schema), Some(properties)).map_err(failed)?;
-    let converted = for_each_block(source, |block, rows| {
-        let mut builders: Vec<Builder> =
-            columns.all.iter().map(|column| Builder::new(column, block.records.len())).collect();
+    let mut writer = ArrowWriter::try_new(out, schema, Some(properties)).map_err(failed)?;
+    let mut builder = Group::new(root, &types, None);
+    let mut converted = reading.for_each_block(|block, rows| {
         for record in 0..block.records.len() {
-            let cells = columns.row(block.record(record)).map_err(|problem| rows.error(record, problem))?;
-            for ((value, column), builder) in cells.into_iter().zip(&columns.all).zip(&mut builders) {
-                builder.push(value.filter(|value| value.kind() != Some(Kind::Null)), (column, record, rows))?;
-            }
+            let document = fields(block.record(record)).map_err(|problem| rows.error(record, problem))?;
+            builder.push(Some(document)).map_err(|problem| rows.error(record, problem))?;
         }
-        let arrays = builders.iter_mut().map(Builder::finish).collect();
-        let batch = RecordBatch::try_new(Arc::clone(&schema), arrays)
-            .map_err(|error| ConvertError::Write(std::io::Error::other(error)))?;
-        writer.write(&batch).map_err(failed)
+        let columns = builder.finish().map_err(|error| ConvertError::Write(std::io::Error::other(error)))?;
+        writer.write(&RecordBatch::from(columns)).map_err(failed)
     })?;
     writer.close().map_err(failed)?;
+    converted.notes = left_out(root, None);
     Ok(converted)
 }
 
-fn field(column: &Column) -> Result<Field, ConvertError> {
-    let data_type = match column.kind {
-        Kind::Boolean => DataType::Boolean,
-        Kind::Number(numbers) => match numbers.holder() {
-            Holder::Integer => DataType::Int64,
-            Holder::Decimal(precision, scale) if precision <= DECIMAL128_MAX_PRECISION => {
-                DataType::Decimal128(precision, scale as i8)
-            }
-            Holder::Decimal(precision, scale) => DataType::Decimal256(precision, scale as i8),
-            // A value that is not a number is refused.
-            Holder::Double | Holder::Rounded | Holder::Nothing => DataType::Float64,
-        },
-        Kind::String | Kind::Null => DataType::Utf8,
-        Kind::Mixed => {
-            return Err(ConvertError::Impossible(format!(
-                "field `{}` has values of several types, but a Parquet column has only one; convert to NDJSON or CSV",
-                column.name
-            )));
+/// A note for each field that has no column.
+fn left_out(shape: &Shape, inside: Option<&Path<'_>>) -> Vec<String> {
+    let mut notes = Vec::new();
+    let items = shape.items().map(|items| ("[]", items));
+    let fields = shape.fields().0.iter().map(|(name, field)| (name.as_str(), field));
+    for (name, field) in fields.chain(items) {
+        let path = Path::new(inside, name);
+        match field.data_type(&path) {
+            Ok(None) if field.items().is_none() => notes.push(format!(
+                "field `{path}` is left out: its values are empty objects, which Parquet cannot represent"
+            )),
+            _ => notes.extend(left_out(field, Some(&path))),
         }
-    };
-    Ok(Field::new(&column.name, data_type, true))
+    }
+    notes
+}
+
+/// A column of objects. The documents are one.
+struct Group {
+    types: Fields,
+    /// By place of the field. `None`: it has no column.
+    columns: Vec<Option<Builder>>,
+    places: HashMap<String, usize>,
+    nulls: NullBufferBuilder,
 }
 
 enum Builder {
     Boolean(BooleanBuilder),
-    Integer(Int64Builder),
-    Number(Float64Builder),
-    Decimal(Decimal128Builder, u8),
-    Long(Decimal256Builder, u8),
+    Integer(Int64Builder, String),
+    Number(Float64Builder, String),
+    Decimal(Decimal128Builder, u8, String),
+    Long(Decimal256Builder, u8, String),
     String(StringBuilder),
+    Group(Group),
+    List { of: FieldRef, items: Box<Builder>, lengths: Vec<usize>, nulls: NullBufferBuilder },
 }
 
-impl Builder {
-    fn new(column: &Column, rows: usize) -> Self {
-        match column.kind {
-            Kind::Boolean => Builder::Boolean(BooleanBuilder::with_capacity(rows)),
-            Kind::Number(numbers) => match numbers.holder() {
-                Holder::Integer => Builder::Integer(Int64Builder::with_capacity(rows)),
-                Holder::Decimal(precision, scale) if precision <= DECIMAL128_MAX_PRECISION => {
-                    let of = DataType::Decimal128(precision, scale as i8);
-                    Builder::Decimal(Decimal128Builder::with_capacity(rows).with_data_type(of), scale)
-                }
-                Holder::Decimal(precision, scale) => {
-                    let of = DataType::Decimal256(precision, scale as i8);
-                    Builder::Long(Decimal256Builder::with_capacity(rows).with_data_type(of), scale)
-                }
-                Holder::Double | Holder::Rounded | Holder::Nothing => {
-                    Builder::Number(Float64Builder::with_capacity(rows))
-                }
-            },
-            Kind::String | Kind::Null | Kind::Mixed => Builder::String(StringBuilder::with_capacity(rows, 0)),
-        }
+impl Group {
+    fn new(shape: &Shape, types: &Fields, inside: Option<&Path<'_>>) -> Self {
+        let (fields, places) = shape.fields();
+        let column = |(name, field): &(String, Shape)| {
+            let (_, of) = types.find(name)?;
+            Some(Builder::new(field, of.data_type(), &Path::new(inside, name)))
+        };
+        let columns = fields.iter().map(column).collect();
+        Group { types: types.clone(), columns, places: places.clone(), nulls: NullBufferBuilder::new(0) }
     }
 
-    /// Appends a value, or a null.
-    fn push(
-        &mut self,
-        value: Option<Cell<'_>>,
-        (column, record, rows): (&Column, usize, &Rows<'_>),
-    ) -> Result<(), ConvertError> {
-        let refuse = || {
-            let text = value.map_or("", |value| value.0);
-            let problem = format!(
-                "field `{}` is {text}, which a Parquet column of floats cannot represent exactly together with its other values; convert to NDJSON or CSV",
-                column.name
-            );
-            rows.error(record, problem)
-        };
-        match self {
-            Builder::Boolean(builder) => builder.append_option(value.map(|value| value.0 == "true")),
-            Builder::Integer(builder) => builder.append_option(match value {
-                None => None,
-                Some(value) => Some(value.0.parse().map_err(|_| refuse())?),
-            }),
-            Builder::Number(builder) => builder.append_option(match value {
-                None => None,
-                Some(value) => Some(exact(value.0).ok_or_else(refuse)?),
-            }),
-            Builder::Decimal(builder, scale) => builder.append_option(match value {
-                None => None,
-                Some(value) => Some(scaled(value.0, *scale).parse().map_err(|_| refuse())?),
-            }),
-            Builder::Long(builder, scale) => builder.append_option(match value {
-                None => None,
-                Some(value) => Some(i256::from_string(&scaled(value.0, *scale)).ok_or_else(refuse)?),
-            }),
-            Builder::String(builder) => builder.append_option(value.map(Cell::text)),
+    /// Appends an object, or a null.
+    fn push(&mut self, object: Option<Vec<(String, Cell<'_>)>>) -> Result<(), String> {
+        self.nulls.append(object.is_some());
+        let mut row = vec![None; self.columns.len()];
+        for (name, value) in object.into_iter().flatten() {
+            let place = self.places.get(&name).ok_or_else(|| {
+                format!(
+                    "field `{name}` was not in the source when it was read for its columns; the source has changed since"
+                )
+            })?;
+            if row[*place].replace(value).is_some() {
+                return Err(twice(&name));
+            }
+        }
+        for (column, value) in self.columns.iter_mut().zip(row) {
+            if let Some(column) = column {
+                column.push(value.filter(|value| !value.is_null()))?;
+            }
         }
         Ok(())
     }
 
-    fn finish(&mut self) -> ArrayRef {
-        match self {
-            Builder::Boolean(builder) => Arc::new(builder.finish()),
-            Builder::Integer(builder) => Arc::new(builder.finish()),
-            Builder::Number(builder) => Arc::new(builder.finish()),
-            Builder::Decimal(builder, _) => Arc::new(builder.finish()),
-            Builder::Long(builder, _) => Arc::new(builder.finish()),
-            Builder::String(builder) => Arc::new(builder.finish()),
+    fn finish(&mut self) -> Result<StructArray, ArrowError> {
+        let columns = self.columns.iter_mut().flatten().map(Builder::finish).collect::<Result<_, _>>()?;
+        StructArray::try_new(self.types.clone(), columns, self.nulls.finish())
+    }
+}
+
+impl Builder {
+    fn new(shape: &Shape, of: &DataType, path: &Path<'_>) -> Self {
+        let name = path.to_string();
+        match of {
+            DataType::Boolean => Builder::Boolean(BooleanBuilder::new()),
+            DataType::Int64 => Builder::Integer(Int64Builder::new(), name),
+            DataType::Float64 => Builder::Number(Float64Builder::new(), name),
+            DataType::Decimal128(_, scale) => {
+                let builder = Decimal128Builder::new().with_data_type(of.clone());
+                Builder::Decimal(builder, scale.unsigned_abs(), name)
+            }
+            DataType::Decimal256(_, scale) => {
+                let builder = Decimal256Builder::new().with_data_type(of.clone());
+                Builder::Long(builder, scale.unsigned_abs(), name)
+            }
+            DataType::Struct(types) => Builder::Group(Group::new(shape, types, Some(path))),
+            DataType::List(of) if let Some(items) = shape.items() => Builder::List {
+                of: Arc::clone(of),
+                items: Box::new(Builder::new(items, of.data_type(), &Path::new(Some(path), "[]"))),
+                lengths: Vec::new(),
+                nulls: NullBufferBuilder::new(0),
+            },
+            _ => Builder::String(StringBuilder::new()),
         }
+    }
+
+    /// Appends a value, or a null.
+    fn push(&mut self, value: Option<Cell<'_>>) -> Result<(), String> {
+        let refuse = |name: &str| {
+            let text = value.map_or("", |value| value.0);
+            format!(
+                "field `{name}` is {text}, which a Parquet column of floats cannot represent exactly together with its other values; convert to NDJSON or CSV"
+            )
+        };
+        match self {
+            Builder::Boolean(builder) => builder.append_option(value.map(|value| value.0 == "true")),
+            Builder::Integer(builder, name) => {
+                let number = value.map(|value| value.0.parse().map_err(|_| refuse(name)));
+                builder.append_option(number.transpose()?);
+            }
+            Builder::Number(builder, name) => {
+                let number = value.map(|value| exact(value.0).ok_or_else(|| refuse(name)));
+                builder.append_option(number.transpose()?);
+            }
+            Builder::Decimal(builder, scale, name) => {
+                let number = value.map(|value| scaled(value.0, *scale).parse().map_err(|_| refuse(name)));
+                builder.append_option(number.transpose()?);
+            }
+            Builder::Long(builder, scale, name) => {
+                let of = |value: Cell<'_>| i256::from_string(&scaled(value.0, *scale)).ok_or_else(|| refuse(name));
+                builder.append_option(value.map(of).transpose()?);
+            }
+            Builder::String(builder) => builder.append_option(value.map(Cell::text)),
+            Builder::Group(group) => group.push(match value.map(Cell::read).transpose()? {
+                Some(Value::Object(fields)) => Some(fields),
+                // The column has the type of all values.
+                Some(Value::Scalar(_) | Value::Array(_)) | None => None,
+            })?,
+            Builder::List { items, lengths, nulls, .. } => {
+                let values = match value.map(Cell::read).transpose()? {
+                    Some(Value::Array(values)) => Some(values),
+                    Some(Value::Scalar(_) | Value::Object(_)) | None => None,
+                };
+                nulls.append(values.is_some());
+                let values = values.unwrap_or_default();
+                lengths.push(values.len());
+                for value in values {
+                    items.push(Some(value).filter(|value| !value.is_null()))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self) -> Result<ArrayRef, ArrowError> {
+        Ok(match self {
+            Builder::Boolean(builder) => Arc::new(builder.finish()),
+            Builder::Integer(builder, _) => Arc::new(builder.finish()),
+            Builder::Number(builder, _) => Arc::new(builder.finish()),
+            Builder::Decimal(builder, ..) => Arc::new(builder.finish()),
+            Builder::Long(builder, ..) => Arc::new(builder.finish()),
+            Builder::String(builder) => Arc::new(builder.finish()),
+            Builder::Group(group) => Arc::new(group.finish()?),
+            Builder::List { of, items, lengths, nulls } => {
+                // A block has less than 4 GiB, and an item of an array takes two bytes of it.
+                let offsets = OffsetBuffer::from_lengths(lengths.drain(..));
+                Arc::new(ListArray::try_new(Arc::clone(of), offsets, items.finish()?, nulls.finish())?)
+            }
+        })
     }
 }
 

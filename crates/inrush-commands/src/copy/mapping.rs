@@ -1,6 +1,6 @@
 //! Converts a mapping from one product and version to another.
 
-use inrush_cluster::api::{ClusterInfo, Product, Version};
+use inrush_cluster::api::{ClusterInfo, Product, Version, history};
 use serde_json::{Map, Value, json};
 
 use super::Copied;
@@ -73,6 +73,7 @@ const PARAMETERS_KEPT: &[&str] = &["type", "fields", "copy_to", "ignore_above", 
 pub fn mapping(mappings: &Value, from: &ClusterInfo, to: &ClusterInfo) -> Copied {
     let mut carry = Copier { from, to, notes: Vec::new() };
     let mut value = mappings.clone();
+    history::unmark(&mut value);
     if let Some(top) = value.as_object_mut() {
         carry.top(top);
         carry.fields(top, "");

@@ -1,7 +1,9 @@
 //! The requests of the doctor.
 
 use http::Method;
-use inrush_cluster::api::ClusterError;
+use inrush_cluster::api::index_mode::IndexMode;
+use inrush_cluster::api::source_kept::SourceKept;
+use inrush_cluster::api::{ClusterError, sequence_numbers};
 use inrush_cluster::transport::{Transport, path_segment};
 use serde_json::Value;
 
@@ -21,6 +23,8 @@ pub(super) struct Answers {
     pub(super) settings: Value,
     /// `{index}/_stats`
     pub(super) stats: Value,
+    /// `{index}` with defaults, where one was named: what the modes of indices mean.
+    pub(super) modes: Value,
     /// `{index}/_mapping`
     pub(super) mappings: Value,
     /// `_cat/recovery?active_only`
@@ -35,6 +39,16 @@ const NODE_STATS: &str = "/_nodes/stats/jvm,fs,process,thread_pool,breaker,index
 nodes.*.roles,nodes.*.jvm.mem,nodes.*.jvm.gc.collectors,nodes.*.jvm.uptime_in_millis,nodes.*.fs.total,nodes.*.process.open_file_descriptors,\
 nodes.*.process.max_file_descriptors,nodes.*.thread_pool.write,nodes.*.breakers.*.tripped,nodes.*.indexing_pressure,\
 nodes.*.ingest.pipelines.*.count,nodes.*.ingest.pipelines.*.time_in_millis,nodes.*.ingest.pipelines.*.failed,nodes.*.os.cpu";
+
+/// The path that asks what the indices keep, and their modes.
+fn modes_of(indices: &str) -> String {
+    format!(
+        "{indices}?include_defaults=true&filter_path={},{},{}",
+        SourceKept::PATHS,
+        sequence_numbers::PATHS,
+        IndexMode::PATHS
+    )
+}
 
 /// Sends all requests at once. `index` limits those for shards, settings, statistics and mappings.
 ///
@@ -54,7 +68,13 @@ pub(super) async fn ask(transport: &Transport, index: Option<&str>) -> Result<An
     let get = |what: &'static str, path: String| async move {
         (what, transport.demand(what, Method::GET, &path, None).await)
     };
-    let (nodes, health, cluster, shards, settings, stats, mappings, recoveries, snapshots) = tokio::join!(
+    let modes = async {
+        match prefix.is_empty() {
+            true => ("", Ok(Value::Null)),
+            false => get("modes of indices", modes_of(&prefix)).await,
+        }
+    };
+    let (nodes, health, cluster, shards, settings, stats, mappings, modes, recoveries, snapshots) = tokio::join!(
         get("nodes' statistics (privilege cluster:monitor)", NODE_STATS.to_owned()),
         get("the cluster's health", "/_cluster/health".to_owned()),
         get("the cluster's settings", cluster_settings.to_owned()),
@@ -62,6 +82,7 @@ pub(super) async fn ask(transport: &Transport, index: Option<&str>) -> Result<An
         get("settings of indices", settings),
         get("statistics of indices", stats),
         get("mappings", mappings),
+        modes,
         get("running recoveries", "/_cat/recovery?active_only=true&format=json&h=index,shard,stage,type".to_owned()),
         get("running snapshots", "/_snapshot/_status?filter_path=snapshots.snapshot,snapshots.state".to_owned()),
     );
@@ -91,6 +112,7 @@ pub(super) async fn ask(transport: &Transport, index: Option<&str>) -> Result<An
         shards: take(shards)?,
         settings: take(settings)?,
         stats: take(stats)?["indices"].take(),
+        modes: take(modes)?,
         mappings: take(mappings)?,
         recoveries: take(recoveries)?,
         snapshots: take(snapshots)?["snapshots"].take(),

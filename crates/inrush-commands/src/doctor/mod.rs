@@ -5,6 +5,7 @@
 //! with the source beside the rule.
 
 mod ask;
+mod modes;
 mod nodes;
 mod settings;
 mod shards;
@@ -74,6 +75,7 @@ pub fn examine<'a>(transport: &'a Transport, index: Option<&'a str>) -> BoxFutur
         nodes::judge(&answers, &mut findings);
         shards::judge(&answers, &mut findings);
         settings::judge(&answers, &mut findings);
+        modes::judge(&answers, &mut findings);
         findings.sort_by_key(|finding| finding.confidence);
         Ok(Diagnosis {
             cluster: info.to_string(),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::Loader;
-use crate::options::{Environment, LoadOptions, LoadPlan, OptionError, refused_watch};
+use crate::options::{Environment, LoadOptions, LoadPlan, OptionError, Use, refused_watch};
 use inrush_cluster::transport::{Credentials, TlsOptions};
 use inrush_load::LoadError;
 use inrush_load::dry_run::DryRun;
@@ -93,10 +93,10 @@ impl LoaderBuilder {
     }
 
     /// The plan of a load of the sources that the options name.
-    async fn plan(self) -> Result<LoadPlan, LoadError> {
+    async fn plan(self, what: Use) -> Result<LoadPlan, LoadError> {
         let (credentials, tls) = (self.credentials.clone(), self.tls.clone());
         let (options, environment) = self.into_parts()?;
-        let mut plan = options.resolve(&environment).await?;
+        let mut plan = options.resolve_for(what, &environment).await?;
         plan.config.credentials = credentials.unwrap_or(plan.config.credentials);
         plan.config.tls = tls.unwrap_or(plan.config.tls);
         Ok(plan)
@@ -108,8 +108,7 @@ impl LoaderBuilder {
     /// # Errors
     /// [`LoadError`] if the options, a source or the cluster cannot be used.
     pub async fn dry_run(self) -> Result<DryRun, LoadError> {
-        self.options.check_dry_run()?;
-        self.plan().await?.dry_run().await
+        self.plan(Use::DryRun).await?.dry_run().await
     }
 
     /// Starts to load the sources that the options name.
@@ -119,7 +118,7 @@ impl LoaderBuilder {
     /// document was sent.
     pub async fn start(self) -> Result<RunningLoad, LoadError> {
         let observers = self.observers.clone();
-        let mut plan = self.plan().await?;
+        let mut plan = self.plan(Use::Load).await?;
         let (config, name) = (std::mem::take(&mut plan.watch), plan.config.index.as_str().to_owned());
         if config.is_off() {
             let (loader, source) = plan.loader().await?;

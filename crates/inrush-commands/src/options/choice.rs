@@ -1,14 +1,14 @@
 //! Options that are one of several words.
 
 use inrush_core::mapping::Mixed;
-use inrush_core::{Action, Encoding, OnConflict};
+use inrush_core::{Action, Encoding, KnownProduct, OnConflict};
 
 use super::info::{Choice, ValueInfo};
 use inrush_cluster::transport::aws::Service;
 use inrush_kafka::{OnGap, OnNull, SaslMechanism, SchemaIds, Unwrap};
 use inrush_load::config::{BulkRouting, Durability, IdFrom, OldWrites, Replies, WaitFor};
 use inrush_load::fetch::MissingRecord;
-use inrush_sources::{Format, LogFormat, Timestamps};
+use inrush_sources::{Binary, Format, LogFormat, Timestamps};
 
 /// The name of a choice, by its value.
 pub(super) fn words(choices: &[Choice]) -> String {
@@ -112,6 +112,11 @@ option_choices! { Mixed {
     "ignore" => Mixed::Ignore, "as keep; the field is a number, date, address or point if most values are, and other values are not searchable";
 } }
 
+option_choices! { KnownProduct {
+    "elasticsearch" => KnownProduct::Elasticsearch, "vectors are dense_vector";
+    "opensearch" => KnownProduct::OpenSearch, "vectors are knn_vector, and the index needs the setting index.knn";
+} }
+
 option_choices! { OrAuto<Encoding> as Encoding: (|encoding| Ok(OrAuto::This(encoding))) => {
     "auto" => OrAuto::Auto, "start with json, compare both during the load, and use smile if it is clearly faster";
     "json" => OrAuto::This(Encoding::Json), "NDJSON";
@@ -168,6 +173,7 @@ option_choices! { MissingRecord {
 option_choices! { Unwrap {
     "none" => Unwrap::None, "the value is the document";
     "debezium" => Unwrap::Debezium, "change events of Debezium: the document is `after`, and a deletion deletes the document";
+    "debezium-flat" => Unwrap::DebeziumFlat, "rows of Debezium's ExtractNewRecordState, with or without the schema envelope of Kafka Connect: one with `__deleted` deletes the document";
     "connect" => Unwrap::Connect, "the schema envelope of Kafka Connect around values and keys";
 } }
 
@@ -194,9 +200,18 @@ option_choices! { Timestamps {
     "epoch-millis" => Timestamps::EpochMillis, "milliseconds since 1970, a number: less work for the cluster; needs a mapping with a date field; values that are not whole milliseconds are written as iso";
 } }
 
+option_choices! { Binary as String: (|text: String| Binary::parse(&text)) => {
+    "auto" => Binary::Auto, "text in files where the first values of a column are text, with a warning, else base64; a column has one form; base64 for ids, fields of type binary, SQL and data frames";
+    "text" => Binary::Text, "text; a row with a value that is not UTF-8 is a dead letter";
+    "base64" => Binary::Base64, "base64, as fields of type binary take it";
+} }
+
 option_choices! { LogFormat {
     "combined" => LogFormat::Combined, "the format `combined` of Apache and nginx";
     "common" => LogFormat::Common, "the same format without referrer and agent";
+    "vhost_combined" => LogFormat::VhostCombined, "Apache's format of this name: the server's name and port in front of `combined`";
+    "main" => LogFormat::Main, "nginx's own format: `combined`, and the addresses of X-Forwarded-For behind it";
+    "auto" => LogFormat::Auto, "each line shows which of these formats it has; what follows is the field `rest`";
 } }
 
 option_choices! { Format {

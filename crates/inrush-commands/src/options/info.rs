@@ -1,5 +1,7 @@
 //! The definition of an option.
 
+use inrush_sources::Formats;
+
 /// An option as users see it: the one definition from which the command line, the job file, the
 /// Python package and the reference page are made.
 #[derive(Clone, Copy, Debug)]
@@ -21,6 +23,10 @@ pub struct OptionInfo {
     pub server: Option<&'static str>,
     /// The front ends that accept it.
     pub scope: Scope,
+    /// The formats of files that it is for. `None`: all, or it is not about formats.
+    pub formats: Option<Formats>,
+    /// Whether the outputs of a job file have values of their own.
+    pub outputs: Outputs,
     /// Whether one text may hold several values of a list, separated by commas.
     pub is_delimited: bool,
     /// The letter of a short flag.
@@ -60,6 +66,17 @@ pub enum Scope {
     CommandLine,
     /// The command line as an argument without a flag; a job file and a program by its name.
     Argument,
+}
+
+/// The values of an option where a job file has several outputs (`[[output]]`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outputs {
+    /// One value for all outputs, and others for some of them.
+    Each,
+    /// A value for each output. One of the command line would be that of all.
+    Own,
+    /// One value for all outputs.
+    All,
 }
 
 /// The values of a type.
@@ -143,6 +160,8 @@ impl OptionInfo {
             default: None,
             server: None,
             scope: Scope::Everywhere,
+            formats: None,
+            outputs: Outputs::Each,
             is_delimited: false,
             short: None,
             bare: None,
@@ -174,6 +193,18 @@ impl OptionInfo {
     #[must_use]
     pub const fn scope(self, scope: Scope) -> Self {
         OptionInfo { scope, ..self }
+    }
+
+    /// Sets the formats of files that it is for.
+    #[must_use]
+    pub const fn formats(self, formats: Formats) -> Self {
+        OptionInfo { formats: Some(formats), ..self }
+    }
+
+    /// Sets which outputs of a job file have values of their own.
+    #[must_use]
+    pub const fn outputs(self, outputs: Outputs) -> Self {
+        OptionInfo { outputs, ..self }
     }
 
     /// Accepts several values in one text, separated by commas.
@@ -235,6 +266,16 @@ impl OptionInfo {
     /// Whether a job file can have it.
     pub fn is_key(&self) -> bool {
         self.scope != Scope::Program
+    }
+
+    /// Whether it is also about rows that are in no file, such as those of a query.
+    pub(crate) fn is_of_rows(&self) -> bool {
+        self.formats.is_some_and(|formats| formats.is_of_rows)
+    }
+
+    /// Whether one of several outputs of a job file can have a value of its own.
+    pub fn is_of_output(&self) -> bool {
+        self.outputs != Outputs::All && self.scope != Scope::CommandLine
     }
 
     /// Whether a program, as through the Python package, can give it.

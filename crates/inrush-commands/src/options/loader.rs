@@ -7,7 +7,7 @@ use inrush_load::config::LoadConfig;
 use inrush_load::fetch::MissingRecord;
 use inrush_load::loader::ReadyLoad;
 use inrush_load::observe::{Observer, ObserverSet};
-use inrush_load::{Failures, LoadError, PushLoad, Report, RunningLoad, Settlements};
+use inrush_load::{BeginningHandle, Failures, LoadError, PushLoad, Report, RunningLoad, Settlements};
 
 use super::builder::LoaderBuilder;
 use inrush_sources::Source;
@@ -15,7 +15,7 @@ use inrush_sources::fetch::Fetch;
 
 /// A load that has not begun.
 #[derive(Debug)]
-pub struct Loader(inrush_load::Loader);
+pub struct Loader(inrush_load::ConfiguredLoad);
 
 impl Loader {
     /// A builder for the options.
@@ -28,7 +28,7 @@ impl Loader {
     /// # Errors
     /// [`LoadError::Usage`] for options that contradict each other.
     pub(crate) fn new(config: LoadConfig) -> Result<Self, LoadError> {
-        inrush_load::Loader::new(config).map(Loader)
+        inrush_load::ConfiguredLoad::new(config).map(Loader)
     }
 
     /// Tells the events of the load to this observer. Can be called several times.
@@ -73,6 +73,13 @@ impl Loader {
     /// all of them. The load never waits for the receiver.
     pub fn settlements(&mut self, bytes_max: usize) -> Settlements {
         self.0.settlements(bytes_max)
+    }
+
+    /// Lets this handle stop the load before its first document.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn stopped_by(self, stop: BeginningHandle) -> Self {
+        Loader(self.0.stopped_by(stop))
     }
 
     /// Makes everything that the load needs on this machine, reads `source` up to its first

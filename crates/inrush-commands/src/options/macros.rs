@@ -8,7 +8,8 @@
 /// The type of a field is the kind of the option: `bool` a flag, `u8` a flag that counts,
 /// `Option<T>` one value, `Vec<T>` a list; see [`OptionValue`](crate::options::OptionValue) for
 /// `T`. Behind the type stand the name of the value in a usage text, and calls of
-/// [`OptionInfo`](crate::options::OptionInfo)'s methods. The doc comment is the help text.
+/// [`OptionInfo`](crate::options::OptionInfo)'s methods. Calls behind the heading are for each
+/// option of the group. The doc comment is the help text.
 ///
 /// ```
 /// inrush_commands::options! {
@@ -28,13 +29,17 @@
 /// ```
 #[macro_export]
 macro_rules! options {
-    ( $(#[doc = $doc:literal])* $vis:vis struct $group:ident in $builder:ident . $place:ident, $heading:literal $fields:tt ) => {
-        $crate::options! { $(#[doc = $doc])* $vis struct $group, $heading $fields }
-        $crate::option_setters! { $builder . $place $fields }
+    ( $(#[doc = $doc:literal])* $vis:vis struct $group:ident in $builder:ident . $place:ident, $heading:literal
+      $(, $of_all:ident ( $($of_all_argument:expr),* ))* { $($fields:tt)* } ) => {
+        $crate::options! {
+            $(#[doc = $doc])*
+            $vis struct $group, $heading $(, $of_all($($of_all_argument),*))* { $($fields)* }
+        }
+        $crate::option_setters! { $builder . $place { $($fields)* } }
     };
     (
         $(#[doc = $group_doc:literal])*
-        $vis:vis struct $group:ident, $heading:literal {
+        $vis:vis struct $group:ident, $heading:literal $(, $of_all:ident ( $($of_all_argument:expr),* ))* {
             $(
                 $(#[doc = $doc:literal])*
                 $name:ident $([$setter:ident])? : $slot:ty $(= $value:literal)? $(, $attribute:ident ( $($argument:expr),* ))*;
@@ -51,11 +56,19 @@ macro_rules! options {
             /// The definitions of the options.
             $vis const TABLE: &'static [$crate::options::OptionInfo] = &[
                 $(
-                    $crate::options::OptionInfo::new::<$slot>(stringify!($name), $heading, concat!($($doc, "\n"),*))
+                    Self::of_group($crate::options::OptionInfo::new::<$slot>(
+                        stringify!($name),
+                        $heading,
+                        concat!($($doc, "\n"),*),
+                    ))
                         $( .value_name($value) )?
                         $( .$attribute($($argument),*) )*,
                 )*
             ];
+
+            const fn of_group(info: $crate::options::OptionInfo) -> $crate::options::OptionInfo {
+                info $( .$of_all($($of_all_argument),*) )*
+            }
         }
 
         impl $crate::options::OptionGroup for $group {
@@ -180,6 +193,9 @@ macro_rules! option_argument {
     (Option<MapFrom>) => {
         String
     };
+    (Option<Binary>) => {
+        String
+    };
     (Option<Shrink>) => {
         String
     };
@@ -195,6 +211,12 @@ macro_rules! option_argument {
     (Option<RecordsPath>) => {
         String
     };
+    (Vec<Rename>) => {
+        String
+    };
+    (Option<Zone>) => {
+        String
+    };
     (Vec<With>) => {
         String
     };
@@ -208,6 +230,12 @@ macro_rules! option_argument {
         String
     };
     (Option<Separator>) => {
+        String
+    };
+    (Option<Decimal>) => {
+        String
+    };
+    (Option<Comment>) => {
         String
     };
     (Option<Quote>) => {

@@ -42,31 +42,63 @@ pub use choice::expected;
 pub use choice::{MapFrom, OrAuto};
 pub use groups::{
     DatabaseSourceOptions, EndOptions, ErrorOptions, FetchOptions, IndexSourceOptions, KafkaGroupOptions,
-    KafkaSourceOptions, KafkaValueOptions, LoginOptions, QueryOptions, ReadingOptions, ResumeOptions, SizeOptions,
-    SourceLoginOptions, SourceOptions, TargetOptions, WatchOptions,
+    KafkaSourceOptions, KafkaValueOptions, LoginOptions, QueryOptions, ReadingOptions, ResumeOptions, ShapeOptions,
+    SizeOptions, SourceLoginOptions, SourceOptions, TargetOptions, WatchOptions,
 };
-pub use info::{Choice, OptionInfo, OptionKind, PathKind, Scope, ValueInfo};
+pub use info::{Choice, OptionInfo, OptionKind, Outputs, PathKind, Scope, ValueInfo};
 pub use inrush_load::{OptionError, OptionErrorKind, Style, keyword, render};
 pub use loader::Loader;
 pub use plan::{Confirmation, FetchPlan, LoadPlan, LocalNode, OpenSource};
-pub use resolve::{Environment, Inputs, Model, read_body, refused_watch, urls};
+pub use resolve::{Environment, Inputs, Model, Use, nodes, read_body, refused_watch, urls};
 #[doc(hidden)]
 pub use slot::{Argument, NotText, SetterValue};
 pub use slot::{Given, IntoOption, OptionGroup, OptionValue, Slot};
 pub use units::{ByteSize, Count, HeapSize, PositiveDuration, Shrink, Whole};
 pub use values::{
-    Body, ColumnSchema, EarlierLoad, Escape, Folder, NamedTable, Pair, PatternEntry, Quote, SearchQuery, Separator,
+    Body, ColumnSchema, Comment, Decimal, EarlierLoad, Escape, Folder, NamedTable, Pair, PatternEntry, Quote,
+    SearchQuery, Separator,
 };
 
-/// Declares the options of a load as groups.
+/// Declares the options of a load as groups. Those of kinds of sources are refused where the source
+/// is of another kind; the others are listed in [`ForAll`].
 macro_rules! all_options {
-    ($(#[doc = $doc:literal])* struct LoadOptions { $($(#[doc = $group_doc:literal])* $place:ident: $group:ident,)* }) => {
+    ($(#[doc = $doc:literal])* struct LoadOptions {
+        $(#[doc = $source_doc:literal])* source: SourceOptions,
+        kinds { $($(#[doc = $kind_doc:literal])* $kind:ident: $of_kind:ident,)* }
+        $($(#[doc = $all_doc:literal])* $all:ident: $of_all:ident,)*
+    }) => {
         $(#[doc = $doc])*
         #[derive(Clone, Debug, Default, PartialEq)]
         pub struct LoadOptions {
-            $( $(#[doc = $group_doc])* pub $place: $group, )*
+            $(#[doc = $source_doc])*
+            pub source: SourceOptions,
+            $( $(#[doc = $kind_doc])* pub $kind: $of_kind, )*
+            $( $(#[doc = $all_doc])* pub $all: $of_all, )*
         }
 
+        /// The options of a load that are for sources of each kind.
+        #[expect(dead_code, reason = "who does not use a group lists it, too")]
+        pub(crate) struct ForAll<'a> {
+            pub(crate) source: &'a SourceOptions,
+            $( pub(crate) $all: &'a $of_all, )*
+        }
+
+        impl LoadOptions {
+            /// The definitions of the options that are for some kinds of sources.
+            pub fn infos_of_kinds() -> Vec<&'static OptionInfo> {
+                [$( $of_kind::infos() ),*].concat()
+            }
+
+            /// The groups for sources of each kind. Who uses them lists all, so that a new one is
+            /// used or refused there.
+            pub(crate) fn for_all(&self) -> ForAll<'_> {
+                ForAll { source: &self.source, $( $all: &self.$all ),* }
+            }
+        }
+
+        all_options! { @group source: SourceOptions, $( $kind: $of_kind, )* $( $all: $of_all, )* }
+    };
+    (@group $($place:ident: $group:ident,)*) => {
         impl OptionGroup for LoadOptions {
             fn infos() -> Vec<&'static OptionInfo> {
                 [$( $group::infos() ),*].concat()
@@ -106,22 +138,26 @@ all_options! {
     struct LoadOptions {
         /// The sources.
         source: SourceOptions,
-        /// How the sources are read.
-        reading: ReadingOptions,
-        /// The part of a database that is read.
-        database: DatabaseSourceOptions,
-        /// A query between the sources and the documents.
-        query: QueryOptions,
-        /// The part of a source index that is read, and the properties that the target gets.
-        index_source: IndexSourceOptions,
-        /// The part of Kafka's topics that is read.
-        kafka: KafkaSourceOptions,
-        /// What the values of Kafka's records are.
-        kafka_values: KafkaValueOptions,
-        /// The consumer group, and the connection to Kafka's brokers.
-        kafka_group: KafkaGroupOptions,
-        /// Authentication at the source: a cluster, or Kafka's brokers.
-        source_login: SourceLoginOptions,
+        kinds {
+            /// How the sources are read.
+            reading: ReadingOptions,
+            /// The part of a database that is read.
+            database: DatabaseSourceOptions,
+            /// A query between the sources and the documents.
+            query: QueryOptions,
+            /// The part of a source index that is read, and the properties that the target gets.
+            index_source: IndexSourceOptions,
+            /// The part of Kafka's topics that is read.
+            kafka: KafkaSourceOptions,
+            /// What the values of Kafka's records are.
+            kafka_values: KafkaValueOptions,
+            /// The consumer group, and the connection to Kafka's brokers.
+            kafka_group: KafkaGroupOptions,
+            /// Authentication at the source: a cluster, or Kafka's brokers.
+            source_login: SourceLoginOptions,
+        }
+        /// Changes of the documents.
+        shape: ShapeOptions,
         /// Look-ups of documents.
         fetch: FetchOptions,
         /// The target.

@@ -56,6 +56,8 @@ pub struct FetchPlan {
 pub struct LocalNode {
     /// Its address, if it runs.
     pub url: Option<String>,
+    /// Option `to` names it. It is the target for want of another one otherwise.
+    pub is_named: bool,
 }
 
 /// A confirmation that a front end needs from the user before a load begins.
@@ -81,7 +83,9 @@ impl Confirmation {
     /// The question, to be answered with yes or no.
     pub fn question(&self) -> String {
         match self {
-            Confirmation::Recreate { index, at } => format!("Delete index {index} at {at} with all its documents?"),
+            Confirmation::Recreate { index, at } => {
+                format!("Delete index {index} at {at} with all its documents, its mapping and its settings?")
+            }
             Confirmation::ReplicasOff { index } => format!(
                 "If {index} holds documents, the loss of a node during the load loses some of them. Switch replicas off?"
             ),
@@ -147,7 +151,7 @@ impl LoadPlan {
         if let Some(refusal) = confirmations.iter().find_map(Confirmation::refusal) {
             return Err(refusal.into());
         }
-        if let (true, Some(LocalNode { url: Some(url) })) = (config.to.is_empty(), local) {
+        if let (true, Some(LocalNode { url: Some(url), .. })) = (config.to.is_empty(), local) {
             config.to = vec![url];
         }
         if let Some(model) = model {

@@ -22,6 +22,17 @@ fn every_option_has_one_name_and_a_help_text() {
     }
 }
 
+/// All outputs of a job file read the same sources, so one of them has no options of its own for
+/// them.
+#[test]
+fn options_of_kinds_are_for_all_outputs() {
+    let of_query = QueryOptions::infos();
+    for info in LoadOptions::infos_of_kinds() {
+        let is_of_query = of_query.iter().any(|other| other.name == info.name);
+        assert!(is_of_query || info.outputs == Outputs::All, "{}", info.name);
+    }
+}
+
 #[test]
 fn options_are_text_and_values() {
     let mut options = LoadOptions::default();
@@ -31,10 +42,10 @@ fn options_are_text_and_values() {
     options.give("columns", json!("x")).unwrap();
     options.give("recreate", json!(true)).unwrap();
     assert_eq!(options.sizes.batch_bytes.map(ByteSize::bytes), Some(1024));
-    assert_eq!(options.target.drop.len(), 2);
+    assert_eq!(options.shape.drop.len(), 2);
     assert_eq!(options.target.to, ["http://a", "http://b", "http://c"]);
     let given: Vec<&str> = options.given().map(|info| info.name).collect();
-    assert_eq!(given, ["columns", "to", "drop", "recreate", "batch_bytes"]);
+    assert_eq!(given, ["columns", "drop", "to", "recreate", "batch_bytes"]);
     options.give("batch_bytes", json!(null)).unwrap();
     assert_eq!(options.sizes.batch_bytes, None);
     for (name, value, expected) in [
@@ -63,7 +74,7 @@ fn what_is_given_above_decides() {
     let all = of(&[("index", json!("b")), ("api_key_file", json!("k"))]).over(&file);
     assert_eq!(all.target.index.as_ref().map(IndexTemplate::as_str), Some("b"));
     assert_eq!((all.login.user, all.login.password_file), (None, None), "another way to log in replaces the whole");
-    assert_eq!(all.target.drop.len(), 2);
+    assert_eq!(all.shape.drop.len(), 2);
     let mapping = of(&[("mapping", json!({"dynamic": false})), ("mixed", json!("keep"))]);
     let all = of(&[("map", json!("auto"))]).over(&mapping);
     assert_eq!((all.target.mapping, all.target.mixed), (None, Some(Mixed::Keep)));

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::time::Duration;
 
+use inrush_load::config::exact_size;
+
 use super::info::ValueInfo;
 use super::slot::{Argument, Given, IntoOption, OptionValue, argument};
 
@@ -53,12 +55,7 @@ impl ByteSize {
 /// The syntax of the option, exactly: `96MiB`, `1000000`.
 impl fmt::Display for ByteSize {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (shift, name) in [(30, "GiB"), (20, "MiB"), (10, "KiB")] {
-            if self.0.is_multiple_of(1 << shift) {
-                return write!(f, "{}{name}", self.0 >> shift);
-            }
-        }
-        self.0.fmt(f)
+        f.write_str(&exact_size(self.0))
     }
 }
 

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use inrush_core::rate::Rate;
 use inrush_core::tune::Learned;
-use inrush_core::{Coalesce, Compression, Encoding, FieldPath, IndexTemplate, MaxErrors};
+use inrush_core::zone::Zone;
+use inrush_core::{Coalesce, Compression, Encoding, FieldPath, IndexTemplate, MaxErrors, Rename};
 use serde_json::Value;
 
 use super::choice::OrAuto;
@@ -37,6 +38,8 @@ macro_rules! from_str {
 
 from_str! {
     FieldPath as itself: ValueInfo::TEXT;
+    Rename as text: ValueInfo::TEXT;
+    Zone as text: ValueInfo::TEXT;
     IndexTemplate as itself: ValueInfo::TEXT;
     RecordsPath as text: ValueInfo::TEXT;
     FixedColumn as text: ValueInfo::TEXT;
@@ -425,6 +428,31 @@ pub struct Quote(pub Option<u8>);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Escape(pub u8);
 
+/// The character before the fraction of a number: a comma or a dot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Decimal {
+    /// Whether it is a comma.
+    pub is_comma: bool,
+}
+
+impl OptionValue for Decimal {
+    argument! { text }
+
+    const VALUE: ValueInfo = ValueInfo::TEXT.within("a comma or a dot");
+
+    fn parse(text: &str) -> Result<Self, String> {
+        match text {
+            "," => Ok(Decimal { is_comma: true }),
+            "." => Ok(Decimal { is_comma: false }),
+            _ => Err("expected a comma or a dot".to_owned()),
+        }
+    }
+}
+
+/// The character that begins lines which are left out: one ASCII character.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Comment(pub u8);
+
 impl OptionValue for Separator {
     argument! { text }
 
@@ -452,6 +480,16 @@ impl OptionValue for Escape {
 
     fn parse(text: &str) -> Result<Self, String> {
         character(text, "\\").map(Escape)
+    }
+}
+
+impl OptionValue for Comment {
+    argument! { text }
+
+    const VALUE: ValueInfo = ValueInfo::TEXT;
+
+    fn parse(text: &str) -> Result<Self, String> {
+        character(text, "#").map(Comment)
     }
 }
 
@@ -617,6 +655,8 @@ mod tests {
         assert_eq!(Quote::parse("'"), Ok(Quote(Some(b'\''))));
         assert_eq!(Quote::parse("none"), Ok(Quote(None)));
         assert_eq!(Escape::parse("\\"), Ok(Escape(b'\\')));
+        assert_eq!(Comment::parse("#"), Ok(Comment(b'#')));
+        assert!(Comment::parse("//").is_err());
         for bad in ["", ";;", "é", "\n"] {
             assert!(Separator::parse(bad).is_err(), "{bad:?}");
         }

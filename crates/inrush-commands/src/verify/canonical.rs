@@ -6,7 +6,8 @@
 //! `0.10000000000000000001` are not. A number with a fraction or an exponent and at most 17 digits,
 //! as many as a double can have, is compared as a double. Servers keep it as a double in SMILE, and
 //! servers on a Java before 19 write it with other digits: `8.41e21` and `8.409999999999999E21` are
-//! equal. A null field differs from an absent field.
+//! equal. A field that is null in the index and absent in the source is equal: an update of a row
+//! sends its missing values as nulls. A null of the source differs from an absent field.
 
 use std::collections::BTreeMap;
 
@@ -37,28 +38,40 @@ pub(super) fn compare(ours: &[u8], theirs: &[u8]) -> Comparison {
         return Comparison::Same;
     }
     let (Some(a), Some(b)) = (form(ours), form(theirs)) else { return Comparison::Different(Vec::new()) };
-    if a == b { Comparison::Same } else { Comparison::Different(differing(ours, theirs)) }
+    match a == b || without_nulls(theirs) == Some(a) {
+        true => Comparison::Same,
+        false => Comparison::Different(differing(ours, theirs)),
+    }
 }
 
 /// The canonical form: sorted keys, no white space, one notation for each string and number.
 /// `None`: not JSON, or nested too deeply.
 pub(super) fn form(document: &[u8]) -> Option<Vec<u8>> {
+    form_with(document, true)
+}
+
+/// The same without the fields that are null.
+fn without_nulls(document: &[u8]) -> Option<Vec<u8>> {
+    form_with(document, false)
+}
+
+fn form_with(document: &[u8], nulls: bool) -> Option<Vec<u8>> {
     let raw: &RawValue = serde_json::from_slice(document).ok()?;
     let mut out = Vec::with_capacity(document.len());
-    write(raw, &mut out, DEPTH_MAX)?;
+    write(raw, &mut out, nulls, DEPTH_MAX)?;
     Some(out)
 }
 
-fn write(raw: &RawValue, out: &mut Vec<u8>, depth: u32) -> Option<()> {
+fn write(raw: &RawValue, out: &mut Vec<u8>, nulls: bool, depth: u32) -> Option<()> {
     let text = raw.get();
     match text.as_bytes().first()? {
         b'{' => {
             let fields: BTreeMap<String, &RawValue> = serde_json::from_str(text).ok()?;
             out.push(b'{');
-            for (name, value) in fields {
+            for (name, value) in fields.into_iter().filter(|(_, value)| nulls || value.get() != "null") {
                 string(&name, out);
                 out.push(b':');
-                write(value, out, depth.checked_sub(1)?)?;
+                write(value, out, nulls, depth.checked_sub(1)?)?;
                 out.push(b',');
             }
             out.push(b'}');
@@ -67,7 +80,7 @@ fn write(raw: &RawValue, out: &mut Vec<u8>, depth: u32) -> Option<()> {
             let items: Vec<&RawValue> = serde_json::from_str(text).ok()?;
             out.push(b'[');
             for item in items {
-                write(item, out, depth.checked_sub(1)?)?;
+                write(item, out, nulls, depth.checked_sub(1)?)?;
                 out.push(b',');
             }
             out.push(b']');
@@ -131,6 +144,7 @@ fn differing(ours: &[u8], theirs: &[u8]) -> Vec<String> {
     let value = |raw: &RawValue| form(raw.get().as_bytes());
     let differs = |name: &String| match (ours.get(name), theirs.get(name)) {
         (Some(a), Some(b)) => value(a) != value(b),
+        (None, Some(theirs)) => theirs.get() != "null",
         _ => true,
     };
     let mut names: Vec<String> = ours
@@ -188,6 +202,15 @@ mod tests {
         check("1e-400", "1e-401", false);
         check("1e-400", "0.1e-399", true);
         check("-1e-400", "1e-400", false);
+    }
+
+    #[test]
+    fn a_null_of_the_index_is_a_value_that_a_row_does_not_have() {
+        let same = |a: &str, b: &str| compare(a.as_bytes(), b.as_bytes()) == Comparison::Same;
+        assert!(same(r#"{"b":{"d":[null]}}"#, r#"{"a":null,"b":{"c":null,"d":[null]}}"#));
+        assert!(!same(r#"{"a":null}"#, "{}") && !same(r#"{"b":[1]}"#, r#"{"b":[1,null]}"#));
+        let differing = compare(br#"{"b":1}"#, br#"{"a":null,"b":2}"#);
+        assert_eq!(differing, Comparison::Different(vec!["b".into()]));
     }
 
     #[test]

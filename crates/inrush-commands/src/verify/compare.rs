@@ -1,19 +1,22 @@
 //! Looks the records of a source up in batches, several at once, and returns the findings in the
 //! source's order.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
+use std::time::Duration;
 
+use inrush_cluster::Wait;
 use inrush_cluster::api::ClusterError;
-use inrush_cluster::api::lookup::{Found, Lookup, Wanted};
+use inrush_cluster::api::lookup::{self, Found, Lookup, Wanted};
 use inrush_cluster::transport::Transport;
 use tokio::task::JoinHandle;
 
-use super::canonical::{Comparison, compare};
+use super::canonical::Comparison;
 use super::found::{Finding, Verdict, key_of};
 use super::missing::MissingFile;
 use super::read::Record;
 use super::sort::{Sorted, Sorter};
+use super::target::Contents;
 use super::{VerifyError, io_error};
 
 /// The most documents in one lookup request, and the most bytes of them.
@@ -25,14 +28,26 @@ const IN_FLIGHT: usize = 4;
 pub(super) struct Comparer {
     transport: Arc<Transport>,
     lookup: Lookup,
-    /// Whether contents are compared, or only ids.
-    contents: bool,
+    contents: Arc<Contents>,
     batch: Vec<Record>,
     batch_bytes: usize,
     under_way: VecDeque<JoinHandle<Result<Vec<Compared>, ClusterError>>>,
     findings: Sorter,
     missing: Option<MissingFile>,
     seen: Seen,
+    unknown: BTreeSet<String>,
+}
+
+/// The result of all lookups.
+pub(super) struct Ended {
+    /// All findings, sorted by id.
+    pub(super) findings: Sorted,
+    /// Their numbers.
+    pub(super) seen: Seen,
+    /// The file for missing documents.
+    pub(super) missing: Option<MissingFile>,
+    /// Fields of which nothing was concluded.
+    pub(super) unknown: BTreeSet<String>,
 }
 
 /// The records whose lookup has ended.
@@ -48,13 +63,34 @@ struct Compared {
     record: Record,
     verdict: Verdict,
     fields: String,
+    unknown: BTreeSet<String>,
+}
+
+/// How long a node that restarts is waited for.
+const AWAY_MAX: Duration = Duration::from_mins(2);
+
+/// Looks documents up. A node that restarts is waited for.
+async fn find(
+    transport: &Transport,
+    lookup: &Lookup,
+    wanted: &[Wanted],
+    contents: lookup::Contents,
+) -> Result<Vec<Vec<Found>>, ClusterError> {
+    let mut wait = Wait::new(AWAY_MAX);
+    loop {
+        match lookup.find(transport, wanted, contents).await {
+            Err(error) if error.may_pass() && wait.pause(&error).await.is_ok() => {
+                tracing::debug!("documents are looked up again: {error}");
+            }
+            result => return result,
+        }
+    }
 }
 
 impl Comparer {
     pub(super) fn new(
         transport: Arc<Transport>,
-        lookup: Lookup,
-        contents: bool,
+        (lookup, contents): (Lookup, Arc<Contents>),
         missing: Option<MissingFile>,
         sort_memory: usize,
     ) -> Self {
@@ -68,6 +104,7 @@ impl Comparer {
             findings: Sorter::new(sort_memory),
             missing,
             seen: Seen::default(),
+            unknown: BTreeSet::new(),
         }
     }
 
@@ -86,13 +123,14 @@ impl Comparer {
         Ok(())
     }
 
-    /// All findings, sorted by id, their numbers, and the file for missing documents.
-    pub(super) async fn finish(mut self) -> Result<(Sorted, Seen, Option<MissingFile>), VerifyError> {
+    /// Waits for the lookups that are under way.
+    pub(super) async fn finish(mut self) -> Result<Ended, VerifyError> {
         self.send().await?;
         while !self.under_way.is_empty() {
             self.settle().await?;
         }
-        Ok((self.findings.finish(), self.seen, self.missing))
+        let Comparer { findings, seen, missing, unknown, .. } = self;
+        Ok(Ended { findings: findings.finish(), seen, missing, unknown })
     }
 
     async fn send(&mut self) -> Result<(), VerifyError> {
@@ -101,11 +139,12 @@ impl Comparer {
         }
         let records = std::mem::take(&mut self.batch);
         self.batch_bytes = 0;
-        let (transport, lookup, contents) = (Arc::clone(&self.transport), self.lookup.clone(), self.contents);
+        let (transport, lookup, contents) =
+            (Arc::clone(&self.transport), self.lookup.clone(), Arc::clone(&self.contents));
         self.under_way.push_back(tokio::spawn(async move {
             let wanted: Vec<Wanted> = records.iter().map(|record| record.key.clone()).collect();
-            let found = lookup.find(&transport, &wanted, contents).await?;
-            Ok(records.into_iter().zip(found).map(|(record, found)| judge(record, &found)).collect())
+            let found = find(&transport, &lookup, &wanted, contents.asked()).await?;
+            Ok(records.into_iter().zip(found).map(|(record, found)| judge(record, &found, &contents)).collect())
         }));
         Ok(())
     }
@@ -118,7 +157,8 @@ impl Comparer {
             // No code cancels the task, so it has panicked.
             Err(error) => std::panic::resume_unwind(error.into_panic()),
         };
-        for Compared { record, verdict, fields } in all {
+        for Compared { record, verdict, fields, unknown } in all {
+            self.unknown.extend(unknown);
             let kept = match (&mut self.missing, verdict) {
                 (Some(missing), Verdict::Missing | Verdict::Different) => {
                     Some(missing.keep(&record.raw).map_err(io_error("writing a temporary file"))?)
@@ -136,8 +176,18 @@ impl Comparer {
     }
 }
 
-fn judge(record: Record, found: &[Found]) -> Compared {
-    let mut fields = String::new();
+fn judge(record: Record, found: &[Found], contents: &Contents) -> Compared {
+    let (mut fields, mut unknown) = (String::new(), BTreeSet::new());
+    let mut compare = |ours: &[u8], theirs: &[u8]| {
+        let compared = match contents {
+            Contents::Values(_, of_index) => of_index.compare(ours, theirs),
+            Contents::Documents(vectors) => vectors.compare(ours, theirs),
+            // No source was asked for.
+            Contents::Nothing(_) => return Comparison::Same,
+        };
+        unknown.extend(compared.unknown);
+        compared.result
+    };
     let mut same = false;
     for one in found {
         match one.source.as_ref().map(|source| compare(&record.document, source.get().as_bytes())) {
@@ -150,5 +200,5 @@ fn judge(record: Record, found: &[Found]) -> Compared {
         (false, true) => Verdict::Same,
         (false, false) => Verdict::Different,
     };
-    Compared { record, verdict, fields: if verdict == Verdict::Different { fields } else { String::new() } }
+    Compared { record, verdict, fields: if verdict == Verdict::Different { fields } else { String::new() }, unknown }
 }

@@ -1,5 +1,6 @@
 //! Adds up the findings, and makes the report.
 
+use std::collections::BTreeSet;
 use std::io;
 
 use super::VerifyOptions;
@@ -7,8 +8,11 @@ use super::extra::Extra;
 use super::found::{Finding, Verdict, id_of};
 use super::missing::number_key;
 use super::read::Place;
-use super::report::{Example, Examples, First, Outcome, VerifyReport, has_room};
+use super::report::{Example, Examples, First, VerifyOutcome, VerifyReport, has_room};
+use super::series::Distinct;
 use super::sort::{Sorted, Sorter};
+use super::target::Contents;
+use super::vectors::Vectors;
 
 fn example(names: &[String], place: Place) -> Example {
     let source = names.get(place.source as usize).cloned();
@@ -94,24 +98,28 @@ pub(super) struct Draft<'a> {
     pub(super) rejected: Rejected,
     pub(super) docs_in_index: u64,
     pub(super) found: Totals,
+    /// What a time series stores of the documents.
+    pub(super) series: Option<Distinct>,
 }
 
 impl Draft<'_> {
-    pub(super) fn finish(self, more: Option<Extra>, contents_unlike: Option<String>) -> VerifyReport {
-        let Conclusion { equal, docs_extra, not_proven, warnings } =
-            self.judge(more.as_ref(), contents_unlike.as_deref());
+    /// `contents`: what was compared of documents, and the fields of which nothing was concluded.
+    pub(super) fn finish(self, more: Option<Extra>, contents: (&Contents, BTreeSet<String>)) -> VerifyReport {
+        let of_contents = contents_not_proven(contents.0, &contents.1);
+        let Conclusion { equal, docs_extra, not_proven, warnings } = self.judge(more.as_ref(), of_contents);
         let all = self.compares_all();
-        let Draft { options, with_ids, docs_read, rejected, docs_in_index, found } = self;
+        let Draft { options, with_ids, docs_read, rejected, docs_in_index, found, series } = self;
+        let replaced = series.filter(|series| series.unread.is_empty()).map(|series| series.records - series.docs);
         VerifyReport {
-            result: if equal { Outcome::Equal } else { Outcome::Different },
+            result: if equal { VerifyOutcome::Equal } else { VerifyOutcome::Different },
             index: options.index.as_str().to_owned(),
             docs_read,
             docs_rejected: rejected.docs,
-            docs_replaced: all.then_some(found.records - found.ids),
+            docs_replaced: replaced.or(all.then_some(found.records - found.ids)),
             docs_in_index,
             docs_compared: with_ids.then_some(found.ids),
             docs_missing: with_ids.then_some(found.missing),
-            docs_different: (with_ids && contents_unlike.is_none()).then_some(found.different),
+            docs_different: (with_ids && !matches!(contents.0, Contents::Nothing(_))).then_some(found.different),
             docs_extra,
             sample: options.sample.map(|_| found.ids),
             not_proven,
@@ -133,18 +141,31 @@ impl Draft<'_> {
     }
 
     /// Decides whether source and index are equal, as far as compared.
-    fn judge(&self, more: Option<&Extra>, contents_unlike: Option<&str>) -> Conclusion {
+    fn judge(&self, more: Option<&Extra>, of_contents: Option<String>) -> Conclusion {
         let Draft { with_ids, docs_read, rejected, docs_in_index, found, .. } = self;
         let (with_ids, docs_in_index) = (*with_ids, *docs_in_index);
         let sendable = docs_read - rejected.docs;
         let mut not_proven = Vec::new();
         let mut warnings = Vec::new();
-        if let (true, Some(why)) = (with_ids, contents_unlike) {
-            not_proven.push(format!("contents: {why}, so only ids were compared"));
-        }
+        not_proven.extend(of_contents.filter(|_| with_ids));
         let mut equal = rejected.docs == 0 && found.missing == 0 && found.different == 0;
         let mut docs_extra = None;
-        if !with_ids {
+        if let Some(Distinct { title, docs, unread, .. }) = &self.series {
+            not_proven.push(format!(
+                "ids and contents: {title}, so documents with different dimensions or times are only counted"
+            ));
+            docs_extra = (docs_in_index > *docs).then(|| docs_in_index - docs);
+            // Some of the documents may be equal, but none of the texts stands for two of them.
+            let may_be_fewer = !unread.is_empty() && docs_in_index > 0;
+            equal &= docs_in_index == *docs || may_be_fewer && docs_in_index < *docs;
+            if !unread.is_empty() {
+                not_proven.push(format!(
+                    "completeness: only the server reads the values of {}, so the source may have fewer different \
+                     documents than the {docs} that were counted, and the index has {docs_in_index}",
+                    unread.join(", ")
+                ));
+            }
+        } else if !with_ids {
             not_proven.push(
                 "ids and contents: without option `id` or option `id_from` documents are only counted".to_owned(),
             );
@@ -186,6 +207,42 @@ impl Draft<'_> {
         }
         Conclusion { equal, docs_extra, not_proven, warnings }
     }
+}
+
+/// What a comparison of contents leaves open. `unknown`: fields of which nothing was concluded.
+fn contents_not_proven(contents: &Contents, unknown: &BTreeSet<String>) -> Option<String> {
+    match contents {
+        Contents::Documents(vectors) => vectors_not_proven(vectors, unknown),
+        Contents::Nothing(why) => Some(format!("contents: {why}, so only ids were compared")),
+        Contents::Values(why, _) => {
+            let mut text = format!(
+                "contents beside values: {why}, so the values of fields were compared, without their order, their \
+                 repetitions, and which of them belong to one object of an array"
+            );
+            if !unknown.is_empty() {
+                let names: Vec<&str> = unknown.iter().map(String::as_str).collect();
+                text.push_str(&format!("; values of {} that differ as texts were not compared", names.join(", ")));
+            }
+            Some(text)
+        }
+    }
+}
+
+/// What a comparison of documents with vectors leaves open.
+fn vectors_not_proven(vectors: &Vectors, unknown: &BTreeSet<String>) -> Option<String> {
+    let mut open = Vec::new();
+    if !unknown.is_empty() {
+        let names: Vec<&str> = unknown.iter().map(String::as_str).collect();
+        open.push(format!("values of {} that differ as texts were not compared", names.join(", ")));
+    }
+    let near: Vec<&str> = vectors.near().collect();
+    if !near.is_empty() {
+        let names = near.join(", ");
+        open.push(format!(
+            "the index may normalise those of {names} (cosine), so their numbers were compared within a factor of 1e-5"
+        ));
+    }
+    (!open.is_empty()).then(|| format!("contents of vectors: {}", open.join("; ")))
 }
 
 /// The conclusion of a comparison, for the report.

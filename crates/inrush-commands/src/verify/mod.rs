@@ -14,10 +14,13 @@ mod extra;
 mod found;
 mod missing;
 mod read;
+mod rebuilt;
 mod report;
 mod sample;
+mod series;
 mod sort;
 mod target;
+mod vectors;
 
 use std::io;
 use std::path::PathBuf;
@@ -27,19 +30,20 @@ use std::time::Instant;
 use inrush_cluster::api::{ClusterError, stats};
 use inrush_cluster::transport::Transport;
 use inrush_core::encode::Encoder;
-use inrush_core::{Action, Code, FieldPath, IndexTemplate, Operations};
+use inrush_core::{Action, Code, FieldPath, IndexTemplate, Operations, RowForm, Shaping};
 use inrush_load::config::IdFrom;
-use inrush_load::ids::Ids;
+use inrush_load::ids::{self, Ids};
 use inrush_sources::{Repeats, Source, SourceError, SourceInfo, Warnings};
 use tokio::sync::mpsc;
 
-use self::compare::{Comparer, Seen};
+use self::compare::{Comparer, Ended, Seen};
 use self::conclude::{Draft, Rejected, Totals};
 use self::extra::extra;
 use self::missing::MissingFile;
 use self::read::Message;
-pub use self::report::{Example, Examples, Outcome, VerifyReport};
+pub use self::report::{Example, Examples, VerifyOutcome, VerifyReport};
 use self::sample::Sample;
+use self::series::SeriesCount;
 use self::sort::Sorter;
 
 /// The index to compare with, and the kind of comparison.
@@ -55,8 +59,8 @@ pub struct VerifyOptions {
     /// The field that holds the routing value. With it, a document is identified by id and routing
     /// value. Default: none.
     pub routing: Option<FieldPath>,
-    /// Fields that the load left out. Default: none.
-    pub drop: Vec<FieldPath>,
+    /// Changes of each document by the load. Default: none.
+    pub shaping: Shaping,
     /// Compare only this number of random ids. They are kept in memory with their documents.
     /// Default: all.
     pub sample: Option<usize>,
@@ -75,7 +79,7 @@ impl VerifyOptions {
             id: None,
             id_from: None,
             routing: None,
-            drop: Vec::new(),
+            shaping: Shaping::default(),
             sample: None,
             missing: None,
             sort_memory: 32 << 20,
@@ -114,6 +118,25 @@ impl VerifyOptions {
             );
         }
         Ok(index)
+    }
+}
+
+impl VerifyOptions {
+    /// Refuses what needs ids for an index that makes its own. `title`: the index in words.
+    fn check_series(&self, title: &str) -> Result<(), VerifyError> {
+        let options = [
+            ("id", self.id.is_some()),
+            ("id_from", self.id_from.is_some()),
+            ("routing", self.routing.is_some()),
+            ("sample", self.sample.is_some()),
+            ("missing", self.missing.is_some()),
+        ];
+        match options.into_iter().find(|(_, is_given)| *is_given) {
+            Some((option, _)) => Err(VerifyError::Usage(format!(
+                "option `{option}` is given, but {title}, so documents can only be counted; leave it out"
+            ))),
+            None => Ok(()),
+        }
     }
 }
 
@@ -197,7 +220,7 @@ fn io_error(what: &str) -> impl FnOnce(io::Error) -> VerifyError + '_ {
 /// then.
 pub async fn verify(
     transport: Arc<Transport>,
-    source: Box<dyn Source>,
+    mut source: Box<dyn Source>,
     options: &VerifyOptions,
     progress: impl Fn(VerifyProgress),
 ) -> Result<VerifyReport, VerifyError> {
@@ -205,34 +228,42 @@ pub async fn verify(
     let info = source.describe();
     let index = options.check(&info)?;
     let made = options.makes_ids();
-    let with_ids = made || info.has_ids;
     let target = target::resolve(&transport, index).await?;
+    if let Some(series) = &target.series {
+        options.check_series(&series.title)?;
+    }
+    let with_ids = (made || info.has_ids) && target.series.is_none();
+    let form = RowForm { fields: target.fields.of_source(&options.shaping), ..RowForm::default() };
+    source.form_rows(&ids::row_form(form, options.id_from));
     let missing = match &options.missing {
         None => None,
         Some(path) => Some(MissingFile::new(path).map_err(io_error(&format!("making {}", path.display())))?),
     };
     let (names, warnings) = (info.names, info.warnings);
-    let contents = target.contents_unlike.is_none();
-    let mut comparer =
-        Comparer::new(Arc::clone(&transport), target.lookup.clone(), contents, missing, options.sort_memory);
+    let contents = Arc::new(target.contents);
+    let how = (target.lookup.clone(), Arc::clone(&contents));
+    let mut comparer = Comparer::new(Arc::clone(&transport), how, missing, options.sort_memory);
     let ids = options.id_from.map(|from| Ids::new(from, names.clone()));
     let encoder = encoder(options);
-    let dropped = encoder.dropped();
-    let mut parts = read::start(source, encoder, ids).map_err(io_error("starting a thread"))?;
+    let shape = encoder.shape();
+    let mut series = target.series.map(|series| SeriesCount::new(series, options.sort_memory));
+    let mut parts = read::start(source, encoder, ids, series.is_some()).map_err(io_error("starting a thread"))?;
     let sample = options.sample.map(Sample::new);
     let begin = VerifyProgress { bytes_total: info.bytes_total, ..VerifyProgress::default() };
     let told = |now: VerifyProgress| {
         let counted = if with_ids { 0 } else { now.docs_read - now.docs_rejected };
         progress(VerifyProgress { docs_counted: counted, ..now });
     };
-    let (mut state, rejected) = compare_all(&mut parts, &mut comparer, sample, &names, (begin, &told)).await?;
-    let (findings, seen, missing) = comparer.finish().await?;
+    let ways = (&mut comparer, series.as_mut(), sample);
+    let (mut state, rejected) = compare_all(&mut parts, ways, &names, (begin, &told)).await?;
+    let Ended { findings, seen, missing, unknown } = comparer.finish().await?;
     state.see(seen);
     told(state);
     let found = Totals::of(&findings, &names, missing.is_some()).map_err(io_error("reading a temporary file"))?;
     let docs_in_index = stats::count_now(&transport, target.lookup.name()).await?;
+    let series = series.map(SeriesCount::finish).transpose().map_err(io_error("reading a temporary file"))?;
 
-    let mut report = Draft { options, with_ids, docs_read: state.docs_read, rejected, docs_in_index, found };
+    let mut report = Draft { options, with_ids, docs_read: state.docs_read, rejected, docs_in_index, found, series };
     let more = if with_ids && options.sample.is_none() && docs_in_index > report.found.in_index() {
         // Where nothing makes ids they are the source's own, and so are routing values.
         let (name, routed) = (target.lookup.name(), options.routing.is_some() || !made);
@@ -245,10 +276,10 @@ pub async fn verify(
         let numbers = std::mem::replace(&mut report.found.wanted, Sorter::new(0));
         file.finish(numbers).map_err(io_error(&format!("writing {}", path.display())))?;
     }
-    let mut report = report.finish(more, target.contents_unlike);
+    let mut report = report.finish(more, (&*contents, unknown));
     report.warnings.extend(warnings.iter().flat_map(Warnings::list).map(|warning| warning.to_string()));
     if state.docs_read > 0 {
-        report.warnings.extend(dropped.warnings());
+        report.warnings.extend(shape.warnings());
     }
     report.seconds = started.elapsed().as_secs_f64();
     Ok(report)
@@ -258,8 +289,7 @@ pub async fn verify(
 /// the rejected records.
 async fn compare_all(
     parts: &mut mpsc::Receiver<Message>,
-    comparer: &mut Comparer,
-    mut sample: Option<Sample>,
+    (comparer, mut series, mut sample): (&mut Comparer, Option<&mut SeriesCount>, Option<Sample>),
     names: &[String],
     (mut state, progress): (VerifyProgress, &impl Fn(VerifyProgress)),
 ) -> Result<(VerifyProgress, Rejected), VerifyError> {
@@ -272,9 +302,10 @@ async fn compare_all(
                 state.docs_rejected += part.rejected.len() as u64;
                 rejected.add(part.rejected, names);
                 for record in part.records {
-                    match &mut sample {
-                        Some(sample) => sample.offer(record),
-                        None => comparer.push(record).await?,
+                    match (&mut series, &mut sample) {
+                        (Some(series), _) => series.add(&record).map_err(io_error("sorting in a temporary file"))?,
+                        (None, Some(sample)) => sample.offer(record),
+                        (None, None) => comparer.push(record).await?,
                     }
                 }
                 state.see(comparer.seen());
@@ -298,7 +329,7 @@ async fn compare_all(
 fn encoder(options: &VerifyOptions) -> Encoder {
     Encoder::new(Operations {
         routing: options.routing.clone(),
-        drop: options.drop.clone(),
+        shaping: options.shaping.clone(),
         ..Operations::new(Action::Index, options.index.clone(), options.id.clone())
     })
 }

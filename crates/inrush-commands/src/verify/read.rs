@@ -53,12 +53,13 @@ pub(super) enum Message {
     End(Result<(), SourceError>),
 }
 
-/// Starts the thread. A channel that ends without [`Message::End`] means that the thread has
-/// panicked.
+/// Starts the thread. `with_all`: also documents without an id become records, of an empty one. A
+/// channel that ends without [`Message::End`] means that the thread has panicked.
 pub(super) fn start(
     mut source: Box<dyn Source>,
     encoder: Encoder,
     ids: Option<Ids>,
+    with_all: bool,
 ) -> std::io::Result<mpsc::Receiver<Message>> {
     let (sender, receiver) = mpsc::channel(AHEAD);
     source.keep_texts(&encoder.fields());
@@ -84,7 +85,7 @@ pub(super) fn start(
             let (data, mut bytes) = (block.data.clone(), block.bytes_read);
             order.push(order.count(), encoder.encode(block));
             while let Some(items) = order.next_block() {
-                let part = Part { bytes: std::mem::take(&mut bytes), ..part(&items, &data) };
+                let part = Part { bytes: std::mem::take(&mut bytes), ..part(&items, &data, with_all) };
                 if sender.blocking_send(Message::Part(part)).is_err() {
                     return;
                 }
@@ -107,7 +108,7 @@ struct Meta {
     routing: Option<String>,
 }
 
-fn part(items: &ItemBlock, data: &Bytes) -> Part {
+fn part(items: &ItemBlock, data: &Bytes, with_all: bool) -> Part {
     let place = |record: u32| {
         let position = items.position(record);
         let SourceId(source) = position.source;
@@ -116,10 +117,11 @@ fn part(items: &ItemBlock, data: &Bytes) -> Part {
     let rejected = items.rejects.iter().map(|reject| (place(reject.record), reject.reason.clone())).collect();
     let mut records = Vec::new();
     // Items without ids are only counted.
-    for at in (0..items.len()).filter(|at| items.key(*at).is_some()) {
+    for at in (0..items.len()).filter(|at| with_all || items.key(*at).is_some()) {
         let (line, document) = items.action_and_document(at);
         // The line comes from inrush's own encoder.
-        let Ok(Line { index: Meta { id: Some(id), routing } }) = serde_json::from_slice(&line) else { continue };
+        let Ok(Line { index: Meta { id, routing } }) = serde_json::from_slice(&line) else { continue };
+        let Some(id) = id.or_else(|| with_all.then(String::new)) else { continue };
         let record = items.records[at as usize];
         records.push(Record {
             // Servers treat an empty routing value as none, and a lookup with one finds nothing.
@@ -135,7 +137,7 @@ fn part(items: &ItemBlock, data: &Bytes) -> Part {
 #[cfg(test)]
 mod tests {
     use inrush_core::block::Record as BlockRecord;
-    use inrush_core::{Action, DocBlock, Operations};
+    use inrush_core::{Action, DocBlock, Operations, Shaping};
 
     use super::*;
 
@@ -153,12 +155,12 @@ mod tests {
         let data = block.data.clone();
         let operations = Operations {
             routing: Some("r".parse().unwrap()),
-            drop: vec!["id".parse().unwrap()],
+            shaping: Shaping { drop: vec!["id".parse().unwrap()], ..Shaping::default() },
             ..Operations::new(Action::Index, "t".parse().unwrap(), Some("id".parse().unwrap()))
         };
         let mut order = Sequencer::default();
         order.push(0, Encoder::new(operations).encode(block));
-        let part = part(&order.next_block().unwrap(), &data);
+        let part = part(&order.next_block().unwrap(), &data, false);
         assert_eq!((part.docs, part.records.len(), part.rejected.len()), (3, 2, 1));
         assert_eq!(part.records[1].key, Wanted { id: "8".into(), routing: None }, "as servers take it");
         let record = &part.records[0];

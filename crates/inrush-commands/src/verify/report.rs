@@ -11,7 +11,7 @@ const EXAMPLES: usize = 5;
 /// The result of the comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Outcome {
+pub enum VerifyOutcome {
     /// The index holds the documents of the source, as far as compared
     /// ([`VerifyReport::not_proven`]).
     Equal,
@@ -23,7 +23,7 @@ pub enum Outcome {
 #[derive(Clone, Debug, Serialize)]
 pub struct VerifyReport {
     /// The result of the comparison.
-    pub result: Outcome,
+    pub result: VerifyOutcome,
     /// Index, alias or data stream.
     pub index: String,
     /// Documents in the source, including those that cannot be loaded.

@@ -3,25 +3,59 @@
 
 use http::Method;
 use inrush_cluster::api::ClusterError;
-use inrush_cluster::api::lookup::Lookup;
-use inrush_cluster::api::source_kept::SourceKept;
+use inrush_cluster::api::index_mode::IndexMode;
+use inrush_cluster::api::lookup::{self, Lookup};
+use inrush_cluster::api::source_kept::{SourceKept, pipeline};
 use inrush_cluster::transport::{Transport, path_segment};
-use serde_json::Value;
+use inrush_core::FieldTypes;
+use serde_json::{Map, Value};
+
+use super::rebuilt::Fields;
+use super::series::Series;
+use super::vectors::Vectors;
 
 /// The index, alias or data stream to compare with.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) struct Target {
     pub(super) lookup: Lookup,
-    /// The reason that the index does not return documents as they were sent, if there is one.
-    pub(super) contents_unlike: Option<String>,
+    /// What can be compared of the documents.
+    pub(super) contents: Contents,
+    /// The first of its indices that is a time series.
+    pub(super) series: Option<Series>,
+    /// The fields of the last of its indices, which a load writes to.
+    pub(super) fields: FieldTypes,
+}
+
+/// What can be compared of the documents of an index.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Contents {
+    /// The documents as they were sent, but for the forms of vectors.
+    Documents(Vectors),
+    /// The values of their fields: the index makes the documents that it returns of these. The
+    /// text says why.
+    Values(String, Fields),
+    /// Nothing, for this reason.
+    Nothing(String),
+}
+
+impl Contents {
+    /// What to ask for of each document.
+    pub(super) fn asked(&self) -> lookup::Contents {
+        match self {
+            Contents::Documents(vectors) if vectors.are_left_out() => lookup::Contents::SourceWithVectors,
+            Contents::Documents(_) | Contents::Values(..) => lookup::Contents::Source,
+            Contents::Nothing(_) => lookup::Contents::None,
+        }
+    }
 }
 
 /// Resolves the name.
 pub(super) async fn resolve(transport: &Transport, name: &str) -> Result<Target, ClusterError> {
     let path = format!(
-        "/{}?include_defaults=true&filter_path=*.aliases,*.settings.index.uuid,*.settings.index.*_pipeline,{}",
+        "/{}?include_defaults=true&filter_path=*.aliases,*.settings.index.uuid,*.settings.index.*_pipeline,{},{}",
         path_segment(name),
-        SourceKept::PATHS
+        SourceKept::PATHS,
+        IndexMode::PATHS
     );
     let missing = || ClusterError::Target {
         name: name.to_owned(),
@@ -42,25 +76,40 @@ fn judge(name: &str, body: &Value) -> Option<Target> {
         (Some((index, body)), None) if index == name || !is_filtered(name, body) => Lookup::Get(index.clone()),
         _ => Lookup::Search(name.to_owned()),
     };
-    let contents_unlike = indices.iter().find_map(|(index, body)| unlike(body).map(|why| format!("{index} {why}")));
-    Some(Target { lookup, contents_unlike })
+    let contents = contents(indices);
+    let series = indices.iter().find_map(|(name, index)| Series::of(name, index));
+    let mapping = indices.values().next_back().and_then(|body| body.get("mappings"));
+    let fields = mapping.map(FieldTypes::of_mapping).unwrap_or_default();
+    Some(Target { lookup, contents, series, fields })
 }
 
 fn is_filtered(alias: &str, index: &Value) -> bool {
     index.get("aliases").and_then(|aliases| aliases.get(alias)).is_some_and(|alias| alias.get("filter").is_some())
 }
 
-/// The reason that the `_source` of an index differs from the documents sent, if there is one.
-fn unlike(index: &Value) -> Option<String> {
-    if let Some(why) = SourceKept::of(index).why_unlike() {
-        return Some(why.to_owned());
+fn contents(indices: &Map<String, Value>) -> Contents {
+    let (mut rebuilt, mut left_out) = (None, false);
+    for (name, index) in indices {
+        let why = match (SourceKept::of(index), pipeline(index)) {
+            (SourceKept::Rebuilt(why), None) => {
+                rebuilt.get_or_insert_with(|| format!("{name} {why}"));
+                continue;
+            }
+            (SourceKept::WithoutVectors, pipeline) => {
+                left_out = true;
+                pipeline
+            }
+            (kept, pipeline) => kept.why_unlike().map(str::to_owned).or(pipeline),
+        };
+        if let Some(why) = why {
+            return Contents::Nothing(format!("{name} {why}"));
+        }
     }
-    let setting = |path: &str| index.pointer(&format!("/settings/index/{path}")).and_then(Value::as_str);
-    let pipeline =
-        |name: &str| setting(name).filter(|pipeline| *pipeline != "_none").map(|pipeline| (name.to_owned(), pipeline));
-    pipeline("default_pipeline")
-        .or_else(|| pipeline("final_pipeline"))
-        .map(|(setting, pipeline)| format!("sends documents through a pipeline (index.{setting} {pipeline})"))
+    let mappings = indices.values().filter_map(|index| index.get("mappings"));
+    match rebuilt {
+        Some(why) => Contents::Values(why, Fields::of(mappings)),
+        None => Contents::Documents(Vectors::of(mappings, left_out)),
+    }
 }
 
 #[cfg(test)]
@@ -82,17 +131,31 @@ mod tests {
     }
 
     #[test]
+    fn the_source_is_read_for_the_fields_of_the_index() {
+        let body = json!({"a": {"mappings": {"properties": {"b": {"type": "binary"}}}}});
+        assert_eq!(judge("a", &body).unwrap().fields.of("b"), Some(inrush_core::FieldType::Binary));
+    }
+
+    #[test]
     fn contents_are_compared_only_where_the_index_keeps_them() {
-        let unlike = |body: Value| judge("a", &json!({ "a": body })).unwrap().contents_unlike.unwrap_or_default();
+        let unlike = |body: Value| match judge("a", &json!({ "a": body })).unwrap().contents {
+            Contents::Documents(_) => String::new(),
+            Contents::Values(why, _) => format!("values: {why}"),
+            Contents::Nothing(why) => format!("nothing: {why}"),
+        };
         let settings = |settings: Value| json!({"settings": {"index": settings}});
         assert_eq!(unlike(json!({})), "");
         assert_eq!(unlike(settings(json!({"default_pipeline": "_none", "mode": "standard"}))), "");
         for (body, expected) in [
-            (json!({"mappings": {"_source": {"enabled": false}}}), "a keeps no _source"),
-            (json!({"mappings": {"_source": {"excludes": ["x"]}}}), "only some fields"),
-            (json!({"mappings": {"_source": {"mode": "synthetic"}}}), "synthetic"),
+            (json!({"mappings": {"_source": {"enabled": false}}}), "nothing: a keeps no _source"),
+            (json!({"mappings": {"_source": {"excludes": ["x"]}}}), "nothing: a keeps only some fields"),
+            (json!({"mappings": {"_source": {"mode": "synthetic"}}}), "values: a rebuilds"),
             (settings(json!({"mapping": {"source": {"mode": "synthetic"}}})), "synthetic"),
-            (settings(json!({"mode": "logsdb"})), "index.mode logsdb"),
+            (
+                settings(json!({"mode": "logsdb"})),
+                "values: a may rebuild its _source from other data (index.mode logsdb)",
+            ),
+            (settings(json!({"mode": "logsdb", "default_pipeline": "p"})), "nothing: a may rebuild"),
             (settings(json!({"derived_source": {"enabled": "true"}})), "derived source"),
             (settings(json!({"final_pipeline": "p"})), "index.final_pipeline p"),
         ] {
@@ -101,5 +164,19 @@ mod tests {
         }
         let stored = settings(json!({"mode": "logsdb", "mapping": {"source": {"mode": "stored"}}}));
         assert_eq!(unlike(stored), "");
+    }
+
+    #[test]
+    fn vectors_that_are_left_out_are_asked_for() {
+        let asked = |settings: Value| {
+            let mappings = json!({"properties": {"v": {"type": "dense_vector"}}});
+            let body = json!({"a": {"mappings": mappings, "settings": {"index": settings}}});
+            judge("a", &body).unwrap().contents.asked()
+        };
+        let left_out = json!({"mapping": {"exclude_source_vectors": "true"}});
+        assert_eq!(asked(left_out), lookup::Contents::SourceWithVectors);
+        assert_eq!(asked(json!({})), lookup::Contents::Source);
+        let changed = json!({"mapping": {"exclude_source_vectors": "true"}, "final_pipeline": "p"});
+        assert_eq!(asked(changed), lookup::Contents::None);
     }
 }

@@ -232,8 +232,29 @@ impl Windows {
     /// The operation of the id that was in flight has ended. Returns the replaced ones that end
     /// with it.
     pub(crate) fn settled(&mut self, now: Time, key: u64, end: End) -> Vec<Segment> {
+        let replaced = self.settled_open(key, end);
+        let Some(id) = self.ids.get_mut(&key) else { return replaced };
+        if id.sent.take().is_none() {
+            return replaced;
+        }
+        match id.waiting.front() {
+            None => drop(self.ids.remove(&key)),
+            Some(next) if next.place == Place::Held => {
+                let turn = Turn { key, number: next.number };
+                self.held -= 1;
+                self.make_ready_first(now, turn);
+            }
+            Some(_) => {}
+        }
+        replaced
+    }
+
+    /// As [`Windows::settled`], where a request without an answer may still write the id: no other
+    /// operation of it is sent until [`Windows::settled`].
+    pub(crate) fn settled_open(&mut self, key: u64, end: End) -> Vec<Segment> {
         let Some(id) = self.ids.get_mut(&key) else { return Vec::new() };
-        let Some(Sent { number, mut replaced }) = id.sent.take() else { return Vec::new() };
+        let Some(Sent { number, replaced }) = &mut id.sent else { return Vec::new() };
+        let (number, mut replaced) = (*number, std::mem::take(replaced));
         if end == End::Refused
             && let Some(last) = replaced.pop()
         {
@@ -252,15 +273,6 @@ impl Windows {
             replaced = Vec::new();
         }
         self.replaced -= replaced.len() as u64;
-        match id.waiting.front() {
-            None => drop(self.ids.remove(&key)),
-            Some(next) if next.place == Place::Held => {
-                let turn = Turn { key, number: next.number };
-                self.held -= 1;
-                self.make_ready_first(now, turn);
-            }
-            Some(_) => {}
-        }
         replaced
     }
 

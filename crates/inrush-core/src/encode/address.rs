@@ -7,6 +7,8 @@ use inrush_smile::DEPTH_MAX;
 use super::fields::{self, NoScalar, Shallow, write_string};
 use crate::block::DocMeta;
 use crate::codes::Code;
+use crate::date_forms::{DayOrder, Moment};
+use crate::date_value::NoMoment;
 use crate::operation::{Action, FieldPath, ID_LEN_MAX, IndexPart, Operations, VersionType, check_index_name};
 
 /// Why a document cannot be sent: the kind and the reason of the reject.
@@ -149,7 +151,17 @@ fn index_of(operations: &Operations, document: Shallow<'_>, meta: &DocMeta) -> R
             IndexPart::Field(path) => name.push_str(&required(document, meta, path, "part of the index name")?),
             IndexPart::Date(path, format) => {
                 let date = required(document, meta, path, "date in the index name")?;
-                format.push(&date, &mut name).ok_or_else(|| not_a_date(path, &date))?;
+                let time = operations.shaping.timestamp.as_ref().filter(|time| *time == path);
+                let date =
+                    time.and_then(|_| Some(Moment::read(&date, DayOrder::Unknown)?.iso().into())).unwrap_or(date);
+                if let Err(why) = format.push(&date, &mut name) {
+                    // The source may have another form of it than the document.
+                    let own = fields::scalar(document, path).ok().filter(|own| own.text != date);
+                    let found = own.is_some_and(|own| format.push(&own.text, &mut name).is_ok());
+                    if !found {
+                        return Err(not_a_date(path, &date, why));
+                    }
+                }
             }
         }
     }
@@ -158,11 +170,17 @@ fn index_of(operations: &Operations, document: Shallow<'_>, meta: &DocMeta) -> R
 }
 
 #[cold]
-fn not_a_date(path: &FieldPath, value: &str) -> Refusal {
+fn not_a_date(path: &FieldPath, value: &str, why: NoMoment) -> Refusal {
     let shown: String = value.chars().take(64).collect();
+    let wrong = match why {
+        NoMoment::Other => "expected".to_owned(),
+        NoMoment::Unlikely(what) => {
+            format!("fields of type date read milliseconds, but it looks like {what}; expected")
+        }
+    };
     let reason = format!(
-        "field `{path}` (the date in the index name) is {shown:?}; expected a date as in 2026-01-31, a time as in \
-         2026-01-31T10:00:00Z, or milliseconds since 1970"
+        "field `{path}` (the date in the index name) is {shown:?}; {wrong} a date as in 2026-01-31, a time as in \
+         2026-01-31T10:00:00Z, or milliseconds since 1970; correct it in the source, or with option `sql`"
     );
     (Code::BadDate, reason)
 }

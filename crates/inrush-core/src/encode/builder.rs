@@ -18,6 +18,8 @@ pub(super) struct ItemBlockBuilder {
     pub(super) ends: Vec<u32>,
     pub(super) keys: Vec<u64>,
     pub(super) shards: Vec<u16>,
+    /// Items with [`DocMeta::is_in`].
+    pub(super) is_in: Vec<u32>,
     rejects: Vec<RejectedRecord>,
     indices: Vec<String>,
 }
@@ -32,6 +34,7 @@ impl ItemBlockBuilder {
             ends: Vec::with_capacity(block.records.len()),
             keys: Vec::new(),
             shards: Vec::new(),
+            is_in: Vec::new(),
             rejects: Vec::new(),
             indices: Vec::new(),
         }
@@ -87,6 +90,7 @@ impl ItemBlockBuilder {
             records: block.records,
             keys: self.keys,
             shards: self.shards,
+            is_in: self.is_in,
             rejects: self.rejects,
             indices: self.indices,
             smile: None,

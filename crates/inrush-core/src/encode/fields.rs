@@ -1,34 +1,11 @@
 //! Values of single fields, found in a document's text without parsing the rest of it.
 
 use std::borrow::Cow;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use inrush_smile::DEPTH_MAX;
 use sonic_rs::{JsonType, JsonValueTrait};
 
 use crate::operation::FieldPath;
-
-/// Fields that are removed from documents, and which of them occurred. Clones share this state.
-#[derive(Clone, Debug, Default)]
-pub struct Dropped(Arc<[(FieldPath, AtomicBool)]>);
-
-impl Dropped {
-    pub(super) fn new(paths: &[FieldPath]) -> Self {
-        Dropped(paths.iter().map(|path| (path.clone(), AtomicBool::new(false))).collect())
-    }
-
-    /// Fields that no document had so far.
-    pub fn never_met(&self) -> Vec<&FieldPath> {
-        self.0.iter().filter(|(_, met)| !met.load(Ordering::Relaxed)).map(|(path, _)| path).collect()
-    }
-
-    /// A warning for each field that no document had.
-    pub fn warnings(&self) -> Vec<String> {
-        let warning = |path| format!("option `drop={path}`: no document had such a field; check its name");
-        self.never_met().into_iter().map(warning).collect()
-    }
-}
 
 /// A field's value in a form that can be an id, a routing value, a version or a part of an index
 /// name.
@@ -159,95 +136,6 @@ fn first_line(text: &str) -> String {
     text.lines().next().unwrap_or_default().to_owned()
 }
 
-/// A field to remove: the names of its path below the current object.
-#[derive(Clone, Copy)]
-struct Left<'a> {
-    names: &'a [String],
-    met: &'a AtomicBool,
-}
-
-impl<'a> Left<'a> {
-    /// The rest of the path below the member `key`, which may stand for several names. The rest is
-    /// empty if the member is the field.
-    fn below(self, key: &str) -> Option<Self> {
-        let mut rest = key;
-        for (at, name) in self.names.iter().enumerate() {
-            rest = rest.strip_prefix(name.as_str())?;
-            if rest.is_empty() {
-                return Some(Left { names: &self.names[at + 1..], met: self.met });
-            }
-            rest = rest.strip_prefix('.')?;
-        }
-        None
-    }
-}
-
-/// Writes the object `document` without the fields of `dropped`. The rest is copied as it is. As in
-/// a mapping, `a.b` is a field of each object in `a` if `a` is an array.
-pub(super) fn without(document: Shallow<'_>, dropped: &Dropped, out: &mut Vec<u8>) -> Result<(), String> {
-    let left: Vec<Left<'_>> = dropped.0.iter().map(|(path, met)| Left { names: path.names(), met }).collect();
-    object_without(document.0, &left, out)
-}
-
-fn object_without(object: &[u8], left: &[Left<'_>], out: &mut Vec<u8>) -> Result<(), String> {
-    out.push(b'{');
-    let start = out.len();
-    let mut last = None;
-    for entry in sonic_rs::to_object_iter(object) {
-        let (key, value) = entry.map_err(|e| first_line(&e.to_string()))?;
-        let raw = value.as_raw_str();
-        // The value is a slice of the object.
-        last = Some(raw.as_ptr() as usize + raw.len() - object.as_ptr() as usize);
-        let below: Vec<Left<'_>> = left.iter().filter_map(|left| left.below(&key)).collect();
-        let mut is_left_out = false;
-        for field in below.iter().filter(|left| left.names.is_empty()) {
-            is_left_out = true;
-            if !field.met.load(Ordering::Relaxed) {
-                field.met.store(true, Ordering::Relaxed);
-            }
-        }
-        if is_left_out {
-            continue;
-        }
-        if out.len() > start {
-            out.push(b',');
-        }
-        write_string(out, &key);
-        out.push(b':');
-        value_without(raw, &below, out)?;
-    }
-    out.push(b'}');
-    // The iterator stops at the end of the object and ignores the text behind it.
-    let end = last.unwrap_or_else(|| memchr::memchr(b'{', object).map_or(0, |at| at + 1));
-    match object[end..].trim_ascii_start() {
-        [b'}', rest @ ..] if rest.trim_ascii().is_empty() => Ok(()),
-        _ => Err(format!("unexpected text after the object, at byte {end} or later")),
-    }
-}
-
-fn value_without(raw: &str, left: &[Left<'_>], out: &mut Vec<u8>) -> Result<(), String> {
-    match (left, raw.as_bytes()) {
-        ([_, ..], [b'{', ..]) => object_without(raw.as_bytes(), left, out),
-        ([_, ..], [b'[', ..]) => {
-            out.push(b'[');
-            let start = out.len();
-            for element in sonic_rs::to_array_iter(raw) {
-                let element = element.map_err(|e| first_line(&e.to_string()))?;
-                if out.len() > start {
-                    out.push(b',');
-                }
-                value_without(element.as_raw_str(), left, out)?;
-            }
-            out.push(b']');
-            Ok(())
-        }
-        _ => {
-            out.extend_from_slice(raw.as_bytes());
-            Ok(())
-        }
-    }
-}
-
 /// Writes `text` as a JSON string.
 pub(super) fn write_string(out: &mut Vec<u8>, text: &str) {
     let plain = text.bytes().all(|b| b >= 0x20 && b != b'"' && b != b'\\');
@@ -295,42 +183,6 @@ mod tests {
         assert_eq!(get(r#"{"a":{"b":[{"c":1}]}}"#, "a.b.c"), Err(NoScalar::InArray("a.b".to_owned())));
         assert!(matches!(get(r#"{"a" 1}"#, "id"), Err(NoScalar::Invalid(_))));
         assert!(matches!(get("", "id"), Err(NoScalar::Invalid(_))));
-    }
-
-    fn left(document: &str, paths: &[&str]) -> (Result<String, String>, usize) {
-        let dropped = Dropped::new(&paths.iter().map(|path| path.parse().unwrap()).collect::<Vec<_>>());
-        let mut out = Vec::new();
-        let result = without(Shallow::new(document.as_bytes()).unwrap(), &dropped, &mut out);
-        (result.map(|()| String::from_utf8(out).unwrap()), dropped.never_met().len())
-    }
-
-    #[test]
-    fn fields_are_left_out_at_any_depth() {
-        let document = r#" {"id":1,"a":{"b":2,"c":[3, 4]},"x":5,"x.y":6,"z\"":1.50} "#;
-        let (found, never_met) = left(document, &["id", "a.b", "x.y"]);
-        assert_eq!((found.unwrap().as_str(), never_met), (r#"{"a":{"c":[3, 4]},"x":5,"z\"":1.50}"#, 0));
-        assert!(left("[1]", &["a"]).0.is_err());
-        let (found, never_met) = left(r#"{"Order No.":1,".a":2,"b":{"No.":3,"c":4}}"#, &["Order No.", ".a", "b.No."]);
-        assert_eq!((found.unwrap().as_str(), never_met), (r#"{"b":{"c":4}}"#, 0));
-    }
-
-    #[test]
-    fn fields_of_objects_in_arrays_are_left_out() {
-        let (found, never_met) = left(
-            r#"{"users":[{"name":"a","password":"p1"},7,[{"password":"p2"},[]],{"password":{"x":1}, "n":2}],"none":[]}"#,
-            &["users.password", "users.nickname", "none.x"],
-        );
-        assert_eq!(found.unwrap(), r#"{"users":[{"name":"a"},7,[{},[]],{"n":2}],"none":[]}"#);
-        assert_eq!(never_met, 2);
-        let found = left(r#"{"a.b":{"c":1,"d":[{"e":2}]},"ab":3,"a":{"b.c":4,"b":{"c":5}}}"#, &["a.b.c", "a.b.d.e"]).0;
-        assert_eq!(found.unwrap(), r#"{"a.b":{"d":[{}]},"ab":3,"a":{"b":{}}}"#);
-    }
-
-    #[test]
-    fn text_after_the_object_is_an_error() {
-        for document in [r#"{"a":1} {"a":2}"#, r#"{"a":1}{"#, "{} // x", r#"{"a":1}}"#, r#"{"x":1} null"#] {
-            assert!(left(document, &["x"]).0.unwrap_err().contains("after the object"), "{document}");
-        }
     }
 
     #[test]

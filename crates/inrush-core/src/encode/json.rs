@@ -3,14 +3,16 @@
 use bytes::Bytes;
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
-use super::address::{Address, Refusal, shallow};
+use super::address::{Address, Refusal};
 use super::builder::{ItemBlockBuilder, empty};
-use super::fields::{self, Dropped};
+use super::shape::Shape;
+use super::vectors::Packer;
 use crate::block::{DocBlock, DocMeta, Reject};
 use crate::codes::Code;
 use crate::items::{ItemBlock, NO_SHARD};
-use crate::operation::{Action, Operations};
+use crate::operation::{Action, FieldPath, Operations};
 use crate::routing::Routing;
+use crate::shaping::Shaping;
 
 /// Turns documents into bulk items as one job wants them. All encoding threads share it.
 #[derive(Clone, Debug)]
@@ -20,32 +22,61 @@ pub struct Encoder {
     fixed_line: Option<Vec<u8>>,
     /// Computes the shard of each item, if wanted.
     shards: Option<Routing>,
-    dropped: Dropped,
+    shape: Shape,
+    vectors: Packer,
+    /// Documents that were shaped by an earlier load would lose fields if they were shaped again.
+    shapes_once: bool,
+    /// New documents have no ids and no routing values, although their source has some.
+    without_ids: bool,
 }
 
 impl Encoder {
     /// An encoder for these operations. A fixed index name goes into the request path; otherwise
     /// every action line names the index.
     pub fn new(operations: Operations) -> Self {
+        let operations = operations.of_source();
         let plain = operations.id.is_none()
             && operations.routing.is_none()
             && operations.version.is_none()
             && operations.index.fixed().is_some()
             && !operations.action.needs_id();
         let fixed_line = plain.then(|| format!("{{\"{}\":{{}}}}\n", operations.action.bulk_key()).into_bytes());
-        let dropped = Dropped::new(&operations.drop);
-        Encoder { operations, fixed_line, shards: None, dropped }
+        let shape = Shape::new(&operations.shaping);
+        let shapes_once = hands_on(&operations.shaping);
+        Encoder {
+            operations,
+            fixed_line,
+            shards: None,
+            shape,
+            vectors: Packer::default(),
+            shapes_once,
+            without_ids: false,
+        }
     }
 
-    /// The fields that are removed, and which of them occurred. Clones of the encoder share this
-    /// state.
-    pub fn dropped(&self) -> Dropped {
-        self.dropped.clone()
+    /// Also packs the vectors of documents.
+    #[must_use]
+    pub fn with_vectors(mut self, vectors: Packer) -> Self {
+        self.vectors = vectors;
+        self
+    }
+
+    /// The changes of the documents, and which of the named fields occurred. Clones of the encoder
+    /// share this state.
+    pub fn shape(&self) -> Shape {
+        self.shape.clone()
     }
 
     /// Whether items have the documents as they come.
     pub fn keeps_documents(&self) -> bool {
-        self.operations.drop.is_empty()
+        self.shape.is_none()
+    }
+
+    /// Whether a document with this metadata may be changed.
+    #[doc(hidden)]
+    pub fn shapes(&self, meta: Option<&DocMeta>) -> bool {
+        let is_done = self.shapes_once && meta.is_some_and(|meta| meta.is_shaped);
+        !is_done && !self.shape.is_none()
     }
 
     /// Also computes the shard of each item, from its id or routing value, for the single index of
@@ -53,6 +84,14 @@ impl Encoder {
     #[must_use]
     pub fn with_shards(mut self, routing: Routing) -> Self {
         self.shards = Some(routing);
+        self
+    }
+
+    /// Sends documents to index or to create without the ids and routing values of their source:
+    /// the index makes its own.
+    #[must_use]
+    pub fn without_ids(mut self) -> Self {
+        self.without_ids = true;
         self
     }
 
@@ -71,7 +110,7 @@ impl Encoder {
     /// return it.
     pub fn encode_into(&self, block: DocBlock, buffer: Vec<u8>, share: impl FnOnce(Vec<u8>) -> Bytes) -> ItemBlock {
         match &self.fixed_line {
-            Some(line) if block.meta.is_empty() && self.operations.drop.is_empty() => {
+            Some(line) if block.meta.is_empty() && self.shape.is_none() && !self.vectors.is_on() => {
                 encode_fixed(block, line, buffer, share)
             }
             _ => self.encode_each(block, buffer, share),
@@ -103,11 +142,14 @@ impl Encoder {
         if document.is_empty() && action != Action::Delete {
             return Err(empty());
         }
-        let address = Address::of(&self.operations, document, meta, action)?;
+        let mut address = Address::of(&self.operations, document, meta, action)?;
+        if self.without_ids && matches!(action, Action::Index | Action::Create) {
+            (address.id, address.routing) = (None, None);
+        }
         let start = out.body.len();
         address.write_action_line(action, &mut out.body);
         if action != Action::Delete
-            && let Err(refusal) = self.document(document, action, &mut out.body)
+            && let Err(refusal) = self.document(document, action, self.shapes(Some(meta)), &mut out.body)
         {
             out.body.truncate(start);
             return Err(refusal);
@@ -120,6 +162,9 @@ impl Encoder {
             let of = address.index.as_deref().map_or(0, |index| xxh3_64(index.as_bytes()));
             out.keys.resize(out.ends.len(), 0);
             out.keys.push(xxh3_64_with_seed(id.as_bytes(), of).max(1));
+        }
+        if meta.is_in {
+            out.is_in.push(out.ends.len() as u32);
         }
         out.ends.push(out.body.len() as u32);
         if let Some(index) = address.index {
@@ -141,7 +186,7 @@ impl Encoder {
         u16::try_from(shard).ok()
     }
 
-    fn document(&self, document: &[u8], action: Action, body: &mut Vec<u8>) -> Result<(), Refusal> {
+    fn document(&self, document: &[u8], action: Action, shapes: bool, body: &mut Vec<u8>) -> Result<(), Refusal> {
         let invalid = |reason| (Code::InvalidJson, reason);
         let wrap = matches!(action, Action::Update | Action::Upsert);
         if wrap {
@@ -151,11 +196,15 @@ impl Encoder {
                 .map_err(|e| invalid(format!("the document is not JSON: {e}")))?;
             body.extend_from_slice(b"{\"doc\":");
         }
-        if self.operations.drop.is_empty() {
-            body.extend_from_slice(document);
-        } else {
-            fields::without(shallow(document)?, &self.dropped, body)
-                .map_err(|e| invalid(format!("the document is not a JSON object: {e}")))?;
+        match (shapes, self.vectors.is_on()) {
+            (false, false) => body.extend_from_slice(document),
+            (true, false) => self.shape.write(document, body)?,
+            (false, true) => self.vectors.write(document, body)?,
+            (true, true) => {
+                let mut shaped = Vec::new();
+                self.shape.write(document, &mut shaped)?;
+                self.vectors.write(&shaped, body)?;
+            }
         }
         if wrap {
             body.extend_from_slice(if action == Action::Upsert { b",\"doc_as_upsert\":true}" } else { b"}" });
@@ -163,6 +212,17 @@ impl Encoder {
         body.push(b'\n');
         Ok(())
     }
+}
+
+/// Whether a field gets the name of another one that is renamed or dropped, or a name inside or
+/// around it. Only then do the changes, made again, change a document further.
+fn hands_on(shaping: &Shaping) -> bool {
+    let is_within =
+        |one: &str, other: &str| one.strip_prefix(other).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
+    let renames: Vec<_> = shaping.renames().collect();
+    let old: Vec<_> = renames.iter().map(|rename| &rename.from).chain(&shaping.drop).map(FieldPath::as_str).collect();
+    let mut new = renames.iter().map(|rename| rename.to.as_str());
+    new.any(|new| old.iter().any(|old| is_within(new, old) || is_within(old, new)))
 }
 
 /// The hot path: the same action line before every document, and nothing is parsed.
@@ -186,9 +246,15 @@ mod tests {
     use super::*;
     use crate::block::{MetaFields, Record};
     use crate::operation::VersionType;
+    use crate::rows::FieldTypes;
+    use crate::vectors::Packing;
 
     fn operations(index: &str) -> Operations {
         Operations::new(Action::Index, index.parse().unwrap(), None)
+    }
+
+    fn without(fields: &[&str]) -> Shaping {
+        Shaping { drop: fields.iter().map(|path| path.parse().unwrap()).collect(), ..Shaping::default() }
     }
 
     fn block(documents: &[&str]) -> DocBlock {
@@ -252,8 +318,43 @@ mod tests {
 
     #[test]
     fn documents_are_kept_unless_fields_are_dropped() {
-        let dropped = Operations { drop: vec!["id".parse().unwrap()], ..operations("x") };
+        let dropped = Operations { shaping: without(&["id"]), ..operations("x") };
         assert!(Encoder::new(operations("x")).keeps_documents() && !Encoder::new(dropped).keeps_documents());
+    }
+
+    #[test]
+    fn a_document_is_shaped_once_where_names_are_handed_on() {
+        for (dropped, expected) in [("b", "{\"b\":1,\"c\":3}"), ("c", "{\"b\":1}")] {
+            let shaping = Shaping { rename: vec!["a=b".parse().unwrap()], ..without(&[dropped]) };
+            let mut documents = block(&["{\"a\":1}", "{\"b\":1,\"c\":3}"]);
+            documents.meta = vec![DocMeta::default(), DocMeta::default().with_is_shaped(true)];
+            let items = Encoder::new(Operations { shaping, ..operations("x") }).encode(documents);
+            assert_eq!(items.body, format!("{{\"index\":{{}}}}\n{{\"b\":1}}\n{{\"index\":{{}}}}\n{expected}\n"));
+        }
+    }
+
+    #[test]
+    fn vectors_are_packed_under_their_new_names_once_packing_begins() {
+        let mapping = serde_json::json!({"properties": {"v": {"type": "dense_vector", "dims": 8}}});
+        let (fields, packing) = (FieldTypes::of_mapping(&mapping), Packing::default());
+        let document = "{\"a\":1,\"w\":[1,2,3,4,5,6,7,8]}";
+        let shaping = Shaping { rename: vec!["w=v".parse().unwrap()], ..Shaping::default() };
+        for (shaping, name) in [(shaping, "w"), (Shaping::default(), "v")] {
+            let document = document.replace("\"w\"", &format!("\"{name}\""));
+            let encoder = Encoder::new(Operations { shaping, ..operations("x") });
+            let encoder = encoder.with_vectors(Packer::new(&fields, packing.clone()));
+            let items = encoder.encode(block(&[&document]));
+            let text = "{\"index\":{}}\n{\"a\":1,\"v\":[1,2,3,4,5,6,7,8]}\n";
+            assert_eq!(String::from_utf8_lossy(&items.body), text);
+            let on = Packing::default();
+            on.begin();
+            let encoder = encoder.with_vectors(Packer::new(&fields, on));
+            let items = encoder.encode(block(&[&document, &document.replace(",8]", "]"), "{\"a\":2}"]));
+            let body = String::from_utf8_lossy(&items.body).into_owned();
+            assert!(body.starts_with("{\"index\":{}}\n{\"a\":1,\"v\":\"P4AAAEAAAABA"), "{body}");
+            assert!(body.ends_with("{\"index\":{}}\n{\"a\":2}\n"), "{body}");
+            assert_eq!(items.rejects.iter().map(|r| (r.record, r.kind)).collect::<Vec<_>>(), [(1, Code::BadVector)]);
+        }
     }
 
     #[test]
@@ -273,7 +374,7 @@ mod tests {
             routing: Some("r".parse().unwrap()),
             version: Some("v".parse().unwrap()),
             index: "t-{tenant}".parse().unwrap(),
-            drop: vec!["id".parse().unwrap(), "v".parse().unwrap()],
+            shaping: without(&["id", "v"]),
             ..operations("x")
         };
         let items = check(
@@ -301,6 +402,40 @@ mod tests {
     }
 
     #[test]
+    fn ids_and_indices_are_named_by_the_old_or_the_new_name() {
+        for (id, index) in [("No.", "logs-{ts:yyyy}"), ("id", "logs-{@timestamp:yyyy}")] {
+            let shaping = Shaping {
+                timestamp: Some("ts".parse().unwrap()),
+                rename: vec!["No.=id".parse().unwrap()],
+                ..Shaping::default()
+            };
+            let ops = Operations { id: Some(id.parse().unwrap()), shaping, ..operations(index) };
+            check(
+                ops,
+                &[r#"{"No.":7,"ts":"28/Nov/2025:13:55:36 +0100"}"#, r#"{"No.":8,"ts":"soon"}"#],
+                "{\"index\":{\"_index\":\"logs-2025\",\"_id\":\"7\"}}\n{\"id\":7,\"@timestamp\":\"2025-11-28T13:55:36+01:00\"}\n",
+                &[(1, Code::BadDate)],
+            );
+        }
+    }
+
+    #[test]
+    fn an_id_is_of_one_field_where_names_are_handed_on_or_swapped() {
+        for (renames, id, document, sent) in [
+            (["id=old_id", "new_id=id"], "old_id", r#"{"id":1,"new_id":2}"#, r#"{"old_id":1,"id":2}"#),
+            (["id=old_id", "new_id=id"], "new_id", r#"{"id":2,"new_id":1}"#, r#"{"old_id":2,"id":1}"#),
+            (["a=b", "b=a"], "a", r#"{"a":1,"b":2}"#, r#"{"b":1,"a":2}"#),
+            (["a=b", "b=a"], "b", r#"{"a":2,"b":1}"#, r#"{"b":2,"a":1}"#),
+        ] {
+            let shaping = Shaping { rename: renames.map(|text| text.parse().unwrap()).to_vec(), ..Shaping::default() };
+            // The options are resolved first, and then the encoder looks for the name again.
+            let id = shaping.in_source(&id.parse().unwrap());
+            let ops = Operations { id: Some(id), shaping, ..operations("x") };
+            check(ops, &[document], &format!("{{\"index\":{{\"_id\":\"1\"}}}}\n{sent}\n"), &[]);
+        }
+    }
+
+    #[test]
     fn each_version_has_the_type_that_its_document_came_with() {
         let of_field = |version_type| {
             let fields = MetaFields { version: Some("v".parse().unwrap()), ..MetaFields::default() };
@@ -324,6 +459,17 @@ mod tests {
             let expected = format!("{{\"index\":{{\"_id\":\"a\",\"version\":{expected}}}}}");
             assert_eq!(String::from_utf8_lossy(&line), expected);
         }
+    }
+
+    #[test]
+    fn an_index_that_makes_ids_gets_none_of_the_source() {
+        let meta = DocMeta::default().with_id("a".to_owned()).with_routing("r".to_owned());
+        let mut documents = block(&["{}"; 2]);
+        documents.meta = vec![meta.clone(), meta.with_action(Action::Delete)];
+        let items = Encoder::new(operations("x")).without_ids().encode(documents);
+        let line = |at| String::from_utf8_lossy(&items.action_and_document(at).0).into_owned();
+        assert_eq!(line(0), "{\"index\":{}}");
+        assert_eq!(line(1), "{\"delete\":{\"_id\":\"a\",\"routing\":\"r\"}}");
     }
 
     #[test]
@@ -379,7 +525,7 @@ mod tests {
             Operations { routing: id(), ..operations("x") },
             Operations { version: id(), ..operations("x") },
             operations("x-{meta.id}"),
-            Operations { drop: vec!["v.v".parse().unwrap()], ..operations("x") },
+            Operations { shaping: without(&["v.v"]), ..operations("x") },
         ] {
             check(ops, &[&deep, &objects, &open], "", &[(0, Code::TooDeep), (1, Code::TooDeep), (2, Code::TooDeep)]);
         }

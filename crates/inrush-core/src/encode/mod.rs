@@ -4,13 +4,16 @@ mod address;
 mod builder;
 mod fields;
 mod json;
+mod shape;
 mod smile;
+mod vectors;
 
 use std::borrow::Cow;
 
-pub use fields::Dropped;
 pub use json::Encoder;
+pub use shape::Shape;
 pub use smile::SmileItemEncoder;
+pub use vectors::Packer;
 
 use crate::operation::FieldPath;
 

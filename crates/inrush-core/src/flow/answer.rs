@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use super::compare::Met;
 use super::pair::{self, Paired, Pairing};
 use super::slot::{LastError, Part, SlotState};
-use super::{Command, Comparison, Flow, Note, Stop};
+use super::{Command, Flow, Note, Stop};
 use crate::batch::{Batch, Segment};
 use crate::body_format::BodyFormat;
 use crate::codes::{Code, StopReason};
@@ -12,22 +13,28 @@ use crate::outcome::{
     Attempt, Condition, ItemContext, RequestVerdict, Settled, Verdict, is_of_all_documents, item_verdict,
     request_verdict,
 };
-use crate::reply::{BulkReply, ItemError, ItemReply};
+use crate::reply::{BulkReply, ItemAction, ItemError, ItemReply, WriteMark};
 use crate::time::Time;
-use crate::tune::{Outcome, Sample};
+use crate::tune::{Sample, SampleOutcome};
 
 /// The items of one reply, sorted by the next step.
 #[derive(Default)]
 struct Sorted {
     retry: Batch,
+    /// Sent again as well, although the operations may still be carried out.
+    unsure: Batch,
     /// The retry goes in halves.
     halve: bool,
     smaller: Batch,
     compare: Batch,
+    /// What is known of these items, in their order.
+    met: Vec<Met>,
     /// Dropped by a pipeline or refused; which one is unknown. None of them is in the index.
     unproven: Batch,
     /// One of the unproven items has to wait before its retry.
     unproven_waits: bool,
+    /// One of the unproven items may still be carried out.
+    unproven_unsure: bool,
     /// The cluster did work for one of the unproven items.
     unproven_worked: bool,
     paused: Option<Condition>,
@@ -57,14 +64,14 @@ impl Flow {
         let mut tells = true;
         match attempt {
             Attempt::Replied(reply) => {
-                sample.outcome = Outcome::Answered;
+                sample.outcome = SampleOutcome::Answered;
                 sample.took = reply.took_ms.map(Duration::from_millis);
-                let counted = self.replied(now, slot_id, part, &reply);
+                let counted = self.replied(now, (slot_id, request), part, &reply);
                 (sample.accepted, sample.rejected) = (counted.accepted, counted.rejected);
                 tells = !counted.paused;
             }
             Attempt::Refused { status: status @ (406 | 415), error, .. } if part.format != BodyFormat::PLAIN => {
-                (sample.outcome, tells) = (Outcome::Answered, false);
+                (sample.outcome, tells) = (SampleOutcome::Answered, false);
                 let why = format!("the server refused a request: {}", LastError::new(status, &error));
                 self.forbid_format(now, part.format, &why);
                 self.push_front(slot_id, part);
@@ -72,9 +79,12 @@ impl Flow {
             Attempt::Refused { status, error, retry_after } => {
                 let verdict = request_verdict(status, &error, self.config.incremental_bulk);
                 (sample.outcome, tells) = outcome_of(verdict, status);
-                if matches!(sample.outcome, Outcome::Refused | Outcome::Lost) {
+                if matches!(sample.outcome, SampleOutcome::Refused | SampleOutcome::Lost) {
                     sample.rejected = sample.docs;
                     self.tally.counts.rejected_items += u64::from(part.batch.items);
+                }
+                if verdict.may_be_carried_out() {
+                    self.open(request, &part);
                 }
                 let last = LastError::new(status, &error);
                 let last = LastError { retry_after: retry_after.unwrap_or_default(), ..last };
@@ -114,7 +124,7 @@ impl Flow {
             docs: part.batch.items,
             accepted: 0,
             rejected: 0,
-            outcome: Outcome::Lost,
+            outcome: SampleOutcome::Lost,
             in_flight: part.in_flight,
             source_limited: part.source_limited
                 || self.pauses.is_held()
@@ -139,46 +149,6 @@ impl Flow {
         self.advance(now, slot_id);
     }
 
-    /// Takes the comparisons of documents that met a 409, in the order of the command.
-    pub fn handle_compared(&mut self, now: Time, request: u64, results: &[Comparison]) {
-        let Some(slot_id) = self.requests.remove(&request) else { return };
-        let Some(slot) = self.slots.get_mut(&slot_id) else { return };
-        let state = std::mem::replace(&mut slot.state, SlotState::Waiting { until: now });
-        let SlotState::Comparing { request: asked, part } = state else {
-            slot.state = state;
-            return;
-        };
-        debug_assert_eq!(asked, request, "a slot compares for one request at a time");
-        let conflict = |what: &str| LastError {
-            status: 409,
-            kind: "version_conflict_engine_exception".to_owned(),
-            reason: what.to_owned(),
-            retry_after: Duration::ZERO,
-        };
-        let mut at = 0;
-        for segment in &part.batch.segments {
-            for item in 0..segment.len() {
-                let mut one = Batch::default();
-                one.push(segment.part(item, item + 1));
-                match results.get(at) {
-                    Some(Comparison::Equal) => self.settle_batch(now, &one, Settled::AlreadyThere, None, false),
-                    Some(Comparison::Different) => {
-                        self.dead_letter_batch(now, &one, &conflict("the id exists with different content"));
-                    }
-                    Some(Comparison::Failed(why)) => {
-                        let why = format!("the id exists, but its content could not be compared: {why}");
-                        self.dead_letter_batch(now, &one, &conflict(&why));
-                    }
-                    None => {
-                        self.dead_letter_batch(now, &one, &conflict("the id exists, but its content was not compared"))
-                    }
-                }
-                at += 1;
-            }
-        }
-        self.advance(now, slot_id);
-    }
-
     /// The part that was sent with this request.
     fn sent(&mut self, request: u64) -> Option<(u64, Part)> {
         let slot_id = self.requests.remove(&request)?;
@@ -196,7 +166,7 @@ impl Flow {
     }
 
     /// Moves on after an answer: to the next part of the slot, or to its end.
-    fn advance(&mut self, now: Time, slot_id: u64) {
+    pub(super) fn advance(&mut self, now: Time, slot_id: u64) {
         let Some(slot) = self.slots.get_mut(&slot_id) else { return };
         match slot.state {
             SlotState::Sent { .. } => slot.state = SlotState::Waiting { until: now },
@@ -209,10 +179,10 @@ impl Flow {
     }
 
     /// Processes a reply. Returns its counts for the tuner.
-    fn replied(&mut self, now: Time, slot_id: u64, part: Part, reply: &BulkReply) -> Counted {
+    fn replied(&mut self, now: Time, (slot_id, request): (u64, u64), part: Part, reply: &BulkReply) -> Counted {
         let part = self.blame_refused_format(now, part);
         if self.config.summary_replies && !part.item_replies && reply.runs.is_empty() {
-            return self.summarized(now, slot_id, part, reply.errors);
+            return self.summarized(now, (slot_id, request), part, reply.errors);
         }
         let (sorted, stop) = self.sort_items(now, &part, reply);
         if sorted.accepted > 0 || sorted.unproven_worked {
@@ -220,7 +190,7 @@ impl Flow {
         }
         self.met(now, sorted.paused);
         let counted = Counted { accepted: sorted.accepted, rejected: sorted.rejected, paused: sorted.paused.is_some() };
-        self.send_rest(now, slot_id, &part, sorted);
+        self.send_rest(now, (slot_id, request), &part, sorted);
         if let Some(why) = stop {
             self.handle_stop(now, Stop::Failed(why));
         }
@@ -228,9 +198,11 @@ impl Flow {
     }
 
     /// Processes a reply without entries.
-    fn summarized(&mut self, now: Time, slot_id: u64, part: Part, errors: bool) -> Counted {
+    fn summarized(&mut self, now: Time, (slot_id, request): (u64, u64), part: Part, errors: bool) -> Counted {
         if errors {
-            // Some items failed. The entries are needed to know which.
+            // Some items failed. The entries are needed to know which. The node of one may still
+            // carry it out.
+            self.open(request, &part);
             self.push_front(slot_id, Part { item_replies: true, ..part.unsure(true) });
             return Counted::default();
         }
@@ -245,7 +217,8 @@ impl Flow {
     fn sort_items(&mut self, now: Time, part: &Part, reply: &BulkReply) -> (Sorted, Option<StopReason>) {
         let mut sorted = Sorted::default();
         let mut stop = None;
-        let Paired { runs, unowned } = self.paired(part, reply);
+        let Paired { runs, unowned, marks } = self.paired(part, reply);
+        let mut place = 0;
         for entry in unowned {
             if let Some(why) = self.judge_unowned(part, entry, &mut sorted) {
                 stop.get_or_insert(why);
@@ -263,13 +236,15 @@ impl Flow {
                 let items = segment.part(at, at + count);
                 match current.1 {
                     Some(entry) => {
-                        if let Some(why) = self.judge(now, part, entry, items, &mut sorted) {
+                        let marks = marks.get(place..place + count as usize).unwrap_or_default();
+                        if let Some(why) = self.judge(now, part, (entry, marks), items, &mut sorted) {
                             stop.get_or_insert(why);
                         }
                     }
                     None => sorted.unproven.push(items),
                 }
                 at += count;
+                place += count as usize;
                 left -= count;
                 if left == 0 {
                     run = runs.next();
@@ -292,12 +267,13 @@ impl Flow {
         by_id.unwrap_or_else(|| Paired {
             runs: reply.runs.iter().map(|run| (run.count, Some(&run.item))).collect(),
             unowned: Vec::new(),
+            marks: (&reply.marks[..]).into(),
         })
     }
 
     /// Queues the items that are not settled.
-    fn send_rest(&mut self, now: Time, slot_id: u64, part: &Part, sorted: Sorted) {
-        let Sorted { mut retry, halve, smaller, compare, unproven, unproven_waits, paused, last, .. } = sorted;
+    fn send_rest(&mut self, now: Time, (slot_id, request): (u64, u64), part: &Part, sorted: Sorted) {
+        let Sorted { mut retry, mut unsure, halve, smaller, compare, met, unproven, paused, last, .. } = sorted;
         // An attempt with progress is not a failure: the batch shrinks, and its time is bounded
         // too.
         let failures = if sorted.accepted > 0 { 0 } else { part.failures };
@@ -305,8 +281,15 @@ impl Flow {
         if !unproven.is_empty() {
             self.config.pairing = Pairing::Ids;
             let may_wait = paused.is_some() || self.config.retry.allows(failures + 1, part.first_sent, now);
-            match unproven_waits && may_wait {
+            match sorted.unproven_waits && may_wait {
+                true if sorted.unproven_unsure => {
+                    unproven.segments.into_iter().for_each(|segment| unsure.push(segment))
+                }
                 true => unproven.segments.into_iter().for_each(|segment| retry.push(segment)),
+                false if sorted.unproven_unsure => {
+                    self.open(request, &part.with(unproven.clone()));
+                    self.resend_unmatched(slot_id, &part.clone().unsure(true), unproven);
+                }
                 false => self.resend_unmatched(slot_id, part, unproven),
             }
         }
@@ -317,14 +300,19 @@ impl Flow {
             self.halve(now, slot_id, part.with(smaller), &last);
         }
         if !compare.is_empty() {
-            self.compare(slot_id, part.with(compare));
+            self.compare(now, slot_id, part.with(compare), met);
         }
+        let again = |batch: Batch| match paused {
+            Some(_) => part.with(batch).paused(now),
+            None => Part { failures, setbacks, ..part.with(batch) },
+        };
         if !retry.is_empty() {
-            let retry = match paused {
-                Some(_) => part.with(retry).paused(now),
-                None => Part { failures, setbacks, ..part.with(retry) },
-            };
-            self.retry_after_comparison(now, slot_id, retry, halve, &last);
+            self.retry_after_comparison(now, slot_id, again(retry), halve, &last);
+        }
+        if !unsure.is_empty() {
+            let unsure = again(unsure).unsure(true);
+            self.open(request, &unsure);
+            self.retry_after_comparison(now, slot_id, unsure, halve, &last);
         }
     }
 
@@ -334,7 +322,7 @@ impl Flow {
         &mut self,
         now: Time,
         part: &Part,
-        reply: &ItemReply,
+        (reply, marks): (&ItemReply, &[Option<WriteMark>]),
         items: Segment,
         sorted: &mut Sorted,
     ) -> Option<StopReason> {
@@ -342,19 +330,25 @@ impl Flow {
         // A source without versions may have some all the same, as dead letters do.
         let has_version = |item| items.block.items.has_version(item);
         context.versioned |= reply.status == 409 && (items.first..items.end).all(has_version);
+        let has_no_id = |item| items.block.items.key(item).is_none();
+        context.id_is_made = reply.status == 409 && (items.first..items.end).all(has_no_id);
         let error = reply.error.clone().unwrap_or_else(no_error);
         let last = || LastError::new(reply.status, &error);
         match item_verdict(reply, context) {
             Verdict::Settle(settled) => {
                 sorted.accepted += items.len();
+                self.note_writes(&items, settled, reply.index.as_deref(), marks);
                 self.acknowledge(now, part, settled, reply.index.as_deref(), &items);
             }
-            verdict @ (Verdict::Retry | Verdict::RetrySmaller) => {
+            verdict @ (Verdict::Retry | Verdict::RetryUnsure | Verdict::RetrySmaller) => {
                 sorted.halve |= verdict == Verdict::RetrySmaller;
                 sorted.rejected += items.len();
                 self.tally.counts.rejected_items += u64::from(items.len());
                 sorted.last = last();
-                sorted.retry.push(items);
+                match verdict {
+                    Verdict::RetryUnsure => sorted.unsure.push(items),
+                    _ => sorted.retry.push(items),
+                }
             }
             Verdict::Smaller => {
                 sorted.last = last();
@@ -363,9 +357,13 @@ impl Flow {
             Verdict::Compare => {
                 // Finding the existing document was work.
                 sorted.accepted += items.len();
+                sorted.met.push(Met::new(items.len(), reply, last()));
                 sorted.compare.push(items);
             }
             Verdict::DeadLetter => {
+                if reply.action == ItemAction::Update && reply.status == 404 {
+                    self.note_refusals(&items, false);
+                }
                 let mut batch = Batch::default();
                 batch.push(items);
                 self.dead_letter_batch(now, &batch, &last());
@@ -394,7 +392,8 @@ impl Flow {
                 sorted.unproven_worked = true;
                 return None;
             }
-            Verdict::Retry | Verdict::RetrySmaller => {
+            Verdict::Retry | Verdict::RetryUnsure | Verdict::RetrySmaller => {
+                sorted.unproven_unsure |= verdict == Verdict::RetryUnsure;
                 sorted.halve |= verdict == Verdict::RetrySmaller;
                 sorted.rejected += 1;
                 self.tally.counts.rejected_items += 1;
@@ -408,11 +407,7 @@ impl Flow {
     }
 
     fn context(&self, part: &Part) -> ItemContext {
-        ItemContext {
-            uncertain: part.uncertain,
-            versioned: self.config.versioned,
-            on_conflict: self.config.on_conflict,
-        }
+        ItemContext { uncertain: part.uncertain, versioned: self.config.versioned, id_is_made: false }
     }
 }
 
@@ -431,12 +426,14 @@ fn refuses(last: &LastError) -> StopReason {
 }
 
 /// What a refusal means for the tuner, and whether its duration reflects work of the cluster.
-fn outcome_of(verdict: RequestVerdict, status: u16) -> (Outcome, bool) {
+fn outcome_of(verdict: RequestVerdict, status: u16) -> (SampleOutcome, bool) {
     match verdict {
-        RequestVerdict::Smaller { .. } => (Outcome::TooLarge, true),
+        RequestVerdict::Smaller { .. } => (SampleOutcome::TooLarge, true),
         // A gateway without a server, or a server that failed: neither is overloaded.
-        RequestVerdict::Retry { .. } if status >= 500 => (Outcome::Lost, true),
-        RequestVerdict::Retry { .. } | RequestVerdict::RetrySmaller { .. } => (Outcome::Refused, true),
-        RequestVerdict::Bisect { .. } | RequestVerdict::Pause(_) | RequestVerdict::Stop => (Outcome::Answered, false),
+        RequestVerdict::Retry { .. } if status >= 500 => (SampleOutcome::Lost, true),
+        RequestVerdict::Retry { .. } | RequestVerdict::RetrySmaller { .. } => (SampleOutcome::Refused, true),
+        RequestVerdict::Bisect { .. } | RequestVerdict::Pause(_) | RequestVerdict::Stop => {
+            (SampleOutcome::Answered, false)
+        }
     }
 }

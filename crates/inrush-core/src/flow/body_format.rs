@@ -7,7 +7,7 @@ use super::slot::{Part, Plain};
 use super::{Command, Flow, Note};
 use crate::body_format::{Body, BodyFormat, Compression, Encoding};
 use crate::time::Time;
-use crate::tune::{BodyFormatTuner, Outcome, Recollection, Sample};
+use crate::tune::{BodyFormatTuner, Recollection, Sample, SampleOutcome};
 
 impl Flow {
     /// Sets the tuner of the body format. Default: always uncompressed JSON. To be called before
@@ -51,7 +51,7 @@ impl Flow {
     /// are small for reasons of their own: the batch tuner hears of them only in that case, but
     /// they count as a cost of SMILE. Returns whether the batch tuner received the sample.
     pub(super) fn learn(&mut self, now: Time, sample: &Sample, format: BodyFormat, set_apart: bool) -> bool {
-        let trouble = sample.outcome != Outcome::Answered || sample.rejected > 0;
+        let trouble = sample.outcome != SampleOutcome::Answered || sample.rejected > 0;
         let trying = self.body_format_tuner.is_trying();
         self.body_format_tuner.handle_sample(now, sample, format, self.tuner.is_settled());
         if trying && !self.body_format_tuner.is_trying() {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::Pause;
+use super::{LastWrite, Pause};
 use crate::block::{DocMeta, Position, SourceId};
 use crate::body_format::{Body, BodyFormatChange};
 use crate::outcome::Settled;
@@ -23,11 +23,26 @@ pub enum Command {
         /// The lost request.
         request: u64,
     },
-    /// Read these documents and compare; answer with [`super::Flow::handle_compared`].
+    /// A request may still be carried out, although no answer can be expected. Find out when it is
+    /// over, and answer with [`super::Flow::handle_over`]. Later operations on its ids wait for
+    /// that.
+    AwaitOver {
+        /// The request.
+        request: u64,
+    },
+    /// Read what the index has under these ids; answer with [`super::Flow::handle_read_back`].
+    ReadBack {
+        /// The number to answer with.
+        request: u64,
+        /// The ids, and what their last operations left.
+        writes: Vec<LastWrite>,
+    },
+    /// Find out what wrote the documents of these ids; answer with
+    /// [`super::Flow::handle_compared`].
     Compare {
         /// The number to answer with.
         request: u64,
-        /// Action lines and contents.
+        /// The items that met them.
         items: Vec<Item>,
     },
     /// Flush the index on all copies, read its primary terms after that, and answer with
@@ -87,22 +102,41 @@ pub struct Request {
     pub item_ids: bool,
 }
 
-/// One bulk item.
+/// A bulk item that met a document of its id.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Item {
     /// The action line, without line end.
     pub action: Bytes,
     /// The document as it is sent; empty for a delete.
     pub document: Bytes,
+    /// The index of the document, as the reply names it.
+    pub index: Option<String>,
+    /// The reason of the 409.
+    pub reason: String,
+    /// See [`DocMeta::is_in`].
+    pub is_in: bool,
+    /// An earlier attempt, whose answer is not known, may have written the document.
+    pub is_repeated: bool,
 }
 
-/// The content of the index under an item's id.
+/// What wrote the document in the index that an item met.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Comparison {
-    /// The same content.
+    /// This operation: the cluster made the id for it.
+    Written,
+    /// A repetition by the cluster: the document has the content of the item, and was written
+    /// during the load, before another primary took over.
+    Repeated,
+    /// An earlier load wrote it, and could not know that ([`DocMeta::is_in`]).
+    IsIn,
+    /// The content of the item. What wrote it is not known.
     Equal,
     /// Different content, or no document.
     Different,
+    /// It was there before the load began.
+    Older,
+    /// Nothing says that the load wrote it, so it was not read.
+    Other,
     /// The document could not be read.
     Failed(String),
 }

@@ -4,7 +4,7 @@ use super::slot::{LastError, Part, SlotState};
 use super::{Command, DeadLetter, Flow};
 use crate::batch::Batch;
 use crate::codes::{Code, StopReason};
-use crate::outcome::{About, Settled, about};
+use crate::outcome::{About, OF_A_LOST_PRIMARY, Settled, about};
 use crate::time::Time;
 
 /// Why a run ended before its sources did.
@@ -131,16 +131,24 @@ impl Flow {
             0 => None,
             status => Some(about(status, &last.kind, &last.reason)),
         };
-        // Others that were under way may have been accepted before this part failed.
-        let stalled = self.last_progress <= part.first_sent || part.failed.is_some_and(|at| self.last_progress < at);
-        if stalled || matches!(about, Some(About::Shard | About::Disk | About::Cluster)) {
+        // A gateway that answers instead of the cluster says nothing about the documents.
+        let no_way = (502..=504).contains(&last.status) && last.kind.is_empty();
+        // Others that were under way may have been accepted before this part failed, or a little
+        // later, until the way to the cluster was lost for all.
+        let stalled = self.last_progress <= part.first_sent
+            || part.failed.is_some_and(|at| self.last_progress < at)
+            || no_way && now.since(self.last_progress) >= now.since(part.first_sent) / 2;
+        let is_lost = OF_A_LOST_PRIMARY.contains(&last.kind.as_str());
+        if stalled || is_lost || matches!(about, Some(About::Shard | About::Disk | About::Cluster)) {
             // These documents are not the cause, and dead letters would not help.
-            let what = match stalled {
-                true => "the cluster has accepted no document",
-                false => "a part of the cluster has accepted no document",
+            let idle = now.since(self.last_progress.max(part.first_sent)).as_secs_f64();
+            let (what, seconds) = match stalled {
+                true => ("the cluster has accepted no document", idle),
+                false => ("a part of the cluster has accepted no document", tried),
             };
-            let known = if about == Some(About::Unknown) { " (an error that inrush does not know)" } else { "" };
-            let why = format!("{what} for {tried:.0} s; the last attempt ended with {last}{known}");
+            let known =
+                if about == Some(About::Unknown) && !no_way { " (an error that inrush does not know)" } else { "" };
+            let why = format!("{what} for {seconds:.0} s; the last attempt ended with {last}{known}");
             // The stop comes first: documents that are unknown at the end of a run are sent again
             // by the next run.
             self.handle_stop(now, Stop::failed(Code::RetriesSpent, why));
@@ -152,7 +160,8 @@ impl Flow {
         if part.uncertain && last.status == 0 {
             return self.settle_batch(now, &part.batch, Settled::Unknown, None, false);
         }
-        let known = if about == Some(About::Unknown) { " with an error that inrush does not know" } else { "" };
+        let known =
+            if about == Some(About::Unknown) && !no_way { " with an error that inrush does not know" } else { "" };
         let reason =
             format!("given up after {tried:.0} s and {} failed attempts{known}: {}", part.failures, last.reason);
         let last = LastError { reason, ..last.clone() };

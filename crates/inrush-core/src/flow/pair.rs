@@ -13,7 +13,7 @@ use serde::Deserialize;
 
 use crate::batch::Batch;
 use crate::outcome::{About, Verdict, about};
-use crate::reply::{BulkReply, ItemAction, ItemReply, ItemResult};
+use crate::reply::{BulkReply, ItemAction, ItemReply, ItemResult, WriteMark};
 
 /// How entries of replies are matched to items.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,6 +36,8 @@ pub(super) struct Paired<'a> {
     pub(super) runs: Vec<Run<'a>>,
     /// Entries whose items are unknown.
     pub(super) unowned: Vec<&'a ItemReply>,
+    /// The marks of the items' writes, or nothing.
+    pub(super) marks: Cow<'a, [Option<WriteMark>]>,
 }
 
 /// Matches entries to items. `None` if the reply's own order is right.
@@ -49,6 +51,7 @@ pub(super) fn by_id<'a>(
         return None;
     }
     let (mut entries, mut loose) = (Vec::new(), Vec::new());
+    let mut marks = reply.marks.clone();
     for run in &reply.runs {
         let places = entries.len()..entries.len() + run.count as usize;
         match is_loose(&run.item) {
@@ -60,17 +63,27 @@ pub(super) fn by_id<'a>(
         }
     }
     if !reply.ids.is_empty() {
-        let mut owners = owners(batch, &loose);
+        let (mut owners, mut moved) = (owners(batch, &loose), Vec::new());
         loose.retain(|(place, entry)| {
             let id = reply.ids.get(*place).and_then(Option::as_deref);
+            // Its place is another item's, unless that is this one, too.
+            if let Some(mark) = marks.get_mut(*place) {
+                *mark = None;
+            }
             match id.and_then(|id| owners.remove(id)).flatten() {
                 Some(owner) => {
                     entries[owner] = Some(*entry);
+                    moved.push((owner, *place));
                     false
                 }
                 None => true,
             }
         });
+        for (owner, place) in moved {
+            if let (Some(mark), Some(from)) = (marks.get_mut(owner), reply.marks.get(place)) {
+                *mark = *from;
+            }
+        }
     }
     let mut unowned: Vec<&ItemReply> = loose.into_iter().map(|(_, entry)| entry).collect();
     let mut verdicts = unowned.iter().map(|entry| verdict(entry));
@@ -85,7 +98,7 @@ pub(super) fn by_id<'a>(
             _ => runs.push((1, entry)),
         }
     }
-    Some(Paired { runs, unowned })
+    Some(Paired { runs, unowned, marks: marks.into() })
 }
 
 /// Whether the entry may stand at another item's position: a pipeline, not a shard, may have

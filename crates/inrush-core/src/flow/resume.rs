@@ -100,6 +100,9 @@ impl Flow {
 
     /// The value of `possible_duplicates` once all waiting retries were sent.
     fn repeats_wanted(&self) -> u64 {
+        if self.config.ids_of_documents {
+            return self.tally.counts.possible_duplicates;
+        }
         let parts = self.slots.values().flat_map(|slot| &slot.parts).filter(|part| part.last_uncertain);
         let slots: u64 = parts.map(|part| part.batch.without_id()).sum();
         let again = self.durable.as_ref().map_or(0, Durable::repeats);
@@ -110,7 +113,7 @@ impl Flow {
     /// allows it.
     pub(super) fn may_be_retried(&self, slot: &Slot) -> bool {
         let repeats = match slot.parts.front() {
-            Some(part) if part.last_uncertain => part.batch.without_id(),
+            Some(part) if part.last_uncertain && !self.config.ids_of_documents => part.batch.without_id(),
             _ => 0,
         };
         repeats == 0 || self.tally.counts.possible_duplicates + repeats <= self.repeats_allowed

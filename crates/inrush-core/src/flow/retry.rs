@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use super::slot::{LastError, Part, SlotState};
-use super::{Command, Flow, Item, Note, Stop};
+use super::slot::{LastError, Part, Slot, SlotState};
+use super::{Command, Flow, Note, Stop};
 use crate::batch::Batch;
 use crate::codes::Code;
 use crate::outcome::RequestVerdict;
@@ -147,8 +147,8 @@ impl Flow {
     }
 
     /// Sends items again whose entries could not be matched, and requests the ids of entries. If
-    /// that was done before, each item is sent alone. None of the items is in the index, so no
-    /// duplicates arise.
+    /// that was done before, each item is sent alone. None of the items is in the index, unless the
+    /// part is unsure.
     pub(super) fn resend_unmatched(&mut self, slot_id: u64, part: &Part, unproven: Batch) {
         if !part.ids_asked && unproven.has_ids() {
             return self.push_front(slot_id, part.with(unproven));
@@ -172,29 +172,13 @@ impl Flow {
     /// Processes an attempt without an answer.
     pub(super) fn lost(&mut self, slot_id: u64, request: u64, part: Part, reason: String) {
         self.commands.push_back(Command::Note(Note::Lost(reason)));
+        self.open(request, &part);
         self.requests.insert(request, slot_id);
         self.push_front(slot_id, part.unsure(true));
         if let Some(slot) = self.slots.get_mut(&slot_id) {
             slot.state = SlotState::AwaitingGone;
         }
         self.commands.push_back(Command::AwaitGone { request });
-    }
-
-    /// Requests a comparison of the items with the documents in the index.
-    pub(super) fn compare(&mut self, slot_id: u64, part: Part) {
-        let request = self.next_id();
-        let mut items = Vec::with_capacity(part.batch.items as usize);
-        for segment in &part.batch.segments {
-            for item in segment.first..segment.end {
-                let (action, document) = segment.block.items.action_and_document(item);
-                items.push(Item { action, document });
-            }
-        }
-        self.requests.insert(request, slot_id);
-        if let Some(slot) = self.slots.get_mut(&slot_id) {
-            slot.state = SlotState::Comparing { request, part };
-        }
-        self.commands.push_back(Command::Compare { request, items });
     }
 
     /// As [`Flow::retry`], in two requests if there is more than one document. The halves are a new
@@ -229,9 +213,11 @@ impl Flow {
         halve: bool,
         last: &LastError,
     ) {
-        let comparing = self.slots.get(&slot_id).is_some_and(|s| matches!(s.state, SlotState::Comparing { .. }));
-        if comparing {
-            self.push_front(slot_id, Part { failures: part.failures + 1, ..part });
+        let next = now + self.wait(part.setbacks + 1).max(last.retry_after.min(self.config.retry.longest_wait));
+        if let Some(Slot { state: SlotState::Comparing { until, .. }, parts, .. }) = self.slots.get_mut(&slot_id) {
+            *until = next;
+            let part = Part { failures: part.failures + 1, setbacks: part.setbacks + 1, ..part };
+            parts.push_front(part);
         } else if halve {
             self.retry_in_halves(now, slot_id, part, last);
         } else {

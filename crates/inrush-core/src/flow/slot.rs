@@ -7,6 +7,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::compare::Met;
 use crate::batch::Batch;
 use crate::body_format::{Body, BodyFormat};
 use crate::codes::Code;
@@ -34,10 +35,20 @@ pub(super) struct Slot {
 
 #[derive(Debug)]
 pub(super) enum SlotState {
-    Sent { request: u64 },
-    Waiting { until: Time },
+    Sent {
+        request: u64,
+    },
+    Waiting {
+        until: Time,
+    },
     AwaitingGone,
-    Comparing { request: u64, part: Part },
+    /// `until`: when the next part may be sent.
+    Comparing {
+        request: u64,
+        part: Part,
+        met: Vec<Met>,
+        until: Time,
+    },
 }
 
 /// Items that are sent together and share a history.
@@ -46,6 +57,9 @@ pub(super) struct Part {
     pub(super) batch: Batch,
     /// An earlier attempt may have been applied.
     pub(super) uncertain: bool,
+    /// An earlier run sent the items, or this one did and a restart may have lost them. Later
+    /// operations on their ids may have followed.
+    pub(super) replayed: bool,
     /// The last attempt may have been applied. A retry may duplicate items without an id.
     pub(super) last_uncertain: bool,
     /// Request entries even where summaries are enough.
@@ -95,6 +109,7 @@ impl Slot {
         let part = Part {
             batch,
             uncertain: sent_before,
+            replayed: sent_before,
             last_uncertain: sent_before,
             item_replies: false,
             ids_asked: false,
@@ -117,7 +132,9 @@ impl Slot {
     /// A slot for items that were sent before, with unknown result.
     pub(super) fn resend(id: u64, now: Time, batch: Batch) -> Self {
         let mut slot = Slot::new(id, now, batch, true);
-        slot.parts.iter_mut().for_each(|part| (part.uncertain, part.last_uncertain) = (true, true));
+        slot.parts.iter_mut().for_each(|part| {
+            (part.uncertain, part.replayed, part.last_uncertain) = (true, true, true);
+        });
         slot
     }
 }
@@ -164,6 +181,7 @@ impl fmt::Display for LastError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.status {
             0 => f.write_str(&self.reason),
+            status if self.kind.is_empty() => write!(f, "{status}: {}", self.reason),
             status => write!(f, "{status} {}: {}", self.kind, self.reason),
         }
     }

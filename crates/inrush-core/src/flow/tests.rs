@@ -1,7 +1,9 @@
 //! The flow against a small cluster that misbehaves on purpose, in virtual time.
 
 mod coalesce;
+mod compare;
 mod durable;
+mod late;
 mod lost;
 mod pause;
 mod pipeline;
@@ -35,12 +37,16 @@ enum Fault {
     ResetBeforeApplying,
     ResetAfterApplying,
     Refused(u16),
+    /// A page of a gateway.
+    Gateway(u16),
     /// 429 or 503, with a `Retry-After` in seconds.
     Later(u16, u64),
     /// A circuit breaker of durability PERMANENT.
     Breaker,
     /// Flood stage, for all items.
     Flood,
+    /// The primary changes, and the coordinating node repeats the operations.
+    Repeats,
 }
 
 fn fault() -> impl Strategy<Value = Fault> {
@@ -87,10 +93,22 @@ fn check_rows<'a>(request: &Request, mut documents: impl Iterator<Item = &'a str
 struct Cluster {
     documents: BTreeMap<String, String>,
     made_up: u64,
+    /// Ids that the cluster wrote twice for one request.
+    repeated: std::collections::BTreeSet<String>,
 }
 
 impl Cluster {
-    fn apply(&mut self, action: &str, document: &str) -> ItemReply {
+    fn id(&mut self, action: &str) -> String {
+        match action.split("\"_id\":\"").nth(1) {
+            Some(rest) => rest.split('"').next().unwrap().to_owned(),
+            None => {
+                self.made_up += 1;
+                format!("#{}", self.made_up)
+            }
+        }
+    }
+
+    fn apply(&mut self, action: &str, document: &str, id: String) -> ItemReply {
         let reply = |action, status, result, error| ItemReply {
             action,
             status,
@@ -104,13 +122,6 @@ impl Cluster {
         if document.contains("poison") {
             return reply(action_key, 400, None, error("mapper_parsing_exception"));
         }
-        let id = match action.split("\"_id\":\"").nth(1) {
-            Some(rest) => rest.split('"').next().unwrap().to_owned(),
-            None => {
-                self.made_up += 1;
-                format!("#{}", self.made_up)
-            }
-        };
         if action.starts_with("{\"delete") {
             return match self.documents.remove(&id) {
                 Some(_) => reply(ItemAction::Delete, 200, Some(ItemResult::Deleted), None),
@@ -125,7 +136,9 @@ impl Cluster {
             return reply(ItemAction::Update, 200, Some(ItemResult::Updated), None);
         }
         if action_key == ItemAction::Create && self.documents.contains_key(&id) {
-            return reply(action_key, 409, None, error("version_conflict_engine_exception"));
+            let reason = format!("[{id}]: version conflict, document already exists (current version [1])");
+            let kind = "version_conflict_engine_exception".to_owned();
+            return reply(action_key, 409, None, Some(ItemError { kind, reason, permanent: false }));
         }
         match self.documents.insert(id, document.to_owned()) {
             None => reply(action_key, 201, Some(ItemResult::Created), None),
@@ -150,6 +163,10 @@ impl Cluster {
             Fault::ResetBeforeApplying => return lost(),
             // A single document that is refused as too large is a dead letter, which is right.
             Fault::Refused(413) if request.items == 1 => {}
+            Fault::Gateway(status) => {
+                let error = ItemError::from_body(b"<html><head><title>Bad Gateway</title></head></html>");
+                return Attempt::Refused { status, error, retry_after: None };
+            }
             Fault::Refused(status) => return Attempt::Refused { status, error: error("x"), retry_after: None },
             Fault::Later(status, seconds) => {
                 let retry_after = Some(Duration::from_secs(seconds));
@@ -159,7 +176,7 @@ impl Cluster {
                 let error = ItemError { permanent: true, ..error("circuit_breaking_exception") };
                 return Attempt::Refused { status: 429, error, retry_after: None };
             }
-            Fault::None | Fault::Rejects(_) | Fault::ResetAfterApplying | Fault::Flood => {}
+            Fault::None | Fault::Rejects(_) | Fault::ResetAfterApplying | Fault::Flood | Fault::Repeats => {}
         }
         // Like an id that is too long: it spoils the whole request.
         if text.contains("spoils") {
@@ -181,7 +198,20 @@ impl Cluster {
                 let item = match fault {
                     Fault::Rejects(n) if (at as u32).is_multiple_of(n) => rejected("es_rejected_execution_exception"),
                     Fault::Flood => rejected("cluster_block_exception"),
-                    _ => self.apply(pair.0, pair.1),
+                    Fault::Repeats => {
+                        let id = self.id(pair.0);
+                        let is_new = !self.documents.contains_key(&id);
+                        self.apply(pair.0, pair.1, id.clone());
+                        if is_new {
+                            self.repeated.insert(id.clone());
+                        }
+                        self.apply(pair.0, pair.1, id)
+                    }
+                    _ => {
+                        let id = self.id(pair.0);
+                        self.repeated.remove(&id);
+                        self.apply(pair.0, pair.1, id)
+                    }
                 };
                 ItemRun { count: 1, item }
             })
@@ -189,7 +219,7 @@ impl Cluster {
         if fault == Fault::ResetAfterApplying {
             return lost();
         }
-        Attempt::Replied(BulkReply { took_ms: Some(1), errors: fault != Fault::None, runs, ids: Vec::new() })
+        Attempt::Replied(BulkReply { took_ms: Some(1), errors: fault != Fault::None, runs, ..BulkReply::default() })
     }
 }
 
@@ -210,6 +240,7 @@ fn config() -> FlowConfig {
         summary_replies: false,
         pairing: Pairing::PlacesAtFirst,
         max_errors: MaxErrors::Percent(100.0),
+        ids_of_documents: false,
         seed: 7,
     }
 }
@@ -300,7 +331,7 @@ fn drive_timed(
     let mut cluster = Cluster::default();
     let mut smile = SmileItemEncoder::default();
     let mut in_flight: Vec<(u64, Attempt)> = Vec::new();
-    let mut gone = Vec::new();
+    let (mut gone, mut over) = (Vec::new(), Vec::new());
     let (mut letters, mut notes, mut samples, mut settlements) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     let mut faults = faults.iter().copied();
     let mut now = Time::START;
@@ -322,9 +353,14 @@ fn drive_timed(
                     in_flight.push((request.id, attempt));
                 }
                 Command::AwaitGone { request } => gone.push(request),
+                Command::AwaitOver { request } => over.push(request),
+                Command::ReadBack { request, writes } => {
+                    flow.handle_read_back(request, &vec![ReadBack::Same; writes.len()]);
+                }
                 Command::Compare { request, items } => {
                     assert!(!items.is_empty());
-                    flow.handle_compared(now, request, &vec![Comparison::Equal; items.len()]);
+                    let results: Vec<Comparison> = items.iter().map(|item| compare::of(&cluster, item)).collect();
+                    flow.handle_compared(now, request, &results);
                 }
                 Command::Flush { .. } => unreachable!("flushes are not enabled"),
                 Command::Probe(_) => flow.handle_probe(Ok(()), Ok(())),
@@ -345,6 +381,8 @@ fn drive_timed(
         order = order.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
         if let Some(request) = gone.pop() {
             flow.handle_gone(now, request);
+        } else if let Some(request) = over.pop() {
+            flow.handle_over(now, request, Over::Ended);
         } else if !in_flight.is_empty() {
             let (request, attempt) = in_flight.swap_remove((order >> 33) as usize % in_flight.len());
             now = now + Duration::from_millis(1);
@@ -500,7 +538,9 @@ fn comparing_documents_that_are_there_is_work_that_the_tuner_hears_of() {
 
 #[test]
 fn a_gateway_without_a_server_is_not_a_server_with_too_much_to_do() {
-    for (status, outcome) in [(429, tune::Outcome::Refused), (502, tune::Outcome::Lost), (503, tune::Outcome::Lost)] {
+    for (status, outcome) in
+        [(429, tune::SampleOutcome::Refused), (502, tune::SampleOutcome::Lost), (503, tune::SampleOutcome::Lost)]
+    {
         let out = run(FlowConfig { samples: true, ..config() }, Action::Index, 5, &[Fault::Refused(status)]);
         let first = &out.samples[0];
         assert_eq!((first.outcome, first.rejected), (outcome, first.docs), "{status}");
@@ -554,6 +594,21 @@ fn an_unreachable_cluster_ends_the_run_with_unknown_documents() {
     let out = run(config(), Action::Index, 10, &[Fault::ResetBeforeApplying; 1000]);
     assert!(out.flow.counts().docs_unknown > 0);
     assert!(out.flow.counts().add_up());
+}
+
+/// Whichever request was the last that the cluster accepted.
+#[test]
+fn a_way_to_the_cluster_that_is_lost_ends_the_run_without_a_dead_letter() {
+    for status in [502, 503, 504] {
+        for accepted in 1..6 {
+            let faults = [&[Fault::Gateway(status)][..], &vec![Fault::None; accepted], &[Fault::Gateway(status); 2000]];
+            let out = run(config(), Action::Index, 100, &faults.concat());
+            let Some(Stop::Failed(why)) = out.flow.stopped() else { panic!("{status} {accepted}: not stopped") };
+            assert_eq!((why.code, out.letters.len()), (Code::RetriesSpent, 0), "{status} {accepted}: {}", why.message);
+            assert!(why.message.ends_with("the last attempt ended with 502: Bad Gateway") || status != 502, "{why:?}");
+            assert!(out.flow.counts().add_up());
+        }
+    }
 }
 
 #[test]

@@ -29,6 +29,8 @@ pub(super) struct Found {
     pub(super) notes: Vec<Note>,
     /// Paths of arrays of objects with several fields.
     pub(super) arrays_of_objects: Vec<String>,
+    /// Fields that would have to be values and objects.
+    pub(super) clashes: Vec<String>,
 }
 
 /// The mapping of the whole document.
@@ -52,13 +54,42 @@ impl Names<'_> {
 fn properties(field: &Field, path: &str, names: Names<'_>, mixed: Mixed, found: &mut Found) -> Map<String, Value> {
     let mut properties = Map::new();
     for (name, child) in &field.children {
+        let above = path;
         let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
+        clash(field, name, above, found);
         let mut advice = Advisor { path: &path, names, mixed, found };
         if let Some(property) = advice.property(child) {
             properties.insert(name.clone(), property);
         }
     }
     properties
+}
+
+/// Notes that the member `name` of `field` makes an object of a member that is a value: `a.b`
+/// beside `a`.
+fn clash(field: &Field, name: &str, above: &str, found: &mut Found) {
+    let Some(other) = name.match_indices('.').map(|(at, _)| &name[..at]).find(|other| is_value(field, other)) else {
+        return;
+    };
+    let full = |name: &str| if above.is_empty() { name.to_owned() } else { format!("{above}.{name}") };
+    let (name, other) = (full(name), full(other));
+    let text = format!(
+        "is a value, and {name} makes it an object, which servers refuse: give one of the two another name, as with \
+         option `rename={name}={}`",
+        name.replace('.', "_")
+    );
+    found.clashes.push(format!("{other} {text}"));
+    found.notes.push(Note { field: other, kind: NoteKind::Conflict, text });
+}
+
+/// Whether the field at `path` has values other than objects. Each dot may be one of a name, or
+/// stand between names.
+fn is_value(field: &Field, path: &str) -> bool {
+    let has_values = |field: &Field| kinds(field).iter().any(|(name, _)| *name != "an object");
+    field.children.get(path).is_some_and(has_values)
+        || path
+            .match_indices('.')
+            .any(|(at, _)| field.children.get(&path[..at]).is_some_and(|child| is_value(child, &path[at + 1..])))
 }
 
 struct Advisor<'a> {
@@ -217,6 +248,14 @@ impl Advisor<'_> {
                 let text = "is a date whose day and month are ambiguous in all documents: taken as day/month/year";
                 self.note(NoteKind::Choice, text.to_owned());
             }
+            if all(&[Shape::DateDots]) {
+                let text = format!(
+                    "is a date as in 31.12.2025, mapped with this format; option `schema={}:timestamp` sends the cells \
+                     of CSV in ISO 8601",
+                    self.path
+                );
+                self.note(NoteKind::Reading, text);
+            }
             return self.allow_empty(property.clone(), strings.of(Shape::Empty));
         }
         // If nearly all values agree, the exceptions are worth a note.
@@ -241,6 +280,16 @@ impl Advisor<'_> {
         }
         if filled == 0 {
             return keyword();
+        }
+        // A value such as `1,234` does not tell what its comma means.
+        let numbers = [Shape::DecimalComma, Shape::CommaOrThousands, Shape::Integer];
+        if all(&numbers) && strings.of(Shape::DecimalComma).any() {
+            let text = format!(
+                "is a number with a decimal comma, which servers take for text; option `decimal=,` reads such numbers in \
+                 all columns of CSV, option `schema={}:decimal-comma` in this one",
+                self.path
+            );
+            self.note(NoteKind::Reading, text);
         }
         let words = strings.words as f64 / filled as f64;
         let category = strings.longest <= CATEGORY_BYTES_MAX && strings.repeat();
@@ -270,7 +319,7 @@ impl Advisor<'_> {
 }
 
 /// Shapes with a type of their own, used if all values agree.
-fn special() -> [(&'static [Shape], Value, &'static str); 7] {
+fn special() -> [(&'static [Shape], Value, &'static str); 9] {
     let date = |format: &str| json!({ "type": "date", "format": format });
     let with_space =
         "strict_date_optional_time||yyyy-MM-dd HH:mm:ss||yyyy-MM-dd HH:mm:ss.SSS||yyyy-MM-dd HH:mm:ss.SSSSSS";
@@ -281,7 +330,20 @@ fn special() -> [(&'static [Shape], Value, &'static str); 7] {
             date(with_space),
             "a date with a time",
         ),
+        (
+            &[
+                Shape::Date,
+                Shape::DateSpaceTime,
+                Shape::DateSpaceMillis,
+                Shape::DateSpaceMicros,
+                Shape::DateSpaceCommaMillis,
+                Shape::DateSpaceCommaMicros,
+            ],
+            date(&format!("{with_space}||yyyy-MM-dd HH:mm:ss,SSS||yyyy-MM-dd HH:mm:ss,SSSSSS")),
+            "a date with a time",
+        ),
         (&[Shape::DateSlashes], date("yyyy/MM/dd"), "a date"),
+        (&[Shape::DateDots], date("dd.MM.yyyy||dd.MM.yyyy HH:mm||dd.MM.yyyy HH:mm:ss"), "a date"),
         // Ambiguous dates follow the unambiguous ones.
         (&[Shape::DayMonthYear, Shape::DayOrMonth], date("dd/MM/yyyy"), "a date as day/month/year"),
         (&[Shape::MonthDayYear, Shape::DayOrMonth], date("MM/dd/yyyy"), "a date as month/day/year"),

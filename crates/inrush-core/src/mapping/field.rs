@@ -9,6 +9,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::RowPosition;
 use super::shape::{Shape, shape};
 use crate::order::AlreadyHashed;
+use crate::vectors::DIMS;
 
 /// Distinct values of a field that are remembered, to distinguish categories from free text.
 const DISTINCT_MAX: usize = 1_000;
@@ -52,6 +53,7 @@ pub(super) struct Field {
     /// Objects that are elements of arrays.
     pub(super) objects_in_arrays: Seen,
     pub(super) arrays: Seen,
+    pub(super) lists: Lists,
     /// The fields of objects, sorted by name so that equal documents give equal mappings.
     pub(super) children: BTreeMap<String, Field>,
 }
@@ -65,12 +67,60 @@ impl Field {
             (self.least, self.most) = (value, value);
         }
         self.integers.at(position);
-        self.magnitude = self.magnitude.max((value as f64).abs());
+        self.number(value as f64);
     }
 
     pub(super) fn decimal(&mut self, value: f64, position: RowPosition) {
         self.decimals.at(position);
+        self.number(value);
+    }
+
+    fn number(&mut self, value: f64) {
         self.magnitude = self.magnitude.max(value.abs());
+        self.lists.square += value * value;
+    }
+
+    /// Numbers of either kind.
+    pub(super) fn numbers(&self) -> u64 {
+        self.integers.count + self.decimals.count
+    }
+
+    /// The numbers of each list and the lengths of the lists as vectors, if each of `docs`
+    /// documents has one list of as many numbers in this field, and nothing else.
+    pub(super) fn vector(&self, docs: u64) -> Option<(usize, (f64, f64))> {
+        let Lists { len, is_uneven, squares, .. } = self.lists;
+        let others = self.nulls.any() || self.booleans.any() || self.strings.all.any() || self.objects.any();
+        let len = len.filter(|len| DIMS.contains(len) && !is_uneven && !others && docs > 0)?;
+        let fits = self.arrays.count == docs && self.numbers() == docs * len as u64;
+        // Lists of whole numbers alone may be counts.
+        (fits && self.decimals.any()).then_some((len, squares))
+    }
+}
+
+/// The lists of a field, as vectors.
+#[derive(Debug, Default)]
+pub(super) struct Lists {
+    /// The length of the first list.
+    len: Option<usize>,
+    /// Whether another list has another length, or has something else than numbers.
+    is_uneven: bool,
+    /// The squared length of the vector so far.
+    square: f64,
+    /// The least and the most of it.
+    squares: (f64, f64),
+}
+
+impl Lists {
+    pub(super) fn begin(&mut self) {
+        self.square = 0.0;
+    }
+
+    /// Ends a list of `len` elements, of which `numbers` are numbers.
+    pub(super) fn end(&mut self, len: usize, numbers: u64) {
+        self.is_uneven |= numbers != len as u64 || self.len.is_some_and(|first| first != len);
+        let (least, most) = if self.len.is_some() { self.squares } else { (f64::INFINITY, 0.0) };
+        self.squares = (least.min(self.square), most.max(self.square));
+        self.len.get_or_insert(len);
     }
 }
 

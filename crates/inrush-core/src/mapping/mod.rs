@@ -15,6 +15,8 @@ use serde_json::Value;
 use field::Field;
 use visit::{Budget, FieldSeed};
 
+use crate::vectors::SeenVector;
+
 /// Distinct fields that are observed, over all objects. Further fields are only counted. The
 /// default limit of the servers is 1,000 fields a mapping.
 pub const FIELDS_MAX: usize = 10_000;
@@ -61,6 +63,13 @@ pub struct Advice {
     pub mapping: Value,
     /// Notes for the user, by field.
     pub notes: Vec<Note>,
+    /// Fields that are vectors in all documents. The mapping has them as numbers, which every
+    /// server takes; [`crate::vectors::upgrade`] gives them the types of one.
+    #[doc(hidden)]
+    pub vectors: Vec<SeenVector>,
+    /// Fields that servers refuse in any mapping, with the cure: `a` is a value, and `a.b` makes it
+    /// an object.
+    pub clashes: Vec<String>,
     /// The number of documents observed.
     pub docs: u64,
 }
@@ -77,6 +86,13 @@ pub struct Note {
     pub text: String,
 }
 
+impl Note {
+    /// A note on a decision with alternatives.
+    pub fn choice(field: String, text: String) -> Self {
+        Note { field, kind: NoteKind::Choice, text }
+    }
+}
+
 /// The kind of a note.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum NoteKind {
@@ -84,6 +100,8 @@ pub enum NoteKind {
     Conflict,
     /// A decision with alternatives.
     Choice,
+    /// An option would read the values with another type.
+    Reading,
 }
 
 impl Schema {
@@ -116,7 +134,9 @@ impl Schema {
     pub fn advise_mixed(&self, names: &[String], mixed: Mixed) -> Advice {
         let mut found = advise::Found::default();
         let mapping = advise::root(&self.root, names, mixed, &mut found);
-        let advise::Found { mut notes, arrays_of_objects } = found;
+        let advise::Found { mut notes, arrays_of_objects, clashes } = found;
+        let mut vectors = Vec::new();
+        vectors_of(&self.root, self.docs, &mut Vec::new(), &mut vectors);
         if !arrays_of_objects.is_empty() {
             notes.push(Note {
                 field: String::new(),
@@ -146,7 +166,20 @@ impl Schema {
             });
         }
         notes.sort_by(|a, b| (a.kind, &a.field).cmp(&(b.kind, &b.field)));
-        Advice { mapping, notes, docs: self.docs }
+        Advice { mapping, notes, vectors, clashes, docs: self.docs }
+    }
+}
+
+/// Adds the fields in `field` that are vectors. `above` has the names on its path.
+fn vectors_of(field: &Field, docs: u64, above: &mut Vec<String>, found: &mut Vec<SeenVector>) {
+    for (name, child) in &field.children {
+        above.push(name.clone());
+        match child.vector(docs) {
+            Some((dims, squares)) => found.push(SeenVector::new(above.clone(), dims, squares)),
+            None if child.objects_in_arrays.any() => {}
+            None => vectors_of(child, docs, above, found),
+        }
+        above.pop();
     }
 }
 

@@ -21,6 +21,10 @@ pub(super) enum Shape {
     DateSpaceMillis,
     /// `2024-01-31 10:00:00.123456`.
     DateSpaceMicros,
+    /// `2024-01-31 10:00:00,123`, as Python's logging and Log4j write it.
+    DateSpaceCommaMillis,
+    /// `2024-01-31 10:00:00,123456`.
+    DateSpaceCommaMicros,
     /// `2024/01/31`.
     DateSlashes,
     /// `31/01/2024`: the first number exceeds 12.
@@ -29,6 +33,12 @@ pub(super) enum Shape {
     MonthDayYear,
     /// `01/02/2024`: ambiguous.
     DayOrMonth,
+    /// `31.01.2024`, also with `10:00` or `10:00:00`.
+    DateDots,
+    /// `1,5` or `1.234,56`: a number with a decimal comma.
+    DecimalComma,
+    /// `1,234`: a number with a decimal comma, or a whole number with a comma between thousands.
+    CommaOrThousands,
     /// An IPv4 or IPv6 address.
     Ip,
     /// `48.85,2.35`: latitude and longitude.
@@ -52,6 +62,9 @@ pub(super) fn shape(text: &str) -> Shape {
         }
         if lat_lon(text) {
             return Shape::LatLon;
+        }
+        if let Some(number) = decimal_comma(text) {
+            return number;
         }
     }
     let may_be_ip = first.is_ascii_hexdigit() || *first == b':';
@@ -84,6 +97,17 @@ fn lat_lon(text: &str) -> bool {
         number(text).is_some() && text.contains('.') && text.parse::<f64>().is_ok_and(|value| value.abs() <= most)
     };
     degrees(lat, 90.0) && degrees(lon, 180.0)
+}
+
+/// `-?digits,digits`, also with dots between groups of three digits before the comma.
+fn decimal_comma(text: &str) -> Option<Shape> {
+    let (whole, fraction) = text.strip_prefix('-').unwrap_or(text).split_once(',')?;
+    let all_digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let mut groups = whole.split('.');
+    let first = groups.next().is_some_and(|first| all_digits(first) && (first.len() <= 3 || !whole.contains('.')));
+    let is_number = first && groups.all(|group| group.len() == 3 && all_digits(group)) && all_digits(fraction);
+    let may_be_thousands = fraction.len() == 3 && whole.len() <= 3 && !whole.starts_with('0');
+    is_number.then_some(if may_be_thousands { Shape::CommaOrThousands } else { Shape::DecimalComma })
 }
 
 /// The first `count` digits as a number, and the rest of the text.
@@ -132,6 +156,8 @@ fn year_first(text: &str) -> Option<Shape> {
                 (8, None) => Shape::DateSpaceTime,
                 (12, Some(b'.')) => Shape::DateSpaceMillis,
                 (15, Some(b'.')) => Shape::DateSpaceMicros,
+                (12, Some(b',')) => Shape::DateSpaceCommaMillis,
+                (15, Some(b',')) => Shape::DateSpaceCommaMicros,
                 _ => return None,
             };
             time(rest)?.is_empty().then_some(shape)
@@ -174,6 +200,9 @@ fn zone(text: &str) -> bool {
 
 fn year_last(text: &str) -> Option<Shape> {
     let (first, rest) = digits(text, 2)?;
+    if let Some(rest) = rest.strip_prefix('.') {
+        return dots(first, rest);
+    }
     let (second, rest) = digits(rest.strip_prefix('/')?, 2)?;
     let (year, rest) = digits(rest.strip_prefix('/')?, 4)?;
     if !rest.is_empty() {
@@ -185,6 +214,16 @@ fn year_last(text: &str) -> Option<Shape> {
         (false, true) => Some(Shape::MonthDayYear),
         (false, false) => None,
     }
+}
+
+/// What follows the day of a date with dots.
+fn dots(day: u32, text: &str) -> Option<Shape> {
+    let (month, rest) = digits(text, 2)?;
+    let (year, rest) = digits(rest.strip_prefix('.')?, 4)?;
+    // The servers' patterns have no fraction.
+    let is_clock = |clock: &str| matches!(clock.len(), 5 | 8) && time(clock) == Some("");
+    let fits = rest.is_empty() || rest.strip_prefix(' ').is_some_and(is_clock);
+    (is_day(year, month, day) && fits).then_some(Shape::DateDots)
 }
 
 #[cfg(test)]
@@ -204,7 +243,22 @@ mod tests {
             ("1.50", Shape::Decimal),
             ("-1e5", Shape::Decimal),
             ("1.", Shape::Other),
-            ("1,5", Shape::Other),
+            ("1,5", Shape::DecimalComma),
+            ("-1.234.567,50", Shape::DecimalComma),
+            ("1234,5", Shape::DecimalComma),
+            ("1,234", Shape::CommaOrThousands),
+            ("-12,500", Shape::CommaOrThousands),
+            ("0,125", Shape::DecimalComma),
+            ("1.234,567", Shape::DecimalComma),
+            ("1234.567,5", Shape::Other),
+            ("1,2,3", Shape::Other),
+            ("1,", Shape::Other),
+            ("31.01.2024", Shape::DateDots),
+            ("31.01.2024 10:00", Shape::DateDots),
+            ("31.01.2024 10:00:59", Shape::DateDots),
+            ("31.01.2024 10:00:59,5", Shape::Other),
+            ("31.02.2024", Shape::Other),
+            ("1.2.2024", Shape::Other),
             ("2024-01-31", Shape::Date),
             ("2024-02-30", Shape::Other),
             ("2024-02-29T10:00", Shape::Date),
@@ -217,6 +271,11 @@ mod tests {
             ("2024-01-31 10:00:00.123", Shape::DateSpaceMillis),
             ("2024-01-31 10:00:00.123456", Shape::DateSpaceMicros),
             ("2024-01-31 10:00:00.12", Shape::Other),
+            ("2015-06-01 15:56:39,213", Shape::DateSpaceCommaMillis),
+            ("2015-06-01 15:56:39,213456", Shape::DateSpaceCommaMicros),
+            ("2015-06-01T15:56:39,213Z", Shape::Date),
+            ("2015-06-01 15:56:39,21", Shape::Other),
+            ("2015-06-01 15:56:69,213", Shape::Other),
             ("2024-01-31 10:00", Shape::Other),
             ("2024/01/31", Shape::DateSlashes),
             ("31/01/2024", Shape::DayMonthYear),
@@ -229,7 +288,7 @@ mod tests {
             ("48.85,2.35", Shape::LatLon),
             ("48.85, 2.35", Shape::LatLon),
             ("98.85,2.35", Shape::Other),
-            ("1,2", Shape::Other),
+            ("1,2", Shape::DecimalComma),
             (" 1", Shape::Other),
             ("añb", Shape::Other),
             ("2024é01-31", Shape::Other),

@@ -76,6 +76,15 @@ fn strings_have_the_type_that_all_of_them_allow() {
     }
     let (property, _) = of_strings(&["2024-01-31 10:00:00", "2024-01-31"]);
     assert!(property["format"].as_str().unwrap().contains("yyyy-MM-dd HH:mm:ss"), "{property}");
+    assert!(!property["format"].as_str().unwrap().contains(','), "{property}");
+    for commas in [
+        &["2015-06-01 15:56:39,213"][..],
+        &["2015-06-01 15:56:39,213456", "2015-06-01"],
+        &["2015-06-01 15:56:39,213", "2015-06-01 15:56:39"],
+    ] {
+        let (property, _) = of_strings(commas);
+        assert!(property["format"].as_str().unwrap().contains("||yyyy-MM-dd HH:mm:ss,SSS||"), "{property}");
+    }
 }
 
 #[test]
@@ -215,4 +224,86 @@ fn fields_of_several_kinds_can_be_kept_or_ignored() {
     assert_eq!(ignore["d"], json!({ "type": "date", "ignore_malformed": true }));
     let notes = schema.advise_mixed(&[], Mixed::Widen).notes;
     assert!(notes.iter().any(|note| note.field == "o" && note.text.contains("option `mixed=keep`")), "{notes:?}");
+}
+
+#[test]
+fn a_value_that_another_name_makes_an_object_is_named_with_its_cure() {
+    let clashes = |document: Value| advise(&[document]).clashes;
+    let found = clashes(json!({"a": "x", "a.b": 1}));
+    assert_eq!(found.len(), 1);
+    assert!(found[0].starts_with("a is a value, and a.b makes it an object"), "{found:?}");
+    assert!(found[0].contains("option `rename=a.b=a_b`"), "{found:?}");
+    assert!(clashes(json!({"o": {"a": 1, "a.b.c": 2}}))[0].starts_with("o.a is a value, and o.a.b.c makes"));
+    assert!(clashes(json!({"a": {"b": 1}, "a.b.c": 2}))[0].starts_with("a.b is a value, and a.b.c makes"));
+    assert!(clashes(json!({"a.b": [true], "a.b.c": 2}))[0].starts_with("a.b is a value"));
+    for fine in
+        [json!({"a": {"c": 1}, "a.b": 2}), json!({"a": null, "a.b": 2}), json!({"ab": 1, "a.b": 2}), json!({"a.": 1})]
+    {
+        assert_eq!(clashes(fine), Vec::<String>::new());
+    }
+    let both = advise(&[json!({"a": 1}), json!({"a.b": 1})]);
+    assert_eq!((both.clashes.len(), both.notes[0].kind, both.notes[0].field.as_str()), (1, NoteKind::Conflict, "a"));
+}
+
+#[test]
+fn german_dates_and_decimal_commas_have_the_option_that_reads_them() {
+    let (property, notes) = of_strings(&["31.12.2025", "01.01.2026 13:55"]);
+    assert_eq!(property["format"], "dd.MM.yyyy||dd.MM.yyyy HH:mm||dd.MM.yyyy HH:mm:ss");
+    assert!(notes[0].kind == NoteKind::Reading && notes[0].text.contains("option `schema=f:timestamp`"), "{notes:?}");
+    let (property, notes) = of_strings(&["1,5", "-1.234,56", "7"]);
+    assert_eq!(property, keyword());
+    let text = &notes[0].text;
+    assert!(notes.len() == 1 && text.contains("option `decimal=,`") && text.contains("`schema=f:decimal-comma`"));
+    let (_, notes) = of_strings(&["1,234", "7", "2,50"]);
+    assert!(notes.len() == 1 && notes[0].text.contains("option `decimal=,`"), "{notes:?}");
+    for others in [&["1,5", "x"][..], &["7", "8"], &["31.12.2025", "1,5"], &["1,234", "2,500", "7"]] {
+        let (property, notes) = of_strings(others);
+        assert_eq!((property, notes), (keyword(), Vec::new()), "{others:?}");
+    }
+}
+
+#[test]
+fn a_list_of_equal_length_in_every_document_is_a_vector() {
+    let vectors = |documents: &[Value]| {
+        let vectors = advise(documents).vectors;
+        vectors.into_iter().map(|vector| (vector.path(), vector.dims, vector.squares)).collect::<Vec<_>>()
+    };
+    let list = |len: usize, value: f64| vec![value; len];
+    let found = vectors(&[json!({"v": list(64, 0.125)}), json!({"v": list(64, 0.25)})]);
+    assert_eq!(found, [("v".to_owned(), 64, (1.0, 4.0))]);
+    assert_eq!(vectors(&[json!({"o": {"v": list(32, 0.5)}})]), [("o.v".to_owned(), 32, (8.0, 8.0))]);
+    assert_eq!(vectors(&[json!({"v": list(4096, 0.0)})]), [("v".to_owned(), 4096, (0.0, 0.0))]);
+    // One element is a whole number.
+    let mut with_whole = json!({"v": list(32, 0.5)});
+    with_whole["v"][3] = json!(1);
+    assert_eq!(vectors(&[with_whole]).len(), 1);
+    let mut other = vec![json!(0.5); 32];
+    let with = |value: Value| {
+        other[7] = value;
+        json!({"v": other.clone()})
+    };
+    let odd: Vec<Value> = [json!(null), json!("0.5"), json!(true), json!({"a": 1}), json!([0.5])].map(with).into();
+    for last in odd.into_iter().chain([
+        json!({"v": list(33, 0.5)}),
+        json!({"v": []}),
+        json!({"v": null}),
+        json!({"v": 0.5}),
+        json!({"w": 1}),
+        json!({"v": [list(32, 0.5)]}),
+        json!({"v": list(16, 0.5).iter().map(|value| json!([value, value])).collect::<Vec<_>>()}),
+    ]) {
+        assert_eq!(vectors(&[json!({"v": list(32, 0.5)}), last.clone()]), [], "{last}");
+    }
+    for none in [
+        json!({"v": list(31, 0.5)}),
+        json!({"v": list(4097, 0.5)}),
+        json!({"v": vec![7; 64]}),
+        json!({"o": [{"v": list(32, 0.5)}]}),
+        json!({}),
+    ] {
+        assert_eq!(vectors(std::slice::from_ref(&none)), [], "{none}");
+    }
+    // The mapping stays one that every server takes.
+    let advice = advise(&[json!({"v": list(64, 0.5)})]);
+    assert_eq!(advice.mapping, json!({"properties": {"v": {"type": "double"}}}));
 }

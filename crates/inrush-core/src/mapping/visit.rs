@@ -73,7 +73,12 @@ impl<'de> Visitor<'de> for FieldSeed<'_> {
     fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<(), A::Error> {
         let FieldSeed { field, budget, position, depth, .. } = self;
         field.arrays.at(position);
-        while elements.next_element_seed(FieldSeed { field, budget, position, depth, in_array: true })?.is_some() {}
+        field.lists.begin();
+        let (mut len, numbers) = (0, field.numbers());
+        while elements.next_element_seed(FieldSeed { field, budget, position, depth, in_array: true })?.is_some() {
+            len += 1;
+        }
+        field.lists.end(len, field.numbers() - numbers);
         Ok(())
     }
 

@@ -87,7 +87,7 @@ pub enum Reply {
 
 /// The outcome of a guard.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum GuardOutcome {
     /// Nothing was changed, so nothing had to be restored.
     Nothing,
     /// Everything is restored, except settings that someone else set in the meantime.

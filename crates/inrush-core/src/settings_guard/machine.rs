@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::mem;
 use std::time::Duration;
 
-use super::commands::{Command, Outcome, Precondition, Purpose, Puts, Reply};
+use super::commands::{Command, GuardOutcome, Precondition, Purpose, Puts, Reply};
 use super::holders::{DEAD_AFTER, Liveness, Observer};
 use super::lease::{Change, Changes, Holder, Lease, Phase, SettingState, Settings, Version};
 use super::policy::{self, LoadProfile};
@@ -69,7 +69,7 @@ pub struct Guard {
     written: bool,
     refused: BTreeMap<String, String>,
     problem: Option<String>,
-    outcome: Option<Outcome>,
+    outcome: Option<GuardOutcome>,
 }
 
 impl Guard {
@@ -117,7 +117,7 @@ impl Guard {
     }
 
     /// The outcome, after the end.
-    pub fn outcome(&self) -> Option<&Outcome> {
+    pub fn outcome(&self) -> Option<&GuardOutcome> {
         self.outcome.as_ref()
     }
 
@@ -215,7 +215,7 @@ impl Guard {
         match (stage, reply) {
             (Stage::Look, Reply::Lease(found)) => self.leave(now, found),
             (Stage::Wait, _) | (Stage::Part { .. } | Stage::Take { .. }, Reply::Conflict) => self.look(),
-            (Stage::Part { holders }, Reply::Written(_)) => self.finish(Outcome::PassedOn { holders }),
+            (Stage::Part { holders }, Reply::Written(_)) => self.finish(GuardOutcome::PassedOn { holders }),
             (Stage::Take { lease }, Reply::Written(version)) => {
                 self.ask(Stage::Compare { lease: Some((lease, version)) }, Command::ReadSettings);
             }
@@ -225,8 +225,8 @@ impl Guard {
             (Stage::Restore { lease, puts, foreign }, Reply::Refused(why)) => {
                 self.restored(lease, puts, foreign, Some(why));
             }
-            (Stage::Clear { foreign }, Reply::Deleted) => self.finish(Outcome::Restored { foreign }),
-            (Stage::Keep { refused }, Reply::Written(_)) => self.finish(Outcome::NotRestored { refused }),
+            (Stage::Clear { foreign }, Reply::Deleted) => self.finish(GuardOutcome::Restored { foreign }),
+            (Stage::Keep { refused }, Reply::Written(_)) => self.finish(GuardOutcome::NotRestored { refused }),
             (Stage::Clear { .. } | Stage::Keep { .. }, Reply::Conflict) => self.look(),
             // The load ended while it was joining. The lease shows how far it came.
             (
@@ -239,9 +239,9 @@ impl Guard {
                 _,
             ) => self.look(),
             (Stage::Look, _) if !self.written && self.known.is_empty() && self.purpose == Purpose::Leave => {
-                self.finish(Outcome::Nothing);
+                self.finish(GuardOutcome::Nothing);
             }
-            (_, reply) => self.finish(Outcome::Unknown(problem(reply))),
+            (_, reply) => self.finish(GuardOutcome::Unknown(problem(reply))),
         }
     }
 
@@ -318,7 +318,7 @@ impl Guard {
     fn leave(&mut self, now: Time, found: Option<(Lease, Version)>) {
         let Some((mut lease, version)) = found else {
             if self.known.is_empty() {
-                return self.finish(Outcome::Nothing);
+                return self.finish(GuardOutcome::Nothing);
             }
             // Someone restored the settings and deleted the lease, or only deleted it. This guard
             // still knows the originals.
@@ -342,13 +342,13 @@ impl Guard {
             Purpose::Hold | Purpose::Leave if lease.holders.remove(&self.me).is_some() => {
                 self.ask(Stage::Part { holders }, Command::WriteLease { lease, over: Precondition::Version(version) });
             }
-            Purpose::Hold | Purpose::Leave => self.finish(Outcome::PassedOn { holders }),
+            Purpose::Hold | Purpose::Leave => self.finish(GuardOutcome::PassedOn { holders }),
             Purpose::Recover => match lives.iter().filter_map(until).max() {
                 // One living holder is enough: it will restore.
                 Some(until) if !lives.contains(&Liveness::Alive) => {
                     self.ask(Stage::Wait, Command::Wait { until: until.min(now + LOOK_EVERY) });
                 }
-                _ => self.finish(Outcome::PassedOn { holders }),
+                _ => self.finish(GuardOutcome::PassedOn { holders }),
             },
         }
     }
@@ -397,14 +397,14 @@ impl Guard {
                 let command = Command::WriteLease { lease, over: Precondition::Version(version) };
                 self.ask(Stage::Keep { refused }, command);
             }
-            None => self.finish(Outcome::NotRestored { refused }),
+            None => self.finish(GuardOutcome::NotRestored { refused }),
         }
     }
 
     fn clear(&mut self, lease: Option<(Lease, Version)>, foreign: Vec<String>) {
         match lease {
             Some((_, version)) => self.ask(Stage::Clear { foreign }, Command::DeleteLease { version }),
-            None => self.finish(Outcome::Restored { foreign }),
+            None => self.finish(GuardOutcome::Restored { foreign }),
         }
     }
 
@@ -417,7 +417,7 @@ impl Guard {
         self.command = Some(command);
     }
 
-    fn finish(&mut self, outcome: Outcome) {
+    fn finish(&mut self, outcome: GuardOutcome) {
         self.stage = Stage::Ended;
         self.outcome = Some(outcome);
     }

@@ -18,7 +18,7 @@ mod simulation;
 #[cfg(test)]
 mod tests;
 
-pub use commands::{Command, Outcome, Precondition, Reply};
+pub use commands::{Command, GuardOutcome, Precondition, Reply};
 pub use holders::{DEAD_AFTER, HEARTBEAT};
 pub use lease::{Change, Changes, Holder, Lease, Phase, Settings, Version};
 pub use machine::Guard;

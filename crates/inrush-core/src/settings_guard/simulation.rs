@@ -199,7 +199,10 @@ fn check_recoverable(world: &World, story: &Option<Rc<Story>>) {
     let mut guard = Guard::recover("later".into(), "x".into(), DEAD_AFTER, Changes::new());
     let mut now = world.now;
     run(&mut guard, &mut cluster, &mut now);
-    assert!(matches!(guard.outcome(), Some(Outcome::Restored { .. } | Outcome::Nothing)), "{guard:?} {story:#?}");
+    assert!(
+        matches!(guard.outcome(), Some(GuardOutcome::Restored { .. } | GuardOutcome::Nothing)),
+        "{guard:?} {story:#?}"
+    );
     assert!(now.since(world.now) <= DEAD_AFTER);
     cluster.check_as_before(story);
 }

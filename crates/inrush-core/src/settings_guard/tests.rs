@@ -91,7 +91,7 @@ fn a_setting_without_a_value_is_reset() {
     guard.handle(NOW, Reply::Put);
     assert_eq!(guard.poll(), Some(Command::DeleteLease { version: version(2) }));
     guard.handle(NOW, Reply::Deleted);
-    assert_eq!(guard.outcome(), Some(&Outcome::Restored { foreign: vec![] }));
+    assert_eq!(guard.outcome(), Some(&GuardOutcome::Restored { foreign: vec![] }));
 }
 
 #[test]
@@ -104,7 +104,7 @@ fn a_setting_changed_by_others_is_not_restored() {
     guard.handle(NOW, settings(&[(REFRESH, "17s")]));
     assert_eq!(guard.poll(), Some(Command::DeleteLease { version: version(2) }));
     guard.handle(NOW, Reply::Deleted);
-    assert_eq!(guard.outcome(), Some(&Outcome::Restored { foreign: vec![REFRESH.to_owned()] }));
+    assert_eq!(guard.outcome(), Some(&GuardOutcome::Restored { foreign: vec![REFRESH.to_owned()] }));
 }
 
 #[test]
@@ -147,7 +147,7 @@ fn settings_that_cannot_be_restored_stay_in_the_lease() {
     assert_eq!(kept.changes.keys().collect::<Vec<_>>(), [REPLICAS]);
     guard.handle(NOW, Reply::Written(version(3)));
     let refused = BTreeMap::from([(REPLICAS.to_owned(), "awareness".to_owned())]);
-    assert_eq!(guard.outcome(), Some(&Outcome::NotRestored { refused }));
+    assert_eq!(guard.outcome(), Some(&GuardOutcome::NotRestored { refused }));
 }
 
 #[test]
@@ -160,7 +160,7 @@ fn a_guard_that_may_not_write_the_lease_changes_nothing() {
     assert_eq!(guard.poll(), Some(Command::ReadLease));
     // Whether the lease exists or not, it has no changes.
     guard.handle(NOW, Reply::Failed("no shard".into()));
-    assert_eq!((guard.outcome(), guard.problem()), (Some(&Outcome::Nothing), Some("forbidden")));
+    assert_eq!((guard.outcome(), guard.problem()), (Some(&GuardOutcome::Nothing), Some("forbidden")));
 }
 
 #[test]
@@ -192,7 +192,7 @@ fn live_holders_keep_the_lease_and_dead_ones_do_not() {
         if !dead {
             assert_eq!(next.holders.keys().collect::<Vec<_>>(), ["b"]);
             guard.handle(NOW, Reply::Written(version(2)));
-            assert_eq!(guard.outcome(), Some(&Outcome::PassedOn { holders: 1 }));
+            assert_eq!(guard.outcome(), Some(&GuardOutcome::PassedOn { holders: 1 }));
         }
     }
 }
@@ -223,7 +223,7 @@ fn a_lease_that_was_deleted_by_hand_does_not_lose_the_originals() {
     guard.handle(NOW, settings(&[(REFRESH, "60s")]));
     assert_eq!(put(&mut guard), values(&[(REFRESH, Some("5s"))]));
     guard.handle(NOW, Reply::Put);
-    assert_eq!(guard.outcome(), Some(&Outcome::Restored { foreign: vec![] }));
+    assert_eq!(guard.outcome(), Some(&GuardOutcome::Restored { foreign: vec![] }));
 }
 
 #[test]
@@ -242,7 +242,7 @@ fn a_recovery_waits_for_a_heartbeat() {
     guard.handle(at(5), Reply::Due);
     guard.poll();
     guard.handle(at(5), Reply::Lease(Some((lease(4), version(0)))));
-    assert_eq!(guard.outcome(), Some(&Outcome::PassedOn { holders: 1 }));
+    assert_eq!(guard.outcome(), Some(&GuardOutcome::PassedOn { holders: 1 }));
 }
 
 #[test]

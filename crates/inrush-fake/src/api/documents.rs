@@ -11,9 +11,21 @@ use crate::model::{Action, Cluster, Op, VersionType};
 /// `GET /{index}/_doc/{id}`.
 pub(super) fn get(cluster: &Cluster, name: &str, id: &str, request: &ApiRequest) -> Result<ApiReply, ServerError> {
     let index = single(cluster, name)?;
-    let (found, body) =
-        document_value(cluster, &index, id, request.param("routing"), request.param("_source") != Some("false"));
+    let (routing, with_source) = (request.param("routing"), request.param("_source") != Some("false"));
+    let (found, mut body) = document_value(cluster, &index, id, routing, with_source);
+    show_vectors(cluster, &index, request, &mut body);
     Ok(ApiReply { status: if found { 200 } else { 404 }, body })
+}
+
+/// Leaves vectors out of a document, or shows their numbers where they are asked for.
+fn show_vectors(cluster: &Cluster, index: &str, request: &ApiRequest, body: &mut Value) {
+    let with_vectors = request.param("_source_exclude_vectors") == Some("false");
+    let mapping = cluster.indices.get(index).map(|index| &index.mapping);
+    if let (Some(mapping), Some(source)) = (mapping, body.get_mut("_source"))
+        && cluster.flavor.excludes_source_vectors()
+    {
+        *source = mapping.source_shown(source.take(), with_vectors, cluster.little_endian_vectors);
+    }
 }
 
 /// `GET /{index}/_source/{id}`.
@@ -44,8 +56,10 @@ fn document_value(cluster: &Cluster, index: &str, id: &str, routing: Option<&str
     let found = document.is_some();
     if let Some(document) = document {
         value.insert("_version".into(), json!(document.version));
-        value.insert("_seq_no".into(), json!(document.seq_no));
-        value.insert("_primary_term".into(), json!(1));
+        if cluster.indices.get(index).is_none_or(|index| !index.settings.hides_seq_nos()) {
+            value.insert("_seq_no".into(), json!(document.seq_no));
+            value.insert("_primary_term".into(), json!(document.primary_term));
+        }
         if let Some(routing) = &document.routing {
             value.insert("_routing".into(), json!(routing));
         }
@@ -91,7 +105,9 @@ pub(super) fn mget(
             Ok(index) => {
                 let routing = one.get("routing").and_then(Value::as_str);
                 let with_source = one.get("_source").map_or(with_source_by_default, |source| source != &json!(false));
-                docs.push(document_value(cluster, &index, &id, routing, with_source).1);
+                let (_, mut document) = document_value(cluster, &index, &id, routing, with_source);
+                show_vectors(cluster, &index, request, &mut document);
+                docs.push(document);
             }
             Err(error) => docs.push(json!({"_index": name, "_id": id, "error": error.to_body()["error"]})),
         }
@@ -119,6 +135,8 @@ pub(super) fn write(
     if seq_no.is_some() != term.is_some() {
         return Err(ServerError::validation("ifSeqNo is set, but primary term is [0]"));
     }
+    let written = id.and_then(|id| cluster.get(index, id, request.param("routing"))).map(|found| found.primary_term);
+    let is_term = term.and_then(|term| term.parse::<u64>().ok()) == Some(written.unwrap_or(1));
     let op = Op {
         action,
         index: index.to_owned(),
@@ -130,9 +148,8 @@ pub(super) fn write(
             Some("external_gte") => VersionType::ExternalGte,
             _ => VersionType::Internal,
         },
-        // Every primary term is 1 here. No document has the sequence number of another term,
-        // u64::MAX.
-        if_seq_no: seq_no.and_then(|seq_no| seq_no.parse().ok()).map(|n| if term == Some("1") { n } else { u64::MAX }),
+        // No document has the sequence number of another term, u64::MAX.
+        if_seq_no: seq_no.and_then(|seq_no| seq_no.parse().ok()).map(|n| if is_term { n } else { u64::MAX }),
         pipeline: request.param("pipeline").map(str::to_owned),
         require_alias: request.flag("require_alias"),
         source: request.body.clone(),

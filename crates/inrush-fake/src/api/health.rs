@@ -3,11 +3,10 @@
 use serde_json::{Map, Value, json};
 
 use super::expand::{by_index, expand};
-use super::nodes::node_id;
+use super::nodes::{node_id, node_name};
 use super::request::{ApiReply, ApiRequest};
 use crate::error::ServerError;
 use crate::model::{Cluster, Index};
-use crate::routing::routing_shards;
 
 /// `GET _cluster/health`: yellow with an unassigned replica, else green.
 pub(super) fn health(cluster: &Cluster, expression: &str, request: &ApiRequest) -> Result<ApiReply, ServerError> {
@@ -70,11 +69,15 @@ pub(super) fn state(cluster: &Cluster, expression: &str) -> Result<ApiReply, Ser
     let metadata = by_index(names.clone(), |name| {
         let index = cluster.indices.get(name)?;
         let terms = by_shard(index.primary_terms(), &|term| json!(term));
-        let shards = index.number_of_shards();
-        let settings = json!({"uuid": index.uuid, "number_of_shards": shards.to_string()});
-        Some(
-            json!({"state": "open", "settings": {"index": settings}, "primary_terms": terms, "routing_num_shards": routing_shards(shards)}),
-        )
+        let mut settings = json!({"uuid": index.uuid, "number_of_shards": index.number_of_shards().to_string()});
+        settings["version"] = json!({"created": index.settings.get("index.version.created")});
+        if let Some(size) = index.settings.get("index.routing_partition_size") {
+            settings["routing_partition_size"] = json!(size);
+        }
+        Some(json!({
+            "state": "open", "settings": {"index": settings}, "primary_terms": terms,
+            "routing_num_shards": index.placement.routing_shards(),
+        }))
     });
     let routing = by_index(names, |name| {
         let index = cluster.indices.get(name)?;
@@ -90,8 +93,10 @@ pub(super) fn state(cluster: &Cluster, expression: &str) -> Result<ApiReply, Ser
         Some(json!({"shards": shards}))
     });
     let name = cluster.flavor.product().to_string();
+    let nodes: Map<String, Value> =
+        (0..cluster.nodes).map(|node| (node_id(node), json!({"name": node_name(node)}))).collect();
     Ok(ApiReply::ok(json!({
-        "cluster_name": name, "cluster_uuid": cluster.uuid,
+        "cluster_name": name, "cluster_uuid": cluster.uuid, "nodes": nodes,
         "metadata": {"indices": metadata}, "routing_table": {"indices": routing},
     })))
 }

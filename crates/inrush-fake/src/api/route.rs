@@ -51,6 +51,7 @@ fn of_the_cluster(
         ("GET", []) => Ok(whole::root(cluster, environment)),
         ("GET", ["_cluster", "health"]) => health::health(cluster, "*", request),
         ("GET", ["_cluster", "health", expression]) => health::health(cluster, expression, request),
+        ("GET", ["_cluster", "state", _metrics]) => health::state(cluster, "*"),
         ("GET", ["_cluster", "state", _metrics, expression]) => health::state(cluster, expression),
         ("GET", ["_cluster", "settings"]) => Ok(whole::settings(cluster)),
         ("PUT", ["_cluster", "settings"]) => whole::put_settings(cluster, request),

@@ -66,6 +66,13 @@ pub(super) fn search_from(
         Some(pit) => find(cluster, pit)?,
         None => searchable(cluster, expression, request)?,
     };
+    if [body.get("query"), body.get("sort")].into_iter().flatten().any(asks_seq_no) {
+        let hides = |name: &&String| cluster.indices.get(*name).is_some_and(|index| index.settings.hides_seq_nos());
+        if let Some(name) = documents.iter().map(|(name, _)| name).find(hides) {
+            let reason = "Cannot query field [_seq_no]: _seq_no cannot be queried when [index.disable_sequence_numbers] is [true]";
+            return Err(ServerError::new(400, "search_phase_execution_exception", reason).with("index", name.as_str()));
+        }
+    }
     let everything = json!({"match_all": {}});
     let query = body.get("query").unwrap_or(&everything);
     let mut hits = Vec::new();
@@ -88,6 +95,16 @@ pub(super) fn search_from(
         reply["aggregations"] = aggregate(aggregations, &sources)?;
     }
     Ok(ApiReply::ok(reply))
+}
+
+/// Whether a part of a search names the sequence number.
+fn asks_seq_no(part: &Value) -> bool {
+    match part {
+        Value::String(text) => text == "_seq_no",
+        Value::Array(items) => items.iter().any(asks_seq_no),
+        Value::Object(object) => object.iter().any(|(name, value)| name == "_seq_no" || asks_seq_no(value)),
+        _ => false,
+    }
 }
 
 /// `from` and `size` of a search, from its body or its query.

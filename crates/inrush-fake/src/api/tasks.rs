@@ -9,16 +9,22 @@ use crate::error::ServerError;
 use crate::model::Cluster;
 use crate::pattern;
 
-/// `GET _tasks`: the running bulk requests.
+/// `GET _tasks`: the running bulk requests, and this listing.
 pub(super) fn tasks(cluster: &Cluster, request: &ApiRequest, environment: &Environment) -> ApiReply {
-    let action = "indices:data/write/bulk";
+    let (action, listing) = ("indices:data/write/bulk", "cluster:monitor/tasks/lists[n]");
     let now = millis_now();
-    let wanted =
-        request.param("actions").is_none_or(|patterns| patterns.split(',').any(|one| pattern::matches(one, action)));
+    let wants = |action: &str| {
+        request.param("actions").is_none_or(|patterns| patterns.split(',').any(|one| pattern::matches(one, action)))
+    };
+    let listings = (0..if wants(listing) { cluster.nodes } else { 0 }).map(|node| {
+        let node = node_id(node);
+        let task = json!({"node": node, "id": 0, "type": "transport", "action": listing, "headers": {}});
+        (format!("{node}:0"), task)
+    });
     let tasks: Vec<(String, Value)> = environment
         .tasks
         .iter()
-        .filter(|_| wanted)
+        .filter(|_| wants(action))
         .map(|task| {
             let headers = match &task.opaque_id {
                 Some(id) => json!({"X-Opaque-Id": id}),
@@ -36,6 +42,7 @@ pub(super) fn tasks(cluster: &Cluster, request: &ApiRequest, environment: &Envir
             }
             (format!("{node}:{}", task.id), value)
         })
+        .chain(listings)
         .collect();
     if request.param("group_by") == Some("none") {
         let all: Vec<Value> = tasks.into_iter().map(|(_, task)| task).collect();

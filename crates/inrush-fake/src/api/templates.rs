@@ -37,7 +37,8 @@ pub(super) fn template(
     }
 }
 
-/// `POST _index_template/_simulate_index/{name}`: settings and aliases of a new index of this name.
+/// `POST _index_template/_simulate_index/{name}`: settings, mapping and aliases of a new index of
+/// this name.
 /// A template in the body is checked, and replaces the templates of the cluster.
 pub(super) fn simulate_index(cluster: &Cluster, name: &str, request: &ApiRequest) -> Result<ApiReply, ServerError> {
     let given = if request.body.is_empty() { None } else { request.json()?.get("template").cloned() };
@@ -49,7 +50,7 @@ pub(super) fn simulate_index(cluster: &Cluster, name: &str, request: &ApiRequest
     let template = template.unwrap_or_default();
     let part = |key: &str| template.get(key).cloned().unwrap_or(json!({}));
     let settings = nest(Settings::parse(&part("settings")).iter());
-    let simulated = json!({"settings": settings, "aliases": part("aliases")});
+    let simulated = json!({"settings": settings, "mappings": part("mappings"), "aliases": part("aliases")});
     Ok(ApiReply::ok(json!({"template": simulated, "overlapping": []})))
 }
 

@@ -77,6 +77,11 @@ pub enum Fault {
     HoldAfterApplying,
     /// Applies the request and never answers. `_tasks` does not list it.
     NoReply,
+    /// Applies the request, and then again, as the coordinating node does where a primary fails
+    /// before it has answered: the new primary has the documents from the old one. The reply is
+    /// that of the second time, so a `create` meets its own document. The primary terms rise in
+    /// between.
+    PrimaryChanges,
     /// Reply in broken SMILE to a request in SMILE, as users of a managed service reported. Other
     /// requests are answered as usual.
     SmileReplyGarbled,

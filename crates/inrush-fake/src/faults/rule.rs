@@ -50,6 +50,8 @@ pub struct Rule {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) path: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) method: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) delay_ms: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) retry_after_s: Option<u64>,
@@ -74,6 +76,7 @@ impl Rule {
             min_items: None,
             min_body_bytes: None,
             path: None,
+            method: None,
             delay_ms: None,
             retry_after_s: None,
             error: None,
@@ -163,6 +166,13 @@ impl Rule {
     #[must_use]
     pub fn path(mut self, text: impl Into<String>) -> Self {
         self.path = Some(text.into());
+        self
+    }
+
+    /// Applies to requests with this method, such as `PUT`. For faults other than item faults.
+    #[must_use]
+    pub fn method(mut self, method: impl Into<String>) -> Self {
+        self.method = Some(method.into());
         self
     }
 

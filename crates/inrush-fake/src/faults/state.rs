@@ -11,6 +11,8 @@ use crate::random::{draw, rule_seed};
 /// The facts about a request that rules look at.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RequestFacts<'a> {
+    /// Method.
+    pub(crate) method: &'a str,
     /// Path without query.
     pub(crate) path: &'a str,
     /// The node of the request, counted from 0.
@@ -72,6 +74,7 @@ impl FaultState {
             let fits = wanted(rule.fault)
                 && (rule.fault != Fault::SmileReplyGarbled || request.smile)
                 && path_fits
+                && rule.method.as_ref().is_none_or(|method| method == request.method)
                 && rule.node.is_none_or(|node| node == request.node)
                 && rule.min_items.is_none_or(|items| request.ops.len() >= items)
                 && rule.min_body_bytes.is_none_or(|bytes| request.body_bytes >= bytes)
@@ -157,7 +160,7 @@ mod tests {
     }
 
     fn request<'a>(path: &'a str, ops: &'a [Op]) -> RequestFacts<'a> {
-        RequestFacts { path, node: 0, body_bytes: 100, smile: false, ops }
+        RequestFacts { method: "POST", path, node: 0, body_bytes: 100, smile: false, ops }
     }
 
     fn hits(rule: Rule, times: usize) -> Vec<usize> {
@@ -189,5 +192,10 @@ mod tests {
         assert_eq!(state.on_request(request("/a/_bulk", &ops)).map(|rule| rule.fault), Some(Fault::RequestRejected));
         let mut state = FaultState::new(Rule::new(Fault::Unavailable).path("_refresh").into());
         assert!(state.on_request(request("/a/_refresh", &[])).is_some());
+        for (method, applies) in [("POST", true), ("PUT", false)] {
+            let rule = Rule::new(Fault::Unavailable).path("/a").method(method);
+            let found = FaultState::new(rule.into()).on_request(request("/a/_refresh", &[]));
+            assert_eq!(found.is_some(), applies, "{method}");
+        }
     }
 }

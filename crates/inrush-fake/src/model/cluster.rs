@@ -14,7 +14,6 @@ use crate::clock::millis_now;
 use crate::pattern;
 use crate::product::Flavor;
 use crate::random::mix;
-use crate::routing::shard_of;
 
 /// Clusters made in this process so far.
 static CLUSTERS: AtomicU64 = AtomicU64::new(0);
@@ -54,6 +53,8 @@ pub(crate) struct Cluster {
     pub(crate) persistent_settings: BTreeMap<String, Value>,
     /// Elasticsearch's failure store, for every data stream.
     pub(crate) failure_store: bool,
+    /// Packed vectors are taken for little-endian.
+    pub(crate) little_endian_vectors: bool,
     /// Patterns of index names; writes to them are refused with 403 `security_exception`.
     pub(crate) denied_indices: Vec<String>,
     /// Settings that `PUT _settings` refuses with 400, as forced awareness refuses some numbers of
@@ -87,6 +88,7 @@ impl Cluster {
             read_only: false,
             persistent_settings: BTreeMap::new(),
             failure_store: false,
+            little_endian_vectors: false,
             denied_indices: Vec::new(),
             refused_settings: BTreeSet::new(),
             indices: BTreeMap::new(),
@@ -116,9 +118,13 @@ impl Cluster {
     /// An id in the form of the servers: 20 characters.
     pub(crate) fn new_id(&mut self) -> String {
         self.counter += 1;
+        let (mixed, time) = (mix(self.counter).to_be_bytes(), millis_now().to_be_bytes());
         let mut bytes = [0_u8; 15];
-        bytes[..8].copy_from_slice(&mix(self.counter).to_be_bytes());
-        bytes[8..].copy_from_slice(&self.counter.to_be_bytes()[1..]);
+        bytes[..2].copy_from_slice(&mixed[..2]);
+        // The four high bytes of the time, the lowest first, as `TimeBasedUUIDGenerator` has them.
+        bytes[2..6].copy_from_slice(&[time[5], time[4], time[3], time[2]]);
+        bytes[6..9].copy_from_slice(&mixed[2..5]);
+        bytes[9..].copy_from_slice(&self.counter.to_be_bytes()[2..]);
         URL_SAFE_NO_PAD.encode(bytes)
     }
 
@@ -147,7 +153,7 @@ impl Cluster {
     /// Reads one document; `None` for a missing one.
     pub(crate) fn get(&self, index: &str, id: &str, routing: Option<&str>) -> Option<Document> {
         let index = self.indices.get(index)?;
-        let shard = shard_of(routing.unwrap_or(id), index.shards);
-        index.docs.get(&(shard, id.to_owned()))?.document(id)
+        let shard = index.placement.shard(id, routing);
+        Some(index.shown(index.docs.get(&(shard, id.to_owned()))?.document(id)?))
     }
 }

@@ -2,9 +2,12 @@
 //! with `index.translog.durability: async` loses the writes since its last flush. Real servers also
 //! sync every few seconds; the fake does not, so it shows the worst case.
 
+use std::collections::BTreeSet;
+
 use super::cluster::Cluster;
 use super::document::Slot;
 use super::index::{Index, Key};
+use super::op::Op;
 
 impl Index {
     /// Stores a document, or the trace of a deleted one.
@@ -48,6 +51,14 @@ impl Index {
 }
 
 impl Cluster {
+    /// Lets another copy take over as the primary of each shard of these operations' indices.
+    pub(crate) fn change_primaries(&mut self, ops: &[Op]) {
+        let names: BTreeSet<String> = ops.iter().filter_map(|op| self.resolve_existing(op)).collect();
+        for (_, index) in self.indices.iter_mut().filter(|(name, _)| names.contains(*name)) {
+            index.primary_terms.iter_mut().for_each(|term| *term += 1);
+        }
+    }
+
     /// Crashes all nodes at once and starts them again: unsynced writes are lost, primary terms
     /// rise. Returns the number of lost writes.
     pub(crate) fn crash(&mut self) -> usize {

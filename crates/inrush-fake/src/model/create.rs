@@ -83,7 +83,7 @@ impl Cluster {
         settings.set("index.uuid", uuid);
         settings.set("index.creation_date", millis_now().to_string());
         settings.set("index.provided_name", name);
-        settings.set("index.version.created", if self.flavor.is_elasticsearch() { "8537000" } else { "137277827" });
+        settings.set("index.version.created", self.flavor.index_version());
         Ok(settings)
     }
 

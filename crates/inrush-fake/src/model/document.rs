@@ -10,6 +10,7 @@ pub(super) struct Slot {
     pub(super) source: Option<Bytes>,
     pub(super) version: i64,
     pub(super) seq_no: u64,
+    pub(super) primary_term: u64,
     pub(super) routing: Option<String>,
 }
 
@@ -21,6 +22,7 @@ impl Slot {
             source: self.source.clone()?,
             version: self.version,
             seq_no: self.seq_no,
+            primary_term: self.primary_term,
             routing: self.routing.clone(),
         })
     }
@@ -38,6 +40,8 @@ pub struct Document {
     pub version: i64,
     /// The sequence number within the shard, from 0.
     pub seq_no: u64,
+    /// The primary term in which the document was written, from 1.
+    pub primary_term: u64,
     /// The routing value of the last write; `None` without one.
     pub routing: Option<String>,
 }

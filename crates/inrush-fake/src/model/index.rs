@@ -7,11 +7,12 @@ use serde_json::{Map, Value, json};
 
 use super::document::{Document, Slot};
 use super::mapping::Mapping;
+use super::modes::rebuilt;
 use super::op::{Action, Op, VersionType};
 use super::segments::Segments;
 use super::settings::Settings;
 use crate::error::ServerError;
-use crate::routing::shard_of;
+use crate::routing::Placement;
 
 /// Shard and id of a document.
 pub(super) type Key = (u32, String);
@@ -31,7 +32,8 @@ pub(crate) struct Index {
     pub(crate) open: bool,
     /// Operations applied, for `_stats`.
     pub(crate) indexing_total: u64,
-    pub(super) shards: u32,
+    /// Where its documents are.
+    pub(crate) placement: Placement,
     pub(super) docs: HashMap<Key, Slot>,
     /// Writes that a crash would undo, each with the state before it.
     pub(super) unsynced: Vec<(Key, Option<Slot>)>,
@@ -52,7 +54,8 @@ impl Index {
         mapping: Mapping,
         aliases: BTreeMap<String, Map<String, Value>>,
     ) -> Self {
-        let shards = u32::try_from(settings.number("index.number_of_shards", 1)).unwrap_or(1);
+        let placement = Placement::of(&settings);
+        let shards = placement.shards() as usize;
         Index {
             uuid,
             settings,
@@ -60,13 +63,13 @@ impl Index {
             aliases,
             open: true,
             indexing_total: 0,
-            shards,
+            placement,
             docs: HashMap::new(),
             unsynced: Vec::new(),
-            primary_terms: vec![1; shards as usize],
-            next_seq_no: vec![0; shards as usize],
-            searchable_seq_no: vec![0; shards as usize],
-            segments: vec![Segments::default(); shards as usize],
+            primary_terms: vec![1; shards],
+            next_seq_no: vec![0; shards],
+            searchable_seq_no: vec![0; shards],
+            segments: vec![Segments::default(); shards],
             searchable_count: 0,
             live_count: 0,
         }
@@ -79,7 +82,19 @@ impl Index {
 
     /// The documents that searches see: those of the last refresh.
     pub(crate) fn searchable(&self) -> Vec<Document> {
-        self.documents_where(|shard, seq_no| seq_no < self.searchable_seq_no[shard as usize])
+        let seen = self.documents_where(|shard, seq_no| seq_no < self.searchable_seq_no[shard as usize]);
+        seen.into_iter().map(|document| self.shown(document)).collect()
+    }
+
+    /// A document as the index returns it.
+    pub(crate) fn shown(&self, document: Document) -> Document {
+        match document.json() {
+            Value::Object(object) if self.settings.rebuilds_source() => {
+                let source = rebuilt(&object, &self.settings, &self.mapping).to_string().into();
+                Document { source, ..document }
+            }
+            _ => document,
+        }
     }
 
     fn documents_where(&self, wanted: impl Fn(u32, u64) -> bool) -> Vec<Document> {
@@ -117,12 +132,12 @@ impl Index {
 
     /// The shard that holds a document.
     pub(crate) fn shard_of(&self, document: &Document) -> u32 {
-        shard_of(document.routing.as_deref().unwrap_or(&document.id), self.shards)
+        self.placement.shard(&document.id, document.routing.as_deref())
     }
 
     /// Primary shards.
     pub(crate) fn number_of_shards(&self) -> u32 {
-        self.shards
+        self.placement.shards()
     }
 
     /// Bytes of the documents, for `_stats`.

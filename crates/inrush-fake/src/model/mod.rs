@@ -7,11 +7,12 @@ mod create;
 mod document;
 mod index;
 mod mapping;
+mod modes;
 mod op;
 mod pipeline;
 mod resolve;
 mod segments;
-mod settings;
+pub(crate) mod settings;
 mod write;
 
 pub(crate) use self::cluster::{Cluster, PointInTime};

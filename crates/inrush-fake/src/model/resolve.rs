@@ -10,7 +10,6 @@ use super::create::check_index_name;
 use super::op::{Action, Op, VersionType};
 use crate::error::ServerError;
 use crate::pattern;
-use crate::routing::shard_of;
 
 /// The index that takes a write.
 pub(super) struct Target {
@@ -23,9 +22,9 @@ impl Cluster {
     /// Number of distinct shards that operations with an id or a routing value go to.
     pub(crate) fn shards_of(&self, ops: &[Op]) -> usize {
         let shard = |op: &Op| {
-            let key = op.routing.as_ref().or(op.id.as_ref())?;
+            let key = op.id.as_ref().or(op.routing.as_ref())?;
             let index = self.resolve_existing(op)?;
-            Some((shard_of(key, self.indices.get(&index)?.number_of_shards()), index))
+            Some((self.indices.get(&index)?.placement.shard(key, op.routing.as_deref()), index))
         };
         ops.iter().filter_map(shard).collect::<BTreeSet<_>>().len()
     }

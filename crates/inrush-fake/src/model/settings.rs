@@ -13,7 +13,7 @@ use crate::product::Flavor;
 pub(crate) struct Settings(BTreeMap<String, Value>);
 
 /// Settings that can only be set on a new index.
-const STATIC: [&str; 14] = [
+const STATIC: [&str; 18] = [
     "index.number_of_shards",
     "index.number_of_routing_shards",
     "index.codec",
@@ -26,9 +26,16 @@ const STATIC: [&str; 14] = [
     "index.append_only.enabled",
     "index.mapping.source.mode",
     "index.mode",
+    "index.routing_path",
+    "index.dimensions",
+    "index.time_series.",
+    "index.disable_sequence_numbers",
     "index.similarity.",
     "index.knn",
 ];
+
+/// Static settings that no reopened index takes either.
+const FINAL: [&str; 2] = ["index.number_of_shards", "index.mode"];
 
 /// Settings, and prefixes of settings, that may change while the index is open.
 const DYNAMIC: [&str; 26] = [
@@ -81,6 +88,15 @@ impl Settings {
     /// The value of a setting that was set.
     pub(crate) fn get(&self, name: &str) -> Option<&str> {
         self.0.get(name).and_then(Value::as_str)
+    }
+
+    /// The texts of a list; one text is a list of one.
+    pub(crate) fn list(&self, name: &str) -> Vec<String> {
+        match self.0.get(name) {
+            Some(Value::Array(items)) => items.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
+            Some(Value::String(text)) => vec![text.clone()],
+            Some(_) | None => Vec::new(),
+        }
     }
 
     /// True if a switch, such as a block, is set to true.
@@ -144,14 +160,7 @@ impl Settings {
             check_name(flavor, name)?;
             check_value(name, value)?;
             if open && is_static(name) {
-                let advice = if flavor.is_elasticsearch_8() {
-                    " unless the `reopen` query parameter is set to true. Alternatively, close the indices, apply the settings changes, and reopen the indices"
-                } else {
-                    ""
-                };
-                return Err(ServerError::illegal_argument(format!(
-                    "Can't update non dynamic settings [[{name}]] for open indices [[{index}]]{advice}"
-                )));
+                return Err(not_dynamic(flavor, name, index));
             }
         }
         for (name, value) in given {
@@ -192,6 +201,13 @@ impl Settings {
     /// The settings that `include_defaults=true` adds: those that loaders look at.
     pub(crate) fn show_defaults(&self, flavor: &Flavor, flat: bool) -> Value {
         let flush = if flavor.is_elasticsearch_8() { "10gb" } else { "512mb" };
+        let of_modes = [
+            ("index.mapping.source.mode", if self.rebuilds_source() { "SYNTHETIC" } else { "STORED" }),
+            ("index.disable_sequence_numbers", if self.hides_seq_nos() { "true" } else { "false" }),
+        ];
+        let of_modes = of_modes.into_iter().filter(|_| flavor.is_elasticsearch_9());
+        let of_vectors = ("index.mapping.exclude_source_vectors", "true");
+        let of_vectors = flavor.excludes_source_vectors().then_some(of_vectors);
         let defaults = [
             ("index.refresh_interval", "1s"),
             ("index.number_of_replicas", "1"),
@@ -206,11 +222,33 @@ impl Settings {
         ];
         let unset: BTreeMap<String, Value> = defaults
             .into_iter()
+            .chain(of_modes)
+            .chain(of_vectors)
             .filter(|(name, _)| !self.0.contains_key(*name))
             .map(|(name, value)| (name.to_owned(), json!(value)))
             .collect();
         if flat { unset.into_iter().collect() } else { nest(unset.iter()) }
     }
+}
+
+/// The error of a setting that cannot change while the index is open.
+fn not_dynamic(flavor: &Flavor, name: &str, index: &str) -> ServerError {
+    let (settings, advice) = if flavor.is_elasticsearch_9() {
+        let advice = if FINAL.contains(&name) {
+            format!(". The setting(s) [[{name}]] cannot be modified on an index once it is created")
+        } else {
+            ". You can either resubmit the update with `?reopen=true`, or create a new index".to_owned()
+        };
+        ("setting(s)", advice)
+    } else if flavor.is_elasticsearch_8() {
+        let advice = " unless the `reopen` query parameter is set to true. Alternatively, close the indices, apply the settings changes, and reopen the indices";
+        ("settings", advice.to_owned())
+    } else {
+        ("settings", String::new())
+    };
+    ServerError::illegal_argument(format!(
+        "Can't update non dynamic {settings} [[{name}]] for open indices [[{index}]]{advice}"
+    ))
 }
 
 /// Flattens nested settings below `prefix` into `flat`.

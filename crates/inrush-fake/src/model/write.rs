@@ -8,6 +8,7 @@ use super::cluster::Cluster;
 use super::document::Slot;
 use super::index::Index;
 use super::mapping::{DocumentContext, TOTAL_FIELDS_LIMIT, failed_to_parse};
+use super::modes::id_of_document;
 use super::op::{Action, Op};
 use super::pipeline::Piped;
 use super::resolve::Target;
@@ -15,7 +16,6 @@ use crate::clock::date_now;
 use crate::error::ServerError;
 use crate::json::{merge, parse_strict};
 use crate::product::Flavor;
-use crate::routing::shard_of;
 
 /// The last stage that an operation reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -111,9 +111,10 @@ impl Cluster {
             Ok(target) => target,
             Err(error) => return self.error_item(&op, &op.index, op.id.as_deref(), &error),
         };
-        let id = match &op.id {
-            Some(id) => id.clone(),
-            None => self.new_id(),
+        let id = match self.made_of_document(&op, &target) {
+            Err(error) => return self.error_item(&op, &target.index, op.id.as_deref(), &error),
+            Ok(Some(id)) => id,
+            Ok(None) => op.id.clone().unwrap_or_else(|| self.new_id()),
         };
         op.id = Some(id.clone());
         match self.write(&op, &id, &target) {
@@ -125,6 +126,14 @@ impl Cluster {
                 _ => self.error_item(&op, &target.index, Some(&id), &error),
             },
         }
+    }
+
+    /// The id of a document in an index that makes it of the document itself.
+    fn made_of_document(&self, op: &Op, target: &Target) -> Result<Option<String>, ServerError> {
+        let series = self.indices.get(&target.index).filter(|index| index.settings.is_time_series());
+        let Some(index) = series else { return Ok(None) };
+        let about = (&index.settings, &index.mapping, &self.flavor);
+        id_of_document(op, &target.index, about, || read_document(&self.flavor, &op.source)).map(Some)
     }
 
     fn write(&mut self, op: &Op, id: &str, target: &Target) -> Result<Value, ServerError> {
@@ -139,7 +148,12 @@ impl Cluster {
                 .with("index", name.as_str()));
         }
         index.check_write_block(name)?;
-        let shard = shard_of(op.routing.as_deref().unwrap_or(id), index.shards);
+        let hides_seq_nos = index.settings.hides_seq_nos();
+        if hides_seq_nos && op.action == Action::Update {
+            let reason = "Updates are not supported on indices with sequence numbers disabled";
+            return Err(ServerError::new(400, "update_not_supported_exception", reason));
+        }
+        let shard = index.placement.shard(id, op.routing.as_deref());
         let key = (shard, id.to_owned());
         let old = index.docs.get(&key).cloned();
         index.check_version(op, id, name, shard, old.as_ref())?;
@@ -153,7 +167,7 @@ impl Cluster {
                 // Only an existing document can stay as it is.
                 let (version, seq_no) = live.map_or((1, 0), |slot| (slot.version, slot.seq_no));
                 return Ok(self.item(op, name, Some(id), |item| {
-                    success(item, version, "noop", shards, (seq_no, term), 200);
+                    success(item, version, "noop", shards, (json!(seq_no), json!(term)), 200);
                 }));
             }
         };
@@ -168,8 +182,9 @@ impl Cluster {
         }
         let seq_no = index.take_seq_no(shard);
         index.indexing_total += 1;
-        index.put(key, Slot { source, version, seq_no, routing: op.routing.clone() });
-        Ok(self.item(op, name, Some(id), |item| success(item, version, result, shards, (seq_no, term), status)))
+        index.put(key, Slot { source, version, seq_no, primary_term: term, routing: op.routing.clone() });
+        let at = if hides_seq_nos { (json!(-2), json!(0)) } else { (json!(seq_no), json!(term)) };
+        Ok(self.item(op, name, Some(id), |item| success(item, version, result, shards, at, status)))
     }
 
     /// Elasticsearch's failure store: the document goes into the failure index, and the item is a
@@ -194,10 +209,10 @@ impl Cluster {
             index.live_count += 1;
             shards = index.shards_value(nodes);
             let source = Some(Bytes::from(document.to_string()));
-            index.put((0, id.clone()), Slot { source, version: 1, seq_no, routing: None });
+            index.put((0, id.clone()), Slot { source, version: 1, seq_no, primary_term: 1, routing: None });
         }
         self.item(op, &name, Some(&id), |item| {
-            success(item, 1, "created", shards, (seq_no, 1), 201);
+            success(item, 1, "created", shards, (json!(seq_no), json!(1)), 201);
             item.insert("failure_store".into(), json!("used"));
         })
     }
@@ -271,12 +286,12 @@ fn change(
 }
 
 /// Fills the item of a success. `at` is the sequence number and the primary term.
-fn success(item: &mut Map<String, Value>, version: i64, result: &str, shards: Value, at: (u64, u64), status: u16) {
+fn success(item: &mut Map<String, Value>, version: i64, result: &str, shards: Value, at: (Value, Value), status: u16) {
     item.insert("_version".into(), json!(version));
     item.insert("result".into(), json!(result));
     item.insert("_shards".into(), shards);
-    item.insert("_seq_no".into(), json!(at.0));
-    item.insert("_primary_term".into(), json!(at.1));
+    item.insert("_seq_no".into(), at.0);
+    item.insert("_primary_term".into(), at.1);
     item.insert("status".into(), json!(status));
 }
 

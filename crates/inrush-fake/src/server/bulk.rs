@@ -73,7 +73,10 @@ impl BulkRequest {
         if *self.stopped.borrow() {
             return Answer::Reset;
         }
-        let items = self.apply(&ops);
+        let items = match rule.as_ref().is_some_and(|rule| rule.fault() == Fault::PrimaryChanges) {
+            true => self.apply_again(ops),
+            false => self.apply(&ops),
+        };
         let took_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
         let mut body = bulk::reply(&shared.config.flavor, took_ms, items);
         if let Some(patterns) = self.request.param("filter_path") {
@@ -88,7 +91,7 @@ impl BulkRequest {
     }
 
     fn facts<'a>(&self, path: &'a str, ops: &'a [Op]) -> RequestFacts<'a> {
-        RequestFacts { path, node: self.node, body_bytes: self.wire_bytes, smile: self.smile, ops }
+        RequestFacts { method: "POST", path, node: self.node, body_bytes: self.wire_bytes, smile: self.smile, ops }
     }
 
     /// Lists the request in `_tasks`.
@@ -101,6 +104,20 @@ impl BulkRequest {
             Task { id, node: self.node, opaque_id: self.opaque_id.clone(), start_time_ms: millis_now(), description };
         lock(tasks).insert(id, task);
         TaskEntry { tasks, id }
+    }
+
+    /// Applies all operations, and again on new primaries. Returns the items of the second time.
+    fn apply_again(&self, mut ops: Vec<Op>) -> Vec<Value> {
+        {
+            // The coordinating node makes an id once.
+            let mut cluster = lock(&self.shared.cluster);
+            for op in ops.iter_mut().filter(|op| op.id.is_none()) {
+                op.id = Some(cluster.new_id());
+            }
+        }
+        self.apply(&ops);
+        lock(&self.shared.cluster).change_primaries(&ops);
+        self.apply(&ops)
     }
 
     /// Applies all operations. Returns the items in the order of the reply.

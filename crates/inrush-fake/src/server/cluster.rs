@@ -4,12 +4,15 @@ use std::io;
 use std::sync::{Arc, MutexGuard};
 
 use bytes::Bytes;
-use http::Method;
+use http::{Method, Request, Response};
+use http_body_util::{BodyExt, Collected, Full};
 use serde_json::{Value, json};
+use tokio::sync::watch;
 
 use super::config::FakeConfig;
 use super::log::RequestLog;
 use super::node::FakeNode;
+use super::serve::serve;
 use super::shared::{Shared, lock};
 use crate::api::{self, ApiRequest};
 use crate::error::ServerError;
@@ -173,6 +176,20 @@ impl FakeCluster {
         let environment = self.shared.environment(0);
         let reply = api::handle(&mut self.cluster(), &request, &environment);
         if reply.status < 300 { Ok(reply.body) } else { Err(ServerError::from_reply(reply.status, &reply.body)) }
+    }
+
+    /// Answers a request without the network, but as over it: with faults and an entry in the log.
+    /// A fault that resets the connection or gives no reply never answers.
+    #[doc(hidden)]
+    pub async fn answer(&self, request: Request<Bytes>) -> Response<Bytes> {
+        // The node runs until the request is answered.
+        let (_running, stopped) = watch::channel(false);
+        let request = request.map(Full::new);
+        let response = serve(Arc::clone(&self.shared), 0, Arc::default(), stopped, request).await;
+        let (parts, body) = response.into_parts();
+        // A reply that is cut off arrives as an empty one.
+        let body = body.collect().await.map(Collected::to_bytes).unwrap_or_default();
+        Response::from_parts(parts, body)
     }
 
     /// The state. Requests wait while it is locked.

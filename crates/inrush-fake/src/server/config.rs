@@ -39,10 +39,12 @@ pub struct FakeConfig {
     pub(super) gzip: bool,
     pub(super) auto_create_index: bool,
     pub(super) failure_store: bool,
+    pub(super) little_endian_vectors: bool,
     pub(super) denied_indices: Vec<String>,
     pub(super) disk_available_bytes: u64,
     pub(super) latency: Duration,
     pub(super) faults: Faults,
+    pub(super) managed: Option<u16>,
 }
 
 impl Default for FakeConfig {
@@ -59,10 +61,12 @@ impl Default for FakeConfig {
             gzip: true,
             auto_create_index: true,
             failure_store: false,
+            little_endian_vectors: false,
             denied_indices: Vec::new(),
             disk_available_bytes: 100_000_000_000,
             latency: Duration::ZERO,
             faults: Faults::default(),
+            managed: None,
         }
     }
 }
@@ -143,10 +147,26 @@ impl FakeConfig {
         self
     }
 
+    /// A managed `_bulk` endpoint below `/_es`, which answers bulk requests with this status before
+    /// it indexes their documents, and does not tell errors. Default none.
+    #[must_use]
+    pub fn managed(mut self, status: u16) -> Self {
+        self.managed = Some(status);
+        self
+    }
+
     /// Elasticsearch's failure store, for every data stream. Default false.
     #[must_use]
     pub fn failure_store(mut self, enabled: bool) -> Self {
         self.failure_store = enabled;
+        self
+    }
+
+    /// Takes packed vectors for little-endian and gives them back so, which no server of a version
+    /// that takes big-endian does. Default false.
+    #[must_use]
+    pub fn little_endian_vectors(mut self, enabled: bool) -> Self {
+        self.little_endian_vectors = enabled;
         self
     }
 

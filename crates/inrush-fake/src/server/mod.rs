@@ -8,6 +8,7 @@ mod config;
 mod connection;
 mod control;
 mod log;
+mod managed;
 mod node;
 mod receive;
 mod serve;

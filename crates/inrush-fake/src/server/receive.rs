@@ -7,7 +7,7 @@ use bytes::Bytes;
 use http::header::{AUTHORIZATION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE};
 use http::request::Parts;
 use http_body_util::{BodyExt, Limited};
-use hyper::body::Incoming;
+use hyper::body::Body;
 use serde_json::json;
 use tokio::sync::watch;
 
@@ -15,6 +15,7 @@ use super::answer::Answer;
 use super::bulk::{Answered, BulkRequest};
 use super::control::control;
 use super::log::{RequestLog, header};
+use super::managed;
 use super::shared::{Shared, lock};
 use super::spoil::{after, before};
 use crate::api::{self, ApiRequest};
@@ -23,14 +24,18 @@ use crate::error::ServerError;
 use crate::faults::{Fault, RequestFacts, unauthorized};
 
 /// Receives the body of a request and answers it. Completes the entry of the log.
-pub(super) async fn receive(
+pub(super) async fn receive<B>(
     shared: &Arc<Shared>,
     node: usize,
     stopped: watch::Receiver<bool>,
     parts: &Parts,
-    body: Incoming,
+    body: B,
     entry: &mut RequestLog,
-) -> Answer {
+) -> Answer
+where
+    B: Body<Data = Bytes>,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
     let wire = match read_body(shared, node, parts, body, entry).await {
         Ok(wire) => wire,
         Err(refusal) => return refusal,
@@ -49,6 +54,9 @@ pub(super) async fn receive(
         Ok(decoded) => decoded,
         Err(refusal) => return refusal,
     };
+    if let (Some(status), Some(path)) = (shared.config.managed, entry.path.strip_prefix(managed::PATH)) {
+        return managed::answer(shared, node, status, parts.method.clone(), path, decoded);
+    }
     let request = ApiRequest::new(parts.method.clone(), &entry.path, decoded);
     let Some(defaults) = request.bulk_defaults() else {
         return other(shared, node, &request, wire.len()).await;
@@ -74,7 +82,14 @@ pub(super) async fn receive(
 
 /// Answers a request other than a bulk request.
 async fn other(shared: &Shared, node: usize, request: &ApiRequest, wire_bytes: usize) -> Answer {
-    let facts = RequestFacts { path: &request.path, node, body_bytes: wire_bytes, smile: false, ops: &[] };
+    let facts = RequestFacts {
+        method: request.method.as_str(),
+        path: &request.path,
+        node,
+        body_bytes: wire_bytes,
+        smile: false,
+        ops: &[],
+    };
     let rule = lock(&shared.faults).on_request(facts);
     if let Some(refusal) = rule.as_ref().and_then(|rule| before(shared, rule)) {
         return refusal;
@@ -91,17 +106,22 @@ async fn other(shared: &Shared, node: usize, request: &ApiRequest, wire_bytes: u
 }
 
 /// The body as it came over the wire.
-async fn read_body(
+async fn read_body<B>(
     shared: &Shared,
     node: usize,
     parts: &Parts,
-    body: Incoming,
+    body: B,
     entry: &mut RequestLog,
-) -> Result<Bytes, Answer> {
+) -> Result<Bytes, Answer>
+where
+    B: Body<Data = Bytes>,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
     let limit = shared.config.max_content_length_bytes;
     let declared = header(parts, CONTENT_LENGTH.as_str()).and_then(|length| length.parse::<usize>().ok()).unwrap_or(0);
     entry.body_bytes = declared;
-    let facts = RequestFacts { path: parts.uri.path(), node, body_bytes: declared, smile: entry.smile, ops: &[] };
+    let (method, path) = (parts.method.as_str(), parts.uri.path());
+    let facts = RequestFacts { method, path, node, body_bytes: declared, smile: entry.smile, ops: &[] };
     if lock(&shared.faults).on_head(facts).is_some() {
         return Err(Answer::Reset);
     }

@@ -3,9 +3,10 @@
 use std::future::pending;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use http::header::{ACCEPT_ENCODING, CONNECTION, WWW_AUTHENTICATE};
 use http::{HeaderMap, HeaderValue, Request, Response};
-use hyper::body::Incoming;
+use hyper::body::Body;
 use tokio::sync::{Notify, watch};
 
 use super::answer::Answer;
@@ -18,13 +19,17 @@ use crate::product::{Flavor, Product};
 
 /// Answers one request. It does not return if the connection is to be reset or the client gets no
 /// reply.
-pub(super) async fn serve(
+pub(super) async fn serve<B>(
     shared: Arc<Shared>,
     node: usize,
     reset: Arc<Notify>,
     stopped: watch::Receiver<bool>,
-    request: Request<Incoming>,
-) -> Response<ReplyBody> {
+    request: Request<B>,
+) -> Response<ReplyBody>
+where
+    B: Body<Data = Bytes>,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
     let (parts, body) = request.into_parts();
     let mut entry = RequestLog::new(node, &parts);
     let packed = header(&parts, ACCEPT_ENCODING.as_str()).is_some_and(|codings| codings.contains("gzip"));

@@ -34,6 +34,7 @@ impl Shared {
         cluster.nodes = config.nodes;
         cluster.auto_create_index = config.auto_create_index;
         cluster.failure_store = config.failure_store;
+        cluster.little_endian_vectors = config.little_endian_vectors;
         cluster.denied_indices.clone_from(&config.denied_indices);
         Shared {
             cluster: Mutex::new(cluster),

@@ -10,17 +10,16 @@ pub(crate) mod avro;
 mod avro_schema;
 #[cfg(feature = "parquet")]
 mod footer;
-#[cfg(feature = "parquet")]
-mod int96;
 #[cfg(feature = "arrow")]
 pub(crate) mod ipc;
-pub mod json;
-mod nested;
 #[cfg(feature = "parquet")]
 pub mod parquet;
 mod rows;
+#[cfg(feature = "sql")]
+pub(crate) mod table;
 mod typed;
 mod value;
+mod whole;
 
 use std::sync::Arc;
 
@@ -29,6 +28,10 @@ use arrow_schema::SchemaRef;
 use inrush_core::block::Origin;
 use inrush_core::{Code, Columns, DocBlock, SourceId};
 pub use rows::RowWriter;
+#[cfg(feature = "sql")]
+pub use table::ColumnarFile;
+pub use value::forms::BinaryForms;
+pub use value::json;
 
 use super::cut_file::ReadFile;
 use super::{Chunk, SourceError};
@@ -134,7 +137,10 @@ impl<B: Batches> BatchFile<B> {
                 return Ok(None);
             }
             match self.batches.next_batch()? {
-                Some(batch) => self.pieces.fill(batch, &self.writer, bytes),
+                Some(batch) => {
+                    RowWriter::see(&mut self.writer, &batch);
+                    self.pieces.fill(batch, &self.writer, bytes);
+                }
                 None => self.ended = true,
             }
         }
@@ -167,13 +173,4 @@ impl<B: Batches> ReadFile for BatchFile<B> {
     fn table(&self) -> Option<ColumnarFile> {
         Some(ColumnarFile { schema: self.batches.schema(), rows: self.batches.rows() })
     }
-}
-
-/// The columns and rows of a columnar file, known before its rows are read.
-#[cfg(feature = "sql")]
-pub struct ColumnarFile {
-    /// The columns.
-    pub schema: SchemaRef,
-    /// The number of rows, if the file states it.
-    pub rows: Option<u64>,
 }

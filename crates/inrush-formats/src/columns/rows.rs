@@ -5,25 +5,30 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int16Type, Int32Type, Int64Type};
 use arrow_array::{Array, OffsetSizeTrait, RecordBatch};
-use arrow_schema::{DataType, Schema};
+use arrow_schema::{DataType, Field, Fields, Schema};
 use bytes::Bytes;
 use inrush_core::Code;
 use inrush_core::block::{Origin, Record};
 use inrush_core::columns::{Cells, Column, Texts};
-use inrush_core::{Columns, DocBlock, Reject};
+use inrush_core::vectors::{Element, Packing, VectorField};
+use inrush_core::{Columns, DocBlock, Reject, RowForm};
 
-use super::json::has_json;
-use super::nested::Object;
 use super::typed::column;
-use super::value::Writing;
+use super::value::forms::{self, BinaryForms, Deciding};
+use super::value::json::has_json;
+use super::value::nested::Object;
+use super::value::vectors::{VectorWriting, are_vectors};
+use super::value::{Bad, Writing};
+use super::whole::{self, WholeField};
 use crate::buffer::BufferPool;
 use crate::csv::column_names;
-use crate::format::Timestamps;
+use crate::format::{Binary, Timestamps};
 use crate::json_string::push_escaped;
 use crate::warnings::Warnings;
 use crate::{too_large, too_large_head};
 
 /// Writes the rows of batches of one schema as documents. Used by several threads at once.
+#[derive(Clone)]
 pub struct RowWriter {
     /// The names of the columns in documents.
     names: Vec<String>,
@@ -36,13 +41,26 @@ pub struct RowWriter {
     /// The largest document, bytes. A larger one becomes a reject.
     document_bytes_max: usize,
     timestamps: Timestamps,
+    nulls: bool,
     source: String,
     warnings: Warnings,
     pool: Arc<BufferPool>,
     /// Size of a row besides its text and lists, bytes of JSON.
     row_bytes: usize,
-    /// Columns whose text has to be JSON.
-    json: Vec<usize>,
+    /// Columns whose values can be wrong: text that has to be JSON, bytes that have to be text,
+    /// vectors.
+    checked: Vec<usize>,
+    binary: Binary,
+    forms: BinaryForms,
+    /// Columns with bytes, as fields that have the forms of these.
+    with_bytes: Vec<(usize, Field)>,
+    /// Whether the form of some bytes is not decided.
+    undecided: bool,
+    /// Fields of floats whose whole numbers are kept as texts.
+    whole: Vec<WholeField>,
+    /// Columns that are vectors of the index.
+    vectors: Vec<(usize, VectorField)>,
+    packing: Packing,
 }
 
 impl RowWriter {
@@ -81,7 +99,16 @@ impl RowWriter {
                 .zip(schema.fields())
                 .map(|(name, field)| name.len() + 4 + width(field.data_type()))
                 .sum::<usize>();
-        let json = (0..schema.fields().len()).filter(|at| has_json(schema.field(*at).data_type())).collect();
+        let with_bytes: Vec<(usize, Field)> = schema
+            .fields()
+            .iter()
+            .enumerate()
+            .filter(|(_, field)| forms::is_undecided(field))
+            .map(|(at, field)| (at, field.as_ref().clone()))
+            .collect();
+        let has_bytes = |at: &usize| with_bytes.iter().any(|(column, _)| column == at);
+        let checked =
+            (0..schema.fields().len()).filter(|at| has_json(schema.field(*at).data_type()) || has_bytes(at)).collect();
         let (source, warnings) = (source.to_owned(), warnings.clone());
         let timestamps = Timestamps::default();
         RowWriter {
@@ -91,18 +118,99 @@ impl RowWriter {
             members: all.into(),
             document_bytes_max,
             timestamps,
+            nulls: false,
             source,
             warnings,
             pool,
             row_bytes,
-            json,
+            checked,
+            binary: Binary::default(),
+            forms: BinaryForms::default(),
+            undecided: !with_bytes.is_empty(),
+            with_bytes,
+            whole: Vec::new(),
+            vectors: Vec::new(),
+            packing: Packing::default(),
         }
+    }
+
+    /// Writes the lists of floats that are vectors of the index as the form of rows says.
+    pub fn with_vectors(mut self, form: &RowForm, schema: &Schema) -> Self {
+        self.set_vectors(form, schema);
+        self
+    }
+
+    /// The same for a writer that is in use.
+    pub fn set_vectors(&mut self, form: &RowForm, schema: &Schema) {
+        let earlier = std::mem::take(&mut self.vectors);
+        self.checked.retain(|at| earlier.iter().all(|(vector, _)| vector != at));
+        for (at, (name, field)) in self.names.iter().zip(schema.fields()).enumerate() {
+            let vector = form.fields.vector(name).filter(|vector| vector.element == Element::Float);
+            if let Some(vector) = vector.filter(|_| are_vectors(field.data_type())) {
+                self.vectors.push((at, vector));
+                self.checked.push(at);
+            }
+        }
+        self.packing = form.packing.clone();
+    }
+
+    /// Sets how bytes are written. `forms` are those of the columns that were read before.
+    pub fn with_binary(mut self, binary: Binary, forms: &BinaryForms) -> Self {
+        self.binary = binary;
+        self.forms = forms.clone();
+        self.decide(None);
+        self
+    }
+
+    /// Keeps the whole numbers of these fields of `schema` as texts, where they are floats.
+    pub fn with_texts(mut self, texts: &[String], schema: &Schema) -> Self {
+        self.set_texts(texts, schema);
+        self
+    }
+
+    /// The same for a writer that is in use.
+    pub fn set_texts(&mut self, texts: &[String], schema: &Schema) {
+        self.whole = whole::fields(texts, &self.names, schema);
+    }
+
+    /// Decides how bytes are written, where the values of the next batch say it. Earlier batches
+    /// had no such values.
+    pub fn see(writer: &mut Arc<Self>, batch: &RecordBatch) {
+        if writer.undecided && batch.num_rows() > 0 {
+            Arc::make_mut(writer).decide(Some(batch));
+        }
+    }
+
+    fn decide(&mut self, batch: Option<&RecordBatch>) {
+        let deciding = Deciding { binary: self.binary, forms: &self.forms };
+        for (at, field) in &mut self.with_bytes {
+            let array = batch.map(|batch| &**batch.column(*at));
+            *field = deciding.decide(field, array, |path| {
+                self.warnings.add(&self.source, "binary_as_text", path, 1, || {
+                    "the first binary values are text, so all of the column are written as text; \
+                     option `binary=text` says that this is meant, option `binary=base64` writes base64"
+                        .to_owned()
+                });
+            });
+        }
+        self.undecided = self.with_bytes.iter().any(|(_, field)| forms::is_undecided(field));
     }
 
     /// Sets how timestamps are written.
     pub fn with_timestamps(mut self, timestamps: Timestamps) -> Self {
         self.timestamps = timestamps;
         self
+    }
+
+    /// Sets whether a value that is missing is a `null`. Default: it is absent.
+    pub fn with_nulls(mut self, nulls: bool) -> Self {
+        self.set_nulls(nulls);
+        self
+    }
+
+    /// The same for a writer that is in use.
+    pub fn set_nulls(&mut self, nulls: bool) {
+        self.nulls = nulls;
     }
 
     /// Estimated size of the documents of `batch`, bytes. Never much less than the real size.
@@ -115,10 +223,19 @@ impl RowWriter {
     /// ([`Origin`]). A row has no byte range in the source, so those fields are 0.
     pub fn block(&self, batch: &RecordBatch, origin: Origin, bytes_read: u64) -> DocBlock {
         let rows = batch.num_rows();
-        let writing: Vec<Writing> =
-            batch.columns().iter().map(|_| Writing { timestamps: self.timestamps, ..Writing::default() }).collect();
-        let schema = batch.schema_ref();
-        let object = Object::of_columns(&self.names, batch.columns(), schema.fields(), writing.iter());
+        let packs = self.packing.is_on();
+        let vector = |at| {
+            let vector = self.vectors.iter().find(|(column, _)| *column == at);
+            vector.map(|(_, field)| VectorWriting { field: *field, packs: packs && field.is_packable() })
+        };
+        let writing: Vec<Writing> = (0..batch.num_columns())
+            .map(|at| {
+                let (timestamps, nulls) = (self.timestamps, self.nulls);
+                Writing { timestamps, nulls, vector: vector(at), ..Writing::default() }
+            })
+            .collect();
+        let fields = self.fields(batch);
+        let object = Object::of_columns(&self.names, batch.columns(), &fields, writing.iter());
         let mut out = self.pool.take();
         out.clear();
         out.reserve(self.estimate(batch));
@@ -127,13 +244,9 @@ impl RowWriter {
         for row in 0..rows {
             let start = out.len();
             object.push(row, &self.constants, &mut out);
-            let bad_json = self.json.iter().find_map(|at| Some((*at, writing[*at].bad_json.take()?)));
-            if let Some((at, why)) = bad_json {
-                let reason = format!(
-                    "field {:?} must be JSON, but its text is not: {why}; correct it, or use try_parse_json, which makes it null",
-                    self.names[at]
-                );
-                rejects.push(Reject { record: row as u32, kind: Code::BadJson, reason });
+            if let Some((at, bad)) = self.checked.iter().find_map(|at| Some((*at, writing[*at].bad.take()?))) {
+                let (kind, reason) = refused(&self.names[at], bad);
+                rejects.push(Reject { record: row as u32, kind, reason });
             }
             let len = out.len() - start;
             if len > self.document_bytes_max {
@@ -149,14 +262,28 @@ impl RowWriter {
         self.warn(&writing);
         let len = out.len();
         let data: Bytes = self.pool.share(out, len);
-        DocBlock { origin, lines: rows as u64, data, records, rejects, meta: Vec::new(), bytes_read }
+        let meta = if self.whole.is_empty() { Vec::new() } else { whole::metas(&self.whole, batch) };
+        DocBlock { origin, lines: rows as u64, data, records, rejects, meta, bytes_read }
+    }
+
+    /// The fields of a batch, with the forms of their bytes.
+    fn fields(&self, batch: &RecordBatch) -> Fields {
+        let fields = batch.schema_ref().fields();
+        if self.with_bytes.is_empty() {
+            return fields.clone();
+        }
+        let mut fields = fields.to_vec();
+        for (at, field) in &self.with_bytes {
+            fields[*at] = Arc::new(field.clone());
+        }
+        fields.into()
     }
 
     /// The values of the rows, which [`RowWriter::block`] makes documents of.
     pub(super) fn columns(&self, batch: &RecordBatch) -> Option<Columns> {
         let mut text_only = Vec::new();
-        let fields = batch.schema_ref().fields();
-        let of_batch = batch.columns().iter().zip(fields);
+        let fields = self.fields(batch);
+        let of_batch = batch.columns().iter().zip(&fields);
         let of_batch = of_batch.map(|(array, field)| column(array, field, self.timestamps, &mut text_only));
         let mut columns = of_batch.collect::<Option<Vec<Column>>>()?;
         columns.extend(self.constant_values.iter().map(|value| {
@@ -178,6 +305,25 @@ impl RowWriter {
                 "NaN or infinity, which JSON cannot express: it counts as null, and the field is left out".to_owned()
             });
         }
+    }
+}
+
+/// The kind and the reason of the reject of a row for a value of this column.
+fn refused(column: &str, bad: Bad) -> (Code, String) {
+    match bad {
+        Bad::Json(why) => {
+            let reason = format!(
+                "field {column:?} must be JSON, but its text is not: {why}; correct it, or use try_parse_json, which makes it null"
+            );
+            (Code::BadJson, reason)
+        }
+        Bad::Bytes { at } => {
+            let reason = format!(
+                "field {column:?} is written as text, and byte {at} of its value is not UTF-8; option `binary=base64` writes all binary values as base64"
+            );
+            (Code::InvalidUtf8, reason)
+        }
+        Bad::Vector(bad) => (Code::BadVector, format!("field {column:?} {bad}")),
     }
 }
 
@@ -286,7 +432,7 @@ mod tests {
         UnionArray,
     };
     use arrow_buffer::{IntervalDayTime, IntervalMonthDayNano};
-    use arrow_schema::{Field, UnionFields};
+    use arrow_schema::UnionFields;
 
     use super::*;
 
@@ -356,6 +502,21 @@ mod tests {
         check(DictionaryArray::<Int8Type>::new(keys, values), &["\"x\"", "", "", "\"x\""]);
         let empty: ArrayRef = Arc::new(StringArray::from(Vec::<&str>::new()));
         check(DictionaryArray::<Int8Type>::new(Int8Array::from(vec![None, None]), empty), &["", ""]);
+    }
+
+    #[test]
+    fn an_update_names_its_nulls_and_those_of_structs() {
+        let numbers: ArrayRef = Arc::new(Int32Array::from(vec![Some(1), None]));
+        let floats: ArrayRef = Arc::new(arrow_array::Float64Array::from(vec![f64::NAN, 2.0]));
+        let members = vec![
+            (Arc::new(Field::new("a", DataType::Int32, true)), Arc::clone(&numbers)),
+            (Arc::new(Field::new("f", DataType::Float64, true)), Arc::clone(&floats)),
+        ];
+        let structs: ArrayRef = Arc::new(arrow_array::StructArray::from(members));
+        let batch = RecordBatch::try_from_iter([("n", numbers), ("s", structs)]).unwrap();
+        let block = writer(batch.schema_ref(), &[]).with_nulls(true).block(&batch, Origin::default(), 0);
+        let documents: Vec<_> = (0..2).map(|i| String::from_utf8(block.record(i).to_vec()).unwrap()).collect();
+        assert_eq!(documents, [r#"{"n":1,"s":{"a":1,"f":null}}"#, r#"{"n":null,"s":{"a":null,"f":2.0}}"#]);
     }
 
     #[test]

@@ -7,12 +7,16 @@ use inrush_core::Code;
 use inrush_core::block::Record;
 use inrush_core::{Columns, DocBlock, Reject};
 
+use super::basis::{Basis, Column};
 use super::columns::ColumnsBuilder;
-use super::is_null;
-use super::scan::{Dialect, Row, RowSink, scan_rows};
+use super::dialect::Layout;
+use super::options::is_null;
+use super::placeholders::Placeholder;
+use super::row::{Row, RowSink, count};
+use super::scan::scan_rows;
 use super::surprises::{Noted, Surprise, Surprises, What};
 use super::texts::Texts;
-use super::value::{ColumnType, narrowest, push_string, push_value, push_wider};
+use super::value::{ColumnType, narrowest, narrowest_with_comma, push_in_zone, push_string, push_value, push_wider};
 use crate::buffer::BufferPool;
 use crate::lines::{RecordsHint, invalid_utf8};
 use crate::warnings::Warnings;
@@ -21,50 +25,6 @@ use crate::{Decode, RawChunk, beginning, too_large, too_large_head};
 /// A row with more lines is reported: a stray quote may have swallowed the rows after it.
 const LINES_MANY: u32 = 100;
 
-/// A column: its name, ready to be written, and the type of its cells.
-pub(super) struct Column {
-    name: String,
-    /// `"name":`
-    prefix: Vec<u8>,
-    basis: Basis,
-}
-
-/// The type of a column and where it comes from. It decides about cells of another type.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Basis {
-    /// The user declared it, or all cells were read: a cell of another type rejects the row.
-    Declared(ColumnType),
-    /// The first cells have it: another number or date is written as it is, every other value as a
-    /// string.
-    Shown(ColumnType),
-    /// There is none, because the first cells are all empty: all cells are strings.
-    Nothing,
-    /// There is none for the column: each cell has its own type.
-    EachCell,
-}
-
-impl Column {
-    pub(super) fn new(name: String, basis: Basis) -> Self {
-        let mut prefix = Vec::with_capacity(name.len() + 3);
-        push_string(&mut prefix, name.as_bytes());
-        prefix.push(b':');
-        Column { name, prefix, basis }
-    }
-
-    pub(super) fn name(&self) -> &str {
-        &self.name
-    }
-
-    /// Whether a cell is a whole number or else its row is rejected: `007` is 7, in an id as well.
-    pub(super) fn is_integer(&self) -> bool {
-        self.basis == Basis::Declared(ColumnType::Integer)
-    }
-
-    pub(super) fn basis(&self) -> Basis {
-        self.basis
-    }
-}
-
 /// Turns rows into documents.
 pub(super) struct CsvDecode {
     pub(super) columns: Vec<Column>,
@@ -72,7 +32,14 @@ pub(super) struct CsvDecode {
     pub(super) names: Arc<[String]>,
     /// Contents that count as empty.
     pub(super) nulls: Vec<String>,
-    pub(super) dialect: Dialect,
+    /// Whether an empty cell is a `null`. If not, its field is absent.
+    pub(super) pushes_nulls: bool,
+    /// Whether numbers in columns without a declared type have a comma before their fraction.
+    pub(super) comma: bool,
+    pub(super) layout: Layout,
+    /// Offset of the first line that was not skipped in the source, and the lines before it.
+    pub(super) first_byte: u64,
+    pub(super) skipped_lines: u64,
     /// Offset of the first row of data in the source.
     pub(super) data_start: u64,
     pub(super) record_bytes_max: usize,
@@ -130,7 +97,7 @@ impl CsvDecode {
         let header_len = self.header_len(&chunk.data, chunk.origin.first_byte);
         let meta = match &self.texts {
             Some(texts) if texts.always() || rows.rewritten => {
-                texts.of_rows(&chunk.data[header_len..], self.dialect, &self.nulls)
+                texts.of_rows(&chunk.data[header_len..], &self.layout, &self.nulls)
             }
             _ => Vec::new(),
         };
@@ -175,20 +142,29 @@ impl CsvDecode {
             row_noted: Vec::new(),
             noted: Noted::default(),
             rewritten: false,
-            tails: 0,
+            odd: Odd::default(),
             values,
         };
-        let mut lines = scan_rows(data, self.dialect, &mut writer);
+        let scanned = scan_rows(data, &self.layout, &mut writer);
         let Writer { out, mut records, rejects, mut noted, rewritten, values, .. } = writer;
-        if !header.is_empty() {
-            let header_lines = scan_rows(header, self.dialect, &mut Ignore);
-            lines += header_lines;
+        if scanned.quotes.is_some_and(|quotes| quotes != count(self.layout.dialect.quote, data)) {
+            Strays::note(data, &self.layout, &mut noted);
+        }
+        let mut lines = scanned.lines;
+        let skipped = if first_byte == self.first_byte { self.skipped_lines } else { 0 };
+        if !header.is_empty() || skipped > 0 {
+            let mut in_header = Noted::default();
+            let header_lines = Strays::note(header, &Layout::new(self.layout.dialect), &mut in_header);
+            in_header.below(skipped);
+            lines += skipped + header_lines;
             for record in &mut records {
                 record.byte += header_len as u32;
-                record.line += header_lines as u32;
+                record.line += (skipped + header_lines) as u32;
             }
-            noted.below(header_lines);
+            noted.below(skipped + header_lines);
+            noted.preceded_by(in_header);
         }
+        noted.among(records.len() as u64);
         Rows { out, records, rejects, noted, rewritten, lines, values }
     }
 
@@ -209,14 +185,50 @@ impl CsvDecode {
     }
 }
 
-struct Ignore;
+/// Finds cells with quotes in them and none around them.
+struct Strays<'a> {
+    data: &'a [u8],
+    row: u64,
+    noted: &'a mut Noted,
+}
 
-impl RowSink for Ignore {
+impl Strays<'_> {
+    /// Notes such cells. Returns the number of lines.
+    #[cold]
+    fn note(data: &[u8], layout: &Layout, noted: &mut Noted) -> u64 {
+        scan_rows(data, layout, &mut Strays { data, row: 0, noted }).lines
+    }
+}
+
+impl RowSink for Strays<'_> {
+    const WANTS_STRAYS: bool = true;
+
     fn cell(&mut self, _: usize, _: &[u8]) {}
 
-    fn row(&mut self, _: Row) -> bool {
+    fn stray(&mut self) {
+        self.row += 1;
+    }
+
+    fn row(&mut self, row: Row) -> bool {
+        let strays = std::mem::take(&mut self.row);
+        if strays > 0 {
+            let surprise = Surprise { column: None, what: What::Stray };
+            self.noted.add(u64::from(row.line), surprise, strays, beginning(&self.data[row.start..row.end]));
+        }
         true
     }
+}
+
+/// Cells of a row that are read as text says, but may mean something else.
+#[derive(Default)]
+struct Odd {
+    /// With text after their closing quote.
+    tails: u64,
+    /// With a quote in them, and none around them.
+    strays: u64,
+    /// With an escape before a letter.
+    sequences: u64,
+    any: bool,
 }
 
 struct Writer<'a> {
@@ -235,14 +247,29 @@ struct Writer<'a> {
     row_noted: Vec<(Surprise, String)>,
     noted: Noted,
     rewritten: bool,
-    /// Cells of the current row with text after their closing quote.
-    tails: u64,
+    /// Odd cells of the current row.
+    odd: Odd,
     values: Option<ColumnsBuilder>,
 }
 
 impl RowSink for Writer<'_> {
     fn tail(&mut self) {
-        self.tails += 1;
+        self.odd.tails += 1;
+        self.odd.any = true;
+    }
+
+    fn stray(&mut self) {
+        self.odd.strays += 1;
+        self.odd.any = true;
+    }
+
+    fn sequence(&mut self) {
+        self.odd.sequences += 1;
+        self.odd.any = true;
+    }
+
+    fn header_again(&mut self, line: u32) {
+        self.noted.add(u64::from(line), Surprise { column: None, what: What::Header }, 1, String::new());
     }
 
     #[inline]
@@ -251,10 +278,17 @@ impl RowSink for Writer<'_> {
             self.row_start = self.out.len();
             self.out.push(b'{');
         }
-        // An empty cell is an absent field. Too many cells are noticed at the end of the row.
-        let CsvDecode { columns, nulls, .. } = self.decode;
-        let Some(column) = columns.get(index).filter(|_| !is_null(nulls, contents)) else { return };
+        // Too many cells are noticed at the end of the row.
+        let CsvDecode { columns, nulls, pushes_nulls, .. } = self.decode;
+        let Some(column) = columns.get(index) else { return };
         let out = &mut self.out;
+        if is_null(nulls, contents) {
+            if *pushes_nulls {
+                out.extend_from_slice(&column.prefix);
+                out.extend_from_slice(b"null,");
+            }
+            return;
+        }
         out.extend_from_slice(&column.prefix);
         let start = out.len();
         let fits = match column.basis {
@@ -263,7 +297,7 @@ impl RowSink for Writer<'_> {
                 true
             }
             Basis::Declared(column_type) | Basis::Shown(column_type) => push_value(out, column_type, false, contents),
-            Basis::Nothing | Basis::EachCell => false,
+            Basis::Nothing | Basis::EachCell { .. } | Basis::InZone(..) => false,
         };
         if !fits {
             self.push_other(index, contents);
@@ -277,7 +311,7 @@ impl RowSink for Writer<'_> {
     #[inline]
     fn row(&mut self, row: Row) -> bool {
         let from = self.row_start;
-        if row.lines > LINES_MANY || self.tails > 0 {
+        if row.lines > LINES_MANY || self.odd.any {
             self.note_odd(row);
         }
         if let Some(reject) = self.reject(row) {
@@ -321,18 +355,31 @@ impl Writer<'_> {
                 }
                 return;
             }
-            Basis::EachCell => {
-                let pushed = push_value(&mut self.out, narrowest(contents), false, contents);
+            Basis::InZone(column_type, zone) => {
+                if !push_in_zone(&mut self.out, column_type, &zone, contents) {
+                    self.bad.get_or_insert_with(|| (index, column_type, beginning(contents)));
+                    push_string(&mut self.out, contents);
+                }
+                return;
+            }
+            Basis::EachCell { comma } => {
+                let own = if comma { narrowest_with_comma(contents) } else { narrowest(contents) };
+                let pushed = push_value(&mut self.out, own, false, contents);
                 debug_assert!(pushed, "a cell has its narrowest type");
                 return;
             }
-            Basis::Shown(column_type) if push_wider(&mut self.out, column_type, contents).is_some() => {
+            Basis::Shown(column_type)
+                if push_wider(&mut self.out, column_type, self.decode.comma, contents).is_some() =>
+            {
                 self.rewritten = true;
                 What::Wider(column_type)
             }
             Basis::Shown(column_type) => {
                 push_string(&mut self.out, contents);
-                What::Misfit(column_type)
+                match Placeholder::of(contents) {
+                    Some(_) => What::Placeholder(column_type),
+                    None => What::Misfit(column_type),
+                }
             }
             Basis::Nothing => {
                 push_string(&mut self.out, contents);
@@ -351,12 +398,14 @@ impl Writer<'_> {
 
     #[cold]
     fn note_odd(&mut self, row: Row) {
+        let Odd { tails, strays, sequences, .. } = std::mem::take(&mut self.odd);
         let mut note = |what, count, value| {
             self.noted.add(u64::from(row.line), Surprise { column: None, what }, count, value);
         };
-        let tails = std::mem::take(&mut self.tails);
-        if tails > 0 {
-            note(What::Tail, tails, String::new());
+        for (what, count) in [(What::Tail, tails), (What::Stray, strays), (What::Sequence, sequences)] {
+            if count > 0 {
+                note(what, count, beginning(&self.data[row.start..row.end]));
+            }
         }
         // A row whose quote is never closed becomes a reject, which states its lines.
         if row.lines > LINES_MANY && !row.unclosed {
@@ -390,7 +439,8 @@ impl Writer<'_> {
             return Some(reject);
         }
         if row.cells != columns {
-            let reason = format!("row has {} cells, expected {columns}, one for each column", row.cells);
+            let hint = ragged_hint(&self.data[row.start..row.end], columns, row.cells);
+            let reason = format!("row has {} cells, expected {columns}, one for each column{hint}", row.cells);
             return Some(Reject { record, kind: Code::RaggedRow, reason });
         }
         let (index, expected, value) = self.bad.as_ref()?;
@@ -399,5 +449,17 @@ impl Writer<'_> {
             "column {name:?} holds {value:?}, expected {expected}; correct the value or the type in option `schema`"
         );
         Some(Reject { record, kind: Code::BadValue, reason })
+    }
+}
+
+/// What may be wrong where a row has another number of cells than there are columns.
+fn ragged_hint(row: &[u8], columns: usize, cells: usize) -> &'static str {
+    match row.first() {
+        Some(b'#') => "; leave lines that begin with # out with option `comment=#`",
+        // A line above the header is often a title.
+        _ if columns == 1 && cells > 1 => {
+            "; if the first line is not the header, leave the lines above it out with option `skip_lines=N`"
+        }
+        _ => "",
     }
 }

@@ -7,67 +7,33 @@
 
 use memchr::{memchr, memchr_iter};
 
+use super::dialect::Layout;
 use super::escaped;
+use super::row::{Row, RowSink, Scanned, count, line_end};
 
-/// The bytes that separate and quote cells.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Dialect {
-    pub(super) separator: u8,
-    pub(super) quote: Option<u8>,
-    /// The byte that removes the meaning of the next byte, if there is one.
-    pub(super) escape: Option<u8>,
-}
-
-/// The position of a row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Row {
-    /// First byte.
-    pub(super) start: usize,
-    /// One past the last byte, without the line end.
-    pub(super) end: usize,
-    /// One past the line end.
-    pub(super) next: usize,
-    /// Lines before the row.
-    pub(super) line: u32,
-    /// Lines of the row.
-    pub(super) lines: u32,
-    /// Number of cells.
-    pub(super) cells: usize,
-    /// Whether the text ended inside quotes.
-    pub(super) unclosed: bool,
-}
-
-/// Receives the cells and rows that [`scan_rows`] finds.
-pub(super) trait RowSink {
-    /// Cell `index` of the current row, without its quotes.
-    fn cell(&mut self, index: usize, contents: &[u8]);
-
-    /// The next cell has text after its closing quote.
-    fn tail(&mut self) {}
-
-    /// The row has ended. `false` stops the scan.
-    fn row(&mut self, row: Row) -> bool;
-}
-
-/// Visits the rows of text that begins with a row, and returns the number of lines. Empty lines are
-/// not rows.
-pub(super) fn scan_rows(data: &[u8], dialect: Dialect, sink: &mut impl RowSink) -> u64 {
-    if let Some(escape) = dialect.escape {
-        return escaped::scan_rows(data, dialect, escape, sink);
+/// Visits the rows of text that begins with a row. Empty lines are not rows.
+pub(super) fn scan_rows<S: RowSink>(data: &[u8], layout: &Layout, sink: &mut S) -> Scanned {
+    let dialect = layout.dialect;
+    if dialect.escape.is_some() || dialect.trim {
+        return escaped::scan_rows(data, layout, sink);
     }
     let mut marks = Marks::new(data, dialect.separator);
     let mut unquoted = Vec::new();
-    let mut at = 0;
-    let mut lines = 0;
+    let (mut at, mut lines, mut quotes) = (0, 0, 0);
     while at < data.len() {
         if let Some(next) = line_end(data, at) {
             at = next;
             lines += 1;
             continue;
         }
+        if layout.firsts[usize::from(data[at])]
+            && let Some((next, passed, quotes_passed)) = layout.pass(data, at, lines, sink)
+        {
+            (at, lines, quotes) = (next, lines + passed, quotes + quotes_passed);
+            continue;
+        }
         let (start, line) = (at, lines);
-        let mut cells = 0;
-        let mut unclosed = false;
+        let (mut cells, mut unclosed) = (0, false);
         loop {
             let mut end;
             if dialect.quote.is_some() && data.get(at).copied() == dialect.quote {
@@ -80,8 +46,10 @@ pub(super) fn scan_rows(data: &[u8], dialect: Dialect, sink: &mut impl RowSink) 
                     end = marks.next_from(quoted.end + 1);
                 }
                 let tail = data.get(quoted.end + 1..end).unwrap_or_default();
-                if quoted.doubled || !tail.is_empty() {
+                quotes += 1 + u64::from(quoted.closed) + 2 * quoted.doubled;
+                if quoted.doubled > 0 || !tail.is_empty() {
                     if !tail.is_empty() {
+                        quotes += count(dialect.quote, tail);
                         sink.tail();
                     }
                     quoted.unescape(inside, data[at], &mut unquoted);
@@ -92,6 +60,9 @@ pub(super) fn scan_rows(data: &[u8], dialect: Dialect, sink: &mut impl RowSink) 
                 }
             } else {
                 end = marks.next_from(at);
+                if S::WANTS_STRAYS && count(dialect.quote, &data[at..end]) > 0 {
+                    sink.stray();
+                }
                 sink.cell(cells, &data[at..end]);
             }
             cells += 1;
@@ -102,21 +73,12 @@ pub(super) fn scan_rows(data: &[u8], dialect: Dialect, sink: &mut impl RowSink) 
             at = line_end(data, end).unwrap_or(end);
             lines += 1;
             if !sink.row(Row { start, end, next: at, line, lines: lines - line, cells, unclosed }) {
-                return u64::from(lines);
+                return Scanned { lines: u64::from(lines), quotes: Some(quotes) };
             }
             break;
         }
     }
-    u64::from(lines)
-}
-
-/// One past the line end at `at`, if there is one.
-pub(super) fn line_end(data: &[u8], at: usize) -> Option<usize> {
-    match data.get(at)? {
-        b'\n' => Some(at + 1),
-        b'\r' => Some(at + 1 + usize::from(data.get(at + 1) == Some(&b'\n'))),
-        _ => None,
-    }
+    Scanned { lines: u64::from(lines), quotes: Some(quotes) }
 }
 
 /// The quoted part of a cell.
@@ -124,20 +86,20 @@ struct Quoted {
     /// The closing quote, or the end of the text.
     end: usize,
     closed: bool,
-    /// Whether there are doubled quotes inside.
-    doubled: bool,
+    /// Number of doubled quotes inside.
+    doubled: u64,
 }
 
 impl Quoted {
     fn find(data: &[u8], from: usize, quote: u8) -> Self {
         let mut at = from;
-        let mut doubled = false;
+        let mut doubled = 0;
         while let Some(found) = memchr(quote, &data[at..]) {
             let end = at + found;
             if data.get(end + 1) != Some(&quote) {
                 return Quoted { end, closed: true, doubled };
             }
-            doubled = true;
+            doubled += 1;
             at = end + 2;
         }
         Quoted { end: data.len(), closed: false, doubled }
@@ -231,6 +193,7 @@ fn marks_of(block: &[u8; BLOCK], separator: u8) -> u64 {
 pub(super) mod tests {
     use proptest::prelude::*;
 
+    use super::super::dialect::Dialect;
     use super::*;
 
     #[derive(Default)]
@@ -240,9 +203,17 @@ pub(super) mod tests {
         pub(in crate::csv) places: Vec<Row>,
         /// Cells with text after their closing quote.
         pub(in crate::csv) tails: usize,
+        /// Cells with a quote in them, and none around them.
+        pub(in crate::csv) strays: usize,
+        /// Cells with an escape before a letter, which stays in it.
+        pub(in crate::csv) sequences: usize,
+        /// Lines before each repetition of the header.
+        pub(in crate::csv) headers: Vec<u32>,
     }
 
     impl RowSink for Collect {
+        const WANTS_STRAYS: bool = true;
+
         fn cell(&mut self, index: usize, contents: &[u8]) {
             assert_eq!(index, self.cells.len());
             self.cells.push(contents.to_vec());
@@ -250,6 +221,18 @@ pub(super) mod tests {
 
         fn tail(&mut self) {
             self.tails += 1;
+        }
+
+        fn stray(&mut self) {
+            self.strays += 1;
+        }
+
+        fn sequence(&mut self) {
+            self.sequences += 1;
+        }
+
+        fn header_again(&mut self, line: u32) {
+            self.headers.push(line);
         }
 
         fn row(&mut self, row: Row) -> bool {
@@ -301,7 +284,7 @@ pub(super) mod tests {
 
     fn check(data: &[u8], quote: Option<u8>) {
         let mut collect = Collect::default();
-        let lines = scan_rows(data, Dialect { separator: b',', quote, escape: None }, &mut collect);
+        let Scanned { lines, quotes } = scan_rows(data, &Layout::new(Dialect::plain(b',', quote)), &mut collect);
         let expected = csv_core_rows(data, b',', quote);
         assert_eq!(collect.rows, expected, "{:?}", String::from_utf8_lossy(data));
         let mut end = 0;
@@ -310,6 +293,9 @@ pub(super) mod tests {
             end = row.next;
         }
         assert!(u64::from(collect.places.last().map_or(0, |row| row.line)) <= lines);
+        // The quotes that are no others' are those within cells.
+        let strays = count(quote, data) - quotes.unwrap();
+        assert_eq!(strays > 0, collect.strays > 0, "{:?}", String::from_utf8_lossy(data));
     }
 
     #[test]
@@ -336,9 +322,24 @@ pub(super) mod tests {
     fn lines_are_counted_as_an_editor_does() {
         let mut collect = Collect::default();
         let data = b"h\r\n\r\n\"a\nb\"\n\nc\rd";
-        assert_eq!(scan_rows(data, Dialect { separator: b',', quote: Some(b'"'), escape: None }, &mut collect), 7);
+        let layout = Layout::new(Dialect::plain(b',', Some(b'"')));
+        assert_eq!(scan_rows(data, &layout, &mut collect).lines, 7);
         let places: Vec<_> = collect.places.iter().map(|r| (r.start, r.end, r.next, r.line)).collect();
         assert_eq!(places, [(0, 1, 3, 0), (5, 10, 11, 2), (12, 13, 14, 5), (14, 15, 15, 6)]);
+    }
+
+    #[test]
+    fn lines_that_are_no_rows_are_left_out_and_counted() {
+        let dialect = Dialect { comment: Some(b'#'), ..Dialect::plain(b',', Some(b'"')) };
+        let cells = [b"id".to_vec(), b"n".to_vec()];
+        let layout = Layout::with_header(dialect, &cells, Some(b"id,n"));
+        let data = b"1,2\n# \"x\nid,n\n3,\"#\"\n\"id\",\"n\"\r\n\n#\n5,6";
+        let mut collect = Collect::default();
+        assert_eq!(scan_rows(data, &layout, &mut collect).lines, 8);
+        let lines: Vec<_> = collect.places.iter().map(|row| row.line).collect();
+        assert_eq!((lines, collect.headers), (vec![0, 3, 7], vec![2, 4]));
+        assert_eq!(collect.rows[1], [b"3".to_vec(), b"#".to_vec()]);
+        assert_eq!(collect.strays, 0);
     }
 
     proptest! {

@@ -5,7 +5,9 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, PoisonError};
 
+use super::placeholders::share;
 use super::value::{ColumnType, narrowest};
+use crate::warnings::PLACEHOLDERS;
 
 /// A kind of surprise, in one column if it concerns cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -22,6 +24,8 @@ pub(super) enum What {
     Wider(ColumnType),
     /// A cell that does not match the type of its column. It is written as a string.
     Misfit(ColumnType),
+    /// As [`What::Misfit`], where the cell is a text that stands for "no value".
+    Placeholder(ColumnType),
     /// A cell that is not text, in a column whose first cells are all empty. It is written as a
     /// string.
     Unseen,
@@ -29,6 +33,12 @@ pub(super) enum What {
     Tail,
     /// A row of very many lines. The value is their number.
     Long,
+    /// A cell with a quote in it, and none around it. The value is the row's text.
+    Stray,
+    /// A cell with an escape before a letter, which stays in it.
+    Sequence,
+    /// A row that repeats the header, and is left out.
+    Header,
 }
 
 impl What {
@@ -36,9 +46,13 @@ impl What {
         match self {
             What::Wider(_) => "type_widened",
             What::Misfit(_) => "type_misfit",
+            What::Placeholder(_) => PLACEHOLDERS,
             What::Unseen => "type_unseen",
             What::Tail => "text_after_quote",
             What::Long => "long_row",
+            What::Stray => "quote_in_cell",
+            What::Sequence => "escape_kept",
+            What::Header => "repeated_header",
         }
     }
 }
@@ -65,6 +79,14 @@ impl Surprise {
                  strings with option `schema={column}:string`",
                 column_type.cells()
             ),
+            What::Placeholder(column_type) => format!(
+                "the first rows have {}, {place} has \"{value}\" ({} of the {} rows around it, {}), which is sent as a \
+                 string; if it means no value, give option `null={value}`",
+                column_type.cells(),
+                first.count,
+                first.rows,
+                share(first.count, first.rows)
+            ),
             What::Unseen => format!(
                 "the first rows are empty in this column, so it was read as text; {place} has {value:?}, which is sent as a \
                  string; give its type, as in option `schema={column}:{}`",
@@ -78,6 +100,15 @@ impl Surprise {
                 "{row} has {value} lines, because of line ends inside quotes; if these are rows of their own, a quote is \
                  stray: correct it, or give option `quote=none`"
             ),
+            What::Stray => format!(
+                "in {row} a quote is within a cell that does not begin with one, so it is a part of the value: {value:?}; \
+                 if there are only blanks before it, give option `trim`, if quotes have no meaning, option `quote=none`"
+            ),
+            What::Sequence => format!(
+                "in {row} a cell without quotes has the escape before a letter, and both are sent as they are; if they are \
+                 a line end or a tab, as in a COPY of Postgres or as mysql writes in batch mode, give option `quote=none`"
+            ),
+            What::Header => format!("{row} repeats the header, as if files had been put together, and was left out"),
         }
     }
 }
@@ -88,6 +119,8 @@ pub(super) struct First {
     pub(super) count: u64,
     /// Lines of the chunk before it.
     line: u64,
+    /// Rows of the chunk.
+    rows: u64,
     value: String,
 }
 
@@ -99,7 +132,7 @@ impl Noted {
     /// Adds `count` surprises of the row at `line`. `value` is needed only for the first one in the
     /// chunk.
     pub(super) fn add(&mut self, line: u64, surprise: Surprise, count: u64, value: String) {
-        self.0.entry(surprise).or_insert(First { count: 0, line, value }).count += count;
+        self.0.entry(surprise).or_insert(First { count: 0, line, rows: 0, value }).count += count;
     }
 
     /// Whether such a surprise was noted before.
@@ -111,6 +144,21 @@ impl Noted {
     pub(super) fn below(&mut self, lines: u64) {
         for first in self.0.values_mut() {
             first.line += lines;
+        }
+    }
+
+    /// All are among this number of rows.
+    pub(super) fn among(&mut self, rows: u64) {
+        for first in self.0.values_mut() {
+            first.rows = rows;
+        }
+    }
+
+    /// Adds what was noted above.
+    pub(super) fn preceded_by(&mut self, above: Noted) {
+        for (surprise, first) in above.0 {
+            let count = self.0.get(&surprise).map_or(0, |below| below.count);
+            self.0.insert(surprise, First { count: first.count + count, ..first });
         }
     }
 

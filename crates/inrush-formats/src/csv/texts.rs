@@ -5,9 +5,11 @@ use std::sync::Arc;
 
 use inrush_core::DocMeta;
 
-use super::decode::{Basis, Column};
-use super::is_null;
-use super::scan::{Dialect, Row, RowSink, scan_rows};
+use super::basis::{Basis, Column};
+use super::dialect::Layout;
+use super::options::is_null;
+use super::row::{Row, RowSink};
+use super::scan::scan_rows;
 
 /// Columns whose text is kept.
 pub(super) struct Texts {
@@ -24,7 +26,8 @@ impl Texts {
         let kept = |column: &Column| wanted(column).then(|| Arc::from(column.name()));
         let otherwise = |column: &Column| match column.basis() {
             Basis::Declared(column_type) | Basis::Shown(column_type) => column_type.writes_otherwise(),
-            Basis::Nothing | Basis::EachCell => false,
+            Basis::Nothing | Basis::EachCell { .. } => false,
+            Basis::InZone(..) => true,
         };
         let always = columns.iter().any(|column| wanted(column) && otherwise(column));
         let columns: Vec<Option<Arc<str>>> = columns.iter().map(kept).collect();
@@ -38,9 +41,9 @@ impl Texts {
     }
 
     /// One entry for each row of `data`.
-    pub(super) fn of_rows(&self, data: &[u8], dialect: Dialect, nulls: &[String]) -> Vec<DocMeta> {
+    pub(super) fn of_rows(&self, data: &[u8], layout: &Layout, nulls: &[String]) -> Vec<DocMeta> {
         let mut rows = Rows { texts: self, nulls, row: Vec::new(), all: Vec::new() };
-        scan_rows(data, dialect, &mut rows);
+        scan_rows(data, layout, &mut rows);
         rows.all
     }
 }

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use inrush_core::date_forms::{DayOrder, Moment};
+use inrush_core::zone::Zone;
 use serde::Serialize;
 
 use crate::json_string::push_escaped;
@@ -19,12 +21,51 @@ pub enum ColumnType {
     Boolean,
     /// `YYYY-MM-DD`.
     Date,
-    /// `YYYY-MM-DDTHH:MM[:SS[.fraction]][Z|±hh:mm]`, with `T` or a space, or a date. Written with
-    /// `T` and the given zone.
+    /// `YYYY-MM-DDTHH:MM[:SS[.fraction]][Z|±hh:mm]`, with `T` or a space, and a dot or a comma, or
+    /// a date. Written with `T`, a dot and the given zone.
     Timestamp,
     /// Any text.
     String,
+    /// A number with a comma before its fraction, as in `1.234,56`. Written with a dot.
+    DecimalComma,
+    /// As [`ColumnType::Date`], with the day first where day and month are numbers: `3/4/2026`.
+    DateDayFirst,
+    /// As [`ColumnType::Date`], with the month first.
+    DateMonthFirst,
+    /// As [`ColumnType::Timestamp`], with the day first.
+    TimestampDayFirst,
+    /// As [`ColumnType::Timestamp`], with the month first.
+    TimestampMonthFirst,
 }
+
+/// The names of the types in options.
+const NAMES: [(ColumnType, &str); 11] = [
+    (ColumnType::String, "string"),
+    (ColumnType::Integer, "integer"),
+    (ColumnType::Float, "float"),
+    (ColumnType::Boolean, "boolean"),
+    (ColumnType::Date, "date"),
+    (ColumnType::Timestamp, "timestamp"),
+    (ColumnType::DecimalComma, "decimal-comma"),
+    (ColumnType::DateDayFirst, "date-dmy"),
+    (ColumnType::DateMonthFirst, "date-mdy"),
+    (ColumnType::TimestampDayFirst, "timestamp-dmy"),
+    (ColumnType::TimestampMonthFirst, "timestamp-mdy"),
+];
+
+/// Words for true and false in columns that are declared as booleans.
+const WORDS: [(&str, &str); 10] = [
+    ("1", "0"),
+    ("yes", "no"),
+    ("y", "n"),
+    ("t", "f"),
+    ("on", "off"),
+    ("ja", "nein"),
+    ("j", "n"),
+    ("wahr", "falsch"),
+    ("oui", "non"),
+    ("vrai", "faux"),
+];
 
 impl ColumnType {
     /// What cells of this type are called in messages.
@@ -33,8 +74,11 @@ impl ColumnType {
             ColumnType::Integer => "whole numbers",
             ColumnType::Float => "numbers",
             ColumnType::Boolean => "true or false",
-            ColumnType::Date => "dates",
-            ColumnType::Timestamp => "dates with times",
+            ColumnType::Date | ColumnType::DateDayFirst | ColumnType::DateMonthFirst => "dates",
+            ColumnType::Timestamp | ColumnType::TimestampDayFirst | ColumnType::TimestampMonthFirst => {
+                "dates with times"
+            }
+            ColumnType::DecimalComma => "numbers with a decimal comma",
             ColumnType::String => "text",
         }
     }
@@ -42,19 +86,23 @@ impl ColumnType {
     /// Whether a document may write a value differently from its cell: `1` as `1.0`, `TRUE` as
     /// `true`, a `T` between date and time.
     pub fn writes_otherwise(self) -> bool {
-        matches!(self, ColumnType::Float | ColumnType::Boolean | ColumnType::Timestamp)
+        !matches!(self, ColumnType::Integer | ColumnType::Date | ColumnType::String)
+    }
+
+    /// Whether it is a date with a time.
+    pub fn is_timestamp(self) -> bool {
+        matches!(self, ColumnType::Timestamp | ColumnType::TimestampDayFirst | ColumnType::TimestampMonthFirst)
     }
 
     /// The name in options.
     pub fn name(self) -> &'static str {
-        match self {
-            ColumnType::Integer => "integer",
-            ColumnType::Float => "float",
-            ColumnType::Boolean => "boolean",
-            ColumnType::Date => "date",
-            ColumnType::Timestamp => "timestamp",
-            ColumnType::String => "string",
-        }
+        NAMES.iter().find(|(found, _)| *found == self).map_or("string", |(_, name)| name)
+    }
+
+    /// The same type where numbers have a comma before their fraction.
+    #[must_use]
+    pub fn with_comma(self, is_comma: bool) -> Self {
+        if is_comma && self == ColumnType::Float { ColumnType::DecimalComma } else { self }
     }
 }
 
@@ -68,18 +116,10 @@ impl FromStr for ColumnType {
     type Err = String;
 
     fn from_str(name: &str) -> Result<Self, String> {
-        Ok(match name {
-            "integer" => ColumnType::Integer,
-            "float" => ColumnType::Float,
-            "boolean" => ColumnType::Boolean,
-            "date" => ColumnType::Date,
-            "timestamp" => ColumnType::Timestamp,
-            "string" => ColumnType::String,
-            _ => {
-                return Err(format!(
-                    "unknown column type {name:?}; expected string, integer, float, boolean, date or timestamp"
-                ));
-            }
+        let found = NAMES.iter().find(|(_, known)| *known == name).map(|(found, _)| *found);
+        found.ok_or_else(|| {
+            let known: Vec<&str> = NAMES.iter().map(|(_, name)| *name).collect();
+            format!("unknown column type {name:?}; expected one of {}", known.join(", "))
         })
     }
 }
@@ -110,8 +150,8 @@ pub(super) fn narrowest(cell: &[u8]) -> ColumnType {
 }
 
 /// Appends the cell as a value of the type. Returns `false` and appends nothing if it does not
-/// match. Numbers of `declared` types may have a plus sign and leading zeros, which JSON does not
-/// allow.
+/// match. A cell of a `declared` type may have any form that means one value: numbers a plus sign
+/// and leading zeros, booleans other words, and dates those of [`Moment::read`].
 #[inline]
 pub(crate) fn push_value(out: &mut Vec<u8>, column_type: ColumnType, declared: bool, cell: &[u8]) -> bool {
     match column_type {
@@ -145,33 +185,39 @@ pub(crate) fn push_value(out: &mut Vec<u8>, column_type: ColumnType, declared: b
                 out.extend_from_slice(&cell[dot + 1..]);
             }
         },
-        ColumnType::Boolean => match boolean(cell) {
+        ColumnType::Boolean => match boolean(cell).or_else(|| word(cell).filter(|_| declared)) {
             None => return false,
             Some(true) => out.extend_from_slice(b"true"),
             Some(false) => out.extend_from_slice(b"false"),
         },
         ColumnType::Date => {
             if !is_date(cell) {
-                return false;
+                return declared && push_moment(out, cell, DayOrder::Unknown, true);
             }
             push_quoted(out, &[cell]);
         }
         ColumnType::Timestamp => match timestamp_separator(cell) {
+            // As programs in Python and Java log it. A date of ISO 8601 has a dot for all servers.
+            Some(at) if cell.get(COMMA_AT) == Some(&b',') => {
+                push_quoted(out, &[&cell[..at], b"T", &cell[at + 1..COMMA_AT], b".", &cell[COMMA_AT + 1..]]);
+            }
             Some(at) => push_quoted(out, &[&cell[..at], b"T", &cell[at + 1..]]),
             None if is_date(cell) => push_quoted(out, &[cell]),
-            None => return false,
+            None => return declared && push_moment(out, cell, DayOrder::Unknown, false),
         },
+        other => return push_form(out, other, declared, cell),
     }
     true
 }
 
 /// Appends a cell that does not match the type as a value of the next wider type. Returns that
-/// type, or nothing if the cell does not match it either.
-pub(super) fn push_wider(out: &mut Vec<u8>, column_type: ColumnType, cell: &[u8]) -> Option<ColumnType> {
+/// type, or nothing if the cell does not match it either. `comma`: numbers have one before their
+/// fraction.
+pub(super) fn push_wider(out: &mut Vec<u8>, column_type: ColumnType, comma: bool, cell: &[u8]) -> Option<ColumnType> {
     let wider = match column_type {
         // A number too long for an integer may well be an id, of which a server would keep 15
         // digits.
-        ColumnType::Integer if !is_whole(cell) => ColumnType::Float,
+        ColumnType::Integer if !is_whole(cell) => ColumnType::Float.with_comma(comma),
         ColumnType::Date => ColumnType::Timestamp,
         _ => return None,
     };
@@ -306,6 +352,103 @@ fn boolean(cell: &[u8]) -> Option<bool> {
     }
 }
 
+/// Appends a value of a type whose cells have another form than JSON's and ISO 8601's.
+#[inline(never)]
+fn push_form(out: &mut Vec<u8>, column_type: ColumnType, declared: bool, cell: &[u8]) -> bool {
+    match column_type {
+        ColumnType::DateDayFirst => push_moment(out, cell, DayOrder::DayFirst, true),
+        ColumnType::DateMonthFirst => push_moment(out, cell, DayOrder::MonthFirst, true),
+        ColumnType::TimestampDayFirst => push_moment(out, cell, DayOrder::DayFirst, false),
+        ColumnType::TimestampMonthFirst => push_moment(out, cell, DayOrder::MonthFirst, false),
+        _ => with_dot(cell).is_some_and(|number| push_value(out, ColumnType::Float, declared, &number)),
+    }
+}
+
+/// A word for true or false.
+fn word(cell: &[u8]) -> Option<bool> {
+    let is = |word: &str| cell.eq_ignore_ascii_case(word.as_bytes());
+    let yes = WORDS.iter().any(|(yes, _)| is(yes));
+    (yes || WORDS.iter().any(|(_, no)| is(no))).then_some(yes)
+}
+
+/// Appends a date, or a date with its time.
+fn push_moment(out: &mut Vec<u8>, cell: &[u8], order: DayOrder, is_date: bool) -> bool {
+    let moment = std::str::from_utf8(cell).ok().and_then(|text| Moment::read(text, order));
+    let Some(moment) = moment.filter(|moment| !is_date || moment.is_day()) else { return false };
+    let text = if is_date { moment.day() } else { moment.iso() };
+    push_quoted(out, &[text.as_bytes()]);
+    true
+}
+
+/// Appends a time with the zone that its cell names, or else with this one.
+pub(crate) fn push_in_zone(out: &mut Vec<u8>, column_type: ColumnType, zone: &Zone, cell: &[u8]) -> bool {
+    let order = match column_type {
+        ColumnType::TimestampDayFirst => DayOrder::DayFirst,
+        ColumnType::TimestampMonthFirst => DayOrder::MonthFirst,
+        _ => DayOrder::Unknown,
+    };
+    let moment = std::str::from_utf8(cell).ok().and_then(|text| Moment::read(text, order));
+    let Some(moment) = moment.and_then(|moment| moment.in_zone(zone)) else { return false };
+    push_quoted(out, &[moment.iso().as_bytes()]);
+    true
+}
+
+/// What may stand between groups of three digits: a dot, a blank, an apostrophe, and blanks that no
+/// line ends at.
+const BETWEEN: [&[u8]; 5] = [b".", b" ", b"'", "\u{a0}".as_bytes(), "\u{202f}".as_bytes()];
+
+/// The number of a cell with a comma before its fraction, with a dot instead: `1.234,5` is
+/// `1234.5`. `None` if it is none, as `0.815`: the first of several groups does not begin with a
+/// zero.
+fn with_dot(cell: &[u8]) -> Option<Vec<u8>> {
+    let (whole, fraction) = match cell.iter().position(|byte| *byte == b',') {
+        Some(at) => (&cell[..at], Some(&cell[at + 1..])),
+        None => (cell, None),
+    };
+    let mut number = Vec::with_capacity(cell.len());
+    let sign = whole.iter().take_while(|byte| matches!(byte, b'-' | b'+')).count();
+    let (sign, mut rest) = whole.split_at(sign);
+    number.extend_from_slice(sign);
+    let between = BETWEEN.iter().find(|between| rest.windows(between.len()).any(|part| part == **between));
+    if let Some(between) = between {
+        let first = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+        if !(1..=3).contains(&first) || rest[0] == b'0' {
+            return None;
+        }
+        number.extend_from_slice(&rest[..first]);
+        rest = &rest[first..];
+        while !rest.is_empty() {
+            let digits = rest.strip_prefix(*between)?.get(..3)?;
+            number.extend_from_slice(digits);
+            rest = &rest[between.len() + 3..];
+        }
+    } else {
+        number.extend_from_slice(rest);
+    }
+    if let Some(fraction) = fraction {
+        number.push(b'.');
+        number.extend_from_slice(fraction);
+    }
+    // Exponents and words are other things.
+    let is_number = number[sign.len()..].iter().all(|byte| byte.is_ascii_digit() || *byte == b'.');
+    (is_number && number.len() > sign.len()).then_some(number)
+}
+
+/// As [`narrowest`], where numbers have a comma before their fraction. A dot is between groups of
+/// digits then, and a cell such as `1.234` is text without a column that shows what it means.
+pub(super) fn narrowest_with_comma(cell: &[u8]) -> ColumnType {
+    match narrowest(cell) {
+        ColumnType::Float => ColumnType::String,
+        ColumnType::String if cell.contains(&b',') && is_comma_number(cell) => ColumnType::DecimalComma,
+        other => other,
+    }
+}
+
+/// Whether a cell is a number in a column of numbers with a comma.
+pub(super) fn is_comma_number(cell: &[u8]) -> bool {
+    push_value(&mut Vec::new(), ColumnType::DecimalComma, false, cell)
+}
+
 /// Two digits as a number.
 fn two(digits: &[u8]) -> Option<u8> {
     match digits {
@@ -316,7 +459,7 @@ fn two(digits: &[u8]) -> Option<u8> {
 
 /// `YYYY-MM-DD`, of a day that exists (in the proleptic Gregorian calendar).
 #[inline]
-fn is_date(cell: &[u8]) -> bool {
+pub fn is_date(cell: &[u8]) -> bool {
     let [y1, y2, y3, y4, b'-', m1, m2, b'-', d1, d2] = *cell else { return false };
     let (Some(century), Some(years), Some(month), Some(day)) =
         (two(&[y1, y2]), two(&[y3, y4]), two(&[m1, m2]), two(&[d1, d2]))
@@ -334,8 +477,11 @@ fn is_date(cell: &[u8]) -> bool {
     (1..=days).contains(&day)
 }
 
+/// The position of a comma before a fraction of a second.
+const COMMA_AT: usize = "YYYY-MM-DD HH:MM:SS".len();
+
 /// The position of the `T` or the space in `YYYY-MM-DD[T ]HH:MM[:SS[.fraction]][Z|±hh:mm]`, with
-/// fractions of up to nine digits.
+/// fractions of up to nine digits, after a dot or a comma.
 #[inline]
 fn timestamp_separator(cell: &[u8]) -> Option<usize> {
     let (date, rest) = cell.split_at_checked(10)?;
@@ -350,7 +496,7 @@ fn timestamp_separator(cell: &[u8]) -> Option<usize> {
             return None;
         }
         rest = after;
-        if let [b'.', after @ ..] = rest {
+        if let [b'.' | b',', after @ ..] = rest {
             let digits = after.iter().take_while(|b| b.is_ascii_digit()).count();
             if !(1..=9).contains(&digits) {
                 return None;
@@ -429,6 +575,11 @@ mod tests {
             ("2024-01-01T10", TEXT),
             ("2024-01-01T10:00+0200", TEXT),
             ("31/12/2024", TEXT),
+            ("2015-06-01 15:56:39,213", Timestamp),
+            ("2015-06-01T15:56:39,213456789Z", Timestamp),
+            ("2015-06-01 15:56:39,", TEXT),
+            ("2015-06-01 15:56,213", TEXT),
+            ("2015-06-01,213", TEXT),
         ] {
             assert_eq!(narrowest(cell.as_bytes()), expected, "{cell}");
         }
@@ -449,7 +600,7 @@ mod tests {
     fn a_number_in_a_column_of_whole_numbers_stays_one() {
         let wider = |column_type, cell: &str| {
             let mut out = Vec::new();
-            let found = push_wider(&mut out, column_type, cell.as_bytes());
+            let found = push_wider(&mut out, column_type, false, cell.as_bytes());
             found.map(|wider| (wider, String::from_utf8(out).unwrap()))
         };
         for (cell, expected) in
@@ -470,6 +621,23 @@ mod tests {
     }
 
     #[test]
+    fn a_number_with_a_comma_in_a_column_of_whole_numbers_stays_what_it_is() {
+        use ColumnType::DecimalComma;
+        let wider = |column_type, cell: &str| {
+            let mut out = Vec::new();
+            let found = push_wider(&mut out, column_type, true, cell.as_bytes());
+            found.map(|wider| (wider, String::from_utf8(out).unwrap()))
+        };
+        for (cell, expected) in [("1.234", "1234.0"), ("1,5", "1.5"), ("-1.234,5", "-1234.5")] {
+            assert_eq!(wider(Integer, cell), Some((DecimalComma, expected.to_owned())), "{cell}");
+        }
+        for cell in ["1.5", "0.815", "1e3", "007", "18446744073709551616", "x"] {
+            assert_eq!(wider(Integer, cell), None, "{cell}");
+        }
+        assert_eq!(wider(Date, "2024-01-01 10:00"), Some((Timestamp, "\"2024-01-01T10:00\"".to_owned())));
+    }
+
+    #[test]
     fn declared_numbers_may_have_zeros_and_a_plus() {
         assert_eq!(value(Integer, false, "007"), None);
         assert_eq!(value(Integer, true, "007").as_deref(), Some("7"));
@@ -483,9 +651,133 @@ mod tests {
     }
 
     #[test]
+    fn a_decimal_comma_is_a_dot_in_the_document() {
+        use ColumnType::DecimalComma;
+        for (cell, expected) in [
+            ("1,5", Some("1.5")),
+            ("-1.234,56", Some("-1234.56")),
+            ("1.234.567", Some("1234567.0")),
+            ("12 345,6", Some("12345.6")),
+            ("12\u{a0}345\u{202f}678", None),
+            ("12\u{202f}345\u{202f}678,9", Some("12345678.9")),
+            ("1'234'567,8", Some("1234567.8")),
+            ("7", Some("7.0")),
+            (",5", Some("0.5")),
+            ("5,", Some("5.0")),
+            ("+1,5", None),
+            ("007,5", None),
+            ("1.5", None),
+            ("0.815", None),
+            ("-0.815", None),
+            ("012.345,6", None),
+            ("0 815", None),
+            ("0,815", Some("0.815")),
+            ("12.34,5", None),
+            ("1234.567,8", None),
+            ("1,2,3", None),
+            ("1,5e3", None),
+            ("1e3", None),
+            ("1.234 567,8", None),
+            ("", None),
+            (",", None),
+            ("-", None),
+            ("NaN", None),
+            ("1,5 €", None),
+        ] {
+            assert_eq!(value(DecimalComma, false, cell).as_deref(), expected, "{cell}");
+        }
+        assert_eq!(value(DecimalComma, true, "+007,50").as_deref(), Some("7.50"));
+        for cell in ["0.815", "+0.815", "00.815,5"] {
+            assert_eq!(value(DecimalComma, true, cell), None, "{cell}: is the dot a decimal point?");
+            assert_eq!(narrowest_with_comma(cell.as_bytes()), TEXT, "{cell}");
+        }
+    }
+
+    #[test]
+    fn declared_booleans_have_words_of_several_languages() {
+        for cell in ["true", "TRUE", "1", "yes", "Y", "T", "on", "Ja", "j", "WAHR", "oui", "vrai"] {
+            assert_eq!(value(Boolean, true, cell).as_deref(), Some("true"), "{cell}");
+        }
+        for cell in ["false", "0", "no", "N", "f", "Off", "nein", "FALSCH", "non", "faux"] {
+            assert_eq!(value(Boolean, true, cell).as_deref(), Some("false"), "{cell}");
+        }
+        for cell in ["", "2", "maybe", "ye", "10", "wah", "01"] {
+            assert_eq!(value(Boolean, true, cell), None, "{cell}");
+        }
+        assert_eq!(value(Boolean, false, "ja"), None, "an undeclared column has no words");
+    }
+
+    #[test]
+    fn declared_dates_have_any_form_that_means_one_day() {
+        use ColumnType::{DateDayFirst, DateMonthFirst, TimestampDayFirst, TimestampMonthFirst};
+        for (column_type, cell, expected) in [
+            (Date, "31.12.2025", Some("2025-12-31")),
+            (Date, "31.12.2025 00:00:00", Some("2025-12-31")),
+            (Date, "2025/12/31", Some("2025-12-31")),
+            (Date, "31 Dec 2025", Some("2025-12-31")),
+            (Date, "31.12.2025 10:00", None),
+            (Date, "3/4/2026", None),
+            (Date, "32.12.2025", None),
+            (DateDayFirst, "3/4/2026", Some("2026-04-03")),
+            (DateMonthFirst, "3/4/2026", Some("2026-03-04")),
+            (DateMonthFirst, "13/4/2026", None),
+            (Timestamp, "31.12.2025 13:55", Some("2025-12-31T13:55:00")),
+            (Timestamp, "28/Nov/2025:13:55:36 +0100", Some("2025-11-28T13:55:36+01:00")),
+            (Timestamp, "1764334536", Some("2025-11-28T12:55:36Z")),
+            (Timestamp, "1764334536000", Some("2025-11-28T12:55:36Z")),
+            (Timestamp, "2025-11-28 13:55:36", Some("2025-11-28T13:55:36")),
+            (Timestamp, "soon", None),
+            (TimestampDayFirst, "3/4/2026 1:02 PM", Some("2026-04-03T13:02:00")),
+            (TimestampMonthFirst, "3/4/2026 13:02", Some("2026-03-04T13:02:00")),
+        ] {
+            let expected = expected.map(|text| format!("\"{text}\""));
+            assert_eq!(value(column_type, true, cell), expected, "{cell}");
+        }
+        assert_eq!(value(Date, false, "31.12.2025"), None, "an undeclared column has one form");
+        assert_eq!(value(Timestamp, false, "1764334536"), None);
+    }
+
+    #[test]
+    fn a_time_without_a_zone_gets_the_one_that_is_given() {
+        use ColumnType::{TimestampDayFirst, TimestampMonthFirst};
+        let zone = "Europe/Paris".parse().unwrap();
+        for (column_type, cell, expected) in [
+            (Timestamp, "2024-07-01 10:00", Some("2024-07-01T10:00:00+02:00")),
+            (Timestamp, "2024-07-01T10:00:00,5", Some("2024-07-01T10:00:00.500+02:00")),
+            (Timestamp, "2024-07-01 10:00Z", Some("2024-07-01T10:00:00Z")),
+            (Timestamp, "1.12.2024 10:00", Some("2024-12-01T10:00:00+01:00")),
+            (Timestamp, "3/4/2026 10:00", None),
+            (TimestampDayFirst, "3/4/2026 10:00", Some("2026-04-03T10:00:00+02:00")),
+            (TimestampMonthFirst, "3/4/2026 10:00", Some("2026-03-04T10:00:00+01:00")),
+            (Timestamp, "2025-03-30 02:30", None),
+            (Timestamp, "soon", None),
+        ] {
+            let mut out = Vec::new();
+            let pushed = push_in_zone(&mut out, column_type, &zone, cell.as_bytes());
+            let expected = expected.map(|text| format!("\"{text}\""));
+            assert_eq!(pushed.then(|| String::from_utf8(out).unwrap()), expected, "{cell}");
+        }
+    }
+
+    #[test]
+    fn types_have_the_names_of_the_option() {
+        for (column_type, name) in NAMES {
+            assert_eq!((name.parse(), column_type.to_string().as_str()), (Ok(column_type), name));
+        }
+        assert!("money".parse::<ColumnType>().unwrap_err().contains("expected one of string, integer, float"));
+    }
+
+    #[test]
     fn timestamps_get_a_t_and_keep_their_zone() {
         assert_eq!(value(Timestamp, false, "2024-01-01 10:00+02:00").as_deref(), Some("\"2024-01-01T10:00+02:00\""));
         assert_eq!(value(Timestamp, false, "2024-01-01").as_deref(), Some("\"2024-01-01\""));
+        for (cell, expected) in [
+            ("2015-06-01 15:56:39,213", "\"2015-06-01T15:56:39.213\""),
+            ("2015-06-01T15:56:39,5Z", "\"2015-06-01T15:56:39.5Z\""),
+            ("2015-06-01 15:56:39,213456+02:00", "\"2015-06-01T15:56:39.213456+02:00\""),
+        ] {
+            assert_eq!(value(Timestamp, false, cell).as_deref(), Some(expected));
+        }
         assert_eq!(value(Date, false, "2024-01-01T10:00"), None);
         assert_eq!(value(Boolean, false, "tRue").as_deref(), Some("true"));
     }

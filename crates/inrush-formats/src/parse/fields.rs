@@ -3,7 +3,9 @@
 use inrush_core::Code;
 use std::sync::Arc;
 
-use crate::csv::{ColumnType, push_value};
+use inrush_core::zone::Zone;
+
+use crate::csv::{ColumnType, CsvOptions, push_in_zone, push_value};
 use crate::json_string::push_escaped;
 use crate::lines::NoDocument;
 
@@ -13,6 +15,8 @@ pub(super) struct Field {
     /// `"name":`
     prefix: Vec<u8>,
     column_type: ColumnType,
+    /// The zone of times that name none, if it is a timestamp.
+    zone: Option<Zone>,
     /// The name, if the original text of the value is kept.
     kept: Option<Arc<str>>,
 }
@@ -30,7 +34,11 @@ impl Field {
             return Ok(());
         }
         out.extend_from_slice(&self.prefix);
-        if !push_value(out, self.column_type, true, value.as_bytes()) {
+        let pushed = match &self.zone {
+            Some(zone) => push_in_zone(out, self.column_type, zone, value.as_bytes()),
+            None => push_value(out, self.column_type, true, value.as_bytes()),
+        };
+        if !pushed {
             let (name, column_type) = (&self.name, self.column_type);
             let shown: String = value.chars().take(100).collect();
             let reason = format!(
@@ -58,9 +66,10 @@ impl Field {
     }
 }
 
-/// Fields with these names and the types of `schema`. Other fields are strings. The text of the
-/// fields in `texts` is kept if their type may write it differently.
-pub(super) fn fields(names: &[&str], schema: &[(String, ColumnType)], texts: &[String]) -> Result<Vec<Field>, String> {
+/// Fields with these names and the types of the schema of `options`. Other fields are strings. The
+/// text of the fields in `texts` is kept if their type may write it differently.
+pub(super) fn fields(names: &[&str], options: &CsvOptions, texts: &[String]) -> Result<Vec<Field>, String> {
+    let schema = &options.schema;
     if let Some((missing, _)) = schema.iter().find(|(name, _)| !names.contains(&name.as_str())) {
         return Err(format!(
             "the schema names field {missing:?}, which does not exist; fields are {}",
@@ -74,7 +83,8 @@ pub(super) fn fields(names: &[&str], schema: &[(String, ColumnType)], texts: &[S
         let declared = schema.iter().rev().find(|(column, _)| column == name);
         let column_type = declared.map_or(ColumnType::String, |(_, column_type)| *column_type);
         let kept = column_type.writes_otherwise() && texts.iter().any(|field| field == name);
-        Field { name: (*name).to_owned(), prefix, column_type, kept: kept.then(|| Arc::from(*name)) }
+        let zone = options.time_zone.filter(|_| column_type.is_timestamp());
+        Field { name: (*name).to_owned(), prefix, column_type, zone, kept: kept.then(|| Arc::from(*name)) }
     };
     Ok(names.iter().map(field).collect())
 }

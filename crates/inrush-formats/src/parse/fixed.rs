@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use super::fields::{Field, close, fields};
-use crate::csv::ColumnType;
+use crate::csv::CsvOptions;
 use crate::lines::{NoDocument, PushLine};
 
 /// A part of each line: `name:1-10` or, up to the end of the line, `name:11-`. Characters count
@@ -45,16 +45,12 @@ pub(super) struct FixedWidth {
 }
 
 impl FixedWidth {
-    pub(super) fn new(
-        columns: &[FixedColumn],
-        schema: &[(String, ColumnType)],
-        texts: &[String],
-    ) -> Result<Self, String> {
+    pub(super) fn new(columns: &[FixedColumn], options: &CsvOptions, texts: &[String]) -> Result<Self, String> {
         let names: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
         if let Some((i, name)) = names.iter().enumerate().find(|(i, name)| names[..*i].contains(name)) {
             return Err(format!("column {name:?} is given twice, the second time as number {}", i + 1));
         }
-        Ok(FixedWidth { columns: columns.to_vec(), fields: fields(&names, schema, texts)? })
+        Ok(FixedWidth { columns: columns.to_vec(), fields: fields(&names, options, texts)? })
     }
 }
 
@@ -92,12 +88,14 @@ impl PushLine for FixedWidth {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::csv::ColumnType;
 
     fn parse(columns: &[&str], schema: &[(&str, ColumnType)], line: &str) -> Result<String, String> {
         let columns: Vec<FixedColumn> = columns.iter().map(|c| c.parse().unwrap()).collect();
-        let schema: Vec<_> = schema.iter().map(|(name, t)| ((*name).to_owned(), *t)).collect();
+        let schema = schema.iter().map(|(name, t)| ((*name).to_owned(), *t)).collect();
+        let options = CsvOptions { schema, ..CsvOptions::default() };
         let mut out = Vec::new();
-        let parser = FixedWidth::new(&columns, &schema, &[])?;
+        let parser = FixedWidth::new(&columns, &options, &[])?;
         parser.push(line, &mut out, &mut Vec::new()).map_err(|no| no.reason)?;
         Ok(String::from_utf8(out).unwrap())
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use regex::Regex;
 
 use super::fields::{Field, close, fields};
-use crate::csv::ColumnType;
+use crate::csv::CsvOptions;
 use crate::lines::{NoDocument, PushLine};
 
 pub(super) struct Pattern {
@@ -16,14 +16,14 @@ pub(super) struct Pattern {
 }
 
 impl Pattern {
-    pub(super) fn new(pattern: &str, schema: &[(String, ColumnType)], texts: &[String]) -> Result<Self, String> {
+    pub(super) fn new(pattern: &str, options: &CsvOptions, texts: &[String]) -> Result<Self, String> {
         let regex = Regex::new(pattern).map_err(|e| e.to_string())?;
         let (groups, names): (Vec<usize>, Vec<&str>) =
             regex.capture_names().enumerate().filter_map(|(i, name)| Some((i, name?))).unzip();
         if names.is_empty() {
             return Err("the regular expression has no named group; write each field like (?<name>…)".to_owned());
         }
-        let fields = groups.into_iter().zip(fields(&names, schema, texts)?).collect();
+        let fields = groups.into_iter().zip(fields(&names, options, texts)?).collect();
         Ok(Pattern { regex, fields })
     }
 }
@@ -62,11 +62,13 @@ impl PushLine for Pattern {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::csv::ColumnType;
 
     fn parse(pattern: &str, schema: &[(&str, ColumnType)], line: &str) -> Result<String, String> {
-        let schema: Vec<_> = schema.iter().map(|(name, t)| ((*name).to_owned(), *t)).collect();
+        let schema = schema.iter().map(|(name, t)| ((*name).to_owned(), *t)).collect();
+        let options = CsvOptions { schema, ..CsvOptions::default() };
         let mut out = Vec::new();
-        Pattern::new(pattern, &schema, &[])?.push(line, &mut out, &mut Vec::new()).map_err(|no| no.reason)?;
+        Pattern::new(pattern, &options, &[])?.push(line, &mut out, &mut Vec::new()).map_err(|no| no.reason)?;
         Ok(String::from_utf8(out).unwrap())
     }
 

@@ -1,10 +1,16 @@
 //! Spreadsheets: one sheet of a workbook. One of its rows has the names of the columns.
 
 mod cell;
+mod codes;
+mod formulas;
+mod found;
+mod ods;
 mod read;
 mod rows;
 mod unpacked;
 mod xls;
+mod xlsb;
+mod xlsx;
 
 use std::sync::Arc;
 
@@ -14,7 +20,7 @@ use inrush_core::{DocBlock, SourceId};
 
 use self::rows::SheetWriter;
 use super::cut_file::ReadFile;
-use super::reading::Reading;
+use super::state::Reading;
 use super::{Chunk, SourceError};
 
 /// A workbook's sheet. It is in memory as a whole, because cells refer to text elsewhere in the
@@ -40,8 +46,8 @@ impl SheetFile {
         bytes: u64,
     ) -> Result<Self, SourceError> {
         let failed = |message| SourceError::new(name, message);
-        let rows = read::rows(data, &reading.options.sheet, name, &reading.warnings).map_err(failed)?;
-        let sheet = SheetWriter::new(rows, reading, name).map_err(failed)?;
+        let found = read::rows(data, &reading.options.sheet, name, &reading.warnings).map_err(failed)?;
+        let sheet = SheetWriter::new(found, reading, name).map_err(failed)?;
         Ok(SheetFile { id, sheet: Arc::new(sheet), next: 0, row: 0, bytes, reported: 0 })
     }
 }

@@ -5,15 +5,20 @@ use std::io::Cursor;
 use bytes::Bytes;
 use calamine::{Reader, SheetType, SheetVisible, Sheets, open_workbook_auto_from_rs};
 
-use super::cell::{Row, Rows};
-use super::unpacked;
+use super::found::Found;
 use super::xls::Xls;
+use super::{ods, unpacked, xlsb, xlsx};
 use crate::catch_panic::{guarded, text};
 use crate::format::SheetOptions;
 use crate::warnings::Warnings;
 
 /// An open workbook.
-enum Workbook {
+struct Workbook {
+    data: Bytes,
+    kind: Kind,
+}
+
+enum Kind {
     /// `.xls`
     Old(Box<Xls>),
     New(Box<Sheets<Cursor<Bytes>>>),
@@ -25,15 +30,16 @@ struct Sheet {
     visible: bool,
 }
 
-/// The rows, in order, of the sheet that `options` select.
-pub(super) fn rows(data: Bytes, options: &SheetOptions, name: &str, warnings: &Warnings) -> Result<Vec<Row>, String> {
+/// The contents of the sheet that `options` select.
+pub(super) fn rows(data: Bytes, options: &SheetOptions, name: &str, warnings: &Warnings) -> Result<Found, String> {
     unpacked::check(&data, options.bytes_max)?;
     let mut book = guarded(|| Workbook::open(data)).map_err(|problem| {
         format!("cannot be read as a spreadsheet: {problem}; is the file complete, and without a password?")
     })?;
     let sheet = choose(&book.sheets(), options, name, warnings)?;
-    let rows = guarded(|| book.rows(&sheet)).map_err(|problem| format!("sheet {sheet:?} cannot be read: {problem}"))?;
-    if let Workbook::Old(book) = &book
+    let found =
+        guarded(|| book.rows(&sheet)).map_err(|problem| format!("sheet {sheet:?} cannot be read: {problem}"))?;
+    if let Kind::Old(book) = &book.kind
         && book.unknown_letters() > 0
     {
         let page = book.code_page();
@@ -41,7 +47,7 @@ pub(super) fn rows(data: Bytes, options: &SheetOptions, name: &str, warnings: &W
             format!("letters of the unknown code page {page} became U+FFFD; save the workbook as .xlsx")
         });
     }
-    Ok(rows)
+    Ok(found)
 }
 
 fn choose(sheets: &[Sheet], options: &SheetOptions, name: &str, warnings: &Warnings) -> Result<String, String> {
@@ -68,20 +74,19 @@ fn choose(sheets: &[Sheet], options: &SheetOptions, name: &str, warnings: &Warni
 
 impl Workbook {
     fn open(data: Bytes) -> Result<Self, String> {
-        if super::xls::is_xls(&data) {
-            return Ok(Workbook::Old(Box::new(Xls::open(&data)?)));
-        }
-        let book = open_workbook_auto_from_rs(Cursor::new(data)).map_err(text)?;
-        Ok(Workbook::New(Box::new(book)))
+        let kind = if super::xls::is_xls(&data) {
+            Kind::Old(Box::new(Xls::open(&data)?))
+        } else {
+            Kind::New(Box::new(open_workbook_auto_from_rs(Cursor::new(data.clone())).map_err(text)?))
+        };
+        Ok(Workbook { data, kind })
     }
 
     /// The sheets with cells, in order.
     fn sheets(&self) -> Vec<Sheet> {
-        match self {
-            Workbook::Old(book) => {
-                book.sheets().map(|(name, visible)| Sheet { name: name.to_owned(), visible }).collect()
-            }
-            Workbook::New(book) => {
+        match &self.kind {
+            Kind::Old(book) => book.sheets().map(|(name, visible)| Sheet { name: name.to_owned(), visible }).collect(),
+            Kind::New(book) => {
                 let sheets = book.sheets_metadata().iter().filter(|sheet| sheet.typ == SheetType::WorkSheet);
                 let visible = |sheet: &calamine::Sheet| sheet.visible == SheetVisible::Visible;
                 sheets.map(|sheet| Sheet { name: sheet.name.clone(), visible: visible(sheet) }).collect()
@@ -91,35 +96,17 @@ impl Workbook {
 
     /// Reads cell by cell: a sheet with one cell far out would be a table of billions of empty
     /// cells.
-    fn rows(&mut self, sheet: &str) -> Result<Vec<Row>, String> {
-        let mut rows = Rows::default();
-        let book = match self {
-            Workbook::Old(book) => return book.rows(sheet),
-            Workbook::New(book) => &mut **book,
+    fn rows(&mut self, sheet: &str) -> Result<Found, String> {
+        let book = match &mut self.kind {
+            Kind::Old(book) => return book.rows(sheet),
+            Kind::New(book) => &mut **book,
         };
         match book {
-            Sheets::Xlsx(book) => {
-                let mut reader = book.worksheet_cells_reader(sheet).map_err(text)?;
-                while let Some(cell) = reader.next_cell().map_err(text)? {
-                    let (row, column) = cell.get_position();
-                    rows.add_ref(row, column, cell.get_value().clone());
-                }
-            }
-            Sheets::Xlsb(book) => {
-                let mut reader = book.worksheet_cells_reader(sheet).map_err(text)?;
-                while let Some(cell) = reader.next_cell().map_err(text)? {
-                    let (row, column) = cell.get_position();
-                    rows.add_ref(row, column, cell.get_value().clone());
-                }
-            }
-            book => {
-                let range = book.worksheet_range(sheet).map_err(text)?;
-                let (first_row, first_column) = range.start().unwrap_or_default();
-                for (row, column, value) in range.used_cells() {
-                    rows.add_data(first_row + row as u32, first_column + column as u32, value.clone());
-                }
-            }
+            Sheets::Xlsx(book) => xlsx::rows(book, &self.data, sheet),
+            Sheets::Xlsb(book) => xlsb::rows(book, &self.data, sheet),
+            Sheets::Ods(book) => ods::rows(book, &self.data, sheet),
+            // Compound files are read by `xls`.
+            Sheets::Xls(_) => Err("its kind is not known".to_owned()),
         }
-        Ok(rows.finish())
     }
 }

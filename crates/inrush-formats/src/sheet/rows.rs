@@ -6,18 +6,17 @@ use std::sync::Arc;
 
 use calamine::{ExcelDateTime, ExcelDateTimeType};
 use inrush_core::block::{Origin, Record};
-use inrush_core::{DocBlock, DocMeta};
+use inrush_core::{DocBlock, DocMeta, FieldType};
 
-use super::cell::{Cell, Row};
+use super::cell::{Cell, EXACT_MAX, Row};
+use super::formulas::Formulas;
+use super::found::Found;
 use crate::buffer::BufferPool;
 use crate::csv::{Header, column_names};
 use crate::json_string::push_escaped;
-use crate::reading::Reading;
-use crate::warnings::Warnings;
+use crate::state::Reading;
+use crate::warnings::{FRACTIONS, Warnings, fractions_of};
 use crate::{too_large, too_large_head};
-
-/// Up to this number each whole number is a float of its own.
-const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
 
 /// The first day without a date in spreadsheets, counted from 1900, and from 1904.
 const DAYS_END: f64 = 2_958_466.0;
@@ -31,6 +30,9 @@ struct Column {
     /// Whether some number is not whole, or too large to be exact. Then all numbers get a decimal
     /// point, because a server without a mapping decides the field's type by the first value.
     fractions: bool,
+    /// Whether some number is shown with zeros before it. Then all numbers are text, as in a CSV of
+    /// the sheet.
+    codes: bool,
     /// Whether some date has a time of day.
     times: bool,
     /// The name, if the original text of the cells is kept.
@@ -42,6 +44,8 @@ pub(super) struct SheetWriter {
     rows: Vec<Row>,
     columns: Vec<Column>,
     document_bytes_max: usize,
+    /// Whether an empty cell is a `null`. If not, its field is absent.
+    nulls: bool,
     source: String,
     warnings: Warnings,
     pool: Arc<BufferPool>,
@@ -49,23 +53,9 @@ pub(super) struct SheetWriter {
 
 impl SheetWriter {
     /// Reads the names from the header row. An empty name becomes `c` and the column's number.
-    pub(super) fn new(mut rows: Vec<Row>, reading: &Reading, source: &str) -> Result<Self, String> {
-        let header_row = reading.options.sheet.header_row;
-        let header = match (&reading.options.csv.header, header_row) {
-            (Header::FirstRow, None) if rows.is_empty() => Vec::new(),
-            (Header::FirstRow, None) => rows.remove(0).cells,
-            (Header::FirstRow, Some(number)) => {
-                let at = rows.iter().position(|row| row.number + 1 == number);
-                let at =
-                    at.ok_or_else(|| format!("row {number}, which should have the names of the columns, is empty"))?;
-                let header = rows.drain(..=at).next_back().map(|row| row.cells);
-                header.unwrap_or_default()
-            }
-            (Header::Numbered, _) => Vec::new(),
-            (Header::Names(names), _) => {
-                (0..).zip(names).map(|(i, name)| (i, Cell::Text(name.as_str().into()))).collect()
-            }
-        };
+    pub(super) fn new(found: Found, reading: &Reading, source: &str) -> Result<Self, String> {
+        let Found { mut rows, formulas, asks_to_calculate } = found;
+        let header = header(&mut rows, reading)?;
         let width = rows
             .iter()
             .map(|row| &row.cells)
@@ -83,6 +73,7 @@ impl SheetWriter {
                 format!("column {name:?} appears more than once; a number was added to the later ones")
             });
         }
+        warn_of_formulas(&formulas, asks_to_calculate, &names, source, &reading.warnings);
         let mut columns: Vec<Column> = names.into_iter().map(Column::new).collect();
         for (column, value) in rows.iter().flat_map(|row| &row.cells) {
             columns[*column as usize].see(value);
@@ -90,10 +81,17 @@ impl SheetWriter {
         for column in columns.iter_mut().filter(|column| column.fractions && reading.texts.contains(&column.name)) {
             column.kept = Some(Arc::from(column.name.as_str()));
         }
+        for column in columns.iter().filter(|column| column.fractions) {
+            let name = &column.name;
+            if reading.rows.fields.of(name) == Some(FieldType::Whole) {
+                reading.warnings.add(source, FRACTIONS, name, 1, || fractions_of(name));
+            }
+        }
         Ok(SheetWriter {
             rows,
             columns,
             document_bytes_max: reading.options.document_bytes_max,
+            nulls: reading.rows.nulls,
             source: source.to_owned(),
             warnings: reading.warnings.clone(),
             pool: Arc::clone(&reading.documents),
@@ -133,8 +131,12 @@ impl SheetWriter {
         for row in &self.rows[rows] {
             let start = out.len();
             out.push(b'{');
-            for (column, value) in &row.cells {
-                let column = &self.columns[*column as usize];
+            // Cells of a row are in the order of their columns.
+            let mut next = 0;
+            for (place, value) in &row.cells {
+                self.push_nulls(next..*place, &mut out);
+                next = *place + 1;
+                let column = &self.columns[*place as usize];
                 let before = out.len();
                 out.extend_from_slice(&column.prefix);
                 match column.push(value, &mut out) {
@@ -144,6 +146,7 @@ impl SheetWriter {
                     }
                     Err(Unwritten::NoValue(shown)) => {
                         out.truncate(before);
+                        self.push_nulls(*place..next, &mut out);
                         self.warn(
                             column,
                             "cell_error",
@@ -157,6 +160,7 @@ impl SheetWriter {
                     }
                 }
             }
+            self.push_nulls(next..self.columns.len() as u32, &mut out);
             match out.last_mut() {
                 Some(last @ b',') => *last = b'}',
                 _ => out.push(b'}'),
@@ -178,8 +182,48 @@ impl SheetWriter {
         DocBlock { origin, lines, data: self.pool.share(out, len), records, rejects, meta, bytes_read }
     }
 
+    /// Appends a `null` for each of these columns, where nulls are written.
+    fn push_nulls(&self, columns: Range<u32>, out: &mut Vec<u8>) {
+        for place in columns.filter(|_| self.nulls) {
+            out.extend_from_slice(&self.columns[place as usize].prefix);
+            out.extend_from_slice(b"null,");
+        }
+    }
+
     fn warn(&self, column: &Column, kind: &'static str, message: &str) {
         self.warnings.add(&self.source, kind, &column.name, 1, || message.to_owned());
+    }
+}
+
+/// Takes the header row, and the rows above it.
+fn header(rows: &mut Vec<Row>, reading: &Reading) -> Result<Vec<(u32, Cell)>, String> {
+    Ok(match (&reading.options.csv.header, reading.options.sheet.header_row) {
+        (Header::FirstRow, None) if rows.is_empty() => Vec::new(),
+        (Header::FirstRow, None) => rows.remove(0).cells,
+        (Header::FirstRow, Some(number)) => {
+            let at = rows.iter().position(|row| row.number + 1 == number);
+            let at = at.ok_or_else(|| format!("row {number}, which should have the names of the columns, is empty"))?;
+            let header = rows.drain(..=at).next_back().map(|row| row.cells);
+            header.unwrap_or_default()
+        }
+        (Header::Numbered, _) => Vec::new(),
+        (Header::Names(names), _) => (0..).zip(names).map(|(i, name)| (i, Cell::Text(name.as_str().into()))).collect(),
+    })
+}
+
+fn warn_of_formulas(formulas: &Formulas, asks: bool, names: &[String], source: &str, warnings: &Warnings) {
+    let name = |column: u32| names.get(column as usize).cloned().unwrap_or_else(|| format!("c{}", column + 1));
+    for (column, count) in formulas.missing() {
+        warnings.add(source, "formula_without_value", &name(column), count, || {
+            "a formula has no stored value, because the program that wrote the workbook did not calculate it: the field is left out; open the workbook in a spreadsheet program and save it"
+                .to_owned()
+        });
+    }
+    for (column, count) in formulas.not_calculated(asks) {
+        warnings.add(source, "formula_not_calculated", &name(column), count, || {
+            "a formula has 0 or an empty text as its stored value, as all formulas of the sheet: the program that wrote the workbook may not have calculated them; open it in a spreadsheet program and save it"
+                .to_owned()
+        });
     }
 }
 
@@ -196,12 +240,13 @@ impl Column {
         let mut prefix = vec![b'"'];
         push_escaped(&mut prefix, name.as_bytes());
         prefix.extend_from_slice(b"\":");
-        Column { prefix, name, fractions: false, times: false, kept: None }
+        Column { prefix, name, fractions: false, codes: false, times: false, kept: None }
     }
 
     fn see(&mut self, value: &Cell) {
         match value {
             Cell::Number(number) => self.fractions |= number.fract() != 0.0 || number.abs() > EXACT_MAX,
+            Cell::Code(_) => self.codes = true,
             Cell::Moment(time) => self.times |= is_date(time) && has_date(time) && time_of_day(time) != (0, 0, 0, 0),
             _ => {}
         }
@@ -209,7 +254,8 @@ impl Column {
 
     /// The text of a whole number in a column with decimals, as the sheet shows it, if it is kept.
     fn text(&self, value: &Cell) -> Option<(Arc<str>, String)> {
-        let name = self.kept.as_ref()?;
+        // Numbers that are written as text are the ids themselves.
+        let name = self.kept.as_ref().filter(|_| !self.codes)?;
         let text = match value {
             Cell::Whole(number) => number.to_string(),
             Cell::Number(number) if number.fract() == 0.0 && number.abs() <= EXACT_MAX => (*number as i64).to_string(),
@@ -221,7 +267,7 @@ impl Column {
     /// Estimated bytes of a cell in the document.
     fn cost(&self, value: &Cell) -> usize {
         let contents = match value {
-            Cell::Text(text) => text.len(),
+            Cell::Text(text) | Cell::Code(text) => text.len(),
             _ => 12,
         };
         self.prefix.len() + contents + 3
@@ -230,17 +276,26 @@ impl Column {
     /// Appends the value.
     fn push(&self, value: &Cell, out: &mut Vec<u8>) -> Result<(), Unwritten> {
         match value {
+            Cell::Number(number) if !number.is_finite() => return Err(Unwritten::NoValue(number.to_string())),
+            Cell::Whole(_) | Cell::Number(_) if self.codes => {
+                out.push(b'"');
+                match value {
+                    Cell::Whole(number) => push_whole(*number, out),
+                    Cell::Number(number) => push_number(*number, out),
+                    _ => {}
+                }
+                out.push(b'"');
+            }
             Cell::Whole(number) => {
                 push_whole(*number, out);
                 if self.fractions {
                     out.extend_from_slice(b".0");
                 }
             }
-            Cell::Number(number) if !number.is_finite() => return Err(Unwritten::NoValue(number.to_string())),
             Cell::Number(number) if self.fractions => push_float(*number, out),
             Cell::Number(number) => push_number(*number, out),
             Cell::Truth(value) => out.extend_from_slice(if *value { b"true" } else { b"false" }),
-            Cell::Text(text) => {
+            Cell::Text(text) | Cell::Code(text) => {
                 out.push(b'"');
                 push_escaped(out, text.as_bytes());
                 out.push(b'"');
@@ -260,40 +315,50 @@ impl Column {
         Ok(())
     }
 
-    /// Appends a date, with its time if some cell of the column has one; a time without a date; or
-    /// a duration.
     fn push_time(&self, time: &ExcelDateTime, out: &mut Vec<u8>) {
-        let written = if time.is_duration() {
-            // Days. Spreadsheets have a resolution of milliseconds.
-            let ms = (time.as_f64() * 86_400_000.0).round() as i64;
-            let sign = if ms < 0 { "-" } else { "" };
-            let (seconds, ms) = (ms.unsigned_abs() / 1000, ms.unsigned_abs() % 1000);
-            write!(out, "\"PT{sign}{seconds}").and_then(|()| push_ms(out, ms as u16)).and_then(|()| write!(out, "S\""))
-        } else if is_date(time) {
-            let (year, month, day, ..) = time.to_ymd_hms_milli();
-            write!(out, "\"{year:04}-{month:02}-{day:02}").and_then(|()| {
-                if self.times {
-                    out.push(b'T');
-                    push_clock(out, time)?;
-                }
-                write!(out, "\"")
-            })
-        } else {
-            out.push(b'"');
-            push_clock(out, time).and_then(|()| write!(out, "\""))
-        };
-        written.expect("a vector takes all that is written to it");
+        push_moment(time, self.times, out);
     }
 }
 
-/// The name of a column whose header cell is not text.
+/// Appends a date, with its time if `times` says so; a time without a date; or a duration.
+fn push_moment(time: &ExcelDateTime, times: bool, out: &mut Vec<u8>) {
+    let written = if time.is_duration() {
+        // Days. Spreadsheets have a resolution of milliseconds.
+        let ms = (time.as_f64() * 86_400_000.0).round() as i64;
+        let sign = if ms < 0 { "-" } else { "" };
+        let (seconds, ms) = (ms.unsigned_abs() / 1000, ms.unsigned_abs() % 1000);
+        write!(out, "\"PT{sign}{seconds}").and_then(|()| push_ms(out, ms as u16)).and_then(|()| write!(out, "S\""))
+    } else if is_date(time) {
+        let (year, month, day, ..) = time.to_ymd_hms_milli();
+        write!(out, "\"{year:04}-{month:02}-{day:02}").and_then(|()| {
+            if times {
+                out.push(b'T');
+                push_clock(out, time)?;
+            }
+            write!(out, "\"")
+        })
+    } else {
+        out.push(b'"');
+        push_clock(out, time).and_then(|()| write!(out, "\""))
+    };
+    written.expect("a vector takes all that is written to it");
+}
+
+/// The name of a column from its header cell. A date is written as in a row.
 fn name_of(cell: &Cell) -> String {
     match cell {
         Cell::Whole(number) => number.to_string(),
         Cell::Number(number) => number.to_string(),
         Cell::Truth(truth) => truth.to_string(),
-        Cell::Text(text) => text.as_ref().to_owned(),
-        Cell::Moment(moment) => moment.to_string(),
+        Cell::Text(text) | Cell::Code(text) => text.as_ref().to_owned(),
+        Cell::Moment(moment) if !moment.as_f64().is_finite() || !moment.is_duration() && !has_date(moment) => {
+            moment.to_string()
+        }
+        Cell::Moment(moment) => {
+            let mut out = Vec::new();
+            push_moment(moment, time_of_day(moment) != (0, 0, 0, 0), &mut out);
+            String::from_utf8_lossy(&out).trim_matches('"').to_owned()
+        }
         Cell::Error(error) => error.to_string(),
     }
 }

@@ -10,8 +10,9 @@ use std::error::Error;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use inrush_cluster::clock::{self, Instant};
 use rdkafka::client::{ClientContext, OAuthToken};
 use rdkafka::config::{ClientConfig, RDKafkaLogLevel};
 use rdkafka::consumer::base_consumer::BaseConsumer;
@@ -130,14 +131,14 @@ impl ClientContext for Events {
 
     fn log(&self, level: RDKafkaLogLevel, facility: &str, message: &str) {
         if level as i32 <= RDKafkaLogLevel::Error as i32 {
-            self.with(|state| state.complaint = Some((Instant::now(), message.to_owned())));
+            self.with(|state| state.complaint = Some((clock::now(), message.to_owned())));
         }
         log(level, facility, message);
     }
 
     fn error(&self, error: KafkaError, reason: &str) {
         log_error(&error, reason);
-        self.with(|state| state.complaint = Some((Instant::now(), reason.to_owned())));
+        self.with(|state| state.complaint = Some((clock::now(), reason.to_owned())));
     }
 }
 
@@ -248,7 +249,7 @@ impl Librdkafka {
     ) -> Result<BTreeMap<TopicPartition, i64>, ClientError> {
         let mut found = BTreeMap::new();
         self.consumer.assign(&list(from)).map_err(|error| self.error(&error))?;
-        while found.len() < from.len() && Instant::now() < until {
+        while found.len() < from.len() && clock::now() < until {
             let Some(Ok(message)) = self.consumer.poll(Duration::from_millis(100)) else { continue };
             let at = TopicPartition::new(message.topic(), message.partition());
             if let (false, Some(millis)) = (found.contains_key(&at), message.timestamp().to_millis()) {
@@ -265,7 +266,7 @@ impl Librdkafka {
     fn check(&self, options: &KafkaOptions) -> Result<(), ClientError> {
         let brokers = options.address.brokers.join(", ");
         // Other events of the client wait in the queue that is polled; metadata has one of its own.
-        let (until, known_by) = (Instant::now() + ANSWER, Instant::now() + KNOWN_AFTER);
+        let (until, known_by) = (clock::now() + ANSWER, clock::now() + KNOWN_AFTER);
         if self.consumer.context().tokens.is_some() {
             // librdkafka asks for the token in a poll. An error comes again with the question.
             drop(self.consumer.poll(Duration::ZERO));
@@ -279,11 +280,11 @@ impl Librdkafka {
                 match found.error().map(RDKafkaErrorCode::from) {
                     None => break,
                     // A broker that has just begun.
-                    Some(RDKafkaErrorCode::LeaderNotAvailable) if Instant::now() < until => {
-                        std::thread::sleep(ASK_AGAIN);
+                    Some(RDKafkaErrorCode::LeaderNotAvailable) if clock::now() < until => {
+                        clock::block(ASK_AGAIN);
                     }
-                    Some(RDKafkaErrorCode::UnknownTopicOrPartition) if Instant::now() < known_by => {
-                        std::thread::sleep(ASK_AGAIN);
+                    Some(RDKafkaErrorCode::UnknownTopicOrPartition) if clock::now() < known_by => {
+                        clock::block(ASK_AGAIN);
                     }
                     Some(RDKafkaErrorCode::UnknownTopicOrPartition) => {
                         let remedy = if is_written { "; create it, it gets the dead letters" } else { "" };
@@ -317,7 +318,7 @@ impl Librdkafka {
             if let Some(remedy) = self.refused() {
                 return Err(ClientError::lasting(format!("{brokers}: {}; {remedy}", why())));
             }
-            if Instant::now() >= until {
+            if clock::now() >= until {
                 return Err(ClientError::lasting(format!(
                     "no answer from {brokers} within {} s: {}",
                     ANSWER.as_secs(),

@@ -5,8 +5,9 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use inrush_cluster::clock::{self, Instant};
 use rdkafka::config::RDKafkaLogLevel;
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 
@@ -53,7 +54,7 @@ pub(super) fn log_passing(error: &KafkaError, code: RDKafkaErrorCode) {
 }
 
 fn warn(message: &str) {
-    let left_out = RECENT.lock().unwrap_or_else(PoisonError::into_inner).next(message, Instant::now());
+    let left_out = RECENT.lock().unwrap_or_else(PoisonError::into_inner).next(message, clock::now());
     match left_out {
         None => {}
         Some(0) => tracing::warn!(target: "librdkafka", "{message}"),
@@ -94,7 +95,7 @@ mod tests {
     #[test]
     fn of_equal_warnings_one_a_minute_is_logged() {
         let mut recent = Recent { warnings: BTreeMap::new() };
-        let began = Instant::now();
+        let began = clock::now();
         let at = |seconds| began + Duration::from_secs(seconds);
         assert_eq!(recent.next("refused (after 1ms)", at(0)), Some(0));
         assert_eq!(recent.next("refused (after 27ms)", at(1)), None);
@@ -108,7 +109,7 @@ mod tests {
     fn memory_is_bounded() {
         let mut recent = Recent { warnings: BTreeMap::new() };
         for number in 0..1000_usize {
-            assert_eq!(recent.next(&"x".repeat(number), Instant::now()), Some(0));
+            assert_eq!(recent.next(&"x".repeat(number), clock::now()), Some(0));
         }
         assert!(recent.warnings.len() <= REMEMBERED);
     }

@@ -3,12 +3,14 @@
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use inrush_cluster::clock::{self, Instant};
 
 use super::{Client, ClientError, Offsets, Polled, Record, TopicPartition};
 
 thread_local! {
-    static NOW: Cell<Instant> = Cell::new(Instant::now());
+    static NOW: Cell<Instant> = Cell::new(clock::now());
 }
 
 /// The time of this thread's script. A poll that brings nothing lets it pass.
@@ -40,7 +42,7 @@ pub(crate) struct Cluster {
     pub(crate) unreachable: u32,
     /// The partitions that are read, and the offsets that they are at.
     pub(crate) assigned: Offsets,
-    /// Those of them of which a record came.
+    /// Assigned partitions from which a record came.
     has_come: BTreeSet<TopicPartition>,
     pub(crate) paused: BTreeSet<TopicPartition>,
 }

@@ -1,8 +1,8 @@
 //! The client, with librdkafka's own cluster.
 
+use inrush_cluster::clock;
 use rdkafka::mocking::MockCluster;
 use rdkafka::producer::{BaseProducer, BaseRecord, Producer};
-use std::time::Instant;
 
 use super::*;
 use crate::{KafkaAddress, KafkaOptions};
@@ -11,8 +11,8 @@ const LONGEST: Duration = Duration::from_secs(60);
 
 /// Polls until the group assigns partitions.
 fn assigned(client: &mut Librdkafka) -> Vec<TopicPartition> {
-    let until = Instant::now() + LONGEST;
-    while Instant::now() < until {
+    let until = clock::now() + LONGEST;
+    while clock::now() < until {
         if let Polled::Assigned(partitions) = client.poll(Duration::from_millis(50), &mut |_| true).unwrap() {
             return partitions;
         }
@@ -22,8 +22,8 @@ fn assigned(client: &mut Librdkafka) -> Vec<TopicPartition> {
 
 /// Reads until there are `count` records, or for `LONGEST`. Returns their offsets.
 fn read(client: &mut Librdkafka, count: usize) -> Vec<i64> {
-    let (until, mut offsets) = (Instant::now() + LONGEST, Vec::new());
-    while offsets.len() < count && Instant::now() < until {
+    let (until, mut offsets) = (clock::now() + LONGEST, Vec::new());
+    while offsets.len() < count && clock::now() < until {
         let take = &mut |record: Record<'_>| {
             offsets.push(record.offset);
             offsets.len() < count

@@ -2,10 +2,11 @@
 
 use std::error::Error;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, UNIX_EPOCH};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use inrush_cluster::clock;
 use inrush_cluster::transport::aws::KafkaTokens;
 use rdkafka::client::OAuthToken;
 use serde::Deserialize;
@@ -91,7 +92,7 @@ fn read(file: &Path) -> Result<OAuthToken, Box<dyn Error>> {
     let text = std::fs::read_to_string(file);
     let token = text.map_err(|error| format!("the token file {}: {error}", file.display()))?.trim().to_owned();
     let claims = claims(&token).unwrap_or_default();
-    let default = SystemTime::now().duration_since(UNIX_EPOCH)? + LIFETIME;
+    let default = clock::date().duration_since(UNIX_EPOCH)? + LIFETIME;
     let lifetime_ms = claims.exp.map_or(default.as_millis() as i64, |seconds| (seconds * 1000.0) as i64);
     Ok(OAuthToken { token, principal_name: claims.sub.unwrap_or_default(), lifetime_ms })
 }

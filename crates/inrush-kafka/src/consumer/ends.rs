@@ -1,6 +1,8 @@
 //! Where the partitions end, for the lag.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use inrush_cluster::clock::Instant;
 
 use super::Consumer;
 use crate::client::{Client, ClientError, Offsets};

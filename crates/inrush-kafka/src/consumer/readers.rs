@@ -1,11 +1,13 @@
 //! The partitions that are read, and the records that are gathered of each.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use inrush_cluster::clock::Instant;
 
 use crate::client::{Offsets, Record, TopicPartition};
 use crate::gather::{Gathered, KeyPlaces, Maker, Versions, two_places};
-use crate::values::Shape;
+use crate::values::{Hints, Shape};
 use crate::{KafkaOptions, VersionFrom};
 
 /// How long a poll waits for a record. Also how late a commit or an end may be noticed.
@@ -21,6 +23,7 @@ pub(super) struct Readers {
     pub(super) last: usize,
     pub(super) options: Arc<KafkaOptions>,
     pub(super) shape: Option<Arc<Shape>>,
+    hints: Arc<Hints>,
     pub(super) block_bytes: usize,
     pub(super) gathered_since: Option<Instant>,
     /// Blocks that end with a gap that is too wide for them.
@@ -47,7 +50,7 @@ pub(super) struct Reader {
 }
 
 impl Readers {
-    pub(super) fn new(options: Arc<KafkaOptions>, shape: Option<Arc<Shape>>) -> Self {
+    pub(super) fn new(options: Arc<KafkaOptions>, shape: Option<Arc<Shape>>, hints: Arc<Hints>) -> Self {
         let versions = options.versions.as_ref().map(Versions::of);
         let key_places = (options.versions == Some(VersionFrom::Offset)).then(KeyPlaces::new);
         Readers {
@@ -57,6 +60,7 @@ impl Readers {
             key_places,
             options,
             shape,
+            hints,
             block_bytes: inrush_sources::CHUNK_BYTES,
             gathered_since: None,
             before_gap: Vec::new(),
@@ -68,6 +72,7 @@ impl Readers {
         let maker = Maker {
             at: at.clone(),
             shape: self.shape.clone(),
+            hints: Arc::clone(&self.hints),
             position: format!("{}-{}-", at.topic, at.partition),
             ids: self.options.ids,
             versions: self.versions.clone(),

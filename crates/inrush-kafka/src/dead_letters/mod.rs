@@ -40,7 +40,7 @@ pub(crate) struct DeadLetterTopic {
 
 /// A dead letter that is not written yet.
 pub(crate) struct Letter {
-    /// Where its record is. `None` of a row of a query, and if that was forgotten.
+    /// Where its record is. `None` if that was forgotten.
     at: Option<TopicPartition>,
     offset: i64,
     status: u16,

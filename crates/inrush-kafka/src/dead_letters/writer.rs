@@ -112,8 +112,7 @@ struct Sending<'a> {
 }
 
 impl Sending<'_> {
-    /// Sends what is known of a record that is gone, or of a row of a query: the id and the
-    /// document.
+    /// Sends what is known of a record that is gone: the id and the document.
     fn document(&mut self, letter: &Letter) -> Result<(), String> {
         if let Some(at) = &letter.at {
             tracing::warn!(

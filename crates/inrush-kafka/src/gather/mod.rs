@@ -13,8 +13,8 @@ use inrush_formats::{Chunk, too_large, too_large_head};
 use memchr::memchr2;
 
 use crate::client::{self, TopicPartition};
-use crate::values::{More, Problem, SchemaKey, Shape, key_text};
-use crate::{Ids, OnNull};
+use crate::values::{Hints, More, Problem, SchemaKey, Shape, key_text, without_registry};
+use crate::{Ids, OnNull, Unwrap};
 
 pub(crate) use versions::{KeyPlaces, NO_TIME, Versions, two_places};
 
@@ -28,6 +28,7 @@ pub(crate) struct Maker {
     pub(crate) position: String,
     /// `None` where values are documents already.
     pub(crate) shape: Option<Arc<Shape>>,
+    pub(crate) hints: Arc<Hints>,
     pub(crate) ids: Ids,
     pub(crate) versions: Option<Versions>,
     pub(crate) on_null: OnNull,
@@ -174,6 +175,7 @@ impl Gathered {
         }
         let Gathered { first, end, mut values, keys, records: raws, timestamps, .. } = self;
         let mut documents = Documents::new(first, end, number, (values.len() + keys.len()) as u64, raws.len());
+        maker.look_at(&raws, &keys, &values);
         let (mut start, mut key_start) = (0, 0);
         for (nth, raw) in raws.into_iter().enumerate() {
             let key = raw.has_key.then(|| &keys[key_start..raw.key_end as usize]);
@@ -183,7 +185,8 @@ impl Gathered {
             let (offset, is_null) = (first + i64::from(raw.number), raw.size == NULL);
             let meta = match is_null {
                 true => maker.deleted_by_null(key.map(|key| || key_text(key))),
-                false => maker.indexed(key.map(|key| || key_text(key)), offset).map(Some),
+                false => without_registry(&values[value.clone()])
+                    .and_then(|()| maker.indexed(key.map(|key| || key_text(key)), offset).map(Some)),
             };
             let meta = maker.versioned(meta, offset, timestamps.get(nth));
             let at = match meta {
@@ -258,6 +261,21 @@ impl Documents {
 }
 
 impl Maker {
+    /// Looks whether an option would read the values better: at the first record, and for a word in
+    /// all.
+    fn look_at(&self, raws: &[Raw], keys: &[u8], values: &[u8]) {
+        let topic = &*self.at.topic;
+        if let Some(raw) = raws.iter().find(|raw| raw.has_key) {
+            // The keys before it are empty.
+            self.hints.look_at_key(topic, &keys[..raw.key_end as usize]);
+        }
+        if let Some(raw) = raws.iter().find(|raw| raw.size != NULL) {
+            // The values before it are empty.
+            self.hints.look_at(Unwrap::None, topic, &values[..raw.value_end as usize]);
+        }
+        self.hints.look_into(Unwrap::None, topic, values);
+    }
+
     /// What a record without a value does. `None`: nothing.
     fn deleted_by_null(
         &self,
@@ -367,6 +385,7 @@ mod tests {
             at,
             position: "orders-3-".into(),
             shape: None,
+            hints: Arc::default(),
             ids,
             versions: None,
             on_null,
@@ -440,5 +459,25 @@ mod tests {
         assert_eq!(kinds(&block(Ids::Key, OnNull::DeadLetter))[..2], [(1, Code::MissingId), (2, Code::NullValue)]);
         let block = block(Ids::None, OnNull::Skip);
         assert!(block.meta.is_empty() && block.records.len() == 4);
+    }
+
+    #[test]
+    fn values_of_a_registry_are_rejects_and_hints_are_said_once() {
+        let Ok(maker) = Arc::try_unwrap(maker(Ids::KeyOrPosition, OnNull::Delete)) else { unreachable!("not shared") };
+        let maker = Arc::new(Maker { document_bytes_max: 1000, ..maker });
+        for _ in 0..2 {
+            let mut gathered = Gathered::new(0);
+            gathered.push(0, Some(b"\0\0\0\0\x01\x02a"), None, 1000);
+            gathered.push(1, Some(b"k"), Some(b"{\"id\":1,\"__deleted\":\"false\"}"), 1000);
+            gathered.push(2, Some(b"k"), Some(b"\0\0\0\0\x07\x02a"), 1000);
+            gathered.push(3, Some(b"k"), Some(b"{\"a\":\"__debezium_unavailable_value\"}"), 1000);
+            let block = gathered.chunk(7, Arc::clone(&maker)).into_block();
+            assert_eq!(kinds(&block), [(2, Code::NoSchema)]);
+            assert!(block.rejects[0].reason.contains("`schema_registry`"), "{}", block.rejects[0].reason);
+        }
+        let said = maker.hints.warnings().list();
+        let said: Vec<_> = said.iter().map(|warning| (&warning.source[..], warning.kind, warning.count)).collect();
+        let expected = ["deleted_rows", "schema_ids", "unavailable_values"].map(|kind| ("orders", kind, 1));
+        assert_eq!(said, expected);
     }
 }

@@ -19,6 +19,7 @@ impl Gathered {
         let bytes_read = (values.len() + keys.len()) as u64;
         let mut documents = Documents::new(self.first, self.end, number, bytes_read, records.len());
         let mut shaping = Shaping { shape, maker, deleted: None, scratch: Vec::new() };
+        let mut looked_at = false;
         let mut out = Vec::with_capacity(values.len() + values.len() / 2);
         let (mut start, mut key_start) = (0, 0);
         for (nth, (raw, (timestamp, headers))) in records.iter().zip(more.records()).enumerate() {
@@ -43,6 +44,10 @@ impl Gathered {
             let record = |out: &Vec<u8>| Record { start: at as u32, end: out.len() as u32, byte, line: raw.number };
             match made {
                 Ok(Some(meta)) => {
+                    if !looked_at && at < out.len() {
+                        shaping.look_at(&kept, &out[at..]);
+                        looked_at = true;
+                    }
                     let place = documents.add(record(&out), meta);
                     if memchr2(b'\n', b'\r', &out[at..]).is_some() {
                         documents.rejects.extend(one_line(place, &mut out[at..]));
@@ -58,6 +63,7 @@ impl Gathered {
                 }
             }
         }
+        maker.hints.look_into(shape.unwrap(), &maker.at.topic, &out);
         documents.block(out)
     }
 }
@@ -77,6 +83,15 @@ struct Shaping<'a> {
 }
 
 impl<'a> Shaping<'a> {
+    /// Looks whether an option would read the first record of a block better.
+    fn look_at(&self, record: &Kept<'_>, document: &[u8]) {
+        let hints = &self.maker.hints;
+        hints.look_at(self.shape.unwrap(), record.topic, document);
+        if !self.shape.has_registry() {
+            hints.look_at_key(record.topic, record.key.unwrap_or_default());
+        }
+    }
+
     /// A record without a value. `deleted` is the key of the record before, where that deletes a
     /// document by an event. `None`: nothing.
     fn null(&self, record: &Kept<'_>, deleted: Option<&[u8]>) -> Result<Option<DocMeta>, Problem> {

@@ -74,6 +74,11 @@ fn prefix(bytes: &[u8], ids: SchemaIds) -> Option<(SchemaKey, &[u8])> {
     }
 }
 
+/// Whether bytes that are text or JSON otherwise begin with the id of a schema.
+pub(super) fn begins_with_id(bytes: &[u8]) -> bool {
+    matches!(bytes, [0, _, _, _, _, _, ..])
+}
+
 /// JSON behind the id of its schema, of 4 or 8 bytes. Others are returned unchanged.
 pub(super) fn json_content(bytes: &[u8]) -> &[u8] {
     match bytes {

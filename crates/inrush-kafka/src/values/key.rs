@@ -7,8 +7,8 @@ use std::fmt;
 use serde::de::{DeserializeSeed, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-use super::Problem;
 use super::fields::push_bytes;
+use super::{Problem, mongo};
 
 /// The key of a record.
 #[derive(Debug, PartialEq, Eq)]
@@ -71,7 +71,9 @@ fn scalar(what: &str, json: &[u8]) -> Result<String, Problem> {
     let no_id = |found: &str| Err((Code::BadId, format!("{what} is {found}, and an id is made of text and numbers")));
     match json.first() {
         Some(b'"') => {
-            serde_json::from_slice(json).map_err(|error| (Code::BadId, format!("{what} is not JSON: {error}")))
+            let wrong = |error| (Code::BadId, format!("{what} is not JSON: {error}"));
+            let text: String = serde_json::from_slice(json).map_err(wrong)?;
+            Ok(mongo::id(&text).unwrap_or(text))
         }
         Some(b'{') => no_id("an object"),
         Some(b'[') => no_id("an array"),
@@ -144,6 +146,7 @@ mod tests {
             (r#"{"a":"x","b":"|y"}"#, r"x|\|y"),
             (r#"{"a":"x\\","b":true}"#, r"x\\|true"),
             (r#""caf\u00e9""#, "café"),
+            (r#"{"id":"{\"$oid\" : \"571e\"}"}"#, "571e"),
             ("12345678901234567890123", "12345678901234567890123"),
             ("1.50", "1.50"),
         ] {

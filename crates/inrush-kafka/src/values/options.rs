@@ -107,20 +107,32 @@ pub enum Unwrap {
     /// the key. An event of a truncated table (`t`) is a reject. A message of the database (`m`) is
     /// left out.
     Debezium,
+    /// Rows of Debezium whose envelope was taken off before, by `ExtractNewRecordState`, with or
+    /// without the schema envelope of Kafka Connect. A row with `"__deleted":"true"` deletes the
+    /// document with the id of the key.
+    DebeziumFlat,
     /// The schema envelope of Kafka Connect, `{"schema":…,"payload":…}`, around values and keys.
     Connect,
+}
+
+impl Unwrap {
+    /// Whether values are Debezium's, whose events delete documents.
+    pub fn is_of_debezium(self) -> bool {
+        matches!(self, Unwrap::Debezium | Unwrap::DebeziumFlat)
+    }
 }
 
 impl FromStr for Unwrap {
     type Err = String;
 
-    /// `debezium`, `connect` or `none`.
+    /// `debezium`, `debezium-flat`, `connect` or `none`.
     fn from_str(text: &str) -> Result<Self, String> {
         match text {
             "none" => Ok(Unwrap::None),
             "debezium" => Ok(Unwrap::Debezium),
+            "debezium-flat" => Ok(Unwrap::DebeziumFlat),
             "connect" => Ok(Unwrap::Connect),
-            other => Err(format!("`{other}` is no envelope; expected debezium, connect or none")),
+            other => Err(format!("`{other}` is no envelope; expected debezium, debezium-flat, connect or none")),
         }
     }
 }
@@ -132,10 +144,10 @@ mod tests {
     #[test]
     fn envelopes_are_words() {
         assert_eq!(
-            ["none", "debezium", "connect"].map(str::parse),
-            [Unwrap::None, Unwrap::Debezium, Unwrap::Connect].map(Ok)
+            ["none", "debezium", "debezium-flat", "connect"].map(str::parse),
+            [Unwrap::None, Unwrap::Debezium, Unwrap::DebeziumFlat, Unwrap::Connect].map(Ok)
         );
-        assert!("Debezium".parse::<Unwrap>().unwrap_err().contains("expected debezium, connect or none"));
+        assert!("Debezium".parse::<Unwrap>().unwrap_err().contains("expected debezium, debezium-flat, connect"));
     }
 
     #[test]

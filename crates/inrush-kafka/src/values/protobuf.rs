@@ -1,6 +1,10 @@
 //! Protobuf becomes JSON: the canonical mapping (<https://protobuf.dev/programming-guides/json/>),
 //! with the names of the `.proto` file, and with 64-bit integers as numbers. A field without
-//! presence that is not in the bytes has its default value.
+//! presence that is not in the bytes has its default value; one with presence is `null` where
+//! documents are merged into those of the index. Dates, times and decimals of `google.type` and
+//! `confluent.type` are as [`super::logical`] says.
+
+mod built_in;
 
 use inrush_core::Code;
 use std::collections::HashMap;
@@ -8,9 +12,11 @@ use std::path::Path;
 
 use prost_reflect::{DescriptorPool, DynamicMessage, FileDescriptor, MessageDescriptor, SerializeOptions};
 use protox::Compiler;
-use protox::file::{ChainFileResolver, FileResolver, GoogleFileResolver};
+use protox::file::{ChainFileResolver, FileResolver, GoogleFileResolver, IncludeFileResolver};
 
 use super::Problem;
+use super::logical::Purpose;
+use super::plan::Messages;
 
 /// The name of a schema of a registry among its imports.
 const ROOT: &str = "schema.proto";
@@ -23,57 +29,64 @@ const SHOWN: usize = 10;
 
 /// A message that values are.
 #[derive(Debug)]
-pub(crate) struct Message(MessageDescriptor);
+pub(crate) struct Message(MessageDescriptor, Messages);
 
 /// A schema of a registry. Each value says which of its messages it is.
 #[derive(Debug)]
-pub(crate) struct File(FileDescriptor);
+pub(crate) struct File(FileDescriptor, Messages);
 
 impl Message {
     /// Reads a schema file: `.proto`, or a descriptor set.
-    pub(crate) fn read(path: &Path, message: Option<&str>) -> Result<Message, String> {
+    pub(crate) fn read(path: &Path, message: Option<&str>, has_nulls: bool) -> Result<Message, String> {
         let wrong = |problem: String| format!("the schema file {}: {problem}", path.display());
         let (pool, messages) = open(path).map_err(wrong)?;
         let names = || {
             let shown: Vec<&str> = messages.iter().take(SHOWN).map(MessageDescriptor::full_name).collect();
             format!("{}{}", shown.join(", "), if messages.len() > SHOWN { ", …" } else { "" })
         };
-        match (message, &messages[..]) {
+        let found = match (message, &messages[..]) {
             (Some(name), _) => match pool.get_message_by_name(name.trim_start_matches('.')) {
-                Some(found) => Ok(Message(found)),
-                None => Err(wrong(format!("it has no message {name}; it has {}", names()))),
+                Some(found) => found,
+                None => return Err(wrong(format!("it has no message {name}; it has {}", names()))),
             },
-            (None, [only]) => Ok(Message(only.clone())),
-            (None, []) => Err(wrong("it has no message".to_owned())),
-            (None, _) => Err(wrong(format!("name the message of the values; it has {}", names()))),
-        }
+            (None, [only]) => only.clone(),
+            (None, []) => return Err(wrong("it has no message".to_owned())),
+            (None, _) => return Err(wrong(format!("name the message of the values; it has {}", names()))),
+        };
+        let plans = Messages::of([found.clone()], has_nulls);
+        Ok(Message(found, plans))
     }
 
     /// Appends the JSON of a value.
-    pub(crate) fn decode(&self, bytes: &[u8], out: &mut Vec<u8>) -> Result<(), Problem> {
-        decode(&self.0, bytes, out)
+    pub(crate) fn decode(&self, bytes: &[u8], purpose: Purpose, out: &mut Vec<u8>) -> Result<(), Problem> {
+        decode(&self.0, &self.1, bytes, purpose, out)
     }
 }
 
 impl File {
     /// Parses a schema with the files that it imports: their names and texts.
-    pub(crate) fn parse(text: &str, imports: &[(String, String)]) -> Result<File, String> {
+    pub(crate) fn parse(text: &str, imports: &[(String, String)], has_nulls: bool) -> Result<File, String> {
         let mut files: HashMap<String, String> = imports.iter().cloned().collect();
         files.insert(ROOT.to_owned(), text.to_owned());
-        let mut resolver = ChainFileResolver::new();
-        resolver.add(Texts(files));
-        resolver.add(GoogleFileResolver::new());
-        let mut compiler = Compiler::with_file_resolver(resolver);
+        let mut compiler = compiler(Texts(files));
         compiler.open_file(ROOT).map_err(|error| format!("it is no schema of Protobuf: {error}"))?;
         let file = compiler.descriptor_pool().get_file_by_name(ROOT);
-        file.map(File).ok_or_else(|| "it was not compiled".to_owned())
+        let file = file.ok_or_else(|| "it was not compiled".to_owned())?;
+        let plans = Messages::of(file.messages(), has_nulls);
+        Ok(File(file, plans))
     }
 
     /// Appends the JSON of a value. `bytes` begins with message indexes, which the content follows
     /// unless it is elsewhere.
-    pub(crate) fn decode(&self, mut bytes: &[u8], content: Option<&[u8]>, out: &mut Vec<u8>) -> Result<(), Problem> {
+    pub(crate) fn decode(
+        &self,
+        mut bytes: &[u8],
+        content: Option<&[u8]>,
+        purpose: Purpose,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Problem> {
         let message = self.message(&mut bytes).map_err(|problem| (Code::BadProtobuf, problem))?;
-        decode(&message, content.unwrap_or(bytes), out)
+        decode(&message, &self.1, content.unwrap_or(bytes), purpose, out)
     }
 
     /// The message that indexes name: the first is that of a message of the file, each further one
@@ -99,7 +112,22 @@ impl File {
     }
 }
 
-fn decode(message: &MessageDescriptor, bytes: &[u8], out: &mut Vec<u8>) -> Result<(), Problem> {
+/// Finds the files that are built in behind those of `files`.
+fn compiler(files: impl FileResolver + 'static) -> Compiler {
+    let mut resolver = ChainFileResolver::new();
+    resolver.add(files);
+    resolver.add(built_in::BuiltIn);
+    resolver.add(GoogleFileResolver::new());
+    Compiler::with_file_resolver(resolver)
+}
+
+fn decode(
+    message: &MessageDescriptor,
+    plans: &Messages,
+    bytes: &[u8],
+    purpose: Purpose,
+    out: &mut Vec<u8>,
+) -> Result<(), Problem> {
     let wrong = |problem: &dyn std::fmt::Display| {
         let name = message.full_name();
         (Code::BadProtobuf, format!("the bytes are no message {name}: {problem}; was it written with this schema?"))
@@ -107,7 +135,14 @@ fn decode(message: &MessageDescriptor, bytes: &[u8], out: &mut Vec<u8>) -> Resul
     let decoded = DynamicMessage::decode(message.clone(), bytes).map_err(|error| wrong(&error))?;
     let options =
         SerializeOptions::new().stringify_64_bit_integers(false).use_proto_field_name(true).skip_default_fields(false);
-    decoded.serialize_with_options(&mut serde_json::Serializer::new(out), &options).map_err(|error| wrong(&error))
+    let plan = plans.find(message);
+    let mut plain = Vec::new();
+    let json = if plan.is_some() { &mut plain } else { &mut *out };
+    decoded.serialize_with_options(&mut serde_json::Serializer::new(json), &options).map_err(|error| wrong(&error))?;
+    if let Some((plan, at)) = plan {
+        plan.push(at, &plain, purpose, out);
+    }
+    Ok(())
 }
 
 /// A number in zigzag encoding. A negative one becomes the largest, which no caller accepts.
@@ -127,7 +162,7 @@ fn zigzag(bytes: &mut &[u8]) -> Option<u64> {
 fn open(path: &Path) -> Result<(DescriptorPool, Vec<MessageDescriptor>), String> {
     if path.extension().is_some_and(|extension| extension == "proto") {
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let mut compiler = Compiler::new([folder]).map_err(|error| error.to_string())?;
+        let mut compiler = compiler(IncludeFileResolver::new(folder.to_owned()));
         compiler.open_file(path).map_err(|error| error.to_string())?;
         let pool = compiler.descriptor_pool();
         let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
@@ -138,7 +173,8 @@ fn open(path: &Path) -> Result<(DescriptorPool, Vec<MessageDescriptor>), String>
     let no_set = |error| format!("it is neither a file .proto nor a descriptor set with its imports: {error}");
     let pool = DescriptorPool::decode(&bytes[..]).map_err(no_set)?;
     let is_own = |message: &MessageDescriptor| {
-        message.parent_message().is_none() && !message.full_name().starts_with("google.protobuf.")
+        let is_built_in = |package: &&str| message.full_name().starts_with(*package);
+        message.parent_message().is_none() && !built_in::PACKAGES.iter().any(is_built_in)
     };
     let messages = pool.all_messages().filter(is_own).collect();
     Ok((pool, messages))

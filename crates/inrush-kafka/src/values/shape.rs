@@ -3,18 +3,22 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use inrush_cluster::clock;
 use inrush_core::Code;
 use inrush_core::{Action, DocMeta};
 
 #[cfg(feature = "avro")]
 use super::avro;
-use super::framing::{KEY_HEADER, SchemaKey, VALUE_HEADER, framed};
+use super::framing::{KEY_HEADER, SchemaKey, VALUE_HEADER, begins_with_id, framed};
 use super::key::Key;
+use super::logical::Purpose;
+use super::plan::Plans;
 #[cfg(feature = "protobuf")]
 use super::protobuf;
+use super::unavailable::{Unavailable, WORD};
 use super::unwrap::{self, Event};
 use super::{Metadata, SchemaIds, Unwrap, Values, With, headers, registry};
-use crate::KafkaOptions;
+use crate::{Ids, KafkaOptions};
 
 /// The largest text of all documents of a block, bytes. Positions in it have 32 bits, and a record
 /// of a few bytes may describe a document of many.
@@ -51,6 +55,13 @@ impl<'a> Kept<'a> {
 pub(crate) struct Shape {
     form: Form,
     unwrap: Unwrap,
+    /// Plans of the schemas in envelopes.
+    plans: Plans,
+    unavailable: Unavailable,
+    /// Whether keys are ids.
+    has_keys: bool,
+    /// What documents are for.
+    purpose: Purpose,
     with: Vec<With>,
     document_bytes_max: usize,
 }
@@ -112,12 +123,35 @@ impl Shape {
                 Form::Text(beginning)
             }
             Values::Bulk => Form::Bulk,
-            Values::Registry(registry) => Form::Registry(registry::Schemas::open(registry)?, registry.ids),
+            Values::Registry(registry) => {
+                Form::Registry(registry::Schemas::open(registry, options.is_merged)?, registry.ids)
+            }
             Values::Avro { schema_file } => open_avro(schema_file)?,
-            Values::Protobuf { schema_file, message } => open_protobuf(schema_file, message.as_deref())?,
+            Values::Protobuf { schema_file, message } => {
+                open_protobuf(schema_file, message.as_deref(), options.is_merged)?
+            }
         };
-        let document_bytes_max = options.document_bytes_max.min(BLOCK_BYTES_MAX);
-        Ok(Some(Shape { form, unwrap: options.unwrap, with: options.with.clone(), document_bytes_max }))
+        let word = options.unavailable_value.as_deref().unwrap_or(WORD);
+        Ok(Some(Shape {
+            form,
+            unwrap: options.unwrap,
+            plans: Plans::default(),
+            unavailable: Unavailable::new(word, options.is_merged)?,
+            has_keys: matches!(options.ids, Ids::Key | Ids::KeyOrPosition),
+            purpose: if options.is_merged { Purpose::Merge } else { Purpose::Document },
+            with: options.with.clone(),
+            document_bytes_max: options.document_bytes_max.min(BLOCK_BYTES_MAX),
+        }))
+    }
+
+    /// The envelope around documents.
+    pub(crate) fn unwrap(&self) -> Unwrap {
+        self.unwrap
+    }
+
+    /// Whether a schema may describe keys.
+    pub(crate) fn has_registry(&self) -> bool {
+        matches!(self.form, Form::Registry(..))
     }
 
     /// Whether values say themselves what they do.
@@ -149,7 +183,7 @@ impl Shape {
     /// Removes the schemas that a block has not to wait for. The others are asked for.
     pub(super) fn ask(&self, schemas: &mut Vec<SchemaKey>) {
         match &self.form {
-            Form::Registry(known, _) => known.ask(schemas, std::time::Instant::now()),
+            Form::Registry(known, _) => known.ask(schemas, clock::now()),
             _ => schemas.clear(),
         }
     }
@@ -161,7 +195,14 @@ impl Shape {
         let json = match &self.form {
             Form::Registry(known, ids) => match framed(record.header(KEY_HEADER), bytes, *ids) {
                 Some(framed) => {
-                    match known.decode("key", record.topic, framed, self.document_bytes_max, &mut decoded)? {
+                    match known.decode(
+                        "key",
+                        record.topic,
+                        framed,
+                        self.document_bytes_max,
+                        Purpose::Key,
+                        &mut decoded,
+                    )? {
                         Decoded::Json(json) => Some(json),
                         Decoded::Appended => Some(&decoded[..]),
                     }
@@ -172,17 +213,17 @@ impl Shape {
         };
         let json = match (self.unwrap, json) {
             (Unwrap::None, None) => return Ok(Some(Key::Bytes(bytes.to_vec()))),
-            (Unwrap::None, Some(json)) => json,
+            (Unwrap::None, Some(json)) => Cow::Borrowed(json),
             (_, json) => {
                 let json = json.unwrap_or(bytes);
-                match unwrap::payload(json) {
+                match unwrap::payload(json, &self.plans, Purpose::Key) {
                     Some(Some(payload)) => payload,
                     Some(None) => return Ok(None),
-                    None => json,
+                    None => json.into(),
                 }
             }
         };
-        Ok(match serde_json::from_slice::<&serde_json::value::RawValue>(json) {
+        Ok(match serde_json::from_slice::<&serde_json::value::RawValue>(&json) {
             Ok(value) if value.get() == "null" => None,
             Ok(value) => Some(Key::Json(value.get().as_bytes().to_vec())),
             // Text of a converter that knows no JSON.
@@ -214,16 +255,23 @@ impl Shape {
         let event = match self.unwrap {
             Unwrap::None if is_null => Event::Null,
             Unwrap::None => Event::Document(Cow::Borrowed(json)),
-            Unwrap::Connect => unwrap::connect(json)?,
-            Unwrap::Debezium => unwrap::debezium(json)?,
+            Unwrap::Connect => unwrap::connect(json, &self.plans)?,
+            Unwrap::Debezium => unwrap::debezium(json, &self.plans, self.has_keys && record.key.is_some())?,
+            Unwrap::DebeziumFlat if is_null => Event::Null,
+            Unwrap::DebeziumFlat => unwrap::flat(json, &self.plans),
         };
         match event {
-            Event::Document(document) => {
+            Event::Document(mut document) => {
                 object(&document)?;
+                if self.unwrap.is_of_debezium()
+                    && let Some(left) = self.unavailable.without(&document)?
+                {
+                    document = left.into();
+                }
                 self.add(record, &document, out).map(|()| Made::Document)
             }
             Event::Delete(before) => {
-                out.extend_from_slice(before.unwrap_or_default());
+                out.extend_from_slice(&before.unwrap_or_default());
                 Ok(Made::Delete)
             }
             Event::Null => Ok(Made::Null),
@@ -233,6 +281,7 @@ impl Shape {
 
     /// Takes a value apart that is an item of a bulk body.
     fn bulk(&self, record: &Kept<'_>, out: &mut Vec<u8>) -> Result<Made, Problem> {
+        without_registry(record.value)?;
         let (meta, document) = inrush_formats::bulk_item(record.value).map_err(|reason| (Code::BadBulkItem, reason))?;
         if meta.action != Some(Action::Delete) {
             let document = &record.value[document];
@@ -265,7 +314,7 @@ impl Shape {
 
     fn decode<'a>(&self, record: &Kept<'a>, out: &mut Vec<u8>) -> Result<Decoded<'a>, Problem> {
         match &self.form {
-            Form::Json | Form::Bulk => return Ok(Decoded::Json(record.value)),
+            Form::Json | Form::Bulk => return without_registry(record.value).map(|()| Decoded::Json(record.value)),
             Form::Text(beginning) => {
                 let text = std::str::from_utf8(record.value).map_err(|error| {
                     let byte = error.valid_up_to();
@@ -276,16 +325,50 @@ impl Shape {
                 out.push(b'}');
             }
             Form::Registry(known, ids) => match framed(record.header(VALUE_HEADER), record.value, *ids) {
-                Some(framed) => return known.decode("value", record.topic, framed, self.document_bytes_max, out),
+                Some(framed) => {
+                    return known.decode("value", record.topic, framed, self.document_bytes_max, self.purpose, out);
+                }
                 None => return Err(registry::not_framed(record.value)),
             },
             #[cfg(feature = "avro")]
-            Form::Avro(schema) => schema.decode(record.value, self.document_bytes_max, out)?,
+            Form::Avro(schema) => {
+                let decoded = schema.decode(record.value, self.document_bytes_max, self.purpose, out);
+                decoded.map_err(|problem| perhaps_registry(record.value, problem))?;
+            }
             #[cfg(feature = "protobuf")]
-            Form::Protobuf(message) => message.decode(record.value, out)?,
+            Form::Protobuf(message) => {
+                let decoded = message.decode(record.value, self.purpose, out);
+                decoded.map_err(|problem| perhaps_registry(record.value, problem))?;
+            }
         }
         Ok(Decoded::Appended)
     }
+}
+
+/// Refuses a value that begins with the id of a schema, where no registry is given. No JSON begins
+/// so.
+pub(crate) fn without_registry(value: &[u8]) -> Result<(), Problem> {
+    match begins_with_id(value) {
+        false => Ok(()),
+        true => Err((
+            Code::NoSchema,
+            "the value begins with a byte 0 and four bytes of a schema's id, as values of a schema registry do; name \
+             the registry with option `schema_registry`"
+                .to_owned(),
+        )),
+    }
+}
+
+/// A value of one schema that does not fit, and looks as if a registry has its schema.
+#[cfg(any(feature = "avro", feature = "protobuf"))]
+fn perhaps_registry(value: &[u8], (code, mut reason): Problem) -> Problem {
+    if begins_with_id(value) {
+        reason.push_str(
+            " The value begins with a byte 0, as values of a schema registry do: name it with option \
+             `schema_registry` in the place of option `schema_file`",
+        );
+    }
+    (code, reason)
 }
 
 /// Whether a document is a JSON object. Behind its first byte it is not looked at.
@@ -310,12 +393,12 @@ fn open_avro(_: &std::path::Path) -> Result<Form, String> {
 }
 
 #[cfg(feature = "protobuf")]
-fn open_protobuf(schema_file: &std::path::Path, message: Option<&str>) -> Result<Form, String> {
-    protobuf::Message::read(schema_file, message).map(Form::Protobuf)
+fn open_protobuf(schema_file: &std::path::Path, message: Option<&str>, has_nulls: bool) -> Result<Form, String> {
+    protobuf::Message::read(schema_file, message, has_nulls).map(Form::Protobuf)
 }
 
 #[cfg(not(feature = "protobuf"))]
-fn open_protobuf(_: &std::path::Path, _: Option<&str>) -> Result<Form, String> {
+fn open_protobuf(_: &std::path::Path, _: Option<&str>, _: bool) -> Result<Form, String> {
     Err(not_built("Protobuf"))
 }
 

@@ -38,6 +38,7 @@ pub(super) fn block(options: &KafkaOptions, records: &[Sent<'_>]) -> DocBlock {
         at: TopicPartition::new("orders", 3),
         position: "orders-3-".into(),
         shape: Some(Arc::clone(&shape)),
+        hints: Arc::default(),
         ids: options.ids,
         on_null: options.on_null,
         document_bytes_max: options.document_bytes_max,
@@ -210,6 +211,113 @@ fn the_envelope_of_connect_is_taken_off_values_and_keys() {
             (Some("plain"), None, r#"{"a":1}"#, Some(Code::NoEnvelope)),
         ]
     );
+}
+
+#[test]
+fn logical_types_are_found_in_values_and_in_keys() {
+    let date = r#""type":"int32","name":"io.debezium.time.Date""#;
+    let fields = format!(r#"[{{"field":"day",{date}}},{{"field":"n","type":"int32"}}]"#);
+    let key_schema = format!(r#"{{"type":"struct","fields":{fields}}}"#);
+    let key = format!(r#"{{"schema":{key_schema},"payload":{{"day":20089,"n":7}}}}"#);
+    let bare = format!(r#"{{"schema":{{{date}}},"payload":20089}}"#);
+    let row = format!(r#"{{"schema":{key_schema},"payload":{{"day":20089,"n":7}}}}"#);
+    let event = |op: &str| {
+        format!(
+            concat!(
+                r#"{{"schema":{{"type":"struct","fields":[{{"field":"before","type":"struct","fields":{0}}},"#,
+                r#"{{"field":"after","type":"struct","fields":{0}}}]}},"payload":{{"op":"{1}","before":{{"day":1,"n":7}},"#,
+                r#""after":{{"day":20089,"n":7}}}}}}"#
+            ),
+            fields, op
+        )
+    };
+    let (created, deleted) = (event("c"), event("d"));
+    let document = r#"{"day":"2025-01-01","n":7}"#;
+    for (unwrap, value) in [(Unwrap::Connect, &row), (Unwrap::DebeziumFlat, &row), (Unwrap::Debezium, &created)] {
+        let block = block(&unwrapped(unwrap), &[json(Some(&key), Some(value)), json(Some(&bare), Some(value))]);
+        let expected = [(Some("2025-01-01|7"), None, document, None), (Some("2025-01-01"), None, document, None)];
+        assert_eq!(found(&block), expected, "{unwrap:?}");
+    }
+    let deletes = [json(Some(&key), Some(&deleted))];
+    let block = block(&unwrapped(Unwrap::Debezium), &deletes);
+    assert_eq!(found(&block), [(Some("2025-01-01|7"), Some(Action::Delete), "", None)]);
+    let of_fields = KafkaOptions { ids: Ids::None, on_null: OnNull::Skip, ..unwrapped(Unwrap::Debezium) };
+    let block = super::tests::block(&of_fields, &deletes);
+    assert_eq!(found(&block), [(None, Some(Action::Delete), r#"{"day":"1970-01-02","n":7}"#, None)]);
+}
+
+#[test]
+fn a_decimal_without_a_scale_has_its_fraction_in_documents_and_none_in_ids() {
+    let schema = concat!(
+        r#"{"type":"struct","fields":[{"field":"n","type":"struct","name":"io.debezium.data.VariableScaleDecimal","#,
+        r#""fields":[{"field":"scale","type":"int32"},{"field":"value","type":"bytes"}]}]}"#
+    );
+    let row = format!(r#"{{"schema":{schema},"payload":{{"n":{{"scale":0,"value":"BQ=="}}}}}}"#);
+    for unwrap in [Unwrap::Connect, Unwrap::DebeziumFlat] {
+        let block = block(&unwrapped(unwrap), &[json(Some(&row), Some(&row))]);
+        assert_eq!(found(&block), [(Some("5"), None, r#"{"n":5.0}"#, None)], "{unwrap:?}");
+    }
+}
+
+#[test]
+fn flattened_rows_delete_what_they_say_was_deleted() {
+    let records = [
+        json(Some(r#"{"id":1}"#), Some(r#"{"id":1,"__deleted":"false"}"#)),
+        json(Some(r#"{"id":1}"#), Some(r#"{"id":1,"__deleted":"true"}"#)),
+        // The tombstone of the mode `rewrite-with-tombstone`.
+        json(Some(r#"{"id":1}"#), None),
+        json(Some(r#"{"id":2}"#), None),
+        json(None, Some(r#"{"id":3,"__deleted":"true"}"#)),
+    ];
+    let block = block(&unwrapped(Unwrap::DebeziumFlat), &records);
+    assert_eq!(
+        found(&block),
+        [
+            (Some("1"), None, r#"{"id":1,"__deleted":"false"}"#, None),
+            (Some("1"), Some(Action::Delete), "", None),
+            (Some("2"), Some(Action::Delete), "", None),
+            (None, None, r#"{"id":3,"__deleted":"true"}"#, Some(Code::MissingId)),
+        ]
+    );
+}
+
+#[test]
+fn columns_that_the_database_did_not_give_are_left_out_or_refused() {
+    let row = r#"{"id":1,"n":2,"bio":"__debezium_unavailable_value"}"#;
+    let event = format!(r#"{{"op":"u","after":{row}}}"#);
+    for (unwrap, value) in [(Unwrap::Debezium, &event[..]), (Unwrap::DebeziumFlat, row)] {
+        let options = KafkaOptions { is_merged: true, ..unwrapped(unwrap) };
+        let records = [json(Some(r#"{"id":1}"#), Some(value))];
+        assert_eq!(found(&block(&options, &records)), [(Some("1"), None, r#"{"id":1,"n":2}"#, None)]);
+        let replaces = block(&unwrapped(unwrap), &records);
+        assert_eq!(found(&replaces), [(Some("1"), None, value, Some(Code::UnavailableValue))]);
+        let other = KafkaOptions { unavailable_value: Some("n/a".to_owned()), ..options };
+        assert_eq!(found(&block(&other, &records)), [(Some("1"), None, row, None)]);
+    }
+    let wrong = KafkaOptions { unavailable_value: Some("hex:x".to_owned()), ..unwrapped(Unwrap::Debezium) };
+    assert!(Shape::of(&wrong).err().unwrap().contains("`unavailable_value`"));
+}
+
+#[test]
+fn documents_of_mongodb_have_the_id_of_the_key() {
+    let key = r#"{"id":"{\"$oid\" : \"571e\"}"}"#;
+    let value = r#"{"op":"c","after":"{\"_id\" : {\"$oid\" : \"571e\"},\"n\" : {\"$numberLong\" : \"5\"}}"}"#;
+    let records = [json(Some(key), Some(value)), json(Some(key), Some(r#"{"op":"d","before":null}"#))];
+    let blocks = block(&unwrapped(Unwrap::Debezium), &records);
+    let expected = [(Some("571e"), None, r#"{"n":5}"#, None), (Some("571e"), Some(Action::Delete), "", None)];
+    assert_eq!(found(&blocks), expected);
+    let of_fields = KafkaOptions { ids: Ids::None, on_null: OnNull::Skip, ..unwrapped(Unwrap::Debezium) };
+    assert_eq!(found(&block(&of_fields, &records[..1]))[0].2, r#"{"_id":{"$oid":"571e"},"n":5}"#);
+}
+
+#[test]
+fn values_of_a_registry_name_the_option_where_none_is_given() {
+    let sent = [(Some(&b"k"[..]), Some(&b"\0\0\0\0\x07\x02a"[..]), &[][..]), json(Some("k"), Some("{}"))];
+    for options in [unwrapped(Unwrap::Connect), unwrapped(Unwrap::Debezium), with(&["key"]), options(Values::Bulk)] {
+        let block = block(&options, &sent[..1]);
+        assert_eq!(found(&block)[0].3, Some(Code::NoSchema));
+        assert!(block.rejects[0].reason.contains("`schema_registry`"), "{}", block.rejects[0].reason);
+    }
 }
 
 #[test]

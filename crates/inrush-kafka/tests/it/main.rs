@@ -2,6 +2,7 @@
 //! 3 s for the members of a group, so each test has one.
 #![allow(missing_docs, unreachable_pub, clippy::unwrap_used)]
 
+mod load;
 #[path = "../common/reader.rs"]
 #[allow(dead_code, reason = "the tests with a real broker use the rest")]
 mod reader;

@@ -1,9 +1,9 @@
 //! Several instances fill a new index, and the last one moves the alias.
 
-use inrush_fake::{FakeCluster, FakeConfig};
+use inrush_fake::{FakeCluster, FakeConfig, Fault, Faults, Rule};
 use inrush_kafka::{KafkaOptions, KafkaSource};
 use inrush_load::config::{DeadLetters, LoadConfig, SwapConfig};
-use inrush_load::{Loader, RunningLoad};
+use inrush_load::{ConfiguredLoad, RunningLoad};
 use inrush_load::{Report, Status};
 
 use crate::broker::shared;
@@ -26,7 +26,7 @@ async fn start(fake: &FakeCluster, topic: &Topic) -> Instance {
     let mut options: KafkaOptions = topic.bounded("alias");
     options.ends_together = true;
     let source = tokio::task::spawn_blocking(|| KafkaSource::open(options).unwrap()).await.unwrap();
-    let load = Loader::new(config).unwrap().start(Box::new(source)).await.unwrap();
+    let load = ConfiguredLoad::new(config).unwrap().start(Box::new(source)).await.unwrap();
     Instance { load, _folder: folder }
 }
 
@@ -35,10 +35,14 @@ async fn the_last_instance_moves_the_alias_when_the_group_has_read_everything() 
     let fake = FakeCluster::start(FakeConfig::default()).await.unwrap();
     let topic = tokio::task::spawn_blocking(|| shared().topic(PARTITIONS)).await.unwrap();
     topic.count(PARTITIONS, 0, 2_000);
+    // No instance can reach the end of the topic before all have begun.
+    fake.set_faults(Faults::new([Rule::new(Fault::HoldBeforeApplying).path("_bulk")]));
     let mut instances = Vec::new();
     for _ in 0..3 {
         instances.push(start(&fake, &topic).await);
     }
+    fake.set_faults(Faults::default());
+    fake.release_held();
     // One is stopped before its end: the others read its partitions.
     let stopped = instances.remove(0);
     stopped.load.stop_handle().stop();
@@ -56,4 +60,9 @@ async fn the_last_instance_moves_the_alias_when_the_group_has_read_everything() 
     assert_eq!(swaps.iter().filter(|swap| swap.swapped).count(), 1, "{swaps:?}");
     assert_eq!(swaps.iter().filter(|swap| swap.waits_for_others).count(), 1, "{swaps:?}");
     assert_eq!(fake.documents("orders-2").len(), 2_000 * PARTITIONS as usize);
+    // An instance that begins after the others have ended finds the alias moved.
+    let late = start(&fake, &topic).await.load.finish().await;
+    let swap = late.swap.unwrap();
+    assert!(late.status == Status::Complete && swap.swapped, "{swap:?}");
+    assert_eq!(swap.detail, "an earlier run moved the alias orders to orders-2");
 }

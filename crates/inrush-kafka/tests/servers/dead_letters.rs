@@ -6,7 +6,7 @@ use std::path::Path;
 use inrush_fake::{FakeCluster, FakeConfig, Fault, Faults, Rule};
 use inrush_kafka::{KafkaOptions, KafkaSource};
 use inrush_load::config::{DeadLetters, LoadConfig};
-use inrush_load::{Loader, Report};
+use inrush_load::{ConfiguredLoad, Report};
 use inrush_sources::{Format, FormatOptions, SourceSpec, Warnings};
 use rdkafka::ClientConfig;
 use rdkafka::consumer::{BaseConsumer, Consumer};
@@ -50,7 +50,7 @@ fn config(fake: &FakeCluster) -> LoadConfig {
 
 async fn load(config: LoadConfig, options: KafkaOptions) -> Report {
     let source = tokio::task::spawn_blocking(|| KafkaSource::open(options).unwrap()).await.unwrap();
-    Loader::new(config).unwrap().start(Box::new(source)).await.unwrap().finish().await
+    ConfiguredLoad::new(config).unwrap().start(Box::new(source)).await.unwrap().finish().await
 }
 
 type Written = (Option<String>, Option<String>, BTreeMap<String, String>);
@@ -153,7 +153,7 @@ async fn load_file(fake: &FakeCluster, path: &Path, folder: &Path) -> Report {
     let source = inrush_sources::open(&[SourceSpec::Path(path.to_owned())], format, &Warnings::default()).unwrap();
     let mut config = config(fake);
     config.dead_letters = DeadLetters::File(folder.join("again.ndjson"));
-    Loader::new(config).unwrap().start(Box::new(source)).await.unwrap().finish().await
+    ConfiguredLoad::new(config).unwrap().start(Box::new(source)).await.unwrap().finish().await
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use inrush_fake::{FakeCluster, FakeConfig, Fault, Faults, Rule};
 use inrush_kafka::KafkaSource;
-use inrush_load::Loader;
+use inrush_load::ConfiguredLoad;
 use inrush_load::config::{DeadLetters, LoadConfig};
 use inrush_sources::Lag;
 
@@ -23,7 +23,7 @@ async fn the_lag_follows_the_records_and_the_load() {
     let options = topic.options("lag");
     let opened = options.clone();
     let source = tokio::task::spawn_blocking(|| KafkaSource::open(opened).unwrap()).await.unwrap();
-    let load = Loader::new(config).unwrap().start(Box::new(source)).await.unwrap();
+    let load = ConfiguredLoad::new(config).unwrap().start(Box::new(source)).await.unwrap();
     let mut progress = load.progress();
     let mut wait_for = async |enough: fn(&Lag) -> bool| {
         let is_enough = |lag: &Option<std::sync::Arc<Lag>>| lag.as_deref().is_some_and(enough);

@@ -7,7 +7,7 @@ use std::time::Duration;
 use inrush_fake::{FakeCluster, FakeConfig, Fault, Faults, Rule};
 use inrush_kafka::{KafkaOptions, KafkaSource};
 use inrush_load::config::{DeadLetters, LoadConfig};
-use inrush_load::{Loader, RunningLoad};
+use inrush_load::{ConfiguredLoad, RunningLoad};
 
 use crate::broker::shared;
 use crate::topic::Topic;
@@ -51,7 +51,7 @@ async fn start(fake: &FakeCluster, options: KafkaOptions) -> Instance {
     config.limits.linger = Duration::from_millis(20);
     config.dead_letters = DeadLetters::File(folder.path().join("dead.ndjson"));
     let source = tokio::task::spawn_blocking(|| KafkaSource::open(options).unwrap()).await.unwrap();
-    let load = Loader::new(config).unwrap().start(Box::new(source)).await.unwrap();
+    let load = ConfiguredLoad::new(config).unwrap().start(Box::new(source)).await.unwrap();
     Instance { load, _folder: folder }
 }
 

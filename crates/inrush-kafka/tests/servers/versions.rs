@@ -5,7 +5,7 @@ use std::path::Path;
 use inrush_core::OnConflict;
 use inrush_fake::{FakeCluster, FakeConfig, Fault, Faults, Rule};
 use inrush_kafka::{KafkaOptions, KafkaSource, VersionFrom};
-use inrush_load::Loader;
+use inrush_load::ConfiguredLoad;
 use inrush_load::Report;
 use inrush_load::config::{DeadLetters, LoadConfig};
 use inrush_sources::{Format, FormatOptions, Source, SourceSpec, Warnings};
@@ -29,7 +29,7 @@ async fn load_source(fake: &FakeCluster, source: Box<dyn Source>, dead_letters: 
     let mut config = LoadConfig::new(fake.urls(), "docs".parse().unwrap());
     config.on_conflict = OnConflict::Skip;
     config.dead_letters = DeadLetters::File(dead_letters.to_owned());
-    let report = Loader::new(config).unwrap().start(source).await.unwrap().finish().await;
+    let report = ConfiguredLoad::new(config).unwrap().start(source).await.unwrap().finish().await;
     assert!(report.counts.add_up() && report.failure.is_none(), "{report:?}");
     report
 }

@@ -4,17 +4,14 @@ use std::collections::BTreeMap;
 
 use inrush_cluster::transport::NodeUrl;
 use inrush_core::Action;
-use inrush_sources::{Fingerprint, Source, SourceError, recorded};
-use serde::{Deserialize, Deserializer, Serialize};
+use inrush_sources::{Fingerprint, Source, SourceError};
+use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::config::{IdFrom, LoadConfig};
 
 /// Name of the option that describes how the sources are read.
 const READING: &str = "how the sources are read";
-
-/// Its name in version 0.1.0.
-const READING_0_1: &str = "format and its options";
 
 /// The identity of a load.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -27,18 +24,7 @@ pub struct Job {
     id: String,
     pub(crate) sources: Vec<Fingerprint>,
     /// Further options that must not change, by name.
-    #[serde(deserialize_with = "options")]
     options: BTreeMap<String, String>,
-}
-
-/// Options of a checkpoint, in the form of this version.
-fn options<'de, D: Deserializer<'de>>(from: D) -> Result<BTreeMap<String, String>, D::Error> {
-    let mut options = BTreeMap::<String, String>::deserialize(from)?;
-    // Version 0.1.0 recorded databases under both names.
-    if let Some(reading) = options.remove(READING).or_else(|| options.remove(READING_0_1)) {
-        options.insert(READING.to_owned(), recorded::translated(&reading));
-    }
-    Ok(options)
 }
 
 impl Job {
@@ -63,9 +49,9 @@ impl Job {
             ("routing".to_owned(), path(&config.routing)),
             ("version".to_owned(), path(&config.version)),
             ("pipeline".to_owned(), config.pipeline.clone().unwrap_or_default()),
-            ("drop".to_owned(), config.drop.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")),
             (READING.to_owned(), info.reading),
         ]);
+        options.extend(config.shaping.options().map(|(name, value)| (name.to_owned(), value)));
         if config.id_from == Some(IdFrom::Position) {
             // The ids contain the names as they were given.
             options.insert("sources, as they are given".to_owned(), info.names.join("\n"));
@@ -82,17 +68,6 @@ impl Job {
             sources: source.fingerprints()?,
             options,
         })
-    }
-
-    /// Adds an option. A job without it cannot resume this one.
-    pub fn with(mut self, option: &str) -> Self {
-        self.options.insert(option.to_owned(), String::new());
-        self
-    }
-
-    /// Whether the job has an option that was added by [`Job::with`].
-    pub fn has(&self, option: &str) -> bool {
-        self.options.contains_key(option)
     }
 
     /// Name of the checkpoint. It is the same for every start of the same load.

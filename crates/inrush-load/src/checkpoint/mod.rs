@@ -13,8 +13,6 @@ mod open;
 mod record;
 mod records;
 mod state;
-#[cfg(test)]
-mod versions;
 mod writer;
 
 use std::sync::Arc;
@@ -26,7 +24,7 @@ pub(crate) use open::{FirstCheckpoint, Opened, open};
 pub use records::LOADS_INDEX;
 pub(crate) use records::OVERTAKEN;
 pub(crate) use state::Saved;
-pub use state::{State, StateError};
+pub use state::{CheckpointFile, StateError};
 pub(crate) use writer::Checkpointer;
 
 use crate::dead_letter::Unsynced;
@@ -42,7 +40,7 @@ async fn uuid(transport: &Transport, name: &str) -> Result<Option<String>, Clust
 }
 
 /// Writes a checkpoint, after a sync of the dead letters.
-async fn write(state: Arc<State>, saved: Saved, letters: Unsynced) -> std::io::Result<()> {
+async fn write(state: Arc<CheckpointFile>, saved: Saved, letters: Unsynced) -> std::io::Result<()> {
     let written = tokio::task::spawn_blocking(move || {
         letters.sync()?;
         state.write(&saved)

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Instant;
 
 use inrush_cluster::api::stats::IndexStats;
+use inrush_cluster::clock::Instant;
 use inrush_cluster::transport::Transport;
 use inrush_core::Checkpoint;
 use inrush_sources::{Repeats, Source};
@@ -14,7 +14,7 @@ use tokio::sync::mpsc::UnboundedSender;
 use super::claim::{BEGUN, Claiming};
 use super::job::Job;
 use super::records::Kept;
-use super::state::{Saved, State, StateError};
+use super::state::{CheckpointFile, Saved, StateError};
 use super::{Checkpointer, uuid, write};
 use crate::config::LoadConfig;
 use crate::cutover::Noted;
@@ -24,7 +24,7 @@ use crate::event::Event;
 
 /// The state of a job before it begins.
 pub(crate) struct Opened {
-    pub(super) state: State,
+    pub(super) state: CheckpointFile,
     pub(super) job: Job,
     /// The checkpoint to resume from.
     pub(crate) saved: Option<Saved>,
@@ -68,7 +68,7 @@ pub(crate) fn open(config: &LoadConfig, source: &dyn Source) -> Result<Option<Op
         );
         Ok(None)
     };
-    let state = match State::open(&path, &job.key()) {
+    let state = match CheckpointFile::open(&path, &job.key()) {
         Ok(state) => state,
         Err(e @ StateError::Io { .. }) => return unusable(e.to_string(), "name another folder with option `state`"),
         Err(e @ StateError::Owned { .. }) => return unusable(e.to_string(), AS_OWNER),
@@ -164,12 +164,12 @@ pub(crate) struct FirstCheckpoint<'a> {
 }
 
 impl Opened {
-    fn new(state: State, job: Job, saved: Option<Saved>) -> Self {
+    fn new(state: CheckpointFile, job: Job, saved: Option<Saved>) -> Self {
         Opened { state, job, saved, unusable: None, claiming: None, record: None }
     }
 
     /// The state of a load with option `once`.
-    fn once(state: State, job: Job, found: Result<Option<Saved>, String>) -> Self {
+    fn once(state: CheckpointFile, job: Job, found: Result<Option<Saved>, String>) -> Self {
         let (saved, unusable) = match found {
             Ok(None) => (None, None),
             Ok(Some(saved)) => {
@@ -184,7 +184,12 @@ impl Opened {
     }
 
     /// The state of a load with option `resume`.
-    fn resumed(state: State, job: Job, found: Result<Option<Saved>, String>, folder: &Path) -> Result<Self, LoadError> {
+    fn resumed(
+        state: CheckpointFile,
+        job: Job,
+        found: Result<Option<Saved>, String>,
+        folder: &Path,
+    ) -> Result<Self, LoadError> {
         let Some(saved) = found.map_err(|why| refuse(format!("{why}; {FROM_BEGINNING}")))? else {
             let others = match state.others() {
                 others if others.is_empty() => String::new(),
@@ -280,7 +285,9 @@ impl Opened {
             }
             (None, _) => None,
         };
-        Ok(written?.map(|(state, saved)| Checkpointer::new(state, transport, events, saved, config, started, kept)))
+        // Documents are sent while a later checkpoint is written.
+        let brief = Arc::new(transport.brief());
+        Ok(written?.map(|(state, saved)| Checkpointer::new(state, brief, events, saved, config, started, kept)))
     }
 
     async fn write_first(
@@ -288,7 +295,7 @@ impl Opened {
         config: &LoadConfig,
         transport: &Transport,
         first: FirstCheckpoint<'_>,
-    ) -> Result<Option<(Arc<State>, Saved)>, LoadError> {
+    ) -> Result<Option<(Arc<CheckpointFile>, Saved)>, LoadError> {
         let FirstCheckpoint { run_id, before, index, sizes_before, letters, swap, .. } = first;
         let mut saved = self.first(run_id, &letters.saved, swap);
         if self.saved.is_none() {
@@ -315,7 +322,7 @@ impl Opened {
 }
 
 /// Refuses a load whose first checkpoint cannot be written, or warns that it cannot be resumed.
-fn cannot_write(config: &LoadConfig, state: &State, error: &std::io::Error) -> Result<(), LoadError> {
+fn cannot_write(config: &LoadConfig, state: &CheckpointFile, error: &std::io::Error) -> Result<(), LoadError> {
     let why = format!("cannot write the checkpoint {}: {error}", state.path().display());
     if config.state.as_ref().is_some_and(|folder| folder.required) || config.resume || config.once {
         return Err(refuse(format!("{why}; free disk space, or name another folder with option `state`")));

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::time::SystemTime;
 
+use inrush_cluster::clock;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -12,24 +12,18 @@ use super::state::Saved;
 use crate::utc::utc;
 
 /// Format of the record. Another number means another version of inrush, which this one does not
-/// understand. The first records have no number.
+/// understand.
 pub(super) const FORMAT: u32 = 1;
-
-fn first_format() -> u32 {
-    1
-}
 
 /// What all formats have.
 #[derive(Deserialize)]
 struct Form {
-    #[serde(default = "first_format")]
     format: u32,
 }
 
 /// The record of a load.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Record {
-    #[serde(default = "first_format")]
     format: u32,
     pub(super) job: Job,
     pub(super) run: String,
@@ -56,7 +50,7 @@ impl Record {
             job,
             run: run.to_owned(),
             after: after.map(|saved| saved.runs.clone()).unwrap_or_default(),
-            at: utc(SystemTime::now()),
+            at: utc(clock::date()),
             checkpoint,
             sent: after.is_some(),
             indices: after.map(|saved| saved.indices.clone()).unwrap_or_default(),

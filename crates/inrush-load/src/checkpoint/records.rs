@@ -6,11 +6,12 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, UNIX_EPOCH};
 
 use http::Method;
 use inrush_cluster::api::ClusterError;
 use inrush_cluster::api::own::OwnDocument;
+use inrush_cluster::clock;
 use inrush_cluster::transport::Transport;
 use inrush_core::settings_guard::{Precondition, Version};
 use serde::Serialize;
@@ -150,7 +151,7 @@ impl Records {
         let wait = self.heartbeat_every * HEARTBEATS_MISSED;
         tracing::warn!("{}; waiting up to {} s for its heartbeat", found.unended(), wait.as_secs_f64().ceil());
         for _ in 0..HEARTBEATS_MISSED {
-            tokio::time::sleep(self.heartbeat_every).await;
+            clock::sleep(self.heartbeat_every).await;
             if self.read().await?.is_some_and(|now| now.version != found.version) {
                 return Ok(true);
             }
@@ -186,8 +187,10 @@ impl Records {
         let fields = ["at", "report.status", "running"];
         let ended = json!({"size": LOOKED_THROUGH, "_source": fields, "seq_no_primary_term": true});
         let path = format!("/{LOADS_INDEX}/_search");
-        let found = self.document.transport.demand(&what, Method::POST, &path, Some(&ended)).await?;
-        let oldest = SystemTime::now() - KEPT_FOR;
+        // The load does not need it, so nothing waits long.
+        let transport = self.document.transport.brief();
+        let found = transport.demand(&what, Method::POST, &path, Some(&ended)).await?;
+        let oldest = clock::date() - KEPT_FOR;
         let oldest_s = oldest.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
         let oldest = utc(oldest);
         for hit in found.pointer("/hits/hits").and_then(Value::as_array).into_iter().flatten() {
@@ -204,7 +207,7 @@ impl Records {
                 (hit.get("_id").and_then(Value::as_str), number("_seq_no"), number("_primary_term"))
                 && (has_ended || is_silent)
             {
-                let record = OwnDocument { id: id.to_owned(), ..self.document.clone() };
+                let record = OwnDocument { id: id.to_owned(), ..self.document.brief() };
                 record.delete(&what, Version { seq_no, primary_term }).await?;
             }
         }
@@ -292,26 +295,32 @@ impl OwnedRecord {
     fn keep(mut self, overtaken: impl FnOnce() + Send + 'static) -> Kept {
         let (end, mut ended) = oneshot::channel();
         let task = tokio::spawn(async move {
+            let document = self.records.document.clone();
+            // The end of the load waits for a heartbeat that is being written.
+            self.records.document = document.brief();
             loop {
                 tokio::select! {
-                    _ = &mut ended => return self,
-                    () = tokio::time::sleep(self.records.heartbeat_every) => {}
+                    _ = &mut ended => break,
+                    () = clock::sleep(self.records.heartbeat_every) => {}
                 }
                 match self.write().await {
                     Ok(true) => {}
                     Ok(false) => {
                         overtaken();
-                        return self;
+                        break;
                     }
                     Err(error) => tracing::debug!("the heartbeat of this load was not written: {error}"),
                 }
             }
+            self.records.document = document;
+            self
         });
         Kept { end, task }
     }
 
     /// Restores the earlier record.
     async fn withdraw(mut self) -> Result<(), ClusterError> {
+        self.records.document = self.records.document.brief();
         match (self.before.take(), self.version.filter(|_| !self.records.forbidden)) {
             (_, None) => Ok(()),
             (Some(before), version) => self.records.put(&before, version).await.map(|_| ()),
@@ -367,7 +376,7 @@ impl Kept {
     ) {
         let Some(mut owned) = self.stop().await else { return };
         let record = &mut owned.record;
-        (record.indices, record.at) = (indices, utc(SystemTime::now()));
+        (record.indices, record.at) = (indices, utc(clock::date()));
         // A report that cannot be written cannot be read either, and the next run reports that.
         record.report = Some(serde_json::to_value(report).unwrap_or_else(|_| json!({})));
         let written = match serde_json::to_vec(record) {

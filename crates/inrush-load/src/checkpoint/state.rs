@@ -93,16 +93,16 @@ pub enum StateError {
 
 /// The checkpoint of one job, locked for this process.
 #[derive(Debug)]
-pub struct State {
+pub struct CheckpointFile {
     folder: PathBuf,
     path: PathBuf,
     lock_path: PathBuf,
-    /// A file with room for the first checkpoint ([`State::reserve`]).
+    /// A file with room for the first checkpoint ([`CheckpointFile::reserve`]).
     reserved: Mutex<Option<File>>,
     _lock: File,
 }
 
-impl State {
+impl CheckpointFile {
     /// Creates the folder if it does not exist, and takes the job's lock.
     pub fn open(folder: &Path, key: &str) -> Result<Self, StateError> {
         let io = |what| move |cause| StateError::Io { folder: folder.to_owned(), what, cause };
@@ -125,7 +125,7 @@ impl State {
                 let _ = lock.set_len(0).and_then(|()| writeln!(lock, "{}", std::process::id()));
                 let path = folder.join(format!("{key}.json"));
                 let (folder, reserved) = (folder.to_owned(), Mutex::default());
-                return Ok(State { folder, path, lock_path, reserved, _lock: lock });
+                return Ok(CheckpointFile { folder, path, lock_path, reserved, _lock: lock });
             }
         }
     }
@@ -165,8 +165,9 @@ impl State {
         self.replace(&serde_json::to_vec(&FileOut { format: FORMAT, saved })?)
     }
 
-    /// Writes a file of this size beside the checkpoint, which the next [`State::replace`] turns
-    /// into the checkpoint. So a full disk is known before the load changes anything.
+    /// Writes a file of this size beside the checkpoint, which the next
+    /// [`CheckpointFile::replace`] turns into the checkpoint. So a full disk is known before the
+    /// load changes anything.
     pub(crate) fn reserve(&self, bytes: usize) -> io::Result<()> {
         let file = private::reserve(&self.unused_tmp()?, bytes)?;
         *self.reserved() = Some(file);
@@ -222,7 +223,7 @@ impl State {
     }
 }
 
-impl Drop for State {
+impl Drop for CheckpointFile {
     /// Removes the room for a checkpoint that was not written, and the lock file of a job without a
     /// checkpoint. A lock file that is left behind blocks no load.
     fn drop(&mut self) {
@@ -284,7 +285,7 @@ mod tests {
     fn a_checkpoint_takes_the_room_that_was_reserved_for_it() {
         let folder = tempfile::tempdir().unwrap();
         let files = || std::fs::read_dir(folder.path()).unwrap().count();
-        let state = State::open(folder.path(), "k").unwrap();
+        let state = CheckpointFile::open(folder.path(), "k").unwrap();
         state.replace(b"old").unwrap();
         state.reserve(1000).unwrap();
         assert_eq!((std::fs::read(state.path()).unwrap().as_slice(), files()), (&b"old"[..], 3));
@@ -303,10 +304,10 @@ mod tests {
         let state = folder.path().join("state");
         std::fs::create_dir(&state).unwrap();
         symlink(&victim, state.join("k.tmp")).unwrap();
-        State::open(&state, "k").unwrap().replace(b"{}").unwrap();
+        CheckpointFile::open(&state, "k").unwrap().replace(b"{}").unwrap();
         assert_eq!(std::fs::read(state.join("k.json")).unwrap(), b"{}");
         symlink(&victim, state.join("l.lock")).unwrap();
-        let error = State::open(&state, "l").unwrap_err().to_string();
+        let error = CheckpointFile::open(&state, "l").unwrap_err().to_string();
         assert!(error.contains("cannot be written to"), "{error}");
         assert_eq!(std::fs::read_to_string(&victim).unwrap(), "precious");
     }

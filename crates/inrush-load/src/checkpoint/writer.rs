@@ -3,16 +3,17 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use inrush_cluster::api::stats::IndexStats;
+use inrush_cluster::clock::{self, Instant};
 use inrush_cluster::transport::Transport;
 use inrush_core::ledger::Partition;
 use inrush_core::{Checkpoint, Flow, ItemBlock};
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::records::Kept;
-use super::state::{Saved, State};
+use super::state::{CheckpointFile, Saved};
 use super::{uuid, write};
 use crate::config::LoadConfig;
 use crate::cutover::ResumeCommand;
@@ -35,7 +36,7 @@ const RATE_WINDOW_MIN: Duration = Duration::from_millis(250);
 
 /// Writes the checkpoints of a running load.
 pub(crate) struct Checkpointer {
-    state: Arc<State>,
+    state: Arc<CheckpointFile>,
     transport: Arc<Transport>,
     events: UnboundedSender<Event>,
     saved: Saved,
@@ -58,7 +59,7 @@ pub(crate) struct Checkpointer {
 impl Checkpointer {
     /// A checkpointer whose first checkpoint, `saved`, is on disk.
     pub(super) fn new(
-        state: Arc<State>,
+        state: Arc<CheckpointFile>,
         transport: Arc<Transport>,
         events: UnboundedSender<Event>,
         saved: Saved,
@@ -75,7 +76,7 @@ impl Checkpointer {
             saved,
             started,
             writing: false,
-            last_write: Instant::now(),
+            last_write: clock::now(),
             last_took: Duration::ZERO,
             admitted: 0,
             at: Vec::new(),
@@ -120,12 +121,12 @@ impl Checkpointer {
         let mut saved = self.snapshot(&letters);
         saved.progress = flow.checkpoint(&self.horizons(waiting, read_all));
         self.settled = saved.progress.counts.docs_read;
-        self.last_write = Instant::now();
+        self.last_write = clock::now();
         self.writing = true;
         let command = self.resume_command();
         let (state, transport, events) = (Arc::clone(&self.state), Arc::clone(&self.transport), self.events.clone());
         tokio::spawn(async move {
-            let begun = Instant::now();
+            let begun = clock::now();
             // A checkpoint is valid for an index only as long as that index exists, so it contains
             // its UUID.
             for name in saved.progress.indices.keys() {

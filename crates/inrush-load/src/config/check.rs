@@ -3,7 +3,8 @@
 use inrush_core::Action;
 use inrush_core::rate::Rate;
 
-use super::{BulkRouting, Durability, Encoding, IdFrom, LoadConfig, Replies};
+use super::size::exact_size;
+use super::{BulkRouting, Durability, Encoding, IdFrom, Limits, LoadConfig, Replies};
 use crate::option_error::OptionError;
 use inrush_sources::{Repeats, SourceInfo};
 
@@ -45,35 +46,42 @@ impl LoadConfig {
                 "option `gentle` tunes the number of requests in flight, and option `in_flight` fixes it; leave one out",
             );
         }
-        let (batch, in_flight) = (limits.batch_bytes.unwrap_or(1), limits.in_flight.unwrap_or(1));
-        let needed = (batch as u64).saturating_mul(u64::from(in_flight));
-        let memory = self.sending_limits().memory;
-        if needed > memory as u64 {
-            let half = match memory < limits.memory {
-                true => " (half of option `memory`; documents that wait for a flush take the other half)",
-                false => "",
-            };
-            return refuse(
-                "memory",
-                format!(
-                    "{in_flight} requests in flight of {batch} bytes each need {needed} bytes of memory, and {memory} bytes are allowed{half}; raise option `memory`, or lower option `batch_bytes` or option `in_flight`"
-                ),
-            );
-        }
+        self.check_memory()?;
         if limits.document_bytes_max > 1 << 30 {
             return refuse("max_document_bytes", "option `max_document_bytes` is at most 1 GiB");
         }
         Ok(())
     }
 
+    /// Checks that batches in flight fit into the memory.
+    fn check_memory(&self) -> Result<(), OptionError> {
+        let Limits { batch_bytes, in_flight, memory, .. } = self.limits;
+        let needed = (batch_bytes.unwrap_or(1) as u64).saturating_mul(u64::from(in_flight.unwrap_or(1)));
+        let for_batches = self.sending_limits().memory;
+        if needed <= for_batches as u64 {
+            return Ok(());
+        }
+        let given = [
+            batch_bytes.map(|bytes| format!("option `batch_bytes={}`", exact_size(bytes as u64))),
+            in_flight.map(|n| format!("option `in_flight={n}`")),
+        ];
+        let given = given.into_iter().flatten().collect::<Vec<_>>().join(" x ");
+        let (half, wanted) = match for_batches < memory {
+            true => ("half of ", needed.saturating_mul(2)),
+            false => ("", needed),
+        };
+        let why_half = if half.is_empty() { "" } else { "; documents that wait for a flush take the other half" };
+        let default = if memory == Limits::default().memory { " (default)" } else { "" };
+        let (needed, memory) = (exact_size(needed), exact_size(memory as u64));
+        let message =
+            format!("{given} needs {needed} of memory, more than {half}option `memory={memory}`{default}{why_half}");
+        Err(OptionError::conflict(message)
+            .of("memory")
+            .hint(format!("give option `memory={}`, or lower the other options", exact_size(wanted))))
+    }
+
     fn check_ids(&self) -> Result<(), OptionError> {
         let action = self.action.bulk_key();
-        if self.action.needs_id() && self.id.is_none() {
-            return refuse(
-                "id",
-                format!("action {action} needs the ids of the documents; name their field with option `id`"),
-            );
-        }
         if let Some(from) = self.id_from {
             let name = from.name();
             if self.id.is_some() {
@@ -250,6 +258,13 @@ impl LoadConfig {
     /// # Errors
     /// As [`LoadConfig::check`].
     pub fn check_source(&self, source: &SourceInfo) -> Result<(), OptionError> {
+        if self.action.needs_id() && self.id.is_none() && !source.has_ids {
+            let action = self.action.bulk_key();
+            return refuse(
+                "id",
+                format!("action {action} needs the ids of the documents; name their field with option `id`"),
+            );
+        }
         if self.id_from == Some(IdFrom::Position) && source.repeats == Repeats::Unordered {
             return refuse(
                 "id_from",
@@ -274,6 +289,12 @@ impl LoadConfig {
             return refuse(
                 "replies",
                 "documents with ids can replace others, which option `replies=summary` does not report; use action create, or replies items",
+            );
+        }
+        if source.has_operations && self.replies == Replies::Summary {
+            return refuse(
+                "replies",
+                "documents of this source may name an action and an index of their own, which option `replies=summary` does not report; leave it out",
             );
         }
         if self.coalesce.is_some() && self.id.is_none() && self.id_from.is_none() && !source.has_ids {

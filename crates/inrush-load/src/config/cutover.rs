@@ -48,6 +48,10 @@ pub struct SwapConfig {
     pub alias: String,
     /// Deletes the old index after the swap. Default: false.
     pub delete_old: bool,
+    /// Deletes older complete indices that loads have made for the alias, except this number of
+    /// them. Indices with other aliases stay, and so do those that a load writes to. Default: none
+    /// is deleted.
+    pub keep: Option<u32>,
     /// Handling of writes that reach the old index during the load. Default: they are reported.
     pub old_writes: OldWrites,
     /// Bodies of searches that run once each on the new index before the swap. A failed search
@@ -57,6 +61,9 @@ pub struct SwapConfig {
     /// larger loss stops the swap. An index without documents needs
     /// [`crate::config::LoadConfig::allow_empty`] as well. Default: 50.
     pub shrink_max: f64,
+    /// The load gives an index the rest of its documents, which an earlier load for the alias has
+    /// left out as dead letters, and then moves the alias. Default: false.
+    pub finishes: bool,
     /// Several loads, as of the members of a consumer group, fill one new index, which then has to
     /// be named. Each may create it, and the last one to end moves the alias. Default: false.
     pub is_shared: bool,
@@ -68,9 +75,11 @@ impl SwapConfig {
         SwapConfig {
             alias: alias.into(),
             delete_old: false,
+            keep: None,
             old_writes: OldWrites::Report,
             warm: Vec::new(),
             shrink_max: 50.0,
+            finishes: false,
             is_shared: false,
         }
     }

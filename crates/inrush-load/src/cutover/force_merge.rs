@@ -8,17 +8,17 @@ use crate::progress::Step;
 
 /// Merges the indices, one after another.
 pub(super) async fn force_merge(waiting: &Waiting, names: &[String], segments: u32) -> Result<String, String> {
-    let transport = &waiting.transport;
+    let (transport, asking) = (&waiting.transport, &waiting.asking());
     let mut sum = 0;
     for name in names {
         waiting.show(Step::ForceMerge, format!("{name}: to {segments} segments in each shard"));
         let merge = merge::start(transport, name, segments).await.map_err(|e| e.to_string())?;
         let mut wait = waiting.wait();
         loop {
-            let state = match merge::is_done(transport, name, &merge).await {
+            let state = match merge::is_done(asking, name, &merge).await {
                 Ok(true) => break,
                 // Only the progress shows this state.
-                Ok(false) => match merge::segments(transport, name).await {
+                Ok(false) => match merge::segments(asking, name).await {
                     Ok(Segments { count, merging_bytes }) => {
                         format!("{name}: {count} segments; {} MiB are being merged", merging_bytes >> 20)
                     }

@@ -2,29 +2,37 @@
 
 mod force_merge;
 mod old_writes;
+mod rollback;
 mod size;
 mod swap;
 mod swapping;
+#[cfg(test)]
+mod tests;
 mod wait_for;
 mod waiting;
 mod warm;
 
 use std::future::Future;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use http::Method;
 use inrush_cluster::api::changes::Marks;
+use inrush_cluster::api::history::Missing;
+use inrush_cluster::api::stats;
+use inrush_cluster::clock::{self, Instant};
 use inrush_cluster::transport::{Transport, path_segment};
 use inrush_guard::{RecoverOptions, RecoveredState};
 use old_writes::Arrived;
+pub(crate) use rollback::indices_of;
+pub use rollback::{AliasHistory, EarlierIndex, RolledBack, alias_history, rollback};
 use serde_json::Value;
 pub(crate) use swapping::BY_ALIAS;
 pub use swapping::{Noted, Swapping, begin};
 use waiting::Waiting;
 pub use waiting::is_passing;
 
-use crate::config::{FinishConfig, GuardConfig, OldWrites, WaitFor};
+use crate::config::{FinishConfig, GuardConfig, OldWrites, SwapConfig, WaitFor};
 use crate::event::StopSignal;
 use crate::grace::Grace;
 use crate::guard_plan;
@@ -75,6 +83,10 @@ pub struct Finishing {
     grace: Grace,
     /// Other loads still fill the new index.
     is_left_to_others: bool,
+    /// Documents that the load has read.
+    docs_read: u64,
+    /// The load is judged not to be good enough. A resumed one would not see the reason again.
+    is_refused: bool,
 }
 
 impl Finishing {
@@ -97,6 +109,8 @@ impl Finishing {
             would_allow: None,
             grace: Grace::new(Duration::MAX),
             is_left_to_others: false,
+            docs_read: 0,
+            is_refused: false,
         }
     }
 
@@ -258,7 +272,7 @@ impl Finishing {
     /// Whether a resumed load has steps to run although all documents are settled.
     pub fn is_resumable(&self, status: Status) -> bool {
         let unfinished = matches!(status, Status::CheckFailed | Status::Interrupted);
-        unfinished && (self.report.failure.is_some() || self.interrupted || self.swapping.is_some())
+        unfinished && !self.is_refused && (self.report.failure.is_some() || self.interrupted || self.swapping.is_some())
     }
 
     /// Warnings for the report.
@@ -366,10 +380,20 @@ impl Finishing {
 
     async fn swap(&mut self) {
         let Some(swapping) = self.swapping.clone().filter(|swapping| !swapping.is_done) else { return };
+        if let Err(why) = size::check_rest(&self.waiting.transport, &swapping, self.docs_read).await {
+            self.report.failure = Some(format!("{}: {why}", Step::Swap.name()));
+            return;
+        }
         if let Err(refused) = size::check(&self.waiting.transport, &swapping).await {
             self.would_allow = refused.option;
             self.report.failure = Some(format!("{}: {}", Step::Swap.name(), refused.why));
             return;
+        }
+        if let Err(error) = swapping.note_complete(&self.waiting.transport).await {
+            let (alias, index) = (&swapping.options.alias, &swapping.noted.index);
+            let warning = format!("`inrush rollback {alias}` will not know {index}, because {error}");
+            tracing::warn!("{warning}");
+            self.swapping.iter_mut().for_each(|swapping| swapping.warnings.push(warning.clone()));
         }
         let is_index = swapping.noted.old.as_ref().is_some_and(|old| old.name == swapping.options.alias);
         if is_index {
@@ -420,6 +444,68 @@ impl Finishing {
         self.report.failure.get_or_insert(failure);
     }
 
+    /// The alias, the new index and the number of old ones to keep, where the alias stands for the
+    /// new index and older ones are to be deleted.
+    pub(crate) fn keeps(&self) -> Option<(String, String, u32)> {
+        let swapping = self.swapping.as_ref().filter(|_| self.swapped)?;
+        let SwapConfig { alias, keep, .. } = &swapping.options;
+        Some((alias.clone(), swapping.noted.index.clone(), (*keep)?))
+    }
+
+    /// The cluster.
+    pub(crate) fn transport(&self) -> Arc<Transport> {
+        Arc::clone(&self.waiting.transport)
+    }
+
+    /// The alias is not moved, and no further step runs.
+    pub(crate) fn fail(&mut self, why: String) {
+        self.report.failure.get_or_insert(why);
+        self.is_refused = true;
+    }
+
+    /// Notes the documents that the load has read, before [`Finishing::run`].
+    pub(crate) fn read(&mut self, docs: u64) {
+        self.docs_read = docs;
+    }
+
+    /// Notes in the new index that `letters` dead letters are missing, and nothing else. A later
+    /// load of them may then move the alias.
+    pub(crate) async fn note_missing(&self, letters: u64) {
+        let Some(swapping) = self.swapping.as_ref().filter(|swapping| !self.swapped && !swapping.options.is_shared)
+        else {
+            return;
+        };
+        let (transport, index) = (&self.waiting.transport, &swapping.noted.index);
+        // Letters of the load before that are not in this one's source.
+        let others = swapping.missing.map_or(0, |missing| missing.letters.saturating_sub(self.docs_read));
+        let noted = async {
+            let docs = stats::count_now(transport, index).await?;
+            swapping.note_missing(transport, Missing { docs, letters: letters + others }).await
+        };
+        if let Err(error) = noted.await {
+            tracing::warn!("option `alias` with the dead letters will not move the alias to {index}, because {error}");
+        }
+    }
+
+    /// The end of the deletion of old indices: their names, and the result in words.
+    pub(crate) fn trimmed(&mut self, begun: Instant, result: Result<(Vec<String>, String), String>) {
+        match result {
+            Ok((deleted, detail)) => {
+                let old = self.swapping.as_ref().and_then(|swapping| swapping.noted.old.as_ref());
+                if old.is_some_and(|old| deleted.contains(&old.name)) {
+                    self.old = OldIndex::Deleted;
+                }
+                let seconds = begun.elapsed().as_secs_f64();
+                tracing::info!("{}: {detail}", Step::DeleteOld.name());
+                self.report.steps.push(StepReport { step: Step::DeleteOld, seconds, detail });
+            }
+            Err(why) => {
+                let why = format!("{}: {why}", Step::DeleteOld.name());
+                self.report.failure.get_or_insert(why);
+            }
+        }
+    }
+
     /// Counts the writes to the old index that the new one lacks.
     async fn count_old_writes(&mut self, swapping: &Swapping) {
         let Some(old) = &swapping.noted.old else { return };
@@ -446,7 +532,7 @@ impl Finishing {
         if self.report.failure.is_some() {
             return;
         }
-        let begun = Instant::now();
+        let begun = clock::now();
         self.waiting.show(step, "");
         match work.await {
             Ok(detail) => {

@@ -7,6 +7,7 @@ use http::header::CONTENT_TYPE;
 use http::{HeaderValue, Method};
 use inrush_cluster::api::changes::{self, Changed, Marks};
 use inrush_cluster::api::{ClusterError, index, stats};
+use inrush_cluster::clock;
 use inrush_cluster::transport::{Request, Transport, path_segment};
 use serde_json::{Value, json};
 
@@ -138,7 +139,7 @@ async fn copy(transport: &Transport, index: &str, mut documents: Vec<Changed>) -
             }
             Err(error) => tracing::warn!("copying documents failed and is tried again: {error}"),
         }
-        tokio::time::sleep(pause).await;
+        clock::sleep(pause).await;
         pause *= 2;
     }
     Err(format!("the cluster rejected {} documents {TRIES_MAX} times because it is overloaded", documents.len()))

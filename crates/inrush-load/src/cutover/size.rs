@@ -32,6 +32,24 @@ pub(super) async fn check(transport: &Transport, swapping: &Swapping) -> Result<
     compare(new, docs, before, swapping.options.shrink_max, swapping.allow_empty)
 }
 
+/// Checks that a load of dead letters has given the new index all that the load before has left
+/// out: by the letters that it read, or by the documents of the index.
+///
+/// # Errors
+/// Some are still missing, in words.
+pub(super) async fn check_rest(transport: &Transport, swapping: &Swapping, docs_read: u64) -> Result<(), String> {
+    let Some(missing) = swapping.missing else { return Ok(()) };
+    let new = &swapping.noted.index;
+    let docs = stats::count_now(transport, new).await.map_err(|error| error.to_string())?;
+    match missing.letters.saturating_sub(docs_read.max(docs.saturating_sub(missing.docs))) {
+        0 => Ok(()),
+        left => Err(format!(
+            "the load that made {new} has left {} documents out, and {left} of them are not in yet; load the rest of its dead letters in the same way",
+            missing.letters
+        )),
+    }
+}
+
 /// Why the alias is not moved.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Refused {

@@ -1,7 +1,5 @@
 //! The swap of the alias, and the deletion of the old index.
 
-use std::time::Duration;
-
 use inrush_cluster::api::aliases::{self, Place};
 use inrush_cluster::api::index;
 use inrush_cluster::transport::Transport;
@@ -11,45 +9,50 @@ use super::swapping::{Swapping, carried, difference, standing};
 use super::waiting::{Waiting, is_passing};
 use crate::progress::Step;
 
-/// Largest number of requests to move the alias where the cluster gives no answer. The alias moves
-/// at most once: see [`aliases::actions`].
-const TRIES_MAX: u32 = 5;
-const PAUSE: Duration = Duration::from_secs(1);
-
-/// Moves the alias in one request. It then reads the alias, because the answer may be lost. It sets
-/// `in_doubt` after a request without an answer, because the cluster may execute that request even
-/// after the alias was read.
+/// Moves the alias in one request, which is sent again within the limits of retries where the
+/// cluster gives no answer. It then reads the alias, because the answer may be lost. The alias
+/// moves at most once: see [`aliases::actions`]. It sets `in_doubt` after a request without an
+/// answer, because the cluster may execute that request even after the alias was read.
 ///
 /// # Errors
 /// The alias was not moved, or may or may not have been moved, and why.
 pub(super) async fn swap(waiting: &Waiting, swapping: &Swapping, in_doubt: &mut bool) -> Result<String, String> {
     let (alias, new) = (&swapping.options.alias, &swapping.noted.index);
     let transport = &waiting.transport;
-    let mut problem = String::new();
-    for _ in 0..TRIES_MAX {
+    let mut again = transport.again(format!("moving the alias {alias}"));
+    let mut is_own = false;
+    let problem = loop {
         waiting.show(Step::Swap, format!("{alias} to {new}"));
-        match standing(transport, alias).await {
-            Ok(Some((name, _))) if name == *new => return Ok(moved(swapping)),
+        let error = match standing(transport, alias).await {
+            Ok(Some((name, _))) if name == *new && is_own => return Ok(moved(swapping)),
+            Ok(Some((name, _))) if name == *new => {
+                return Ok(format!("another load or client has already moved the alias {alias} to {new}"));
+            }
             Ok(now) => {
                 if let Some(difference) = difference(alias, &swapping.noted, &now) {
-                    return Err(format!("{difference} during the load"));
+                    return Err(format!("{difference} {}", swapping.during));
                 }
                 // Its filter or routing may have changed since the load began.
+                is_own = true;
                 match aliases::update(transport, &actions(swapping, &carried(alias, &now))).await {
                     Ok(()) => return Ok(moved(swapping)),
-                    Err(error) if is_passing(&error) => {
-                        *in_doubt = true;
-                        problem = error.to_string();
+                    Err(error) if is_passing(&error) || error.may_be_done() => {
+                        *in_doubt |= error.may_be_done();
+                        error
                     }
+                    // An attempt without an answer may be carried out between the look and this.
+                    Err(error) if *in_doubt => break error.to_string(),
                     Err(error) => return Err(error.to_string()),
                 }
             }
-            Err(error) if is_passing(&error) => problem = error.to_string(),
+            Err(error) if is_passing(&error) => error,
             Err(error) => return Err(error.to_string()),
+        };
+        tracing::warn!("moving the alias {alias} failed and is tried again: {error}");
+        if !again.pause(&error).await {
+            break error.to_string();
         }
-        tracing::warn!("moving the alias {alias} failed and is tried again: {problem}");
-        tokio::time::sleep(PAUSE).await;
-    }
+    };
     match standing(transport, alias).await {
         Ok(Some((name, _))) if name == *new => Ok(moved(swapping)),
         Ok(_) => Err(problem),
@@ -96,6 +99,6 @@ pub(super) async fn delete_old(transport: &Transport, swapping: &Swapping) -> Re
         }
         Some(_) => {}
     }
-    index::delete(transport, name).await.map_err(|e| format!("{name} could not be deleted: {e}"))?;
+    index::delete_this(transport, name, &old.uuid).await.map_err(|e| format!("{name} could not be deleted: {e}"))?;
     Ok(format!("{name} was deleted"))
 }

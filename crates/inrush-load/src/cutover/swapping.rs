@@ -4,8 +4,10 @@ use std::time::SystemTime;
 
 use inrush_cluster::api::aliases::{self, Carrier};
 use inrush_cluster::api::changes::{self, Marks};
+use inrush_cluster::api::history::{self, Before, Mark, Missing};
 use inrush_cluster::api::rights::{Need, Right};
 use inrush_cluster::api::{ClusterError, Target, TargetKind, index};
+use inrush_cluster::clock;
 use inrush_cluster::transport::Transport;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -13,6 +15,7 @@ use serde_json::{Map, Value};
 use crate::config::LoadConfig;
 use crate::config::{OldWrites, SwapConfig};
 use crate::error::LoadError;
+use crate::utc::utc_ms;
 
 /// State of the swap before the first document. The checkpoint keeps it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -51,9 +54,13 @@ pub struct Swapping {
     pub(super) resumed: bool,
     /// The new index may be empty.
     pub(super) allow_empty: bool,
+    /// What an earlier load has left out of the new index, where this one gives it the rest.
+    pub(super) missing: Option<Missing>,
     /// Filter, routing and write-index flag of the alias before the load.
     pub(super) carried: Map<String, Value>,
     pub(super) warnings: Vec<String>,
+    /// When the alias may have changed, in words for the error.
+    pub(super) during: &'static str,
 }
 
 /// The index behind the alias.
@@ -81,6 +88,7 @@ pub async fn begin(
     let warnings = routing_warning(config, alias, &now).into_iter().collect();
     let carried = carried(alias, &now);
     let resumed = earlier.is_some();
+    let mut missing = None;
     let noted = match earlier {
         Some(noted) => {
             if !is_done && let Some(problem) = difference(alias, &noted, &now) {
@@ -89,14 +97,19 @@ pub async fn begin(
                     "{problem} since the load was interrupted; leave {option} out to load from the beginning"
                 )));
             }
+            if options.finishes && !is_done {
+                missing = Some(left_out(transport, &noted.index, alias, &now).await?);
+            }
             noted
         }
         None => {
             let index = match config.index.fixed() {
                 Some(index) if index != alias => index.to_owned(),
-                _ => name_at(alias, SystemTime::now()),
+                _ => name_at(alias, clock::date()),
             };
-            if !options.is_shared && index::exists(transport, &index).await? {
+            if options.finishes {
+                missing = Some(left_out(transport, &index, alias, &now).await?);
+            } else if !options.is_shared && index::exists(transport, &index).await? {
                 return Err(exists(&index));
             }
             let old = match now.filter(|_| !is_done) {
@@ -109,13 +122,66 @@ pub async fn begin(
     config.index = noted.index.parse().map_err(LoadError::usage)?;
     tracing::info!("loading into the new index {}, for the alias {alias}", noted.index);
     let allow_empty = config.allow_empty;
-    Ok(Some(Swapping { options, noted, is_done, resumed, allow_empty, carried, warnings }))
+    let during = "during the load";
+    Ok(Some(Swapping { options, noted, is_done, resumed, allow_empty, missing, carried, warnings, during }))
 }
 
 /// Who needs the rights of a swap.
 pub(crate) const BY_ALIAS: &str = "option `alias` needs at the end";
 
 impl Swapping {
+    /// The index that the new one replaces. None where there is none, or where it was replaced.
+    pub(crate) fn replaces(&self) -> Option<&str> {
+        self.noted.old.as_ref().filter(|_| !self.is_done).map(|old| old.name.as_str())
+    }
+
+    /// What is written into the mapping of the new index when it is created.
+    pub(crate) fn mark(&self) -> Mark {
+        let before = self.noted.old.as_ref().filter(|old| old.name != self.options.alias);
+        Mark {
+            alias: self.options.alias.clone(),
+            index: self.noted.index.clone(),
+            made: utc_ms(clock::date()),
+            complete: None,
+            uuid: None,
+            missing: None,
+            before: before.map(|old| Before { index: old.name.clone(), uuid: old.uuid.clone() }),
+        }
+    }
+
+    /// Notes in the new index that it is complete, before the alias moves to it.
+    ///
+    /// # Errors
+    /// A request failed.
+    pub(super) async fn note_complete(&self, transport: &Transport) -> Result<(), ClusterError> {
+        let complete = Some(utc_ms(clock::date()));
+        let uuid = index::uuids(transport, &self.noted.index).await?.remove(&self.noted.index);
+        history::mark(transport, &self.noted.index, |found| {
+            let mark = self.mark();
+            let made = found.map_or(mark.made, |found| found.made);
+            Mark { made, complete, uuid, ..mark }
+        })
+        .await
+    }
+
+    /// Notes in the new index what the load has left out, so that a later load can give it the
+    /// rest.
+    ///
+    /// # Errors
+    /// A request failed.
+    pub(super) async fn note_missing(&self, transport: &Transport, missing: Missing) -> Result<(), ClusterError> {
+        history::mark(transport, &self.noted.index, |found| Mark {
+            missing: Some(missing),
+            ..found.unwrap_or_else(|| self.mark())
+        })
+        .await
+    }
+
+    /// Whether the new index may exist already: another run or another load has made it.
+    pub(crate) fn may_go_on(&self) -> bool {
+        self.resumed || self.options.is_shared || self.options.finishes
+    }
+
     /// Whether several loads fill the new index.
     pub fn is_shared(&self) -> bool {
         self.options.is_shared
@@ -123,7 +189,7 @@ impl Swapping {
 
     /// The rights that the swap needs on the alias and on the index that it replaces.
     pub fn rights(&self) -> Vec<Need> {
-        let SwapConfig { alias, delete_old, old_writes, .. } = &self.options;
+        let SwapConfig { alias, delete_old, keep, old_writes, .. } = &self.options;
         let mut rights = vec![Need::new(Right::Aliases, alias, BY_ALIAS)];
         let Some(old) = self.noted.old.as_ref().filter(|_| !self.is_done) else { return rights };
         if old.name == *alias {
@@ -131,6 +197,9 @@ impl Swapping {
             rights.clear();
         } else {
             rights.push(Need::new(Right::Aliases, &old.name, BY_ALIAS));
+        }
+        if keep.is_some() {
+            rights.push(Need::new(Right::DeleteIndex, &old.name, "option `keep` needs at the end"));
         }
         if *delete_old {
             rights.push(Need::new(Right::DeleteIndex, &old.name, "option `delete_old` needs at the end"));
@@ -148,7 +217,7 @@ impl Swapping {
     /// A template that creates data streams, or an index that was created meanwhile.
     pub fn check_new(&self, target: Option<&Target>) -> Result<(), LoadError> {
         let Some(Target { name, kind }) = target.filter(|_| !self.resumed) else { return Ok(()) };
-        if self.options.is_shared && matches!(kind, TargetKind::Index(_)) {
+        if self.may_go_on() && matches!(kind, TargetKind::Index(_)) {
             return Ok(());
         }
         match kind {
@@ -210,6 +279,32 @@ pub(super) async fn standing(transport: &Transport, alias: &str) -> Result<Stand
         ));
     }
     Ok(found.into_iter().next())
+}
+
+/// What an earlier load for the alias has left out of this index.
+///
+/// # Errors
+/// The index was not made for the alias, its load has not read all documents, or the alias has
+/// moved since.
+async fn left_out(transport: &Transport, index: &str, alias: &str, now: &Standing) -> Result<Missing, LoadError> {
+    let mark = history::marks(transport, index).await?.remove(index).filter(|mark| mark.alias == alias);
+    let Some(mark) = mark else {
+        let problem = format!(
+            "no load has made it for the alias {alias}, so the alias is not moved to it; leave option `alias` out"
+        );
+        return Err(refuse(index, problem));
+    };
+    let stands = now.as_ref().filter(|(name, _)| name != alias).map(|(_, carrier)| carrier.uuid.as_str());
+    if mark.before.as_ref().map(|before| before.uuid.as_str()) != stands {
+        let problem = format!(
+            "the alias {alias} was moved since the load that made this index; leave option `alias` out, or load again from the beginning"
+        );
+        return Err(refuse(index, problem));
+    }
+    mark.missing.ok_or_else(|| {
+        let problem = format!("the load that made it for the alias {alias} has not read all of its documents, so the dead letters are not the rest of them; resume it, or load again from the beginning");
+        refuse(index, problem)
+    })
 }
 
 /// Filter, routing and write-index flag of the alias.

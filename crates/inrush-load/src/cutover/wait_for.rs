@@ -24,11 +24,11 @@ pub(super) async fn searchable(waiting: &Waiting, names: &[String]) -> Result<St
 /// Waits until all shard copies are in use. With `or_best` it waits only for the copies that the
 /// nodes can hold. Returns the state of each index.
 pub(super) async fn green(waiting: &Waiting, names: &[String], or_best: bool) -> Result<String, String> {
-    let mut states = Vec::new();
+    let (mut states, transport) = (Vec::new(), waiting.asking());
     for name in names {
         let mut wait = waiting.wait();
         loop {
-            let state = match copies::health(&waiting.transport, name).await {
+            let state = match copies::health(&transport, name).await {
                 Ok(health) if health.is_green() => {
                     states.push(format!("{name} is green"));
                     break;
@@ -59,14 +59,14 @@ fn of(name: &str, health: &Health) -> String {
 /// Waits until every copy has all operations that its primary had at the beginning of the wait. A
 /// copy in use is "in sync", so it has them; with segment replication it can still lack segments.
 pub(super) async fn replicated(waiting: &Waiting, names: &[String]) -> Result<String, String> {
-    let mut copies = 0;
+    let (mut copies, transport) = (0, waiting.asking());
     for name in names {
         let mut wanted: Option<BTreeMap<(String, u32), i64>> = None;
         let mut wait = waiting.wait();
         loop {
             let found = async {
-                let health = copies::health(&waiting.transport, name).await?;
-                Ok((health, changes::copies(&waiting.transport, name).await?))
+                let health = copies::health(&transport, name).await?;
+                Ok((health, changes::copies(&transport, name).await?))
             };
             let state = match found.await {
                 Ok((health, found)) => {

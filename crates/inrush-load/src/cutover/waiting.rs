@@ -24,6 +24,11 @@ impl Waiting {
         (self.show)(phase);
     }
 
+    /// The transport for the questions of a wait, which asks again by itself.
+    pub(super) fn asking(&self) -> Transport {
+        self.transport.brief()
+    }
+
     /// Starts a wait with the timeout of a step.
     pub(super) fn wait(&self) -> Wait {
         Wait::new(self.timeout).by_option("wait_timeout")

@@ -9,8 +9,13 @@ use inrush_sources::TopicPartition;
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 
+use crate::option_error::{Style, render};
+
 #[derive(Serialize)]
 pub(super) struct Line<'a> {
+    /// First, so that a reader finds it soon.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    index: Option<&'a str>,
     error: ErrorPart<'a>,
     position: PositionPart<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -32,7 +37,7 @@ struct ErrorPart<'a> {
     status: u16,
     #[serde(rename = "type")]
     kind: &'a str,
-    reason: &'a str,
+    reason: Cow<'a, str>,
 }
 
 #[derive(Serialize)]
@@ -93,6 +98,7 @@ fn fields_of<'a>(letter: &DeadLetter, sent_with: &'a SentWith) -> Cow<'a, SentWi
 
 impl<'a> Line<'a> {
     pub(super) fn new(
+        index: Option<&'a str>,
         source: &'a str,
         topic: Option<&'a TopicPartition>,
         letter: &'a DeadLetter,
@@ -112,7 +118,13 @@ impl<'a> Line<'a> {
             (None, None) => None,
         };
         let mut line = Line {
-            error: ErrorPart { status: letter.status, kind: &letter.kind, reason: &letter.reason },
+            index,
+            error: ErrorPart {
+                status: letter.status,
+                kind: &letter.kind,
+                // The file is read by people, as the screen is.
+                reason: render(&letter.reason, Style::Flag),
+            },
             position: PositionPart {
                 source,
                 topic: topic.map(|at| &*at.topic),

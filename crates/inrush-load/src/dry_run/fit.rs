@@ -40,6 +40,16 @@ impl Mapping {
         self.object(&document, &self.root, "", self.root.get("dynamic"))
     }
 
+    /// Whether the server may refuse documents for this clash of a value with fields below its
+    /// name, whose text begins with the field of the value.
+    pub(super) fn may_refuse(&self, clash: &str) -> bool {
+        let is_off = |name: &str| self.root.get(name).is_some_and(|value| value == false || value == "false");
+        let is_of = |name: &String| clash.strip_prefix(name.as_str()).is_some_and(|rest| rest.starts_with([' ', '.']));
+        let properties = self.root.get("properties").and_then(Value::as_object);
+        let is_mapped = || properties.is_some_and(|properties| properties.keys().any(is_of));
+        !is_off("subobjects") && (!is_off("dynamic") || is_mapped())
+    }
+
     fn object(
         &self,
         document: &Map<String, Value>,
@@ -215,6 +225,21 @@ mod tests {
         check(json!({"properties": {"f": {"type": "long", "ignore_malformed": true}}}), r#"{"f":"x"}"#, "");
         let index = json!({"mappings": one("long"), "settings": {"index": {"mapping": {"ignore_malformed": "true"}}}});
         assert_eq!(Mapping::new(&index).misfit(br#"{"f":"x"}"#), None);
+    }
+
+    #[test]
+    fn a_value_and_an_object_of_one_name_are_taken_without_subobjects_or_new_fields() {
+        for (mapping, expected) in [
+            (json!({}), true),
+            (json!({"subobjects": true, "dynamic": "strict"}), true),
+            (json!({"subobjects": false, "properties": {"a": {"type": "long"}}}), false),
+            (json!({"dynamic": false, "properties": {"ab": {"type": "long"}}}), false),
+            (json!({"dynamic": "false"}), false),
+            (json!({"dynamic": false, "properties": {"a": {"type": "long"}}}), true),
+        ] {
+            let found = Mapping::new(&json!({"mappings": mapping})).may_refuse("a is a value, and a.b makes it");
+            assert_eq!(found, expected, "{mapping}");
+        }
     }
 
     #[test]

@@ -11,21 +11,25 @@ use http::Method;
 use inrush_cluster::BoxFuture;
 use inrush_cluster::api::check::{Needs, Preflight, preflight};
 use inrush_cluster::api::trial::{self, Verdict};
-use inrush_cluster::api::{ClusterError, TargetKind, connect, index};
+use inrush_cluster::api::{ClusterError, Product, TargetKind, index};
 use inrush_cluster::transport::{Transport, path_segment};
 use inrush_core::encode::Encoder;
 use inrush_core::mapping::{Note, NoteKind};
-use inrush_core::{Action, Code};
-use inrush_sources::{Source, SourceError};
+use inrush_core::shaping::TIMESTAMP;
+use inrush_core::{Action, Code, FieldTypes, RowForm};
+use inrush_sources::{Source, SourceError, SourceInfo};
 use read::{Limits, ReadDocuments, read_documents};
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::config::LoadConfig;
-use crate::cutover::{self, Swapping};
+use crate::cutover::Swapping;
 use crate::error::LoadError;
-use crate::ids::Ids;
-use crate::loader::{NOTHING_READ, http_options, index_uuids, needs, reads_itself};
+use crate::ids::{self, Ids};
+use crate::loader::{
+    NOTHING_READ, Stream, begin_swap, check_index_mode, connect, field_types, fit_vectors, index_uuids, missing_time,
+    needs, reads_itself,
+};
 
 /// Largest number of records that a dry run reads.
 const DOCS: u64 = 10_000;
@@ -116,8 +120,15 @@ impl DryRun {
         }
     }
 
-    /// Adds the documents that were read. `unreadable` is the first file that cannot be opened.
-    fn add(&mut self, read: ReadDocuments, unreadable: Option<SourceError>, names: &[String]) {
+    /// Adds the documents that were read. `unreadable` is the first file that cannot be opened, and
+    /// `mapping` that of the index.
+    fn add(
+        &mut self,
+        read: ReadDocuments,
+        unreadable: Option<SourceError>,
+        names: &[String],
+        mapping: Option<&Mapping>,
+    ) {
         let ReadDocuments { docs, complete, shown, failures, failing, schema, bytes, error } = read;
         let advice = schema.advise(names);
         let note = |note: &Note| {
@@ -127,11 +138,23 @@ impl DryRun {
         };
         self.notes = advice.notes.iter().map(note).collect();
         self.inferred_mapping = advice.mapping;
+        let may_refuse = |clash: &String| mapping.is_none_or(|mapping| mapping.may_refuse(clash));
+        self.problems.extend(advice.clashes.into_iter().filter(may_refuse));
         self.growth = (bytes.1 > 0).then(|| bytes.0 as f64 / bytes.1 as f64);
         (self.docs_looked_at, self.complete, self.documents) = (docs, complete, shown);
         (self.docs_failing, self.failures) = (failing, failures);
         let error = error.map(|error| format!("cannot read the source any further: {error}"));
         self.problems.extend(error.or_else(|| unreadable.map(|error| error.to_string())));
+    }
+
+    /// Adds the problem of documents without the time that a data stream needs.
+    fn check_time(&mut self) {
+        let has_time = self.inferred_mapping["properties"].get(TIMESTAMP).is_some();
+        if let (false, Some(first)) = (has_time, self.documents.first()) {
+            let document = serde_json::from_str(&first.document).unwrap_or_default();
+            let (message, hint) = missing_time(&self.index, &document);
+            self.problems.push(format!("{message}; {hint}"));
+        }
     }
 
     /// Whether the dry run found no error.
@@ -153,10 +176,12 @@ pub fn dry_run(mut config: LoadConfig, source: Box<dyn Source>) -> BoxFuture<'st
         let mut run = DryRun::new(&config);
         let mut target = Target { may_be_made: true, ..Target::default() };
         if !config.to.is_empty() {
-            let transport = connect(&config.to, config.credentials.clone(), &http_options(&config)).await?;
+            let transport = connect(&config).await?;
             let has_ids = config.has_ids(&info);
-            let input = Input { bytes: info.bytes_total, has_ids, read_from: index_uuids(source.as_ref())? };
+            let read_from = index_uuids(source.as_ref())?;
+            let input = Input { source: &info, has_ids, read_from };
             target = check_target(&transport, &mut config, input, &mut run).await?;
+            run.warnings.extend(config.create.notes.iter().cloned());
         }
         // A load with `recreate` deletes an index, so all files are checked before.
         let unreadable = if config.create.recreate { source.check_all().err() } else { None };
@@ -166,30 +191,37 @@ pub fn dry_run(mut config: LoadConfig, source: Box<dyn Source>) -> BoxFuture<'st
         let action =
             if target.is_data_stream && config.action == Action::Index { Action::Create } else { config.action };
         let encoder = Encoder::new(config.operations(action));
-        let dropped = encoder.dropped();
+        let shape = encoder.shape();
         let mapping = match target.mapping {
             Some(mapping) => Some(mapping),
             // Mapping of the index that the load would create.
             None => run.create.as_ref().map(Mapping::new),
         };
         let ids = config.id_from.map(|from| Ids::new(from, info.names.clone()));
+        let form = RowForm::new(action, target.fields.unwrap_or_else(|| field_types(&config, None)));
+        let form = ids::row_form(form, config.id_from);
+        let of_index = mapping.clone();
         let reading = tokio::task::spawn_blocking(move || {
             let mut source = source;
             source.keep_texts(&encoder.fields());
+            source.form_rows(&form);
             let limits = Limits { docs: DOCS, shown: SHOWN };
             read_documents(source.as_mut(), &encoder, ids.as_ref(), mapping.as_ref(), &limits)
         });
         let read = reading.await.map_err(|e| LoadError::usage(format!("the reading thread panicked: {e}")))?;
         let warnings = info.warnings.map(|warnings| warnings.list()).unwrap_or_default();
         let (docs, complete) = (read.docs, read.complete);
-        run.add(read, unreadable, &info.names);
+        run.add(read, unreadable, &info.names, of_index.as_ref());
+        if target.needs_time {
+            run.check_time();
+        }
         if docs == 0 && complete && !config.allow_empty {
             let refused = config.create.recreate || config.finish.swap.is_some();
             if refused { &mut run.problems } else { &mut run.warnings }.push(NOTHING_READ.to_owned());
         }
         run.warnings.extend(warnings.iter().map(ToString::to_string));
         if complete && docs > 0 {
-            run.warnings.extend(dropped.warnings());
+            run.warnings.extend(shape.warnings());
         }
         Ok(run)
     })
@@ -200,26 +232,30 @@ pub fn dry_run(mut config: LoadConfig, source: Box<dyn Source>) -> BoxFuture<'st
 struct Target {
     /// Mapping of the existing index.
     mapping: Option<Mapping>,
+    /// Its fields that rows are written for.
+    fields: Option<FieldTypes>,
     is_data_stream: bool,
+    /// Whether its documents have to bring their time.
+    needs_time: bool,
     may_be_made: bool,
 }
 
 /// Properties of the documents.
-struct Input {
-    bytes: Option<u64>,
+struct Input<'a> {
+    source: &'a SourceInfo,
     has_ids: bool,
     /// UUIDs of the indices that the documents are read from.
     read_from: Vec<String>,
 }
 
-/// Checks the target in the cluster, and adds its problems to `run`.
-async fn check_target(
+/// Begins a swap, and gives the new index its mapping, as the load does before it looks at its
+/// target.
+async fn begin(
     transport: &Transport,
     config: &mut LoadConfig,
-    Input { bytes, has_ids, read_from }: Input,
     run: &mut DryRun,
-) -> Result<Target, LoadError> {
-    let swapping = match cutover::begin(transport, config, None).await {
+) -> Result<Option<Swapping>, LoadError> {
+    let swapping = match begin_swap(transport, config, None).await {
         Ok(swapping) => swapping,
         Err(LoadError::Cluster(error @ ClusterError::Http(_))) => return Err(error.into()),
         Err(error) => {
@@ -228,13 +264,34 @@ async fn check_target(
         }
     };
     run.index = config.index.as_str().to_owned();
+    // Other errors are told by the checks that come next: they begin with the same requests.
+    if let Err(error @ (ClusterError::Http(_) | ClusterError::LogIn { .. })) = fit_vectors(transport, config).await {
+        return Err(error.into());
+    }
+    Ok(swapping)
+}
+
+/// Checks the target in the cluster, and adds its problems to `run`.
+async fn check_target(
+    transport: &Transport,
+    config: &mut LoadConfig,
+    Input { source, has_ids, read_from }: Input<'_>,
+    run: &mut DryRun,
+) -> Result<Target, LoadError> {
+    let swapping = begin(transport, config, run).await?;
     // A dry run tells what a load would wait for.
-    let mut needs = Needs { wait_max: Duration::ZERO, ..needs(config, bytes, has_ids) };
+    let (mut pipelines, mut product) = (true, Product::Unknown);
+    let mut needs = Needs { wait_max: Duration::ZERO, ..needs(config, source.bytes_total, has_ids) };
     needs.rights.extend(swapping.iter().flat_map(Swapping::rights));
     let found = match preflight(transport, &needs).await {
-        Ok(Preflight { info, target, warnings, .. }) => {
+        Ok(Preflight { info, target, warnings, pipelines: may_add, mode, .. }) => {
+            (pipelines, product) = (may_add, info.product);
             run.cluster = Some(info.to_string());
             run.warnings.extend(warnings);
+            match check_index_mode(config, source, &mode) {
+                Ok(note) => run.warnings.extend(note),
+                Err(error) => run.problems.push(error.to_string()),
+            }
             target
         }
         Err(error @ (ClusterError::Http(_) | ClusterError::LogIn { .. })) => return Err(error.into()),
@@ -259,7 +316,9 @@ async fn check_target(
     let missing = matches!(found.kind, TargetKind::Missing { .. });
     let mut target = Target {
         mapping: None,
+        fields: Some(field_types(config, Some(&found))),
         is_data_stream: found.is_data_stream(),
+        needs_time: Stream::needs_time(transport, &found, product, pipelines).await,
         may_be_made: config.create.recreate || missing && !found.is_data_stream(),
     };
     if target.may_be_made {

@@ -1,7 +1,8 @@
 //! The first documents of a source as a load would send them, and their errors.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use inrush_cluster::clock;
 use inrush_core::encode::Encoder;
 use inrush_core::mapping::{RowPosition, Schema};
 use inrush_core::{Code, DocBlock, SourceId};
@@ -50,10 +51,10 @@ fn next(source: &mut dyn Source, is_endless: bool) -> Result<Step, SourceError> 
     if !is_endless {
         return Ok(source.next_chunk(CHUNK_BYTES)?.map_or(Step::End, Step::Chunk));
     }
-    let asked = Instant::now();
+    let asked = clock::now();
     loop {
         match source.next(CHUNK_BYTES)? {
-            Step::Idle if asked.elapsed() < IDLE_MAX => std::thread::sleep(IDLE_MIN),
+            Step::Idle if asked.elapsed() < IDLE_MAX => clock::block(IDLE_MIN),
             step => return Ok(step),
         }
     }
@@ -108,7 +109,10 @@ pub(super) fn read_documents(
             let rejected = rejects.next_if(|reject| reject.record == at);
             let why = match rejected {
                 Some(reject) => Some((reject.kind, reject.reason.clone())),
-                None => judge(&mut read.schema, mapping, &documents, at, RowPosition { source, row: position.line }),
+                None => {
+                    let place = RowPosition { source, row: position.line };
+                    judge(&mut read.schema, mapping, (&documents, encoder), at, place)
+                }
             };
             let (action, document) = items.action_and_document(at);
             read.bytes.0 += document.len() as u64;
@@ -130,7 +134,7 @@ pub(super) fn read_documents(
 fn judge(
     schema: &mut Schema,
     mapping: Option<&Mapping>,
-    documents: &DocBlock,
+    (documents, encoder): (&DocBlock, &Encoder),
     at: u32,
     place: RowPosition,
 ) -> Option<(Code, String)> {
@@ -139,6 +143,14 @@ fn judge(
     if document.is_empty() {
         return None;
     }
+    let (shape, mut buffer) = (encoder.shape(), Vec::new());
+    let document = match encoder.shapes(documents.meta.get(at as usize)) {
+        false => document,
+        true => match shape.of(document, &mut buffer) {
+            Ok(document) => document,
+            Err(refusal) => return Some(refusal),
+        },
+    };
     if let Err(error) = schema.add(document, place) {
         return Some((Code::InvalidJson, format!("the document is not a JSON object: {error}")));
     }

@@ -3,17 +3,17 @@
 use std::fmt;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
-use std::time::Instant;
 
-use inrush_cluster::api::connect;
+use inrush_cluster::api::{Preflight, Target};
+use inrush_cluster::clock::{self, Instant};
 use inrush_cluster::transport::Transport;
-use inrush_core::encode::{Dropped, Encoder};
+use inrush_core::encode::{Encoder, Packer, Shape};
 use inrush_core::flow::Pairing;
 use inrush_core::report::Tally;
-use inrush_core::retry::RetryPolicy;
 use inrush_core::routing::Routing;
 use inrush_core::tune::{BodyFormatTuner, Learned, Plan};
-use inrush_core::{Action, Encoding, Flow, FlowConfig};
+use inrush_core::vectors::Packing;
+use inrush_core::{Action, Encoding, FieldTypes, Flow, FlowConfig, RowForm};
 use inrush_sources::{Source, SourceInfo};
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 use tokio::sync::watch;
@@ -24,11 +24,14 @@ use super::prepare::{LoadInput, Prepared, index_uuids, look};
 use super::routing::Routed;
 use super::running::Others;
 use super::task::LoadTask;
-use super::{Loader, RunningLoad, StopHandle, body_format, gc_deletes, http_options, memory, recreate, routing};
-use crate::checkpoint::{self, Checkpointer, FirstCheckpoint, Opened, Saved};
+use super::{
+    BeginningHandle, ConfiguredLoad, RunningLoad, StopHandle, Stream, body_format, gc_deletes, index_mode, managed,
+    memory, new_index, recreate, routing, vectors,
+};
+use crate::checkpoint::{self, Checkpointer, FirstCheckpoint, LOADS_INDEX, Opened, Saved};
 use crate::compare;
 use crate::config::{DeadLetters, Durability, LoadConfig, Replies};
-use crate::cutover::{self, Finishing, Swapping};
+use crate::cutover::{Finishing, Swapping};
 use crate::dead_letter::{self, DeadLetterWriter, SyncPoint};
 use crate::error::LoadError;
 use crate::event::Event;
@@ -36,15 +39,16 @@ use crate::feedback::SourceFeedback;
 use crate::fetch::Fetcher;
 use crate::grace::{self, Grace};
 use crate::guard_plan::Earlier;
-use crate::ids::Ids;
+use crate::ids::{self, Ids};
 use crate::learned::Memory;
 use crate::notify::Notifier;
 use crate::observe::{self, LoadEvent, LoadStart, LoadingTime, Log, ObserverSet, Observers, ProgressSender};
 use crate::outcomes::{FailureSender, SettlementSender};
+use crate::over::{self, Watcher};
 use crate::progress::{Progress, ShowPhase};
 use crate::reader::{Encode, Gate, Threads};
 use crate::report::{Report, SettingsReport, SettingsRestored};
-use crate::run::Run;
+use crate::run::{EarlierRuns, Run};
 use crate::send::BulkEndpoint;
 use crate::targets::Targets;
 use crate::trace::TraceWriter;
@@ -62,6 +66,10 @@ struct NewLoad {
     swapping: Option<Swapping>,
     /// Looks up the documents of requests.
     fetcher: Option<Fetcher>,
+    /// Whether the source packs vectors.
+    packing: Packing,
+    /// A server in this process indexes what the source has.
+    is_local: bool,
 }
 
 /// Receivers of the load's events and results.
@@ -94,9 +102,10 @@ struct Beginning {
     silent: Silent,
     outputs: Outputs,
     threads: Threads,
+    stop: BeginningHandle,
 }
 
-impl Loader {
+impl ConfiguredLoad {
     /// Makes everything that the load needs on this machine, and asks the cluster whether it takes
     /// the load. For several loads that begin one after another: all of them are ready before the
     /// first one deletes an index.
@@ -104,18 +113,19 @@ impl Loader {
     /// # Errors
     /// An error that stops the load. Nothing was changed in the cluster.
     pub async fn ready(self, mut source: Box<dyn Source>) -> Result<ReadyLoad, LoadError> {
-        let started = Instant::now();
+        let started = clock::now();
         let info = source.describe();
         let run_id = run_id();
-        let Loader { mut config, observers, failures, settlements, fetcher, through } = self;
-        config.check_source(&info).map_err(LoadError::usage)?;
+        let ConfiguredLoad { mut config, observers, failures, settlements, fetcher, through, stop } = self;
+        check_options(&config, &info)?;
         let mut opened = checkpoint::open(&config, source.as_ref())?;
         // A server in this process is made for this load.
         let is_local = through.is_some();
         let transport = match through {
             Some(transport) => transport,
-            None => connect(&config.to, config.credentials.clone(), &http_options(&config)).await?,
+            None => super::connect(&config).await?,
         };
+        let managed = managed::find(&transport, &mut config).await?;
         if let Some(opened) = opened.as_mut()
             && let Some(report) = opened.check(&config, info.has_ids, &run_id, &transport).await?
         {
@@ -123,19 +133,25 @@ impl Loader {
         }
         let earlier = opened.as_ref().and_then(|opened| opened.saved.clone());
         if let Some(earlier) = &earlier {
-            let partitions = earlier.progress.partitions.iter();
-            source.resume(&partitions.map(|p| (p.partition(), p.settled_up_to())).collect());
-            // The interrupted run has already created the index again.
-            config.create.recreate = false;
+            go_on(earlier, source.as_mut(), &mut config);
         }
         let noted = earlier.as_ref().and_then(|earlier| earlier.swap.clone());
-        let swapping = cutover::begin(&transport, &mut config, noted).await?;
+        let swapping = new_index::begin_swap(&transport, &mut config, noted).await?;
+        vectors::fit(&transport, &mut config).await?;
         let read_from = index_uuids(source.as_ref())?;
         compare::check(&transport, &config).await?;
-        let prepared =
-            look(&transport, &config, (info.bytes_total, config.has_ids(&info)), &read_from, swapping.as_ref()).await?;
+        let about = (info.bytes_total, config.has_ids(&info));
+        let mut prepared = match managed {
+            Some(managed) => managed.prepared(&transport).await,
+            None => look(&transport, &config, about, &read_from, swapping.as_ref()).await?,
+        };
+        if let Some(note) = index_mode::check(&config, &info, &prepared.preflight.mode)? {
+            tracing::warn!("{note}");
+        }
+        let packing = Packing::default();
+        source.form_rows(&row_form(&config, prepared.target.as_ref(), &packing));
         if earlier.is_none() && !is_local {
-            source = recreate::begin_reading(source, &config).await?;
+            source = recreate::begin_reading_for(source, &config, stream(&transport, &prepared)).await?;
         }
         let trace = config.trace.as_deref().map(TraceWriter::create).transpose()?;
         let mut dead_letters = dead_letter_writer(&config, &run_id, &info, failures, earlier.as_ref())?;
@@ -148,12 +164,78 @@ impl Loader {
                 opened = None;
             }
         }
-        // The last check, because it creates an index of another name.
-        let silent = recreate::check(&transport, &config, prepared.target.as_ref(), &run_id).await?;
-        let load = NewLoad { started, run_id, config, info, transport, earlier, swapping, fetcher };
+        let silent = last_check(&transport, &config, &mut prepared, &run_id, &stop).await?;
+        let load = NewLoad { started, run_id, config, info, transport, earlier, swapping, fetcher, packing, is_local };
         let outputs = Outputs { observers, trace, dead_letters, settlements };
-        Ok(ReadyLoad(Ready::Begins(Box::new(Beginning { load, source, opened, prepared, silent, outputs, threads }))))
+        Ok(ReadyLoad(Ready::Begins(Box::new(Beginning {
+            load,
+            source,
+            opened,
+            prepared,
+            silent,
+            outputs,
+            threads,
+            stop,
+        }))))
     }
+}
+
+/// The last check, because it creates an index of another name.
+async fn last_check(
+    transport: &Arc<Transport>,
+    config: &LoadConfig,
+    prepared: &mut Prepared,
+    run_id: &str,
+    stop: &BeginningHandle,
+) -> Result<Silent, LoadError> {
+    stop.changes();
+    let checking = recreate::check(transport, config, prepared.target.as_ref(), run_id);
+    let Some(checked) = stop.unless_stopped(checking).await else {
+        recreate::clean_up(transport, config, run_id).await;
+        return Err(LoadError::Stopped);
+    };
+    let (silent, warning) = checked?;
+    let lost = recreate::lost(transport, config, prepared.target.as_ref()).await;
+    prepared.preflight.warnings.extend(warning.into_iter().chain(lost));
+    Ok(silent)
+}
+
+/// Refuses options that do not fit the target's address or the source.
+fn check_options(config: &LoadConfig, info: &SourceInfo) -> Result<(), LoadError> {
+    managed::check_addresses(config)?;
+    config.check_source(info).map_err(LoadError::usage)
+}
+
+/// Lets the source go on where the interrupted run has ended.
+fn go_on(earlier: &Saved, source: &mut dyn Source, config: &mut LoadConfig) {
+    let partitions = earlier.progress.partitions.iter();
+    source.resume(&partitions.map(|p| (p.partition(), p.settled_up_to())).collect());
+    // The interrupted run has already created the index again.
+    config.create.recreate = false;
+}
+
+/// The fields of the index that takes the documents, by their names in the source, as far as they
+/// are known: it exists, or is created with a mapping.
+pub(crate) fn field_types(config: &LoadConfig, target: Option<&Target>) -> FieldTypes {
+    let existing = target.and_then(Target::write_index).filter(|_| !config.create.recreate);
+    let made = || config.index.fixed().and_then(|name| config.create.for_index(name).mappings);
+    let fields = match existing {
+        Some(index) => index.field_types.clone(),
+        None => made().as_ref().map(FieldTypes::of_mapping).unwrap_or_default(),
+    };
+    fields.of_source(&config.shaping)
+}
+
+/// The form of documents that are made of rows.
+fn row_form(config: &LoadConfig, target: Option<&Target>, packing: &Packing) -> RowForm {
+    let form = RowForm::new(config.action, field_types(config, target)).with_packing(packing.clone());
+    ids::row_form(form, config.id_from)
+}
+
+/// The data stream of a load, if its documents have to bring their time.
+fn stream<'a>(transport: &'a Transport, prepared: &'a Prepared) -> Option<Stream<'a>> {
+    let Preflight { info, pipelines, .. } = &prepared.preflight;
+    Stream::without_pipelines(transport, prepared.target.as_ref(), info.product, *pipelines)
 }
 
 /// A load with nothing to do, because of the end of an earlier run.
@@ -166,7 +248,7 @@ impl ReadyLoad {
     /// Creates the index if it does not exist, and begins to load.
     ///
     /// # Errors
-    /// As [`Loader::start`].
+    /// As [`ConfiguredLoad::start`].
     pub async fn start(self) -> Result<RunningLoad, LoadError> {
         match self.0 {
             Ready::Over(load) => Ok(load),
@@ -183,23 +265,26 @@ impl fmt::Debug for ReadyLoad {
 
 impl Beginning {
     async fn start(self) -> Result<RunningLoad, LoadError> {
-        let Beginning { load, source, mut opened, mut prepared, silent, mut outputs, threads } = self;
-        let claimed = match opened.as_mut() {
-            Some(opened) => opened.claim(&load.transport).await,
-            None => Ok(None),
+        let Beginning { load, source, mut opened, mut prepared, silent, mut outputs, threads, stop } = self;
+        let changing = async {
+            let claimed = match opened.as_mut() {
+                Some(opened) => opened.claim(&load.transport).await?,
+                None => None,
+            };
+            match claimed {
+                Some(report) => Ok(Next::Over(Box::new(report))),
+                None => load
+                    .change(&mut opened, &mut prepared, silent, &mut outputs)
+                    .await
+                    .map(|changed| Next::Begins(Box::new(changed))),
+            }
         };
-        let changed = match claimed {
-            Ok(Some(report)) => return Ok(over(load.started, outputs.observers, report)),
-            Ok(None) => load.change(&mut opened, &mut prepared, silent, &mut outputs).await,
-            Err(error) => Err(error),
-        };
-        match changed {
-            Ok(changed) => Ok(load.start(source, prepared, changed, outputs, threads)),
+        let changed = stop.unless_stopped(changing).await;
+        match changed.unwrap_or(Err(LoadError::Stopped)) {
+            Ok(Next::Over(report)) => Ok(over(load.started, outputs.observers, *report)),
+            Ok(Next::Begins(changed)) => Ok(load.start(source, prepared, *changed, outputs, threads)),
             Err(error) => {
-                prepared.take_back(&load.transport, &load.config, load.swapping.as_ref()).await;
-                if let Some(opened) = opened {
-                    opened.withdraw().await;
-                }
+                load.take_back(prepared, opened).await;
                 Err(error)
             }
         }
@@ -229,13 +314,35 @@ fn dead_letter_writer(
         (None, _) => DeadLetterWriter::new(place, run_id, names, failures)?,
     };
     let writer = writer.sink(info.dead_letters.clone()).topics(info.topics.clone());
-    Ok(writer.sent_with(dead_letter::sent_with(config)))
+    Ok(writer.index(config.index.as_str()).sent_with(dead_letter::sent_with(config)))
 }
 
 impl NewLoad {
-    /// Whether all documents have ids.
-    fn with_ids(&self) -> bool {
-        self.config.has_ids(&self.info)
+    /// Takes back what the load has made in the cluster, in the time that a stopped load has for
+    /// its end.
+    async fn take_back(&self, prepared: Prepared, opened: Option<Opened>) {
+        let brief = self.transport.brief();
+        let taking_back = async {
+            if prepared.is_trying_vectors {
+                vectors::clean_up(&brief, &self.config, &prepared, &self.run_id).await;
+            }
+            prepared.take_back(&brief, &self.config).await;
+            if let Some(opened) = opened {
+                opened.withdraw().await;
+            }
+        };
+        if clock::timeout(self.config.limits.grace, taking_back).await.is_err() {
+            tracing::warn!(
+                "not all that this load has made in the cluster could be taken back within {} s (option `grace`): look for the index {} and the records in {LOADS_INDEX}",
+                self.config.limits.grace.as_secs_f64(),
+                self.config.index.as_str()
+            );
+        }
+    }
+
+    /// Whether all documents have ids of the load.
+    fn with_ids(&self, prepared: &Prepared) -> bool {
+        self.config.has_ids(&self.info) && !prepared.preflight.mode.routes_by_fields()
     }
 
     /// Prepares the index, and writes the first checkpoint. `opened` is empty afterwards.
@@ -252,7 +359,6 @@ impl NewLoad {
         let (config, earlier) = (&self.config, self.earlier.as_ref());
         let input = LoadInput {
             bytes: self.info.bytes_total,
-            with_ids: self.with_ids(),
             earlier: earlier.map(|earlier| Earlier { docs_before: earlier.before }),
             runs: earlier.map(|earlier| earlier.runs.as_slice()).unwrap_or_default(),
             run_id: &self.run_id,
@@ -262,8 +368,17 @@ impl NewLoad {
         if let Some(earlier) = earlier {
             prepared.earlier_indices = earlier.indices.keys().cloned().collect();
             prepared.before = earlier.before.ok_or_else(|| "the interrupted run could not count the index".to_owned());
+            if let Some(managed) = &mut prepared.managed {
+                managed.go_on(earlier.before);
+            }
         }
         prepared.log(config);
+        prepared.is_trying_vectors = !self.is_local;
+        let packer = match self.is_local {
+            true => Packer::default(),
+            false => vectors::packer(&self.transport, config, prepared, &self.packing, &self.run_id).await,
+        };
+        prepared.is_trying_vectors = false;
         let warning = gc_deletes::warning(&self.transport, config, &self.info, prepared).await;
         if let Some(warning) = warning {
             tracing::warn!("{warning}");
@@ -271,7 +386,7 @@ impl NewLoad {
         }
         let (memory, format) = self.recall(prepared).await;
         let mut flow = self.flow(prepared, outputs, memory.learned(), format);
-        let mut routed = routing::choose(&self.transport, config, prepared, self.with_ids()).await?;
+        let mut routed = routing::choose(&self.transport, config, prepared, self.with_ids(prepared)).await?;
         flow.route_batches(std::mem::take(&mut routed.values));
         if let (Durability::Async, Some(terms)) = (config.durability, &prepared.primary_terms) {
             flow.wait_for_flushes(terms.clone());
@@ -282,7 +397,7 @@ impl NewLoad {
             let progress = earlier.map(|earlier| &earlier.progress);
             flow.enable_checkpoints(progress).map_err(|e| LoadError::State(e.to_string()))?;
         }
-        Ok(Changed { memory, flow, routed, sender, events, checkpointer })
+        Ok(Changed { memory, flow, routed, packer, sender, events, checkpointer })
     }
 
     /// Starts the readers and the loop.
@@ -290,7 +405,7 @@ impl NewLoad {
         self,
         source: Box<dyn Source>,
         prepared: Prepared,
-        Changed { memory, flow, routed, sender, events, checkpointer }: Changed,
+        Changed { memory, flow, routed, packer, sender, events, checkpointer }: Changed,
         outputs: Outputs,
         threads: Threads,
     ) -> RunningLoad {
@@ -305,7 +420,7 @@ impl NewLoad {
         let observers = self.observers(outputs.observers, outputs.trace, progress, loading.clone());
         let source_feedback =
             source.feedback().map(|feedback| SourceFeedback::new(feedback, &self.info, sender.clone()));
-        let readers = self.start_readers((source, threads), &prepared, routed.groups, &flow, &sender);
+        let readers = self.start_readers((source, threads), &prepared, (routed.groups, packer), &flow, &sender);
         let workers = config.limits.workers;
         let endpoint = BulkEndpoint::new(config.index.fixed(), config.pipeline.as_deref(), &self.run_id, workers)
             .with_alias_only(prepared.must_stay_an_alias())
@@ -313,11 +428,16 @@ impl NewLoad {
             .with_fetcher(self.fetcher.clone());
         let (bytes_total, rows, nodes) = (self.info.bytes_total, self.info.rows.clone(), self.transport.nodes().len());
         let earlier = self.earlier.as_ref();
+        let has_order = flow.keeps_order();
+        let limits = over::Limits { gone: config.limits.request_timeout, over: config.limits.retry_for };
         let run = Run {
             targets: Targets::new(prepared.index(config), prepared.rolls_over(), flow.tally().indices.keys()),
             flow,
-            transport: Arc::clone(&self.transport),
+            transport: Arc::new(self.transport.brief()),
+            patient: Arc::clone(&self.transport),
             endpoint: Arc::new(endpoint),
+            watcher: Watcher::start(Arc::clone(&self.transport), has_order, limits, sender.clone()),
+            earlier: EarlierRuns::of(source_feedback.is_some(), checkpointer.as_ref()),
             gate: readers.gate,
             smile: readers.smile,
             events,
@@ -327,6 +447,9 @@ impl NewLoad {
             settlements: outputs.settlements,
             started: self.started,
             create: Arc::new(config.create.clone()),
+            beginnings: Arc::clone(&prepared.beginnings),
+            on_conflict: config.on_conflict,
+            has_pipeline: config.pipeline.is_some(),
             request_timeout: config.limits.request_timeout,
             fixed_index: config.index.fixed().map(str::to_owned),
             count_before: config.verify,
@@ -341,7 +464,7 @@ impl NewLoad {
         };
         observers.notify(self.started.elapsed(), LoadEvent::Started(&start));
         let others = Others::default();
-        let shared = Shared { observers, loading, dropped: readers.dropped, others: others.clone() };
+        let shared = Shared { observers, loading, shape: readers.shape, others: others.clone() };
         let task = self.task(run, prepared, shared, (memory, first_plan));
         let stop = StopHandle::new(sender, grace);
         RunningLoad::new(stop, watched, others, for_parts, tokio::spawn(task.run()))
@@ -349,7 +472,7 @@ impl NewLoad {
 
     /// What earlier loads learned, and the body format that the load begins with.
     async fn recall(&self, prepared: &mut Prepared) -> (Memory, BodyFormatTuner) {
-        let mut memory = memory::open(&self.transport, &self.config, prepared, self.with_ids()).await;
+        let mut memory = memory::open(&self.transport, &self.config, prepared, self.with_ids(prepared)).await;
         let warnings = &mut prepared.preflight.warnings;
         warnings.append(&mut memory.warnings);
         let recalled = memory.learned().and_then(|learned| learned.format);
@@ -367,12 +490,7 @@ impl NewLoad {
             settlements: outputs.settlements.is_some(),
             linger: limits.linger,
             coalesce: config.coalesce,
-            retry: RetryPolicy {
-                retries: limits.retries,
-                retry_for: limits.retry_for,
-                first_wait: limits.retry_wait,
-                ..RetryPolicy::default()
-            },
+            retry: limits.retry(),
             pause_max: limits.pause_max,
             drain_max: grace::for_requests(limits.grace),
             on_conflict: config.on_conflict,
@@ -385,6 +503,7 @@ impl NewLoad {
                 false => Pairing::PlacesAtFirst,
             },
             max_errors: config.max_errors,
+            ids_of_documents: preflight.mode.makes_ids(),
             seed: seed(),
         };
         let body_bytes_max = memory::body_bytes_max(prepared, learned);
@@ -425,7 +544,7 @@ impl NewLoad {
         let first = FirstCheckpoint {
             run_id: &self.run_id,
             started: self.started,
-            before: prepared.before.as_ref().ok().copied().filter(|_| self.config.verify),
+            before: prepared.noted_before(self.config.verify),
             index: prepared.index(&self.config),
             sizes_before: prepared.sizes_before.clone(),
             letters,
@@ -457,12 +576,13 @@ impl NewLoad {
         Observers::new(self.started, all, own)
     }
 
-    /// Lets the threads read and encode. `groups` groups documents by shard.
+    /// Lets the threads read and encode. `groups` groups documents by shard, `packer` packs
+    /// vectors.
     fn start_readers(
         &self,
         (source, threads): (Box<dyn Source>, Threads),
         prepared: &Prepared,
-        groups: Option<Routing>,
+        (groups, packer): (Option<Routing>, Packer),
         flow: &Flow,
         events: &UnboundedSender<Event>,
     ) -> Readers {
@@ -471,18 +591,19 @@ impl NewLoad {
             Some(target) if target.is_data_stream() && config.action == Action::Index => Action::Create,
             _ => prepared.preflight.action,
         };
-        let encoder = Encoder::new(config.operations(action));
+        let encoder = Encoder::new(config.operations(action)).with_vectors(packer);
+        let encoder = if prepared.preflight.mode.routes_by_fields() { encoder.without_ids() } else { encoder };
         let encoder = match groups {
             Some(shards) => encoder.with_shards(shards),
             None => encoder,
         };
-        let dropped = encoder.dropped();
+        let shape = encoder.shape();
         let smile = Arc::new(AtomicBool::new(flow.encoding() == Encoding::Smile));
         let ids = config.id_from.map(|from| Ids::new(from, self.info.names.clone()));
         let encode = Encode { encoder, ids, smile: Arc::clone(&smile), columns: config.columns };
         let gate = Arc::new(Gate::default());
         threads.read(source, encode, Arc::clone(&gate), config.limits.chunk_bytes(), events.clone());
-        Readers { gate, smile, dropped }
+        Readers { gate, smile, shape }
     }
 
     /// The task of the load, from its loop to its report.
@@ -490,7 +611,7 @@ impl NewLoad {
         self,
         run: Run,
         prepared: Prepared,
-        Shared { observers, loading, dropped, others }: Shared,
+        Shared { observers, loading, shape, others }: Shared,
         (memory, start): (Memory, Plan),
     ) -> LoadTask {
         let NewLoad { started, run_id, config, info, transport, swapping, .. } = self;
@@ -510,8 +631,10 @@ impl NewLoad {
             tolerate: config.tolerate,
             allow_empty: config.allow_empty || is_endless,
             is_endless,
+            fail_on_warning: config.fail_on_warning,
             once: config.once,
             grace: run.grace.clone(),
+            guard: config.guard.clone(),
             observers,
             loading,
             settings: SettingsReport::new(SettingsRestored::Unchanged, "the settings were not changed".to_owned()),
@@ -521,10 +644,16 @@ impl NewLoad {
             start,
             learns: config.limits.learns(),
             last: Last::Unknown,
-            dropped,
+            shape,
         };
         LoadTask { run, finishing, guard: config.guard, others, end }
     }
+}
+
+/// A load with nothing left to do, or one whose first document is next.
+enum Next {
+    Over(Box<Report>),
+    Begins(Box<Changed>),
 }
 
 /// What a load has when the cluster is ready for its first document.
@@ -532,6 +661,7 @@ struct Changed {
     memory: Memory,
     flow: Flow,
     routed: Routed,
+    packer: Packer,
     sender: UnboundedSender<Event>,
     events: UnboundedReceiver<Event>,
     checkpointer: Option<Checkpointer>,
@@ -541,7 +671,7 @@ struct Changed {
 struct Shared {
     observers: Observers,
     loading: LoadingTime,
-    dropped: Dropped,
+    shape: Shape,
     others: Others,
 }
 
@@ -550,6 +680,6 @@ struct Readers {
     gate: Arc<Gate>,
     /// Tells the readers whether to encode items as SMILE.
     smile: Arc<AtomicBool>,
-    /// Counts of fields that option `drop` removed.
-    dropped: Dropped,
+    /// The changes of documents, and which of their fields occurred.
+    shape: Shape,
 }

@@ -2,28 +2,35 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use inrush_cluster::api::stats::{self, IndexStats};
+use inrush_cluster::clock::{self, Instant};
 use inrush_cluster::transport::Transport;
-use inrush_core::encode::Dropped;
+use inrush_core::encode::Shape;
 use inrush_core::report::{Counts, IndexCounts, Tally};
 use inrush_core::tune::{Learned, Plan};
 use inrush_core::{Code, Flow};
 use inrush_sources::Warnings;
 
 use super::group::{Left, Together};
+use super::metadata_fields;
+use super::old_indices;
 use super::outcome::Outcome;
 use super::prepare::Prepared;
-use crate::count_check::{self, Expectation, Fixed, Share};
+use crate::beginnings::Repeated;
+use crate::config::GuardConfig;
+use crate::count_check::{self, Expectation, Fixed, Share, Signs};
 use crate::cutover::{Finishing, ResumeCommand};
+use crate::event::StopSignal;
 use crate::grace::Grace;
 use crate::learned::Memory;
 use crate::observe::{LoadingTime, Observers};
+use crate::order;
 use crate::progress::{Phase, Step};
 use crate::report::{
     IndexSizes, PlanReport, Report, SettingsReport, SettingsRestored, SourceReport, StartReport, Status, ThisRun,
-    Verified, VerifiedState,
+    Verified, VerifiedState, WarningDetail,
 };
 use crate::run::Finished;
 use crate::targets;
@@ -42,8 +49,8 @@ pub fn not_in(counts: &Counts, tolerance: Option<&ToleranceReport>) -> Option<St
     if docs == 0 || tolerance.is_some_and(|tolerance| tolerance.holds) {
         return None;
     }
-    let documents = if docs == 1 { "1 document is".to_owned() } else { format!("{docs} documents are") };
-    Some(format!("{documents} not in{}", tolerance.map(ToleranceReport::problem).unwrap_or_default()))
+    let documents = if docs == 1 { "1 document was".to_owned() } else { format!("{docs} documents were") };
+    Some(format!("{documents} not indexed{}", tolerance.map(ToleranceReport::problem).unwrap_or_default()))
 }
 
 /// State of a load for the steps after its loop.
@@ -62,8 +69,11 @@ pub(super) struct End {
     pub(super) is_endless: bool,
     /// The load has option `once`.
     pub(super) once: bool,
+    /// A warning is a failed check.
+    pub(super) fail_on_warning: bool,
     /// The time for the end after a stop.
     pub(super) grace: Grace,
+    pub(super) guard: GuardConfig,
     pub(super) observers: Observers,
     pub(super) loading: LoadingTime,
     pub(super) settings: SettingsReport,
@@ -80,7 +90,7 @@ pub(super) struct End {
     /// Whether this load is the last one that writes to the index.
     pub(super) last: Last,
     /// Counts of fields that option `drop` removed.
-    pub(super) dropped: Dropped,
+    pub(super) shape: Shape,
 }
 
 /// Whether a load is the last one that writes to the index.
@@ -139,22 +149,22 @@ impl End {
         let mut outcome = Outcome::of_loop(&flow);
         outcome.close(&mut flow);
         let dead_letters = outcome.finish_dead_letters(dead_letters, self.grace.has_begun());
-        let mut tally = flow.tally().clone();
-        tally.absorb(&self.others.counts, &self.others.indices, &self.others.errors());
+        let tally = self.tally(&flow);
         outcome.check_errors(&flow);
         let resumed = checkpointer.as_ref().is_some_and(|c| c.is_resumed());
         let names = self.prepared.names(&tally);
-        if outcome.settled {
-            self.make_searchable(&mut finishing, &names).await;
-        }
+        self.make_searchable(&mut finishing, &names, outcome.settled).await;
         let unproven = unproven(finishing.was_swapped(), resumed && !outcome.settled);
         let verified = self.verify_in_time(&tally, &finished.counts_before, resumed, unproven).await;
+        let verified = order::judge(verified, flow.order());
         let sizes = self.sizes(finished.sizes_before, &tally.indices).await;
         let tolerance = self.tolerate.map(|tolerance| tolerance.judge(&tally.counts));
         let not_in = not_in(&tally.counts, tolerance.as_ref());
         self.share_swap(&mut outcome, &mut finishing, &names).await;
         let why_not = outcome.judge(not_in, &verified, &self.settings, finishing.swaps());
-        let status = finishing.run(&names, outcome.status, why_not, &mut events).await;
+        let mut warnings = self.warnings(outcome.settled, resumed, &tally.counts);
+        let judged = (outcome.status, why_not, &tally.counts);
+        let status = self.finish(&mut finishing, &names, judged, &warnings, &mut events).await;
         // A resumed load judges a failure at the end again, for example with another `max_errors`.
         let failed = !outcome.settled || status == Status::Failed;
         let unfinished = checkpointer.is_some() && (failed || finishing.is_resumable(status));
@@ -162,11 +172,9 @@ impl End {
         let seconds = self.started.elapsed().as_secs_f64();
         let this_run = flow.counts_of_this_run();
         let seconds_before = checkpointer.as_ref().map_or(0.0, |c| c.seconds_before());
-        let loading = self.loading();
-        let mut warnings = self.warnings(finished.checkpoint_failure.filter(|_| failed), finished.feedback_failure);
-        warnings.extend(dead_letters.not_kept);
-        warnings.extend(self.source_warnings(outcome.settled, resumed, tally.counts.docs_read));
-        warnings.extend(finishing.warnings());
+        let later = finished.checkpoint_failure.filter(|_| failed).into_iter().chain(finished.feedback_failure);
+        let later = later.chain(dead_letters.not_kept).chain(finished.earlier_failure).chain(finishing.warnings());
+        warnings.extend(later.chain(metadata_fields::hints(&tally.errors())).map(WarningDetail::of_load));
         let (finish, swap) = finishing.reports(status, resumable.then_some(ResumeCommand { once: self.once }));
         let report = Report {
             status,
@@ -174,7 +182,7 @@ impl End {
             failure_code: outcome.failure.as_ref().map(|failure| failure.code),
             failure: outcome.failure.map(|failure| failure.message),
             seconds: seconds_before + seconds,
-            docs_per_second: (this_run.docs_read + self.others.counts.docs_read) as f64 / loading.as_secs_f64(),
+            docs_per_second: self.docs_per_second(this_run.docs_read),
             this_run: resumed.then_some(ThisRun { counts: this_run, seconds }),
             checkpoint: checkpointer.as_ref().filter(|_| resumable).map(|checkpointer| checkpointer.path()),
             plan: plan(&flow, self.learned(&flow)),
@@ -188,11 +196,13 @@ impl End {
             finish,
             swap,
             errors: tally.errors(),
+            new_index: self.prepared.new_index.take(),
             indices: tally.indices,
             counts: tally.counts,
             dead_letters: dead_letters.file,
             dead_letter_topic: dead_letters.sink,
-            warnings,
+            warnings: warnings.iter().map(|warning| warning.text.clone()).collect(),
+            warning_details: warnings,
             sources: sources(&flow, self.names),
             run_id: self.run_id,
         };
@@ -204,8 +214,19 @@ impl End {
         report
     }
 
-    /// Makes the documents searchable, in the time that a step of the end has.
-    async fn make_searchable(&self, finishing: &mut Finishing, names: &[String]) {
+    /// The counts of all parts of the load.
+    fn tally(&self, flow: &Flow) -> Tally {
+        let mut tally = flow.tally().clone();
+        tally.absorb(&self.others.counts, &self.others.indices, &self.others.errors());
+        tally.drop_partial_indices();
+        tally
+    }
+
+    /// Makes the documents searchable where all are settled, in the time of a step of the end.
+    async fn make_searchable(&self, finishing: &mut Finishing, names: &[String], settled: bool) {
+        if !settled {
+            return;
+        }
         if let Err(why) = self.grace.limit(finishing.searchable(names)).await {
             finishing.too_late(Step::Searchable, &why);
         }
@@ -219,12 +240,16 @@ impl End {
         resumed: bool,
         unproven: Option<&str>,
     ) -> Verified {
+        let grace = self.grace.clone();
+        let late = |why| count_check::not_provable(format!("the cluster did not return a count: {why}"));
+        if let Some(managed) = &self.prepared.managed {
+            self.observers.phase(&Phase::Verifying);
+            return grace.limit(managed.verify(tally.counts.docs_indexed)).await.unwrap_or_else(late);
+        }
         if !self.verify {
             return count_check::off();
         }
-        let grace = self.grace.clone();
         let verification = self.verify(tally, counts_before, resumed, unproven);
-        let late = |why| count_check::not_provable(format!("the cluster did not return a count: {why}"));
         grace.limit(verification).await.unwrap_or_else(late)
     }
 
@@ -249,6 +274,24 @@ impl End {
         }
     }
 
+    /// Deletes older indices of the alias, where that was asked for, or notes what the new index
+    /// lacks.
+    async fn end_swap(&self, finishing: &mut Finishing, status: Status, counts: &Counts) -> Status {
+        if status == Status::Incomplete && counts.docs_not_in() == counts.docs_dead_lettered {
+            let noting = finishing.note_missing(counts.docs_dead_lettered);
+            if let Err(why) = self.grace.limit(noting).await {
+                tracing::warn!("the new index was not marked: {why}");
+            }
+            return status;
+        }
+        let Some((alias, new, keep)) = finishing.keeps().filter(|_| status == Status::Complete) else { return status };
+        let (begun, transport) = (clock::now(), finishing.transport());
+        let trimming = old_indices::trim(&transport, (&alias, &new), keep, &self.guard);
+        let trimmed = self.grace.limit(trimming).await.and_then(|trimmed| trimmed);
+        finishing.trimmed(begun, trimmed.map(|trimmed| (trimmed.deleted, trimmed.detail)));
+        if finishing.failure().is_some() { Status::CheckFailed } else { status }
+    }
+
     /// Leaves what the load learned to later ones. Returns what it began with.
     fn learned(&self, flow: &Flow) -> Option<StartReport> {
         if !self.learns {
@@ -259,26 +302,68 @@ impl End {
         Some(self.memory.report(self.start, flow.recollection()))
     }
 
-    /// Warnings of the preflight, the last checkpoint and the last report to the source.
-    fn warnings(&mut self, checkpoint_failure: Option<String>, feedback_failure: Option<String>) -> Vec<String> {
-        let mut warnings = std::mem::take(&mut self.prepared.preflight.warnings);
-        warnings.extend(checkpoint_failure);
-        warnings.extend(feedback_failure);
+    /// Runs the steps after the last document. `judged`: the status before them, the reason where
+    /// it is not complete, and the counts. Returns the final status.
+    async fn finish(
+        &self,
+        finishing: &mut Finishing,
+        names: &[String],
+        (status, why_not, counts): (Status, String, &Counts),
+        warnings: &[WarningDetail],
+        events: &mut impl StopSignal,
+    ) -> Status {
+        finishing.read(counts.docs_read);
+        let refusal = |first: &str, number: usize| {
+            let warnings = if number == 1 { "a warning".to_owned() } else { format!("{number} warnings") };
+            format!("option `fail_on_warning`: there is {warnings}: {first}")
+        };
+        let of_swap = finishing.warnings();
+        let known: Vec<&str> =
+            warnings.iter().map(|warning| &*warning.text).chain(of_swap.iter().map(|w| &**w)).collect();
+        if let Some(first) = known.first().filter(|_| self.fail_on_warning && status == Status::Complete) {
+            finishing.fail(refusal(first, known.len()));
+        }
+        let status = finishing.run(names, status, why_not, events).await;
+        let status = self.end_swap(finishing, status, counts).await;
+        // Writes to the old index are counted after the swap.
+        let later = finishing.warnings();
+        match later.first().filter(|_| self.fail_on_warning && status == Status::Complete) {
+            Some(first) => {
+                finishing.fail(refusal(first, later.len()));
+                Status::CheckFailed
+            }
+            None => status,
+        }
+    }
+
+    /// Warnings of the preflight, and about the source and its documents.
+    fn warnings(&mut self, settled: bool, resumed: bool, counts: &Counts) -> Vec<WarningDetail> {
+        let preflight = std::mem::take(&mut self.prepared.preflight.warnings);
+        let mut warnings: Vec<WarningDetail> = preflight.into_iter().map(WarningDetail::of_load).collect();
+        let docs_read = counts.docs_read;
+        if settled && docs_read == 0 && !self.allow_empty {
+            warnings.push(WarningDetail::coded(Code::EmptySource, NOTHING_READ.to_owned()));
+        }
+        if settled && docs_read > 0 && counts.docs_not_found == docs_read {
+            let text = "no document was found to delete: check the field of option `id`, and the index".to_owned();
+            warnings.push(WarningDetail {
+                code: "nothing_found".to_owned(),
+                count: docs_read,
+                ..WarningDetail::of_load(text)
+            });
+        }
+        let of_source = self.warnings.iter().flat_map(Warnings::list);
+        warnings.extend(of_source.map(|warning| WarningDetail::of_source(&warning)));
+        // An earlier run may have found the fields of option `drop`.
+        if settled && !resumed && docs_read > 0 {
+            warnings.extend(self.shape.warnings().into_iter().map(WarningDetail::of_load));
+        }
         warnings
     }
 
-    /// Warnings about the source and its documents.
-    fn source_warnings(&self, settled: bool, resumed: bool, docs_read: u64) -> Vec<String> {
-        let mut warnings = Vec::new();
-        if settled && docs_read == 0 && !self.allow_empty {
-            warnings.push(NOTHING_READ.to_owned());
-        }
-        warnings.extend(self.warnings.iter().flat_map(Warnings::list).map(|w| w.to_string()));
-        // An earlier run may have found the fields of option `drop`.
-        if settled && !resumed && docs_read > 0 {
-            warnings.extend(self.dropped.warnings());
-        }
-        warnings
+    /// Documents that were read for each second.
+    fn docs_per_second(&self, docs_read: u64) -> f64 {
+        (docs_read + self.others.counts.docs_read) as f64 / self.loading().as_secs_f64()
     }
 
     /// Divisor of `docs_per_second`.
@@ -302,7 +387,7 @@ impl End {
     ) -> BTreeMap<String, IndexSizes> {
         let names: BTreeSet<&str> = before.keys().chain(indices.keys()).map(String::as_str).collect();
         let names: Vec<&str> = names.into_iter().collect();
-        let asked = tokio::time::timeout(SIZES_MAX, stats::stats_of(&self.transport, &names));
+        let asked = clock::timeout(SIZES_MAX, stats::stats_of(&self.transport, &names));
         let after = self.grace.limit(asked).await.ok().and_then(|asked| asked.ok()?.ok()).unwrap_or_default();
         let both = |name: &&str| {
             let sizes = IndexSizes { before: before.get(*name).copied(), after: after.get(*name).copied() };
@@ -320,11 +405,15 @@ impl End {
         resumed: bool,
         unproven: Option<&str>,
     ) -> Verified {
-        let repeated = resumed || self.prepared.has_another_primary(&self.transport).await;
+        let repeated = match resumed {
+            // An earlier run may have met another primary.
+            true => Repeated::Yes,
+            false => self.prepared.repeated(&self.transport, tally).await,
+        };
         let share = Share::of(&tally.counts, &tally.indices, repeated);
         let alone = self.prepared.before.clone().map(|before| Together { loads: 1, before, share });
         let Some(mut member) = self.prepared.member.take() else {
-            return self.judge(tally, before_each, alone, unproven).await;
+            return self.judge(tally, before_each, alone, (unproven, resumed)).await;
         };
         let elsewhere = || count_check::unprovable(self.prepared.target.as_ref()?, &tally.indices);
         let share = unproven.map(str::to_owned).or_else(elsewhere).map_or(Ok(share), Err);
@@ -342,7 +431,7 @@ impl End {
                     return verified;
                 }
             };
-            let verified = self.judge(tally, before_each, Ok(together), unproven).await;
+            let verified = self.judge(tally, before_each, Ok(together), (unproven, resumed)).await;
             if member.end().await {
                 return verified;
             }
@@ -354,7 +443,7 @@ impl End {
         tally: &Tally,
         before_each: &BTreeMap<String, Option<u64>>,
         together: Result<Together, String>,
-        unproven: Option<&str>,
+        (unproven, resumed): (Option<&str>, bool),
     ) -> Verified {
         if let Some(why) = unproven {
             return count_check::not_provable(why.to_owned());
@@ -370,7 +459,8 @@ impl End {
         };
         let fixed = self.prepared.target.as_ref().map(|target| Fixed { target, before, share, loads });
         let (counts, indices, earlier) = (&tally.counts, &tally.indices, &self.prepared.earlier_indices);
-        let expectation = Expectation { fixed, earlier, before: before_each, counts, indices };
+        let signs = Signs { beginnings: &self.prepared.beginnings, alone: !resumed };
+        let expectation = Expectation { fixed, earlier, before: before_each, counts, indices, signs };
         count_check::verify(&self.transport, &expectation, &|phase| self.observers.phase(phase)).await
     }
 }

@@ -5,11 +5,12 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, UNIX_EPOCH};
 
 use inrush_cluster::Wait;
 use inrush_cluster::api::own::OwnDocument;
 use inrush_cluster::api::{ClusterError, IndexInfo, Target, TargetKind, allocation, stats};
+use inrush_cluster::clock;
 use inrush_cluster::transport::Transport;
 use inrush_core::settings_guard::{HEARTBEAT, Precondition, Version};
 use inrush_guard::{LocalState, default_folder, forget_holder, holder_is_alive};
@@ -19,6 +20,7 @@ use tokio::sync::oneshot;
 use crate::checkpoint::LOADS_INDEX;
 use crate::config::GuardConfig;
 use crate::count_check::{self, Share};
+use crate::cutover::is_passing;
 use crate::error::LoadError;
 use crate::guard_plan::Earlier;
 use crate::report::Verified;
@@ -258,6 +260,8 @@ async fn count_before(
     // The load created the index, or its first document will.
     let Some(index) = target.write_index() else { return Ok(Ok(0)) };
     let mut wait = Wait::new(pause_max).by_option("pause_for");
+    // This wait has its own limit, and looks for the reason each time.
+    let transport = &transport.brief();
     loop {
         let error = match stats::count_now(transport, &target.name).await {
             // A user who may write but not read can load all the same, without the verification.
@@ -265,8 +269,11 @@ async fn count_before(
             Err(error) => error,
             Ok(counted) => return Ok(Ok(counted)),
         };
-        let Some(unassigned) = allocation::unassigned(transport, &index.name).await else { return Err(error.into()) };
-        let why = format!("{} is red: a primary shard is not assigned: {}", index.name, unassigned.why);
+        let why = match allocation::unassigned(transport, &index.name).await {
+            Some(unassigned) => format!("{} is red: a primary shard is not assigned: {}", index.name, unassigned.why),
+            None if is_passing(&error) => error.to_string(),
+            None => return Err(error.into()),
+        };
         tracing::warn!("{} cannot be counted before the load, and is asked again: {why}", target.name);
         if let Err(late) = wait.pause(&why).await {
             let problem = format!("it cannot be counted before the load: {late}");
@@ -299,17 +306,23 @@ impl Member {
     /// A member that sends heartbeats from now on.
     fn new(document: OwnDocument, name: &str, run: &str, folder: Option<PathBuf>, lock: Option<LocalState>) -> Self {
         let (stop, stopped) = oneshot::channel();
-        tokio::spawn(send_heartbeats(document.clone(), name.to_owned(), run.to_owned(), stopped));
+        tokio::spawn(send_heartbeats(document.brief(), name.to_owned(), run.to_owned(), stopped));
         let (name, run) = (name.to_owned(), run.to_owned());
         Member { document, name, run, folder, lock, last: None, _stop_heartbeats: stop }
     }
 
-    /// Leaves the group where the load does not begin: it has sent nothing.
-    pub(super) async fn withdraw(mut self) {
+    /// Leaves the group where the load does not begin: it has sent nothing. Returns whether no
+    /// other load is in the group.
+    pub(super) async fn withdraw(mut self) -> bool {
+        self.document = self.document.brief();
+        let mut is_alone = false;
         for _ in 0..TRIES {
             match self.try_withdraw().await {
-                Ok(true) => break,
-                Ok(false) => {}
+                Ok(Some(alone)) => {
+                    is_alone = alone;
+                    break;
+                }
+                Ok(None) => {}
                 Err(error) => {
                     tracing::warn!(
                         "{error}; the next load with option `recreate` into {} waits for a heartbeat of this run",
@@ -320,18 +333,20 @@ impl Member {
             }
         }
         remove(self.lock.take());
+        is_alone
     }
 
-    /// False: another load changed the document first.
-    async fn try_withdraw(&self) -> Result<bool, ClusterError> {
-        let Some((mut group, version)) = read(&self.document, &self.name).await? else { return Ok(true) };
-        if group.running.remove(&self.run).is_none() {
-            return Ok(true);
-        }
-        if group.running.is_empty() && group.ended == 0 {
-            return self.document.delete(&purpose(&self.name), version).await;
-        }
-        Ok(write(&self.document, &self.name, &group, Precondition::Version(version)).await?.is_some())
+    /// `None`: another load changed the document first.
+    async fn try_withdraw(&self) -> Result<Option<bool>, ClusterError> {
+        let Some((mut group, version)) = read(&self.document, &self.name).await? else { return Ok(Some(true)) };
+        let was_in = group.running.remove(&self.run).is_some();
+        let is_alone = group.running.is_empty() && group.ended == 0;
+        let is_written = match (was_in, is_alone) {
+            (false, _) => true,
+            (true, true) => self.document.delete(&purpose(&self.name), version).await?,
+            (true, false) => write(&self.document, &self.name, &group, Precondition::Version(version)).await?.is_some(),
+        };
+        Ok(is_written.then_some(is_alone))
     }
 
     /// Adds the counts of this load for the loads that still run. The last load stays a member
@@ -492,7 +507,7 @@ async fn living(
             );
             first = Some((group.clone(), version));
         }
-        tokio::time::sleep(HEARTBEAT).await;
+        clock::sleep(HEARTBEAT).await;
     }
     *silent = Silent(first.map(|(_, version)| version));
     None
@@ -520,7 +535,7 @@ async fn send_heartbeats(document: OwnDocument, name: String, run: String, mut s
     loop {
         tokio::select! {
             _ = &mut stopped => return,
-            () = tokio::time::sleep(HEARTBEAT) => {}
+            () = clock::sleep(HEARTBEAT) => {}
         }
         match read(&document, &name).await {
             Ok(Some((mut group, version))) if group.running.contains_key(&run) => {
@@ -586,13 +601,14 @@ async fn write(
 }
 
 fn now_s() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
+    clock::date().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
 }
 
 #[cfg(test)]
 mod tests {
     use inrush_cluster::transport::{Credentials, HttpOptions};
     use inrush_fake::{FakeCluster, FakeConfig};
+    use inrush_testbed::in_process::InProcess;
 
     use super::*;
 
@@ -679,6 +695,30 @@ mod tests {
         assert!(member.end().await, "the heartbeats were its own");
         assert!(read(&document, "x").await.unwrap().is_none());
         assert!(member.end().await, "once is enough");
+    }
+
+    /// The other load sees it from another machine.
+    #[tokio::test(start_paused = true)]
+    async fn a_load_is_alive_for_as_long_as_its_heartbeats_come() {
+        let (_fake, way) = InProcess::start(FakeConfig::default()).await;
+        let id = "writes-x".to_owned();
+        let document = OwnDocument { transport: Arc::new(way.transport()), index: LOADS_INDEX, id };
+        write(&document, "x", &group(&["a"]), Precondition::Absent).await.unwrap().unwrap();
+        let (_stop, stopped) = oneshot::channel();
+        let heartbeats = tokio::spawn(send_heartbeats(document.clone(), "x".into(), "a".into(), stopped));
+        let is_alive_now = async || {
+            let (group, _) = read(&document, "x").await.unwrap().unwrap();
+            is_alive(None, "a", &group.running["a"])
+        };
+        for minutes in [1, 60, 24 * 60] {
+            clock::sleep(Duration::from_secs(minutes * 60)).await;
+            assert!(is_alive_now().await, "{minutes}");
+        }
+        heartbeats.abort();
+        clock::sleep(Duration::from_secs(DEAD_AFTER_S - 60)).await;
+        assert!(is_alive_now().await);
+        clock::sleep(Duration::from_secs(120)).await;
+        assert!(!is_alive_now().await);
     }
 
     #[tokio::test]

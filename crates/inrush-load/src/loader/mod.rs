@@ -1,32 +1,49 @@
 //! The programming interface of a load: configure, start, watch, finish.
 
 mod begin;
+mod beginning;
 mod body_format;
 mod end;
 mod gc_deletes;
 mod group;
+mod index_mode;
+mod kept_aliases;
+mod managed;
 mod memory;
+mod metadata_fields;
+mod new_index;
+mod old_indices;
 mod outcome;
 mod prepare;
 mod recreate;
 mod routing;
 mod running;
+mod stream_time;
 mod task;
+mod vectors;
 
 pub use begin::ReadyLoad;
+pub(crate) use begin::field_types;
+pub use beginning::BeginningHandle;
 pub use end::{NOTHING_READ, not_in};
+pub(crate) use index_mode::check as check_index_mode;
 use inrush_cluster::BoxFuture;
+use inrush_cluster::api::{self, ConnectError};
+pub(crate) use new_index::begin_swap;
 pub use recreate::begin_reading;
 use std::sync::Arc;
 
 use inrush_cluster::run_id::run_id;
 use inrush_cluster::transport::{HttpOptions, Transport};
 use inrush_core::Encoding;
+use inrush_core::retry::RetryPolicy;
 use inrush_sources::Source;
 use inrush_sources::fetch::Fetch;
 use inrush_sources::push::{self, PushOptions};
 pub(crate) use prepare::{index_uuids, needs, reads_itself};
 pub use running::{Others, PauseHandle, PushLoad, RunningLoad, StopHandle};
+pub(crate) use stream_time::{Stream, missing as missing_time};
+pub(crate) use vectors::fit as fit_vectors;
 
 use crate::config::LoadConfig;
 use crate::dead_letter::DeadLetterWriter;
@@ -39,7 +56,7 @@ use crate::trace::TraceWriter;
 
 /// A load that has not begun.
 #[derive(Debug)]
-pub struct Loader {
+pub struct ConfiguredLoad {
     config: LoadConfig,
     observers: ObserverSet,
     failures: Option<FailureSender>,
@@ -48,9 +65,11 @@ pub struct Loader {
     fetcher: Option<Fetcher>,
     /// Takes the requests instead of the nodes of the configuration.
     through: Option<Arc<Transport>>,
+    /// Stops it before its first document.
+    stop: BeginningHandle,
 }
 
-impl Loader {
+impl ConfiguredLoad {
     /// A loader with a whole configuration.
     ///
     /// # Errors
@@ -58,7 +77,8 @@ impl Loader {
     pub fn new(config: LoadConfig) -> Result<Self, LoadError> {
         config.check().map_err(LoadError::usage)?;
         let observers = ObserverSet::default();
-        Ok(Loader { config, observers, failures: None, settlements: None, fetcher: None, through: None })
+        let stop = BeginningHandle::default();
+        Ok(ConfiguredLoad { config, observers, failures: None, settlements: None, fetcher: None, through: None, stop })
     }
 
     /// Adds an observer of the load's events. Several observers are allowed.
@@ -98,6 +118,12 @@ impl Loader {
         self.config.limits.batch_docs.get_or_insert(fetch::DOCS_MAX);
         self.fetcher = Some(Fetcher::new(Arc::new(fetch), missing, self.config.limits.memory));
         Ok(self)
+    }
+
+    /// Lets this handle stop the load before its first document.
+    #[must_use]
+    pub fn stopped_by(self, stop: BeginningHandle) -> Self {
+        ConfiguredLoad { stop, ..self }
     }
 
     /// Returns a receiver of the load's dead letters. A second call closes the receiver of the
@@ -169,6 +195,21 @@ pub fn check_files(config: &LoadConfig) -> Result<(), LoadError> {
     DeadLetterWriter::new(&config.dead_letters, &run_id(), Vec::new(), None)?;
     config.trace.as_deref().map_or(Ok(()), TraceWriter::check_path)
 }
+
+/// The transport to the cluster of a load. Its requests besides documents are sent again within the
+/// limits of a batch, once the cluster has answered anything.
+///
+/// # Errors
+/// As [`inrush_cluster::api::connect`].
+pub async fn connect(config: &LoadConfig) -> Result<Arc<Transport>, ConnectError> {
+    let transport = api::connect(&config.to, config.credentials.clone(), &http_options(config)).await?;
+    let limits = config.limits.retry();
+    let transport = transport.brief().with_retries(RetryPolicy::brief(TRIES, limits.first_wait * 2));
+    Ok(Arc::new(transport.patient(limits)))
+}
+
+/// Tries of a request that the load can do without.
+const TRIES: u32 = 3;
 
 /// Options of the load's requests.
 pub fn http_options(config: &LoadConfig) -> HttpOptions {

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use inrush_cluster::api::check::{Needs, Preflight, preflight};
+use inrush_cluster::api::made::{delete_if_empty, delete_if_ours};
 use inrush_cluster::api::rights::{Need, Right};
 use inrush_cluster::api::stats::IndexStats;
 use inrush_cluster::api::{
-    ClusterError, CreateIndex, Created, Product, Target, TargetKind, Version, index, primary_terms, stats,
+    ClusterError, CreateIndex, Created, Product, Target, TargetKind, Version, history, index, primary_terms, stats,
 };
 use inrush_cluster::transport::Transport;
 use inrush_core::Action;
@@ -16,21 +17,25 @@ use inrush_core::report::Tally;
 use inrush_core::wildcard;
 use inrush_guard::GUARD_INDEX;
 use inrush_sources::Source;
+use serde_json::{Map, Value};
 
 use super::group::{self, Entering, Member, Silent};
+use super::kept_aliases::{self, KeptAliases, Made};
+use super::managed::Managed;
+use super::new_index;
 use super::recreate;
+use crate::beginnings::{Beginnings, Repeated};
 use crate::config::{Durability, FinishConfig, IndexCreation, LoadConfig, WaitFor};
 use crate::cutover::{BY_ALIAS, Swapping};
 use crate::error::LoadError;
 use crate::guard_plan::{self, Earlier};
+use crate::report::NewIndexReport;
 use crate::targets;
 
 /// Properties of the documents and of the run before the first document.
 pub(super) struct LoadInput<'a> {
     /// Bytes of the documents, as far as they are known.
     pub(super) bytes: Option<u64>,
-    /// Whether all documents have ids.
-    pub(super) with_ids: bool,
     /// The interrupted run that this one resumes.
     pub(super) earlier: Option<Earlier>,
     /// Ids of the interrupted run and of the runs before it.
@@ -67,16 +72,32 @@ pub(super) struct Prepared {
     pub(super) preflight: Preflight,
     /// Target of a fixed index name.
     pub(super) target: Option<Target>,
+    /// The managed endpoint that takes the documents.
+    pub(super) managed: Option<Managed>,
     /// This load has created the index.
     created: bool,
+    /// Where the mapping and the settings of a new index come from, as far as that is a question.
+    pub(super) new_index: Option<NewIndexReport>,
+    /// A request of this load to create the index has no answer yet.
+    is_creating: bool,
+    /// The index of another name may be there that shows whether vectors can be packed.
+    pub(super) is_trying_vectors: bool,
+    /// The index that option `recreate` has deleted.
+    deleted: Option<String>,
+    /// The aliases of that index.
+    aliases: Map<String, Value>,
+    /// The index has the aliases of the one that was deleted.
+    has_kept_aliases: bool,
     /// Documents of the index before the load, or why they could not be counted.
     pub(super) before: Result<u64, String>,
     /// Membership in the group of loads that write to the index at the same time.
     pub(super) member: Option<Member>,
     /// Plans of the settings guard, where it changes settings.
     pub(super) guard: Option<inrush_guard::Plans>,
-    /// Primary terms before the first document, where the load needs them and may read them.
+    /// Primary terms before the first document, for a load that waits for flushes.
     pub(super) primary_terms: Option<PrimaryTerms>,
+    /// The shards before the first document.
+    pub(super) beginnings: Arc<Beginnings>,
     /// Sizes of the indices, by name, where the user may read them.
     pub(super) sizes_before: BTreeMap<String, IndexStats>,
     /// Indices of earlier runs of the same load.
@@ -86,17 +107,28 @@ pub(super) struct Prepared {
 }
 
 impl Prepared {
-    /// Whether a shard of the index has another primary than at the beginning, or its primary
-    /// restarted.
-    pub(super) async fn has_another_primary(&self, transport: &Transport) -> bool {
-        let Some(first) = &self.primary_terms else { return false };
-        primary_terms::read(transport, &first.index).await.is_ok_and(|now| now.terms != first.terms)
+    /// Whether a shard of an index that got documents has another primary than at the beginning, or
+    /// its primary restarted.
+    pub(super) async fn repeated(&self, transport: &Transport, tally: &Tally) -> Repeated {
+        match tally.indices.is_empty() {
+            // A summary of replies names no index.
+            true => self.beginnings.repeated(transport, &self.beginnings.names()).await,
+            false => self.beginnings.repeated(transport, tally.indices.keys()).await,
+        }
     }
 
     /// Whether the target may switch to another index during the load: a data stream, or an alias.
     pub(super) fn rolls_over(&self) -> bool {
         let alias = |target: &Target| matches!(target.kind, TargetKind::Alias { .. });
         self.target.as_ref().is_some_and(|target| target.is_data_stream() || alias(target))
+    }
+
+    /// Documents before the load, for the run that goes on with it.
+    pub(super) fn noted_before(&self, verifies: bool) -> Option<u64> {
+        match &self.managed {
+            Some(managed) => managed.before(),
+            None => self.before.as_ref().ok().copied().filter(|_| verifies),
+        }
     }
 
     /// Logs the target and the decisions.
@@ -147,16 +179,12 @@ impl Prepared {
 
 impl Prepared {
     /// Reads primary terms, UUID and size of the index before the first document.
-    async fn read_index(
-        &mut self,
-        transport: &Transport,
-        config: &LoadConfig,
-        with_ids: bool,
-    ) -> Result<(), LoadError> {
+    async fn read_index(&mut self, transport: &Transport, config: &LoadConfig) -> Result<(), LoadError> {
         if config.durability == Durability::Async {
             self.primary_terms = Some(first_primary_terms(transport, config, self).await?);
-        } else if let (true, Some(index)) = (with_ids, self.index(config)) {
-            self.primary_terms = primary_terms::read(transport, index).await.ok();
+        }
+        if let Some(index) = self.index(config) {
+            self.beginnings.note(transport, index, self.created).await;
         }
         self.uuids = match self.target.as_ref().and_then(Target::write_index) {
             Some(index) => [(index.name.clone(), index.uuid.clone())].into(),
@@ -261,18 +289,40 @@ pub(super) async fn look(
         swapping.check_new(target.as_ref())?;
     }
     reads_itself(target.as_ref(), read_from)?;
-    Ok(Prepared {
-        preflight,
-        target,
-        created: false,
-        before: Ok(0),
-        member: None,
-        guard: None,
-        primary_terms: None,
-        sizes_before: BTreeMap::new(),
-        earlier_indices: Vec::new(),
-        uuids: BTreeMap::new(),
-    })
+    let mut prepared = Prepared::new(preflight, target);
+    prepared.preflight.warnings.extend(config.create.notes.iter().cloned());
+    prepared.new_index = new_index::report(config, prepared.target.as_ref());
+    Ok(prepared)
+}
+
+impl Prepared {
+    /// Before a load through a managed endpoint, which tells nothing of the index.
+    pub(super) fn of_managed(preflight: Preflight, managed: Managed) -> Self {
+        Prepared { managed: Some(managed), ..Prepared::new(preflight, None) }
+    }
+
+    fn new(preflight: Preflight, target: Option<Target>) -> Self {
+        Prepared {
+            preflight,
+            target,
+            managed: None,
+            created: false,
+            new_index: None,
+            is_creating: false,
+            is_trying_vectors: false,
+            deleted: None,
+            aliases: Map::new(),
+            has_kept_aliases: false,
+            before: Ok(0),
+            member: None,
+            guard: None,
+            primary_terms: None,
+            beginnings: Beginnings::new(),
+            sizes_before: BTreeMap::new(),
+            earlier_indices: Vec::new(),
+            uuids: BTreeMap::new(),
+        }
+    }
 }
 
 impl Prepared {
@@ -285,19 +335,15 @@ impl Prepared {
         &mut self,
         transport: &Arc<Transport>,
         config: &LoadConfig,
-        LoadInput { bytes, with_ids, earlier, runs, run_id, silent }: LoadInput<'_>,
+        LoadInput { bytes, earlier, runs, run_id, silent }: LoadInput<'_>,
         swapping: Option<&Swapping>,
     ) -> Result<(), LoadError> {
-        let mut deleted = None;
         if let (true, Some(name), Some(_)) = (config.create.recreate, config.index.fixed(), &self.target) {
-            let (target, was_there) = recreate::delete(transport, config, name, silent).await?;
-            (self.target, deleted) = (Some(target), was_there.then_some(name));
+            let deleted = recreate::delete(transport, config, name, silent).await?;
+            self.deleted = deleted.was_there.then(|| name.to_owned());
+            (self.target, self.aliases) = (Some(deleted.target), deleted.aliases);
         }
-        let created = self.create_index(transport, config, swapping).await;
-        if let (Err(_), Some(name)) = (&created, deleted) {
-            tracing::warn!("the index {name} was deleted, and could not be created again");
-        }
-        created?;
+        self.create_index(transport, config, swapping).await?;
         let input = guard_plan::GuardInput { bytes, created: self.created, earlier };
         let guard = guard_plan::plan(transport, config, self.target.as_ref(), input).await?;
         self.guard = match (guard, &self.preflight.lacks_for_guard) {
@@ -307,7 +353,7 @@ impl Prepared {
             }
             (plan, _) => plan,
         };
-        self.read_index(transport, config, with_ids).await?;
+        self.read_index(transport, config).await?;
         if let (true, Some(target)) = (config.verify, &self.target) {
             let created = self.uuids.get(&target.name).map(String::as_str);
             let (guard, pause_max) = (&config.guard, config.limits.pause_max);
@@ -318,21 +364,38 @@ impl Prepared {
     }
 
     /// Takes back what [`Prepared::change`] has made, for a load that does not begin. An index
-    /// stays where other loads may write to it by now, and is named.
-    pub(super) async fn take_back(self, transport: &Transport, config: &LoadConfig, swapping: Option<&Swapping>) {
-        if let Some(member) = self.member {
-            member.withdraw().await;
-        }
-        let Some(name) = config.index.fixed().filter(|_| self.created) else { return };
-        let why = match swapping {
-            // No other load has the name of this new index.
-            Some(swapping) if !swapping.is_shared() => match index::delete(transport, name).await {
-                Ok(_) => return,
-                Err(error) => format!(": {error}"),
-            },
-            _ => String::new(),
+    /// stays where other loads or clients write to it by now, and is named.
+    pub(super) async fn take_back(mut self, transport: &Transport, config: &LoadConfig) {
+        let is_alone = match self.member.take() {
+            Some(member) => member.withdraw().await,
+            None => true,
         };
-        tracing::warn!("the index {name}, which this load has created, stays without documents{why}");
+        // The index that was deleted is gone. Its aliases stay where they are.
+        let keeps_aliases = self.created && self.has_kept_aliases;
+        if let (true, Some(name)) = ((self.created || self.is_creating) && !keeps_aliases, config.index.fixed()) {
+            let how = config.create.for_index(name);
+            let gone = match self.uuids.get(name) {
+                _ if !is_alone => Err("another load into it has begun".to_owned()),
+                Some(uuid) => delete_if_empty(transport, name, uuid).await.map_err(|error| error.to_string()),
+                None => delete_if_ours(transport, name, &how).await.map_err(|error| error.to_string()),
+            };
+            if let Err(why) = gone {
+                tracing::warn!("the index {name}, which this load has created, stays without its documents: {why}");
+            }
+        }
+        if let Some(name) = &self.deleted {
+            let left = match keeps_aliases {
+                true => "; a new one with its aliases is there, without documents".to_owned(),
+                false if self.aliases.is_empty() => String::new(),
+                false => {
+                    let request = kept_aliases::request(name, &self.aliases);
+                    format!("; its aliases are put on it by the next load that creates it, or by {request}")
+                }
+            };
+            tracing::warn!(
+                "the index {name} was deleted (option `recreate`), and the load that was to fill it again has not begun{left}"
+            );
+        }
     }
 }
 
@@ -345,16 +408,25 @@ impl Prepared {
         swapping: Option<&Swapping>,
     ) -> Result<(), LoadError> {
         let (Some(name), Some(found)) = (config.index.fixed(), &self.target) else { return Ok(()) };
+        if let TargetKind::Index(index) = &found.kind {
+            self.preflight.warnings.extend(KeptAliases::of(config, name).give_up(&index.uuid));
+        }
         match &found.kind {
             TargetKind::Missing { .. } if !found.is_data_stream() => {
-                let created = match index::create(transport, name, &config.create.for_index(name)).await {
+                self.is_creating = true;
+                let (kept, how) = (KeptAliases::of(config, name), config.create.for_index(name));
+                let made = match kept.create(transport, &how, &self.aliases).await {
                     Err(error) if may_be_made_by_document(config, &error) => {
                         self.target = Some(found.clone().by_document());
+                        self.is_creating = false;
                         return Ok(());
                     }
-                    created => created?,
+                    made => made?,
                 };
-                self.created = created == Created::New;
+                let Made { created, has_aliases, warnings } = made;
+                self.has_kept_aliases = has_aliases;
+                self.preflight.warnings.extend(warnings);
+                (self.created, self.is_creating) = (created == Created::New, false);
                 if created == Created::Existing {
                     self.target = Some(index::resolve(transport, name).await?);
                 }
@@ -422,20 +494,31 @@ impl IndexCreation {
     }
 
     /// Mapping and settings of the new index `name`: those of the first pattern that matches, or
-    /// the general ones.
+    /// the general ones. With the mark of an index for an alias.
     pub fn for_index(&self, name: &str) -> index::CreateIndex {
+        let given = self.given_for(name);
+        match &self.mark {
+            Some(mark) => index::CreateIndex { mappings: Some(history::marked(given.mappings, mark)), ..given },
+            None => given,
+        }
+    }
+
+    /// The same as the user gave them.
+    pub(crate) fn given_for(&self, name: &str) -> index::CreateIndex {
         match self.patterns.iter().find(|p| wildcard::matches(&p.pattern, name)) {
             Some(p) => index::CreateIndex {
                 settings: p.settings.clone(),
                 mappings: p.mapping.clone(),
                 shards: p.shards,
                 replicas: p.replicas,
+                ..index::CreateIndex::default()
             },
             None => index::CreateIndex {
                 settings: self.settings.clone(),
                 mappings: self.mapping.clone(),
                 shards: self.shards,
                 replicas: self.replicas,
+                ..index::CreateIndex::default()
             },
         }
     }

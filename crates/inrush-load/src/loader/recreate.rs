@@ -4,13 +4,19 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use inrush_cluster::api::{ClusterError, Target, TargetKind, index, trial};
+use inrush_cluster::api::trial::RefusedAliases;
+use inrush_cluster::api::{ClusterError, Target, TargetKind, aliases, index, lost, trial};
+use inrush_cluster::clock;
 use inrush_cluster::transport::Transport;
 use inrush_core::Code;
+use inrush_core::encode::Encoder;
 use inrush_sources::{Begun, Source};
+use serde_json::{Map, Value};
 
 use super::group::{self, Silent};
+use super::kept_aliases::{self, KeptAliases};
 use super::prepare::read_primary_terms;
+use super::stream_time::{self, DOCS_MAX, Stream};
 use crate::config::{Durability, LoadConfig};
 use crate::error::LoadError;
 use crate::option_error::OptionError;
@@ -28,12 +34,24 @@ const FILES_MAX: usize = 32;
 ///
 /// # Errors
 /// The source cannot be read. With option `recreate`: it has no document.
-pub async fn begin_reading(mut source: Box<dyn Source>, config: &LoadConfig) -> Result<Box<dyn Source>, LoadError> {
+pub async fn begin_reading(source: Box<dyn Source>, config: &LoadConfig) -> Result<Box<dyn Source>, LoadError> {
+    begin_reading_for(source, config, None).await
+}
+
+/// As [`begin_reading`], for documents that may go to a data stream.
+///
+/// # Errors
+/// Also documents without the time that those of the stream need.
+pub(super) async fn begin_reading_for(
+    mut source: Box<dyn Source>,
+    config: &LoadConfig,
+    stream: Option<Stream<'_>>,
+) -> Result<Box<dyn Source>, LoadError> {
     let info = source.describe();
     if info.is_fed || info.is_endless {
         return Ok(source);
     }
-    source.keep_texts(&config.operations(config.action).fields());
+    source.keep_texts(&Encoder::new(config.operations(config.action)).fields());
     let bytes = config.limits.chunk_bytes();
     let patience = if config.create.recreate { Duration::MAX } else { PATIENCE };
     let check_all = config.create.recreate || (2..=FILES_MAX).contains(&info.names.len());
@@ -52,10 +70,34 @@ pub async fn begin_reading(mut source: Box<dyn Source>, config: &LoadConfig) -> 
         );
         return Err(OptionError::conflict(message).coded(Code::EmptySource).into());
     }
+    check_id(&begun, config)?;
+    if let Some(stream) = stream {
+        let first = stream_time::untimed(&begun, config);
+        stream_time::check(&stream, first).await?;
+    }
     Ok(Box::new(begun))
 }
 
-/// Checks that the load can create its index again.
+/// Refuses a field of the id that no document has, where the documents have one that is written in
+/// other letters.
+fn check_id(begun: &Begun, config: &LoadConfig) -> Result<(), LoadError> {
+    let id = config.id.as_ref().map(|path| config.shaping.in_source(path));
+    let Some([name]) = id.as_ref().map(|path| path.names()) else { return Ok(()) };
+    let mut near = None;
+    for document in begun.first_documents().take(DOCS_MAX) {
+        let Ok(Value::Object(document)) = serde_json::from_slice(document) else { return Ok(()) };
+        if document.contains_key(name) {
+            return Ok(());
+        }
+        near = near.or_else(|| document.keys().find(|key| key.to_lowercase() == name.to_lowercase()).cloned());
+    }
+    let Some(near) = near else { return Ok(()) };
+    let message = format!("option `id={name}`: none of the first documents has the field {name}");
+    Err(OptionError::value("id", message).hint(format!("did you mean option `id={near}`?")).into())
+}
+
+/// Checks that the load can create its index again. Returns a warning about aliases that the new
+/// index will not have.
 ///
 /// # Errors
 /// An error that stops the load. The index is unchanged.
@@ -64,17 +106,48 @@ pub(super) async fn check(
     config: &LoadConfig,
     target: Option<&Target>,
     run_id: &str,
-) -> Result<Silent, LoadError> {
+) -> Result<(Silent, Option<String>), LoadError> {
     let Some(target) = target.filter(|target| config.create.recreate && is_there(target)) else {
-        return Ok(Silent::default());
+        return Ok((Silent::default(), None));
     };
     let silent = check_no_writers(transport, config, target, Silent::default()).await?;
-    check_creation(transport, config, &target.name, run_id).await?;
-    Ok(silent)
+    let refused = check_creation(transport, config, &target.name, run_id).await?;
+    let warning = |RefusedAliases { aliases, why }: RefusedAliases| {
+        let (name, names) = (&target.name, kept_aliases::names(&aliases));
+        let warning = format!(
+            "the index {name} is deleted (option `recreate`), and the new one will not have its aliases {names}, because the cluster refuses them: {why}; when its mapping has their fields, put them back with {}",
+            kept_aliases::request(name, &aliases)
+        );
+        tracing::warn!("{warning}");
+        warning
+    };
+    Ok((silent, refused.map(warning)))
 }
 
-/// Deletes the index, which was checked. Returns the new target of the name, and whether there was
-/// an index.
+/// Deletes the index of another name that a check has left which was stopped.
+pub(super) async fn clean_up(transport: &Transport, config: &LoadConfig, run_id: &str) {
+    if let Some(name) = config.index.fixed().filter(|_| config.create.recreate) {
+        let brief = transport.brief();
+        let cleaning = trial::clean_up(&brief, name, run_id);
+        if !matches!(clock::timeout(config.limits.grace, cleaning).await, Ok(Ok(()))) {
+            tracing::warn!(
+                "an index with -trial-{run_id} in its name may be left: it was created for a check, delete it"
+            );
+        }
+    }
+}
+
+/// The name of an index that was deleted.
+pub(super) struct Deleted {
+    /// What the name stands for now.
+    pub(super) target: Target,
+    /// Whether there was an index.
+    pub(super) was_there: bool,
+    /// Its aliases.
+    pub(super) aliases: Map<String, Value>,
+}
+
+/// Deletes the index, which was checked, when its aliases are on disk.
 ///
 /// # Errors
 /// An error that stops the load. The index is unchanged.
@@ -83,16 +156,36 @@ pub(super) async fn delete(
     config: &LoadConfig,
     name: &str,
     silent: Silent,
-) -> Result<(Target, bool), LoadError> {
+) -> Result<Deleted, LoadError> {
     // Other loads may have begun since the check, and the index may be another one.
     let target = index::resolve(transport, name).await?;
     if !is_there(&target) {
-        return Ok((target, false));
+        return Ok(Deleted { target, was_there: false, aliases: Map::new() });
     }
     check_no_writers(transport, config, &target, silent).await?;
-    match index::delete(transport, name).await? {
-        true => Ok((index::resolve(transport, name).await?, true)),
-        false => Ok((target, false)),
+    let kept = KeptAliases::of(config, name);
+    let aliases = match target.kind {
+        TargetKind::Index(_) | TargetKind::Hidden => kept.note(transport).await?,
+        _ => Map::new(),
+    };
+    let deleted = match target.write_index() {
+        Some(index) => index::delete_this(transport, name, &index.uuid).await,
+        None => index::delete(transport, name).await,
+    };
+    match deleted {
+        Ok(true) => Ok(Deleted { target: index::resolve(transport, name).await?, was_there: true, aliases }),
+        // Another client has deleted it, with its aliases.
+        Ok(false) => {
+            kept.forget();
+            Ok(Deleted { target: index::resolve(transport, name).await?, was_there: false, aliases: Map::new() })
+        }
+        Err(error) => {
+            // After a lost answer the index may be gone.
+            if !error.may_be_done() {
+                kept.forget();
+            }
+            Err(error.into())
+        }
     }
 }
 
@@ -117,7 +210,12 @@ async fn check_no_writers(
 }
 
 /// Refuses an index that the load could not create again, before it is deleted.
-async fn check_creation(transport: &Transport, config: &LoadConfig, name: &str, run_id: &str) -> Result<(), LoadError> {
+async fn check_creation(
+    transport: &Transport,
+    config: &LoadConfig,
+    name: &str,
+    run_id: &str,
+) -> Result<Option<RefusedAliases>, LoadError> {
     if let Some(template) = index::template_for(transport, name).await?.filter(|template| template.data_stream) {
         let problem = format!(
             "it was not deleted: the index template {} now creates data streams for this name, so the index could not be created again",
@@ -128,5 +226,33 @@ async fn check_creation(transport: &Transport, config: &LoadConfig, name: &str, 
     if config.durability == Durability::Async {
         read_primary_terms(transport, name).await?;
     }
-    Ok(trial::make(transport, name, &config.create.for_index(name), run_id).await?)
+    let mut how = config.create.for_index(name);
+    // A filter of an alias may need a field of the mapping.
+    match aliases::behind(transport, name).await {
+        Ok(mut behind) => how.aliases = behind.remove(name).map(|index| index.aliases).unwrap_or_default(),
+        Err(error) => tracing::debug!("{error}"),
+    }
+    Ok(trial::make(transport, name, &how, run_id).await?)
+}
+
+/// What the new index will not have of the one that is deleted, as warnings.
+pub(super) async fn lost(transport: &Transport, config: &LoadConfig, target: Option<&Target>) -> Vec<String> {
+    let is_index = |target: &&Target| matches!(target.kind, TargetKind::Index(_));
+    let Some(target) = target.filter(|_| config.create.recreate).filter(is_index) else { return Vec::new() };
+    let name = &target.name;
+    match lost::parts(transport, name, &config.create.for_index(name)).await {
+        Ok(parts) if parts.is_empty() => Vec::new(),
+        Ok(parts) => {
+            let warning = format!(
+                "the index {name} is deleted (option `recreate`), and the new one will not have: {}; give them with option `settings` and option `mapping`",
+                parts.join("; ")
+            );
+            tracing::warn!("{warning}");
+            vec![warning]
+        }
+        Err(error) => {
+            tracing::debug!("{error}");
+            Vec::new()
+        }
+    }
 }

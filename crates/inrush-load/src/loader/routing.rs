@@ -81,8 +81,8 @@ pub(super) async fn choose(
         );
         return Ok(Routed { values: found.routing.values(), ..Routed::default() });
     }
-    let nodes = shards::nodes(transport).await.unwrap_or_default();
-    let primaries = Primaries::watch(Arc::clone(transport), index.to_owned(), nodes, &found);
+    let nodes = shards::nodes(&transport.brief()).await.unwrap_or_default();
+    let primaries = Primaries::watch(Arc::new(transport.brief()), index.to_owned(), nodes, &found);
     if !must && primaries.spread() < 2 {
         return Ok(Routed::default());
     }

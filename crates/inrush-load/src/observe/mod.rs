@@ -1,6 +1,7 @@
 //! Events of a load, and the observers that receive them.
 //!
-//! An [`Observer`] is registered with [`Loader::observe`](crate::Loader::observe). The progress,
+//! An [`Observer`] is registered with
+//! [`ConfiguredLoad::observe`](crate::ConfiguredLoad::observe). The progress,
 //! the log, the trace and the times of the report are observers, too.
 
 mod loading_time;
@@ -11,12 +12,13 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use inrush_cluster::clock::Instant;
 pub use inrush_core::body_format::BodyFormatChange;
 pub use inrush_core::flow::Request;
 pub use inrush_core::report::Counts;
-pub use inrush_core::tune::{Bounds, Decision, Learned, Outcome, Plan, Sample};
+pub use inrush_core::tune::{Bounds, Decision, Learned, Plan, Sample, SampleOutcome};
 pub use inrush_core::{DeadLetter, Pause, PauseKind};
 use inrush_sources::SourceError;
 pub(crate) use loading_time::LoadingTime;
@@ -41,14 +43,14 @@ use crate::report::{Report, SettingChange, SettingsReport};
 /// use std::sync::atomic::{AtomicU64, Ordering};
 /// use std::time::Duration;
 ///
-/// use inrush_load::Loader;
+/// use inrush_load::ConfiguredLoad;
 /// use inrush_load::config::LoadConfig;
 /// use inrush_load::observe::LoadEvent;
 ///
 /// let rejected = Arc::new(AtomicU64::new(0));
 /// let count = Arc::clone(&rejected);
 /// let config = LoadConfig::new(vec!["http://localhost:9200".to_owned()], "logs".parse()?);
-/// let loader = Loader::new(config)?;
+/// let loader = ConfiguredLoad::new(config)?;
 /// let loader = loader.observe(move |at: Duration, event: &LoadEvent<'_>| match event {
 ///     LoadEvent::RequestAnswered { sample, .. } => {
 ///         count.fetch_add(u64::from(sample.rejected), Ordering::Relaxed);
@@ -291,6 +293,8 @@ impl fmt::Debug for ObserverSet {
 
 #[cfg(test)]
 mod tests {
+    use inrush_cluster::clock;
+
     use super::*;
 
     #[test]
@@ -302,7 +306,7 @@ mod tests {
             panic!("on purpose");
         }));
         let counts: Shared = Arc::new(Mutex::new(move |_: Duration, _: &LoadEvent<'_>| others.lock().unwrap().1 += 1));
-        let observers = Observers::new(Instant::now(), vec![panics], vec![counts]);
+        let observers = Observers::new(clock::now(), vec![panics], vec![counts]);
         for _ in 0..3 {
             observers.notify(Duration::ZERO, LoadEvent::SourceIdle);
         }

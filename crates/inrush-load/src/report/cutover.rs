@@ -53,6 +53,18 @@ pub struct SwapReport {
     pub old_writes: Option<OldWritesReport>,
 }
 
+/// Where the mapping and the settings of a new index come from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct NewIndexReport {
+    /// The index.
+    pub name: String,
+    /// `given` by the user, `dynamic`, or the index or index template, in words.
+    pub mapping: String,
+    /// `given` by the user, `defaults`, or the index or index template, in words.
+    pub settings: String,
+}
+
 /// State of the old index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

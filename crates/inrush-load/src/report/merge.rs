@@ -65,6 +65,7 @@ impl Report {
         self.sizes.extend(part.sizes);
         self.pauses.extend(part.pauses);
         self.warnings.extend(part.warnings);
+        self.warning_details.extend(part.warning_details);
         self.sources.extend(part.sources);
     }
 }
@@ -131,6 +132,7 @@ mod tests {
             lag: None,
             finish: FinishReport::default(),
             swap: None,
+            new_index: None,
             ended_before: None,
             indices: [("a".to_owned(), created)].into(),
             errors: (docs_dead_lettered > 0)
@@ -140,6 +142,7 @@ mod tests {
             dead_letters: Some("d".into()),
             dead_letter_topic: None,
             warnings: vec![format!("{docs_read}")],
+            warning_details: Vec::new(),
             sources: Vec::new(),
             run_id: "r".into(),
         }

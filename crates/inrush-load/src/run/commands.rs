@@ -9,8 +9,10 @@ use inrush_core::Command;
 use inrush_core::flow::Item;
 
 use super::Run;
+use crate::compare::Comparer;
 use crate::config::IndexCreation;
 use crate::event::Event;
+use crate::order;
 
 impl Run {
     pub(super) fn execute(&mut self, command: Command) {
@@ -25,13 +27,14 @@ impl Run {
                     let _ = sender.send(Event::Attempt { request: id, wall, node, attempt });
                 });
             }
-            Command::AwaitGone { request } => {
-                let (transport, endpoint, sender) =
-                    (Arc::clone(&self.transport), Arc::clone(&self.endpoint), self.sender.clone());
-                let longest = self.request_timeout;
+            Command::AwaitGone { request } => self.watcher.tell_gone(request, self.endpoint.opaque_id(request)),
+            Command::AwaitOver { request } => self.watcher.tell_over(request, self.endpoint.opaque_id(request)),
+            Command::ReadBack { request, writes } => {
+                let (transport, sender, index) =
+                    (Arc::clone(&self.transport), self.sender.clone(), self.fixed_index.clone());
                 tokio::spawn(async move {
-                    endpoint.await_gone(transport, request, longest).await;
-                    let _ = sender.send(Event::Gone { request });
+                    let results = order::read_back(&transport, index.as_deref(), &writes).await;
+                    let _ = sender.send(Event::ReadBack { request, results });
                 });
             }
             Command::Compare { request, items } => self.compare(request, items),
@@ -68,16 +71,21 @@ impl Run {
     }
 
     pub(super) fn create_index(&self, name: String) {
-        let (transport, create, sender) = (Arc::clone(&self.transport), Arc::clone(&self.create), self.sender.clone());
+        let (transport, create, sender) = (Arc::clone(&self.patient), Arc::clone(&self.create), self.sender.clone());
         let count = self.count_before;
         let sized = self.sizes_before.contains_key(&name);
+        let beginnings = Arc::clone(&self.beginnings);
         tokio::spawn(async move {
             if !sized {
                 // Zero documents and bytes where the index does not exist yet.
-                let size = stats::stats(&transport, &name).await.unwrap_or_default();
+                let size = stats::stats(&transport.brief(), &name).await.unwrap_or_default();
                 let _ = sender.send(Event::Size { name: name.clone(), size });
             }
-            let result = ensure_index(&transport, &create, &name, count).await.map_err(|e| e.to_string());
+            let ensured = ensure_index(&transport, &create, &name, count).await;
+            if let Ok((is_new, _)) = ensured {
+                beginnings.note(&transport, &name, is_new).await;
+            }
+            let result = ensured.map(|(_, count)| count).map_err(|e| e.to_string());
             let _ = sender.send(Event::Index { name, result });
         });
     }
@@ -94,32 +102,37 @@ impl Run {
 
     fn compare(&self, request: u64, items: Vec<Item>) {
         let (transport, sender, index) = (Arc::clone(&self.transport), self.sender.clone(), self.fixed_index.clone());
+        let (beginnings, on_conflict, has_pipeline) =
+            (Arc::clone(&self.beginnings), self.on_conflict, self.has_pipeline);
         tokio::spawn(async move {
-            let results = crate::compare::compare(&transport, index.as_deref(), &items).await;
+            let index = index.as_deref();
+            let comparer =
+                Comparer { transport: &transport, index, on_conflict, has_pipeline, beginnings: &beginnings };
+            let results = comparer.compare(&items).await;
             let _ = sender.send(Event::Compared { request, results });
         });
     }
 }
 
-/// Creates an index that a document names, where it does not exist. Returns its documents where the
-/// load verifies them (`count`) and the user may count. A user who may write but not read can load
-/// all the same; only the verification is missing then.
+/// Creates an index that a document names, where it does not exist. Returns whether it is new, and
+/// its documents where the load verifies them (`count`) and the user may count. A user who may
+/// write but not read can load all the same; only the verification is missing then.
 async fn ensure_index(
     transport: &Transport,
     create: &IndexCreation,
     name: &str,
     count: bool,
-) -> Result<Option<u64>, ClusterError> {
+) -> Result<(bool, Option<u64>), ClusterError> {
     if !index::exists(transport, name).await?
         && index::create(transport, name, &create.for_index(name)).await? == Created::New
     {
-        return Ok(Some(0));
+        return Ok((true, Some(0)));
     }
     if !count {
-        return Ok(None);
+        return Ok((false, None));
     }
     match stats::count_now(transport, name).await {
-        Err(e) if e.status() == Some(403) => Ok(None),
-        counted => counted.map(Some),
+        Err(e) if e.status() == Some(403) => Ok((false, None)),
+        counted => Ok((false, Some(counted?))),
     }
 }

@@ -3,20 +3,23 @@
 //! [`Event`].
 
 mod commands;
+mod earlier;
 mod settled;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use inrush_cluster::api::stats::IndexStats;
+use inrush_cluster::clock::{self, Instant};
 use inrush_cluster::transport::Transport;
-use inrush_core::{Code, Encoding, Flow, ItemBlock, PauseTotal, Stop, StopReason, Time};
+use inrush_core::{Code, Encoding, Flow, ItemBlock, OnConflict, PauseTotal, Stop, StopReason, Time};
 use inrush_sources::{Lag, SourceError};
 use tokio::sync::mpsc;
 
+use crate::beginnings::Beginnings;
 use crate::checkpoint::{self, Checkpointer};
 use crate::config::IndexCreation;
 use crate::dead_letter::DeadLetterWriter;
@@ -26,9 +29,11 @@ use crate::grace::Grace;
 use crate::idle::{Change, Idle};
 use crate::notify::{IDLE_LONG, Notifier};
 use crate::outcomes::SettlementSender;
+use crate::over::Watcher;
 use crate::reader::{Gate, Sequencer};
 use crate::send::BulkEndpoint;
 use crate::targets::{self, Targets};
+pub(crate) use earlier::EarlierRuns;
 
 /// Interval between updates of the progress.
 const PROGRESS_EVERY: Duration = Duration::from_millis(100);
@@ -36,8 +41,15 @@ const PROGRESS_EVERY: Duration = Duration::from_millis(100);
 /// State of the loop.
 pub(crate) struct Run {
     pub(crate) flow: Flow,
+    /// For requests for which nothing waits long: documents are sent meanwhile.
     pub(crate) transport: Arc<Transport>,
+    /// For requests that documents wait for.
+    pub(crate) patient: Arc<Transport>,
     pub(crate) endpoint: Arc<BulkEndpoint>,
+    /// Finds out when requests without an answer are over.
+    pub(crate) watcher: Watcher,
+    /// Whether other runs may have sent requests that still run.
+    pub(crate) earlier: EarlierRuns,
     pub(crate) gate: Arc<Gate>,
     /// Tells the readers whether to encode items as SMILE.
     pub(crate) smile: Arc<AtomicBool>,
@@ -50,6 +62,12 @@ pub(crate) struct Run {
     pub(crate) settlements: Option<SettlementSender>,
     pub(crate) started: Instant,
     pub(crate) create: Arc<IndexCreation>,
+    /// The shards before the first document.
+    pub(crate) beginnings: Arc<Beginnings>,
+    /// What a 409 means that nothing else explains.
+    pub(crate) on_conflict: OnConflict,
+    /// All requests name a pipeline.
+    pub(crate) has_pipeline: bool,
     pub(crate) request_timeout: Duration,
     pub(crate) fixed_index: Option<String>,
     /// Whether the load counts an index that a placeholder names before it sends to it.
@@ -90,6 +108,8 @@ pub(crate) struct Finished {
     pub(crate) feedback_failure: Option<String>,
     /// How far the source is behind, where it says so.
     pub(crate) lag: Option<Lag>,
+    /// Why it is not known whether requests of earlier runs are over.
+    pub(crate) earlier_failure: Option<String>,
     pub(crate) sizes_before: BTreeMap<String, IndexStats>,
     /// Receives a stop of the caller during the steps after the loop.
     pub(crate) events: mpsc::UnboundedReceiver<Event>,
@@ -127,9 +147,10 @@ impl Run {
     /// Runs until the flow is done.
     pub(crate) async fn run(mut self) -> Finished {
         let mut intake = Intake { ready: std::mem::take(&mut self.counts_before), ..Intake::default() };
-        let mut tick = tokio::time::interval(PROGRESS_EVERY);
-        tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Skip);
+        let mut tick = clock::interval(PROGRESS_EVERY);
+        tick.set_missed_tick_behavior(clock::MissedTickBehavior::Skip);
         let (transport, names) = (Arc::clone(&self.transport), self.targets.subscribe());
+        tokio::spawn(Arc::clone(&self.beginnings).follow(Arc::clone(&transport), names.clone()));
         let uuids = std::mem::take(&mut self.uuids);
         tokio::spawn(targets::observe(transport, names, uuids, self.health_every, self.sender.clone()));
         loop {
@@ -155,7 +176,7 @@ impl Run {
             self.notifier.round(now, &self.flow);
             self.keep_checkpoint(&intake);
             self.report_settled();
-            let due = self.flow.poll_timeout().map(|t| tokio::time::Instant::from_std(self.started + t.since_start()));
+            let due = self.flow.poll_timeout().map(|t| self.started + t.since_start());
             tokio::select! {
                 event = self.events.recv() => {
                     let Some(event) = event else { break };
@@ -184,6 +205,7 @@ impl Run {
             checkpoint_failure,
             feedback_failure,
             lag,
+            earlier_failure: self.earlier.failure(),
             source_changed: intake.changed,
             flow: self.flow,
             dead_letters: self.dead_letters,
@@ -220,6 +242,12 @@ impl Run {
                 self.flow.handle_attempt(now, request, wall, node, attempt);
             }
             Event::Gone { request } => self.flow.handle_gone(now, request),
+            Event::Over { request, over } => self.flow.handle_over(now, request, over),
+            Event::ReadBack { request, results } => self.flow.handle_read_back(request, &results),
+            Event::EarlierOver(result) => {
+                self.earlier.ended(result);
+                self.admit(now, intake);
+            }
             Event::Compared { request, results } => self.flow.handle_compared(now, request, &results),
             Event::Flushed { request, flushed } => self.flow.handle_flushed(now, request, flushed),
             Event::AcceptedFormats(forms) => self.flow.handle_probe(forms.smile, forms.gzip),
@@ -309,6 +337,9 @@ impl Run {
                 }
                 return;
             }
+            if self.flow.stopped().is_none() && self.waits_for_earlier(block.partition(), &intake.waiting) {
+                return;
+            }
             if self.flow.stopped().is_none() && !self.flow.may_take(block) {
                 // The next checkpoint makes room for it.
                 return;
@@ -359,9 +390,9 @@ fn cpu_time() -> Duration {
     Duration::new(u64::try_from(time.tv_sec).unwrap_or(0), u32::try_from(time.tv_nsec).unwrap_or(0))
 }
 
-async fn sleep_until(due: Option<tokio::time::Instant>) {
+async fn sleep_until(due: Option<Instant>) {
     match due {
-        Some(due) => tokio::time::sleep_until(due).await,
+        Some(due) => clock::sleep_until(due).await,
         None => std::future::pending().await,
     }
 }

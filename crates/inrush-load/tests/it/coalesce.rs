@@ -7,7 +7,7 @@ use inrush_core::block::DocMeta;
 use inrush_core::{Action, Settled};
 use inrush_fake::{FakeCluster, FakeConfig, Fault, Faults, Rule};
 use inrush_load::config::{DeadLetters, LoadConfig};
-use inrush_load::{Loader, Report, VerifiedState};
+use inrush_load::{ConfiguredLoad, Report, VerifiedState};
 use inrush_sources::push::Document;
 
 const IDS: u32 = 300;
@@ -53,7 +53,7 @@ async fn load(fake: &FakeCluster, events: &[Event], option: &str) -> Report {
     config.limits.retry_wait = Duration::from_millis(2);
     config.limits.linger = Duration::from_millis(20);
     config.dead_letters = DeadLetters::File(folder.path().join("dead.ndjson"));
-    let mut loader = Loader::new(config).unwrap();
+    let mut loader = ConfiguredLoad::new(config).unwrap();
     let mut settlements = loader.settlements(64 << 20);
     let load = loader.sender().await.unwrap();
     for event in events {
@@ -117,7 +117,7 @@ fn actions_that_are_not_coalesced_are_refused() {
         let mut config = LoadConfig::new(vec!["http://localhost:9200".into()], "docs".parse().unwrap());
         (config.action, config.id) = (action, Some("id".parse().unwrap()));
         config.coalesce = Some("5s".parse().unwrap());
-        let error = Loader::new(config).unwrap_err().to_string();
+        let error = ConfiguredLoad::new(config).unwrap_err().to_string();
         assert!(error.contains("`coalesce`") && error.contains("use action index or delete"), "{error}");
     }
 }

@@ -9,7 +9,7 @@ use inrush_core::block::{DocMeta, Origin, Record};
 use inrush_core::{DeadLetter, DocBlock, Reject};
 use inrush_fake::{FakeCluster, FakeConfig, Fault, Faults, Rule};
 use inrush_load::config::{DeadLetters, LoadConfig};
-use inrush_load::{Loader, Report, RunningLoad, Status};
+use inrush_load::{ConfiguredLoad, Report, RunningLoad, Status};
 use inrush_sources::{Chunk, DeadLetterSink, Feedback, Partition, Source, SourceError, SourceInfo, Step};
 
 /// Four documents, of which one is none. It keeps dead letters.
@@ -138,7 +138,7 @@ async fn start(source: Four, change: impl FnOnce(&mut LoadConfig)) -> (RunningLo
     let fake = FakeCluster::start(FakeConfig::default().faults(Faults::new([rule]))).await.unwrap();
     let mut config = LoadConfig::new(fake.urls(), "docs".parse().unwrap());
     change(&mut config);
-    (Loader::new(config).unwrap().start(Box::new(source)).await.unwrap(), fake)
+    (ConfiguredLoad::new(config).unwrap().start(Box::new(source)).await.unwrap(), fake)
 }
 
 #[tokio::test]

@@ -11,7 +11,7 @@ use inrush_core::block::DocMeta;
 use inrush_fake::{FakeCluster, FakeConfig, Fault, Faults, Rule};
 use inrush_load::config::{DeadLetters, Encoding, LoadConfig};
 use inrush_load::fetch::MissingRecord;
-use inrush_load::{Loader, Report};
+use inrush_load::{ConfiguredLoad, Report};
 use inrush_sources::fetch::{Answer, Fetch, FetchError, Fetched};
 use inrush_sources::push::Document;
 
@@ -60,7 +60,7 @@ async fn load(fake: &FakeCluster, missing: MissingRecord, coalesce: Option<&str>
     config.limits.linger = Duration::from_millis(20);
     config.dead_letters = DeadLetters::File(folder.path().join("dead.ndjson"));
     let database = Arc::new(Database::default());
-    let loader = Loader::new(config).unwrap().fetch(Handle(Arc::clone(&database)), missing).unwrap();
+    let loader = ConfiguredLoad::new(config).unwrap().fetch(Handle(Arc::clone(&database)), missing).unwrap();
     let load = loader.sender().await.unwrap();
     let events = (0..2 * IDS).map(|n| (n % IDS, Action::Index));
     let deletes = (1..IDS).step_by(100).map(|id| (id, Action::Delete));
@@ -134,7 +134,7 @@ fn options_that_exclude_look_ups_are_refused() {
     let mut create = config();
     create.action = Action::Create;
     for (config, problem) in [(smile, "`encoding=smile`"), (create, "action create is given")] {
-        let loader = Loader::new(config).unwrap();
+        let loader = ConfiguredLoad::new(config).unwrap();
         let error = loader.fetch(Handle(Arc::default()), MissingRecord::Delete).unwrap_err().to_string();
         assert!(error.contains(problem), "{error}");
     }

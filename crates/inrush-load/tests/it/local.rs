@@ -6,7 +6,7 @@ use inrush_cluster::BoxFuture;
 use inrush_cluster::transport::{LocalServer, Request, Response, Transport};
 use inrush_core::DocMeta;
 use inrush_load::config::{DeadLetters, LoadConfig};
-use inrush_load::{Loader, Status};
+use inrush_load::{ConfiguredLoad, Status};
 use inrush_sources::push::Document;
 use serde_json::json;
 
@@ -56,7 +56,7 @@ async fn a_load_needs_no_connection() {
     let server = Arc::new(Server::default());
     let of_load: Arc<dyn LocalServer> = server.clone();
     let transport = Transport::to_local("http://localhost", of_load).unwrap();
-    let load = Loader::new(config).unwrap().through(Arc::new(transport)).sender().await.unwrap();
+    let load = ConfiguredLoad::new(config).unwrap().through(Arc::new(transport)).sender().await.unwrap();
     for n in 0..1000 {
         let body = json!({ "n": n }).to_string().into();
         load.send(Document { body, meta: DocMeta::default() }).await.unwrap();

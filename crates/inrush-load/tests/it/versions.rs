@@ -4,7 +4,7 @@ use inrush_core::block::{DocMeta, Origin, Record};
 use inrush_core::{Action, DocBlock, OnConflict, VersionType};
 use inrush_fake::{FakeCluster, FakeConfig};
 use inrush_load::config::{DeadLetters, LoadConfig};
-use inrush_load::{Loader, Report, Status};
+use inrush_load::{ConfiguredLoad, Report, Status};
 use inrush_sources::{Chunk, Source, SourceError, SourceInfo, Step};
 
 use VersionType::{External, ExternalGte};
@@ -48,7 +48,7 @@ async fn load(fake: &FakeCluster, meta: Vec<DocMeta>, on_conflict: OnConflict) -
     let mut config = LoadConfig::new(fake.urls(), "docs".parse().unwrap());
     config.on_conflict = on_conflict;
     config.dead_letters = DeadLetters::File(folder.path().join("dead.ndjson"));
-    Loader::new(config).unwrap().start(Box::new(Versions(Some(meta)))).await.unwrap().finish().await
+    ConfiguredLoad::new(config).unwrap().start(Box::new(Versions(Some(meta)))).await.unwrap().finish().await
 }
 
 #[tokio::test]

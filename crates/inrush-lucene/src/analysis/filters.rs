@@ -19,15 +19,20 @@ pub(crate) enum Filter {
 }
 
 impl Filter {
-    /// The built-in filter of that name. `None` if it is not known here.
-    pub(super) fn named(name: &str) -> Option<Self> {
-        Some(match name {
-            "lowercase" => Self::Lower,
-            "uppercase" => Self::Upper,
-            "asciifolding" => Self::Fold,
-            "trim" => Self::Trim,
-            _ => return None,
-        })
+    /// Writes what it makes of a word, unless that is the word as it is.
+    pub(super) fn change(self, word: &str, out: &mut String) -> bool {
+        match self {
+            Self::Lower if word.is_ascii() => {
+                out.push_str(word);
+                out.make_ascii_lowercase();
+            }
+            Self::Lower => out.extend(word.chars().map(lower)),
+            Self::Upper => out.extend(word.chars().map(upper)),
+            Self::Fold if word.is_ascii() => return false,
+            Self::Fold => out.push_str(&fold(word)),
+            Self::Trim => out.push_str(word.trim_matches(is_white)),
+        }
+        out != word
     }
 
     fn apply(self, word: &str) -> String {
@@ -76,7 +81,7 @@ impl Filters {
 }
 
 /// The servers map each character to one.
-fn lower(c: char) -> char {
+pub(super) fn lower(c: char) -> char {
     c.to_lowercase().next().unwrap_or(c)
 }
 

@@ -1,4 +1,4 @@
-//! The analysers: `standard` is words of a text, in lower case.
+//! The analysers: `standard` is words of a text, in lower case; others are a [`Pipeline`] of parts.
 //!
 //! Source: the documentation of the servers' built-in analysers; for `standard` Unicode Standard
 //! Annex 29 (word boundaries) and Unicode Technical Standard 51 (emoji sequences), as the
@@ -6,19 +6,32 @@
 //! grammar choose among them: ideographs and hiragana are words of one character, what is written
 //! without spaces in South East Asia stays together, and emoji are words.
 
+mod characters;
 mod classes;
+mod classes_of_java;
 mod filters;
 mod folded;
+mod java_classes;
+mod java_pattern;
+mod java_sets;
 mod letters;
 mod machine;
+mod parameters;
+mod patterns;
+mod pipeline;
 mod settings;
+mod stop_words;
+mod stream;
+mod token_filters;
+mod tokenizers;
 
 use std::ops::Range;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use classes::{RANGES, bit};
 pub(crate) use filters::Filters;
 use machine::{DEAD, Machine, Pattern, START};
+pub(crate) use pipeline::{Normalizer, Pipeline, Unread};
 pub(crate) use settings::Analysis;
 
 /// The longest word in units of UTF-16; longer ones are cut.
@@ -37,17 +50,75 @@ pub(crate) enum Tokenizer {
     Keyword,
 }
 
-/// What makes terms of a text.
+/// What makes terms of a text. Those of few parts have a way of their own, which is faster.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Analyzer {
+    Plain(Plain),
+    Pipeline(Arc<Pipeline>),
+}
+
+impl Analyzer {
+    pub(crate) const STANDARD: Self = Self::Plain(Plain { tokenizer: Tokenizer::Standard, filters: Filters::LOWER });
+
+    /// How long texts can be that have no term of more than `most` bytes.
+    pub(crate) fn harmless(&self, most: usize) -> usize {
+        match self {
+            // A filter makes up to four bytes of each.
+            Self::Plain(Plain { tokenizer: Tokenizer::Keyword, .. }) => most / 4,
+            // A text of more words has no immense one.
+            Self::Plain(_) => usize::MAX,
+            Self::Pipeline(pipeline) => pipeline.harmless(most),
+        }
+    }
+
+    /// Whether a text may be one that only a server reads, however short it is.
+    pub(crate) fn doubts(&self, text: &str) -> bool {
+        matches!(self, Self::Pipeline(pipeline) if pipeline.doubts(text))
+    }
+
+    /// The most bytes of a term of a text that is not harmless, or that is in doubt.
+    pub(crate) fn longest(&self, text: &str) -> Result<usize, Unread> {
+        match self {
+            Self::Plain(plain) => Ok(plain.filters.text(text).len()),
+            Self::Pipeline(pipeline) => pipeline.longest(text),
+        }
+    }
+
+    /// How many terms a text has; with `gaps` how many positions.
+    pub(crate) fn count(&self, text: &str, gaps: bool) -> Result<u32, Unread> {
+        let mut count = 0;
+        match self {
+            Self::Plain(plain) => plain.each(text, |_| count += 1),
+            Self::Pipeline(pipeline) => {
+                let end = pipeline.each(text, false, |term| {
+                    count += if gaps { term.increment } else { term.increment.min(1) };
+                });
+                if let Some(unread) = end.unread {
+                    return Err(unread);
+                }
+                count += if gaps { end.increment } else { 0 };
+            }
+        }
+        Ok(count)
+    }
+
+    /// Whether it is not known here what becomes of a text that ends with half a pair of UTF-16, of
+    /// which Lucene's tokenizer `standard` loses words: some of those at its end, in a short one
+    /// all.
+    pub(crate) fn loses_cut_text(&self) -> bool {
+        !matches!(self, Self::Plain(plain) if plain.tokenizer != Tokenizer::Standard)
+    }
+}
+
+/// A tokenizer and up to four filters that change each term by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Analyzer {
+pub(crate) struct Plain {
     pub(crate) tokenizer: Tokenizer,
     pub(crate) filters: Filters,
 }
 
-impl Analyzer {
-    pub(crate) const STANDARD: Self = Self { tokenizer: Tokenizer::Standard, filters: Filters::LOWER };
-
-    /// The built-in analyser of that name. `None` if it is not known here.
+impl Plain {
+    /// The built-in analyser of that name. `None` if it is none of these.
     pub(crate) fn named(name: &str) -> Option<Self> {
         let (tokenizer, filters) = match name {
             "standard" => (Tokenizer::Standard, Filters::LOWER),
@@ -86,8 +157,8 @@ impl Tokenizer {
     fn each(self, text: &str, visit: impl FnMut(Range<usize>)) {
         match self {
             Self::Standard => WORDS.each(text, visit),
-            Self::Letter => runs(text, is_letter, visit),
-            Self::Whitespace => runs(text, |c| !is_white(c), visit),
+            Self::Letter => runs(text, WORD_MAX, is_letter, visit),
+            Self::Whitespace => runs(text, WORD_MAX, |c| !is_white(c), visit),
             // An empty text has an empty term.
             Self::Keyword => std::iter::once(0..text.len()).for_each(visit),
         }
@@ -95,7 +166,7 @@ impl Tokenizer {
 }
 
 /// Visits the runs of characters that `is_part` takes, cut where they reach the greatest length.
-fn runs(text: &str, is_part: impl Fn(char) -> bool, mut visit: impl FnMut(Range<usize>)) {
+fn runs(text: &str, most: usize, is_part: impl Fn(char) -> bool, mut visit: impl FnMut(Range<usize>)) {
     let (mut start, mut units) = (0, 0);
     for (at, c) in text.char_indices() {
         if is_part(c) {
@@ -103,7 +174,7 @@ fn runs(text: &str, is_part: impl Fn(char) -> bool, mut visit: impl FnMut(Range<
                 start = at;
             }
             units += c.len_utf16();
-            if units < WORD_MAX {
+            if units < most {
                 continue;
             }
             visit(start..at + c.len_utf8());
@@ -285,11 +356,11 @@ fn emoji() -> Pattern {
 
 #[cfg(test)]
 mod tests {
-    use super::Analyzer;
+    use super::{Plain, Tokenizer};
 
     fn words(text: &str) -> Vec<String> {
         let mut words = Vec::new();
-        Analyzer::STANDARD.each(text, |word| words.push(String::from_utf8_lossy(word).into_owned()));
+        Plain::named("standard").unwrap().each(text, |word| words.push(String::from_utf8_lossy(word).into_owned()));
         words
     }
 
@@ -313,7 +384,7 @@ mod tests {
     fn other_analyzers() {
         let terms = |name: &str, text: &str| {
             let mut terms = Vec::new();
-            Analyzer::named(name).unwrap().each(text, |term| terms.push(String::from_utf8_lossy(term).into_owned()));
+            Plain::named(name).unwrap().each(text, |term| terms.push(String::from_utf8_lossy(term).into_owned()));
             terms
         };
         assert_eq!(terms("simple", "Don't É2x ǅ東"), ["don", "t", "é", "x", "ǆ東"]);
@@ -321,7 +392,8 @@ mod tests {
         assert_eq!(terms("keyword", " A b "), [" A b "]);
         assert_eq!(terms("keyword", ""), [""]);
         assert_eq!(terms("simple", &"a".repeat(300)).iter().map(String::len).collect::<Vec<_>>(), [255, 45]);
-        assert_eq!(Analyzer::named("english"), None);
+        assert_eq!(Plain::named("english"), None);
+        assert_eq!(Plain::named("keyword").unwrap().tokenizer, Tokenizer::Keyword);
     }
 
     #[test]

@@ -4,97 +4,276 @@
 
 use serde_json::{Map, Value};
 
+use std::sync::Arc;
+
+use super::characters::{CharacterFilter, Mapping};
 use super::filters::{Filter, Filters};
-use super::{Analyzer, Tokenizer};
+use super::parameters::Parameters;
+use super::patterns::{Cut, ReplaceCharacters};
+use super::pipeline::{Normalizer, Pipeline};
+use super::stream::TokenFilter;
+use super::token_filters::multiplexer::{CHANGING, Multiplexer};
+use super::token_filters::{self, Made, NORMALIZING};
+use super::tokenizers::TokenizerPart;
+use super::{Analyzer, Plain, Tokenizer};
 
 /// The settings below `index.analysis`.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Analysis(Map<String, Value>);
+pub(crate) struct Analysis {
+    all: Map<String, Value>,
+    /// The first number of the version of Lucene.
+    lucene: u32,
+}
 
 impl Analysis {
     /// Takes them from the settings of an index: full names with dots, such as
     /// `index.analysis.analyzer.own.type`.
-    pub(crate) fn of_settings(settings: &Map<String, Value>) -> Self {
+    pub(crate) fn of_settings(settings: &Map<String, Value>, lucene: u32) -> Self {
         let mut all = Map::new();
         for (name, value) in settings {
             if let Some(path) = name.strip_prefix("index.analysis.") {
                 put(&mut all, path, value);
             }
         }
-        Self(all)
+        Self { all, lucene }
     }
 
-    /// What a field without an analyser has. `None` if it is not known here.
-    pub(crate) fn default_analyzer(&self) -> Option<Analyzer> {
+    /// What a field without an analyser has.
+    ///
+    /// # Errors
+    ///
+    /// The part of it that is not known here.
+    pub(crate) fn default_analyzer(&self) -> Result<Analyzer, String> {
         match self.definition("analyzer", "default") {
-            None => Some(Analyzer::STANDARD),
+            None => Ok(Analyzer::STANDARD),
             Some(_) => self.analyzer("default"),
         }
     }
 
-    /// The analyser of a name. `None` if it is not known here.
-    pub(crate) fn analyzer(&self, name: &str) -> Option<Analyzer> {
-        let Some(definition) = self.definition("analyzer", name) else { return Analyzer::named(name) };
-        let kind = definition.get("type").map_or("custom", |kind| kind.as_str().unwrap_or_default());
-        if kind != "custom" {
-            let plain = definition.keys().all(|key| key == "type");
-            return Analyzer::named(kind).filter(|_| plain);
-        }
-        let known = ["type", "tokenizer", "filter", "char_filter"];
-        definition.keys().all(|key| known.contains(&key.as_str())).then_some(())?;
-        let lower = Some(Filter::Lower);
-        let (tokenizer, first) = match definition.get("tokenizer")?.as_str()? {
-            name if self.definition("tokenizer", name).is_some() => return None,
-            "standard" => (Tokenizer::Standard, None),
-            "letter" => (Tokenizer::Letter, None),
-            "lowercase" => (Tokenizer::Letter, lower),
-            "whitespace" => (Tokenizer::Whitespace, None),
-            "keyword" => (Tokenizer::Keyword, None),
-            _ => return None,
+    /// The analyser of a name.
+    ///
+    /// # Errors
+    ///
+    /// The part of it that is not known here.
+    pub(crate) fn analyzer(&self, name: &str) -> Result<Analyzer, String> {
+        let Some(definition) = self.definition("analyzer", name) else {
+            return named_analyzer(name, Parameters::of("analyser", name, None));
         };
-        Some(Analyzer { tokenizer, filters: self.filters(definition, first)? })
+        let kind = definition.get("type").map_or("custom", |kind| kind.as_str().unwrap_or_default());
+        let parameters = Parameters::of("analyser", name, Some(definition));
+        if kind != "custom" {
+            return named_analyzer(kind, parameters);
+        }
+        let parts = self.parts(parameters, false)?;
+        parts.analyzer(name.to_owned())
     }
 
-    /// The filters of the normalizer of a name. `None` if it is not known here.
-    pub(crate) fn normalizer(&self, name: &str) -> Option<Filters> {
+    /// What the normalizer of a name makes of a text.
+    ///
+    /// # Errors
+    ///
+    /// The part of it that is not known here.
+    pub(crate) fn normalizer(&self, name: &str) -> Result<Normalizer, String> {
         let Some(definition) = self.definition("normalizer", name) else {
-            return (name == "lowercase").then_some(Filters::LOWER);
+            return match name {
+                "lowercase" => Ok(Normalizer::Plain(Filters::LOWER)),
+                _ => Err(format!("normalizer {name:?}")),
+            };
         };
-        let known = ["type", "filter", "char_filter"];
-        let is_custom = definition.get("type").is_none_or(|kind| kind == "custom");
-        let all_known = definition.keys().all(|key| known.contains(&key.as_str()));
-        if is_custom && all_known { self.filters(definition, None) } else { None }
+        let parameters = Parameters::of("normalizer", name, Some(definition));
+        if definition.get("type").is_some_and(|kind| kind != "custom") {
+            return Err(parameters.refuse("type"));
+        }
+        match self.parts(parameters, true)?.analyzer(name.to_owned())? {
+            Analyzer::Plain(plain) => Ok(Normalizer::Plain(plain.filters)),
+            Analyzer::Pipeline(pipeline) => Ok(Normalizer::Pipeline(pipeline)),
+        }
     }
 
     fn definition(&self, kind: &str, name: &str) -> Option<&Map<String, Value>> {
-        self.0.get(kind)?.get(name)?.as_object()
+        self.all.get(kind)?.get(name)?.as_object()
     }
 
-    fn filters(&self, definition: &Map<String, Value>, first: Option<Filter>) -> Option<Filters> {
-        if !names(definition.get("char_filter"))?.is_empty() {
-            return None;
+    /// The parts that a definition names. A normalizer has no tokenizer. `Err` has all parts that
+    /// are not known.
+    fn parts(&self, mut parameters: Parameters, normalizes: bool) -> Result<Parts, String> {
+        let mut parts =
+            Parts { characters: Vec::new(), tokenizer: TokenizerPart::Plain(Tokenizer::Keyword), filters: Vec::new() };
+        let mut unknown = Vec::new();
+        for name in parameters.list("char_filter")?.unwrap_or_default() {
+            match self.character_filter(name) {
+                Ok(filter) => parts.characters.push(filter),
+                Err(part) => unknown.push(part),
+            }
         }
-        let named = names(definition.get("filter"))?.into_iter().map(|name| self.filter(name));
-        let filters: Option<Vec<Filter>> = first.map(Some).into_iter().chain(named).collect();
-        Filters::new(&filters?)
+        if !normalizes {
+            let Some(name) = parameters.text("tokenizer")? else { return Err(parameters.refuse("tokenizer")) };
+            if name == "lowercase" && self.definition("tokenizer", name).is_none() {
+                parts.tokenizer = TokenizerPart::Plain(Tokenizer::Letter);
+                parts.filters.push(Made::Plain(Filter::Lower));
+            } else {
+                match self.tokenizer(name) {
+                    Ok(tokenizer) => parts.tokenizer = tokenizer,
+                    Err(part) => unknown.push(part),
+                }
+            }
+        }
+        for name in parameters.list("filter")?.unwrap_or_default() {
+            match self.token_filter(name, normalizes, &parts) {
+                Ok(filter) => parts.filters.push(filter),
+                Err(part) => unknown.push(part),
+            }
+        }
+        unknown.extend(parameters.finish().err());
+        if unknown.is_empty() { Ok(parts) } else { Err(unknown.join(", ")) }
     }
 
-    fn filter(&self, name: &str) -> Option<Filter> {
-        let Some(definition) = self.definition("filter", name) else { return Filter::named(name) };
-        let is_false = |value: &Value| *value == false || value == "false";
-        let plain = |(key, value): (&String, &Value)| key == "type" || key == "preserve_original" && is_false(value);
-        definition.iter().all(plain).then_some(())?;
-        Filter::named(definition.get("type")?.as_str()?)
+    /// A filter of tokens behind other parts.
+    fn token_filter(&self, name: &str, normalizes: bool, before: &Parts) -> Result<Made, String> {
+        let definition = self.definition("filter", name);
+        let part = Parameters::of("token filter", name, definition);
+        let kind = kind_of(&part, name, definition)?;
+        if normalizes && !NORMALIZING.contains(&kind) {
+            return Err(format!("{}: the type {kind:?} in a normalizer", part.what));
+        }
+        let what = part.what.clone();
+        let filter = match kind {
+            "multiplexer" if definition.is_some() => self.multiplexer(part)?,
+            _ => token_filters::new(kind, part)?,
+        };
+        if normalizes && kind == "asciifolding" && !matches!(filter, Made::Plain(_)) {
+            return Err(format!("{what}: the parameter \"preserve_original\" in a normalizer"));
+        }
+        if let Made::Other(filter) = &filter {
+            before.check(&what, filter.as_ref())?;
+        }
+        Ok(filter)
+    }
+
+    /// A filter with chains of filters, each of which makes one token of one.
+    fn multiplexer(&self, mut part: Parameters) -> Result<Made, String> {
+        let keeps = part.flag("preserve_original", true)?;
+        let mut chains = Vec::new();
+        for names in part.list("filters")?.unwrap_or_default() {
+            let mut chain = Vec::new();
+            for name in names.split(',').map(str::trim).filter(|name| !name.is_empty()) {
+                let definition = self.definition("filter", name);
+                let own = Parameters::of("token filter", name, definition);
+                let kind = kind_of(&own, name, definition)?;
+                if !NORMALIZING.contains(&kind) && !CHANGING.contains(&kind) {
+                    return Err(format!("{}: the type {kind:?} in {}", own.what, part.what));
+                }
+                chain.push(match token_filters::new(kind, own)? {
+                    Made::Plain(plain) => Box::new(plain) as Box<dyn TokenFilter>,
+                    Made::Other(_) if kind == "asciifolding" => return Err(part.refuse("filters")),
+                    Made::Other(filter) => filter,
+                });
+            }
+            chains.push(chain);
+        }
+        if chains.is_empty() {
+            return Err(part.refuse("filters"));
+        }
+        part.finish()?;
+        Ok(Made::Other(Box::new(Multiplexer { chains, keeps })))
+    }
+
+    fn character_filter(&self, name: &str) -> Result<CharacterFilter, String> {
+        let definition = self.definition("char_filter", name);
+        let part = Parameters::of("character filter", name, definition);
+        match kind_of(&part, name, definition)? {
+            "mapping" if definition.is_some() => Mapping::new(part).map(CharacterFilter::Mapping),
+            "pattern_replace" if definition.is_some() => ReplaceCharacters::new(part).map(CharacterFilter::Pattern),
+            kind => Err(format!("{}: the type {kind:?}", part.what)),
+        }
+    }
+
+    fn tokenizer(&self, name: &str) -> Result<TokenizerPart, String> {
+        let definition = self.definition("tokenizer", name);
+        let part = Parameters::of("tokenizer", name, definition);
+        let kind = kind_of(&part, name, definition)?;
+        TokenizerPart::new(kind, part, self.lucene)
     }
 }
 
-/// Names in a list, or with commas between them. `None` if it is neither.
-fn names(list: Option<&Value>) -> Option<Vec<&str>> {
-    match list {
-        None => Some(Vec::new()),
-        Some(Value::String(names)) => Some(names.split(',').map(str::trim).filter(|name| !name.is_empty()).collect()),
-        Some(Value::Array(names)) => names.iter().map(Value::as_str).collect(),
-        Some(_) => None,
+/// The type of a part; one that the server has by itself has its name.
+fn kind_of<'a>(
+    part: &Parameters,
+    name: &'a str,
+    definition: Option<&'a Map<String, Value>>,
+) -> Result<&'a str, String> {
+    let Some(definition) = definition else { return Ok(name) };
+    definition.get("type").and_then(Value::as_str).ok_or_else(|| part.refuse("type"))
+}
+
+/// The parts of an analyser in their order.
+struct Parts {
+    characters: Vec<CharacterFilter>,
+    tokenizer: TokenizerPart,
+    filters: Vec<Made>,
+}
+
+impl Parts {
+    /// Refuses a filter that is not exact behind those before.
+    fn check(&self, what: &str, filter: &dyn TokenFilter) -> Result<(), String> {
+        let others =
+            || self.filters.iter().filter_map(|made| if let Made::Other(other) = made { Some(other) } else { None });
+        if filter.splits() && (self.tokenizer.overlaps() || others().any(|other| other.overlaps())) {
+            return Err(format!("{what} behind a part that makes several tokens of one place"));
+        }
+        if filter.ends_early() && (self.tokenizer.reads_ahead() || others().any(|other| other.reads_ahead())) {
+            return Err(format!("{what} without \"consume_all_tokens\" behind a part that reads ahead"));
+        }
+        Ok(())
+    }
+
+    fn analyzer(self, source: String) -> Result<Analyzer, String> {
+        let Self { characters, tokenizer, filters } = self;
+        if let (true, TokenizerPart::Plain(tokenizer)) = (characters.is_empty(), &tokenizer) {
+            let plain = filters.iter().map(|made| if let Made::Plain(plain) = made { Some(*plain) } else { None });
+            if let Some(filters) = plain.collect::<Option<Vec<_>>>().and_then(|plain| Filters::new(&plain)) {
+                return Ok(Analyzer::Plain(Plain { tokenizer: *tokenizer, filters }));
+            }
+        }
+        let filters = filters.into_iter().map(|made| match made {
+            Made::Plain(plain) => Box::new(plain) as Box<dyn TokenFilter>,
+            Made::Other(other) => other,
+        });
+        Ok(Analyzer::Pipeline(Arc::new(Pipeline { characters, tokenizer, filters: filters.collect(), source })))
+    }
+}
+
+/// The analyser of a type. The parameters of `standard` and the others are for their stop words.
+fn named_analyzer(kind: &str, mut parameters: Parameters) -> Result<Analyzer, String> {
+    let (what, source) = (parameters.what.clone(), parameters.what.clone());
+    let p = &mut parameters;
+    if kind == "pattern" {
+        let tokenizer = TokenizerPart::Pattern(Cut::of_analyzer(p)?);
+        let filters = token_filters::pattern(p)?;
+        parameters.finish()?;
+        return Parts { characters: Vec::new(), tokenizer, filters }.analyzer(source);
+    }
+    let filters = match kind {
+        "simple" | "whitespace" | "keyword" => None,
+        "standard" => {
+            if p.number("max_token_length", super::WORD_MAX)? != super::WORD_MAX {
+                return Err(p.refuse("max_token_length"));
+            }
+            token_filters::standard(p)?
+        }
+        "stop" => Some(token_filters::stop(p)?),
+        _ if let Some(filters) = token_filters::of_language(kind, p)? => Some(filters),
+        _ if p.is_defined() => return Err(format!("{what}: the type {kind:?}")),
+        _ => return Err(what),
+    };
+    parameters.finish()?;
+    let tokenizer = if kind == "stop" { Tokenizer::Letter } else { Tokenizer::Standard };
+    match (Plain::named(kind), filters) {
+        (Some(plain), None) => Ok(Analyzer::Plain(plain)),
+        (_, filters) => {
+            let filters = filters.unwrap_or_default();
+            Parts { characters: Vec::new(), tokenizer: TokenizerPart::Plain(tokenizer), filters }.analyzer(source)
+        }
     }
 }
 
@@ -114,31 +293,41 @@ fn put(tree: &mut Map<String, Value>, path: &str, value: &Value) {
 mod tests {
     use serde_json::{Value, json};
 
-    use super::super::Analyzer;
+    use super::super::{Analyzer, Plain};
     use super::Analysis;
 
     fn analysis(settings: Value) -> Analysis {
-        Analysis::of_settings(settings.as_object().unwrap())
+        Analysis::of_settings(settings.as_object().unwrap(), 10)
     }
 
     #[test]
     fn definitions_of_settings() {
         let all = analysis(json!({
             "index.analysis.normalizer.low.type": "custom", "index.analysis.normalizer.low.filter": ["lowercase", "fold"],
-            "index.analysis.normalizer.odd.filter": "lowercase, elision",
+            "index.analysis.normalizer.odd.filter": "lowercase, stop",
             "index.analysis.filter.fold.type": "asciifolding",
             "index.analysis.analyzer.own.tokenizer": "whitespace", "index.analysis.analyzer.own.filter": "lowercase",
             "index.analysis.analyzer.gap.tokenizer": "standard", "index.analysis.analyzer.gap.position_increment_gap": "3",
+            "index.analysis.analyzer.odd.tokenizer": "thai", "index.analysis.analyzer.odd.x": 1,
+            "index.analysis.analyzer.odd.char_filter": "html_strip", "index.analysis.analyzer.odd.filter": ["trim", "synonym"],
             "index.analysis.analyzer.default.type": "simple",
         }));
-        assert_eq!(all.normalizer("low").unwrap().text("ÉTÉ"), "ete");
-        assert_eq!(all.normalizer("lowercase").unwrap().text("ÉTÉ"), "été");
-        assert!(all.normalizer("odd").is_none() && all.normalizer("none").is_none());
+        assert_eq!(all.normalizer("low").unwrap().text("ÉTÉ"), Ok("ete".into()));
+        assert_eq!(all.normalizer("lowercase").unwrap().text("ÉTÉ"), Ok("été".into()));
+        assert_eq!(all.normalizer("odd").unwrap_err(), "token filter \"stop\": the type \"stop\" in a normalizer");
+        assert_eq!(all.normalizer("none").unwrap_err(), "normalizer \"none\"");
+        let Ok(Analyzer::Plain(own)) = all.analyzer("own") else { panic!("{:?}", all.analyzer("own")) };
         let mut terms = Vec::new();
-        all.analyzer("own").unwrap().each("A,b C", |term| terms.push(String::from_utf8_lossy(term).into_owned()));
+        own.each("A,b C", |term| terms.push(String::from_utf8_lossy(term).into_owned()));
         assert_eq!(terms, ["a,b", "c"]);
-        assert_eq!(all.default_analyzer(), Analyzer::named("simple"));
-        assert_eq!(all.analyzer("standard"), Some(Analyzer::STANDARD));
-        assert!(all.analyzer("gap").is_none() && all.analyzer("english").is_none());
+        assert_eq!(all.default_analyzer(), Ok(Analyzer::Plain(Plain::named("simple").unwrap())));
+        assert_eq!(all.analyzer("standard"), Ok(Analyzer::STANDARD));
+        assert_eq!(all.analyzer("gap").unwrap_err(), "analyser \"gap\": the parameter \"position_increment_gap\"");
+        assert_eq!(
+            all.analyzer("odd").unwrap_err(),
+            "character filter \"html_strip\": the type \"html_strip\", tokenizer \"thai\": the type \"thai\", \
+             token filter \"synonym\": the type \"synonym\", analyser \"odd\": the parameter \"x\""
+        );
+        assert_eq!(all.analyzer("dutch").unwrap_err(), "analyser \"dutch\"");
     }
 }

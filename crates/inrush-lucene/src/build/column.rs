@@ -1,6 +1,6 @@
 //! The values of a field, document after document, until the segment is written.
 
-use crate::analysis::Analyzer;
+use crate::analysis::{Analyzer, Pipeline, Plain};
 use crate::build::intern::Interner;
 use crate::build::offsets::{Offsets, Units};
 use crate::build::sorting::Order;
@@ -225,25 +225,38 @@ pub(crate) struct Texts {
     pub(crate) jumps: Vec<(u32, u32)>,
     /// Where the occurrences are in the texts, if the field has that.
     offsets: Option<Offsets>,
+    /// The position of each occurrence in its document without the gaps between values, where that
+    /// is not its number.
+    pub(crate) positions: Option<Vec<u32>>,
+    /// One less than the position of the next occurrence, if that is one position further.
+    position: u32,
     last_doc: Option<u32>,
 }
 
 impl Texts {
-    pub(crate) fn new(offsets: bool) -> Self {
+    pub(crate) fn new(offsets: bool, analyzer: &Analyzer) -> Self {
+        let positions = matches!(analyzer, Analyzer::Pipeline(_)).then(Vec::new);
+        Self::with(offsets.then(Offsets::default), positions)
+    }
+
+    fn with(offsets: Option<Offsets>, positions: Option<Vec<u32>>) -> Self {
         Self {
             terms: Interner::new(),
             occurrences: Vec::new(),
             docs: Docs::default(),
             ends: Vec::new(),
             jumps: Vec::new(),
-            offsets: offsets.then(Offsets::default),
+            offsets,
+            positions,
+            position: 0,
             last_doc: None,
         }
     }
 
     /// Forgets the texts with their memory.
     pub(crate) fn renew(&mut self) {
-        *self = Self::new(self.offsets.is_some());
+        let offsets = self.offsets.as_ref().map(|_| Offsets::default());
+        *self = Self::with(offsets, self.positions.as_ref().map(|_| Vec::new()));
     }
 
     pub(crate) fn clear(&mut self) {
@@ -255,20 +268,41 @@ impl Texts {
         if let Some(offsets) = &mut self.offsets {
             offsets.clear();
         }
+        if let Some(positions) = &mut self.positions {
+            positions.clear();
+        }
         self.last_doc = None;
     }
 
     /// Adds a value of a document.
     #[inline]
-    pub(crate) fn add(&mut self, doc: u32, analyzer: Analyzer, text: &str) {
+    pub(crate) fn add(&mut self, doc: u32, analyzer: &Analyzer, text: &str) {
         self.start(doc);
-        if self.offsets.is_some() {
-            return self.add_with_offsets(analyzer, text);
+        match analyzer {
+            Analyzer::Plain(plain) if self.offsets.is_none() => plain.each(text, |term| self.push(term)),
+            Analyzer::Plain(plain) => self.add_with_offsets(*plain, text),
+            Analyzer::Pipeline(pipeline) => self.add_with_positions(pipeline, text),
         }
-        analyzer.each(text, |term| self.push(term));
     }
 
-    fn add_with_offsets(&mut self, analyzer: Analyzer, text: &str) {
+    fn add_with_positions(&mut self, pipeline: &Pipeline, text: &str) {
+        let end = pipeline.each(text, self.offsets.is_some(), |term| {
+            self.push(term.term);
+            self.position = self.position.wrapping_add(term.increment);
+            if let Some(positions) = &mut self.positions {
+                positions.push(self.position);
+            }
+            if let Some(offsets) = &mut self.offsets {
+                offsets.push(term.offsets.0, term.offsets.1);
+            }
+        });
+        self.position = self.position.wrapping_add(end.increment);
+        if let Some(offsets) = &mut self.offsets {
+            offsets.end_value(end.offset);
+        }
+    }
+
+    fn add_with_offsets(&mut self, analyzer: Plain, text: &str) {
         let mut units = Units::new(text);
         analyzer.each_at(text, |place, term| {
             self.push(term);
@@ -289,6 +323,8 @@ impl Texts {
             self.docs.push(doc);
             self.ends.push(self.occurrences.len() as u32);
             self.last_doc = Some(doc);
+            // The first one of a document is at 0.
+            self.position = u32::MAX;
             if let Some(offsets) = &mut self.offsets {
                 offsets.start();
             }
@@ -317,6 +353,8 @@ impl Texts {
         // One for each occurrence, if the field has them.
         let offsets = self.offsets();
         let mut moved_offsets = Vec::with_capacity(offsets.map_or(0, <[_]>::len));
+        let positions = self.positions.as_deref();
+        let mut moved_positions = Vec::with_capacity(positions.map_or(0, <[_]>::len));
         for (text, place) in (0..).zip(&places) {
             let was = *place as usize;
             let start = was.checked_sub(1).map_or(0, |before| self.ends[before]);
@@ -326,7 +364,10 @@ impl Texts {
             let own = start as usize..self.ends[was] as usize;
             occurrences.extend_from_slice(&self.occurrences[own.clone()]);
             if let Some(offsets) = offsets {
-                moved_offsets.extend_from_slice(&offsets[own]);
+                moved_offsets.extend_from_slice(&offsets[own.clone()]);
+            }
+            if let Some(positions) = positions {
+                moved_positions.extend_from_slice(&positions[own]);
             }
             ends.push(occurrences.len() as u32);
         }
@@ -334,17 +375,26 @@ impl Texts {
         if let Some(offsets) = &mut self.offsets {
             offsets.replace(moved_offsets);
         }
+        if let Some(positions) = &mut self.positions {
+            *positions = moved_positions;
+        }
     }
 
     pub(crate) fn sorting(&self, docs: u32) -> usize {
         let texts = 4 * (self.occurrences.len() + self.ends.len()) + 8 * self.jumps.len();
-        texts + self.offsets.as_ref().map_or(0, Offsets::held) + self.docs.sorting(docs)
+        texts + self.places_held() + self.docs.sorting(docs)
+    }
+
+    /// Bytes of offsets and positions.
+    fn places_held(&self) -> usize {
+        let positions = self.positions.as_deref().map_or(0, size_of_val);
+        self.offsets.as_ref().map_or(0, Offsets::held) + positions
     }
 
     pub(crate) fn memory(&self) -> Memory {
         let (terms, count) = (self.terms.len(), self.occurrences.len());
         let held = self.terms.held() + 4 * (count + self.ends.len()) + 8 * self.jumps.len() + self.docs.held();
-        let offsets = self.offsets.as_ref().map_or(0, Offsets::held);
+        let offsets = self.places_held();
         // The grouped occurrences with their positions and offsets, and where the terms are
         // written.
         let writing = (12 + size_of::<TermState>()) * terms + 8 * count + offsets + self.ends.len();
@@ -359,13 +409,13 @@ mod tests {
 
     #[test]
     fn a_further_value_begins_behind_the_one_before() {
-        let mut texts = Texts::new(true);
+        let mut texts = Texts::new(true, &Analyzer::STANDARD);
         for (doc, text) in [(0, "a  👩 b "), (0, ""), (0, "x"), (2, "x y")] {
-            texts.add(doc, Analyzer::STANDARD, text);
+            texts.add(doc, &Analyzer::STANDARD, text);
         }
         assert_eq!(texts.offsets(), Some(&[(0, 1), (3, 5), (6, 7), (10, 11), (0, 1), (2, 3)][..]));
         texts.renew();
         assert_eq!(texts.offsets(), Some(&[][..]));
-        assert_eq!(Texts::new(false).offsets(), None);
+        assert_eq!(Texts::new(false, &Analyzer::STANDARD).offsets(), None);
     }
 }

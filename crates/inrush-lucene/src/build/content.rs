@@ -23,7 +23,9 @@ impl Column {
         match kind {
             Kind::Ip => Self::Addresses(Addresses::default()),
             Kind::Keyword { .. } => Self::Keywords(Keywords::new()),
-            Kind::Text { analyzer, options } => Self::Texts(*analyzer, Texts::new(options.offsets)),
+            Kind::Text { analyzer, options } => {
+                Self::Texts(analyzer.clone(), Texts::new(options.needs_places(), analyzer))
+            }
             Kind::Whole { .. }
             | Kind::Unsigned { .. }
             | Kind::Double
@@ -33,6 +35,7 @@ impl Column {
             | Kind::Date(_)
             | Kind::DateNanos(_)
             | Kind::Boolean
+            | Kind::TokenCount { .. }
             | Kind::GeoPoint { .. } => Self::Numbers(Numbers::default()),
         }
     }
@@ -64,7 +67,7 @@ impl Column {
                 addresses.docs.push(doc);
             }
             (Self::Keywords(keywords), Indexable::Term(term)) => keywords.push(doc, term.as_bytes()),
-            (Self::Texts(analyzer, texts), Indexable::Text(text)) => texts.add(doc, *analyzer, text),
+            (Self::Texts(analyzer, texts), Indexable::Text(text)) => texts.add(doc, analyzer, text),
             // `convert` makes what the field's kind has a column for.
             _ => debug_assert!(false, "a value of another kind than its column"),
         }

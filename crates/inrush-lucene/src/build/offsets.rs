@@ -1,6 +1,6 @@
-//! Where the words of a field are in the texts of their documents.
+//! The places of a field's words in the texts of their documents.
 
-/// How much further a further value of a document begins than the one before ends.
+/// The gap in offsets between two values of one document.
 const GAP: u32 = 1;
 
 /// The offsets of a field's occurrences, in units of UTF-16.

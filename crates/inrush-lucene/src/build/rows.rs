@@ -73,7 +73,7 @@ fn push(column: &mut Column, values: Direct, docs: impl Iterator<Item = (u32, us
             docs.for_each(|(doc, record)| keywords.push(doc, texts.get(record).as_bytes()));
         }
         (Column::Texts(analyzer, column), Direct::Text(texts)) => {
-            docs.for_each(|(doc, record)| column.add(doc, *analyzer, texts.get(record)));
+            docs.for_each(|(doc, record)| column.add(doc, analyzer, texts.get(record)));
         }
         // A field has the column of its kind, for which `columns::read` chose the values.
         (Column::Numbers(_) | Column::Addresses(_) | Column::Keywords(_) | Column::Texts(..), _) => {

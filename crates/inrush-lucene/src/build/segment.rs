@@ -15,10 +15,11 @@ use crate::fields::document::{self, Document, Habits, Values};
 use crate::fields::field::{Field, Kind};
 use crate::fields::ids::{Keep, encode};
 use crate::fields::live::LiveMapping;
-use crate::fields::mapping::{Mapping, Product};
+use crate::fields::mapping::Mapping;
 use crate::fields::new_fields::{NewFields, refused_again};
 use crate::fields::refused::{ID_MAX, Refused};
 use crate::fields::sorting::SortBy;
+use crate::fields::target::KnownProduct;
 use crate::fields::values;
 use crate::formats::commit::{Segment, SegmentInfo, base36, write_segment_info};
 use crate::formats::field_infos::{DOC_VALUES_FORMAT, POSTINGS_FORMAT, write_field_infos};
@@ -55,7 +56,7 @@ pub(crate) struct SegmentBuilder<'m> {
     stored: StoredFields,
     /// The documents of the index, with those that are nested objects.
     pub(super) docs: u32,
-    /// Those whose values were taken from columns.
+    /// Documents whose values came from columns.
     pub(super) from_columns: u32,
 }
 
@@ -234,7 +235,7 @@ impl<'m> SegmentBuilder<'m> {
             if field.stored {
                 store(&mut self.stored, write::FIRST + *number as u32, &field.kind, value);
             }
-            if field.indexed && !field.doc_values && !field.norms {
+            if field.needs_name() {
                 for name in names(field, self.mapping.target.product) {
                     self.content.field_names.push(self.docs, name.as_bytes());
                 }
@@ -335,7 +336,7 @@ fn store(stored: &mut StoredFields, field: u32, kind: &Kind, value: &Indexable) 
         (Indexable::Number(is), Kind::Boolean) => stored.add(field, Stored::Text(if *is == 1 { "T" } else { "F" })),
         (Indexable::Number(number), Kind::Float) => stored.add(field, Stored::Float(values::float_of(*number))),
         (Indexable::Number(number), Kind::Double) => stored.add(field, Stored::Double(values::double_of(*number))),
-        (Indexable::Number(number), Kind::Whole { point_bytes: 4, .. }) => {
+        (Indexable::Number(number), Kind::Whole { point_bytes: 4, .. } | Kind::TokenCount { .. }) => {
             stored.add(field, Stored::Int(*number as i32));
         }
         (Indexable::Number(number), _) => stored.add(field, Stored::Long(*number)),
@@ -344,8 +345,8 @@ fn store(stored: &mut StoredFields, field: u32, kind: &Kind, value: &Indexable) 
 }
 
 /// What `_field_names` has of a field: OpenSearch also the objects above it.
-fn names(field: &Field, product: Product) -> impl Iterator<Item = &str> {
-    let dots = field.name.match_indices('.').map(|(at, _)| at).filter(move |_| product == Product::OpenSearch);
+fn names(field: &Field, product: KnownProduct) -> impl Iterator<Item = &str> {
+    let dots = field.name.match_indices('.').map(|(at, _)| at).filter(move |_| product == KnownProduct::OpenSearch);
     dots.chain([field.name.len()]).map(|end| &field.name[..end])
 }
 

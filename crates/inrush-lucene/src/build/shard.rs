@@ -370,11 +370,12 @@ impl<'m> ShardWriter<'_, 'm> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fields::mapping::{Mapping, Product, Target};
+    use crate::fields::mapping::Mapping;
+    use crate::fields::target::{KnownProduct, ServerVersion};
 
     #[test]
     fn a_shard_with_too_many_documents_is_an_error() {
-        let target = Target { product: Product::OpenSearch, version: [3, 6, 0], lucene: [10, 4, 0] };
+        let target = ServerVersion { product: KnownProduct::OpenSearch, version: [3, 6, 0], lucene: [10, 4, 0] };
         let mapping =
             Mapping::parse(&serde_json::json!({ "properties": { "n": { "type": "long" } } }), target).unwrap();
         let folder = std::env::temp_dir().join(format!("inrush-lucene-many-{}", std::process::id()));

@@ -10,13 +10,15 @@ use std::fmt::Write as _;
 use inrush_core::Columns;
 use inrush_core::columns::{Cells, Column, Texts, TimeUnit};
 
-use crate::analysis::{Filters, Tokenizer};
+use crate::analysis::Normalizer;
 use crate::fields::convert::{Indexable, convert};
-use crate::fields::document::{Habits, check_name, is_blank, read_value};
+use crate::fields::document::{Habits, check_name, read_value};
 use crate::fields::field::{Field, Kind};
 use crate::fields::json::{NAME_MAX, NUMBER_MAX, Reader, Scalar};
-use crate::fields::mapping::{Dynamic, Mapping, Node, Object, Product};
+use crate::fields::mapping::Mapping;
+use crate::fields::object::{Dynamic, Node, Object, is_blank};
 use crate::fields::refused::TERM_MAX;
+use crate::fields::target::KnownProduct;
 
 /// What is indexed of some rows.
 pub(crate) struct RowValues<'a> {
@@ -66,7 +68,7 @@ fn find<'m>(mapping: &'m Mapping, name: &str) -> Option<(&'m Object, &'m Node)> 
         return Some((root, node));
     }
     if !name.contains('.') {
-        let is_refused = name.is_empty() || is_blank(name) && mapping.target.product == Product::Elasticsearch;
+        let is_refused = name.is_empty() || is_blank(name) && mapping.target.product == KnownProduct::Elasticsearch;
         let is_left_out = root.dynamic == Dynamic::Ignore && !is_refused && check_name(root, name).is_ok();
         return is_left_out.then_some((root, &Node::Ignored));
     }
@@ -157,15 +159,17 @@ impl<'a> Reading<'a, '_> {
                 Direct::Nanos(values, *unit)
             }
             (_, Cells::Timestamps(..)) => return self.leave_to_text(column),
-            (Kind::Keyword { ignore_above, normalizer: Filters::NONE }, Cells::Text(texts)) => {
+            (Kind::Keyword { ignore_above, normalizer: Normalizer::NONE }, Cells::Text(texts)) => {
                 let most = TERM_MAX.min(*ignore_above as usize);
                 self.leave_to_text_where(column, |record| texts.get(record).len() > most);
                 Direct::Term(texts)
             }
             (Kind::Text { analyzer, .. }, Cells::Text(texts)) => {
-                // A text of more words has no immense one.
-                let most = if analyzer.tokenizer == Tokenizer::Keyword { TERM_MAX / 4 } else { usize::MAX };
-                self.leave_to_text_where(column, |record| texts.get(record).len() > most);
+                let most = analyzer.harmless(TERM_MAX);
+                self.leave_to_text_where(column, |record| {
+                    let text = texts.get(record);
+                    text.len() > most || analyzer.doubts(text)
+                });
                 Direct::Text(texts)
             }
             _ => return self.converted(number, field, column),
@@ -252,7 +256,7 @@ fn is_kept(field: &Field) -> bool {
 /// Whether nothing is kept of a value but points, terms and doc values.
 fn is_plain(field: &Field) -> bool {
     // A field of which a search for existence finds nothing else has its name among all names.
-    let has_name = field.indexed && !field.doc_values && !field.norms;
+    let has_name = field.needs_name();
     field.scope.is_none() && !field.stored && !has_name
 }
 

@@ -2,12 +2,12 @@
 
 use std::borrow::Cow;
 
-use crate::analysis::{Analyzer, Filters, Tokenizer};
+use crate::analysis::{Analyzer, Normalizer, Unread};
 use crate::fields::dates::{Formats, Moment};
 use crate::fields::field::{Field, Kind};
 use crate::fields::json::Scalar;
-use crate::fields::mapping::Product;
 use crate::fields::refused::{Refused, TERM_MAX};
+use crate::fields::target::KnownProduct;
 use crate::fields::values;
 
 /// A value as its field has it; the number of the field is beside it.
@@ -46,7 +46,7 @@ pub(crate) fn is_null(scalar: &Scalar, field: &Field) -> bool {
 pub(crate) fn convert<'a>(
     scalar: &Scalar<'a>,
     field: &Field,
-    product: Product,
+    product: KnownProduct,
 ) -> Result<Option<Indexable<'a>>, Refused> {
     if field.is_unread() {
         return Ok(None);
@@ -63,7 +63,7 @@ pub(crate) fn convert<'a>(
     value(&instead, &Field { coerce: true, ..field.clone() }, product)
 }
 
-fn value<'a>(scalar: &Scalar<'a>, field: &Field, product: Product) -> Result<Option<Indexable<'a>>, Refused> {
+fn value<'a>(scalar: &Scalar<'a>, field: &Field, product: KnownProduct) -> Result<Option<Indexable<'a>>, Refused> {
     let wrong = |expected| Refused::Value { field: field.name.clone(), type_name: field.type_name.clone(), expected };
     let coerce = field.coerce;
     let number = |number: Option<i64>, expected| {
@@ -72,7 +72,7 @@ fn value<'a>(scalar: &Scalar<'a>, field: &Field, product: Product) -> Result<Opt
     const DATE: &str = "a date of its formats";
     match &field.kind {
         Kind::Whole { least, most, .. } => {
-            let is_long = coerce && *most == i64::MAX && product == Product::Elasticsearch;
+            let is_long = coerce && *most == i64::MAX && product == KnownProduct::Elasticsearch;
             let beyond = if is_long { values::beyond_decimals(scalar) } else { None };
             let whole = beyond.unwrap_or_else(|| values::whole(scalar, *least, *most, coerce));
             number(whole, "a whole number within its bounds")
@@ -101,7 +101,7 @@ fn value<'a>(scalar: &Scalar<'a>, field: &Field, product: Product) -> Result<Opt
         Kind::Ip => match scalar {
             Scalar::Text(text) => {
                 values::address(text).map(|address| Some(Indexable::Address(address))).ok_or_else(|| match product {
-                    Product::Elasticsearch if values::is_nearly_address(text) => Refused::Unsupported(format!(
+                    KnownProduct::Elasticsearch if values::is_nearly_address(text) => Refused::Unsupported(format!(
                         "{text:?}, which is nearly an address, in the field {:?}",
                         field.name
                     )),
@@ -110,12 +110,16 @@ fn value<'a>(scalar: &Scalar<'a>, field: &Field, product: Product) -> Result<Opt
             }
             _ => Err(wrong("an IP address")),
         },
+        Kind::TokenCount { analyzer, gaps } => {
+            let count = analyzer.count(&text(scalar), *gaps).map_err(|unread| only_of_a_server(unread, field))?;
+            Ok(Some(Indexable::Number(i64::from(count))))
+        }
         Kind::Boolean => number(boolean(scalar), "true or false"),
-        Kind::Keyword { ignore_above, normalizer } => keyword(text(scalar), field, *ignore_above, *normalizer),
+        Kind::Keyword { ignore_above, normalizer } => keyword(text(scalar), field, *ignore_above, normalizer),
         Kind::Text { analyzer, .. } => {
             let text = text(scalar);
-            if field.indexed && is_immense(&text, *analyzer) {
-                return Err(Refused::ImmenseTerm(field.name.clone()));
+            if field.indexed {
+                check_terms(&text, field, analyzer)?;
             }
             Ok(Some(Indexable::Text(text)))
         }
@@ -139,12 +143,16 @@ fn keyword<'a>(
     text: Cow<'a, str>,
     field: &Field,
     ignore_above: u32,
-    normalizer: Filters,
+    normalizer: &Normalizer,
 ) -> Result<Option<Indexable<'a>>, Refused> {
     if text.len() > ignore_above as usize && text.encode_utf16().count() > ignore_above as usize {
         return Ok(None);
     }
-    let text = if normalizer == Filters::NONE { text } else { Cow::Owned(normalizer.text(&text)) };
+    let text = if *normalizer == Normalizer::NONE {
+        text
+    } else {
+        Cow::Owned(normalizer.text(&text).map_err(|unread| only_of_a_server(unread, field))?)
+    };
     // The servers look at the length only of what they keep.
     let is_kept = field.indexed || field.doc_values;
     if is_kept && text.len() > TERM_MAX {
@@ -153,13 +161,25 @@ fn keyword<'a>(
     Ok(Some(Indexable::Term(text)))
 }
 
-/// Whether a text becomes one term, which is too long.
-fn is_immense(text: &str, analyzer: Analyzer) -> bool {
-    // A filter makes up to four bytes of each.
-    if analyzer.tokenizer != Tokenizer::Keyword || text.len() <= TERM_MAX / 4 {
-        return false;
+/// What refuses a text of which only a server knows the terms.
+fn only_of_a_server(unread: Unread, field: &Field) -> Refused {
+    let what = match unread {
+        Unread::Many => "the terms of a long text",
+        Unread::Pattern => "a text in which a regular expression of Java may find something else",
+    };
+    Refused::Unsupported(format!("{what} in the field {:?}", field.name))
+}
+
+/// Checks that a text becomes no term that is too long, and not too many.
+fn check_terms(text: &str, field: &Field, analyzer: &Analyzer) -> Result<(), Refused> {
+    if text.len() <= analyzer.harmless(TERM_MAX) && !analyzer.doubts(text) {
+        return Ok(());
     }
-    analyzer.filters.text(text).len() > TERM_MAX
+    match analyzer.longest(text) {
+        Ok(0..=TERM_MAX) => Ok(()),
+        Ok(_) => Err(Refused::ImmenseTerm(field.name.clone())),
+        Err(unread) => Err(only_of_a_server(unread, field)),
+    }
 }
 
 fn boolean(scalar: &Scalar) -> Option<i64> {

@@ -4,19 +4,23 @@
 
 use serde_json::{Map, Value};
 
-use crate::analysis::{Analysis, Analyzer, Filters};
+use crate::analysis::{Analysis, Analyzer, Normalizer};
 use crate::fields::convert::convert;
-use crate::fields::dates::{Dialect, Formats};
-use crate::fields::dynamic::SLASHES;
+use crate::fields::dates::{Dialect, Formats, SLASHES};
 use crate::fields::field::{Field, Kind, TextOptions};
 use crate::fields::geo::{self, Rules};
+use crate::fields::index_settings::IndexSettings;
 use crate::fields::json::Scalar;
-use crate::fields::mapping::{Product, Target, Unsupported};
+use crate::fields::target::{KnownProduct, ServerVersion, Unsupported};
+use crate::formats::term_vectors::VectorOptions;
 
-/// How much further the first position of a further value of a document is by default.
+/// The default of `position_increment_gap`.
 const POSITION_GAP: u32 = 100;
 /// The type of texts of which only the words are indexed.
 const MATCH_ONLY: &str = "match_only_text";
+
+/// The type of the number of a text's words.
+const TOKEN_COUNT: &str = "token_count";
 
 /// The full name of a member.
 pub(crate) fn path_of(path: &str, name: &str) -> String {
@@ -28,18 +32,23 @@ pub(crate) fn field(
     definition: &Map<String, Value>,
     name: &str,
     scope: Option<usize>,
-    (target, analysis): (Target, &Analysis),
+    settings: &IndexSettings,
 ) -> Result<Field, Unsupported> {
     let unsupported = |what: String| Unsupported { field: name.to_owned(), what };
+    let IndexSettings { target, analysis, .. } = settings;
+    let target = *target;
     let type_name = definition.get("type").and_then(Value::as_str).unwrap_or("object");
     let mut kind = kind(type_name, definition, target).ok_or_else(|| unsupported(format!("the type {type_name:?}")))?;
     if let Kind::Text { analyzer, .. } = &mut kind
         && !definition.contains_key("analyzer")
     {
         let default = analysis.default_analyzer();
-        *analyzer = default.ok_or_else(|| unsupported("the analyser \"default\" of the settings".to_owned()))?;
+        *analyzer = default.map_err(|part| unsupported(format!("the analyser \"default\" of the settings: {part}")))?;
     }
     let text = kind.is_text();
+    // The type has no such parameter in Elasticsearch.
+    let takes_text = matches!(kind, Kind::Unsigned { .. }) && target.product == KnownProduct::Elasticsearch;
+    let coerce = settings.coerce || takes_text;
     let ranges = matches!(kind, Kind::Date(_) | Kind::DateNanos(_)) && name == "@timestamp";
     let mut field = Field {
         name: name.to_owned(),
@@ -53,13 +62,16 @@ pub(crate) fn field(
         ranges: ranges && target.has_timestamp_ranges(),
         norms: text && type_name != MATCH_ONLY,
         null_value: None,
-        coerce: true,
+        coerce,
         ignore_malformed: false,
     };
+    field.ignore_malformed = settings.ignore_malformed && may_be_malformed(&field.kind);
     for (parameter, value) in definition {
         match parameter.as_str() {
             "type" | "fields" | "meta" | "scaling_factor" | "copy_to" => {}
-            _ => set(&mut field, parameter, value, (target, analysis))
+            "analyzer" | "normalizer" if value.is_string() => set_analysis(&mut field.kind, value, analysis)
+                .map_err(|part| unsupported(format!("the parameter {parameter:?} with {value}: {part}")))?,
+            _ => set(&mut field, parameter, value, settings)
                 .ok_or_else(|| unsupported(format!("the parameter {parameter:?} with {value}")))?,
         }
     }
@@ -74,14 +86,19 @@ pub(crate) fn field(
     if field.stored && !field.indexed && !field.doc_values {
         return Err(unsupported("the parameter \"store\" without \"index\" or \"doc_values\"".to_owned()));
     }
+    if !field.indexed
+        && let Kind::Text { options: TextOptions { vectors: Some(_), .. }, .. } = &field.kind
+    {
+        return Err(unsupported("the parameter \"term_vector\" without \"index\"".to_owned()));
+    }
     // OpenSearch indexes points in any case.
-    field.indexed |= field.kind.is_points() && target.product == Product::OpenSearch;
+    field.indexed |= field.kind.is_points() && target.product == KnownProduct::OpenSearch;
     Ok(field)
 }
 
 /// Whether the value that stands for null, if there is one, is one that the servers take and write
 /// as it is here.
-fn takes_null_value(field: &Field, product: Product) -> bool {
+fn takes_null_value(field: &Field, product: KnownProduct) -> bool {
     match (&field.null_value, &field.kind) {
         (None, _) | (_, Kind::GeoPoint { .. }) => true,
         (Some(Value::Number(number)), Kind::Keyword { .. }) if number.is_f64() => false,
@@ -90,28 +107,49 @@ fn takes_null_value(field: &Field, product: Product) -> bool {
     }
 }
 
+/// Whether the type has the parameter `ignore_malformed`.
+fn may_be_malformed(kind: &Kind) -> bool {
+    kind.is_number() || matches!(kind, Kind::Date(_) | Kind::DateNanos(_) | Kind::Ip | Kind::GeoPoint { .. })
+}
+
+/// Sets the analyser of a text or the normalizer of a keyword. `Err` is the part of it that is not
+/// known.
+fn set_analysis(kind: &mut Kind, name: &Value, analysis: &Analysis) -> Result<(), String> {
+    let name = name.as_str().unwrap_or_default();
+    match kind {
+        Kind::Text { analyzer, .. } | Kind::TokenCount { analyzer, .. } => *analyzer = analysis.analyzer(name)?,
+        Kind::Keyword { normalizer, .. } => *normalizer = analysis.normalizer(name)?,
+        _ => return Err("this type".to_owned()),
+    }
+    Ok(())
+}
+
 /// Sets a parameter. `None` if it is not known.
-fn set(field: &mut Field, parameter: &str, value: &Value, (target, analysis): (Target, &Analysis)) -> Option<()> {
-    let (product, dialect) = (target.product, Dialect::of(target));
+fn set(field: &mut Field, parameter: &str, value: &Value, settings: &IndexSettings) -> Option<()> {
+    let product = settings.target.product;
+    let dialect = Dialect::of(settings.target);
     let number = field.kind.is_number();
-    if field.type_name == MATCH_ONLY && ["norms", "index_options", "index", "store"].contains(&parameter) {
+    if field.type_name == MATCH_ONLY && ["norms", "index_options", "index", "store", "term_vector"].contains(&parameter)
+    {
         return None;
+    }
+    if product == KnownProduct::OpenSearch && changes_no_file(field, parameter, value) {
+        return Some(());
     }
     match (parameter, value, &mut field.kind) {
         ("eager_global_ordinals" | "split_queries_on_whitespace", Value::Bool(_), Kind::Keyword { .. }) => {}
         ("ignore_above", Value::Number(most), Kind::Keyword { ignore_above, .. }) => {
             *ignore_above = u32::try_from(most.as_u64()?).unwrap_or(u32::MAX);
         }
-        ("normalizer", Value::String(name), Kind::Keyword { normalizer, .. }) => {
-            *normalizer = analysis.normalizer(name)?;
-        }
         // How queries are made of a text, and how hits are scored.
         ("search_analyzer" | "search_quote_analyzer", Value::String(_), Kind::Text { .. }) => {}
         ("fielddata" | "eager_global_ordinals", Value::Bool(_), Kind::Text { .. }) => {}
-        ("similarity", value, Kind::Text { .. } | Kind::Keyword { .. }) if value == "BM25" || value == "boolean" => {}
-        ("analyzer", Value::String(name), Kind::Text { analyzer, .. }) => *analyzer = analysis.analyzer(name)?,
+        ("similarity", Value::String(name), Kind::Text { .. } | Kind::Keyword { .. }) if settings.has_lengths(name) => {
+        }
         ("norms", Value::Bool(norms), Kind::Text { .. }) => field.norms = *norms,
-        ("norms", Value::Bool(false), Kind::Keyword { .. }) => {}
+        ("norms", Value::Bool(norms), Kind::Keyword { .. }) => field.norms = *norms,
+        ("enable_position_increments", Value::Bool(is), Kind::TokenCount { gaps, .. }) => *gaps = *is,
+        ("null_value", value, Kind::TokenCount { .. }) if !value.is_null() => return None,
         ("index_options", value, Kind::Keyword { .. }) if value == "docs" => {}
         ("index_options", Value::String(name), Kind::Text { options, .. }) => {
             (options.freqs, options.positions, options.offsets) = match name.as_str() {
@@ -122,6 +160,9 @@ fn set(field: &mut Field, parameter: &str, value: &Value, (target, analysis): (T
                 _ => return None,
             };
         }
+        ("term_vector", Value::String(name), Kind::Text { options, .. }) => {
+            options.vectors = vectors(name)?;
+        }
         ("position_increment_gap", Value::Number(gap), Kind::Text { options, .. }) => {
             options.gap = gap.as_u64().and_then(|gap| u32::try_from(gap).ok()).filter(|gap| *gap <= 10_000)?;
         }
@@ -131,7 +172,8 @@ fn set(field: &mut Field, parameter: &str, value: &Value, (target, analysis): (T
         // What Elasticsearch says of a new field with this format, which has no words.
         ("locale", locale, Kind::Date(formats)) if locale == "" && *formats == Formats::parse(SLASHES, dialect)? => {}
         // How dates are written.
-        ("print_format", Value::String(_), Kind::Date(_) | Kind::DateNanos(_)) if product == Product::OpenSearch => {}
+        ("print_format", Value::String(_), Kind::Date(_) | Kind::DateNanos(_))
+            if product == KnownProduct::OpenSearch => {}
         ("ignore_z_value", Value::Bool(ignore), Kind::GeoPoint { ignore_height }) => *ignore_height = *ignore,
         ("store", Value::Bool(store), kind) if !*store || kind.can_be_stored() => field.stored = *store,
         ("index", Value::Bool(index), _) => field.indexed = *index,
@@ -145,25 +187,44 @@ fn set(field: &mut Field, parameter: &str, value: &Value, (target, analysis): (T
         }
         ("null_value", value, kind) if !kind.is_text() => field.null_value = Some(value.clone()),
         ("coerce", Value::Bool(coerce), _) if number => field.coerce = *coerce,
-        ("ignore_malformed", Value::Bool(ignore), kind)
-            if number || matches!(kind, Kind::Date(_) | Kind::DateNanos(_) | Kind::Ip | Kind::GeoPoint { .. }) =>
-        {
-            field.ignore_malformed = *ignore;
-        }
+        ("ignore_malformed", Value::Bool(ignore), kind) if may_be_malformed(kind) => field.ignore_malformed = *ignore,
         _ => return None,
     }
     Some(())
 }
 
-fn kind(name: &str, definition: &Map<String, Value>, target: Target) -> Option<Kind> {
+/// Whether a parameter is one of OpenSearch that changes nothing of the index: `boost` is for
+/// searches, and `doc_values` of a text is left out of the mapping.
+fn changes_no_file(field: &Field, parameter: &str, value: &Value) -> bool {
+    match (parameter, &field.kind) {
+        ("boost", Kind::Text { .. } | Kind::Keyword { .. } | Kind::Date(_) | Kind::Whole { .. }) => value.is_number(),
+        ("doc_values", Kind::Text { .. }) => value.is_boolean() && field.type_name == "text",
+        _ => false,
+    }
+}
+
+/// What the vectors of terms have by a value of `term_vector`. There are no payloads.
+fn vectors(name: &str) -> Option<Option<VectorOptions>> {
+    let with = |positions, offsets| Some(Some(VectorOptions { positions, offsets }));
+    match name {
+        "no" => Some(None),
+        "yes" => with(false, false),
+        "with_positions" | "with_positions_payloads" => with(true, false),
+        "with_offsets" => with(false, true),
+        "with_positions_offsets" | "with_positions_offsets_payloads" => with(true, true),
+        _ => None,
+    }
+}
+
+fn kind(name: &str, definition: &Map<String, Value>, target: ServerVersion) -> Option<Kind> {
     let whole = |least, most, point_bytes| Kind::Whole { least, most, point_bytes };
-    let opensearch = target.product == Product::OpenSearch;
+    let opensearch = target.product == KnownProduct::OpenSearch;
     let text = |positions| Kind::Text {
         analyzer: Analyzer::STANDARD,
-        options: TextOptions { freqs: positions, positions, offsets: false, gap: POSITION_GAP },
+        options: TextOptions { freqs: positions, positions, offsets: false, gap: POSITION_GAP, vectors: None },
     };
     Some(match name {
-        "keyword" => Kind::Keyword { ignore_above: u32::MAX, normalizer: Filters::NONE },
+        "keyword" => Kind::Keyword { ignore_above: u32::MAX, normalizer: Normalizer::NONE },
         "text" => text(true),
         MATCH_ONLY if opensearch => text(false),
         "long" => whole(i64::MIN, i64::MAX, 8),
@@ -179,6 +240,7 @@ fn kind(name: &str, definition: &Map<String, Value>, target: Target) -> Option<K
         "date_nanos" => Kind::DateNanos(Formats::nanos_of(Dialect::of(target))),
         "ip" => Kind::Ip,
         "boolean" => Kind::Boolean,
+        TOKEN_COUNT if opensearch => Kind::TokenCount { analyzer: Analyzer::STANDARD, gaps: true },
         "geo_point" => Kind::GeoPoint { ignore_height: true },
         _ => return None,
     })

@@ -3,15 +3,16 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 
-use crate::analysis::{Tokenizer, is_white};
 use crate::fields::convert::{self, Indexable, convert, is_null};
 use crate::fields::definition::path_of;
 use crate::fields::field::{Field, Kind};
 use crate::fields::geo::{self, NoPoint, Rules};
 use crate::fields::json::{FEW_LEVELS, NO_DUPLICATE, Reader, SHORT_NAME, Scalar, WHOLE_NAME};
-use crate::fields::mapping::{Dynamic, Mapping, Node, Object, Product};
+use crate::fields::mapping::Mapping;
 use crate::fields::new_fields::NewFields;
+use crate::fields::object::{Dynamic, Node, Object, is_blank};
 use crate::fields::refused::{NESTED_MAX, NO_OBJECT, Refused};
+use crate::fields::target::KnownProduct;
 use crate::fields::values;
 
 /// The deepest arrays that OpenSearch takes.
@@ -136,12 +137,12 @@ pub(crate) fn read<'a>(source: &'a [u8], mapping: &Mapping, habits: &mut Habits)
             Err(Refused::Unsupported("a document of more than 1,000 levels".to_owned()))
         }
         Err(Refused::Malformed { expected: SHORT_NAME, .. })
-            if mapping.target.product == Product::Elasticsearch || mapping.target.takes_any_json() =>
+            if mapping.target.product == KnownProduct::Elasticsearch || mapping.target.takes_any_json() =>
         {
             Err(Refused::Unsupported("a name of more than 50,000 characters".to_owned()))
         }
         // Elasticsearch makes `?` of it in some fields.
-        Ok(()) if walk.reader.half_pair && mapping.target.product == Product::Elasticsearch => {
+        Ok(()) if walk.reader.half_pair && mapping.target.product == KnownProduct::Elasticsearch => {
             Err(Refused::Unsupported("half a pair of UTF-16".to_owned()))
         }
         result => result.map(|()| walk.document),
@@ -209,7 +210,7 @@ impl<'a> Walk<'a, '_> {
                     self.node(object, node, &name)?;
                 }
                 None if name.is_empty() || name.contains('.') => self.path(object, &name)?,
-                None if is_blank(&name) && self.mapping.target.product == Product::Elasticsearch => {
+                None if is_blank(&name) && self.mapping.target.product == KnownProduct::Elasticsearch => {
                     return Err(Refused::Name(name.into_owned()));
                 }
                 None => {
@@ -269,7 +270,7 @@ impl<'a> Walk<'a, '_> {
         let start = object;
         let mut object = object;
         // OpenSearch looks at the object that has the name.
-        let is_null = self.reader.peek() == b'n' && self.mapping.target.product == Product::OpenSearch;
+        let is_null = self.reader.peek() == b'n' && self.mapping.target.product == KnownProduct::OpenSearch;
         for (at, part) in parts.iter().enumerate() {
             let Some((_, node)) = object.member(part) else {
                 if is_null {
@@ -285,12 +286,12 @@ impl<'a> Walk<'a, '_> {
                     return Err(Refused::Unsupported(format!("the name {name:?}, a path into nested objects,")));
                 }
                 Node::Ignored => return Ok(self.reader.skip()?),
-                Node::Flat(_) if self.mapping.target.product == Product::Elasticsearch => {
+                Node::Flat(_) if self.mapping.target.product == KnownProduct::Elasticsearch => {
                     return Err(Refused::Unsupported(format!("the name {name:?}, a path into an object,")));
                 }
                 // Elasticsearch reads an object there: one of a geohash is a point, and behind
                 // others it reads on in the object.
-                node if self.mapping.target.product == Product::Elasticsearch && self.reads_objects(node) => {
+                node if self.mapping.target.product == KnownProduct::Elasticsearch && self.reads_objects(node) => {
                     return Err(Refused::Unsupported(format!("the name {name:?}, a path into a field,")));
                 }
                 Node::Runtime => return self.unmapped(object, &parts[at..]),
@@ -319,7 +320,9 @@ impl<'a> Walk<'a, '_> {
         match object.dynamic {
             Dynamic::Ignore => self.ignored(),
             // OpenSearch does not look at the objects above here.
-            Dynamic::Refuse if is_null && !object.own_dynamic && self.mapping.target.product == Product::OpenSearch => {
+            Dynamic::Refuse
+                if is_null && !object.own_dynamic && self.mapping.target.product == KnownProduct::OpenSearch =>
+            {
                 Ok(self.reader.skip()?)
             }
             Dynamic::Refuse => {
@@ -333,7 +336,7 @@ impl<'a> Walk<'a, '_> {
     /// A member that the document adds, with the objects on the way to it.
     fn new_members(&mut self, object: &Object, names: &[&str]) -> Result<(), Refused> {
         // OpenSearch makes no objects on the way to null.
-        if names.len() > 1 && self.reader.peek() == b'n' && self.mapping.target.product == Product::OpenSearch {
+        if names.len() > 1 && self.reader.peek() == b'n' && self.mapping.target.product == KnownProduct::OpenSearch {
             return Ok(self.reader.skip()?);
         }
         let mut path = object.path.clone();
@@ -397,7 +400,7 @@ impl<'a> Walk<'a, '_> {
     #[inline]
     pub(super) fn each(&mut self, mut element: impl FnMut(&mut Self) -> Result<(), Refused>) -> Result<(), Refused> {
         self.arrays += 1;
-        if self.arrays > ARRAYS_MAX && self.mapping.target.product == Product::OpenSearch {
+        if self.arrays > ARRAYS_MAX && self.mapping.target.product == KnownProduct::OpenSearch {
             return Err(Refused::Arrays);
         }
         self.reader.open(b'[')?;
@@ -471,16 +474,16 @@ impl<'a> Walk<'a, '_> {
                     let is_there = field.null_value.is_some() || !is_null(&scalar, field);
                     let is_kept = field.indexed || field.doc_values || field.stored;
                     let too_long = matches!(field.kind, Kind::Keyword { .. }) && is_there && is_kept;
-                    if too_long && product == Product::Elasticsearch {
+                    if too_long && product == KnownProduct::Elasticsearch {
                         self.document.ignored.push(number);
                     }
                 }
                 Err(Refused::Value { .. }) if field.ignore_malformed => {
-                    if product == Product::Elasticsearch || !is_nameless(&scalar, field) {
+                    if product == KnownProduct::Elasticsearch || !is_nameless(&scalar, field) {
                         self.document.ignored.push(number);
                     }
                 }
-                Err(error @ Refused::ImmenseTerm(_)) if field.kind.is_text() || product == Product::OpenSearch => {
+                Err(error @ Refused::ImmenseTerm(_)) if field.kind.is_text() || product == KnownProduct::OpenSearch => {
                     self.document.refused.get_or_insert(error);
                 }
                 Err(error) => return Err(error),
@@ -543,11 +546,11 @@ impl<'a> Walk<'a, '_> {
         }
         match (self.mapping.target.product, numbers) {
             // OpenSearch then reads on in the object as if it was the document.
-            (Product::OpenSearch, [_]) if field.ignore_malformed && matches!(field.kind, Kind::Scaled(_)) => {
+            (KnownProduct::OpenSearch, [_]) if field.ignore_malformed && matches!(field.kind, Kind::Scaled(_)) => {
                 Err(if self.arrays == 0 { self.wrong(numbers[0], NO_OBJECT) } else { unsupported_object(field) })
             }
-            (Product::OpenSearch, [_]) if field.ignore_malformed => Ok(self.reader.skip()?),
-            (Product::OpenSearch, _) if field.ignore_malformed => Err(unsupported_object(field)),
+            (KnownProduct::OpenSearch, [_]) if field.ignore_malformed => Ok(self.reader.skip()?),
+            (KnownProduct::OpenSearch, _) if field.ignore_malformed => Err(unsupported_object(field)),
             _ => Err(self.wrong(numbers[0], NO_OBJECT)),
         }
     }
@@ -560,7 +563,7 @@ impl<'a> Walk<'a, '_> {
     /// OpenSearch finds documents by a field of which it has nothing but its name.
     fn point_exists(&mut self, number: usize) {
         let by_name = !self.mapping.fields[number].doc_values;
-        if by_name && self.mapping.target.product == Product::OpenSearch {
+        if by_name && self.mapping.target.product == KnownProduct::OpenSearch {
             self.push(number, Indexable::Exists);
         }
     }
@@ -600,19 +603,17 @@ fn unsupported_object(field: &Field) -> Refused {
     Refused::Unsupported(format!("an object in the field {:?}", field.name))
 }
 
-/// Whether Lucene loses words of a text that ends with half a pair of UTF-16: some of those at its
-/// end, in a short one all.
+/// Whether words may be lost of a text that ends with half a pair of UTF-16.
 fn loses_cut_text(field: &Field) -> bool {
-    field.indexed && matches!(&field.kind, Kind::Text { analyzer, .. } if analyzer.tokenizer == Tokenizer::Standard)
+    match &field.kind {
+        Kind::Text { analyzer, .. } => field.indexed && analyzer.loses_cut_text(),
+        Kind::TokenCount { analyzer, .. } => analyzer.loses_cut_text(),
+        _ => false,
+    }
 }
 
 fn unsupported_cut(field: &Field) -> Refused {
     Refused::Unsupported(format!("half a pair of UTF-16 at the end of a text in the field {:?}", field.name))
-}
-
-/// Whether a name is of white space only, as Java's `Character.isWhitespace` has it.
-pub(super) fn is_blank(name: &str) -> bool {
-    name.chars().all(is_white)
 }
 
 /// Whether OpenSearch forgets to name the field of a malformed value.
@@ -649,10 +650,12 @@ mod tests {
 
     use super::{Document, Habits, Values, read};
     use crate::fields::convert::Indexable;
-    use crate::fields::mapping::{Mapping, Product, Target};
+    use crate::fields::mapping::Mapping;
     use crate::fields::refused::Refused;
+    use crate::fields::target::{KnownProduct, ServerVersion};
 
-    const TARGET: Target = Target { product: Product::OpenSearch, version: [3, 6, 0], lucene: [10, 4, 0] };
+    const TARGET: ServerVersion =
+        ServerVersion { product: KnownProduct::OpenSearch, version: [3, 6, 0], lucene: [10, 4, 0] };
 
     fn mapping(fields: &Value) -> Mapping {
         Mapping::parse(&json!({"dynamic": "strict", "properties": fields}), TARGET).unwrap()
@@ -709,13 +712,13 @@ mod tests {
     #[test]
     fn null_below_a_field_is_none_of_an_object_in_opensearch() {
         for (product, dynamic, expected) in [
-            (Product::OpenSearch, "true", [true, true, true, false]),
-            (Product::OpenSearch, "strict", [false, true, true, false]),
-            (Product::Elasticsearch, "true", [false, false, true, false]),
+            (KnownProduct::OpenSearch, "true", [true, true, true, false]),
+            (KnownProduct::OpenSearch, "strict", [false, true, true, false]),
+            (KnownProduct::Elasticsearch, "true", [false, false, true, false]),
         ] {
             let fields = json!({"dynamic": dynamic, "properties": {"f": {"type": "long"},
                 "off": {"type": "object", "enabled": false}, "o": {"properties": {"f": {"type": "keyword"}}}}});
-            let mapping = Mapping::parse(&fields, Target { product, ..TARGET }).unwrap();
+            let mapping = Mapping::parse(&fields, ServerVersion { product, ..TARGET }).unwrap();
             let taken = |source: &str| read(source.as_bytes(), &mapping, &mut Habits::default()).is_ok();
             let sources = [r#"{"f.x":null}"#, r#"{"o":{"f.x":null}}"#, r#"{"off.x":null}"#, r#"{"f.x":[null]}"#];
             assert_eq!(sources.map(taken), expected, "{product:?} {dynamic}");
@@ -728,14 +731,18 @@ mod tests {
             [("unsigned_long", [2, 19, 6], false), ("float", [2, 19, 6], true), ("unsigned_long", [3, 6, 0], true)]
         {
             let fields = json!({"properties": {"n": {"type": kind, "ignore_malformed": true}}});
-            assert_eq!(Mapping::parse(&fields, Target { version, ..TARGET }).is_ok(), is_built, "{kind} {version:?}");
+            assert_eq!(
+                Mapping::parse(&fields, ServerVersion { version, ..TARGET }).is_ok(),
+                is_built,
+                "{kind} {version:?}"
+            );
         }
     }
 
     #[test]
     fn levels_and_names_that_older_servers_take() {
         for version in [[3, 6, 0], [2, 19, 6]] {
-            let mapping = Mapping::parse(&json!({"dynamic": false}), Target { version, ..TARGET }).unwrap();
+            let mapping = Mapping::parse(&json!({"dynamic": false}), ServerVersion { version, ..TARGET }).unwrap();
             let read = |source: String| read(source.as_bytes(), &mapping, &mut Habits::default()).map(drop);
             let levels = |count| read(r#"{"o":"#.repeat(count) + "1" + &"}".repeat(count));
             let name = |length| read(format!(r#"{{"{}":1}}"#, "x".repeat(length)));
@@ -750,17 +757,17 @@ mod tests {
 
     #[test]
     fn a_path_into_a_field_that_reads_objects_is_left_to_elasticsearch() {
-        for product in [Product::OpenSearch, Product::Elasticsearch] {
+        for product in [KnownProduct::OpenSearch, KnownProduct::Elasticsearch] {
             let fields = json!({"properties": {"p": {"type": "geo_point", "ignore_malformed": true}, "b": {"type": "binary"},
                 "none": {"type": "boolean", "index": false, "doc_values": false}, "n": {"type": "long"}}});
-            let mapping = Mapping::parse(&fields, Target { product, ..TARGET }).unwrap();
+            let mapping = Mapping::parse(&fields, ServerVersion { product, ..TARGET }).unwrap();
             let is_unsupported = |source: &str| {
                 let error = read(source.as_bytes(), &mapping, &mut Habits::default()).unwrap_err();
                 matches!(error, Refused::Unsupported(_))
             };
             let found =
                 [r#"{"p.geohash":"ezs42"}"#, r#"{"b.x":1}"#, r#"{"none.x":1}"#, r#"{"n.x":1}"#].map(is_unsupported);
-            let some = product == Product::Elasticsearch;
+            let some = product == KnownProduct::Elasticsearch;
             assert_eq!(found, [some, some, some, false], "{product:?}");
         }
     }
@@ -772,11 +779,11 @@ mod tests {
             "off": {"type": "keyword", "ignore_above": 3, "index": false, "doc_values": false}
         }});
         for (product, source, ignored) in [
-            (Product::Elasticsearch, r#"{"k":null,"n":null}"#, 1),
-            (Product::Elasticsearch, r#"{"k":"long","n":"long","off":"long"}"#, 2),
-            (Product::OpenSearch, r#"{"k":null,"n":"long"}"#, 0),
+            (KnownProduct::Elasticsearch, r#"{"k":null,"n":null}"#, 1),
+            (KnownProduct::Elasticsearch, r#"{"k":"long","n":"long","off":"long"}"#, 2),
+            (KnownProduct::OpenSearch, r#"{"k":null,"n":"long"}"#, 0),
         ] {
-            let mapping = Mapping::parse(&fields, Target { product, ..TARGET }).unwrap();
+            let mapping = Mapping::parse(&fields, ServerVersion { product, ..TARGET }).unwrap();
             let document = read(source.as_bytes(), &mapping, &mut Habits::default()).unwrap();
             assert_eq!(document.ignored.len(), ignored, "{source}");
         }
@@ -830,8 +837,8 @@ mod tests {
 
     #[test]
     fn names_of_white_space() {
-        for (product, is_taken) in [(Product::OpenSearch, true), (Product::Elasticsearch, false)] {
-            let mapping = Mapping::parse(&json!({"dynamic": false}), Target { product, ..TARGET }).unwrap();
+        for (product, is_taken) in [(KnownProduct::OpenSearch, true), (KnownProduct::Elasticsearch, false)] {
+            let mapping = Mapping::parse(&json!({"dynamic": false}), ServerVersion { product, ..TARGET }).unwrap();
             let read = |source: &str| read(source.as_bytes(), &mapping, &mut Habits::default()).map(drop);
             assert_eq!(read(r#"{" ":1}"#).is_ok(), is_taken);
             assert_eq!(read("{\"\u{a0}\":1}"), Ok(()));

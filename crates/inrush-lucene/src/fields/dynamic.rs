@@ -4,16 +4,15 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::fields::dates::{Dialect, Formats};
+use crate::fields::dates::{Dialect, Formats, SLASHES};
 use crate::fields::json::Scalar;
-use crate::fields::mapping::{Dynamic, Product, Target};
-use crate::fields::new_fields::{NewField, Section};
+use crate::fields::new_field::{NewField, Section};
+use crate::fields::object::Dynamic;
 use crate::fields::refused::Refused;
+use crate::fields::target::{KnownProduct, ServerVersion};
 use crate::fields::templates::{Made, Templates};
 use crate::fields::values;
 
-/// The second format of dates that the servers know in texts by default.
-pub(crate) const SLASHES: &str = "yyyy/MM/dd HH:mm:ss||yyyy/MM/dd||epoch_millis";
 /// The longest text of which a new field keeps a term.
 const IGNORE_ABOVE: u32 = 256;
 
@@ -25,14 +24,14 @@ pub(crate) struct Detection {
     /// Whether texts become numbers.
     numbers: bool,
     templates: Templates,
-    pub(super) product: Product,
+    pub(super) product: KnownProduct,
     /// Why no new field can be made here.
     unsupported: Option<String>,
 }
 
 impl Detection {
     /// Takes the parameters out of a mapping.
-    pub(crate) fn take(definition: &mut Map<String, Value>, target: Target) -> Self {
+    pub(crate) fn take(definition: &mut Map<String, Value>, target: ServerVersion) -> Self {
         let product = target.product;
         let templates = Templates::default();
         let mut detection = Self { dates: Vec::new(), numbers: false, templates, product, unsupported: None };
@@ -147,14 +146,14 @@ impl Detection {
                 "type": "text", "fields": { "keyword": { "type": "keyword", "ignore_above": IGNORE_ABOVE } }
             }),
             NewKind::Date(place) => match (self.dates.get(place), self.product) {
-                (Some((Some(format), _)), Product::OpenSearch) => {
+                (Some((Some(format), _)), KnownProduct::OpenSearch) => {
                     let print_format = format.split("||").next();
                     json!({ "type": "date", "format": format, "print_format": print_format })
                 }
-                (Some((Some(format), _)), Product::Elasticsearch) if format == SLASHES => {
+                (Some((Some(format), _)), KnownProduct::Elasticsearch) if format == SLASHES => {
                     json!({ "type": "date", "format": format, "locale": "" })
                 }
-                (Some((Some(format), _)), Product::Elasticsearch) => json!({ "type": "date", "format": format }),
+                (Some((Some(format), _)), KnownProduct::Elasticsearch) => json!({ "type": "date", "format": format }),
                 (Some((None, _)) | None, _) => json!({ "type": "date" }),
             },
         }
@@ -174,7 +173,7 @@ impl Detection {
                 return Ok(NewKind::Date(place));
             }
             // OpenSearch takes the field for a date before it sees that there is none such.
-            if self.product == Product::OpenSearch && formats.fits_no_date(text) {
+            if self.product == KnownProduct::OpenSearch && formats.fits_no_date(text) {
                 let (type_name, expected) = ("date".to_owned(), "a date of its formats");
                 return Err(Refused::Value { field: path.to_owned(), type_name, expected });
             }

@@ -2,8 +2,9 @@
 
 use serde_json::Value;
 
-use crate::analysis::{Analyzer, Filters};
+use crate::analysis::{Analyzer, Normalizer};
 use crate::fields::dates::Formats;
+use crate::formats::term_vectors::VectorOptions;
 
 /// The type of objects whose values are terms, in OpenSearch.
 pub(crate) const FLAT_OBJECT: &str = "flat_object";
@@ -16,7 +17,7 @@ pub(crate) enum Kind {
         /// Longer texts, in units of UTF-16, are left out.
         ignore_above: u32,
         /// What is made of the text.
-        normalizer: Filters,
+        normalizer: Normalizer,
     },
     /// The words of a text.
     Text { analyzer: Analyzer, options: TextOptions },
@@ -40,6 +41,8 @@ pub(crate) enum Kind {
     Ip,
     /// True or false.
     Boolean,
+    /// How many terms a text has; with `gaps` also the positions that are left out.
+    TokenCount { analyzer: Analyzer, gaps: bool },
     /// A latitude and a longitude; whether a third number is left out.
     GeoPoint { ignore_height: bool },
 }
@@ -51,8 +54,17 @@ pub(crate) struct TextOptions {
     pub(crate) positions: bool,
     /// Where words start and end in the text.
     pub(crate) offsets: bool,
-    /// How much further the first position of a further value of a document is.
+    /// The gap in positions between two values of one document (`position_increment_gap`).
     pub(crate) gap: u32,
+    /// What the vectors of the terms have, if there are some.
+    pub(crate) vectors: Option<VectorOptions>,
+}
+
+impl TextOptions {
+    /// Whether places of words are needed while documents are read.
+    pub(crate) fn needs_places(&self) -> bool {
+        self.offsets || self.vectors.is_some_and(|vectors| vectors.offsets)
+    }
 }
 
 impl Kind {
@@ -63,7 +75,7 @@ impl Kind {
             Self::Keyword { .. } | Self::Text { .. } | Self::Boolean => (0, 0),
             Self::Whole { point_bytes, .. } | Self::Unsigned { point_bytes } => (*point_bytes, 1),
             Self::HalfFloat => (2, 1),
-            Self::Float => (4, 1),
+            Self::Float | Self::TokenCount { .. } => (4, 1),
             Self::Double | Self::Scaled(_) | Self::Date(_) | Self::DateNanos(_) => (8, 1),
             Self::Ip => (16, 1),
             Self::GeoPoint { .. } => (4, 2),
@@ -120,6 +132,12 @@ pub(crate) struct Field {
 }
 
 impl Field {
+    /// Whether documents with the field are found by its name only. Of the number of a text's words
+    /// the servers do not note it.
+    pub(crate) fn needs_name(&self) -> bool {
+        self.indexed && !self.doc_values && !self.norms && !matches!(self.kind, Kind::TokenCount { .. })
+    }
+
     /// The servers do not look at the values of a boolean of which they keep nothing.
     pub(crate) fn is_unread(&self) -> bool {
         self.kind == Kind::Boolean && !self.indexed && !self.doc_values && !self.stored

@@ -10,7 +10,7 @@ use std::collections::{BTreeSet, HashSet};
 use crate::fields::convert::{self, Indexable, convert};
 use crate::fields::document::Walk;
 use crate::fields::json::{NO_DUPLICATE, Scalar};
-use crate::fields::mapping::Flat;
+use crate::fields::object::Flat;
 use crate::fields::refused::{Refused, TERM_MAX};
 
 /// Where the walk through an object is.
@@ -141,13 +141,15 @@ mod tests {
     use super::parts;
     use crate::fields::convert::Indexable;
     use crate::fields::document::{Document, Habits, read};
-    use crate::fields::mapping::{Mapping, Product, Target};
+    use crate::fields::mapping::Mapping;
     use crate::fields::refused::Refused;
+    use crate::fields::target::{KnownProduct, ServerVersion};
 
-    const OPENSEARCH: Target = Target { product: Product::OpenSearch, version: [3, 6, 0], lucene: [10, 4, 0] };
+    const OPENSEARCH: ServerVersion =
+        ServerVersion { product: KnownProduct::OpenSearch, version: [3, 6, 0], lucene: [10, 4, 0] };
 
     fn mapping() -> Mapping {
-        let target = Target { product: Product::Elasticsearch, version: [8, 19, 0], lucene: [9, 12, 2] };
+        let target = ServerVersion { product: KnownProduct::Elasticsearch, version: [8, 19, 0], lucene: [9, 12, 2] };
         let fields = json!({"properties": {"f": {
             "type": "flattened", "depth_limit": 2, "null_value": "none", "ignore_above": 5}}});
         Mapping::parse(&fields, target).unwrap()
@@ -231,11 +233,11 @@ mod tests {
     fn what_of_a_flat_object_is_not_built_is_named() {
         let of = |definition: Value, version, settings: Value| {
             let fields = json!({"properties": {"f": definition}});
-            let target = Target { version, ..OPENSEARCH };
+            let target = ServerVersion { version, ..OPENSEARCH };
             Mapping::with_settings(&fields, settings.as_object().unwrap(), target).err().map(|error| error.what)
         };
         let flat = json!({"type": "flat_object"});
-        for version in [[2, 19, 6], [3, 6, 1]] {
+        for version in [[2, 19, 6], [3, 6, 1], [3, 8, 0]] {
             assert_eq!(of(flat.clone(), version, json!({})), None);
         }
         for version in [[2, 18, 0], [3, 5, 0], [3, 7, 0]] {

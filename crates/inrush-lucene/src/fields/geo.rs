@@ -4,7 +4,7 @@
 //! `org.apache.lucene.geo.GeoEncodingUtils`; what the servers take beyond it was asked of them.
 
 use crate::fields::json::{Reader, Scalar};
-use crate::fields::mapping::Product;
+use crate::fields::target::KnownProduct;
 use crate::fields::values::{decimal, is_java_double};
 
 /// Why a value is no point.
@@ -27,10 +27,10 @@ pub(crate) struct Rules<'r> {
     pub(crate) ignore_malformed: bool,
     /// The text of the point that stands for null.
     pub(crate) null_value: Option<&'r str>,
-    pub(crate) product: Product,
+    pub(crate) product: KnownProduct,
 }
 
-/// What a field has of a value.
+/// The points that one value adds to a field.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Points {
     pub(crate) points: Vec<i64>,
@@ -94,12 +94,12 @@ impl Points {
         let mut elements = elements(text)?.into_iter();
         self.ignored = false;
         while let Some(element) = elements.next() {
-            if rules.product == Product::Elasticsearch && Reader::new(element).peek() == b'n' {
+            if rules.product == KnownProduct::Elasticsearch && Reader::new(element).peek() == b'n' {
                 self.null(rules)?;
                 continue;
             }
             self.take(one(element, rules), rules)?;
-            if self.ignored && rules.product == Product::OpenSearch {
+            if self.ignored && rules.product == KnownProduct::OpenSearch {
                 self.points.truncate(before);
                 return elements.try_for_each(|element| self.read(element, rules));
             }
@@ -150,7 +150,7 @@ impl Points {
 
     /// Coordinates that are no point, and what is behind them.
     fn no_coordinates(&mut self, behind: &[&str], rules: Rules) -> Result<(), NoPoint> {
-        if !rules.ignore_malformed || rules.product == Product::Elasticsearch {
+        if !rules.ignore_malformed || rules.product == KnownProduct::Elasticsearch {
             return Err(NoPoint::Malformed);
         }
         self.ignored = true;
@@ -183,7 +183,7 @@ fn one(text: &str, rules: Rules) -> Result<i64, NoPoint> {
 /// a longitude beside a type or a height `z`, and no other names.
 fn is_odd_object(text: &str, rules: Rules) -> bool {
     let mut reader = Reader::new(text);
-    if rules.product != Product::Elasticsearch || reader.peek() != b'{' || reader.open(b'{').is_err() {
+    if rules.product != KnownProduct::Elasticsearch || reader.peek() != b'{' || reader.open(b'{').is_err() {
         return false;
     }
     let (mut first, mut has_height, mut has_type, mut has_degrees) = (true, false, false, false);
@@ -274,10 +274,10 @@ fn object(reader: &mut Reader, rules: Rules) -> Result<Degrees, NoPoint> {
                 _ => return Err(NoPoint::Malformed),
             },
             "coordinates" if reader.peek() == b'[' => {
-                let texts = rules.product == Product::Elasticsearch;
+                let texts = rules.product == KnownProduct::Elasticsearch;
                 coordinates = Some(array(reader, rules, texts)?);
             }
-            "geohash" if rules.product == Product::OpenSearch => match reader.scalar().map_err(malformed)? {
+            "geohash" if rules.product == KnownProduct::OpenSearch => match reader.scalar().map_err(malformed)? {
                 Scalar::Text(text) => hashed = Some(from_hash(&text).ok_or(NoPoint::Malformed)?),
                 _ => return Err(NoPoint::Malformed),
             },
@@ -391,10 +391,10 @@ fn encode(degrees: Degrees, rules: Rules) -> Result<i64, NoPoint> {
 #[cfg(test)]
 mod tests {
     use super::{NoPoint, Points, Rules, points};
-    use crate::fields::mapping::Product;
+    use crate::fields::target::KnownProduct;
 
     const RULES: Rules =
-        Rules { ignore_height: true, ignore_malformed: false, null_value: None, product: Product::OpenSearch };
+        Rules { ignore_height: true, ignore_malformed: false, null_value: None, product: KnownProduct::OpenSearch };
 
     fn degrees(text: &str) -> Option<Vec<(f64, f64)>> {
         match points(text, RULES) {
@@ -415,7 +415,7 @@ mod tests {
 
     /// The points of a value, and whether something was left out, where malformed points are.
     /// `None` if it is refused.
-    fn kept(text: &str, product: Product, null_value: Option<&str>) -> Option<(Vec<(f64, f64)>, bool)> {
+    fn kept(text: &str, product: KnownProduct, null_value: Option<&str>) -> Option<(Vec<(f64, f64)>, bool)> {
         match points(text, Rules { ignore_malformed: true, null_value, product, ..RULES }) {
             Ok(found) => Some((decoded(&found), found.ignored)),
             Err(NoPoint::Malformed) => None,
@@ -432,7 +432,7 @@ mod tests {
 
     #[test]
     fn objects_with_names_of_no_form_are_malformed() {
-        let rules = Rules { product: Product::Elasticsearch, ..RULES };
+        let rules = Rules { product: KnownProduct::Elasticsearch, ..RULES };
         for (text, is_malformed) in
             [(r#"{"a":1,"z":2}"#, true), (r#"{"lat":1,"lon":2,"z":3,"type":"x"}"#, false), (r#"{"lat":1}"#, true)]
         {
@@ -451,11 +451,11 @@ mod tests {
             (r#"{"lat":1e308,"lon":1e308}"#, (-64.0, -64.0)),
             (r#"{"type":"Point","coordinates":[181,1]}"#, (1.0, -179.0)),
         ] {
-            for product in [Product::OpenSearch, Product::Elasticsearch] {
+            for product in [KnownProduct::OpenSearch, KnownProduct::Elasticsearch] {
                 assert_eq!(kept(text, product, None), Some((vec![expected], false)), "{text}");
             }
         }
-        assert_eq!(kept("\"POINT (1 91)\"", Product::OpenSearch, None), Some((vec![], true)));
+        assert_eq!(kept("\"POINT (1 91)\"", KnownProduct::OpenSearch, None), Some((vec![], true)));
     }
 
     #[test]
@@ -478,7 +478,7 @@ mod tests {
             "[[[1,2]]]",
             "[true]",
         ] {
-            for product in [Product::OpenSearch, Product::Elasticsearch] {
+            for product in [KnownProduct::OpenSearch, KnownProduct::Elasticsearch] {
                 assert_eq!(kept(text, product, None), Some((vec![], true)), "{text}");
             }
         }
@@ -497,18 +497,18 @@ mod tests {
             ("[1,null]", Some((vec![], true)), None),
             (r#"[1,"2"]"#, Some((vec![one], false)), Some((vec![one], false))),
         ] {
-            assert_eq!(kept(text, Product::OpenSearch, None), opensearch, "{text}");
-            assert_eq!(kept(text, Product::Elasticsearch, None), elasticsearch, "{text}");
+            assert_eq!(kept(text, KnownProduct::OpenSearch, None), opensearch, "{text}");
+            assert_eq!(kept(text, KnownProduct::Elasticsearch, None), elasticsearch, "{text}");
         }
         let null = Some("[3,4]");
-        assert_eq!(kept("[[1,2],null,null]", Product::OpenSearch, null), Some((vec![two], true)));
-        assert_eq!(kept("[[1,2],null]", Product::Elasticsearch, null), Some((vec![one, two], false)));
+        assert_eq!(kept("[[1,2],null,null]", KnownProduct::OpenSearch, null), Some((vec![two], true)));
+        assert_eq!(kept("[[1,2],null]", KnownProduct::Elasticsearch, null), Some((vec![one, two], false)));
     }
 
     #[test]
     fn objects_of_several_forms_are_left_to_a_server() {
         for ignore_malformed in [true, false] {
-            let rules = Rules { ignore_malformed, product: Product::Elasticsearch, ..RULES };
+            let rules = Rules { ignore_malformed, product: KnownProduct::Elasticsearch, ..RULES };
             for text in [
                 r#"{"lat":1,"lon":1,"type":"x"}"#,
                 r#"[{"type":"Point","coordinates":[1,2],"lat":1}]"#,

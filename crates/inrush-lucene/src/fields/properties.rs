@@ -4,11 +4,12 @@
 
 use serde_json::{Map, Value};
 
-use crate::analysis::Analysis;
 use crate::fields::definition::{field, path_of};
 use crate::fields::field::{FLAT_OBJECT, Field};
-use crate::fields::mapping::{Dynamic, Flat, Mapping, Nested, Node, Object, Product, Target, Unsupported};
-use crate::fields::new_fields::{NewField, Section};
+use crate::fields::index_settings::IndexSettings;
+use crate::fields::new_field::{NewField, Section};
+use crate::fields::object::{Dynamic, Flat, Nested, Node, Object};
+use crate::fields::target::{KnownProduct, ServerVersion, Unsupported};
 
 /// The most levels of objects in a field of the type `flattened`, by default.
 const FLAT_DEPTH_MAX: usize = 20;
@@ -20,12 +21,12 @@ const FLAT_OBJECT_DEPTH_MAX: usize = 500;
 pub(super) fn read_fields(
     definition: &Map<String, Value>,
     settings: &Map<String, Value>,
-    target: Target,
+    target: ServerVersion,
 ) -> Result<(Object, Vec<Field>, Vec<Nested>), Unsupported> {
-    let analysis = Analysis::of_settings(settings);
-    let mut reader = Reader { target, analysis, fields: Vec::new(), nested: Vec::new(), copies: Vec::new() };
+    let settings = IndexSettings::read(settings, target)?;
+    let mut reader = Reader { settings, fields: Vec::new(), nested: Vec::new(), copies: Vec::new() };
     let mut definition = definition.clone();
-    if target.product == Product::Elasticsearch {
+    if target.product == KnownProduct::Elasticsearch {
         definition.remove("runtime");
     }
     let mut root = reader.object(&definition, "", None, Dynamic::Add)?;
@@ -37,18 +38,22 @@ pub(super) fn read_fields(
 }
 
 /// Adds the new fields that are no runtime fields.
-pub(super) fn add_fields(mapping: &mut Mapping, new: &[NewField]) -> Result<(), Unsupported> {
+pub(super) fn add_fields(
+    (root, fields, nested): (&mut Object, &mut Vec<Field>, &mut Vec<Nested>),
+    settings: &Map<String, Value>,
+    target: ServerVersion,
+    new: &[NewField],
+) -> Result<(), Unsupported> {
     let mut reader = Reader {
-        target: mapping.target,
-        analysis: Analysis::of_settings(&mapping.settings),
-        fields: std::mem::take(&mut mapping.fields),
-        nested: std::mem::take(&mut mapping.nested),
+        settings: IndexSettings::read(settings, target)?,
+        fields: std::mem::take(fields),
+        nested: std::mem::take(nested),
         copies: Vec::new(),
     };
     let mut add = |NewField { path, definition, .. }: &NewField| {
         let unsupported = || Unsupported { field: path.clone(), what: "no object above it".to_owned() };
         let (above, name) = path.rsplit_once('.').unwrap_or(("", path));
-        let (mut object, mut scope) = (&mut mapping.root, None);
+        let (mut object, mut scope) = (&mut *root, None);
         for part in above.split('.').filter(|part| !part.is_empty()) {
             let Some(Node::Object(below)) = object.get_mut(part) else { return Err(unsupported()) };
             scope = below.nested.or(scope);
@@ -61,13 +66,13 @@ pub(super) fn add_fields(mapping: &mut Mapping, new: &[NewField]) -> Result<(), 
     if let Some((from, to)) = reader.copies.first() {
         return Err(Unsupported { field: from.clone(), what: format!("`copy_to` {to:?} in a template") });
     }
-    check_numbers(&mapping.root, &reader.fields)?;
-    (mapping.fields, mapping.nested) = (reader.fields, reader.nested);
+    check_numbers(root, &reader.fields)?;
+    (*fields, *nested) = (reader.fields, reader.nested);
     Ok(())
 }
 
 /// Adds a runtime field to the object that has it, if that is in the mapping. Members of other
-/// objects are found by [`Mapping::is_runtime`].
+/// objects are found by [`super::mapping::Mapping::is_runtime`].
 pub(super) fn add_runtime(object: &mut Object, name: &str) {
     match name.split_once('.') {
         None if object.get_mut(name).is_none() => object.members.push((name.to_owned(), Node::Runtime)),
@@ -82,8 +87,7 @@ pub(super) fn add_runtime(object: &mut Object, name: &str) {
 
 /// What was read so far.
 struct Reader {
-    target: Target,
-    analysis: Analysis,
+    settings: IndexSettings,
     fields: Vec<Field>,
     nested: Vec<Nested>,
     /// Fields of which the values are copied, and where to.
@@ -115,7 +119,7 @@ impl Reader {
                         "true" => Dynamic::Add,
                         "false" => Dynamic::Ignore,
                         "strict" => Dynamic::Refuse,
-                        "runtime" if self.target.product == Product::Elasticsearch => Dynamic::Runtime,
+                        "runtime" if self.settings.target.product == KnownProduct::Elasticsearch => Dynamic::Runtime,
                         other => return Err(unsupported(format!("`dynamic` {other:?}"))),
                     };
                 }
@@ -196,16 +200,16 @@ impl Reader {
             None | Some("object") if disabled => Node::Ignored,
             None | Some("object" | "nested") => Node::Object(self.object(definition, &path, scope, dynamic)?),
             Some("alias") => Node::Alias,
-            Some("flattened") if self.target.product == Product::Elasticsearch => {
+            Some("flattened") if self.settings.target.product == KnownProduct::Elasticsearch => {
                 Node::Flat(self.flat(definition, path, scope)?)
             }
-            Some(FLAT_OBJECT) if self.target.has_flat_objects() => {
+            Some(FLAT_OBJECT) if self.settings.target.has_flat_objects() => {
                 Node::Flat(self.flat_object(definition, &path, scope)?)
             }
-            Some("constant_keyword") if self.target.product == Product::OpenSearch => constant(definition, path)?,
-            Some("binary") if definition.keys().all(|parameter| parameter == "type" || parameter == "meta") => {
-                Node::Unread
+            Some("constant_keyword") if self.settings.target.product == KnownProduct::OpenSearch => {
+                constant(definition, path)?
             }
+            Some("binary") if keeps_nothing(definition) => Node::Unread,
             Some(_) => {
                 let numbers = self.field(definition, path, scope)?;
                 let is_point = self.fields[numbers[0]].kind.is_points();
@@ -252,10 +256,8 @@ impl Reader {
         definition.insert("type".to_owned(), Value::from("keyword"));
         let root = self.fields.len();
         for name in [name.clone(), format!("{name}._keyed")] {
-            self.fields.push(Field {
-                type_name: "flattened".to_owned(),
-                ..field(&definition, &name, scope, (self.target, &self.analysis))?
-            });
+            self.fields
+                .push(Field { type_name: "flattened".to_owned(), ..field(&definition, &name, scope, &self.settings)? });
         }
         Ok(Flat { root, keyed: root + 1, values: None, depth_max })
     }
@@ -277,7 +279,7 @@ impl Reader {
             self.fields.push(Field {
                 type_name: FLAT_OBJECT.to_owned(),
                 prefix: prefix.to_owned(),
-                ..field(&keyword, &format!("{name}{suffix}"), scope, (self.target, &self.analysis))?
+                ..field(&keyword, &format!("{name}{suffix}"), scope, &self.settings)?
             });
         }
         Ok(Flat { root, keyed: root + 2, values: Some(root + 1), depth_max: FLAT_OBJECT_DEPTH_MAX })
@@ -291,7 +293,7 @@ impl Reader {
         scope: Option<usize>,
     ) -> Result<Vec<usize>, Unsupported> {
         let mut numbers = vec![self.fields.len()];
-        self.fields.push(field(definition, &name, scope, (self.target, &self.analysis))?);
+        self.fields.push(field(definition, &name, scope, &self.settings)?);
         let targets = match definition.get("copy_to") {
             None => Vec::new(),
             Some(Value::String(target)) => vec![target.clone()],
@@ -317,6 +319,15 @@ impl Reader {
         }
         Ok(numbers)
     }
+}
+
+/// Whether a field of bytes has nothing but its source.
+fn keeps_nothing(definition: &Map<String, Value>) -> bool {
+    definition.iter().all(|(parameter, value)| match parameter.as_str() {
+        "type" | "meta" => true,
+        "store" | "doc_values" => *value == Value::Bool(false),
+        _ => false,
+    })
 }
 
 /// The value of a field of which all documents have the same.

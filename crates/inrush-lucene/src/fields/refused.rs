@@ -1,7 +1,7 @@
 //! Why a document is not indexed, in the words of the servers.
 
 use crate::fields::json::Malformed;
-use crate::fields::mapping::Product;
+use crate::fields::target::KnownProduct;
 
 /// The longest id in bytes.
 pub(crate) const ID_MAX: usize = 512;
@@ -78,14 +78,14 @@ pub enum Refused {
 impl Refused {
     /// The type of the server's error, as it has it in the reply to a bulk request.
     #[must_use]
-    pub fn kind(&self, product: Product) -> &'static str {
+    pub fn kind(&self, product: KnownProduct) -> &'static str {
         match self {
             Self::Unmapped { .. } => "strict_dynamic_mapping_exception",
             Self::Routing => "routing_missing_exception",
             Self::Id | Self::ImmenseTerm(_) | Self::Changed { .. } | Self::Unsupported(_) | Self::Full => {
                 "illegal_argument_exception"
             }
-            Self::Fields(_) if product == Product::OpenSearch => "illegal_argument_exception",
+            Self::Fields(_) if product == KnownProduct::OpenSearch => "illegal_argument_exception",
             Self::Malformed { .. }
             | Self::Fields(_)
             | Self::Depth(_)
@@ -95,8 +95,8 @@ impl Refused {
             | Self::NoObject(_)
             | Self::Nested
             | Self::Arrays => match product {
-                Product::OpenSearch => "mapper_parsing_exception",
-                Product::Elasticsearch => "document_parsing_exception",
+                KnownProduct::OpenSearch => "mapper_parsing_exception",
+                KnownProduct::Elasticsearch => "document_parsing_exception",
             },
         }
     }

@@ -6,7 +6,7 @@
 use serde_json::{Map, Value};
 
 use crate::fields::field::{FLAT_OBJECT, Field, Kind};
-use crate::fields::mapping::{Product, Target, Unsupported};
+use crate::fields::target::{KnownProduct, ServerVersion, Unsupported};
 use crate::formats::output::Put;
 
 /// A field by which documents are sorted.
@@ -42,11 +42,11 @@ enum SortKind {
 
 impl SortKind {
     /// The kind of a field, if documents can be sorted by it here.
-    fn of(field: &Field, target: Target) -> Option<SortKind> {
+    fn of(field: &Field, target: ServerVersion) -> Option<SortKind> {
         match &field.kind {
             Kind::Whole { .. } if field.type_name == "long" => Some(SortKind::Long),
             Kind::Whole { .. } => SortKind::where_tested(SortKind::Int, SortKind::Int, target),
-            Kind::Boolean if target.product == Product::OpenSearch => Some(SortKind::Int),
+            Kind::Boolean if target.product == KnownProduct::OpenSearch => Some(SortKind::Int),
             Kind::Date(_) | Kind::Boolean => Some(SortKind::Long),
             Kind::DateNanos(_) => SortKind::where_tested(SortKind::Long, SortKind::Nanos, target),
             Kind::Double => Some(SortKind::Double),
@@ -55,17 +55,17 @@ impl SortKind {
             Kind::Keyword { .. } => Some(SortKind::Term),
             // The servers that were asked sort no documents by these three.
             Kind::Unsigned { .. } | Kind::HalfFloat | Kind::Scaled(_) => None,
-            Kind::Ip | Kind::Text { .. } | Kind::GeoPoint { .. } => None,
+            Kind::TokenCount { .. } | Kind::Ip | Kind::Text { .. } | Kind::GeoPoint { .. } => None,
         }
     }
 
     /// The kind that each product takes, where a test has shown it.
-    fn where_tested(opensearch: SortKind, elasticsearch: SortKind, target: Target) -> Option<SortKind> {
+    fn where_tested(opensearch: SortKind, elasticsearch: SortKind, target: ServerVersion) -> Option<SortKind> {
         match (target.product, target.version) {
-            (Product::OpenSearch, _) => Some(opensearch),
-            (Product::Elasticsearch, [8, 19, _]) => Some(elasticsearch),
-            (Product::Elasticsearch, [9, minor, _]) if minor >= 1 => Some(elasticsearch),
-            (Product::Elasticsearch, _) => None,
+            (KnownProduct::OpenSearch, _) => Some(opensearch),
+            (KnownProduct::Elasticsearch, [8, 19, _]) => Some(elasticsearch),
+            (KnownProduct::Elasticsearch, [9, minor, _]) if minor >= 1 => Some(elasticsearch),
+            (KnownProduct::Elasticsearch, _) => None,
         }
     }
 
@@ -92,7 +92,7 @@ impl SortBy {
         settings: &Map<String, Value>,
         fields: &[Field],
         has_nested: bool,
-        target: Target,
+        target: ServerVersion,
     ) -> Result<Vec<SortBy>, Unsupported> {
         let all = |what: &str| texts(settings.get(&format!("index.sort.{what}")));
         let (names, orders, modes, missing) = (all("field"), all("order"), all("mode"), all("missing"));
@@ -150,8 +150,8 @@ impl SortBy {
 }
 
 /// Whether the server sorts documents with nested objects.
-fn keeps_nested(target: Target) -> bool {
-    target.product == Product::Elasticsearch || target.version >= [3, 3, 0]
+fn keeps_nested(target: ServerVersion) -> bool {
+    target.product == KnownProduct::Elasticsearch || target.version >= [3, 3, 0]
 }
 
 /// A setting that is a text or several.
@@ -170,19 +170,19 @@ mod tests {
     use super::*;
     use crate::Mapping;
 
-    fn sorted(settings: Value, product: Product, version: [u32; 3]) -> Result<Vec<SortBy>, String> {
+    fn sorted(settings: Value, product: KnownProduct, version: [u32; 3]) -> Result<Vec<SortBy>, String> {
         let mapping = json!({"properties": {"n": {"type": "long"}, "i": {"type": "integer"}, "tag": {"type": "keyword"},
             "x": {"type": "double"}, "h": {"type": "half_float"}, "u": {"type": "unsigned_long"},
             "s": {"type": "scaled_float", "scaling_factor": 10}, "bare": {"type": "long", "doc_values": false},
             "nanos": {"type": "date_nanos"}}});
-        let target = Target { product, version, lucene: [10, 4, 0] };
+        let target = ServerVersion { product, version, lucene: [10, 4, 0] };
         let mapping = Mapping::with_settings(&mapping, settings.as_object().unwrap(), target);
         mapping.map(|mapping| mapping.sort).map_err(|unsupported| unsupported.to_string())
     }
 
     #[test]
     fn settings_are_read_as_the_servers_do() {
-        let of = |settings| sorted(settings, Product::OpenSearch, [3, 6, 0]).unwrap();
+        let of = |settings| sorted(settings, KnownProduct::OpenSearch, [3, 6, 0]).unwrap();
         assert_eq!(of(json!({})), []);
         let [n] = of(json!({"index.sort.field": "n"})).try_into().unwrap();
         assert_eq!((n.reverse, n.greatest, n.missing), (false, false, i64::MAX));
@@ -201,11 +201,11 @@ mod tests {
     #[test]
     fn nanoseconds_are_whole_numbers() {
         for (product, version, least) in [
-            (Product::OpenSearch, [2, 19, 6], Some(i64::MIN)),
-            (Product::Elasticsearch, [8, 19, 21], Some(0)),
-            (Product::Elasticsearch, [9, 1, 5], Some(0)),
-            (Product::Elasticsearch, [8, 18, 0], None),
-            (Product::Elasticsearch, [9, 0, 0], None),
+            (KnownProduct::OpenSearch, [2, 19, 6], Some(i64::MIN)),
+            (KnownProduct::Elasticsearch, [8, 19, 21], Some(0)),
+            (KnownProduct::Elasticsearch, [9, 1, 5], Some(0)),
+            (KnownProduct::Elasticsearch, [8, 18, 0], None),
+            (KnownProduct::Elasticsearch, [9, 0, 0], None),
         ] {
             let of = |order: &str, missing: &str| {
                 let settings =
@@ -229,16 +229,16 @@ mod tests {
     fn what_cannot_be_sorted_is_named() {
         let of = |field: &str, product, version| sorted(json!({"index.sort.field": field}), product, version);
         for field in ["h", "u", "s", "bare", "none"] {
-            let error = of(field, Product::OpenSearch, [3, 6, 0]).unwrap_err();
+            let error = of(field, KnownProduct::OpenSearch, [3, 6, 0]).unwrap_err();
             assert!(error.contains("index.sort.field") && error.contains(field), "{error}");
         }
-        assert_eq!(of("i", Product::OpenSearch, [2, 19, 0]).unwrap()[0].kind, SortKind::Int);
-        assert_eq!(of("i", Product::Elasticsearch, [8, 19, 3]).unwrap()[0].kind, SortKind::Int);
-        assert!(of("i", Product::Elasticsearch, [9, 0, 0]).is_err());
+        assert_eq!(of("i", KnownProduct::OpenSearch, [2, 19, 0]).unwrap()[0].kind, SortKind::Int);
+        assert_eq!(of("i", KnownProduct::Elasticsearch, [8, 19, 3]).unwrap()[0].kind, SortKind::Int);
+        assert!(of("i", KnownProduct::Elasticsearch, [9, 0, 0]).is_err());
         let nested = json!({"properties": {"n": {"type": "long"}, "o": {"type": "nested"}}});
         let settings = json!({"index.sort.field": "n"});
         for (version, expected) in [([3, 6, 0], true), ([2, 19, 0], false)] {
-            let target = Target { product: Product::OpenSearch, version, lucene: [9, 12, 0] };
+            let target = ServerVersion { product: KnownProduct::OpenSearch, version, lucene: [9, 12, 0] };
             let found = Mapping::with_settings(&nested, settings.as_object().unwrap(), target);
             assert_eq!(found.is_ok(), expected);
         }

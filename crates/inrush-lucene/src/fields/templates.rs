@@ -5,7 +5,7 @@
 use inrush_core::wildcard;
 use serde_json::{Map, Value};
 
-use crate::fields::mapping::Product;
+use crate::fields::target::KnownProduct;
 
 /// The kinds of values, as templates name them.
 const KINDS: [&str; 6] = ["object", "string", "long", "double", "boolean", "date"];
@@ -67,7 +67,7 @@ pub(crate) struct Made<'a> {
 
 impl Templates {
     /// Reads the parameter `dynamic_templates`.
-    pub(crate) fn read(templates: &Value, product: Product) -> Self {
+    pub(crate) fn read(templates: &Value, product: KnownProduct) -> Self {
         let named = templates.as_array().into_iter().flatten().filter_map(Value::as_object).flatten();
         let read = |(name, template): (&String, &Value)| Template {
             name: name.clone(),
@@ -112,8 +112,8 @@ impl Templates {
 }
 
 impl Rule {
-    fn read(mut parts: Map<String, Value>, product: Product) -> Option<Self> {
-        let has_lists = product == Product::Elasticsearch;
+    fn read(mut parts: Map<String, Value>, product: KnownProduct) -> Option<Self> {
+        let has_lists = product == KnownProduct::Elasticsearch;
         let mut texts = |parameter: &str| match parts.remove(parameter) {
             None => Some(None),
             Some(Value::String(text)) => Some(Some(vec![text])),
@@ -213,10 +213,10 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::{Made, Templates};
-    use crate::fields::mapping::Product;
+    use crate::fields::target::KnownProduct;
 
     fn read(templates: &Value) -> Templates {
-        Templates::read(templates, Product::Elasticsearch)
+        Templates::read(templates, KnownProduct::Elasticsearch)
     }
 
     /// Of the only template, whose name is `t`.
@@ -258,7 +258,7 @@ mod tests {
             }
         }
         let lists = json!([{"t": {"match_mapping_type": ["string"], "mapping": {"type": "keyword"}}}]);
-        assert_eq!(Templates::read(&lists, Product::OpenSearch).find("a", "string"), Err("t"));
+        assert_eq!(Templates::read(&lists, KnownProduct::OpenSearch).find("a", "string"), Err("t"));
     }
 
     #[test]

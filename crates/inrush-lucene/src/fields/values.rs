@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use crate::fields::json::Scalar;
-use crate::fields::mapping::Product;
+use crate::fields::target::KnownProduct;
 
 fn number_text<'s>(value: &'s Scalar) -> Option<&'s str> {
     match value {
@@ -63,8 +63,8 @@ pub(crate) fn whole(value: &Scalar, least: i64, most: i64, coerce: bool) -> Opti
 
 /// Reads a whole number without a sign, as the servers keep it: OpenSearch its bits, Elasticsearch
 /// with the highest one changed.
-pub(crate) fn unsigned(value: &Scalar, coerce: bool, product: Product) -> Option<i64> {
-    let opensearch = product == Product::OpenSearch;
+pub(crate) fn unsigned(value: &Scalar, coerce: bool, product: KnownProduct) -> Option<i64> {
+    let opensearch = product == KnownProduct::OpenSearch;
     if opensearch && !coerce && matches!(value, Scalar::Text(_)) {
         return None;
     }
@@ -394,7 +394,7 @@ mod tests {
         unsigned, whole,
     };
     use crate::fields::json::Scalar;
-    use crate::fields::mapping::Product;
+    use crate::fields::target::KnownProduct;
 
     #[test]
     fn numbers() {
@@ -470,14 +470,14 @@ mod tests {
     #[test]
     fn numbers_without_a_sign() {
         let most = Scalar::Number("18446744073709551615");
-        assert_eq!(unsigned(&most, true, Product::OpenSearch), Some(-1));
-        assert_eq!(unsigned(&most, true, Product::Elasticsearch), Some(i64::MAX));
+        assert_eq!(unsigned(&most, true, KnownProduct::OpenSearch), Some(-1));
+        assert_eq!(unsigned(&most, true, KnownProduct::Elasticsearch), Some(i64::MAX));
         // Unlike a number of a field with a sign, it is exact.
-        let exact = unsigned(&Scalar::Number("13811883869871834768E+0"), true, Product::OpenSearch);
+        let exact = unsigned(&Scalar::Number("13811883869871834768E+0"), true, KnownProduct::OpenSearch);
         assert_eq!(exact, Some(13_811_883_869_871_834_768_u64 as i64));
-        assert_eq!(unsigned(&Scalar::Number("-1"), true, Product::OpenSearch), None);
-        assert_eq!(unsigned(&Scalar::Number("1.5"), true, Product::OpenSearch), Some(1));
-        assert_eq!(unsigned(&Scalar::Number("1.5"), true, Product::Elasticsearch), None);
+        assert_eq!(unsigned(&Scalar::Number("-1"), true, KnownProduct::OpenSearch), None);
+        assert_eq!(unsigned(&Scalar::Number("1.5"), true, KnownProduct::OpenSearch), Some(1));
+        assert_eq!(unsigned(&Scalar::Number("1.5"), true, KnownProduct::Elasticsearch), None);
     }
 
     #[test]

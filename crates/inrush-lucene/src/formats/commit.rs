@@ -21,7 +21,7 @@ pub(crate) struct SegmentInfo {
     pub(crate) has_nested: bool,
     /// The names of its other files.
     pub(crate) files: Vec<String>,
-    /// What the documents are sorted by, each as the file has it.
+    /// The fields of the index sort, each in the form of the file.
     pub(crate) sort: Vec<Vec<u8>>,
 }
 
@@ -67,9 +67,9 @@ pub(crate) struct Segment {
     pub(crate) name: String,
     /// Its id, which each of its files has, too.
     pub(crate) id: [u8; ID_BYTES],
-    /// How many documents it has for Lucene.
+    /// The number of documents, nested objects included.
     pub(crate) docs: u32,
-    /// Those of them that are deleted.
+    /// The deleted documents.
     pub(crate) deleted: Deleted,
     /// How many documents lost to another one of the segment with the same id.
     pub(crate) duplicates: u32,

@@ -41,6 +41,8 @@ pub(crate) struct FieldInfo {
     pub(crate) name: String,
     pub(crate) indexed: Indexed,
     pub(crate) norms: bool,
+    /// Whether there are vectors of its terms.
+    pub(crate) vectors: bool,
     pub(crate) doc_values: DocValuesKind,
     /// Whether the doc values have an index of ranges.
     pub(crate) ranges: bool,
@@ -58,6 +60,7 @@ pub(crate) fn write_field_infos(
     fields: &[FieldInfo],
     version: LuceneVersion,
 ) -> io::Result<String> {
+    const VECTORS: u8 = 1;
     const OMIT_NORMS: u8 = 2;
     const PARENT: u8 = 16;
     // Indexes of ranges came with Lucene 10.
@@ -70,7 +73,8 @@ pub(crate) fn write_field_infos(
         out.put_vint(field.number);
         let indexed = field.indexed != Indexed::No;
         let norms = if indexed && !field.norms { OMIT_NORMS } else { 0 };
-        out.put_u8(norms | if field.is_parent { PARENT } else { 0 });
+        let vectors = if field.vectors { VECTORS } else { 0 };
+        out.put_u8(vectors | norms | if field.is_parent { PARENT } else { 0 });
         out.put_u8(field.indexed as u8);
         out.put_u8(match field.doc_values {
             DocValuesKind::None => 0,

@@ -251,7 +251,7 @@ pub(super) fn open(
     Ok(file)
 }
 
-/// What was before a block or a run.
+/// The state of the lists before a block or a run.
 #[derive(Clone, Copy)]
 struct Before {
     doc: u32,

@@ -1,21 +1,20 @@
 //! Stored fields: the documents in chunks, compressed with a dictionary each.
 //!
 //! Source: the documentation of `org.apache.lucene.codecs.lucene90.Lucene90StoredFieldsFormat`
-//! (mode `BEST_SPEED`) and of `FieldsIndexWriter`.
+//! (mode `BEST_SPEED`).
 
 use std::io;
 use std::path::Path;
 
+use crate::formats::fields_index::FieldsIndex;
 use crate::formats::lz4::{Compressor, WINDOW};
 use crate::formats::output::{FileOutput, ID_BYTES, Put};
-use crate::formats::packed::write_monotonic;
 
 /// Bytes after which a chunk ends.
 const CHUNK_BYTES: usize = 10 * 8 * 1024;
 /// Documents after which a chunk ends.
 const CHUNK_DOCS: usize = 1024;
 const SUB_BLOCKS: usize = 10;
-const INDEX_SHIFT: u32 = 10;
 const TYPE_BITS: u32 = 3;
 
 /// A value that is stored.
@@ -31,8 +30,7 @@ pub(crate) enum Stored<'a> {
 /// The files `.fdt`, `.fdx` and `.fdm`.
 pub(crate) struct StoredWriter {
     data: FileOutput,
-    index: FileOutput,
-    meta: FileOutput,
+    index: FieldsIndex,
     /// The documents of the chunk.
     chunk: Vec<u8>,
     /// How many fields the document has so far.
@@ -40,10 +38,6 @@ pub(crate) struct StoredWriter {
     /// How many fields each of them has, and where each ends in the chunk.
     fields: Vec<u32>,
     ends: Vec<u32>,
-    /// The first document of each chunk, and where it is.
-    firsts: Vec<u64>,
-    starts: Vec<u64>,
-    docs: u64,
     compressor: Compressor,
     block: Vec<u8>,
     packed: Vec<u8>,
@@ -52,24 +46,17 @@ pub(crate) struct StoredWriter {
 
 impl StoredWriter {
     pub(crate) fn create(folder: &Path, segment: &str, id: &[u8; ID_BYTES]) -> io::Result<Self> {
-        let open = |extension: &str, codec: &str, version: u32| {
-            let mut file = FileOutput::create(folder, format!("{segment}.{extension}"))?;
-            file.put_index_header(codec, version, id, "");
-            io::Result::Ok(file)
-        };
-        let mut meta = open("fdm", "Lucene90FieldsIndexMeta", 1)?;
-        meta.put_vint(CHUNK_BYTES as u32);
+        let mut data = FileOutput::create(folder, format!("{segment}.fdt"))?;
+        data.put_index_header("Lucene90StoredFieldsFastData", 1, id, "");
+        let mut index = FieldsIndex::create(folder, segment, id, "Lucene90FieldsIndex", ["fdx", "fdm"], [0, 1])?;
+        index.meta.put_vint(CHUNK_BYTES as u32);
         Ok(Self {
-            data: open("fdt", "Lucene90StoredFieldsFastData", 1)?,
-            index: open("fdx", "Lucene90FieldsIndexIdx", 0)?,
-            meta,
+            data,
+            index,
             chunk: Vec::with_capacity(2 * CHUNK_BYTES),
             count: 0,
             fields: Vec::new(),
             ends: Vec::new(),
-            firsts: Vec::new(),
-            starts: Vec::new(),
-            docs: 0,
             compressor: Compressor::new(),
             block: Vec::new(),
             packed: Vec::new(),
@@ -98,11 +85,10 @@ impl StoredWriter {
     }
 
     fn end_chunk(&mut self, unfinished: bool) {
-        self.firsts.push(self.docs);
-        self.starts.push(self.data.position());
         let count = self.ends.len();
+        let first = self.index.start_chunk(count as u64, self.data.position());
         let sliced = self.chunk.len() >= 2 * CHUNK_BYTES;
-        self.data.put_vlong(self.docs);
+        self.data.put_vlong(first);
         self.data.put_vlong((count as u64) << 2 | u64::from(unfinished) << 1 | u64::from(sliced));
         self.block.clear();
         put_ints(&mut self.block, &self.fields);
@@ -116,7 +102,6 @@ impl StoredWriter {
         for part in chunk.chunks(if sliced { CHUNK_BYTES } else { chunk.len().max(1) }) {
             self.compress(part);
         }
-        self.docs += count as u64;
         (self.chunk, self.ends) = (chunk, lengths);
         self.chunk.clear();
         self.ends.clear();
@@ -152,26 +137,10 @@ impl StoredWriter {
         if unfinished > 0 {
             self.end_chunk(true);
         }
-        let chunks = self.starts.len() as u64;
-        self.firsts.push(self.docs);
-        self.starts.push(self.data.position());
-        let meta = &mut self.meta;
-        meta.put_u32(self.docs as u32);
-        meta.put_u32(INDEX_SHIFT);
-        meta.put_u32(chunks as u32 + 1);
-        meta.put_u64(self.index.position());
-        write_monotonic(meta, &mut self.index, &self.firsts, INDEX_SHIFT);
-        meta.put_u64(self.index.position());
-        write_monotonic(meta, &mut self.index, &self.starts, INDEX_SHIFT);
-        meta.put_u64(self.index.position());
-        meta.put_u64(self.data.position());
-        self.index.put_footer();
-        meta.put_vlong(chunks);
-        meta.put_vlong(u64::from(unfinished > 0));
-        meta.put_vlong(unfinished);
-        meta.put_footer();
+        let mut files = self.index.finish(self.data.position(), unfinished)?;
         self.data.put_footer();
-        [self.data, self.index, self.meta].into_iter().map(FileOutput::finish).collect()
+        files.push(self.data.finish()?);
+        Ok(files)
     }
 }
 

@@ -11,7 +11,9 @@ public class Compare {
   static String flags(FieldInfo i) throws Exception {
     Object ranges;
     try { ranges = FieldInfo.class.getMethod("docValuesSkipIndexType").invoke(i); } catch (NoSuchMethodException lucene9) { ranges = "NONE"; }
-    return i.getIndexOptions() + " norms " + i.hasNorms() + " omit " + i.omitsNorms() + " " + i.getDocValuesType() + " ranges " + ranges + " points " + i.getPointDimensionCount() + "x" + i.getPointNumBytes() + " payloads " + i.hasPayloads() + " soft " + i.isSoftDeletesField() + " parent " + i.isParentField();
+    Object vectors;
+    try { vectors = FieldInfo.class.getMethod("hasTermVectors").invoke(i); } catch (NoSuchMethodException lucene9) { vectors = FieldInfo.class.getMethod("hasVectors").invoke(i); }
+    return i.getIndexOptions() + " vectors " + vectors + " norms " + i.hasNorms() + " omit " + i.omitsNorms() + " " + i.getDocValuesType() + " ranges " + ranges + " points " + i.getPointDimensionCount() + "x" + i.getPointNumBytes() + " payloads " + i.hasPayloads() + " soft " + i.isSoftDeletesField() + " parent " + i.isParentField();
   }
 
   static LeafReader a, b;
@@ -79,7 +81,7 @@ public class Compare {
       if (!sx.equals(sy)) differ("field " + name + ": " + sx + " | " + sy);
       System.out.println(name + ": " + sx);
       if (skip.contains(name)) continue;
-      if (x.getIndexOptions() != IndexOptions.NONE) terms(name, x);
+      if (x.getIndexOptions() != IndexOptions.NONE) { terms(name, x); vectors(name); }
       if (x.hasNorms()) numeric(name + " norms", a.getNormValues(name), b.getNormValues(name));
       switch (x.getDocValuesType()) {
         case NUMERIC -> numeric(name, a.getNumericDocValues(name), b.getNumericDocValues(name));
@@ -129,6 +131,30 @@ public class Compare {
       compared += n;
     }
     if (eb.next() != null) differ(name + " more terms");
+  }
+
+  /** The vectors of each document: terms, how often each comes, and what is kept of its places. */
+  static void vectors(String name) throws Exception {
+    TermVectors va = a.termVectors(), vb = b.termVectors();
+    for (int d = 0; d < map.length; d++) {
+      String x = vector(va.get(d, name)), y = vector(vb.get(map[d], name));
+      if (!x.equals(y)) differ(name + " vector of document " + d + ": " + x + " | " + y);
+    }
+  }
+
+  static String vector(Terms terms) throws Exception {
+    if (terms == null) return "none";
+    StringBuilder all = new StringBuilder();
+    all.append(terms.size()).append(terms.hasPositions()).append(terms.hasOffsets()).append(terms.hasPayloads());
+    TermsEnum e = terms.iterator();
+    for (BytesRef t = e.next(); t != null; t = e.next()) {
+      PostingsEnum p = e.postings(null, PostingsEnum.ALL);
+      p.nextDoc();
+      all.append(' ').append(t).append(p.freq());
+      for (int i = 0; i < p.freq() && (terms.hasPositions() || terms.hasOffsets()); i++) all.append(',').append(p.nextPosition()).append(':').append(p.startOffset()).append('-').append(p.endOffset());
+      compared++;
+    }
+    return all.toString();
   }
 
   static long occurrence(PostingsEnum p, boolean positions, boolean mapped) throws Exception {

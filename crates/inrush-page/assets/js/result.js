@@ -1,9 +1,9 @@
 // The end of a load: its report, as `docs/report.md` describes it.
 
 const STATUS_WORDS = {
-  complete: ["All documents are in", "good"],
-  incomplete: ["Some documents are not in", "bad"],
-  check_failed: ["The documents are in, but a check failed", "bad"],
+  complete: ["All documents were indexed", "good"],
+  incomplete: ["Some documents were not indexed", "bad"],
+  check_failed: ["The documents were indexed, but a check failed", "bad"],
   failed: ["The load failed", "bad"],
   interrupted: ["The load was interrupted", "bad"],
   equal: ["The index holds the documents of the source", "good"],

@@ -106,12 +106,10 @@ impl Shown {
         self.load.lock().controls = Some(Controls(Arc::new(control)));
     }
 
-    /// The observer of a load that is a part of this one, such as the load into a builder. `name`
-    /// is in front of what it tells, where there are several. Progress and phases are those of
-    /// [`Shown::follow`].
-    pub fn part(&self, name: Option<String>) -> PartRecorder {
-        let part = LocalPart::new(name.unwrap_or_default());
-        PartRecorder { load: Arc::clone(&self.load), board: Arc::clone(&self.board), part }
+    /// The observer of a load that is a part of this one, such as that of a bake. Progress and
+    /// phases are those of [`Shown::follow`].
+    pub fn part(&self) -> PartRecorder {
+        PartRecorder { load: Arc::clone(&self.load), board: Arc::clone(&self.board), part: LocalPart::default() }
     }
 
     /// Shows a progress that has no events of its own, such as that of a bake, until it is done.
@@ -225,7 +223,6 @@ impl Observer for Recorder {
             state.ended = Some(since_1970());
         }
         state.history.on_event(at, event);
-        trace(&self.board, &state.history, event);
         if let LoadEvent::Started(_) = event {
             self.board.changed();
         }
@@ -249,7 +246,6 @@ impl Observer for PartRecorder {
         // The time since the start of the whole, not of the part.
         let at = state.at();
         state.history.on_part_event(at, &mut self.part, event);
-        trace(&self.board, &state.history, event);
         if let LoadEvent::Started(_) = event {
             self.board.changed();
         }
@@ -259,14 +255,6 @@ impl Observer for PartRecorder {
 /// Most of these events come by the thousand, and the history has no use for them.
 fn is_left_out(event: &LoadEvent<'_>) -> bool {
     matches!(event, LoadEvent::RequestSent(_) | LoadEvent::Settled(_) | LoadEvent::Read { .. })
-}
-
-/// Keeps a request that is exported.
-fn trace(board: &Board, history: &History, event: &LoadEvent<'_>) {
-    if let (LoadEvent::RequestAnswered { request, sample, .. }, Some(tracer)) = (event, &board.tracer) {
-        let start = &history.start;
-        tracer.answered(start, history.nodes.name(usize::from(sample.node)), *request, sample);
-    }
 }
 
 #[cfg(test)]
@@ -286,7 +274,7 @@ mod tests {
         see(2, Phase::Loading, 10);
         see(3, Phase::Baking("restore: 1 of 9 files".to_owned()), 20);
         see(4, Phase::Baking("restore: 2 of 9 files".to_owned()), 20);
-        see(5, Phase::Baking("part 2: publish".to_owned()), 20);
+        see(5, Phase::Baking("publish".to_owned()), 20);
         let load = shown.snapshot();
         let of = |mark: &PhaseMark| (mark.t, mark.phase.clone(), mark.step.clone(), mark.why.clone());
         let phases: Vec<_> = load.phases.iter().map(of).collect();
@@ -295,7 +283,7 @@ mod tests {
             (1.0, "baking", "builder", "builder"),
             (2.0, "loading", "", ""),
             (3.0, "baking", "restore", "restore: 2 of 9 files"),
-            (5.0, "baking", "publish", "part 2: publish"),
+            (5.0, "baking", "publish", "publish"),
         ];
         let expected = expected.map(|(t, phase, step, why)| (t, phase.into(), step.into(), why.into()));
         assert_eq!((phases.as_slice(), load.state.counts.docs_read), (expected.as_slice(), 20));

@@ -4,33 +4,22 @@
 use std::time::Duration;
 
 use inrush_load::Phase;
-use inrush_load::observe::{BodyFormatChange, Decision, LoadEvent, LoadStart};
+use inrush_load::observe::{LoadEvent, LoadStart};
 
 use super::{History, SOURCES_MAX, tenths};
 use crate::marks::cut;
 use crate::parts::{GROUPS_MAX, PartReport};
 
-/// A part of a load in this process, such as the load into a builder.
+/// A part of a load in this process, such as the load of a bake.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LocalPart {
-    /// Its name among several parts, or nothing.
-    name: String,
     /// The places of its nodes among those of all parts.
     nodes: Vec<u16>,
 }
 
 impl LocalPart {
-    /// `name`: its name among several parts, or nothing.
-    pub(crate) fn new(name: String) -> Self {
-        LocalPart { name, nodes: Vec::new() }
-    }
-
     pub(super) fn place(&self, node: usize) -> u16 {
         self.nodes.get(node).copied().unwrap_or(u16::MAX)
-    }
-
-    fn named(&self, text: &str) -> String {
-        if self.name.is_empty() { text.to_owned() } else { format!("{}: {text}", self.name) }
     }
 }
 
@@ -38,7 +27,6 @@ impl History {
     /// Takes an event of a part of the load. Its progress, its phases and its end are left out:
     /// those of the whole load are shown.
     pub(crate) fn on_part_event(&mut self, at: Duration, part: &mut LocalPart, event: &LoadEvent<'_>) {
-        let named = |text: &str| part.named(text);
         match event {
             LoadEvent::Started(start) => {
                 part.nodes = self.nodes.join(&start.nodes);
@@ -49,23 +37,17 @@ impl History {
                 sample.node = part.place(usize::from(sample.node));
                 self.answered(&sample);
             }
-            LoadEvent::PlanChanged(decision) => {
-                let decision = Decision { why: named(&decision.why), ..(*decision).clone() };
-                self.on_event(at, &LoadEvent::PlanChanged(&decision));
-            }
-            LoadEvent::BodyFormatChanged(change) => {
-                let change = BodyFormatChange { why: named(&change.why), ..(*change).clone() };
-                self.on_event(at, &LoadEvent::BodyFormatChanged(&change));
-            }
-            LoadEvent::RequestLost(why) => self.on_event(at, &LoadEvent::RequestLost(&named(why))),
-            LoadEvent::RequestRetried(why) => self.on_event(at, &LoadEvent::RequestRetried(&named(why))),
             LoadEvent::NodeUnhealthy(node) => {
                 self.on_event(at, &LoadEvent::NodeUnhealthy(usize::from(part.place(*node))));
             }
             LoadEvent::NodeHealthy(node) => {
                 self.on_event(at, &LoadEvent::NodeHealthy(usize::from(part.place(*node))));
             }
-            LoadEvent::DeadLetter(_)
+            LoadEvent::PlanChanged(_)
+            | LoadEvent::BodyFormatChanged(_)
+            | LoadEvent::RequestLost(_)
+            | LoadEvent::RequestRetried(_)
+            | LoadEvent::DeadLetter(_)
             | LoadEvent::BodyLimited(_)
             | LoadEvent::DocsResent(_)
             | LoadEvent::Paused(_)

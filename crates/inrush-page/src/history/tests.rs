@@ -189,7 +189,7 @@ fn twelve_hours_stay_below_a_mebibyte() {
                 docs: 1_000,
                 accepted: 1_000,
                 rejected: 0,
-                outcome: Outcome::Answered,
+                outcome: SampleOutcome::Answered,
                 in_flight: 4,
                 source_limited: false,
                 remainder: false,
@@ -212,11 +212,11 @@ fn twelve_hours_stay_below_a_mebibyte() {
     assert!(text.len() > 100_000, "{}", text.len());
 }
 
-fn sample(node: u16, wall: u64, outcome: Outcome) -> Sample {
+fn sample(node: u16, wall: u64, outcome: SampleOutcome) -> Sample {
     Sample {
         sent: Time::START,
         wall: Duration::from_millis(wall),
-        took: (outcome == Outcome::Answered).then(|| Duration::from_millis(wall / 2)),
+        took: (outcome == SampleOutcome::Answered).then(|| Duration::from_millis(wall / 2)),
         bytes: 100,
         docs: 10,
         accepted: 10,
@@ -240,8 +240,8 @@ fn builder(url: &str) -> LoadStart {
 #[test]
 fn parts_in_this_process_share_one_history() {
     let mut history = History::new("trips");
-    let [mut first, mut second] = ["part 1", "part 2"].map(|name| LocalPart::new(name.to_owned()));
-    history.on_event(seconds(0.0), &LoadEvent::Phase(&Phase::Baking("part 1: create".to_owned())));
+    let [mut first, mut second] = [LocalPart::default(), LocalPart::default()];
+    history.on_event(seconds(0.0), &LoadEvent::Phase(&Phase::Baking("create".to_owned())));
     history.on_part_event(seconds(1.0), &mut first, &LoadEvent::Started(&builder("http://a:1")));
     history.on_part_event(seconds(1.0), &mut second, &LoadEvent::Started(&builder("http://b:1")));
     let decision = Decision { at: Time::START, from: plan(1 << 20, 4), to: plan(1 << 20, 8), why: "better".to_owned() };
@@ -253,13 +253,13 @@ fn parts_in_this_process_share_one_history() {
     history.on_part_event(seconds(3.0), &mut second, &LoadEvent::Ended(&report(Counts::default())));
     for (part, node) in [(&second, 1), (&first, 0)] {
         assert_eq!(part.place(0), node);
-        history.answered(&sample(node, 100, Outcome::Answered));
+        history.answered(&sample(node, 100, SampleOutcome::Answered));
     }
     let load = history.snapshot(seconds(4.0));
     let nodes: Vec<_> = load.state.nodes.iter().map(|node| (node.name.as_str(), node.healthy, node.requests)).collect();
     assert_eq!(nodes, [("http://a:1", false, 1), ("http://b:1", true, 1)]);
     assert_eq!((load.start.sources.len(), load.start.memory_max), (1, 2000));
-    assert_eq!((load.decisions[0].why.as_str(), load.notes[1].text.as_str()), ("part 2: better", "part 2: reset"));
+    assert_eq!((load.decisions[0].why.as_str(), load.notes[1].text.as_str()), ("better", "reset"));
     assert_eq!((load.phases.last().unwrap().step.as_str(), load.report.is_none()), ("create", true));
 }
 
@@ -267,8 +267,8 @@ fn parts_in_this_process_share_one_history() {
 fn reports_of_parts_add_up_to_the_load_of_the_job() {
     let mut part = begun();
     part.on_event(seconds(1.0), &LoadEvent::Progress(&progress(100)));
-    part.answered(&sample(0, 300, Outcome::Answered));
-    part.answered(&sample(0, 1, Outcome::Lost));
+    part.answered(&sample(0, 300, SampleOutcome::Answered));
+    part.answered(&sample(0, 1, SampleOutcome::Lost));
     part.tick(seconds(1.0));
     let mut job = begun();
     job.on_event(seconds(1.0), &LoadEvent::Phase(&Phase::Idle));

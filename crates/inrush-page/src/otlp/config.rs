@@ -1,4 +1,4 @@
-//! Where metrics and traces are sent, by the option and the variables `OTEL_*`.
+//! Where metrics are sent, by the option and the variables `OTEL_*`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,40 +8,11 @@ use http::{HeaderMap, HeaderName, HeaderValue, Uri};
 use inrush_cluster::run_id::run_id;
 use inrush_cluster::transport::Secret;
 
-use crate::tracer::Sampler;
-
-/// The default of OpenTelemetry.
+/// The defaults of OpenTelemetry.
 const ENDPOINT: &str = "http://localhost:4318";
+const PATH: &str = "/v1/metrics";
 const EVERY: Duration = Duration::from_secs(60);
 const TIMEOUT: Duration = Duration::from_secs(10);
-const SPANS_EVERY: Duration = Duration::from_secs(5);
-const QUEUE_MAX: usize = 2048;
-const BATCH_MAX: usize = 512;
-
-/// What is sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Signal {
-    Metrics,
-    Traces,
-}
-
-impl Signal {
-    /// As in the names of variables.
-    fn name(self) -> &'static str {
-        match self {
-            Signal::Metrics => "METRICS",
-            Signal::Traces => "TRACES",
-        }
-    }
-
-    /// The path below an endpoint.
-    fn path(self) -> &'static str {
-        match self {
-            Signal::Metrics => "/v1/metrics",
-            Signal::Traces => "/v1/traces",
-        }
-    }
-}
 
 /// The endpoint that a user names: an address, or `auto` for that of the variables.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -63,35 +34,15 @@ impl FromStr for OtlpEndpoint {
     }
 }
 
-/// Where metrics and traces are sent, and how.
+/// Where metrics are sent, and how.
 #[derive(Clone, Debug)]
 pub struct OtlpConfig {
-    pub(super) metrics: Destination,
-    pub(super) every: Duration,
-    /// `None`: no traces are sent.
-    pub(super) traces: Option<Traces>,
-    pub(super) resource: Vec<(String, String)>,
-}
-
-/// The address of one signal.
-#[derive(Clone, Debug)]
-pub(super) struct Destination {
     server: String,
     path: String,
     headers: Vec<(HeaderName, Secret)>,
     pub(super) timeout: Duration,
-}
-
-/// Which requests are traces, and how they are sent.
-#[derive(Clone, Debug)]
-pub(super) struct Traces {
-    pub(super) to: Destination,
-    pub(super) sampler: Sampler,
     pub(super) every: Duration,
-    /// Requests that wait to be sent. Further ones are dropped.
-    pub(super) queue_max: usize,
-    /// Requests in one message.
-    pub(super) batch_max: usize,
+    pub(super) resource: Vec<(String, String)>,
 }
 
 /// The variables, without empty ones.
@@ -102,50 +53,13 @@ impl<F: Fn(&str) -> Option<String>> Variables<F> {
         (self.0)(name).filter(|value| !value.trim().is_empty())
     }
 
-    /// That of a signal, or that of all.
-    fn of(&self, signal: Signal, name: &str) -> Option<(String, String)> {
-        let special = format!("OTEL_EXPORTER_OTLP_{}_{name}", signal.name());
+    /// That of metrics, or that of all signals.
+    fn of_metrics(&self, name: &str) -> Option<(String, String)> {
+        let special = format!("OTEL_EXPORTER_OTLP_METRICS_{name}");
         self.get(&special).map(|value| (special, value)).or_else(|| {
             let common = format!("OTEL_EXPORTER_OTLP_{name}");
             self.get(&common).map(|value| (common, value))
         })
-    }
-
-    fn duration(&self, name: &str, default: Duration) -> Result<Duration, String> {
-        milliseconds(self.get(name).map(|value| (name.to_owned(), value)), default)
-    }
-
-    fn number(&self, name: &str, default: usize) -> Result<usize, String> {
-        let Some(value) = self.get(name) else { return Ok(default) };
-        match value.trim().parse() {
-            Ok(number) if number > 0 => Ok(number),
-            _ => Err(format!("{name} is {value}; expected a number above 0")),
-        }
-    }
-
-    fn destination(&self, endpoint: &OtlpEndpoint, signal: Signal) -> Result<Destination, String> {
-        let (server, path) = match &endpoint.0 {
-            Some(text) => below(text, signal)?,
-            None => by_variables(self.of(signal, "ENDPOINT"), self.of(signal, "PROTOCOL"), signal)?,
-        };
-        let headers = self.of(signal, "HEADERS").map(|(name, value)| headers(&name, &value)).transpose()?;
-        let timeout = milliseconds(self.of(signal, "TIMEOUT"), TIMEOUT)?;
-        Ok(Destination { server, path, headers: headers.unwrap_or_default(), timeout })
-    }
-
-    fn traces(&self, endpoint: &OtlpEndpoint) -> Result<Option<Traces>, String> {
-        let is_off = self.get("OTEL_TRACES_EXPORTER").is_some_and(|value| value.trim() == "none");
-        // The default of OpenTelemetry, all requests, is no default for a load of millions.
-        let Some(sampler) = self.get("OTEL_TRACES_SAMPLER").filter(|_| !is_off) else { return Ok(None) };
-        let argument = self.get("OTEL_TRACES_SAMPLER_ARG");
-        let Some(sampler) = Sampler::new(sampler.trim(), argument.as_deref().map(str::trim))? else { return Ok(None) };
-        Ok(Some(Traces {
-            to: self.destination(endpoint, Signal::Traces)?,
-            sampler,
-            every: self.duration("OTEL_BSP_SCHEDULE_DELAY", SPANS_EVERY)?,
-            queue_max: self.number("OTEL_BSP_MAX_QUEUE_SIZE", QUEUE_MAX)?,
-            batch_max: self.number("OTEL_BSP_MAX_EXPORT_BATCH_SIZE", BATCH_MAX)?,
-        }))
     }
 }
 
@@ -167,16 +81,22 @@ impl OtlpConfig {
         if variables.get("OTEL_SDK_DISABLED").is_some_and(|value| value.eq_ignore_ascii_case("true")) {
             return Ok(None);
         }
+        let (server, path) = match &endpoint.0 {
+            Some(text) => below(text)?,
+            None => by_variables(variables.of_metrics("ENDPOINT"), variables.of_metrics("PROTOCOL"))?,
+        };
+        let headers = variables.of_metrics("HEADERS").map(|(name, value)| headers(&name, &value)).transpose()?;
+        let every = "OTEL_METRIC_EXPORT_INTERVAL";
         Ok(Some(OtlpConfig {
-            metrics: variables.destination(endpoint, Signal::Metrics)?,
-            every: variables.duration("OTEL_METRIC_EXPORT_INTERVAL", EVERY)?,
-            traces: variables.traces(endpoint)?,
+            server,
+            path,
+            headers: headers.unwrap_or_default(),
+            timeout: milliseconds(variables.of_metrics("TIMEOUT"), TIMEOUT)?,
+            every: milliseconds(variables.get(every).map(|value| (every.to_owned(), value)), EVERY)?,
             resource: resource(variables.get("OTEL_SERVICE_NAME"), variables.get("OTEL_RESOURCE_ATTRIBUTES")),
         }))
     }
-}
 
-impl Destination {
     /// Scheme, host and port.
     pub(super) fn server(&self) -> &str {
         &self.server
@@ -200,11 +120,10 @@ impl Destination {
     }
 }
 
-/// The endpoint of the variables. The one for a signal has the whole path.
+/// The endpoint of the variables. The one for metrics has the whole path.
 fn by_variables(
     endpoint: Option<(String, String)>,
     protocol: Option<(String, String)>,
-    signal: Signal,
 ) -> Result<(String, String), String> {
     if let Some((name, value)) = protocol.filter(|(_, value)| value.trim() == "grpc") {
         return Err(format!(
@@ -212,18 +131,17 @@ fn by_variables(
              `otlp=URL`, mostly at port 4318"
         ));
     }
-    let Some((name, value)) = endpoint else { return below(ENDPOINT, signal) };
-    let found = if name.contains(signal.name()) { address(value.trim()) } else { below(value.trim(), signal) };
+    let Some((name, value)) = endpoint else { return below(ENDPOINT) };
+    let found = if name.contains("_METRICS_") { address(value.trim()) } else { below(value.trim()) };
     found.map_err(|problem| format!("{name}: {problem}"))
 }
 
-/// The address of a signal below an endpoint, which may have the path of a signal already.
-fn below(endpoint: &str, signal: Signal) -> Result<(String, String), String> {
+/// The address of metrics below an endpoint, which may have their path already.
+fn below(endpoint: &str) -> Result<(String, String), String> {
     let (server, path) = address(endpoint)?;
     let path = path.trim_end_matches('/');
-    let paths = [Signal::Metrics, Signal::Traces].map(Signal::path);
-    let path = paths.iter().find_map(|known| path.strip_suffix(known)).unwrap_or(path);
-    Ok((server, format!("{path}{}", signal.path())))
+    let path = path.strip_suffix(PATH).unwrap_or(path);
+    Ok((server, format!("{path}{PATH}")))
 }
 
 /// Scheme, host and port of an address, and its path.
@@ -314,7 +232,7 @@ mod tests {
     #[test]
     fn an_endpoint_is_that_of_the_option_or_of_the_variables() {
         let url = |endpoint: &str, variables: &[(&str, &str)]| {
-            config(endpoint, variables).unwrap().map(|config| config.metrics.url().to_string()).unwrap_or_default()
+            config(endpoint, variables).unwrap().map(|config| config.url().to_string()).unwrap_or_default()
         };
         let common = ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://c:4318/");
         let special = ("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", "https://m/otlp");
@@ -343,10 +261,10 @@ mod tests {
             ("OTEL_RESOURCE_ATTRIBUTES", "deployment.environment=a%20b,service.name=other"),
         ];
         let config = config("auto", &variables).unwrap().unwrap();
-        assert_eq!(config.metrics.headers()["authorization"], "Bearer geheim");
+        assert_eq!(config.headers()["authorization"], "Bearer geheim");
         assert!(!format!("{config:?}").contains("geheim"));
         let (every, timeout) = (Duration::from_millis(1500), Duration::from_millis(700));
-        assert_eq!((config.every, config.metrics.timeout, config.traces.is_none()), (every, timeout, true));
+        assert_eq!((config.every, config.timeout), (every, timeout));
         let of = |name: &str| config.resource.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str());
         assert_eq!((of("service.name"), of("deployment.environment")), (Some("nightly"), Some("a b")));
         assert!(of("service.version").is_some());
@@ -359,26 +277,9 @@ mod tests {
             ("OTEL_EXPORTER_OTLP_METRICS_HEADERS", "geheim"),
             ("OTEL_EXPORTER_OTLP_ENDPOINT", "collector:4317"),
             ("OTEL_METRIC_EXPORT_INTERVAL", "1m"),
-            ("OTEL_TRACES_SAMPLER", "sometimes"),
         ] {
             let problem = config("auto", &[(name, value)]).unwrap_err();
             assert!(problem.contains(name) && !problem.contains("geheim"), "{problem}");
         }
-    }
-
-    #[test]
-    fn traces_need_a_sampler_and_have_variables_of_their_own() {
-        let traces = |variables: &[(&str, &str)]| config("auto", variables).unwrap().unwrap().traces;
-        let sampled = ("OTEL_TRACES_SAMPLER", "parentbased_traceidratio");
-        let one = traces(&[sampled, ("OTEL_TRACES_SAMPLER_ARG", "0.25"), ("OTEL_BSP_MAX_QUEUE_SIZE", "9")]).unwrap();
-        assert_eq!((one.to.url().to_string().as_str(), one.queue_max), ("http://localhost:4318/v1/traces", 9));
-        assert_eq!((one.every, one.batch_max), (SPANS_EVERY, BATCH_MAX));
-        let own = traces(&[sampled, ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "http://t:1/spans")]).unwrap();
-        assert_eq!(own.to.url().to_string(), "http://t:1/spans");
-        for off in [&[][..], &[("OTEL_TRACES_SAMPLER", "always_off")], &[sampled, ("OTEL_TRACES_EXPORTER", "none")]] {
-            assert!(traces(off).is_none(), "{off:?}");
-        }
-        let both = config("http://x:1/v1/metrics", &[sampled]).unwrap().unwrap();
-        assert_eq!(both.traces.unwrap().to.url().to_string(), "http://x:1/v1/traces");
     }
 }

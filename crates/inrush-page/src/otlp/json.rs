@@ -24,21 +24,6 @@ pub(super) fn of(metrics: &Metrics, resource: &[(String, String)], times: (u64, 
     serde_json::to_vec(&request).unwrap_or_default()
 }
 
-/// The request with these spans (`ExportTraceServiceRequest`).
-pub(super) fn of_spans(spans: &[Json], resource: &[(String, String)]) -> Vec<u8> {
-    let request = json!({
-        "resourceSpans": [{
-            "resource": { "attributes": attributes(resource) },
-            "scopeSpans": [{
-                "scope": { "name": "inrush", "version": env!("CARGO_PKG_VERSION") },
-                "spans": spans,
-            }],
-        }],
-    });
-    // The value has string keys and finite numbers only.
-    serde_json::to_vec(&request).unwrap_or_default()
-}
-
 fn metric(family: &Family, times: (u64, u64)) -> Json {
     let name = if family.kind == Kind::Info { format!("{}_info", family.name) } else { family.name.to_owned() };
     let unit = match family.unit {

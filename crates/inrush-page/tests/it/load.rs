@@ -7,7 +7,7 @@ use inrush_cluster::transport::{Credentials, Secret};
 use inrush_core::DocMeta;
 use inrush_fake::{FakeCluster, FakeConfig, Fault, Faults, Rule};
 use inrush_load::config::{DeadLetters, LoadConfig};
-use inrush_load::{Loader, Report};
+use inrush_load::{ConfiguredLoad, Report};
 use inrush_page::{PageConfig, Watch, WatchConfig};
 use inrush_sources::push::Document;
 use serde_json::{Value, json};
@@ -67,7 +67,7 @@ async fn run() -> Seen {
     .unwrap();
     let at = address(&watch);
     let (recorder, shown) = watch.show("docs");
-    let load = Loader::new(config).unwrap().observe(recorder).sender().await.unwrap();
+    let load = ConfiguredLoad::new(config).unwrap().observe(recorder).sender().await.unwrap();
     shown.control(load.pause_handle(), load.stop_handle());
     let mut viewer = Viewer::connect(at, &[&format!("Authorization: Bearer {TOKEN}")]).await;
     let (mut texts, mut scrapes, mut events) = (String::new(), Vec::new(), vec![viewer.next().await.unwrap()]);
@@ -171,7 +171,7 @@ async fn viewers_with_the_token_pause_and_stop() {
     let watch = Watch::start(WatchConfig { page: Some(page), ..WatchConfig::default() }).await.unwrap();
     let at = address(&watch);
     let (recorder, shown) = watch.show("docs");
-    let load = Loader::new(config).unwrap().observe(recorder).sender().await.unwrap();
+    let load = ConfiguredLoad::new(config).unwrap().observe(recorder).sender().await.unwrap();
     shown.control(load.pause_handle(), load.stop_handle());
     let bearer = format!("Authorization: Bearer {TOKEN}");
     let mut progress = load.progress();

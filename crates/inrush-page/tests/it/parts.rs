@@ -6,7 +6,7 @@ use inrush_cluster::transport::Secret;
 use inrush_core::DocMeta;
 use inrush_fake::{FakeCluster, FakeConfig, Fault, Faults, Rule};
 use inrush_load::config::{DeadLetters, LoadConfig};
-use inrush_load::{Loader, Report};
+use inrush_load::{ConfiguredLoad, Report};
 use inrush_page::{JobPage, PageConfig, Watch, WatchConfig};
 use inrush_sources::push::Document;
 use serde_json::Value;
@@ -37,7 +37,7 @@ async fn part(fake: &FakeCluster, at: SocketAddr, name: &str, docs: std::ops::Ra
     let folder = tempfile::tempdir().unwrap();
     let mut config = LoadConfig::new(fake.urls(), "docs".parse().unwrap());
     config.dead_letters = DeadLetters::Folder(folder.path().to_owned());
-    let load = Loader::new(config).unwrap().observe(recorder).sender().await.unwrap();
+    let load = ConfiguredLoad::new(config).unwrap().observe(recorder).sender().await.unwrap();
     for n in docs {
         let meta = DocMeta::default().with_id(n.to_string());
         load.send(Document { body: format!("{{\"n\":{n},\"x\":1}}").into(), meta }).await.unwrap();
@@ -60,7 +60,7 @@ async fn the_page_of_a_job_shows_the_sums_of_its_parts() {
     let at = address(&watch);
     let (recorder, _) = watch.show("docs");
     let job = LoadConfig::new(fake.urls(), "docs".parse().unwrap());
-    let job = Loader::new(job).unwrap().observe(recorder).sender().await.unwrap();
+    let job = ConfiguredLoad::new(job).unwrap().observe(recorder).sender().await.unwrap();
     let (a, b) = tokio::join!(part(&fake, at, "partition 0", 0..500), part(&fake, at, "partition 1", 500..1_000));
     assert_eq!((a.counts.docs_created, b.counts.docs_created), (499, 500));
     let shown = snapshot(at).await;

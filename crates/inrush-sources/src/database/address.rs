@@ -47,6 +47,17 @@ impl DatabaseAddress {
         &self.text
     }
 
+    /// Whether the parameters of the address are known, and have values that are used.
+    ///
+    /// # Errors
+    /// The first one that is not, and the known ones.
+    #[cfg(feature = "databases")]
+    pub(super) fn check(&self) -> Result<(), String> {
+        let (_, query) = self.text.split_once('?').unwrap_or_default();
+        let query = query.split('#').next().unwrap_or_default();
+        url::form_urlencoded::parse(query.as_bytes()).try_for_each(|(name, value)| self.product.check(&name, &value))
+    }
+
     /// Path of the SQLite file.
     pub(super) fn path(&self) -> &str {
         let path = self.text.split_once("://").map_or(self.text.as_str(), |(_, path)| path);

@@ -4,11 +4,12 @@
 use std::sync::Arc;
 
 use inrush_core::block::Record;
-use inrush_core::{DocBlock, Reject};
+use inrush_core::{DocBlock, DocMeta, Reject};
 use inrush_formats::buffer::BufferPool;
 use inrush_formats::lines::invalid_utf8;
 
-use super::columns::Columns;
+use super::columns::{Columns, Texts};
+use super::values::Noted;
 use crate::{Decode, RawChunk, too_large, too_large_head};
 
 /// Decodes chunks of whole lines, in several threads at once.
@@ -26,7 +27,9 @@ impl Decode for CopyDecode {
         out.reserve(data.len() * 2);
         let mut records = Vec::new();
         let mut rejects: Vec<Reject> = Vec::new();
-        let mut no_values = self.columns.counts();
+        let mut noted = self.columns.noted();
+        let keeps_texts = self.columns.keeps_texts();
+        let mut meta = Vec::new();
         let valid = std::str::from_utf8(data).is_ok();
         let mut value = Vec::new();
         let mut at = 0;
@@ -34,12 +37,16 @@ impl Decode for CopyDecode {
             let text = row.strip_suffix(b"\n").unwrap_or(row);
             let (number, start) = (records.len() as u32, out.len());
             let reject = if valid { None } else { invalid_utf8(number, text) };
-            match reject {
+            let texts = match reject {
                 Some(reject) => {
                     out.extend_from_slice(text);
                     rejects.push(reject);
+                    Texts::new()
                 }
-                None => self.push(text, &mut out, &mut value, &mut no_values),
+                None => self.push(text, &mut out, &mut value, &mut noted),
+            };
+            if keeps_texts {
+                meta.push(DocMeta::default().with_texts(texts));
             }
             let len = out.len() - start;
             if len > self.document_bytes_max {
@@ -51,7 +58,7 @@ impl Decode for CopyDecode {
             records.push(Record { start: start as u32, end: out.len() as u32, byte: at as u32, line: line as u32 });
             at += row.len();
         }
-        self.columns.warn(&no_values);
+        self.columns.warn(&noted);
         let len = out.len();
         DocBlock {
             origin: chunk.origin,
@@ -59,19 +66,19 @@ impl Decode for CopyDecode {
             data: self.pool.share(out, len),
             records,
             rejects,
-            meta: Vec::new(),
+            meta,
             bytes_read: chunk.bytes_read,
         }
     }
 }
 
 impl CopyDecode {
-    fn push(&self, row: &[u8], out: &mut Vec<u8>, value: &mut Vec<u8>, no_values: &mut [u64]) {
-        let mut document = self.columns.document(out, no_values);
+    fn push(&self, row: &[u8], out: &mut Vec<u8>, value: &mut Vec<u8>, noted: &mut [Noted]) -> Texts {
+        let mut document = self.columns.document(out, noted);
         // A table may have no columns, so its rows are empty.
         for (place, field) in row.split(|byte| *byte == b'\t').enumerate() {
             match field {
-                b"\\N" => {}
+                b"\\N" => document.push_null(place),
                 field if field.contains(&b'\\') => {
                     unescape(field, value);
                     document.push(place, value);
@@ -79,7 +86,7 @@ impl CopyDecode {
                 field => document.push(place, field),
             }
         }
-        document.end();
+        document.end()
     }
 }
 

@@ -6,7 +6,8 @@ use super::{DatabaseAddress, DatabaseOptions};
 use crate::registry::{OpenError, Opened, Opening, Request, SourceKind};
 
 /// Databases, by the scheme of their addresses.
-pub(crate) struct DatabaseKind;
+#[derive(Clone, Copy, Debug, Default)]
+pub struct DatabaseKind;
 
 fn address(request: &Request) -> Option<DatabaseAddress> {
     let address = |argument: &OsString| argument.to_str().and_then(DatabaseAddress::new);

@@ -8,6 +8,8 @@
 
 mod address;
 #[cfg(feature = "databases")]
+mod catalogue;
+#[cfg(feature = "databases")]
 mod columns;
 #[cfg(feature = "databases")]
 mod copy;
@@ -17,7 +19,7 @@ mod kind;
 #[cfg(feature = "databases")]
 mod mysql;
 #[cfg(feature = "databases")]
-mod nested;
+mod parameters;
 #[cfg(feature = "databases")]
 mod postgres;
 #[cfg(feature = "databases")]
@@ -32,10 +34,12 @@ mod sqlite;
 mod values;
 
 pub use address::DatabaseAddress;
+#[cfg(feature = "databases")]
+use address::Product;
 use inrush_cluster::transport::Secret;
 #[cfg(feature = "databases")]
 use inrush_formats::Warnings;
-pub(crate) use kind::DatabaseKind;
+pub use kind::DatabaseKind;
 #[cfg(feature = "databases")]
 pub use reading::Database;
 
@@ -93,7 +97,14 @@ impl DatabaseOptions {
 /// The database cannot be reached, or has no such table, column or query.
 #[cfg(feature = "databases")]
 pub fn open_database(options: &DatabaseOptions, warnings: &Warnings) -> Result<Database, SourceError> {
-    Database::open(options, warnings)
+    let (wanted, of_rows, title) = (options.clone(), warnings.clone(), options.name());
+    Database::open(options, warnings, async move {
+        match wanted.address.product() {
+            Product::Postgres => postgres::open(wanted, title, of_rows).await,
+            Product::MySql => mysql::open(wanted, title, of_rows).await,
+            Product::Sqlite => sqlite::open(wanted, title, of_rows).await,
+        }
+    })
 }
 
 /// The error of a build without the feature `databases`.

@@ -8,13 +8,14 @@ use bytes::{Bytes, BytesMut};
 use futures_util::StreamExt;
 use inrush_formats::Warnings;
 use inrush_formats::buffer::BufferPool;
-use sqlx::postgres::{PgConnectOptions, PgConnection, PgTypeInfo, PgTypeKind};
-use sqlx::{AssertSqlSafe, Column as _, ConnectOptions, Connection, Executor, Row, SqlSafeStr, SqlStr, Statement as _};
+use sqlx::postgres::{PgConnectOptions, PgConnection};
+use sqlx::{ConnectOptions, Connection, Executor, Row};
 
+use super::catalogue;
 use super::columns::Columns;
 use super::copy::CopyDecode;
 use super::ranges::{RANGES_PER_READER, conditions, literal, subquery, whole_numbers};
-use super::reading::{Opened, Outgoing, Rows, Stopped, answered, explain};
+use super::reading::{Opened, Outgoing, Rows, Stopped, answered, explain, safe};
 use super::values::Kind;
 use super::{DatabaseOptions, DatabaseRows as Wanted};
 use crate::Decode;
@@ -38,6 +39,10 @@ pub(super) const SETTINGS: [&str; 7] = [
     "SET LOCAL idle_in_transaction_session_timeout = 0",
 ];
 
+/// Limits of a transaction's time that only newer servers have.
+const WITHOUT_LIMITS: &str =
+    "SELECT set_config(name, '0', true) FROM pg_catalog.pg_settings WHERE name = 'transaction_timeout'";
+
 /// Connects, and finds the columns and ranges.
 pub(super) async fn open(options: DatabaseOptions, name: String, warnings: Warnings) -> Result<Opened, String> {
     let connect = connect_options(&options)?;
@@ -49,9 +54,8 @@ pub(super) async fn open(options: DatabaseOptions, name: String, warnings: Warni
         }
         Wanted::Query(query) => (format!("SELECT * FROM {} AS rows_of_query", subquery(query)), None),
     };
-    let described = first.prepare(safe(&select)).await.map_err(|e| explain(&e))?;
-    let columns =
-        described.columns().iter().map(|column| (column.name().to_owned(), kind(column.type_info()))).collect();
+    let columns = catalogue::columns(&mut first, &select).await.map_err(|e| explain(&e))?;
+    let columns = columns.into_iter().map(|column| (column.name, column.kind)).collect();
     let ranges = match (&options.split_by, &table) {
         (Some(column), _) => by_column(&mut first, &select, column, &options).await?,
         (None, Some(table)) => table.ranges(&mut first, &select, &options).await?,
@@ -75,18 +79,17 @@ pub(super) async fn open(options: DatabaseOptions, name: String, warnings: Warni
             }
         }
     }
-    let decoder: Arc<dyn Decode> = Arc::new(CopyDecode {
-        columns: Columns::new(columns, &name, &warnings),
-        document_bytes_max: options.document_bytes_max,
-        pool: BufferPool::new(),
-    });
     let statements: VecDeque<String> = ranges.iter().map(|condition| copy_statement(&select, condition)).collect();
     let statements = Arc::new(Mutex::new(statements));
     Ok(Opened {
         readers: connections.len(),
         repeats: Repeats::Unordered,
         fingerprints: Vec::new(),
-        begin: Box::new(move |network, outgoing| {
+        columns: Columns::new(columns, &name, &warnings),
+        begin: Box::new(move |network, outgoing, columns| {
+            let document_bytes_max = options.document_bytes_max;
+            let decoder: Arc<dyn Decode> =
+                Arc::new(CopyDecode { columns, document_bytes_max, pool: BufferPool::new() });
             for connection in connections {
                 let reader = Reader {
                     connection,
@@ -103,7 +106,11 @@ pub(super) async fn open(options: DatabaseOptions, name: String, warnings: Warni
 pub(super) fn connect_options(options: &DatabaseOptions) -> Result<PgConnectOptions, String> {
     let connect =
         PgConnectOptions::from_str(options.address.expose()).map_err(|e| format!("is not a valid address: {e}"))?;
-    let connect = connect.application_name("inrush").disable_statement_logging();
+    let connect = match connect.get_application_name() {
+        Some(_) => connect,
+        None => connect.application_name("inrush"),
+    };
+    let connect = connect.disable_statement_logging();
     Ok(match &options.password {
         Some(password) => connect.password(password.expose()),
         None => connect,
@@ -121,16 +128,11 @@ async fn connect_and_begin(connect: &PgConnectOptions, snapshot: Option<&str>) -
     let mut statements = vec!["BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY".to_owned()];
     statements.extend(snapshot.map(|snapshot| format!("SET TRANSACTION SNAPSHOT {}", literal(snapshot))));
     statements.extend(SETTINGS.map(str::to_owned));
+    statements.push(WITHOUT_LIMITS.to_owned());
     for statement in statements {
         connection.execute(sqlx::raw_sql(safe(&statement))).await.map_err(|e| explain(&e))?;
     }
     Ok(connection)
-}
-
-/// Statements that are built here contain only names and queries of the user, who may run any
-/// query.
-pub(super) fn safe(statement: &str) -> SqlStr {
-    AssertSqlSafe(statement).into_sql_str()
 }
 
 /// The single value of a query.
@@ -238,10 +240,10 @@ async fn by_column(
     let quoted = format!("\"{}\"", column.replace('"', "\"\""));
     let ranges = options.readers * RANGES_PER_READER;
     let of_column = format!("SELECT {quoted} AS key FROM {} AS rows_to_split", subquery(select));
-    let described = connection.prepare(safe(&of_column)).await.map_err(|e| {
+    let described = catalogue::columns(connection, &of_column).await.map_err(|e| {
         format!("rows cannot be split by the column {column}: {}; name another one with option `split_by`", explain(&e))
     })?;
-    let is_whole = described.columns().first().is_some_and(|column| kind(column.type_info()) == Kind::Integer);
+    let is_whole = described.first().is_some_and(|column| column.kind == Kind::Integer);
     let bounds = if is_whole {
         let query = format!("SELECT min(key)::text, max(key)::text FROM {} AS keys", subquery(&of_column));
         let row = connection.fetch_one(safe(&query)).await.map_err(|e| explain(&e))?;
@@ -268,33 +270,6 @@ async fn by_column(
         bounds.map_err(|e| explain(&e))?.iter().map(|bound| literal(bound)).collect()
     };
     Ok(conditions(&quoted, &bounds, true))
-}
-
-/// Kind of a type's values.
-pub(super) fn kind(info: &PgTypeInfo) -> Kind {
-    match info.kind() {
-        PgTypeKind::Domain(base) => kind(base),
-        // Boxes are the only type whose arrays have another separator.
-        PgTypeKind::Array(item) if item.oid().is_none_or(|oid| oid.0 != 603) => Kind::Array(Box::new(kind(item))),
-        PgTypeKind::Composite(fields) => {
-            Kind::Composite(fields.iter().map(|(name, info)| (name.clone(), kind(info))).collect())
-        }
-        PgTypeKind::Array(_) | PgTypeKind::Enum(_) | PgTypeKind::Range(_) | PgTypeKind::Pseudo => Kind::Text,
-        PgTypeKind::Simple => match info.oid().map_or(0, |oid| oid.0) {
-            16 => Kind::Bool,
-            17 => Kind::Hex,
-            // bigint, smallint, integer, oid.
-            20 | 21 | 23 | 26 => Kind::Integer,
-            700 | 701 => Kind::Float,
-            1700 => Kind::Decimal,
-            // json, jsonb.
-            114 | 3802 => Kind::Json,
-            // date, timestamp.
-            1082 | 1114 => Kind::DateTime,
-            1184 => Kind::Moment,
-            _ => Kind::Text,
-        },
-    }
 }
 
 /// A connection that reads one range after another.

@@ -6,11 +6,12 @@ use std::time::Duration;
 use bytes::Bytes;
 use inrush_cluster::Wait;
 use inrush_core::block::Origin;
-use inrush_core::{Code, DocBlock, SourceId};
+use inrush_core::{Code, DocBlock, RowForm, SourceId};
 use inrush_formats::Warnings;
+use sqlx::{AssertSqlSafe, SqlSafeStr, SqlStr};
 
-use super::address::Product;
-use super::{DatabaseOptions, mysql, postgres, sqlite};
+use super::DatabaseOptions;
+use super::columns::Columns;
 use crate::ahead::{Gone, Next, Receiver, Sender, queue};
 use crate::network::Network;
 use crate::recorded;
@@ -22,6 +23,12 @@ const CONNECT_MAX: Duration = Duration::from_secs(60);
 
 /// Bytes that are read ahead.
 const AHEAD_BYTES: usize = 16 << 20;
+
+/// Statements that are built here contain only names and queries of the user, who may run any
+/// query.
+pub(super) fn safe(statement: &str) -> SqlStr {
+    AssertSqlSafe(statement).into_sql_str()
+}
 
 /// Connects within [`CONNECT_MAX`].
 pub(super) async fn answered<T>(connecting: impl Future<Output = Result<T, String>>) -> Result<T, String> {
@@ -51,6 +58,15 @@ impl Outgoing {
         // The source may be dropped.
         let _ = self.0.send(result.map(|()| Rows::Done), 0).await;
     }
+
+    /// The last message of a reader that may have stopped early.
+    pub(super) async fn close(&self, result: Result<(), Stopped>) {
+        match result {
+            Ok(()) => self.end(Ok(())).await,
+            Err(Stopped::Failed(problem)) => self.end(Err(problem)).await,
+            Err(Stopped::Gone) => {}
+        }
+    }
 }
 
 /// Why a reader stopped early.
@@ -77,18 +93,21 @@ pub(super) struct Opened {
     pub(super) readers: usize,
     pub(super) repeats: Repeats,
     pub(super) fingerprints: Vec<Fingerprint>,
+    pub(super) columns: Columns,
     /// Starts the readers.
     pub(super) begin: Begin,
 }
 
-/// Starts the readers.
-pub(super) type Begin = Box<dyn FnOnce(&Network, Outgoing) + Send>;
+/// Starts the readers. They write documents with these columns.
+pub(super) type Begin = Box<dyn FnOnce(&Network, Outgoing, Columns) + Send>;
 
 /// A database that is being read.
 pub struct Database {
     name: String,
     reading: String,
     incoming: Receiver<Result<Rows, String>>,
+    /// What starts the readers, before the first chunk.
+    waiting: Option<(Begin, Outgoing, Columns)>,
     /// Readers that have not ended.
     readers: usize,
     ended: bool,
@@ -97,39 +116,41 @@ pub struct Database {
     /// Bytes of rows so far.
     byte: u64,
     warnings: Warnings,
-    _network: Arc<Network>,
+    network: Arc<Network>,
 }
 
 impl Database {
-    pub(super) fn open(options: &DatabaseOptions, warnings: &Warnings) -> Result<Self, SourceError> {
+    /// Waits for what `opening` finds in the database.
+    pub(super) fn open(
+        options: &DatabaseOptions,
+        warnings: &Warnings,
+        opening: impl Future<Output = Result<Opened, String>> + Send + 'static,
+    ) -> Result<Self, SourceError> {
         let name = options.name();
+        options
+            .address
+            .check()
+            .map_err(|problem| SourceError::new(options.address.to_string(), problem).coded(Code::OptionsConflict))?;
         let failed = |message: String| SourceError::new(name.clone(), message).coded(Code::DatabaseFailed);
         let network = Network::new().map_err(|e| SourceError::io(name.clone(), "cannot be read", e))?;
-        let (wanted, of_rows, title) = (options.clone(), warnings.clone(), name.clone());
-        let opened = network.begin(async move {
-            match wanted.address.product() {
-                Product::Postgres => postgres::open(wanted, title, of_rows).await,
-                Product::MySql => mysql::open(wanted, title, of_rows).await,
-                Product::Sqlite => sqlite::open(wanted, title, of_rows).await,
-            }
-        });
-        let opened = opened
+        let opened = network
+            .begin(opening)
             .recv()
             .unwrap_or_else(|_| Err("the task that opens the database panicked".to_owned()))
             .map_err(failed)?;
         let (outgoing, incoming) = queue(AHEAD_BYTES);
-        (opened.begin)(&network, Outgoing(outgoing));
         Ok(Database {
             name,
             reading: recorded::of_database(&options.rows, options.split_by.as_deref()),
             incoming,
+            waiting: Some((opened.begin, Outgoing(outgoing), opened.columns)),
             readers: opened.readers,
             ended: false,
             repeats: opened.repeats,
             fingerprints: opened.fingerprints,
             byte: 0,
             warnings: warnings.clone(),
-            _network: network,
+            network,
         })
     }
 
@@ -148,7 +169,22 @@ impl Source for Database {
         info
     }
 
+    fn keep_texts(&mut self, fields: &[String]) {
+        if let Some((.., columns)) = &mut self.waiting {
+            columns.keep_texts(fields);
+        }
+    }
+
+    fn form_rows(&mut self, form: &RowForm) {
+        if let Some((.., columns)) = &mut self.waiting {
+            columns.form_rows(form);
+        }
+    }
+
     fn next(&mut self, _: usize) -> Result<Step, SourceError> {
+        if let Some((begin, outgoing, columns)) = self.waiting.take() {
+            begin(&self.network, outgoing, columns);
+        }
         while !self.ended && self.readers > 0 {
             let origin = Origin { first_byte: self.byte, ..Origin::default() };
             match self.incoming.next(Some(IDLE_AFTER)) {
@@ -182,7 +218,37 @@ pub(super) fn explain(error: &sqlx::Error) -> String {
             let code = error.code().map(|code| format!(" ({code})")).unwrap_or_default();
             format!("{}{code}", error.message())
         }
+        // Servers with OpenSSL 1.0.2, such as MySQL 8.0.15, offer DHE only.
+        sqlx::Error::Io(error) if error.to_string().contains("HandshakeFailure") => format!(
+            "the server refuses this connection's versions and ciphers of TLS ({error}); TLS 1.3 or ECDHE is expected; update \
+             the server, or give `ssl-mode=DISABLED` (Postgres: `sslmode=disable`) in the address to go without TLS"
+        ),
         sqlx::Error::Io(error) => format!("cannot be reached: {error}"),
+        // The library names a feature of its own.
+        sqlx::Error::Configuration(error) if error.to_string().contains("mysql-rsa") => {
+            "the server takes the password of this user over TLS only (caching_sha2_password or sha256_password), and the \
+             connection has none; leave `ssl-mode=DISABLED` out of the address, or turn TLS on at the server"
+                .to_owned()
+        }
         error => error.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_of_tls_say_what_to_change() {
+        let refused = std::io::Error::other("received fatal alert: HandshakeFailure");
+        let no_rsa = "RSA auth backend disabled; enable feature `mysql-rsa` or use TLS.";
+        for (error, expected) in [
+            (sqlx::Error::Io(refused), ["ECDHE", "`ssl-mode=DISABLED`"]),
+            (sqlx::Error::Configuration(no_rsa.into()), ["over TLS only", "leave `ssl-mode=DISABLED` out"]),
+            (sqlx::Error::Io(std::io::Error::other("refused")), ["cannot be reached", "refused"]),
+        ] {
+            let text = explain(&error);
+            assert!(expected.iter().all(|part| text.contains(part)), "{text}");
+        }
     }
 }

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use inrush_core::block::Record;
-use inrush_core::{DocBlock, Reject};
+use inrush_core::{DocBlock, DocMeta, Reject};
 
 use super::columns::{Columns, Document};
 use super::reading::{Outgoing, Rows};
+use super::values::Noted;
 use crate::ahead::Gone;
 use crate::{too_large, too_large_head};
 
@@ -21,22 +22,28 @@ pub(super) struct RowBlocks {
     out: Vec<u8>,
     records: Vec<Record>,
     rejects: Vec<Reject>,
-    no_values: Vec<u64>,
+    /// Texts of the records, where some are kept.
+    meta: Vec<DocMeta>,
+    keeps_texts: bool,
+    noted: Vec<Noted>,
 }
 
 impl RowBlocks {
     pub(super) fn new(columns: Arc<Columns>, document_bytes_max: usize, outgoing: Outgoing) -> Self {
-        let no_values = columns.counts();
-        let (out, records, rejects) = (Vec::new(), Vec::new(), Vec::new());
-        RowBlocks { columns, document_bytes_max, outgoing, out, records, rejects, no_values }
+        let (noted, keeps_texts) = (columns.noted(), columns.keeps_texts());
+        let (out, records, rejects, meta) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        RowBlocks { columns, document_bytes_max, outgoing, out, records, rejects, meta, keeps_texts, noted }
     }
 
     /// Adds the document that `write` fills. Returns whether the block is full.
     pub(super) fn push(&mut self, write: impl FnOnce(&mut Document<'_>)) -> bool {
         let (number, start) = (self.records.len() as u32, self.out.len());
-        let mut document = self.columns.document(&mut self.out, &mut self.no_values);
+        let mut document = self.columns.document(&mut self.out, &mut self.noted);
         write(&mut document);
-        document.end();
+        let texts = document.end();
+        if self.keeps_texts {
+            self.meta.push(DocMeta::default().with_texts(texts));
+        }
         let len = self.out.len() - start;
         if len > self.document_bytes_max {
             self.rejects.push(too_large(number, len as u64, self.document_bytes_max));
@@ -52,8 +59,8 @@ impl RowBlocks {
         if self.records.is_empty() {
             return Ok(());
         }
-        self.columns.warn(&self.no_values);
-        self.no_values.fill(0);
+        self.columns.warn(&self.noted);
+        self.noted = self.columns.noted();
         let data = std::mem::take(&mut self.out);
         let bytes = data.len();
         let block = DocBlock {
@@ -61,6 +68,7 @@ impl RowBlocks {
             data: data.into(),
             records: std::mem::take(&mut self.records),
             rejects: std::mem::take(&mut self.rejects),
+            meta: std::mem::take(&mut self.meta),
             bytes_read: bytes as u64,
             ..DocBlock::default()
         };

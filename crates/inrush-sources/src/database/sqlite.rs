@@ -8,13 +8,13 @@ use futures_util::TryStreamExt;
 use inrush_formats::Warnings;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection, SqliteRow};
 use sqlx::{
-    AssertSqlSafe, Column as _, ConnectOptions, Connection, Executor, Row, SqlSafeStr, Statement as _, TypeInfo,
-    ValueRef,
+    AssertSqlSafe, Column as _, ConnectOptions, Connection, Executor, Row, SqlSafeStr, SqlStr, Statement as _,
+    TypeInfo, ValueRef,
 };
 
 use super::columns::{Columns, Document};
 use super::ranges::subquery;
-use super::reading::{Opened, Outgoing, Stopped, explain};
+use super::reading::{Opened, Stopped, explain};
 use super::rows::RowBlocks;
 use super::values::{Kind, push_base64, push_string, push_value};
 use super::{DatabaseOptions, DatabaseRows as Wanted};
@@ -36,18 +36,18 @@ pub(super) async fn open(options: DatabaseOptions, name: String, warnings: Warni
         Wanted::Table(table) => table_query(&mut connection, table).await?,
         Wanted::Query(query) => format!("SELECT * FROM {}", subquery(query)),
     };
-    let described = connection.prepare(AssertSqlSafe(select.as_str()).into_sql_str()).await.map_err(|e| explain(&e))?;
-    // In SQLite a value has a type, and a column only prefers one.
-    let columns = described.columns().iter().map(|column| (column.name().to_owned(), Kind::Text));
-    let columns = Arc::new(Columns::new(columns.collect(), &name, &warnings));
+    let columns =
+        columns(&mut connection, AssertSqlSafe(select.as_str()).into_sql_str()).await.map_err(|e| explain(&e))?;
+    let columns = Columns::new(columns, &name, &warnings);
     Ok(Opened {
         readers: 1,
         repeats: Repeats::Always,
         fingerprints,
-        begin: Box::new(move |network, outgoing| {
+        columns,
+        begin: Box::new(move |network, outgoing, columns| {
             network.spawn(async move {
-                let blocks = RowBlocks::new(columns, options.document_bytes_max, outgoing.clone());
-                end(read(&mut connection, &select, blocks).await, &outgoing).await;
+                let blocks = RowBlocks::new(Arc::new(columns), options.document_bytes_max, outgoing.clone());
+                outgoing.close(read(&mut connection, &select, blocks).await).await;
                 // The transaction wrote nothing, so its end does not matter.
                 let _ = connection.close().await;
             });
@@ -55,12 +55,43 @@ pub(super) async fn open(options: DatabaseOptions, name: String, warnings: Warni
     })
 }
 
-/// Sends the result of a reader.
-pub(super) async fn end(result: Result<(), Stopped>, outgoing: &Outgoing) {
-    match result {
-        Ok(()) => outgoing.end(Ok(())).await,
-        Err(Stopped::Failed(problem)) => outgoing.end(Err(problem)).await,
-        Err(Stopped::Gone) => {}
+/// Names of a statement's columns, and their kinds: in SQLite a value has a type, and a column only
+/// prefers one. In a column of decimals SQLite stores a whole number as an integer, so that its
+/// kind is that of floats.
+pub(super) async fn columns(
+    connection: &mut SqliteConnection,
+    statement: SqlStr,
+) -> Result<Vec<(String, Kind)>, sqlx::Error> {
+    let described = connection.prepare(statement).await?;
+    let mut columns = Vec::new();
+    for column in described.columns() {
+        let origin = column.origin();
+        let declared: Option<String> = match origin.table_column() {
+            None => None,
+            Some(origin) => {
+                let query = sqlx::query_scalar("SELECT type FROM pragma_table_info(?) WHERE name = ?");
+                query.bind(&*origin.table).bind(&*origin.name).fetch_optional(&mut *connection).await?
+            }
+        };
+        let kind = if declared.is_some_and(|declared| has_fractions(&declared)) { Kind::Float } else { Kind::Text };
+        columns.push((column.name().to_owned(), kind));
+    }
+    Ok(columns)
+}
+
+/// Whether a declared type is one of decimals, with digits behind the point or of any number of
+/// them: `DECIMAL(10,2)`, `NUMERIC`, and not `DECIMAL(10)`.
+fn has_fractions(declared: &str) -> bool {
+    let declared = declared.to_ascii_uppercase();
+    if !declared.starts_with("DEC") && !declared.starts_with("NUM") {
+        return false;
+    }
+    match declared.split_once('(') {
+        None => true,
+        Some((_, sizes)) => {
+            let scale = sizes.trim_end_matches([')', ' ']).split_once(',').map_or("0", |(_, scale)| scale);
+            scale.trim() != "0"
+        }
     }
 }
 
@@ -100,11 +131,15 @@ pub(super) fn push(row: &SqliteRow, document: &mut Document<'_>) {
     for place in 0..row.len() {
         let Ok(value) = row.try_get_raw(place) else { continue };
         if value.is_null() {
+            document.push_null(place);
             continue;
         }
         match value.type_info().name() {
             "INTEGER" => {
-                if let Ok(number) = row.try_get_unchecked::<i64, _>(place) {
+                let number = row.try_get_unchecked::<i64, _>(place);
+                if let (true, Ok(number)) = (document.has_floats(place), &number) {
+                    document.push(place, number.to_string().as_bytes());
+                } else if let Ok(number) = number {
                     document.push_with(place, |out, none| {
                         push_value(&Kind::Integer, number.to_string().as_bytes(), out, none)
                     });
@@ -140,4 +175,19 @@ pub(super) fn push(row: &SqliteRow, document: &mut Document<'_>) {
 /// The shortest digits that read back as the same number. JSON has no `inf`.
 pub(super) fn shortest(number: f64) -> String {
     format!("{number:?}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn decimals_have_fractions_unless_their_type_has_none() {
+        for with in ["DECIMAL", "decimal(10,5)", "NUMERIC", "NUMERIC(10, 2)", "DEC(4,1)", "NUMBER(10,2)"] {
+            assert!(has_fractions(with), "{with}");
+        }
+        for without in ["DECIMAL(10)", "NUMERIC(10,0)", "decimal( 5 , 0 )", "INTEGER", "REAL", "", "DATE", "BOOLEAN"] {
+            assert!(!has_fractions(without), "{without}");
+        }
+    }
 }

@@ -1,5 +1,6 @@
 //! Batches of keys: several at once, and halves of those that are refused.
 
+use inrush_cluster::clock;
 use inrush_core::Code;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -116,7 +117,7 @@ impl<A: Ask> Batches<A> {
     async fn ask(&self, keys: &[String]) -> Result<Vec<Found>, Failed> {
         // The semaphore is never closed.
         let _turn = self.turns.acquire().await;
-        match tokio::time::timeout(ANSWER_WITHIN, self.place.ask(keys)).await {
+        match clock::timeout(ANSWER_WITHIN, self.place.ask(keys)).await {
             Ok(answer) => answer,
             Err(_) => {
                 let message = format!("no answer came within {} s", ANSWER_WITHIN.as_secs());

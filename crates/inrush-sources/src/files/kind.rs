@@ -25,7 +25,8 @@ impl FileOptions {
 }
 
 /// Files. This kind takes all arguments that no other kind recognises.
-pub(crate) struct FilesKind;
+#[derive(Clone, Copy, Debug, Default)]
+pub struct FilesKind;
 
 impl SourceKind for FilesKind {
     fn name(&self) -> &'static str {

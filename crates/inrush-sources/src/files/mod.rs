@@ -1,5 +1,6 @@
 //! Files, globs and stdin as one source.
 
+mod archive;
 mod kind;
 mod local;
 mod partitions;
@@ -14,23 +15,27 @@ use std::io::Seek;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use inrush_core::{Code, SourceId};
+use inrush_core::{Code, RowForm, SourceId};
 #[cfg(feature = "sql")]
 use inrush_formats::columns::ColumnarFile;
-use inrush_formats::format::{Format, FormatOptions};
+use inrush_formats::format::{self, Format, FormatOptions};
 use inrush_formats::input::Input;
 use inrush_formats::raw::{Raw, Seekable};
 use inrush_formats::reading::{CHUNK_BYTES_MAX, Reading, check_format};
 use inrush_formats::recorded;
+use inrush_formats::uses::Unused;
 use inrush_formats::{Chunk, ReadFile, SourceError, Warnings};
 
+use archive::Member;
+pub(crate) use archive::promises_an_archive;
 pub use kind::FileOptions;
-pub(crate) use kind::FilesKind;
+pub use kind::FilesKind;
 use local::{LocalFile, of_file, stdin, stdin_len};
 pub use paths::shown as shown_path;
 use paths::{expand, noted, shown};
 use steady::{Noted, Steady};
 
+use crate::lake;
 use crate::network::Network;
 use crate::repeat::{Fingerprint, Repeats};
 use crate::source::{Source, SourceInfo, Step};
@@ -100,6 +105,8 @@ pub struct Files {
     waiting: VecDeque<(SourceId, Location)>,
     bytes_total: Option<u64>,
     current: Option<Opened>,
+    /// A file with contents was opened.
+    is_begun: bool,
     shared: Shared,
 }
 
@@ -108,6 +115,7 @@ enum Location {
     Stdin,
     /// A path, with the state of a regular file when the load began.
     Path(PathBuf, Option<Noted>),
+    Member(Arc<Member>),
     Object(Arc<Object>),
 }
 
@@ -135,31 +143,31 @@ pub fn open(specs: &[SourceSpec], options: FormatOptions, warnings: &Warnings) -
         names.push(match location {
             Location::Stdin => "-".to_owned(),
             Location::Path(path, _) => shown(&path),
+            Location::Member(member) => member.name(),
             Location::Object(object) => object.name.clone(),
         });
         bytes_total = bytes_total.zip(bytes).map(|(total, bytes)| total + bytes);
     };
     let mut stdin_seen = false;
     let mut network = None;
+    let mut known = Known::new(&options);
     for spec in specs {
         match spec {
             SourceSpec::Stdin if std::mem::replace(&mut stdin_seen, true) => {
                 return Err(SourceError::new("-", "stdin is given twice and can be read only once; leave one `-` out")
                     .coded(Code::OptionsConflict));
             }
-            SourceSpec::Stdin => add(Location::Stdin, stdin_len()),
+            SourceSpec::Stdin => {
+                known.is_all = false;
+                add(Location::Stdin, stdin_len());
+            }
             SourceSpec::Path(path) => {
-                for path in expand(path, warnings)? {
-                    let noted = noted(&path)?;
-                    if let Some(noted) = &noted {
-                        let name = shown(&path);
-                        check_format(of_file(File::open(&path), Some(noted), &name)?.raw, &name, &options)?;
-                    }
-                    let bytes = noted.as_ref().map(Noted::bytes);
-                    add(Location::Path(path, noted), bytes);
+                for (location, bytes) in known.local(path, &options, warnings)? {
+                    add(location, bytes);
                 }
             }
             SourceSpec::Url(url) => {
+                known.is_all = false;
                 let failed = |e| SourceError::io(url.to_string(), "cannot be read over the network", e);
                 let network = match &mut network {
                     Some(network) => network,
@@ -172,17 +180,87 @@ pub fn open(specs: &[SourceSpec], options: FormatOptions, warnings: &Warnings) -
             }
         }
     }
+    known.check()?;
     let options = FormatOptions { document_bytes_max: options.document_bytes_max.clamp(1, CHUNK_BYTES_MAX), ..options };
     let locations: Vec<Location> = waiting.iter().map(|(_, location)| location.clone()).collect();
-    let paths = locations.iter().map(|location| match location {
-        Location::Path(path, _) => Some(path.as_path()),
-        Location::Object(object) => Some(Path::new(&object.path)),
+    let path = |location: &Location| match location {
+        Location::Path(path, _) => Some(path.clone()),
+        Location::Member(member) => Some(member.archive.join(&member.path)),
+        Location::Object(object) => Some(PathBuf::from(&object.path)),
         Location::Stdin => None,
-    });
-    let partitions = if options.hive_partitions { partitions::fields(paths) } else { Vec::new() };
+    };
+    let paths: Vec<Option<PathBuf>> = locations.iter().map(path).collect();
+    let partitions = match options.hive_partitions {
+        true => partitions::fields(paths.iter().map(Option::as_deref)),
+        false => Vec::new(),
+    };
     let reading = Reading::new(options, warnings.clone());
     let shared = Shared { reading, partitions, begun: HashMap::new() };
-    Ok(Files { names, locations, waiting, bytes_total, current: None, shared })
+    Ok(Files { names, locations, waiting, bytes_total, current: None, is_begun: false, shared })
+}
+
+/// The formats of local files, which are known before any is read.
+struct Known {
+    unused: Unused,
+    first: Option<(String, Format)>,
+    count: usize,
+    /// Whether there are no other sources.
+    is_all: bool,
+}
+
+impl Known {
+    fn new(options: &FormatOptions) -> Self {
+        Known { unused: Unused::new(&options.given, options.parse.is_some()), first: None, count: 0, is_all: true }
+    }
+
+    fn see(&mut self, name: &str, format: Option<Format>) {
+        self.unused.see(format);
+        self.count += 1;
+        if let (None, Some(format)) = (&self.first, format) {
+            self.first = Some((name.to_owned(), format));
+        }
+    }
+
+    /// The local files of a path, with their sizes. The members of an archive are files.
+    fn local(
+        &mut self,
+        path: &Path,
+        options: &FormatOptions,
+        warnings: &Warnings,
+    ) -> Result<Vec<(Location, Option<u64>)>, SourceError> {
+        let paths = expand(path, warnings)?;
+        lake::check(path, &paths)?;
+        let mut found = Vec::with_capacity(paths.len());
+        for path in paths {
+            let noted = noted(&path)?;
+            let members = noted.as_ref().map(|noted| archive::members(&path, noted, warnings)).transpose()?;
+            if let Some(members) = members.flatten() {
+                for member in members {
+                    let (name, bytes) = (member.name(), member.bytes());
+                    self.see(&name, check_format(member.stream(&name)?.raw, &name, options)?);
+                    found.push((Location::Member(Arc::new(member)), Some(bytes)));
+                }
+                continue;
+            }
+            if let Some(noted) = &noted {
+                let name = shown(&path);
+                let file = of_file(File::open(&path), Some(noted), &name)?.raw;
+                self.see(&name, check_format(file, &name, options)?);
+            } else {
+                self.is_all = false;
+            }
+            let bytes = noted.as_ref().map(Noted::bytes);
+            found.push((Location::Path(path, noted), bytes));
+        }
+        Ok(found)
+    }
+
+    /// Refuses an option that no file can use.
+    fn check(&self) -> Result<(), SourceError> {
+        let Some((name, format)) = self.first.as_ref().filter(|_| self.is_all) else { return Ok(()) };
+        let others = vec![Some(*format); self.count - 1];
+        self.unused.refused(name, *format, &others).map_or(Ok(()), Err)
+    }
 }
 
 impl Source for Files {
@@ -190,7 +268,7 @@ impl Source for Files {
         // Pipes and devices have no size, so `bytes_total` is `None` with them.
         let lasts = |location: &Location| match location {
             Location::Object(object) => object.version.is_some(),
-            Location::Path(..) | Location::Stdin => true,
+            Location::Path(..) | Location::Member(_) | Location::Stdin => true,
         };
         let repeats = self.bytes_total.is_some() && self.locations.iter().all(lasts);
         let options = &self.shared.reading.options;
@@ -198,7 +276,8 @@ impl Source for Files {
         info.bytes_total = self.bytes_total;
         info.repeats = if repeats { Repeats::Always } else { Repeats::Once };
         info.reading = recorded::text(options);
-        info.has_ids = options.format == Some(Format::Hits);
+        info.has_ids = options.format == Some(Format::Hits) || options.extended_json;
+        info.has_operations = self.names.iter().any(|name| format::has_operations(options, name));
         info.warnings = Some(self.shared.reading.warnings.clone());
         info
     }
@@ -209,7 +288,8 @@ impl Source for Files {
             let Some(opened) = &mut self.current else {
                 let Some((id, location)) = self.waiting.pop_front() else { return Ok(Step::End) };
                 self.shared.begin(&self.waiting);
-                match self.shared.open(id, &self.names[id.0 as usize], &location) {
+                let opened = self.shared.open(id, &self.names[id.0 as usize], &location);
+                match opened.and_then(|file| self.check_unused(id).map(|()| file)) {
                     Ok(file) => self.current = Some(file),
                     Err(error) => return Err(self.end(error.of(id))),
                 }
@@ -227,11 +307,20 @@ impl Source for Files {
         self.shared.reading.keep_texts(fields);
     }
 
+    fn form_rows(&mut self, form: &RowForm) {
+        self.shared.reading.rows = form.clone();
+    }
+
     fn fingerprints(&self) -> Result<Vec<Fingerprint>, SourceError> {
         let fingerprint = |location: &Location| match location {
             Location::Path(path, _) => {
                 let failed = |e| SourceError::io(shown(path), "cannot be read", e);
                 Some(Fingerprint::of(path).map_err(failed))
+            }
+            Location::Member(member) => {
+                let failed = |e| SourceError::io(member.name(), "cannot be read", e);
+                let fingerprint = Fingerprint::of(&member.archive).map_err(failed);
+                Some(fingerprint.map(|archive| archive.of_member(&member.path)))
             }
             Location::Object(object) => Some(Ok(Fingerprint::of_object(object))),
             Location::Stdin => {
@@ -243,14 +332,18 @@ impl Source for Files {
         self.locations.iter().filter_map(fingerprint).collect()
     }
 
-    /// Opens each local file. Files on servers would cost a request each, and their existence was
-    /// checked before.
+    /// Opens each local file, and each member of an archive. Files on servers would cost a request
+    /// each, and their existence was checked before.
     fn check_all(&self) -> Result<(), SourceError> {
         let mut shared = self.shared.reset();
         for (at, location) in self.locations.iter().enumerate() {
-            let Location::Path(path, _) = location else { continue };
-            // A pipe or device can be read only once.
-            if path.is_file() {
+            let is_file = match location {
+                // A pipe or device can be read only once.
+                Location::Path(path, _) => path.is_file(),
+                Location::Member(_) => true,
+                Location::Stdin | Location::Object(_) => false,
+            };
+            if is_file {
                 let id = SourceId(at as u32);
                 shared.open(id, &self.names[at], location).map_err(|error| error.of(id))?;
             }
@@ -291,6 +384,26 @@ impl Files {
 }
 
 impl Files {
+    /// Refuses an option that neither the file that was opened nor the others can use. Once
+    /// documents were passed on, a warning says so.
+    fn check_unused(&mut self, id: SourceId) -> Result<(), SourceError> {
+        let Reading { unused, opened, warnings, .. } = &self.shared.reading;
+        let is_first = opened.is_some() && !self.is_begun;
+        self.is_begun |= opened.is_some();
+        let is_decided = is_first || self.waiting.is_empty();
+        let (true, false, Some(format)) = (is_decided, unused.is_empty(), opened) else { return Ok(()) };
+        let name = &self.names[id.0 as usize];
+        let waiting = self.waiting.iter().map(|(id, _)| format::by_name(&self.names[id.0 as usize]));
+        match unused.refused(name, *format, &waiting.collect::<Vec<_>>()) {
+            None => Ok(()),
+            Some(error) if is_first => Err(error.of(id)),
+            Some(error) => {
+                warnings.add("", "option_unused", "", 1, || error.message);
+                Ok(())
+            }
+        }
+    }
+
     /// Ends the source after an error.
     fn end(&mut self, error: SourceError) -> SourceError {
         self.current = None;
@@ -320,6 +433,7 @@ impl Shared {
         let LocalFile { raw, steady } = match location {
             Location::Stdin => of_file(stdin(), None, name)?,
             Location::Path(path, noted) => of_file(File::open(path), noted.as_ref(), name)?,
+            Location::Member(member) => member.open(name)?,
             Location::Object(object) => {
                 let stream = self.begun.remove(&id).unwrap_or_else(|| object.stream());
                 let read = stream.consumed();

@@ -44,6 +44,11 @@ impl IndexAddress {
                 "it contains a user name or password; give the user with option `from_user`, and the password with option `from_password_file` or INRUSH_FROM_PASSWORD",
             ));
         }
+        if address[scheme..].contains("://") {
+            return Err(wrong(
+                "it holds several addresses; several indices of one cluster are one address such as https://host:9200/a,b, and those of several clusters are loaded one after the other",
+            ));
+        }
         if expression.is_empty() {
             return Err(wrong("it names no index; expected an address such as https://host:9200/index"));
         }

@@ -20,7 +20,8 @@ pub struct IndexModels {
 }
 
 /// Indices, recognised by a web address that is not a file.
-pub(crate) struct IndexKind;
+#[derive(Clone, Copy, Debug, Default)]
+pub struct IndexKind;
 
 fn argument(request: &Request) -> Option<&str> {
     let is_format_given = request.files.is_format_given();

@@ -1,8 +1,8 @@
 //! The lookup of a source: the indices behind its name, their shards, and their properties.
 
 use http::Method;
-use inrush_cluster::api::ClusterError;
 use inrush_cluster::api::source_kept::SourceKept;
+use inrush_cluster::api::{ClusterError, guarded, sequence_numbers};
 use inrush_cluster::transport::{Transport, path_segment};
 use inrush_core::wildcard;
 use serde_json::{Value, json};
@@ -21,6 +21,8 @@ pub(super) struct Found {
     pub(super) window_max: usize,
     pub(super) mappings: Value,
     pub(super) settings: Value,
+    /// The names of its aliases.
+    pub(super) aliases: Vec<String>,
     /// Filter of the alias that the index is read through.
     pub(super) filter: Option<Value>,
     /// Why documents differ from those that were once sent, where they do.
@@ -30,18 +32,26 @@ pub(super) struct Found {
 /// The indices of `expression`, by name.
 ///
 /// # Errors
-/// The request failed, `expression` names no index, or one of them is closed, keeps no `_source`,
-/// or is read through an alias with a routing.
+/// The request failed, `expression` names no index, or one of them is closed, keeps no `_source` or
+/// no sequence numbers, or is read through an alias with a routing.
 pub(super) async fn find(transport: &Transport, expression: &str) -> Result<Vec<Found>, ClusterError> {
     let what = format!("looking up {expression}");
-    let body = transport.demand(&what, Method::GET, &format!("/{}", path_segment(expression)), None).await?;
+    // The defaults of a server say what a mode of an index means.
+    let path = format!(
+        "/{}?include_defaults=true&filter_path=*.aliases,*.mappings,*.settings,*.defaults.index.mapping,{}",
+        path_segment(expression),
+        sequence_numbers::PATHS
+    );
+    let body = transport.demand(&what, Method::GET, &path, None).await?;
     let indices = body.as_object().into_iter().flatten();
-    let found: Vec<Found> = indices.map(|(name, body)| one(expression, name, body)).collect::<Result<_, _>>()?;
+    let mut found: Vec<Found> = indices.map(|(name, body)| one(expression, name, body)).collect::<Result<_, _>>()?;
     if found.is_empty() {
         let problem =
             "it matches no index; give the name of an existing index, or a pattern that matches one".to_owned();
         return Err(ClusterError::Target { name: expression.to_owned(), problem });
     }
+    let mut settings: Vec<_> = found.iter_mut().map(|index| (index.uuid.as_str(), &mut index.settings)).collect();
+    guarded::original(transport, &mut settings).await;
     Ok(found)
 }
 
@@ -57,6 +67,10 @@ fn one(expression: &str, name: &str, body: &Value) -> Result<Found, ClusterError
     })?;
     if setting("verified_before_close").as_deref() == Some("true") {
         return Err(wrong("it is closed; open it with POST /_open, or leave it out"));
+    }
+    if let Some(why) = sequence_numbers::missing(body) {
+        let problem = format!("it {why}, by which documents are read; load them from their original source");
+        return Err(wrong(&problem));
     }
     let mappings = body.get("mappings").cloned().unwrap_or_else(|| json!({}));
     let changed_source = match SourceKept::of(body) {
@@ -80,6 +94,13 @@ fn one(expression: &str, name: &str, body: &Value) -> Result<Found, ClusterError
         window_max: setting("max_result_window").and_then(|n| n.parse().ok()).unwrap_or(RESULT_WINDOW_DEFAULT).max(1),
         mappings,
         settings: body.get("settings").cloned().unwrap_or_else(|| json!({})),
+        aliases: body
+            .get("aliases")
+            .and_then(Value::as_object)
+            .into_iter()
+            .flatten()
+            .map(|(name, _)| name.clone())
+            .collect(),
         filter: filter(expression, name, body).map_err(wrong)?,
         changed_source,
     })

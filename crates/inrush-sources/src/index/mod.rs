@@ -13,6 +13,8 @@ mod page;
 mod read;
 mod retries;
 mod shard;
+mod shared;
+mod shared_ids;
 mod snapshot;
 
 use std::collections::BTreeMap;
@@ -27,15 +29,16 @@ use inrush_cluster::api::{ClusterError, ClusterInfo, Product, Version, product, 
 use inrush_cluster::transport::{Credentials, HttpOptions, TlsOptions, Transport, path_segment};
 use inrush_core::ledger::Partition;
 use inrush_core::{Code, SourceId};
-pub(crate) use kind::IndexKind;
+pub use kind::IndexKind;
 pub use kind::IndexModels;
 use lookup::Found;
 use pace::Pace;
 use page::Ask;
-use read::{Message, Reading, Shard};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
+use shared::{Message, Reading, Shard};
+use shared_ids::SharedIds;
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 
@@ -63,6 +66,8 @@ pub struct IndexOptions {
     pub query: Option<Value>,
     /// Keeps the documents' ids. Default: true.
     pub keep_ids: bool,
+    /// Writes ids as `index:id`, so that documents of several indices stay apart. Default: false.
+    pub index_in_id: bool,
     /// Keeps the documents' routing values. Default: true.
     pub keep_routing: bool,
     /// Writes documents with their versions, as external ones. Default: false.
@@ -91,6 +96,7 @@ impl IndexOptions {
             tls: TlsOptions::default(),
             query: None,
             keep_ids: true,
+            index_in_id: false,
             keep_routing: true,
             keep_versions: false,
             catch_up: false,
@@ -111,6 +117,8 @@ pub struct IndexModel {
     pub mappings: Value,
     /// The body of `settings`.
     pub settings: Value,
+    /// The names of its aliases.
+    pub aliases: Vec<String>,
 }
 
 /// Indices of a cluster. Each index is a source of its own ([`SourceId`]), and each of its shards a
@@ -172,6 +180,7 @@ impl IndexSource {
             catch_up: options.catch_up,
             retry_for: options.retry_for,
             warnings: warnings.clone(),
+            shared_ids: shared_ids(&options, &indices),
             pages: Arc::clone(&pages),
             messages: sender,
         };
@@ -222,6 +231,7 @@ impl IndexSource {
             name: index.name.clone(),
             mappings: index.mappings.clone(),
             settings: index.settings.clone(),
+            aliases: index.aliases.clone(),
         };
         self.indices.iter().map(model).collect()
     }
@@ -229,13 +239,16 @@ impl IndexSource {
 
 impl Source for IndexSource {
     fn describe(&self) -> SourceInfo {
-        let IndexOptions { query, keep_ids, keep_routing, keep_versions, .. } = &self.options;
+        let IndexOptions { query, keep_ids, index_in_id, keep_routing, keep_versions, .. } = &self.options;
         let query = query.as_ref().map(Value::to_string).unwrap_or_default();
         let mut info = SourceInfo::new(self.names());
         // An estimate from the sample.
         info.bytes_total = Some(self.bytes_total);
         info.repeats = Repeats::Always;
         info.reading = format!("query {query}, ids {keep_ids}, routing {keep_routing}, versions {keep_versions}");
+        if *index_in_id {
+            info.reading.push_str(", index in id");
+        }
         info.has_ids = *keep_ids;
         info.has_versions = *keep_versions;
         info.own_numbers = true;
@@ -288,6 +301,12 @@ impl Drop for IndexSource {
     }
 }
 
+/// What looks for ids of several indices. Nothing does where they do not meet in the target.
+fn shared_ids(options: &IndexOptions, indices: &[Found]) -> Option<SharedIds> {
+    let meet = options.keep_ids && !options.index_in_id;
+    meet.then(|| SharedIds::of(indices.iter().map(|index| index.name.clone()).collect())).flatten()
+}
+
 /// The options of all searches.
 fn ask(options: &IndexOptions, info: &ClusterInfo) -> Ask {
     Ask {
@@ -295,6 +314,7 @@ fn ask(options: &IndexOptions, info: &ClusterInfo) -> Ask {
         with_vectors: info.product == Product::Elasticsearch
             && (info.serverless || info.version >= Some(Version::new(9, 2, 0))),
         ids: options.keep_ids,
+        index_in_id: options.index_in_id,
         routing: options.keep_routing,
         versions: options.keep_versions,
         document_bytes_max: options.document_bytes_max,

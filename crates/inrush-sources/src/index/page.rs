@@ -27,6 +27,8 @@ pub(super) struct Ask {
     /// Requests the vectors that the server would leave out otherwise.
     pub(super) with_vectors: bool,
     pub(super) ids: bool,
+    /// Whether ids have their index in front.
+    pub(super) index_in_id: bool,
     pub(super) routing: bool,
     pub(super) versions: bool,
     pub(super) document_bytes_max: usize,
@@ -66,11 +68,16 @@ impl Ask {
         if self.with_vectors { json!({"exclude_vectors": false}) } else { Value::Bool(true) }
     }
 
+    /// The id of a document in the target.
+    fn id_of(&self, index: &str, id: &str) -> String {
+        if self.index_in_id { format!("{index}:{id}") } else { id.to_owned() }
+    }
+
     /// Finds the documents in a reply. Their `_source` stays in the reply's buffer, byte for byte.
     ///
     /// # Errors
     /// The reply differs from the request, and how.
-    pub(super) fn cut(&self, body: Bytes, window: &Window, mut origin: Origin) -> Result<Page, String> {
+    pub(super) fn cut(&self, body: Bytes, window: &Window, mut origin: Origin, index: &str) -> Result<Page, String> {
         let reply: Reply<'_> = serde_json::from_slice(&body).map_err(|error| error.to_string())?;
         if reply.timed_out || reply.shards.as_ref().is_some_and(|shards| shards.failed > 0) {
             return Err("the reply is not complete: the search timed out, or failed on a shard".to_owned());
@@ -113,7 +120,7 @@ impl Ask {
             let routing = hit.routing.as_ref().filter(|_| self.routing);
             meta.push(
                 DocMeta::default()
-                    .with_id(self.ids.then(|| hit.id.clone().into_owned()))
+                    .with_id(self.ids.then(|| self.id_of(index, &hit.id)))
                     .with_routing(routing.map(|routing| routing.clone().into_owned()))
                     .with_version(hit.version.filter(|_| self.versions)),
             );
@@ -189,7 +196,7 @@ mod tests {
 
     fn cut(ask: &Ask, hits: &str, docs_max: usize) -> Result<Page, String> {
         let body = format!("{{\"timed_out\":false,\"_shards\":{{\"failed\":0}},\"hits\":{{\"hits\":[{hits}]}}}}");
-        ask.cut(Bytes::from(body), &Window { from: 5, end: 20, docs_max }, Origin::default())
+        ask.cut(Bytes::from(body), &Window { from: 5, end: 20, docs_max }, Origin::default(), "a-1")
     }
 
     const HITS: &str = r#"{"_id":"a\"b","_seq_no":5,"_version":3,"_routing":"r","_source":{ "n": 1.50,"s":"é\n"}},
@@ -209,6 +216,8 @@ mod tests {
         assert_eq!((page.block.lines, page.end), (5, 10));
         let page = cut(&Ask { ids: false, routing: false, versions: false, ..ask() }, HITS, 2).unwrap();
         assert_eq!(page.block.meta, [DocMeta::default(), DocMeta::default()]);
+        let page = cut(&Ask { index_in_id: true, ..ask() }, HITS, 2).unwrap();
+        assert_eq!(page.block.meta[0].id.as_deref(), Some("a-1:a\"b"));
     }
 
     #[test]
@@ -235,7 +244,7 @@ mod tests {
         assert!(cut(&ask(), r#"{"_id":"a","_source":{}}"#, 5).unwrap_err().contains("_seq_no"));
         let failed = Bytes::from_static(br#"{"timed_out":true,"hits":{"hits":[]}}"#);
         let window = Window { from: 0, end: 1, docs_max: 1 };
-        assert!(ask().cut(failed, &window, Origin::default()).is_err());
+        assert!(ask().cut(failed, &window, Origin::default(), "a-1").is_err());
     }
 
     #[test]

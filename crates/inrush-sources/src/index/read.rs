@@ -1,48 +1,24 @@
 //! Reads shards at the same time, in passes.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::{Arc, mpsc};
-use std::time::Duration;
+use std::sync::Arc;
 
 use http::Method;
-use inrush_cluster::api::{ClusterError, ClusterInfo, Product, changes, index, stats};
-use inrush_cluster::transport::{HttpErrorKind, Transport, path_segment};
-use inrush_core::{Code, DocBlock, SourceId};
+use inrush_cluster::api::{ClusterError, changes, index, stats};
+use inrush_cluster::clock;
+use inrush_core::Code;
 use serde_json::{Value, json};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 
-use super::super::{SourceError, Warnings};
-use super::pace::Pace;
-use super::page::Ask;
-use super::retries::{PAUSE_MIN, Retries};
+use super::retries::{PAUSE_MIN, pause, retries};
 use super::shard::ShardRead;
+use super::shared::{Ended, Message, Reading, Shard, is_fatal, search_path};
 use super::snapshot::{Snapshot, Snapshots, preference};
 
 /// Largest number of concurrent searches, over all shards.
 const SEARCHES: usize = 4;
 /// Largest number of passes. Writers that still write after them cause a warning.
 const PASSES_MAX: u32 = 10;
-
-/// A message of the reading tasks to the source.
-pub(super) enum Message {
-    /// Documents, and a permit for their memory.
-    Block(DocBlock, OwnedSemaphorePermit),
-    /// The end of the source.
-    End(Result<(), SourceError>),
-}
-
-/// A shard, and the position in it.
-#[derive(Clone, Debug)]
-pub(super) struct Shard {
-    pub(super) source: SourceId,
-    pub(super) index: String,
-    pub(super) number: u32,
-    /// The first sequence number that was not read yet.
-    pub(super) next: u64,
-    pub(super) filter: Option<Value>,
-    pub(super) pace: Pace,
-}
 
 /// Index and shard.
 type ShardKey = (String, u32);
@@ -59,37 +35,6 @@ struct End {
 impl Shard {
     fn key(&self) -> ShardKey {
         (self.index.clone(), self.number)
-    }
-}
-
-/// State that all tasks share.
-pub(super) struct Reading {
-    pub(super) transport: Transport,
-    pub(super) info: ClusterInfo,
-    pub(super) expression: String,
-    pub(super) ask: Ask,
-    /// UUIDs of the indices, which tell them from later ones of the same name.
-    pub(super) uuids: BTreeMap<String, String>,
-    /// Reads documents that are written meanwhile as well.
-    pub(super) catch_up: bool,
-    pub(super) retry_for: Duration,
-    pub(super) warnings: Warnings,
-    /// One permit for each page in memory.
-    pub(super) pages: Arc<Semaphore>,
-    pub(super) messages: mpsc::Sender<Message>,
-}
-
-/// The source was dropped.
-pub(super) struct Gone;
-
-pub(super) enum Ended {
-    Gone,
-    Failed(SourceError),
-}
-
-impl From<Gone> for Ended {
-    fn from(_: Gone) -> Self {
-        Ended::Gone
     }
 }
 
@@ -131,7 +76,7 @@ impl Reading {
                     });
                 } else if shards.iter().all(|shard| end(shard).whole <= shard.next) {
                     // Operations are being written at this moment.
-                    tokio::time::sleep(PAUSE_MIN).await;
+                    clock::sleep(PAUSE_MIN).await;
                     continue;
                 }
             }
@@ -200,13 +145,13 @@ impl Reading {
     /// Refreshes the index, and returns the ends of the shards before the refresh. Without `needed`
     /// it returns none.
     async fn ends(&self, shards: &[Shard], needed: bool) -> Result<BTreeMap<ShardKey, End>, Ended> {
-        let mut retries = Retries::new(self.retry_for);
+        let mut retries = retries(self.retry_for);
         loop {
             match self.ask_ends(shards, needed).await {
                 Ok(ends) => return Ok(ends),
                 Err(error) if is_fatal(&error) => return Err(self.failed(error.code(), error.to_string())),
                 Err(error) => {
-                    retries.wait(error.to_string(), None).await.map_err(|why| self.failed(error.code(), why))?
+                    pause(&mut retries, error.to_string(), None).await.map_err(|why| self.failed(error.code(), why))?
                 }
             }
         }
@@ -275,25 +220,4 @@ impl Reading {
         let reply = self.transport.demand(&what, Method::POST, &path, Some(&body)).await?;
         Ok(reply.pointer("/hits/hits/0/_seq_no").and_then(Value::as_u64).map_or(0, |number| number + 1))
     }
-
-    pub(super) fn failed(&self, code: Code, why: String) -> Ended {
-        Ended::Failed(SourceError::new(&*self.expression, why).coded(code))
-    }
-}
-
-/// Whether a retry is useless.
-pub(super) fn is_fatal(error: &ClusterError) -> bool {
-    match error {
-        ClusterError::Http(error) => error.kind == HttpErrorKind::Local,
-        _ => !matches!(error.status(), Some(429 | 500 | 502..=504)),
-    }
-}
-
-/// Path of a search in a shard. A point in time knows its index and shard.
-pub(super) fn search_path(shard: &Shard, product: Product, in_snapshot: bool) -> String {
-    if in_snapshot {
-        return "/_search?allow_partial_search_results=false".to_owned();
-    }
-    let preference = preference(product, shard.number);
-    format!("/{}/_search?allow_partial_search_results=false&preference={preference}", path_segment(&shard.index))
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::header::CONTENT_TYPE;
 use http::{HeaderValue, Method};
+use inrush_cluster::Wait;
 use inrush_cluster::api::{ClusterError, stored};
 use inrush_cluster::transport::{HttpErrorKind, Request};
 use inrush_core::Code;
@@ -16,8 +17,8 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio::task::JoinHandle;
 
 use super::page::{Page, Window};
-use super::read::{Ended, Gone, Message, Reading, Shard, is_fatal, search_path};
-use super::retries::Retries;
+use super::retries::{pause, retries};
+use super::shared::{Ended, Gone, Message, Reading, Shard, is_fatal, search_path};
 use super::snapshot::{Snapshot, Snapshots, preference};
 
 /// Why a page was not read.
@@ -66,7 +67,7 @@ impl ShardRead {
     }
 
     async fn read(&mut self, snapshot: &mut Option<Snapshot>) -> Result<(), Ended> {
-        let mut retries = Retries::new(self.reading.retry_for);
+        let mut retries = retries(self.reading.retry_for);
         let mut requested: VecDeque<PageRequest> = VecDeque::new();
         let mut bound = self.begin(snapshot, &mut retries).await?;
         while self.shard.next < bound {
@@ -84,6 +85,10 @@ impl ShardRead {
                     }
                     let permit = first.permit.take();
                     if let Some(permit) = permit {
+                        if let Some(shared) = &self.reading.shared_ids {
+                            let (expression, warnings) = (&self.reading.expression, &self.reading.warnings);
+                            shared.add(expression, self.shard.source, &page.block.meta, warnings);
+                        }
                         let message = Message::Block(page.block, permit);
                         self.reading.messages.send(message).map_err(|_| Gone)?;
                     }
@@ -115,7 +120,7 @@ impl ShardRead {
     }
 
     /// Opens a point in time, and returns the end of the shard in it.
-    async fn begin(&self, snapshot: &mut Option<Snapshot>, retries: &mut Retries) -> Result<u64, Ended> {
+    async fn begin(&self, snapshot: &mut Option<Snapshot>, retries: &mut Wait) -> Result<u64, Ended> {
         let reading = &self.reading;
         let preference = preference(reading.info.product, self.shard.number);
         loop {
@@ -168,8 +173,8 @@ impl ShardRead {
         Ok(())
     }
 
-    async fn wait(&self, retries: &mut Retries, why: String, after: Option<Duration>) -> Result<(), Ended> {
-        retries.wait(why, after).await.map_err(|why| self.reading.failed(Code::RequestRefused, why))
+    async fn wait(&self, retries: &mut Wait, why: String, after: Option<Duration>) -> Result<(), Ended> {
+        pause(retries, why, after).await.map_err(|why| self.reading.failed(Code::RequestRefused, why))
     }
 }
 
@@ -203,10 +208,10 @@ impl Reading {
             });
         }
         let origin = Origin { source: shard.source, partition: shard.number, ..Origin::default() };
-        let ask = self.ask.clone();
+        let (ask, index) = (self.ask.clone(), shard.index.clone());
         // This takes milliseconds of CPU time, which would block the threads of the runtime.
         let body = response.body.clone();
-        let page = tokio::task::spawn_blocking(move || ask.cut(body, &window, origin)).await;
+        let page = tokio::task::spawn_blocking(move || ask.cut(body, &window, origin, &index)).await;
         match page {
             Ok(Ok(page)) => Ok(page),
             Ok(Err(why)) => {

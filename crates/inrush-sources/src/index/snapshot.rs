@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use http::Method;
 use inrush_cluster::api::{ClusterError, ClusterInfo, Product, Version};
+use inrush_cluster::clock;
 use inrush_cluster::transport::{Transport, path_segment};
 use serde_json::{Value, json};
 
@@ -85,7 +86,7 @@ impl Snapshot {
         };
         let closed = transport.demand("closing a point in time", Method::DELETE, path, Some(&body));
         // A source that stops waits no longer.
-        if let Ok(Err(error)) = tokio::time::timeout(Duration::from_secs(5), closed).await {
+        if let Ok(Err(error)) = clock::timeout(Duration::from_secs(5), closed).await {
             tracing::debug!("a point in time could not be closed: {error}");
         }
     }

@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use inrush_core::DocMeta;
-use inrush_formats::format::Timestamps;
+use inrush_formats::format::{Binary, Timestamps};
 
 use queue::Shared;
 pub use sender::Sender;
@@ -51,6 +51,9 @@ pub struct PushOptions {
     pub name: String,
     /// Form of timestamps in record batches. Default: ISO 8601.
     pub timestamps: Timestamps,
+    /// Form of binary values in record batches. Default: base64, also for [`Binary::Auto`], because
+    /// other processes may send other parts of the rows.
+    pub binary: Binary,
 }
 
 impl Default for PushOptions {
@@ -61,6 +64,7 @@ impl Default for PushOptions {
             document_bytes_max: 100 << 20,
             name: "push".to_owned(),
             timestamps: Timestamps::default(),
+            binary: Binary::default(),
         }
     }
 }

@@ -2,15 +2,16 @@
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 #[cfg(feature = "columns")]
 use arrow_array::RecordBatch;
+use inrush_cluster::clock::{self, Instant};
 use inrush_formats::Warnings;
 #[cfg(feature = "columns")]
 use inrush_formats::buffer::BufferPool;
 #[cfg(feature = "columns")]
-use inrush_formats::columns::RowWriter;
+use inrush_formats::columns::{BinaryForms, RowWriter};
 use tokio::sync::Notify;
 
 use super::gathered::{Gathered, OVERHEAD};
@@ -53,6 +54,12 @@ pub(super) struct State {
     closed: bool,
     #[cfg(feature = "columns")]
     writer: Option<(arrow_schema::SchemaRef, Arc<RowWriter>)>,
+    /// The form of documents that are made of rows.
+    #[cfg(feature = "columns")]
+    pub(super) rows: inrush_core::RowForm,
+    /// Fields whose original text is kept.
+    #[cfg(feature = "columns")]
+    pub(super) texts: Vec<String>,
 }
 
 pub(super) enum Piece {
@@ -157,7 +164,7 @@ impl Shared {
         state.given += 1;
         let first = state.since.is_none();
         if first {
-            state.since = Some(Instant::now());
+            state.since = Some(clock::now());
         }
         let full = state.gathered.len() >= state.gather_bytes;
         if full {
@@ -183,14 +190,15 @@ impl Shared {
         let writer = match &state.writer {
             Some((known, writer)) if *known == schema => Arc::clone(writer),
             _ => {
-                let PushOptions { document_bytes_max, name, timestamps, .. } = &self.options;
+                let PushOptions { document_bytes_max, name, timestamps, binary, .. } = &self.options;
                 let pool = Arc::clone(&self.pool);
                 let writer = RowWriter::new(&schema, &[], *document_bytes_max, name, &self.warnings, pool);
-                let writer = Arc::new(writer.with_timestamps(*timestamps));
-                state.writer = Some((schema, Arc::clone(&writer)));
-                writer
+                let writer = writer.with_timestamps(*timestamps).with_nulls(state.rows.nulls);
+                let writer = writer.with_binary(binary.fixed(), &BinaryForms::default());
+                Arc::new(writer.with_texts(&state.texts, &schema).with_vectors(&state.rows, &schema))
             }
         };
+        state.writer = Some((schema, Arc::clone(&writer)));
         // Documents that were sent before the batch come first.
         state.close_gathered();
         let row_bytes = writer.estimate(&batch).div_ceil(batch.num_rows());
@@ -258,11 +266,28 @@ impl Default for State {
             closed: false,
             #[cfg(feature = "columns")]
             writer: None,
+            #[cfg(feature = "columns")]
+            rows: inrush_core::RowForm::default(),
+            #[cfg(feature = "columns")]
+            texts: Vec::new(),
         }
     }
 }
 
 impl State {
+    /// Changes the writers of rows that wait, and that of later ones.
+    #[cfg(feature = "columns")]
+    pub(super) fn each_writer(&mut self, change: impl Fn(&mut RowWriter, &arrow_schema::Schema)) {
+        if let Some((schema, writer)) = &mut self.writer {
+            change(Arc::make_mut(writer), schema);
+        }
+        for piece in &mut self.pieces {
+            if let Piece::Rows(rows) = piece {
+                change(Arc::make_mut(&mut rows.writer), rows.batch.schema_ref());
+            }
+        }
+    }
+
     /// Makes a piece of the gathered documents.
     pub(super) fn close_gathered(&mut self) {
         self.since = None;

@@ -1,10 +1,12 @@
 //! The end of the channel for the engine.
 
 use std::sync::{Arc, MutexGuard, PoisonError};
-use std::time::Instant;
 
 #[cfg(feature = "columns")]
 use arrow_array::Array;
+use inrush_cluster::clock;
+#[cfg(feature = "columns")]
+use inrush_core::RowForm;
 #[cfg(feature = "columns")]
 use inrush_core::block::Origin;
 #[cfg(feature = "columns")]
@@ -39,16 +41,34 @@ impl Source for PushSource {
         info
     }
 
+    #[cfg(feature = "columns")]
+    fn form_rows(&mut self, form: &RowForm) {
+        let mut state = self.shared.state();
+        state.rows = form.clone();
+        state.each_writer(|writer, schema| {
+            writer.set_nulls(form.nulls);
+            writer.set_vectors(form, schema);
+        });
+    }
+
+    /// Rows may wait already: the program sends them while the load begins.
+    #[cfg(feature = "columns")]
+    fn keep_texts(&mut self, fields: &[String]) {
+        let mut state = self.shared.state();
+        state.texts = fields.to_vec();
+        state.each_writer(|writer, schema| writer.set_texts(fields, schema));
+    }
+
     fn next(&mut self, want_bytes: usize) -> Result<Step, SourceError> {
         let shared = Arc::clone(&self.shared);
-        let until = Instant::now() + IDLE_AFTER;
+        let until = clock::now() + IDLE_AFTER;
         let mut state = shared.state();
         state.gather_bytes = want_bytes.max(1);
         loop {
             if let Some(piece) = state.pieces.pop_front() {
                 return Ok(Step::Chunk(self.take(state, piece, want_bytes)));
             }
-            let left = until.saturating_duration_since(Instant::now());
+            let left = until.saturating_duration_since(clock::now());
             let wait = match state.may_wait(&shared.options) {
                 Some(wait) if wait.is_zero() => {
                     state.close_gathered();

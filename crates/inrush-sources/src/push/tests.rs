@@ -197,3 +197,40 @@ fn rows_have_their_columns_if_they_are_asked_for() {
     }
     assert_eq!((numbers, bytes_read, blocks > 1), (vec![0, 1, 2, 3, 4], 40, true));
 }
+
+#[cfg(feature = "columns")]
+#[test]
+fn ids_of_floats_are_those_of_files_and_bytes_are_base64() {
+    use std::sync::Arc;
+
+    use arrow_array::{ArrayRef, BinaryArray, Float64Array, RecordBatch};
+    let rows = |id: Vec<Option<f64>>, bytes: &[u8]| {
+        let bytes: ArrayRef = Arc::new(BinaryArray::from(vec![bytes; id.len()]));
+        let id: ArrayRef = Arc::new(Float64Array::from(id));
+        RecordBatch::try_from_iter_with_nullable([("id", id, true), ("b", bytes, true)]).unwrap()
+    };
+    let (sender, mut source) = channel(options());
+    // Rows that wait before the load says which fields it needs.
+    sender.add_rows(rows(vec![Some(1.0), None], b"Ann")).unwrap();
+    source.keep_texts(&["id".to_owned()]);
+    sender.add_rows(rows(vec![Some(2.0), Some(2.5)], b"\xFF")).unwrap();
+    sender.end();
+    let mut found = Vec::new();
+    while let Some(block) = block(&mut source, 1000).unwrap() {
+        let ids = block.meta.iter().map(|meta| meta.texts.first().map(|(_, text)| text.clone()));
+        assert!(block.rejects.is_empty(), "{:?}", block.rejects);
+        found.push((ids.collect::<Vec<_>>(), String::from_utf8(block.record(0).to_vec()).unwrap()));
+    }
+    let id = |text: &str| Some(text.to_owned());
+    assert_eq!(
+        found,
+        [
+            (vec![id("1"), None], r#"{"id":1.0,"b":"QW5u"}"#.to_owned()),
+            (vec![id("2"), None], r#"{"id":2.0,"b":"/w=="}"#.to_owned()),
+        ]
+    );
+    let (sender, mut source) = channel(PushOptions { binary: Binary::Text, ..options() });
+    sender.add_rows(rows(vec![None], b"Ann")).unwrap();
+    sender.end();
+    assert_eq!(texts(&mut source, 1000), Some(vec![r#"{"b":"Ann"}"#.to_owned()]));
+}

@@ -6,7 +6,6 @@ use bytes::Bytes;
 use futures_util::future::BoxFuture;
 
 use super::object::FetchError;
-use super::url::{Store, StoreOptions};
 
 /// A folder of an object store. Names are those of objects in it, with `/` between their parts.
 /// Each request is repeated for a minute where that may help.
@@ -85,30 +84,4 @@ impl From<FetchError> for BlobError {
     fn from(error: FetchError) -> Self {
         BlobError { message: error.message, passes: error.again, is_denied: false }
     }
-}
-
-/// Opens the folder `folder` of a bucket, or of a container of Azure. Endpoint, region and
-/// credentials are those of the environment, with `options` over them, as for sources.
-///
-/// # Errors
-/// An option that the store does not know, no credentials, or a build without the cargo feature
-/// `cloud`.
-#[cfg(feature = "cloud")]
-pub async fn open_blobs(
-    store: Store,
-    bucket: &str,
-    folder: &str,
-    options: &StoreOptions,
-) -> Result<Box<dyn Blobs>, BlobError> {
-    Ok(Box::new(super::folder::BucketFolder::open(store, bucket, folder, options).await?))
-}
-
-/// This build has no object stores.
-///
-/// # Errors
-/// Always.
-#[cfg(not(feature = "cloud"))]
-#[allow(clippy::unused_async, reason = "the same signature as with the cargo feature cloud")]
-pub async fn open_blobs(_: Store, _: &str, _: &str, _: &StoreOptions) -> Result<Box<dyn Blobs>, BlobError> {
-    Err(FetchError::last("this build of inrush has no object stores; build it with the cargo feature cloud").into())
 }

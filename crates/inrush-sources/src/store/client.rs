@@ -1,9 +1,10 @@
 //! Clients of object stores, with the options and the credentials of the user.
 
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use async_trait::async_trait;
+use inrush_cluster::clock;
 use inrush_cluster::transport::aws::{AwsCredentials, CredentialsError, of_s3};
 use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey, AwsCredential};
 use object_store::azure::MicrosoftAzureBuilder;
@@ -184,7 +185,7 @@ impl CredentialProvider for S3Credentials {
     type Credential = AwsCredential;
 
     async fn get_credential(&self) -> object_store::Result<Arc<AwsCredential>> {
-        let keys = self.0.current(SystemTime::now()).await;
+        let keys = self.0.current(clock::date()).await;
         let keys = keys.map_err(|error| object_store::Error::Generic { store: "S3", source: error.into() })?;
         Ok(Arc::new(AwsCredential {
             key_id: keys.access_key_id().to_owned(),

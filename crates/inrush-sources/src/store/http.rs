@@ -11,7 +11,7 @@ use http::header::{ACCEPT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, ETAG, HeaderM
 use inrush_cluster::transport::file_client;
 use url::Url;
 
-use super::object::{Fetch, FetchError, Object, Part, RetryLimits};
+use super::object::{Fetch, FetchError, Object, Part, WAITS};
 use super::url::{StoreOptions, shown};
 use crate::network::Network;
 
@@ -54,7 +54,7 @@ pub(super) async fn find(url: Url, options: &StoreOptions, network: Arc<Network>
         ranges: part.ranges && part.version.is_some(),
         version: part.version,
         fetch: Arc::new(file),
-        retry_limits: RetryLimits::default(),
+        waits: WAITS,
         network,
     })
 }

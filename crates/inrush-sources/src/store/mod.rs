@@ -24,7 +24,7 @@ mod url;
 use inrush_core::Code;
 use std::sync::Arc;
 
-pub use blobs::{Blob, BlobError, Blobs, open_blobs};
+pub use blobs::{Blob, BlobError, Blobs};
 pub(super) use object::{FetchError, Object};
 pub(super) use stream::ObjectStream;
 use url::Address;
@@ -32,6 +32,32 @@ pub use url::{SourceUrl, Store, StoreOptions};
 
 use super::SourceError;
 use super::network::Network;
+
+/// Opens the folder `folder` of a bucket, or of a container of Azure. Endpoint, region and
+/// credentials are those of the environment, with `options` over them, as for sources.
+///
+/// # Errors
+/// An option that the store does not know, no credentials, or a build without the cargo feature
+/// `cloud`.
+#[cfg(feature = "cloud")]
+pub async fn open_blobs(
+    store: Store,
+    bucket: &str,
+    folder: &str,
+    options: &StoreOptions,
+) -> Result<Box<dyn Blobs>, BlobError> {
+    Ok(Box::new(folder::BucketFolder::open(store, bucket, folder, options).await?))
+}
+
+/// This build has no object stores.
+///
+/// # Errors
+/// Always.
+#[cfg(not(feature = "cloud"))]
+#[allow(clippy::unused_async, reason = "the same signature as with the cargo feature cloud")]
+pub async fn open_blobs(_: Store, _: &str, _: &str, _: &StoreOptions) -> Result<Box<dyn Blobs>, BlobError> {
+    Err(FetchError::last("this build of inrush has no object stores; build it with the cargo feature cloud").into())
+}
 
 /// A file on a server, for a reader of its parts.
 pub(super) struct RemoteObject(pub(super) Arc<Object>);

@@ -4,37 +4,21 @@ use std::fmt;
 use std::io;
 use std::ops::Range;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::BoxStream;
+use inrush_cluster::{Wait, clock};
+use inrush_core::waits::Waits;
 use inrush_formats::InputError;
 
-use super::stream::ObjectStream;
 use crate::network::Network;
 
-/// Retries of a request that may succeed later.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct RetryLimits {
-    /// Wait before the first retry. Each further wait is twice as long.
-    pub(super) first_wait: Duration,
-    /// Longest wait.
-    pub(super) wait_max: Duration,
-    /// Longest time without a new byte.
-    pub(super) retry_for: Duration,
-}
-
-impl Default for RetryLimits {
-    fn default() -> Self {
-        RetryLimits {
-            first_wait: Duration::from_millis(100),
-            wait_max: Duration::from_secs(15),
-            retry_for: Duration::from_secs(300),
-        }
-    }
-}
+/// Pauses of retries, and the longest time without a new byte.
+pub(super) const WAITS: Waits =
+    Waits::new(Duration::from_secs(300), Duration::from_millis(100), Duration::from_secs(15));
 
 /// A file on a server. It existed when the load began, and must not change while it is read.
 #[derive(Clone)]
@@ -50,7 +34,7 @@ pub(crate) struct Object {
     /// Whether the server sends parts of the file, with the version of each part.
     pub(crate) ranges: bool,
     pub(super) fetch: Arc<dyn Fetch>,
-    pub(super) retry_limits: RetryLimits,
+    pub(super) waits: Waits,
     pub(super) network: Arc<Network>,
 }
 
@@ -107,11 +91,6 @@ impl FetchError {
 }
 
 impl Object {
-    /// Begins to read the file from its beginning to its end.
-    pub(crate) fn stream(self: &Arc<Self>) -> ObjectStream {
-        ObjectStream::new(Arc::clone(self))
-    }
-
     /// Begins to read from byte `from` to `to`, or to the end. The stream has exactly the requested
     /// bytes.
     pub(super) async fn part(
@@ -158,7 +137,7 @@ impl Object {
     pub(super) async fn read(&self, range: Range<u64>) -> Result<Bytes, FetchError> {
         let len = usize::try_from(range.end - range.start).unwrap_or(usize::MAX);
         let mut data = BytesMut::with_capacity(len);
-        let mut retries = Retries::new(self.retry_limits);
+        let mut wait = Wait::of_failures(self.waits);
         loop {
             let had = data.len();
             let error = match self.read_more(range.start + had as u64, range.end, &mut data).await {
@@ -166,8 +145,7 @@ impl Object {
                 Ok(()) => FetchError::again(ended_early(range.start + data.len() as u64, range.end)),
                 Err(error) => error,
             };
-            let wait = retries.wait(error, data.len() > had)?;
-            tokio::time::sleep(wait).await;
+            clock::sleep(pause_after(&mut wait, error, data.len() > had)?).await;
         }
     }
 
@@ -188,41 +166,17 @@ pub(super) fn ended_early(at: u64, end: u64) -> String {
     format!("the reply ended at byte {at} of {end}")
 }
 
-/// The failures since the last progress, and the decision about another try.
-pub(super) struct Retries {
-    retry_limits: RetryLimits,
-    failures: u32,
-    since: Option<Instant>,
-}
-
-impl Retries {
-    pub(super) fn new(retry_limits: RetryLimits) -> Self {
-        Retries { retry_limits, failures: 0, since: None }
+/// The pause before the next try, or the error that ends the tries. `progress` says that bytes
+/// arrived before the failure.
+pub(super) fn pause_after(wait: &mut Wait, error: FetchError, progress: bool) -> Result<Duration, FetchError> {
+    if !error.again {
+        return Err(error);
     }
-
-    /// Wait before the next try, or the error that ends the tries. `progress` says that bytes
-    /// arrived before the failure.
-    pub(super) fn wait(&mut self, error: FetchError, progress: bool) -> Result<Duration, FetchError> {
-        if !error.again {
-            return Err(error);
-        }
-        if progress {
-            self.failures = 0;
-            self.since = None;
-        }
-        let since = *self.since.get_or_insert_with(Instant::now);
-        if since.elapsed() >= self.retry_limits.retry_for {
-            let message = format!(
-                "{}; gave up after {} retries in {} s",
-                error.message,
-                self.failures,
-                since.elapsed().as_secs()
-            );
-            return Err(FetchError::last(message));
-        }
-        let wait =
-            self.retry_limits.first_wait.saturating_mul(1 << self.failures.min(16)).min(self.retry_limits.wait_max);
-        self.failures += 1;
-        Ok(wait)
+    if progress {
+        wait.succeeded();
     }
+    wait.next(None).ok_or_else(|| {
+        let (retries, seconds) = (wait.failures(), wait.elapsed().as_secs());
+        FetchError::last(format!("{}; gave up after {retries} retries in {seconds} s", error.message))
+    })
 }

@@ -8,10 +8,11 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::StreamExt;
+use inrush_cluster::{Wait, clock};
 use inrush_formats::input;
 use tokio::sync::Notify;
 
-use super::object::{FetchError, Object, Retries, ended_early};
+use super::object::{FetchError, Object, ended_early, pause_after};
 use crate::ahead::{Gone, Next, Receiver, Sender, queue};
 
 /// Bytes that are read at once: enough to detect the format, and all of a small file.
@@ -33,6 +34,13 @@ pub(crate) struct ObjectStream {
     consumed: Arc<AtomicU64>,
     /// Notified when the reader needs the rest of the file.
     more: Arc<Notify>,
+}
+
+impl Object {
+    /// Begins to read the file from its beginning to its end.
+    pub(crate) fn stream(self: &Arc<Self>) -> ObjectStream {
+        ObjectStream::new(Arc::clone(self))
+    }
 }
 
 impl ObjectStream {
@@ -116,7 +124,7 @@ struct Pump {
 
 impl Pump {
     async fn run(mut self) {
-        let mut retries = Retries::new(self.object.retry_limits);
+        let mut wait = Wait::of_failures(self.object.waits);
         loop {
             let before = self.at;
             let error = match self.read().await {
@@ -125,14 +133,14 @@ impl Pump {
                 Ok(Err(error)) => error,
             };
             let text = error.to_string();
-            match retries.wait(error, self.at > before) {
-                Ok(wait) => {
+            match pause_after(&mut wait, error, self.at > before) {
+                Ok(pause) => {
                     tracing::debug!(
                         "{}: reading continues at byte {} after an error: {text}",
                         self.object.name,
                         self.at
                     );
-                    tokio::time::sleep(wait).await;
+                    clock::sleep(pause).await;
                 }
                 Err(error) => {
                     // The stream may be dropped.

@@ -8,9 +8,11 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
+use inrush_cluster::clock;
+use inrush_core::waits::Waits;
 use inrush_formats::InputError;
 
-use super::object::{Fetch, FetchError, Object, Part, RetryLimits};
+use super::object::{Fetch, FetchError, Object, Part, WAITS};
 use crate::network::Network;
 
 /// A file in memory. Each reply breaks after `breaks_after` bytes, for `breaks` times.
@@ -52,11 +54,7 @@ impl Fake {
             version: self.versions.then(|| "1".to_owned()),
             ranges: self.ranges && self.versions,
             fetch: Arc::new(Shared(Arc::clone(self))),
-            retry_limits: RetryLimits {
-                first_wait: Duration::ZERO,
-                wait_max: Duration::ZERO,
-                retry_for: Duration::from_secs(60),
-            },
+            waits: Waits::new(Duration::from_secs(60), Duration::ZERO, Duration::ZERO),
             network: Network::new().unwrap(),
         })
     }
@@ -167,11 +165,31 @@ fn only_the_head_is_asked_for_until_more_is_wanted() {
     assert_eq!(fake.requests.lock().unwrap()[1], (65_536, Some(1_000_000)));
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_file_is_read_through_minutes_without_its_server() {
+    let fake = Arc::new(Fake::new(data(100)).breaking(0, 20));
+    let object = Object { waits: WAITS, ..Object::clone(&fake.object()) };
+    let begun = clock::now();
+    assert_eq!(object.read(0..100).await.unwrap(), data(100));
+    let elapsed = begun.elapsed().as_secs();
+    assert!((180..240).contains(&elapsed), "{elapsed}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_file_is_given_up_after_five_minutes_without_a_byte() {
+    let fake = Arc::new(Fake::new(data(100)).breaking(0, usize::MAX));
+    let object = Object { waits: WAITS, ..Object::clone(&fake.object()) };
+    let begun = clock::now();
+    let error = object.read(0..100).await.unwrap_err().to_string();
+    assert!(error.ends_with("; gave up after 27 retries in 300 s"), "{error}");
+    assert_eq!(begun.elapsed().as_secs(), 300);
+}
+
 #[test]
 fn an_end_to_patience_is_told() {
     let fake = Arc::new(Fake::new(data(100)).breaking(0, usize::MAX));
     let mut object = Object::clone(&fake.object());
-    object.retry_limits.retry_for = Duration::ZERO;
+    object.waits = Waits::new(Duration::ZERO, Duration::ZERO, Duration::ZERO);
     let (all, result) = read(&Arc::new(object));
     assert!(all.is_empty());
     let error = result.unwrap_err();

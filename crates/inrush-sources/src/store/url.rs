@@ -7,6 +7,8 @@ use inrush_formats::format::promises_a_format;
 use serde::{Deserialize, Serialize};
 use url::Url;
 
+use crate::files::promises_an_archive;
+
 /// Schemes of object stores. Their addresses have a bucket and a key. The key is used as it is
 /// written, without unescaping.
 const BUCKETS: [(&str, Store); 8] = [
@@ -171,11 +173,14 @@ impl SourceUrl {
 
     /// Whether the address is a file. An address of an object store always is. An address of a web
     /// server is one where its path ends with the extension of a known format or compression
-    /// (`.ndjson`, `.csv.gz`, `.parquet`, …), or where the user gave the format. Other addresses,
-    /// such as `http://host:9200/index`, are not files.
+    /// (`.ndjson`, `.csv.gz`, `.parquet`, …) or of an archive, which is refused with what to do, or
+    /// where the user gave the format. Other addresses, such as `http://host:9200/index`, are not
+    /// files.
     pub fn is_file(&self, format_is_given: bool) -> bool {
         match self.address() {
-            Ok(Address::Http(url)) => format_is_given || promises_a_format(url.path()),
+            Ok(Address::Http(url)) => {
+                format_is_given || promises_a_format(url.path()) || promises_an_archive(url.path())
+            }
             Ok(Address::Bucket { .. }) | Err(_) => true,
         }
     }
@@ -301,6 +306,9 @@ mod tests {
         for text in
             ["http://h:9200/docs.ndjson", "https://h/a/b.csv.gz?download=1", "https://h/x.PARQUET", "http://h/d.zst"]
         {
+            assert!(url(text).is_file(false), "{text}");
+        }
+        for text in ["https://h/x.zip", "https://h/x.tar?a=b", "https://h/a/x.TGZ", "https://h/x.tar.gz"] {
             assert!(url(text).is_file(false), "{text}");
         }
         for text in ["http://h:9200/index", "http://h:9200", "http://h:9200/logs-2024.01.01", "http://h/a.csv/"] {

@@ -7,9 +7,10 @@ use super::survey::{arguments, place_of};
 use super::{Case, Problem, groups, nearest};
 
 /// Functions of other databases, and what to write instead.
-const ELSEWHERE: [(&str, &str); 16] = [
+const ELSEWHERE: [(&str, &str); 24] = [
     ("any_value", "first_value(x)"),
     ("collect_list", "array_agg(x)"),
+    ("convert_timezone", "time AT TIME ZONE 'Europe/Paris'"),
     ("date_format", "to_char(time, '%Y-%m-%d')"),
     ("explode", "unnest(list)"),
     ("group_concat", "string_agg(text, ', ')"),
@@ -23,7 +24,14 @@ const ELSEWHERE: [(&str, &str); 16] = [
     ("str_to_date", "to_date(text, '%d/%m/%Y')"),
     ("strftime", "to_char(time, '%Y-%m-%d')"),
     ("strptime", "to_timestamp(text, '%d/%m/%Y')"),
+    ("parse_date", "try_to_date(text, '%d/%m/%Y')"),
+    ("parse_timestamp", "try_to_timestamp(text, '%d/%m/%Y %H:%M')"),
+    ("safe_cast", "try_cast(text AS DOUBLE)"),
+    ("to_decimal", "CAST(text AS DECIMAL(20, 2))"),
     ("to_number", "CAST(text AS DOUBLE)"),
+    ("try_parse_date", "try_to_date(text, '%d/%m/%Y')"),
+    ("try_strptime", "try_to_timestamp(text, '%d/%m/%Y')"),
+    ("try_to_number", "try_cast(text AS DOUBLE)"),
 ];
 
 impl Case<'_> {

@@ -10,7 +10,8 @@ use super::{Case, Problem, cleaned, groups, listed, syntax};
 
 impl Case<'_> {
     pub(super) fn planning(&self, text: &str) -> Option<Problem> {
-        self.of_names(text)
+        self.of_zones(text)
+            .or_else(|| self.of_names(text))
             .or_else(|| self.of_groups(text))
             .or_else(|| self.of_functions(text))
             .or_else(|| self.of_types(text))
@@ -19,6 +20,18 @@ impl Case<'_> {
             .or_else(|| self.of_clauses(text))
             .or_else(|| self.of_order(text))
             .or_else(|| self.of_unsupported(text))
+    }
+
+    /// A zone around an expression whose texts were read already.
+    fn of_zones(&self, text: &str) -> Option<Problem> {
+        let [zone, reader] = groups(r"AT TIME ZONE '(.*?)' is around (\w+) of a text", text)?;
+        Some(
+            Problem::new(format!(
+                "AT TIME ZONE '{zone}' is around more than {reader}, which takes a text without a zone for UTC"
+            ))
+            .at(self.word("ZONE"))
+            .hint(format!("write it at the time itself: {reader}(…) AT TIME ZONE '{zone}'")),
+        )
     }
 
     fn of_names(&self, text: &str) -> Option<Problem> {

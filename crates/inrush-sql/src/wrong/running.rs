@@ -34,6 +34,10 @@ impl Case<'_> {
         if let Some([value]) = groups(r"(?s)Error parsing timestamp from '(.*?)'", text) {
             return Some(self.value(&value, "Timestamp", "is not a date or time as in 2019-01-31T08:00:00Z"));
         }
+        if let Some([value]) = groups(r"(?s)Time out of range: '(.*?)'", text) {
+            let problem = self.value(&value, "Timestamp", "is out of the range of nanoseconds, from 1677 to 2262");
+            return Some(problem.hint("to_timestamp_millis and try_to_timestamp_millis read it"));
+        }
         if let Some([left, operator, right, of]) =
             groups(r"Overflow happened on: (\S+) ([-+*/%]) (\S+)(?: of (.+))?$", text)
         {
@@ -176,7 +180,10 @@ impl Case<'_> {
         match call {
             Some(whole @ Expr::Function(function)) if function.name.to_string().to_lowercase().starts_with("to_") => {
                 let format = if arguments(function).len() > 1 { "one more form" } else { "a form" };
-                let hint = format!("give it {format}, as in {}({column}, '%Y-%m-%d', '%d/%m/%Y')", function.name);
+                let hint = format!(
+                    "give it {format}, as in {0}({column}, '%Y-%m-%d', '%d/%m/%Y'); try_{0} is null for such values",
+                    function.name
+                );
                 (Some(whole), hint)
             }
             _ => {

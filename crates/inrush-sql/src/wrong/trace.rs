@@ -56,10 +56,6 @@ fn find(
     columns: &[&str],
     wanted: impl Fn(&dyn Fn(&str) -> Option<String>) -> Option<(String, String)>,
 ) -> Option<Found> {
-    if table.is_held() {
-        // The position of a row in memory says nothing to a user.
-        return None;
-    }
     tracing::info!("looking for the row that a message is about: {} of table {}", columns.join(", "), table.name);
     let only = columns.iter().map(|name| (*name).to_owned()).collect();
     let mut rows = table.read(only, &Warnings::default()).ok()?;

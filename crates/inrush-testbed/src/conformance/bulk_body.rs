@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::case::case_table;
 use super::check::{Check, equal, error_types, expect_status, field, holds, refused, statuses};
-use super::target::Target;
+use super::target::TestedServer;
 
 case_table! {
     final_newline "a body without its final newline is refused as a whole, and nothing of it is applied";
@@ -37,7 +37,7 @@ case_table! {
     plain_ndjson "the media type application/x-ndjson is taken by all, text/plain by none";
 }
 
-async fn final_newline(t: &Target) -> Check {
+async fn final_newline(t: &TestedServer) -> Check {
     let name = t.create("nl", json!({})).await?;
     let reply = t
         .bulk(
@@ -49,7 +49,7 @@ async fn final_newline(t: &Target) -> Check {
     equal("document 1", &t.get(&format!("/{name}/_doc/1")).await?["found"], json!(false))
 }
 
-async fn last_action_alone(t: &Target) -> Check {
+async fn last_action_alone(t: &TestedServer) -> Check {
     let name = t.create("alone", json!({})).await?;
     let items = t
         .items(&format!("/{name}/_bulk"), "{\"index\":{\"_id\":\"1\"}}\n{\"n\":1}\n{\"index\":{\"_id\":\"2\"}}\n")
@@ -57,7 +57,7 @@ async fn last_action_alone(t: &Target) -> Check {
     statuses(&items, &[201])
 }
 
-async fn blank_lines(t: &Target) -> Check {
+async fn blank_lines(t: &TestedServer) -> Check {
     let name = t.create("blank", json!({})).await?;
     let items =
         t.items(&format!("/{name}/_bulk"), "\n{\"index\":{}}\n{\"n\":1}\n\n{\"index\":{}}\n{\"n\":1}\n\n").await?;
@@ -65,7 +65,7 @@ async fn blank_lines(t: &Target) -> Check {
     refused(&t.bulk(&format!("/{name}/_bulk"), "\n").await?, "action_request_validation_exception", "no requests added")
 }
 
-async fn carriage_returns(t: &Target) -> Check {
+async fn carriage_returns(t: &TestedServer) -> Check {
     let name = t.create("cr", json!({})).await?;
     let items = t.items(&format!("/{name}/_bulk"), "{\"index\":{\"_id\":\"1\"}}\r\n{\"n\":1}\r\n").await?;
     statuses(&items, &[201])?;
@@ -74,7 +74,7 @@ async fn carriage_returns(t: &Target) -> Check {
     holds("source without CR", text.contains("\"_source\":{\"n\":1}}"), text)
 }
 
-async fn malformed_action_line(t: &Target) -> Check {
+async fn malformed_action_line(t: &TestedServer) -> Check {
     let name = t.create("malformed", json!({})).await?;
     let path = format!("/{name}/_bulk");
     let good = "{\"index\":{\"_id\":\"1\"}}\n{\"n\":1}\n";
@@ -101,7 +101,7 @@ async fn malformed_action_line(t: &Target) -> Check {
     equal("item before the malformed line", &found, json!(false))
 }
 
-async fn unknown_action(t: &Target) -> Check {
+async fn unknown_action(t: &TestedServer) -> Check {
     let name = t.create("action", json!({})).await?;
     let lines = "{\"index\":{\"_id\":\"1\"}}\n{\"n\":1}\n{\"foo\":{}}\n{}\n";
     if t.flavor.is_elasticsearch_7() {
@@ -114,13 +114,13 @@ async fn unknown_action(t: &Target) -> Check {
     )
 }
 
-async fn unknown_parameter(t: &Target) -> Check {
+async fn unknown_parameter(t: &TestedServer) -> Check {
     let name = t.create("param", json!({})).await?;
     let reply = t.bulk(&format!("/{name}/_bulk"), "{\"index\":{\"nope\":1}}\n{}\n").await?;
     refused(&reply, "illegal_argument_exception", "Action/metadata line [1] contains an unknown parameter [nope]")
 }
 
-async fn id_513_bytes(t: &Target) -> Check {
+async fn id_513_bytes(t: &TestedServer) -> Check {
     let name = t.create("longid", json!({})).await?;
     let path = format!("/{name}/_bulk");
     let body = |action: &str, length: usize, document: &str| {
@@ -144,14 +144,14 @@ async fn id_513_bytes(t: &Target) -> Check {
     statuses(&t.items(&path, &body("index", 512, "{}")).await?, &[201, 201])
 }
 
-async fn long_id_of_a_delete(t: &Target) -> Check {
+async fn long_id_of_a_delete(t: &TestedServer) -> Check {
     let name = t.create("longdel", json!({})).await?;
     let items =
         t.items(&format!("/{name}/_bulk"), &format!("{{\"delete\":{{\"_id\":\"{}\"}}}}\n", "a".repeat(513))).await?;
     statuses(&items, &[404])
 }
 
-async fn id_of_update_and_delete(t: &Target) -> Check {
+async fn id_of_update_and_delete(t: &TestedServer) -> Check {
     let name = t.create("noid", json!({})).await?;
     for body in [
         "{\"delete\":{}}\n",
@@ -168,7 +168,7 @@ async fn id_of_update_and_delete(t: &Target) -> Check {
     Ok(())
 }
 
-async fn empty_id(t: &Target) -> Check {
+async fn empty_id(t: &TestedServer) -> Check {
     let name = t.create("emptyid", json!({})).await?;
     let items = t
         .items(
@@ -180,17 +180,17 @@ async fn empty_id(t: &Target) -> Check {
     equal("reason", &items[0]["error"]["reason"], json!("if _id is specified it must not be empty"))
 }
 
-async fn missing_index(t: &Target) -> Check {
+async fn missing_index(t: &TestedServer) -> Check {
     refused(&t.bulk("/_bulk", "{\"index\":{}}\n{}\n").await?, "action_request_validation_exception", "index is missing")
 }
 
-async fn update_with_version(t: &Target) -> Check {
+async fn update_with_version(t: &TestedServer) -> Check {
     let name = t.create("updver", json!({})).await?;
     let reply = t.bulk(&format!("/{name}/_bulk"), "{\"update\":{\"_id\":\"1\",\"version\":3}}\n{\"doc\":{}}\n").await?;
     refused(&reply, "illegal_argument_exception", "Update requests do not support versioning")
 }
 
-async fn create_with_external_version(t: &Target) -> Check {
+async fn create_with_external_version(t: &TestedServer) -> Check {
     let name = t.create("crver", json!({})).await?;
     let reply = t
         .bulk(
@@ -201,7 +201,7 @@ async fn create_with_external_version(t: &Target) -> Check {
     refused(&reply, "action_request_validation_exception", "create operations only support internal versioning")
 }
 
-async fn version_without_type(t: &Target) -> Check {
+async fn version_without_type(t: &TestedServer) -> Check {
     let name = t.create("vertype", json!({})).await?;
     let reply = t.bulk(&format!("/{name}/_bulk"), "{\"index\":{\"_id\":\"1\",\"version\":3}}\n{}\n").await?;
     refused(
@@ -211,7 +211,7 @@ async fn version_without_type(t: &Target) -> Check {
     )
 }
 
-async fn unreadable_update(t: &Target) -> Check {
+async fn unreadable_update(t: &TestedServer) -> Check {
     let name = t.create("badupd", json!({})).await?;
     let path = format!("/{name}/_bulk");
     let good = "{\"index\":{\"_id\":\"1\"}}\n{\"n\":1}\n{\"update\":{\"_id\":\"1\"}}\n";
@@ -228,7 +228,7 @@ async fn unreadable_update(t: &Target) -> Check {
     expect_status(&t.bulk(&path, &format!("{good}{{\"doc\":{{\"n\":\n")).await?, 400)
 }
 
-async fn invalid_document(t: &Target) -> Check {
+async fn invalid_document(t: &TestedServer) -> Check {
     let name = t.create("badjson", json!({})).await?;
     let documents = ["{\"n\":1", "[1]", "\"x\"", "{\"n\":1} x", "", "{\"\":1}", "{\"a..b\":1}", "{\"n\":2}"];
     let body: String = documents.iter().map(|document| format!("{{\"index\":{{}}}}\n{document}\n")).collect();
@@ -238,13 +238,13 @@ async fn invalid_document(t: &Target) -> Check {
     holds("error types", kinds.iter().all(|kind| *kind == t.flavor.mapper_error_type()), format!("{kinds:?}"))
 }
 
-async fn duplicate_field(t: &Target) -> Check {
+async fn duplicate_field(t: &TestedServer) -> Check {
     let name = t.create("dup", json!({})).await?;
     let items = t.items(&format!("/{name}/_bulk"), "{\"index\":{}}\n{\"n\":1,\"n\":2}\n").await?;
     statuses(&items, &[400])
 }
 
-async fn same_id_twice(t: &Target) -> Check {
+async fn same_id_twice(t: &TestedServer) -> Check {
     let name = t.create("twice", json!({})).await?;
     let lines = "{\"index\":{\"_id\":\"1\"}}\n{\"n\":1}\n{\"index\":{\"_id\":\"1\"}}\n{\"n\":2}\n{\"delete\":{\"_id\":\"1\"}}\n{\"create\":{\"_id\":\"1\"}}\n{\"n\":3}\n{\"update\":{\"_id\":\"1\"}}\n{\"doc\":{\"m\":4}}\n";
     let items = t.items(&format!("/{name}/_bulk"), lines).await?;
@@ -253,7 +253,7 @@ async fn same_id_twice(t: &Target) -> Check {
     equal("source", &t.get(&format!("/{name}/_doc/1")).await?["_source"], json!({"n": 3, "m": 4}))
 }
 
-async fn null_and_number_ids(t: &Target) -> Check {
+async fn null_and_number_ids(t: &TestedServer) -> Check {
     let name = t.create("ids", json!({})).await?;
     let lines = "{\"index\":{\"_id\":null}}\n{}\n{\"index\":{\"_id\":7}}\n{}\n{\"index\":{\"_id\":\"r\",\"routing\":\"\"}}\n{}\n";
     let items = t.items(&format!("/{name}/_bulk"), lines).await?;
@@ -263,7 +263,7 @@ async fn null_and_number_ids(t: &Target) -> Check {
     equal("no routing", &t.get(&format!("/{name}/_doc/r")).await?["_routing"], json!(null))
 }
 
-async fn gzip_and_deflate(t: &Target) -> Check {
+async fn gzip_and_deflate(t: &TestedServer) -> Check {
     let name = t.create("gzip", json!({})).await?;
     let path = format!("/{name}/_bulk");
     let plain = b"{\"index\":{}}\n{\"n\":1}\n";
@@ -281,7 +281,7 @@ async fn gzip_and_deflate(t: &Target) -> Check {
     Ok(())
 }
 
-async fn packed_reply(t: &Target) -> Check {
+async fn packed_reply(t: &TestedServer) -> Check {
     let name = t.create("packed", json!({})).await?;
     let headers = [("accept-encoding", "gzip")];
     let reply = t.send("POST", &format!("/{name}/_bulk"), &headers, "{\"index\":{}}\n{\"n\":1}\n".repeat(100)).await?;
@@ -294,7 +294,7 @@ async fn packed_reply(t: &Target) -> Check {
     equal("items", &json!(reply["items"].as_array().map(Vec::len)), json!(100))
 }
 
-async fn plain_ndjson(t: &Target) -> Check {
+async fn plain_ndjson(t: &TestedServer) -> Check {
     let name = t.create("media", json!({})).await?;
     let path = format!("/{name}/_bulk");
     let body = "{\"index\":{}}\n{\"n\":1}\n";

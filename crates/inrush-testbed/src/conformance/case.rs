@@ -6,9 +6,9 @@ use std::pin::Pin;
 use inrush_fake::Flavor;
 
 use super::check::Check;
-use super::target::Target;
+use super::target::TestedServer;
 
-type Run = for<'a> fn(&'a Target) -> Pin<Box<dyn Future<Output = Check> + Send + 'a>>;
+type Run = for<'a> fn(&'a TestedServer) -> Pin<Box<dyn Future<Output = Check> + Send + 'a>>;
 
 /// One behaviour that a loader relies on.
 #[derive(Clone, Copy)]
@@ -27,14 +27,14 @@ pub struct Case {
 
 impl Case {
     /// Checks a server.
-    pub(super) async fn check(&self, target: &Target) -> Check {
+    pub(super) async fn check(&self, target: &TestedServer) -> Check {
         (self.run)(target).await
     }
 }
 
 /// The outcome of a case.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum CaseOutcome {
     /// The server behaves as the case says.
     Passed,
     /// The server differs, in this way.

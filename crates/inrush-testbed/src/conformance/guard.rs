@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::case::case_table;
 use super::check::{Check, equal, expect_status, holds};
-use super::target::Target;
+use super::target::TestedServer;
 
 case_table! {
     lease_compare_and_set "a document is created once, replaced and deleted only at the version that was read, without any refresh";
@@ -15,7 +15,7 @@ case_table! {
     refused_settings_change_nothing "a request with one value that is refused changes none of the others";
 }
 
-async fn lease_compare_and_set(t: &Target) -> Check {
+async fn lease_compare_and_set(t: &TestedServer) -> Check {
     let name = t.create("lease", json!({"dynamic": false})).await?;
     let path = format!("/{name}/_doc/u-1");
     let create = format!("{path}?op_type=create");
@@ -46,7 +46,7 @@ async fn lease_compare_and_set(t: &Target) -> Check {
     expect_status(&t.json("PUT", &create, json!({"n": 6})).await?, 201)
 }
 
-async fn lease_index(t: &Target) -> Check {
+async fn lease_index(t: &TestedServer) -> Check {
     let settings = json!({"number_of_shards": 1, "auto_expand_replicas": "0-1", "hidden": true});
     let name = t.create_with("hidden", settings, json!({"dynamic": false})).await?;
     let document = json!({"index": "x", "changes": {"index.refresh_interval": {"original": null, "applied": "60s"}}, "holders": {"a-1": {"beat": 3}}});
@@ -57,12 +57,12 @@ async fn lease_index(t: &Target) -> Check {
     equal("mapping", &t.get(&format!("/{name}/_mapping")).await?[&name]["mappings"]["properties"], json!(null))
 }
 
-async fn settings(t: &Target, name: &str) -> Result<Value, String> {
+async fn settings(t: &TestedServer, name: &str) -> Result<Value, String> {
     let path = format!("/{name}/_settings?flat_settings=true&include_defaults=true");
     Ok(t.get(&path).await?[name].clone())
 }
 
-async fn merge_throttle_round_trip(t: &Target) -> Check {
+async fn merge_throttle_round_trip(t: &TestedServer) -> Check {
     let name = t.create("throttle", json!({})).await?;
     let setting = "index.merge.scheduler.auto_throttle";
     let before = settings(t, &name).await?;
@@ -75,7 +75,7 @@ async fn merge_throttle_round_trip(t: &Target) -> Check {
     equal("put back", &settings(t, &name).await?["settings"], before["settings"].clone())
 }
 
-async fn auto_expand_wins(t: &Target) -> Check {
+async fn auto_expand_wins(t: &TestedServer) -> Check {
     let nodes = t.get("/_cluster/health").await?["number_of_data_nodes"].as_u64().unwrap_or(1);
     let name = t.create_with("expand", json!({"auto_expand_replicas": "0-1"}), json!({})).await?;
     let expanded = (nodes - 1).min(1).to_string();
@@ -94,7 +94,7 @@ async fn auto_expand_wins(t: &Target) -> Check {
     equal("put back", &shown().await?, json!(["0-1", expanded]))
 }
 
-async fn refused_settings_change_nothing(t: &Target) -> Check {
+async fn refused_settings_change_nothing(t: &TestedServer) -> Check {
     let name = t.create("refused", json!({})).await?;
     let path = format!("/{name}/_settings");
     let reply = t.json("PUT", &path, json!({"index.number_of_replicas": "-3", "index.refresh_interval": "7s"})).await?;

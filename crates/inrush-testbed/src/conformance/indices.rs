@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::case::case_table;
 use super::check::{Check, equal, expect_status, holds, statuses};
-use super::target::{DATA_STREAMS, Target};
+use super::target::{DATA_STREAMS, TestedServer, is_elasticsearch_9};
 
 case_table! {
     create_and_exists "an index is 404 before PUT and 200 after; a second PUT answers 400 resource_already_exists_exception";
@@ -28,7 +28,7 @@ case_table! {
     data_stream "a data stream takes create only, and writes to a backing index" modules [DATA_STREAMS];
 }
 
-async fn create_and_exists(t: &Target) -> Check {
+async fn create_and_exists(t: &TestedServer) -> Check {
     let name = t.name("exists");
     let path = format!("/{name}");
     expect_status(&t.json("HEAD", &path, json!(null)).await?, 404)?;
@@ -42,7 +42,7 @@ async fn create_and_exists(t: &Target) -> Check {
     equal("type", &second.json()["error"]["type"], json!("resource_already_exists_exception"))
 }
 
-async fn index_is_given_back(t: &Target) -> Check {
+async fn index_is_given_back(t: &TestedServer) -> Check {
     let mappings = json!({"_meta": {"x": 1, "y": {"z": 2}}, "properties": {"k": {"type": "keyword"}, "o": {"properties": {"p": {"type": "long"}}}}});
     let name =
         t.create_with("shown", json!({"number_of_shards": 2, "number_of_replicas": 0}), mappings.clone()).await?;
@@ -67,7 +67,7 @@ async fn index_is_given_back(t: &Target) -> Check {
     holds("another uuid", again != uuid && again.is_string(), &again)
 }
 
-async fn auto_create(t: &Target) -> Check {
+async fn auto_create(t: &TestedServer) -> Check {
     let (indexed, updated, deleted) = (t.name("auto-i"), t.name("auto-u"), t.name("auto-d"));
     let lines = format!(
         "{{\"index\":{{\"_index\":\"{indexed}\"}}}}\n{{}}\n{{\"update\":{{\"_index\":\"{updated}\",\"_id\":\"1\"}}}}\n{{\"doc\":{{}}}}\n{{\"delete\":{{\"_index\":\"{deleted}\",\"_id\":\"1\"}}}}\n"
@@ -82,7 +82,7 @@ async fn auto_create(t: &Target) -> Check {
     Ok(())
 }
 
-async fn invalid_name(t: &Target) -> Check {
+async fn invalid_name(t: &TestedServer) -> Check {
     let name = t.create("valid", json!({})).await?;
     let lines =
         format!("{{\"index\":{{\"_index\":\"UPPER\"}}}}\n{{}}\n{{\"index\":{{\"_index\":\"{name}\"}}}}\n{{}}\n");
@@ -91,7 +91,7 @@ async fn invalid_name(t: &Target) -> Check {
     equal("type", &items[0]["error"]["type"], json!("invalid_index_name_exception"))
 }
 
-async fn require_alias(t: &Target) -> Check {
+async fn require_alias(t: &TestedServer) -> Check {
     let name = t.create("noalias", json!({})).await?;
     let lines = "{\"index\":{}}\n{}\n";
     let items = t.items(&format!("/{name}/_bulk?require_alias=true"), lines).await?;
@@ -102,14 +102,14 @@ async fn require_alias(t: &Target) -> Check {
     statuses(&t.items(&format!("/{alias}/_bulk?require_alias=true"), lines).await?, &[201])
 }
 
-async fn add_alias(t: &Target, index: &str, alias: &str, options: serde_json::Value) -> Check {
+async fn add_alias(t: &TestedServer, index: &str, alias: &str, options: serde_json::Value) -> Check {
     let mut action = options;
     action["index"] = json!(index);
     action["alias"] = json!(alias);
     expect_status(&t.json("POST", "/_aliases", json!({"actions": [{"add": action}]})).await?, 200)
 }
 
-async fn alias_with_write_index(t: &Target) -> Check {
+async fn alias_with_write_index(t: &TestedServer) -> Check {
     let (one, two) = (t.create("w1", json!({})).await?, t.create("w2", json!({})).await?);
     let alias = format!("{one}-alias");
     add_alias(t, &one, &alias, json!({})).await?;
@@ -123,7 +123,7 @@ async fn alias_with_write_index(t: &Target) -> Check {
     equal("the other", &shown[&one]["aliases"][&alias], json!({}))
 }
 
-async fn alias_without_write_index(t: &Target) -> Check {
+async fn alias_without_write_index(t: &TestedServer) -> Check {
     let (one, two) = (t.create("n1", json!({})).await?, t.create("n2", json!({})).await?);
     let alias = format!("{one}-alias");
     add_alias(t, &one, &alias, json!({})).await?;
@@ -135,7 +135,7 @@ async fn alias_without_write_index(t: &Target) -> Check {
     holds("reason", reason.starts_with(&format!("no write index is defined for alias [{alias}]")), reason)
 }
 
-async fn alias_swap(t: &Target) -> Check {
+async fn alias_swap(t: &TestedServer) -> Check {
     let (old, new) = (t.create("old", json!({})).await?, t.create("new", json!({})).await?);
     let alias = format!("{old}-alias");
     add_alias(t, &old, &alias, json!({})).await?;
@@ -151,11 +151,11 @@ async fn alias_swap(t: &Target) -> Check {
     equal("alias", &t.get(&format!("/_alias/{alias}")).await?, json!({new: {"aliases": {alias: {}}}}))
 }
 
-async fn put_setting(t: &Target, index: &str, settings: serde_json::Value) -> Check {
+async fn put_setting(t: &TestedServer, index: &str, settings: serde_json::Value) -> Check {
     expect_status(&t.json("PUT", &format!("/{index}/_settings"), settings).await?, 200)
 }
 
-async fn write_block(t: &Target) -> Check {
+async fn write_block(t: &TestedServer) -> Check {
     let name = t.create("block", json!({})).await?;
     put_setting(t, &name, json!({"index.blocks.write": true})).await?;
     let items = t.items(&format!("/{name}/_bulk"), "{\"index\":{}}\n{}\n").await?;
@@ -167,7 +167,7 @@ async fn write_block(t: &Target) -> Check {
     statuses(&t.items(&format!("/{name}/_bulk"), "{\"index\":{}}\n{}\n").await?, &[201])
 }
 
-async fn flood_stage(t: &Target) -> Check {
+async fn flood_stage(t: &TestedServer) -> Check {
     let name = t.create("flood", json!({})).await?;
     put_setting(t, &name, json!({"index.blocks.read_only_allow_delete": true})).await?;
     let items =
@@ -181,7 +181,7 @@ async fn flood_stage(t: &Target) -> Check {
     put_setting(t, &name, json!({"index.blocks.read_only_allow_delete": null})).await
 }
 
-async fn closed_index(t: &Target) -> Check {
+async fn closed_index(t: &TestedServer) -> Check {
     let name = t.create("closed", json!({})).await?;
     expect_status(&t.json("POST", &format!("/{name}/_close"), json!(null)).await?, 200)?;
     let items = t.items(&format!("/{name}/_bulk"), "{\"index\":{}}\n{}\n").await?;
@@ -189,7 +189,7 @@ async fn closed_index(t: &Target) -> Check {
     equal("type", &items[0]["error"]["type"], json!("index_closed_exception"))
 }
 
-async fn refresh_interval_round_trip(t: &Target) -> Check {
+async fn refresh_interval_round_trip(t: &TestedServer) -> Check {
     let name = t.create("refresh", json!({})).await?;
     let shown = async || -> Result<serde_json::Value, String> {
         Ok(t.get(&format!("/{name}/_settings")).await?[&name]["settings"]["index"]["refresh_interval"].clone())
@@ -206,7 +206,7 @@ async fn refresh_interval_round_trip(t: &Target) -> Check {
     equal("default", &defaults["refresh_interval"], json!("1s"))
 }
 
-async fn translog_settings(t: &Target) -> Check {
+async fn translog_settings(t: &TestedServer) -> Check {
     let name = t.create("translog", json!({})).await?;
     let before = t.get(&format!("/{name}/_settings?flat_settings=true")).await?;
     let given = json!({"durability": "async", "sync_interval": "7s", "flush_threshold_size": "1gb"});
@@ -221,28 +221,24 @@ async fn translog_settings(t: &Target) -> Check {
     equal("put back", &t.get(&format!("/{name}/_settings?flat_settings=true")).await?, before)
 }
 
-async fn static_setting(t: &Target) -> Check {
+async fn static_setting(t: &TestedServer) -> Check {
     let name = t.create("static", json!({})).await?;
+    let settings = if is_elasticsearch_9(t) { "setting(s)" } else { "settings" };
+    let fixed = |name: &str| format!("Can't update non dynamic {settings} [[{name}]] for open indices");
     for (settings, reason) in [
-        (
-            json!({"index": {"number_of_shards": 3}}),
-            "Can't update non dynamic settings [[index.number_of_shards]] for open indices",
-        ),
-        (
-            json!({"index": {"codec": "best_compression"}}),
-            "Can't update non dynamic settings [[index.codec]] for open indices",
-        ),
-        (json!({"index": {"foo": 3}}), "unknown setting [index.foo]"),
+        (json!({"index": {"number_of_shards": 3}}), fixed("index.number_of_shards")),
+        (json!({"index": {"codec": "best_compression"}}), fixed("index.codec")),
+        (json!({"index": {"foo": 3}}), "unknown setting [index.foo]".to_owned()),
     ] {
         let reply = t.json("PUT", &format!("/{name}/_settings"), settings).await?;
         expect_status(&reply, 400)?;
         let text = reply.json()["error"]["reason"].as_str().unwrap_or_default().to_owned();
-        holds("reason", text.starts_with(reason), text)?;
+        holds("reason", text.starts_with(&reason), text)?;
     }
     Ok(())
 }
 
-async fn meta_is_replaced(t: &Target) -> Check {
+async fn meta_is_replaced(t: &TestedServer) -> Check {
     let name =
         t.create("meta", json!({"_meta": {"a": 1, "b": {"c": 2}}, "properties": {"z": {"type": "long"}}})).await?;
     let path = format!("/{name}/_mapping");
@@ -261,14 +257,14 @@ async fn meta_is_replaced(t: &Target) -> Check {
     equal("emptied", &meta().await?["_meta"], json!({}))
 }
 
-async fn field_type_stays(t: &Target) -> Check {
+async fn field_type_stays(t: &TestedServer) -> Check {
     let name = t.create("types", json!({"properties": {"z": {"type": "long"}}})).await?;
     let reply = t.json("PUT", &format!("/{name}/_mapping"), json!({"properties": {"z": {"type": "text"}}})).await?;
     expect_status(&reply, 400)?;
     equal("reason", &reply.json()["error"]["reason"], json!("mapper [z] cannot be changed from type [long] to [text]"))
 }
 
-async fn template_is_simulated(t: &Target) -> Check {
+async fn template_is_simulated(t: &TestedServer) -> Check {
     let name = t.name("simulated");
     let settings = json!({"default_pipeline": "a", "index": {"final_pipeline": "b"}});
     let template = json!({"index_patterns": [format!("{name}*")], "priority": 500, "template": {"settings": settings}});
@@ -283,7 +279,7 @@ async fn template_is_simulated(t: &Target) -> Check {
     equal("pipelines", &simulated.json(), expected)
 }
 
-async fn a_new_index_is_simulated(t: &Target) -> Check {
+async fn a_new_index_is_simulated(t: &TestedServer) -> Check {
     let name = t.name("like-it");
     let path = format!("/_index_template/_simulate_index/{name}");
     let ask = async |template| {
@@ -306,7 +302,7 @@ async fn a_new_index_is_simulated(t: &Target) -> Check {
     expect_status(&t.json("GET", &format!("/{name}"), json!(null)).await?, 404)
 }
 
-async fn data_stream(t: &Target) -> Check {
+async fn data_stream(t: &TestedServer) -> Check {
     let name = t.name("stream");
     let template = json!({"index_patterns": [format!("{name}*")], "priority": 500, "data_stream": {}, "template": {"settings": {"number_of_replicas": 0}}});
     let template_path = format!("/_index_template/{name}-template");

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::case::case_table;
 use super::check::{Check, equal, expect_status, holds, statuses};
-use super::target::Target;
+use super::target::TestedServer;
 
 case_table! {
     version_without_root "GET _nodes/_local tells the version and http.max_content_length, whatever GET / answers";
@@ -12,7 +12,7 @@ case_table! {
     get_is_realtime "a document can be read by id before any refresh";
     mget "_mget answers documents in the order asked, with found, version and source";
     routing "a document written with a routing is found with it only, and carries it";
-    tasks_shape "_tasks answers a list with group_by=none, and bulk tasks by pattern; nothing is under way here";
+    tasks_shape "_tasks answers a list with group_by=none, and bulk tasks by pattern, and the listing on each node";
     opaque_id "X-Opaque-Id comes back with the reply";
     flush "_flush answers total, successful and failed copies";
     flush_missing_copies "with a replica that has no node, _flush succeeds on fewer copies than there are, and fails on none";
@@ -27,7 +27,7 @@ case_table! {
     search_and_aggregate "_search pages through documents and aggregates keyword terms and sums";
 }
 
-async fn version_without_root(t: &Target) -> Check {
+async fn version_without_root(t: &TestedServer) -> Check {
     let path = "/_nodes/_local?filter_path=nodes.*.version,nodes.*.http.max_content_length_in_bytes";
     let reply = t.get(path).await?;
     let node = reply["nodes"].as_object().and_then(|nodes| nodes.values().next()).cloned().unwrap_or_default();
@@ -35,11 +35,11 @@ async fn version_without_root(t: &Target) -> Check {
     holds("limit", node["http"]["max_content_length_in_bytes"].is_u64(), &node)
 }
 
-async fn count(t: &Target, name: &str) -> Result<Value, String> {
+async fn count(t: &TestedServer, name: &str) -> Result<Value, String> {
     Ok(t.get(&format!("/{name}/_count")).await?["count"].clone())
 }
 
-async fn refresh_and_count(t: &Target) -> Check {
+async fn refresh_and_count(t: &TestedServer) -> Check {
     let settings = json!({"number_of_shards": 2, "number_of_replicas": 0, "refresh_interval": "-1"});
     let name = t.create_with("count", settings, json!({})).await?;
     t.items(&format!("/{name}/_bulk"), &"{\"index\":{}}\n{\"n\":1}\n".repeat(20)).await?;
@@ -50,7 +50,7 @@ async fn refresh_and_count(t: &Target) -> Check {
     equal("with refresh=true", &count(t, &name).await?, json!(21))
 }
 
-async fn get_is_realtime(t: &Target) -> Check {
+async fn get_is_realtime(t: &TestedServer) -> Check {
     let settings = json!({"number_of_shards": 1, "number_of_replicas": 0, "refresh_interval": "-1"});
     let name = t.create_with("realtime", settings, json!({})).await?;
     t.items(&format!("/{name}/_bulk"), "{\"index\":{\"_id\":\"1\"}}\n{\"n\":1}\n").await?;
@@ -62,7 +62,7 @@ async fn get_is_realtime(t: &Target) -> Check {
     equal("missing", &missing.json()["found"], json!(false))
 }
 
-async fn mget(t: &Target) -> Check {
+async fn mget(t: &TestedServer) -> Check {
     let name = t.create("mget", json!({})).await?;
     t.items(
         &format!("/{name}/_bulk"),
@@ -82,7 +82,7 @@ async fn mget(t: &Target) -> Check {
     equal("without source", &bare["docs"][0]["_source"], json!(null))
 }
 
-async fn routing(t: &Target) -> Check {
+async fn routing(t: &TestedServer) -> Check {
     let settings = json!({"number_of_shards": 5, "number_of_replicas": 0});
     let name = t.create_with("routing", settings, json!({})).await?;
     let items =
@@ -101,28 +101,38 @@ async fn routing(t: &Target) -> Check {
     statuses(&items, &[200])
 }
 
-async fn tasks_shape(t: &Target) -> Check {
+async fn tasks_shape(t: &TestedServer) -> Check {
     equal(
         "none by pattern",
         &t.get("/_tasks?actions=*data/write/bulk*&group_by=none&detailed=true").await?,
         json!({"tasks": []}),
     )?;
-    equal("none by node", &t.get("/_tasks?actions=*data/write/bulk*").await?, json!({"nodes": {}}))
+    equal("none by node", &t.get("/_tasks?actions=*data/write/bulk*").await?, json!({"nodes": {}}))?;
+    let nodes = t.get("/_nodes/http?filter_path=nodes.*.name").await?["nodes"].clone();
+    let listing = t.get("/_tasks?actions=cluster:monitor/tasks/lists*&group_by=none&detailed=true").await?;
+    let tasks = listing["tasks"].as_array().into_iter().flatten();
+    let listed = tasks.filter(|task| task["action"] == "cluster:monitor/tasks/lists[n]");
+    let mut listed: Vec<&str> = listed.filter_map(|task| task["node"].as_str()).collect();
+    listed.sort_unstable();
+    listed.dedup();
+    let mut all: Vec<&str> = nodes.as_object().into_iter().flatten().map(|(id, _)| id.as_str()).collect();
+    all.sort_unstable();
+    equal("each node lists the listing", &json!(listed), json!(all))
 }
 
-async fn opaque_id(t: &Target) -> Check {
+async fn opaque_id(t: &TestedServer) -> Check {
     let reply = t.send("GET", "/_cluster/health", &[("x-opaque-id", "job-1")], "").await?;
     let echoed = reply.headers.get("x-opaque-id").and_then(|value| value.to_str().ok()).unwrap_or_default();
     holds("echoed", echoed == "job-1", format!("{:?}", reply.headers))
 }
 
-async fn flush(t: &Target) -> Check {
+async fn flush(t: &TestedServer) -> Check {
     let name = t.create("flush", json!({})).await?;
     let reply = t.json("POST", &format!("/{name}/_flush"), json!(null)).await?.json();
     equal("shards", &reply["_shards"], json!({"total": 1, "successful": 1, "failed": 0}))
 }
 
-async fn flush_missing_copies(t: &Target) -> Check {
+async fn flush_missing_copies(t: &TestedServer) -> Check {
     let nodes = t.get("/_cluster/health").await?["number_of_data_nodes"].as_u64().unwrap_or(1);
     let settings = json!({"number_of_shards": 1, "number_of_replicas": nodes});
     let name = t.create_with("copies", settings, json!({})).await?;
@@ -131,7 +141,7 @@ async fn flush_missing_copies(t: &Target) -> Check {
     holds("successful", reply["_shards"]["successful"].as_u64() <= Some(nodes), &reply)
 }
 
-async fn primary_terms(t: &Target) -> Check {
+async fn primary_terms(t: &TestedServer) -> Check {
     let settings = json!({"number_of_shards": 2, "number_of_replicas": 0});
     let name = t.create_with("terms", settings, json!({})).await?;
     let items = t.items(&format!("/{name}/_bulk"), "{\"index\":{}}\n{\"n\":1}\n").await?;
@@ -146,13 +156,13 @@ async fn primary_terms(t: &Target) -> Check {
     equal("copies", &state["routing_table"]["indices"][&name]["shards"], json!({"0": copy, "1": copy}))
 }
 
-async fn cluster_health(t: &Target) -> Check {
+async fn cluster_health(t: &TestedServer) -> Check {
     let health = t.get("/_cluster/health").await?;
     holds("status", ["green", "yellow", "red"].contains(&health["status"].as_str().unwrap_or_default()), &health)?;
     holds("nodes", health["number_of_data_nodes"].as_u64() >= Some(1), &health)
 }
 
-async fn disk_space(t: &Target) -> Check {
+async fn disk_space(t: &TestedServer) -> Check {
     let stats = t.get("/_nodes/stats/fs?filter_path=nodes.*.fs.total").await?;
     let node = stats["nodes"].as_object().and_then(|nodes| nodes.values().next()).cloned().unwrap_or_default();
     holds("available", node["fs"]["total"]["available_in_bytes"].as_u64() > Some(0), &stats)?;
@@ -161,11 +171,11 @@ async fn disk_space(t: &Target) -> Check {
     holds("disk.avail", available > Some(0), &rows)
 }
 
-async fn wrong_method(t: &Target) -> Check {
+async fn wrong_method(t: &TestedServer) -> Check {
     expect_status(&t.json("GET", "/_bulk", json!(null)).await?, 405)
 }
 
-async fn scroll(t: &Target) -> Check {
+async fn scroll(t: &TestedServer) -> Check {
     let settings = json!({"number_of_shards": 2, "number_of_replicas": 0});
     let name = t.create_with("scroll", settings, json!({})).await?;
     let lines: String = (0..25)
@@ -202,7 +212,7 @@ async fn scroll(t: &Target) -> Check {
 }
 
 /// The preference for one shard, as a reader of the whole shard asks for it.
-fn of_shard(t: &Target, shard: u32) -> String {
+fn of_shard(t: &TestedServer, shard: u32) -> String {
     if t.flavor.is_elasticsearch() { format!("_shards:{shard}") } else { format!("_shards:{shard}%7C_primary") }
 }
 
@@ -213,7 +223,7 @@ fn window(from: u64, end: u64) -> Value {
 }
 
 /// Writes ten documents to two shards, then writes one of them again and deletes one.
-async fn with_gaps(t: &Target, suffix: &str) -> Result<String, String> {
+async fn with_gaps(t: &TestedServer, suffix: &str) -> Result<String, String> {
     let settings = json!({"number_of_shards": 2, "number_of_replicas": 0});
     let name = t.create_with(suffix, settings, json!({"properties": {"list": {"type": "nested"}}})).await?;
     let lines: String = (0..10)
@@ -221,11 +231,13 @@ async fn with_gaps(t: &Target, suffix: &str) -> Result<String, String> {
         .collect();
     t.items(&format!("/{name}/_bulk"), &lines).await?;
     let lines = "{\"index\":{\"_id\":\"4\"}}\n{\"n\":44}\n{\"delete\":{\"_id\":\"5\"}}\n{\"index\":{\"_id\":\"x\",\"routing\":\"r\"}}\n{ \"n\" : 1.50 }\n";
-    t.items(&format!("/{name}/_bulk?refresh=true"), lines).await?;
+    t.items(&format!("/{name}/_bulk"), lines).await?;
+    // A refresh by the request itself is one of the shards that it wrote to, for Elasticsearch 9.5.
+    expect_status(&t.json("POST", &format!("/{name}/_refresh"), json!(null)).await?, 200)?;
     Ok(name)
 }
 
-async fn windows(t: &Target) -> Check {
+async fn windows(t: &TestedServer) -> Check {
     let name = with_gaps(t, "windows").await?;
     let mut found = Vec::new();
     for shard in 0..2 {
@@ -252,7 +264,7 @@ async fn windows(t: &Target) -> Check {
     equal("documents", &json!(found), json!(expected))
 }
 
-async fn point_in_time(t: &Target) -> Check {
+async fn point_in_time(t: &TestedServer) -> Check {
     let name = with_gaps(t, "pit").await?;
     let elasticsearch = t.flavor.is_elasticsearch();
     let (verb, key, close) = match elasticsearch {
@@ -285,7 +297,7 @@ async fn point_in_time(t: &Target) -> Check {
     holds("says so", why.contains("search_context_missing_exception"), why)
 }
 
-async fn search_and_aggregate(t: &Target) -> Check {
+async fn search_and_aggregate(t: &TestedServer) -> Check {
     let name = t.create("search", json!({"properties": {"town": {"type": "keyword"}, "n": {"type": "long"}}})).await?;
     let towns = ["x", "y", "x", "z", "x", "y"];
     let lines: String = towns
@@ -309,7 +321,7 @@ async fn search_and_aggregate(t: &Target) -> Check {
 }
 
 /// The segments of the only shard that searches see, without those that have no documents.
-async fn seen_segments(t: &Target, name: &str) -> Result<Vec<Value>, String> {
+async fn seen_segments(t: &TestedServer, name: &str) -> Result<Vec<Value>, String> {
     let copies = t.get(&format!("/{name}/_segments")).await?["indices"][name]["shards"]["0"].clone();
     equal("primary", &copies[0]["routing"]["primary"], json!(true))?;
     holds("node", copies[0]["routing"]["node"].is_string(), &copies)?;
@@ -318,7 +330,7 @@ async fn seen_segments(t: &Target, name: &str) -> Result<Vec<Value>, String> {
     Ok(seen.collect())
 }
 
-async fn segments(t: &Target) -> Check {
+async fn segments(t: &TestedServer) -> Check {
     let name = t.create("segments", json!({})).await?;
     equal("empty", &json!(seen_segments(t, &name).await?.len()), json!(0))?;
     for id in 0..2 {

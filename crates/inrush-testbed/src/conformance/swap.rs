@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::case::case_table;
 use super::check::{Check, equal, expect_status, holds, statuses};
-use super::target::Target;
+use super::target::TestedServer;
 
 case_table! {
     alias_is_carried_over "what an alias carries is shown as it is given to _aliases again: filter, routing, write index";
@@ -17,14 +17,14 @@ case_table! {
     changes_are_found_by_sequence_number "a search of one shard for _seq_no above a mark, sorted by it, finds what was written since, with its routing";
 }
 
-async fn add(t: &Target, index: &str, alias: &str, options: &Value) -> Check {
+async fn add(t: &TestedServer, index: &str, alias: &str, options: &Value) -> Check {
     let mut action = options.clone();
     action["index"] = json!(index);
     action["alias"] = json!(alias);
     expect_status(&t.json("POST", "/_aliases", json!({"actions": [{"add": action}]})).await?, 200)
 }
 
-async fn alias_is_carried_over(t: &Target) -> Check {
+async fn alias_is_carried_over(t: &TestedServer) -> Check {
     let mappings = json!({"properties": {"k": {"type": "keyword"}}});
     let (old, new) = (t.create("c1", mappings.clone()).await?, t.create("c2", mappings).await?);
     let alias = format!("{old}-alias");
@@ -49,7 +49,7 @@ async fn alias_is_carried_over(t: &Target) -> Check {
     equal("on the old index", &left, Value::Null)
 }
 
-async fn alias_remove_needs_must_exist(t: &Target) -> Check {
+async fn alias_remove_needs_must_exist(t: &TestedServer) -> Check {
     let (old, new) = (t.create("r1", json!({})).await?, t.create("r2", json!({})).await?);
     let alias = format!("{old}-alias");
     let swap = |remove: Value| json!({"actions": [{"remove": remove}, {"add": {"index": new, "alias": alias}}]});
@@ -62,7 +62,7 @@ async fn alias_remove_needs_must_exist(t: &Target) -> Check {
     equal("alias", &t.get(&format!("/_alias/{alias}")).await?, json!({new: {"aliases": {alias: {}}}}))
 }
 
-async fn alias_replaces_index(t: &Target) -> Check {
+async fn alias_replaces_index(t: &TestedServer) -> Check {
     let (old, new) = (t.create("p1", json!({})).await?, t.create("p2", json!({})).await?);
     let add = json!({"add": {"index": new, "alias": old}});
     let alone = t.json("POST", "/_aliases", json!({"actions": [add]})).await?;
@@ -73,7 +73,7 @@ async fn alias_replaces_index(t: &Target) -> Check {
     equal("the name", &t.get(&format!("/_alias/{old}")).await?, json!({new: {"aliases": {old: {}}}}))
 }
 
-async fn health_of_an_index(t: &Target) -> Check {
+async fn health_of_an_index(t: &TestedServer) -> Check {
     let name = t.create_with("health", json!({"number_of_shards": 2, "number_of_replicas": 0}), json!({})).await?;
     let health = async || t.get(&format!("/_cluster/health/{name}?level=indices")).await;
     let green = health().await?;
@@ -92,7 +92,7 @@ async fn health_of_an_index(t: &Target) -> Check {
     equal("initializing", &yellow["initializing_shards"].is_u64().into(), json!(true))
 }
 
-async fn force_merge_is_a_task(t: &Target) -> Check {
+async fn force_merge_is_a_task(t: &TestedServer) -> Check {
     let name = t.create("merge", json!({})).await?;
     for n in 0..3 {
         t.items(&format!("/{name}/_bulk?refresh=true"), &format!("{{\"index\":{{}}}}\n{{\"n\":{n}}}\n")).await?;
@@ -125,7 +125,7 @@ async fn force_merge_is_a_task(t: &Target) -> Check {
     equal("segments", &stats["_all"]["primaries"]["segments"]["count"], json!(1))
 }
 
-async fn seq_nos(t: &Target, name: &str) -> Result<Vec<[i64; 2]>, String> {
+async fn seq_nos(t: &TestedServer, name: &str) -> Result<Vec<[i64; 2]>, String> {
     let path = format!(
         "/{name}/_stats/docs,segments?level=shards&filter_path=indices.*.shards.*.routing.primary,indices.*.shards.*.seq_no"
     );
@@ -140,7 +140,7 @@ async fn seq_nos(t: &Target, name: &str) -> Result<Vec<[i64; 2]>, String> {
     Ok(found)
 }
 
-async fn shard_stats_tell_sequence_numbers(t: &Target) -> Check {
+async fn shard_stats_tell_sequence_numbers(t: &TestedServer) -> Check {
     let name = t.create_with("seq", json!({"number_of_shards": 2, "number_of_replicas": 0}), json!({})).await?;
     equal("empty", &json!(seq_nos(t, &name).await?), json!([[-1, -1], [-1, -1]]))?;
     let lines: String = (0..10).map(|n| format!("{{\"index\":{{\"_id\":\"{n}\"}}}}\n{{}}\n")).collect();
@@ -152,7 +152,7 @@ async fn shard_stats_tell_sequence_numbers(t: &Target) -> Check {
     holds("all have ended", found.iter().all(|[max, checkpoint]| max == checkpoint), format!("{found:?}"))
 }
 
-async fn changes_are_found_by_sequence_number(t: &Target) -> Check {
+async fn changes_are_found_by_sequence_number(t: &TestedServer) -> Check {
     let name = t.create_with("changes", json!({"number_of_shards": 2, "number_of_replicas": 0}), json!({})).await?;
     let lines: String = (0..10).map(|n| format!("{{\"index\":{{\"_id\":\"{n}\"}}}}\n{{\"n\":{n}}}\n")).collect();
     t.items(&format!("/{name}/_bulk"), &lines).await?;

@@ -14,8 +14,13 @@ use crate::client::{Client, NoReply, Reply};
 /// are a module.
 pub(super) const DATA_STREAMS: &str = "data-streams";
 
+/// Whether the server is Elasticsearch 9 or newer.
+pub(super) fn is_elasticsearch_9(target: &TestedServer) -> bool {
+    target.flavor.is_elasticsearch() && target.flavor.major() >= 9
+}
+
 /// The server that the cases run against.
-pub struct Target {
+pub struct TestedServer {
     client: Client,
     /// Product and version of the server.
     pub flavor: Flavor,
@@ -25,13 +30,13 @@ pub struct Target {
     used: Mutex<BTreeSet<String>>,
 }
 
-impl Target {
+impl TestedServer {
     /// Asks a server for its product, version and modules. `authorization` goes into every request.
     ///
     /// # Errors
     ///
     /// No reply, or a reply without a version.
-    pub async fn connect(url: &str, authorization: Option<String>) -> Result<Target, String> {
+    pub async fn connect(url: &str, authorization: Option<String>) -> Result<TestedServer, String> {
         let client = Client::new(url)?.with_authorization(authorization);
         let path = "/_nodes?filter_path=nodes.*.version,nodes.*.modules.name,nodes.*.plugins.name";
         let reply = client.json("GET", path, Value::Null).await?.json();
@@ -56,7 +61,7 @@ impl Target {
         }
         let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let prefix = format!("conformance-{}", since_1970.as_millis());
-        Ok(Target { client, flavor, modules, prefix, used: Mutex::new(BTreeSet::new()) })
+        Ok(TestedServer { client, flavor, modules, prefix, used: Mutex::new(BTreeSet::new()) })
     }
 
     /// A name for an index that nothing else uses. The index is deleted after the case.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use inrush_core::nodes::{NodePool, NodeSignal};
 use inrush_core::retry::{Jitter, RetryPolicy};
 use inrush_core::time::Time;
-use inrush_core::tune::{Outcome, Plan, Sample, Tuner};
+use inrush_core::tune::{Plan, Sample, SampleOutcome, Tuner};
 
 use super::agenda::{Nanos, nanos, seconds};
 use super::documents::{Batch, Source};
@@ -172,10 +172,10 @@ impl Loader {
         let permit = self.permits.get_mut(&request.permit)?;
         let piece = permit.pieces.pop_front()?;
         let (outcome, rejected, accepted) = match request.fate {
-            Fate::Items => (Outcome::Answered, request.rejected, piece.batch.docs - request.rejected),
-            Fate::Refused => (Outcome::Refused, piece.batch.docs, 0),
-            Fate::TooLarge => (Outcome::TooLarge, 0, 0),
-            Fate::Lost => (Outcome::Lost, 0, 0),
+            Fate::Items => (SampleOutcome::Answered, request.rejected, piece.batch.docs - request.rejected),
+            Fate::Refused => (SampleOutcome::Refused, piece.batch.docs, 0),
+            Fate::TooLarge => (SampleOutcome::TooLarge, 0, 0),
+            Fate::Lost => (SampleOutcome::Lost, 0, 0),
         };
         let share = f64::from(accepted) / f64::from(piece.batch.docs);
         let accepted_bytes = piece.batch.bytes as f64 * share;
@@ -183,17 +183,18 @@ impl Loader {
         if left.docs > 0 {
             match outcome {
                 // The document becomes a dead letter.
-                Outcome::TooLarge if left.docs == 1 => permit.waits_until = Some(now),
-                Outcome::TooLarge => {
+                SampleOutcome::TooLarge if left.docs == 1 => permit.waits_until = Some(now),
+                SampleOutcome::TooLarge => {
                     self.body_limit = self.body_limit.min((piece.batch.bytes / 2).max(1));
                     let (a, b) = halves(left);
                     permit.pieces.push_front(Piece { batch: b, remainder: true, ..piece });
                     permit.pieces.push_front(Piece { batch: a, remainder: true, ..piece });
                     permit.waits_until = Some(now);
                 }
-                Outcome::Answered | Outcome::Refused | Outcome::Lost => {
+                SampleOutcome::Answered | SampleOutcome::Refused | SampleOutcome::Lost => {
                     let setbacks = if accepted > 0 && accepted >= rejected { 1 } else { piece.setbacks + 1 };
-                    let halved = outcome == Outcome::Refused && may_be_too_large(left, setbacks, request.in_flight);
+                    let halved =
+                        outcome == SampleOutcome::Refused && may_be_too_large(left, setbacks, request.in_flight);
                     let again = Piece { setbacks, remainder: piece.remainder || accepted > 0 || halved, ..piece };
                     if halved {
                         let (a, b) = halves(left);

@@ -1,6 +1,6 @@
 //! The record of a run.
 
-use inrush_core::tune::{Outcome, Plan};
+use inrush_core::tune::{Plan, SampleOutcome};
 
 use super::agenda::{Nanos, seconds};
 use super::loader::Learnt;
@@ -71,7 +71,7 @@ impl Record {
     pub(super) fn learnt(&mut self, loader: usize, now: Nanos, learnt: &Learnt) {
         let sample = &learnt.sample;
         let (end, wall) = (seconds(now), sample.wall.as_secs_f64());
-        if end <= self.seconds && sample.outcome != Outcome::TooLarge && sample.outcome != Outcome::Lost {
+        if end <= self.seconds && sample.outcome != SampleOutcome::TooLarge && sample.outcome != SampleOutcome::Lost {
             self.attempts.push((end as f32, wall as f32, sample.docs, sample.rejected));
         }
         let loaded = &mut self.loaders[loader];

@@ -81,7 +81,7 @@ fn the_plateau_begins_where_it_was_measured() {
 }
 
 /// Batch bytes, requests in flight, and throughput compared with 512 KiB x 4, from
-/// bench/runs/2026-11-21-under-way.md: the server of another day.
+/// bench/runs/2026-11-21-bytes-in-flight/README.md: the server of another day.
 const UNDER_WAY: [(u32, u32, f64); 6] = [
     (512 << 10, 32, 1.00),
     (2 << 20, 4, 0.97),

@@ -1,19 +1,22 @@
-//! The fake passes the cases that the real servers pass, in each of the four versions.
+//! The fake passes the cases that the real servers pass, in each version.
 
 use inrush_fake::{FakeCluster, FakeConfig, Flavor};
-use inrush_testbed::conformance::{Outcome, Target, cases, run_all};
+use inrush_testbed::conformance::{CaseOutcome, TestedServer, cases, run_all};
 
 #[tokio::test]
 async fn the_fake_does_as_the_servers_do() {
     for flavor in Flavor::all() {
         let cluster = FakeCluster::start(FakeConfig::default().flavor(flavor.clone())).await.expect("start");
-        let target = Target::connect(&cluster.url(), None).await.expect("target");
+        let target = TestedServer::connect(&cluster.url(), None).await.expect("target");
         assert_eq!(target.flavor, flavor);
         let outcomes = run_all(&target).await;
-        let failed: Vec<_> = outcomes.iter().filter(|(_, outcome)| matches!(outcome, Outcome::Failed(_))).collect();
+        let failed: Vec<_> = outcomes.iter().filter(|(_, outcome)| matches!(outcome, CaseOutcome::Failed(_))).collect();
         assert!(failed.is_empty(), "{flavor}: {failed:#?}");
-        let skipped = outcomes.iter().filter(|(_, outcome)| matches!(outcome, Outcome::Skipped(_))).count();
-        assert!(skipped <= 2, "{flavor}: {outcomes:#?}");
+        let skipped: Vec<_> =
+            outcomes.iter().filter(|(_, outcome)| matches!(outcome, CaseOutcome::Skipped(_))).collect();
+        // Five cases are about modes of indices, which Elasticsearch 9 has.
+        let most = if flavor.is_elasticsearch_9() { 2 } else { 7 };
+        assert!(skipped.len() <= most, "{flavor}: {skipped:#?}");
         assert_eq!(outcomes.len(), cases().len());
         cluster.shutdown().await;
     }

@@ -52,6 +52,8 @@ fn a_guardian_ends_what_belongs_to_the_tests_and_deletes_their_folders() {
     let others = [("OPENSEARCH_PATH_CONF", "other/config"), ("XDG_STATE_HOME", "tests-10-0"), ("PWD", "tests-1-0")];
     let mut others = others.map(|(variable, at)| spawn(variable, at));
     assert!(is_running(&mut own) && is_running(&mut baking) && is_running(&mut program));
+    // One stands still, as a node does that a test has frozen.
+    assert!(Command::new("kill").args(["-s", "STOP", &baking.id().to_string()]).status().unwrap().success());
     // They are waited for, as the system does for the processes of tests that are gone.
     let waiting = [own, baking, program].map(|mut child| std::thread::spawn(move || child.wait().unwrap()));
     drop(guardian);

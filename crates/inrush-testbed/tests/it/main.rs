@@ -5,6 +5,7 @@
 mod calibration;
 mod conformance;
 mod guardian;
+mod operations;
 mod proxy;
 mod remembering;
 mod simulate;

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use inrush_core::time::Time;
-use inrush_core::tune::{Decision, Outcome, Sample, Tuner};
+use inrush_core::tune::{Decision, Sample, SampleOutcome, Tuner};
 use inrush_testbed::sim::{Judgement, Scenario, Unwatched, Watcher, Yardstick, controller, judge, run};
 
 fn directory() -> PathBuf {
@@ -87,9 +87,9 @@ impl Watcher for Count {
         // The clocks of these servers advance in steps of a millisecond.
         assert!(sample.took.is_none_or(|took| took <= sample.wall + Duration::from_millis(1)));
         match sample.outcome {
-            Outcome::Answered => assert_eq!(sample.accepted + sample.rejected, sample.docs),
-            Outcome::Refused => assert_eq!(sample.rejected, sample.docs),
-            Outcome::TooLarge | Outcome::Lost => assert_eq!((sample.accepted, sample.rejected), (0, 0)),
+            SampleOutcome::Answered => assert_eq!(sample.accepted + sample.rejected, sample.docs),
+            SampleOutcome::Refused => assert_eq!(sample.rejected, sample.docs),
+            SampleOutcome::TooLarge | SampleOutcome::Lost => assert_eq!((sample.accepted, sample.rejected), (0, 0)),
         }
         self.outcomes[sample.outcome as usize] += 1;
         self.last = now;

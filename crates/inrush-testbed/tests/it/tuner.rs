@@ -1,10 +1,10 @@
 //! The tuner in the simulator: a few scenarios with the figures that it reaches, less a margin.
-//! docs/tuner.md has all scenarios, with more seeds and with the baselines.
+//! `bench/runs/` has all scenarios, with more seeds and with the baselines.
 
 use std::path::Path;
 
 use inrush_core::time::Time;
-use inrush_core::tune::{Decision, Fixed, Outcome, Plan, Sample, Tuner};
+use inrush_core::tune::{Decision, Fixed, Plan, Sample, SampleOutcome, Tuner};
 use inrush_testbed::sim::{Judgement, Record, Scenario, Unwatched, Watcher, Yardstick, controller, judge, run};
 
 fn scenario(name: &str) -> Scenario {
@@ -86,7 +86,7 @@ impl Watcher for Seen {
         }
         self.docs += u64::from(sample.docs);
         self.rejected += u64::from(sample.rejected);
-        if sample.outcome == Outcome::Answered {
+        if sample.outcome == SampleOutcome::Answered {
             self.walls.push(sample.wall.as_secs_f64());
             self.bytes.push(sample.bytes as f64);
         }

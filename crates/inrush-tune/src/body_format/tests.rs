@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use super::*;
-use crate::Outcome;
+use crate::SampleOutcome;
 
 const BATCH: u64 = 1 << 20;
 /// The compression ratio of gzip.
@@ -113,7 +113,7 @@ impl Load {
                 docs: 7000,
                 accepted: 7000,
                 rejected: 0,
-                outcome: Outcome::Answered,
+                outcome: SampleOutcome::Answered,
                 in_flight: self.world.in_flight,
                 source_limited: self.world.source_limited
                     || (self.world.gzip_outruns_the_source && format.compression != Compression::None),

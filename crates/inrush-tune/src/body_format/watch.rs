@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::super::window::Window;
-use super::super::{Outcome, Sample};
+use super::super::{Sample, SampleOutcome};
 use super::is_complete;
 use crate::time::Time;
 
@@ -45,7 +45,7 @@ impl Watch {
         if !std::mem::replace(&mut self.begun, true) {
             self.window = Window::new(sample.sent);
         }
-        if let Some(took) = sample.took.filter(|_| sample.outcome == Outcome::Answered) {
+        if let Some(took) = sample.took.filter(|_| sample.outcome == SampleOutcome::Answered) {
             self.outside += sample.wall.saturating_sub(took).as_secs_f64();
             self.wall += sample.wall.as_secs_f64();
             self.requests += 1;
@@ -110,7 +110,7 @@ mod tests {
             docs: 7000,
             accepted: 7000,
             rejected: 0,
-            outcome: Outcome::Answered,
+            outcome: SampleOutcome::Answered,
             in_flight: 1,
             source_limited: false,
             remainder: false,

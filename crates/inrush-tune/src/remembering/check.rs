@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::sums::Sums;
 use crate::time::Time;
-use crate::{Learned, Outcome, Plan, Sample};
+use crate::{Learned, Plan, Sample, SampleOutcome};
 
 /// Documents that are larger or smaller by this factor are other documents.
 const OTHER_DOCUMENTS: f64 = 2.0;
@@ -79,7 +79,7 @@ impl Check {
     /// Whether a request was lost, refused, or rejected in more than the remembered part.
     pub(super) fn is_trouble(&self, sample: &Sample) -> bool {
         let usual = (self.learned.rejected + REJECTED_MORE) * f64::from(sample.docs);
-        sample.outcome != Outcome::Answered || f64::from(sample.rejected) > usual
+        sample.outcome != SampleOutcome::Answered || f64::from(sample.rejected) > usual
     }
 
     pub(super) fn handle(&mut self, now: Time, sample: &Sample) -> Verdict {

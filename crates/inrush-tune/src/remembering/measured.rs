@@ -95,7 +95,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::Outcome;
+    use crate::SampleOutcome;
 
     const FIRST: Plan = Plan { batch_bytes: 1000, batch_docs: u32::MAX, in_flight: 2 };
     const SECOND: Plan = Plan { in_flight: 4, ..FIRST };
@@ -114,7 +114,7 @@ mod tests {
             docs: 10,
             accepted: 10,
             rejected: 0,
-            outcome: Outcome::Answered,
+            outcome: SampleOutcome::Answered,
             in_flight: plan.in_flight,
             source_limited: false,
             remainder: false,

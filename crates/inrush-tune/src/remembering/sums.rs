@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::{Outcome, Sample};
+use crate::{Sample, SampleOutcome};
 
 /// Sums over requests that were sent under one plan.
 #[derive(Clone, Copy, Debug, Default)]
@@ -24,11 +24,11 @@ impl Sums {
     pub(super) fn add(&mut self, sample: &Sample) {
         self.all_docs += u64::from(sample.docs);
         self.rejected += match sample.outcome {
-            Outcome::Answered => u64::from(sample.rejected),
-            Outcome::Refused | Outcome::Lost => u64::from(sample.docs),
-            Outcome::TooLarge => 0,
+            SampleOutcome::Answered => u64::from(sample.rejected),
+            SampleOutcome::Refused | SampleOutcome::Lost => u64::from(sample.docs),
+            SampleOutcome::TooLarge => 0,
         };
-        if sample.outcome == Outcome::Answered && !sample.remainder {
+        if sample.outcome == SampleOutcome::Answered && !sample.remainder {
             self.answered += 1;
             self.in_flight += u64::from(sample.in_flight);
             self.wall_seconds += sample.wall.as_secs_f64();

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::jitter::Jitter;
 use crate::time::Time;
-use crate::{Outcome, Sample, Tuner};
+use crate::{Sample, SampleOutcome, Tuner};
 
 #[derive(Clone, Debug)]
 pub(super) struct Cluster {
@@ -170,16 +170,16 @@ impl Model {
         l.link_free = l.link_free.max(self.now) + mib / c.bandwidth;
         let arrives = l.link_free + c.delay / 2.0;
         self.waiting.retain(|&end| end > arrives);
-        let mut outcome = Outcome::Answered;
+        let mut outcome = SampleOutcome::Answered;
         let end = if c.away {
-            outcome = Outcome::Lost;
+            outcome = SampleOutcome::Lost;
             // The wait before the retry, which keeps the permit.
             arrives + 0.1
         } else if bytes > c.body_limit {
-            outcome = Outcome::TooLarge;
+            outcome = SampleOutcome::TooLarge;
             arrives
         } else if self.waiting.len() >= c.queue {
-            outcome = Outcome::Refused;
+            outcome = SampleOutcome::Refused;
             // The wait before the retry, which keeps the permit.
             arrives + 0.1
         } else {
@@ -197,10 +197,10 @@ impl Model {
             *first = start + service;
             *first
         };
-        if outcome == Outcome::Answered {
+        if outcome == SampleOutcome::Answered {
             self.waiting.push(end);
         }
-        let answered = outcome == Outcome::Answered;
+        let answered = outcome == SampleOutcome::Answered;
         let rejected = if answered { (f64::from(docs) * c.unlucky) as u32 } else { docs };
         let sample = Sample {
             sent: Time::from_start(Duration::from_micros(micros(self.now))),

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use inrush_fake::{FakeCluster, FakeConfig, Faults, Rule};
 use inrush_load::config::{DeadLetters, LoadConfig};
-use inrush_load::{Loader, Report};
+use inrush_load::{ConfiguredLoad, Report};
 use inrush_sources::{Chunk, DocBlock, Fingerprint, Origin, Record, Source, SourceError, SourceInfo, Step};
 
 /// Documents from memory, a few in each block.
@@ -104,7 +104,7 @@ pub fn config(urls: Vec<String>, index: &str) -> (LoadConfig, tempfile::TempDir)
 }
 
 pub async fn load(config: &LoadConfig, lines: impl IntoIterator<Item = String>) -> Report {
-    let report = Loader::new(config.clone()).unwrap().run(Lines::new(lines)).await.unwrap();
+    let report = ConfiguredLoad::new(config.clone()).unwrap().run(Lines::new(lines)).await.unwrap();
     assert!(report.counts.add_up(), "{report:?}");
     report
 }

@@ -4,9 +4,9 @@
 use std::time::Duration;
 
 use inrush_core::{Action, OnConflict};
-use inrush_fake::{FakeCluster, FakeConfig, Fault, Faults, Rule};
-use inrush_load::config::LoadConfig;
-use inrush_load::{Loader, Report, Status};
+use inrush_fake::{FakeCluster, FakeConfig, Fault, Faults, Flavor, Rule};
+use inrush_load::config::{LoadConfig, OldWrites, SwapConfig};
+use inrush_load::{ConfiguredLoad, Report, Status};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -127,7 +127,7 @@ async fn documents_are_compared_only_where_the_index_returns_them_as_they_were_s
     fake.call("PUT", "/docs", json!({"mappings": {"_source": {"mode": "synthetic"}}})).unwrap();
     config.action = Action::Create;
     config.on_conflict = OnConflict::Compare;
-    let start = Loader::new(config.clone()).unwrap().start(Box::new(Lines::new(documents()))).await;
+    let start = ConfiguredLoad::new(config.clone()).unwrap().start(Box::new(Lines::new(documents()))).await;
     let error = start.map(|_| ()).unwrap_err().to_string();
     assert!(error.contains("option `on_conflict` is compare, but the index docs rebuilds its _source"), "{error}");
     assert_eq!(fake.documents("docs").len(), 0);
@@ -141,4 +141,40 @@ async fn documents_are_compared_only_where_the_index_returns_them_as_they_were_s
     assert_eq!((report.status, report.counts.docs_dead_lettered), (Status::Incomplete, 1), "{report:?}");
     let letters = std::fs::read_to_string(folder.path().join("dead.ndjson")).unwrap();
     assert!(letters.contains("could not be compared: the index docs rebuilds its _source"), "{letters}");
+}
+
+/// Elasticsearch 9.5 drops sequence numbers in some modes. Each update would be a dead letter, and
+/// late writes could not be found at the end of a load.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_needs_sequence_numbers_is_refused_where_the_index_keeps_none() {
+    let run = async |config: &LoadConfig| {
+        let load = ConfiguredLoad::new(config.clone()).unwrap().start(Box::new(Lines::new(documents()))).await;
+        match load {
+            Ok(load) => Ok(load.finish().await),
+            Err(error) => Err(error.to_string()),
+        }
+    };
+    for (mode, is_refused) in [("columnar", true), ("logsdb_columnar", true), ("logsdb", false), ("standard", false)] {
+        let fake = FakeCluster::start(FakeConfig::default().flavor(Flavor::elasticsearch_9())).await.unwrap();
+        fake.call("PUT", "/docs", json!({"settings": {"index.mode": mode}, "aliases": {"all": {}}})).unwrap();
+        let (config, _folder) = config(fake.urls(), "docs");
+        let mut changed = config.clone();
+        changed.id = Some("id".parse().unwrap());
+        for action in [Action::Index, Action::Upsert, Action::Update] {
+            changed.action = action;
+            let found = run(&changed).await;
+            let expected = is_refused && matches!(action, Action::Update | Action::Upsert);
+            assert_eq!(found.is_err(), expected, "{mode}: {action:?}: {found:?}");
+            assert!(found.err().is_none_or(|why| why.contains("the index docs keeps no sequence numbers")));
+        }
+        for (old_writes, index) in [(OldWrites::CatchUp, "next"), (OldWrites::Report, "other")] {
+            let mut swap = config.clone();
+            swap.index = index.parse().unwrap();
+            swap.finish.swap = Some(SwapConfig { old_writes, ..SwapConfig::new("all") });
+            let found = run(&swap).await;
+            let expected = is_refused && old_writes == OldWrites::CatchUp;
+            assert_eq!(found.is_err(), expected, "{mode}: {old_writes:?}: {found:?}");
+            assert!(found.err().is_none_or(|why| why.contains("keeps no sequence numbers")));
+        }
+    }
 }

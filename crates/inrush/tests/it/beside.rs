@@ -4,7 +4,7 @@ use inrush_cluster::transport::{Credentials, HttpOptions, Transport};
 use inrush_core::Action;
 use inrush_fake::{FakeCluster, FakeConfig, Fault, Faults, Rule};
 use inrush_load::config::{LoadConfig, StateFolder};
-use inrush_load::{LOADS_INDEX, LoadError, Loader, PushLoad, Report, Status, VerifiedState};
+use inrush_load::{ConfiguredLoad, LOADS_INDEX, LoadError, PushLoad, Report, Status, VerifiedState};
 use inrush_sources::push::Document;
 use inrush_sources::{FormatOptions, SourceSpec, Warnings, open};
 use serde_json::{Value, json};
@@ -33,7 +33,7 @@ async fn send(load: &PushLoad, count: u64) {
 
 /// Begins to feed a load, and returns when its first document is in.
 async fn begin(config: &LoadConfig) -> PushLoad {
-    let load = Loader::new(config.clone()).unwrap().sender().await.unwrap();
+    let load = ConfiguredLoad::new(config.clone()).unwrap().sender().await.unwrap();
     send(&load, 1).await;
     load.progress().wait_for(|p| p.docs_settled > 0).await.unwrap();
     load
@@ -126,7 +126,7 @@ async fn loads_that_overlap_in_a_chain_are_counted_together() {
 async fn two_that_begin_at_once_into_an_index_that_is_not_there() {
     let fake = FakeCluster::start(FakeConfig::default()).await.unwrap();
     let (config, _folder) = job(&fake);
-    let run = || Loader::new(config.clone()).unwrap().run(Lines::new(documents(500, 500)));
+    let run = || ConfiguredLoad::new(config.clone()).unwrap().run(Lines::new(documents(500, 500)));
     let (one, two) = tokio::join!(run(), run());
     let states = [one.unwrap(), two.unwrap()].map(|report| {
         assert_eq!(report.exit_code(), 0, "{report:?}");
@@ -191,7 +191,7 @@ async fn an_index_that_another_load_writes_to_is_not_made_anew() {
     let first = begin(&config).await;
     let mut anew = config.clone();
     anew.create.recreate = true;
-    let start = || Loader::new(anew.clone()).unwrap().run(Lines::new(documents(3, 3)));
+    let start = || ConfiguredLoad::new(anew.clone()).unwrap().run(Lines::new(documents(3, 3)));
     let error = start().await.unwrap_err();
     assert!(matches!(error, LoadError::Usage(_)), "{error:?}");
     let why = error.to_string();
@@ -226,7 +226,7 @@ async fn a_load_that_is_resumed_takes_its_own_place() {
     let crashed = std::thread::spawn(move || {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
         let load = runtime.block_on(async {
-            let load = Loader::new(cut_off.0).unwrap().start(cut_off.1).await.unwrap();
+            let load = ConfiguredLoad::new(cut_off.0).unwrap().start(cut_off.1).await.unwrap();
             load.progress().wait_for(|p| p.docs_settled > 0).await.unwrap();
             load
         });
@@ -235,8 +235,10 @@ async fn a_load_that_is_resumed_takes_its_own_place() {
     });
     tokio::task::spawn_blocking(|| crashed.join().unwrap()).await.unwrap();
     fake.set_faults(Faults::default());
+    // The next run waits for the requests of this one.
+    fake.release_held();
     config.resume = true;
-    let resumed = Loader::new(config).unwrap().start(file()).await.unwrap().finish().await;
+    let resumed = ConfiguredLoad::new(config).unwrap().start(file()).await.unwrap().finish().await;
     is_waiting(&resumed);
     is_proven(&other.finish().await, "the counts include 2 loads that ran at the same time");
     assert_eq!(fake.documents("docs").len(), 1001);

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use inrush_load::config::{LoadConfig, Rate, StateFolder};
-use inrush_load::{Loader, Report};
+use inrush_load::{ConfiguredLoad, Report};
 use inrush_sources::{Files, FormatOptions, SourceSpec, Warnings, open};
 use tempfile::TempDir;
 
@@ -58,13 +58,13 @@ impl Job {
     }
 
     pub async fn load(&self, config: LoadConfig) -> Report {
-        let report = Loader::new(config).unwrap().run(self.source()).await.unwrap();
+        let report = ConfiguredLoad::new(config).unwrap().run(self.source()).await.unwrap();
         assert!(report.counts.add_up(), "{report:?}");
         report
     }
 
     pub async fn refusal(&self, config: LoadConfig) -> String {
-        let refused = Loader::new(config).unwrap().run(self.source()).await;
+        let refused = ConfiguredLoad::new(config).unwrap().run(self.source()).await;
         refused.map(|report| format!("not refused: {report:?}")).unwrap_err().to_string()
     }
 
@@ -74,7 +74,7 @@ impl Job {
         let crashed = std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
             runtime.block_on(async {
-                let load = Loader::new(config).unwrap().start(Box::new(source)).await.unwrap();
+                let load = ConfiguredLoad::new(config).unwrap().start(Box::new(source)).await.unwrap();
                 load.progress().wait_for(|progress| progress.docs_settled >= settled).await.unwrap();
                 std::mem::forget(load);
             });

@@ -3,6 +3,7 @@
 
 use std::path::Path;
 
+use inrush_core::RowForm;
 use inrush_sources::{
     DatabaseAddress, DatabaseOptions, DatabaseRows, Repeats, Source, SourceError, Warnings, open_database,
 };
@@ -55,6 +56,48 @@ fn values_have_their_own_types() {
     );
     let warnings = source.describe().warnings.unwrap().list();
     assert_eq!((warnings[0].kind, warnings[0].column.as_str(), warnings[0].count), ("no_value", "x", 1));
+}
+
+#[test]
+fn decimals_are_written_alike_and_ids_are_their_text() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.db");
+    execute(
+        &path,
+        "CREATE TABLE prices (p DECIMAL(10,2), n NUMERIC(5)); CREATE VIEW cheap AS SELECT p AS price, n FROM prices; \
+         INSERT INTO prices VALUES (5, 5), (5.5, 6), (NULL, NULL)",
+    );
+    for (rows, name) in [
+        (DatabaseRows::Table("prices".to_owned()), "p"),
+        (DatabaseRows::Table("cheap".to_owned()), "price"),
+        (DatabaseRows::Query("SELECT p AS x, n FROM prices".to_owned()), "x"),
+    ] {
+        let mut source = open_database(&options(&path, rows), &Warnings::default()).unwrap();
+        source.keep_texts(&[name.to_owned(), "n".to_owned()]);
+        source.form_rows(&RowForm { nulls: true, ..RowForm::default() });
+        let outcome = drain(&mut source, 1000);
+        let expected = [r#"{"p":5.0,"n":5}"#, r#"{"p":5.5,"n":6}"#, r#"{"p":null,"n":null}"#];
+        assert_eq!(outcome.texts(), expected.map(|text| text.replace("\"p\"", &format!("\"{name}\""))));
+        let texts = outcome.records[0].meta.clone().unwrap().texts;
+        assert_eq!(texts, [(name.into(), "5".to_owned())]);
+    }
+}
+
+#[test]
+fn parameters_of_the_address_that_are_not_known_are_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.db");
+    execute(&path, "CREATE TABLE t (a); INSERT INTO t VALUES (1)");
+    let opened = |parameters: &str| {
+        let address = DatabaseAddress::new(&format!("sqlite://{}{parameters}", path.display())).unwrap();
+        open_database(&DatabaseOptions::new(address, DatabaseRows::Table("t".to_owned())), &Warnings::default())
+    };
+    assert!(opened("?mode=ro").is_ok());
+    let message = opened("?zzz=1").err().unwrap().to_string();
+    assert!(
+        message.contains("the parameter \"zzz\" of the address is not known; the known ones are mode"),
+        "{message}"
+    );
 }
 
 #[test]

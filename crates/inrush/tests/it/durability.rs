@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use inrush_fake::{FakeCluster, FakeConfig, Fault, Faults, Rule};
 use inrush_load::config::{Durability, LoadConfig, Replies};
-use inrush_load::{LoadError, Loader, PushLoad, Report, SettingsRestored, Status, VerifiedState};
+use inrush_load::{ConfiguredLoad, LoadError, PushLoad, Report, SettingsRestored, Status, VerifiedState};
 use inrush_sources::push::Document;
 use serde_json::json;
 
@@ -40,7 +40,7 @@ async fn send(load: &PushLoad, round: u64) {
 /// Feeds a load, and lets the cluster crash in every round when it has acknowledged something that
 /// it would lose. Returns how many acknowledged documents it lost.
 async fn crash_in_every_round(fake: &FakeCluster, config: LoadConfig) -> (Report, usize) {
-    let load = Loader::new(config).unwrap().sender().await.unwrap();
+    let load = ConfiguredLoad::new(config).unwrap().sender().await.unwrap();
     let mut progress = load.progress();
     let mut lost = 0;
     for round in 0..ROUNDS {
@@ -139,7 +139,7 @@ async fn faults_on_the_way_change_nothing() {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_no_flush_can_prove_is_refused() {
     let fake = fake().await;
-    let refusal = async |config: LoadConfig| match Loader::new(config) {
+    let refusal = async |config: LoadConfig| match ConfiguredLoad::new(config) {
         Err(LoadError::Usage(why)) => why.to_string(),
         Err(other) => panic!("{other}"),
         Ok(loader) => match loader.sender().await {
@@ -163,5 +163,5 @@ async fn what_no_flush_can_prove_is_refused() {
     assert!(refusal(stream).await.contains("data stream"));
     let mut tight = config;
     tight.limits.in_flight = Some(10);
-    assert!(refusal(tight).await.contains("half of option `memory`"));
+    assert!(refusal(tight).await.contains("half of option `memory="));
 }

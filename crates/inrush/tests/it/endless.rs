@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use inrush_commands::options::{Environment, LoadOptions};
 use inrush_fake::{FakeCluster, FakeConfig, Fault, Faults, Rule};
-use inrush_load::Loader;
+use inrush_load::ConfiguredLoad;
 use inrush_load::config::{DeadLetters, LoadConfig, Rate, StateFolder};
 use inrush_load::{Phase, Report, RunningLoad, Status};
 use inrush_sources::{
@@ -232,7 +232,7 @@ impl Job {
             options.give(name, value).unwrap();
         }
         let plan = options.resolve(&environment).await.unwrap();
-        Loader::new(self.config.clone()).unwrap().start(plan.source).await.unwrap()
+        ConfiguredLoad::new(self.config.clone()).unwrap().start(plan.source).await.unwrap()
     }
 
     /// Loads until `settled` documents are settled, and then drops the runtime, like `kill`.
@@ -242,7 +242,7 @@ impl Job {
             let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
             runtime.block_on(async {
                 let source = Box::new(Consumer::new(&topic));
-                let load = Loader::new(config).unwrap().start(source).await.unwrap();
+                let load = ConfiguredLoad::new(config).unwrap().start(source).await.unwrap();
                 load.progress().wait_for(|progress| progress.docs_settled >= settled).await.unwrap();
                 std::mem::forget(load);
             });
@@ -408,7 +408,7 @@ async fn a_source_with_checkpoints_hears_what_they_say() {
     let files = open(&[SourceSpec::new(&path)], FormatOptions::default(), &Warnings::default()).unwrap();
     let heard = Arc::new(Heard { state, last: AtomicU64::new(0), calls: AtomicU64::new(0) });
     let source = Told { files, heard: Arc::clone(&heard) };
-    let report = Loader::new(config).unwrap().run(source).await.unwrap();
+    let report = ConfiguredLoad::new(config).unwrap().run(source).await.unwrap();
     assert_eq!((report.status, report.warnings), (Status::Complete, Vec::<String>::new()));
     assert_eq!(heard.last.load(Ordering::Relaxed), 2_000);
     assert!(heard.calls.load(Ordering::Relaxed) > 1, "not only at the end");

@@ -10,7 +10,7 @@ use std::time::Duration;
 use inrush_core::Code;
 use inrush_fake::{FakeCluster, FakeConfig, Fault, Faults, Rule};
 use inrush_load::config::{LoadConfig, Rate, StateFolder};
-use inrush_load::{Loader, Report, RunningLoad, SettingsRestored, Status, VerifiedState};
+use inrush_load::{ConfiguredLoad, Report, RunningLoad, SettingsRestored, Status, VerifiedState};
 use inrush_sources::{FormatOptions, SourceSpec, Warnings, open};
 use serde_json::json;
 use tempfile::TempDir;
@@ -55,7 +55,7 @@ impl Job {
 
     async fn start(&self, config: LoadConfig) -> RunningLoad {
         let source = open(&[SourceSpec::new(&self.path)], FormatOptions::default(), &Warnings::default()).unwrap();
-        Loader::new(config).unwrap().start(Box::new(source)).await.unwrap()
+        ConfiguredLoad::new(config).unwrap().start(Box::new(source)).await.unwrap()
     }
 
     /// Checks a load that could not continue: it names the reason, counts the documents that are
@@ -219,7 +219,7 @@ async fn nodes_of_two_clusters() {
     let (one, two) = (Job::new().await, Job::new().await);
     let start = |to: Vec<String>| {
         let source = open(&[SourceSpec::new(&one.path)], FormatOptions::default(), &Warnings::default()).unwrap();
-        Loader::new(LoadConfig { to, ..one.config.clone() }).unwrap().start(Box::new(source))
+        ConfiguredLoad::new(LoadConfig { to, ..one.config.clone() }).unwrap().start(Box::new(source))
     };
     let error = start([one.fake.urls(), two.fake.urls()].concat()).await.unwrap_err().to_string();
     assert!(error.contains("the nodes are of 2 clusters"), "{error}");

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use inrush_fake::{FakeCluster, Fault, Rule};
 use inrush_load::config::LoadConfig;
-use inrush_load::{Loader, Report, RunningLoad, SettingsRestored, Status, VerifiedState};
+use inrush_load::{ConfiguredLoad, Report, RunningLoad, SettingsRestored, Status, VerifiedState};
 use inrush_sources::{Feedback, Partition, Source, SourceError, SourceInfo, Step};
 use tempfile::TempDir;
 
@@ -33,7 +33,7 @@ async fn requests_without_an_answer_do_not_hold_up_the_end() {
     let fake = fake([Rule::new(Fault::HoldBeforeApplying).path("_bulk")]).await;
     let (config, _folder) = impatient(&fake);
     let endless = Lines::new(documents(50_000, 50_000));
-    let load = Loader::new(config).unwrap().start(Box::new(endless)).await.unwrap();
+    let load = ConfiguredLoad::new(config).unwrap().start(Box::new(endless)).await.unwrap();
     fake.wait_for_held(1).await;
     let report = stop(load).await;
     assert_eq!((report.counts.docs_indexed, report.counts.docs_unknown > 0), (0, true), "{report:?}");
@@ -44,7 +44,7 @@ async fn a_cluster_that_is_away_does_not_hold_up_the_end() {
     let fake = fake([]).await;
     let (config, _folder) = impatient(&fake);
     let source = Large(Lines::new(documents(50_000, 50_000)));
-    let load = Loader::new(config).unwrap().start(Box::new(source)).await.unwrap();
+    let load = ConfiguredLoad::new(config).unwrap().start(Box::new(source)).await.unwrap();
     load.progress().wait_for(|progress| progress.docs_settled > 0).await.unwrap();
     fake.nodes()[0].kill().await;
     let report = stop(load).await;
@@ -57,7 +57,7 @@ async fn a_cluster_that_is_away_does_not_hold_up_the_end() {
 async fn a_stop_during_the_count_ends_it() {
     let fake = fake([Rule::new(Fault::HoldBeforeApplying).path("_refresh")]).await;
     let (config, _folder) = impatient(&fake);
-    let load = Loader::new(config).unwrap().start(Box::new(Lines::new(documents(50, 50)))).await.unwrap();
+    let load = ConfiguredLoad::new(config).unwrap().start(Box::new(Lines::new(documents(50, 50)))).await.unwrap();
     fake.wait_for_held(1).await;
     load.stop_handle().stop();
     let report = load.finish().await;
@@ -99,7 +99,7 @@ async fn a_source_that_does_not_confirm_does_not_hold_up_the_end() {
     let (config, _folder) = impatient(&fake);
     let (over, silent) = mpsc::channel();
     let source = Deaf(Lines::new(documents(50_000, 50_000)), Arc::new(Silent(Mutex::new(silent))));
-    let load = Loader::new(config).unwrap().start(Box::new(source)).await.unwrap();
+    let load = ConfiguredLoad::new(config).unwrap().start(Box::new(source)).await.unwrap();
     load.progress().wait_for(|progress| progress.docs_settled > 0).await.unwrap();
     let report = stop(load).await;
     assert!(report.warnings.iter().any(|warning| warning.contains("did not confirm")), "{report:?}");

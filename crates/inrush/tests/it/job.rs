@@ -2,7 +2,7 @@
 //! reports of the others.
 
 use inrush_fake::{FakeCluster, FakeConfig};
-use inrush_load::{Loader, Report, SettingsRestored, Status, VerifiedState};
+use inrush_load::{ConfiguredLoad, Report, SettingsRestored, Status, VerifiedState};
 use inrush_sources::push::{PushOptions, channel};
 
 use crate::common::{self, config, documents, load};
@@ -13,7 +13,7 @@ async fn job(absorb: impl FnOnce(&mut Report)) -> Report {
     let (config, _folder) = config(fake.urls(), "docs");
     let (sender, source) = channel(PushOptions::default());
     let source = Box::new(source.with_bytes_total(Some(2 << 30)));
-    let job = Loader::new(config.clone()).unwrap().start(source).await.unwrap();
+    let job = ConfiguredLoad::new(config.clone()).unwrap().start(source).await.unwrap();
 
     let (mut part, _part_folder) = common::config(fake.urls(), "docs");
     (part.guard.leave_settings, part.verify, part.id) = (true, false, Some("id".parse().unwrap()));

@@ -7,7 +7,7 @@ use std::time::Duration;
 use inrush_core::{Action, DocMeta};
 use inrush_fake::{Auth, FakeCluster, FakeConfig, Fault, Faults, Flavor, Rule};
 use inrush_load::config::{IndexPattern, MaxErrors, OnConflict, Replies};
-use inrush_load::{Loader, Phase, RunningLoad, Status, VerifiedState};
+use inrush_load::{ConfiguredLoad, Phase, RunningLoad, Status, VerifiedState};
 use inrush_sources::push::Document;
 use inrush_sources::{Chunk, Source, SourceError, SourceInfo, Step};
 use serde_json::json;
@@ -299,7 +299,7 @@ async fn what_waits_for_its_index_counts_as_memory() {
     let lines = (0..20_000).map(|n| format!("{{\"tenant\":\"a\",\"n\":{n},\"text\":\"some words to fill it\"}}"));
     let source = Watched(common::Lines::new(lines), Arc::clone(&read));
     let memory = config.limits.memory as u64;
-    let load = Loader::new(config).unwrap().start(Box::new(source)).await.unwrap();
+    let load = ConfiguredLoad::new(config).unwrap().start(Box::new(source)).await.unwrap();
     fake.wait_for_held(1).await;
     // The loop goes round a few times more.
     let mut progress = load.progress();
@@ -328,7 +328,7 @@ async fn a_stop_drains_and_gives_back() {
     let fake = fake([]).await;
     let (config, _folder) = config(fake.urls(), "docs");
     let endless = common::Lines::new(documents(50_000, 50_000));
-    let load = Loader::new(config).unwrap().start(Box::new(endless)).await.unwrap();
+    let load = ConfiguredLoad::new(config).unwrap().start(Box::new(endless)).await.unwrap();
     let mut progress = load.progress();
     progress.wait_for(|p| p.docs_settled > 0).await.unwrap();
     load.stop_handle().stop();
@@ -345,7 +345,7 @@ async fn an_interrupted_load_does_not_wait_long_for_a_cluster_that_does_not_coun
     let (mut config, _folder) = config(fake.urls(), "docs");
     config.limits.grace = Duration::from_millis(50);
     let endless = common::Lines::new(documents(50_000, 50_000));
-    let load = Loader::new(config).unwrap().start(Box::new(endless)).await.unwrap();
+    let load = ConfiguredLoad::new(config).unwrap().start(Box::new(endless)).await.unwrap();
     load.progress().wait_for(|p| p.docs_settled > 0).await.unwrap();
     load.stop_handle().stop();
     let report = load.finish().await;
@@ -357,7 +357,7 @@ async fn an_interrupted_load_does_not_wait_long_for_a_cluster_that_does_not_coun
 async fn a_program_feeds_a_load() {
     let fake = fake([Rule::new(Fault::ItemBadRequest).ids(["7"])]).await;
     let (config, _folder) = config(fake.urls(), "docs");
-    let mut loader = Loader::new(config).unwrap();
+    let mut loader = ConfiguredLoad::new(config).unwrap();
     let mut failures = loader.failures(1 << 20);
     let load = loader.sender().await.unwrap();
     let tasks: Vec<_> = (0..4)
@@ -387,7 +387,7 @@ async fn dead_letters_beyond_the_limit_are_dropped_and_counted() {
     let fake = fake([Rule::new(Fault::ItemBadRequest)]).await;
     let (mut config, _folder) = config(fake.urls(), "docs");
     config.max_errors = MaxErrors::Count(u64::MAX);
-    let mut loader = Loader::new(config).unwrap();
+    let mut loader = ConfiguredLoad::new(config).unwrap();
     let (mut failures, mut settlements) = (loader.failures(10_000), loader.settlements(10_000));
     let source = Lines::new(documents(2000, 2000));
     let report = loader.start(Box::new(source)).await.unwrap().finish().await;
@@ -408,7 +408,7 @@ async fn a_program_receives_the_end_of_each_document() {
     let fake = fake([Rule::new(Fault::ItemBadRequest).ids(["i7"])]).await;
     let (mut config, _folder) = config(fake.urls(), "docs");
     config.id = Some("id".parse().unwrap());
-    let mut loader = Loader::new(config).unwrap();
+    let mut loader = ConfiguredLoad::new(config).unwrap();
     let (mut failures, mut settlements) = (loader.failures(1 << 20), loader.settlements(1 << 20));
     let report = loader.start(Box::new(Lines::new(documents(300, 300)))).await.unwrap().finish().await;
     assert_eq!((report.counts.docs_created, report.counts.docs_dead_lettered), (299, 1), "{report:?}");
@@ -459,8 +459,11 @@ async fn a_load_that_ends_early_says_what_it_waits_for() {
     let fake = fake([Rule::new(Fault::HoldBeforeApplying).first(1).path("_bulk")]).await;
     let (config, _folder) = config(fake.urls(), "docs");
     let start = async || {
-        let load =
-            Loader::new(config.clone()).unwrap().start(Box::new(Lines::new(documents(2000, 2000)))).await.unwrap();
+        let load = ConfiguredLoad::new(config.clone())
+            .unwrap()
+            .start(Box::new(Lines::new(documents(2000, 2000))))
+            .await
+            .unwrap();
         fake.wait_for_held(1).await;
         load
     };
@@ -485,7 +488,8 @@ async fn who_may_not_is_told_before_or_at_the_first_request() {
     let auth = Auth::Basic { user: "u".into(), password: "p".into() };
     let fake = FakeCluster::start(FakeConfig::default().auth(auth)).await.unwrap();
     let (mut config, _folder) = config(fake.urls(), "docs");
-    let error = Loader::new(config.clone()).unwrap().run(common::Lines::new(documents(1, 1))).await.unwrap_err();
+    let error =
+        ConfiguredLoad::new(config.clone()).unwrap().run(common::Lines::new(documents(1, 1))).await.unwrap_err();
     assert!(error.to_string().contains("401"), "{error}");
     config.to = vec![fake.url().replace("http://", "http://u:p@")];
     let report = load(&config, documents(10, 10)).await;
@@ -507,6 +511,12 @@ async fn summaries_are_enough_where_nothing_fails() {
     let report = load(&config, documents(500, 500)).await;
     assert_eq!((report.counts.docs_created, report.counts.docs_dead_lettered), (499, 1));
     assert!(report.counts.possible_duplicates > 0);
+    // One batch of several has entries. The counts of all of them are verified.
+    let (mut config, _folder) = common::config(fake.urls(), "docs");
+    (config.replies, config.limits.batch_bytes) = (Replies::Summary, Some(1000));
+    let report = load(&config, documents(500, 500)).await;
+    assert_eq!((report.counts.docs_created, report.counts.docs_dead_lettered), (499, 1));
+    assert_eq!((report.verified.state, report.indices.len()), (VerifiedState::Yes, 0), "{report:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -551,7 +561,7 @@ async fn what_a_pipeline_drops_and_what_it_refuses_are_told_apart() {
             };
             format!("{{\"id\":\"i{n}\",\"v\":{v},\"n\":{n}}}")
         });
-        let running = Loader::new(config).unwrap().start(Box::new(common::Lines::new(lines))).await.unwrap();
+        let running = ConfiguredLoad::new(config).unwrap().start(Box::new(common::Lines::new(lines))).await.unwrap();
         if case == "late" {
             fake.set_setting("docs", "index.default_pipeline", Some("p"));
         }

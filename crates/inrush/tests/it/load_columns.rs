@@ -9,7 +9,7 @@ use std::time::Duration;
 use arrow_array::{Int64Array, RecordBatch, StringArray};
 use inrush_fake::{FakeCluster, Fault, Rule};
 use inrush_load::config::{IdFrom, LoadConfig, Rate, StateFolder};
-use inrush_load::{Loader, Report, Status};
+use inrush_load::{ConfiguredLoad, Report, Status};
 use inrush_sources::{FormatOptions, SourceSpec, Warnings, open};
 use parquet::arrow::ArrowWriter;
 use parquet::file::properties::WriterProperties;
@@ -30,7 +30,7 @@ fn write_parquet(path: &Path) {
 
 async fn load(config: LoadConfig, path: &Path) -> Report {
     let source = open(&[SourceSpec::new(path)], FormatOptions::default(), &Warnings::default()).unwrap();
-    let report = Loader::new(config).unwrap().run(source).await.unwrap();
+    let report = ConfiguredLoad::new(config).unwrap().run(source).await.unwrap();
     assert!(report.counts.add_up(), "{report:?}");
     report
 }
@@ -75,7 +75,7 @@ async fn a_load_of_parquet_that_is_cut_off_goes_on() {
         let crashed = std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
             runtime.block_on(async {
-                let load = Loader::new(first).unwrap().start(Box::new(source)).await.unwrap();
+                let load = ConfiguredLoad::new(first).unwrap().start(Box::new(source)).await.unwrap();
                 load.progress().wait_for(|progress| progress.docs_settled >= cut).await.unwrap();
                 std::mem::forget(load);
             });

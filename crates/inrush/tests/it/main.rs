@@ -12,6 +12,7 @@ mod source_support;
 mod web_server;
 
 mod answers;
+mod before_the_first;
 mod beside;
 mod convert;
 #[cfg(feature = "databases")]
@@ -23,24 +24,31 @@ mod fetch;
 mod grace;
 mod index_names;
 mod job;
+mod late;
 mod learned;
 mod load;
 #[cfg(all(feature = "parquet", feature = "arrow"))]
 mod load_columns;
+mod managed;
+mod modes;
 mod observers;
 mod once;
 mod options_used;
 mod pauses;
 mod policies;
+mod recreate;
 mod resume;
 mod routing;
 mod settings;
 mod source;
+mod source_archive;
 #[cfg(all(feature = "parquet", feature = "arrow", feature = "avro"))]
 mod source_columns;
 mod source_csv;
+mod source_csv_odd;
 mod source_index;
 mod source_json;
+mod source_lake;
 mod source_parse;
 #[cfg(feature = "excel")]
 mod source_sheet;
@@ -51,12 +59,12 @@ mod sql;
 mod sql_docs;
 #[cfg(feature = "sql")]
 mod sql_load;
-#[cfg(feature = "sql")]
-mod sql_windows;
 mod stuck;
 mod swap;
 mod swap_resume;
 mod transport;
 mod tuned;
+#[cfg(all(feature = "parquet", feature = "arrow"))]
+mod vectors;
 mod verify;
 mod wire;

@@ -7,8 +7,8 @@ use std::time::Duration;
 use inrush_core::PauseKind;
 use inrush_fake::{FakeCluster, FakeConfig, Fault, Faults, Rule};
 use inrush_load::config::Rate;
-use inrush_load::observe::{Counts, LoadEvent, LoadStart, Observer, Outcome};
-use inrush_load::{Loader, Phase, Report, Status};
+use inrush_load::observe::{Counts, LoadEvent, LoadStart, Observer, SampleOutcome};
+use inrush_load::{ConfiguredLoad, Phase, Report, Status};
 
 use crate::common::{Lines, config, documents};
 
@@ -52,7 +52,7 @@ impl Observer for Ear {
             }
             LoadEvent::RequestSent(request) => assert!(heard.sent.insert(request.id), "{}", request.id),
             LoadEvent::RequestAnswered { request, sample, .. } => {
-                let lost = sample.outcome == Outcome::Lost;
+                let lost = sample.outcome == SampleOutcome::Lost;
                 assert!(heard.answered.insert(*request, lost).is_none(), "{request}");
                 heard.accepted += u64::from(sample.accepted);
                 heard.rejected += u64::from(sample.rejected);
@@ -92,7 +92,7 @@ async fn what_is_heard_adds_up_to_the_report() {
     config.id = Some("id".parse().unwrap());
     config.limits.max_rate = Some(Rate::Docs(4 * DOCS));
     let (ear, other) = (Ear::default(), Ear::default());
-    let loader = Loader::new(config).unwrap().observe(ear.clone()).observe(other.clone());
+    let loader = ConfiguredLoad::new(config).unwrap().observe(ear.clone()).observe(other.clone());
     let report = loader.run(Lines::new(documents(DOCS, DOCS))).await.unwrap();
     assert_eq!(report.status, Status::Incomplete, "{report:?}");
 
@@ -124,7 +124,7 @@ async fn pauses_are_heard_with_their_ends() {
     let (mut config, _folder) = config(fake.urls(), "docs");
     config.limits.max_rate = Some(Rate::Docs(2 * DOCS));
     let ear = Ear::default();
-    let loader = Loader::new(config).unwrap().observe(ear.clone());
+    let loader = ConfiguredLoad::new(config).unwrap().observe(ear.clone());
     let load = loader.start(Box::new(Lines::new(documents(DOCS, DOCS)))).await.unwrap();
     let mut progress = load.progress();
     let paused = |phase: &Phase| matches!(phase, Phase::Paused(_));
@@ -158,7 +158,7 @@ async fn an_observer_that_panics_ends_no_load() {
             panic!("on purpose");
         }
     };
-    let loader = Loader::new(config).unwrap().observe(panics).observe(ear.clone());
+    let loader = ConfiguredLoad::new(config).unwrap().observe(panics).observe(ear.clone());
     let report = loader.run(Lines::new(documents(300, 300))).await.unwrap();
     assert_eq!((report.status, report.counts.docs_created), (Status::Complete, 300));
     assert_eq!(ear.0.lock().unwrap().counts, report.counts);

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use inrush_fake::{FakeCluster, Fault, Faults, Rule};
 use inrush_load::config::{IdFrom, LoadConfig, MaxErrors, Rate, StateFolder};
-use inrush_load::{LOADS_INDEX, LoadError, Loader, Status};
+use inrush_load::{ConfiguredLoad, LOADS_INDEX, LoadError, Status};
 use inrush_sources::{
     Files, Fingerprint, FormatOptions, Partition, Source, SourceError, SourceInfo, SourceSpec, Step, Warnings, open,
 };
@@ -72,9 +72,9 @@ async fn a_load_that_is_made_once_begins_goes_on_and_is_not_made_again() {
 async fn a_load_that_is_made_once_is_refused_while_it_runs_on_another_machine() {
     let fake = fake([]).await;
     let job = ndjson(fake.urls(), "busy", true).await;
-    let first = Loader::new(once(&job)).unwrap().start(Box::new(job.source())).await.unwrap();
+    let first = ConfiguredLoad::new(once(&job)).unwrap().start(Box::new(job.source())).await.unwrap();
     for config in [once(&job), elsewhere(&job, "another-machine")] {
-        let refused = Loader::new(config).unwrap().run(job.source()).await.unwrap_err();
+        let refused = ConfiguredLoad::new(config).unwrap().run(job.source()).await.unwrap_err();
         assert!(matches!(&refused, LoadError::Busy(why) if why.contains("after its end")), "{refused}");
     }
     assert_eq!(first.finish().await.status, Status::Complete);
@@ -138,7 +138,7 @@ async fn what_can_be_read_only_once_cannot_be_loaded_once() {
         &Warnings::default(),
     )
     .unwrap();
-    let refused = Loader::new(once(&job)).unwrap().run(source).await.unwrap_err().to_string();
+    let refused = ConfiguredLoad::new(once(&job)).unwrap().run(source).await.unwrap_err().to_string();
     assert!(refused.contains("option `once` needs sources that can be read again"), "{refused}");
 }
 
@@ -212,8 +212,8 @@ async fn a_checkpoint_is_not_gone_on_from_after_another_machine_has_begun() {
     let fake = fake([]).await;
     let job = ndjson(fake.urls(), "two-machines", true).await;
     job.crash(once(&job), 500).await;
-    let other = Loader::new(elsewhere(&job, "b")).unwrap().start(Box::new(job.source())).await.unwrap();
-    let refused = Loader::new(once(&job)).unwrap().run(job.source()).await.unwrap_err();
+    let other = ConfiguredLoad::new(elsewhere(&job, "b")).unwrap().start(Box::new(job.source())).await.unwrap();
+    let refused = ConfiguredLoad::new(once(&job)).unwrap().run(job.source()).await.unwrap_err();
     assert!(matches!(&refused, LoadError::Busy(why) if why.contains("is running")), "{refused}");
     let other = other.finish().await;
     assert_eq!(other.status, Status::Complete);
@@ -256,9 +256,9 @@ async fn a_run_shows_that_it_lives_while_it_prepares_its_index() {
     let fake = fake([Rule::new(Fault::HoldBeforeApplying).path("/slow-master/_stats").first(1)]).await;
     let job = ndjson(fake.urls(), "slow-master", false).await;
     let (config, source) = (once(&job), job.source());
-    let first = tokio::spawn(async move { Loader::new(config).unwrap().run(source).await });
+    let first = tokio::spawn(async move { ConfiguredLoad::new(config).unwrap().run(source).await });
     fake.wait_for_held(1).await;
-    let refused = Loader::new(elsewhere(&job, "another-machine")).unwrap().run(job.source()).await.unwrap_err();
+    let refused = ConfiguredLoad::new(elsewhere(&job, "another-machine")).unwrap().run(job.source()).await.unwrap_err();
     assert!(matches!(&refused, LoadError::Busy(why) if why.contains("is running")), "{refused}");
     fake.release_held();
     assert_eq!(first.await.unwrap().unwrap().status, Status::Complete);
@@ -274,7 +274,7 @@ async fn a_run_whose_place_was_taken_sends_nothing_any_more() {
         // It would take minutes.
         job.config.limits.max_rate = Some(Rate::Docs(20));
         let (config, source) = (once(&job), job.source());
-        let first = tokio::spawn(async move { Loader::new(config).unwrap().run(source).await });
+        let first = tokio::spawn(async move { ConfiguredLoad::new(config).unwrap().run(source).await });
         let sent = || record(&fake)["sent"] == json!(true);
         match begun {
             false => fake.wait_for_held(1).await,
@@ -307,7 +307,7 @@ async fn a_record_that_somebody_deletes_comes_back() {
     let fake = fake([]).await;
     let mut job = ndjson(fake.urls(), "deleted", true).await;
     job.config.limits.max_rate = Some(Rate::Docs(DOCS * 4));
-    let load = Loader::new(once(&job)).unwrap().start(Box::new(job.source())).await.unwrap();
+    let load = ConfiguredLoad::new(once(&job)).unwrap().start(Box::new(job.source())).await.unwrap();
     let client = Client::new(&fake.url()).unwrap();
     client.json("DELETE", &format!("/{LOADS_INDEX}"), Value::Null).await.unwrap();
     assert_eq!(load.finish().await.status, Status::Complete);
@@ -474,7 +474,7 @@ async fn a_source_is_told_where_to_go_on_before_it_is_read() {
     job.crash(once(&job), 500).await;
     let asked = Arc::default();
     let source = Watched(job.source(), Arc::clone(&asked));
-    let report = Loader::new(once(&job)).unwrap().run(source).await.unwrap();
+    let report = ConfiguredLoad::new(once(&job)).unwrap().run(source).await.unwrap();
     assert_eq!(report.status, Status::Complete);
     assert_eq!(asked.lock().unwrap()[..2], ["go on", "chunk"]);
 }
@@ -486,7 +486,7 @@ async fn a_source_that_is_ready_is_begun_once() {
     job.config.create.recreate = true;
     let asked = Arc::default();
     let source = Box::new(Watched(job.source(), Arc::clone(&asked)));
-    let ready = Loader::new(job.config.clone()).unwrap().ready(source).await.unwrap();
+    let ready = ConfiguredLoad::new(job.config.clone()).unwrap().ready(source).await.unwrap();
     let report = ready.start().await.unwrap().finish().await;
     assert_eq!((report.status, report.counts.docs_read), (Status::Complete, DOCS));
     assert_eq!(asked.lock().unwrap().iter().filter(|asked| **asked == "check").count(), 1);

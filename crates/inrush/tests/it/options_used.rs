@@ -7,9 +7,7 @@ use std::path::Path;
 use inrush_bake::BakeError;
 use inrush_commands::bake::{BakeOptions, BakePlan};
 use inrush_commands::options::{
-    DatabaseSourceOptions, Environment, FetchOptions, IndexSourceOptions, KafkaGroupOptions, KafkaSourceOptions,
-    KafkaValueOptions, LoadOptions, LoadPlan, OptionGroup, OptionInfo, OptionKind, QueryOptions, ReadingOptions,
-    SourceLoginOptions,
+    Environment, FetchOptions, LoadOptions, LoadPlan, OptionGroup, OptionInfo, OptionKind, QueryOptions, ReadingOptions,
 };
 use inrush_load::LoadError;
 use serde_json::{Value, json};
@@ -128,8 +126,13 @@ fn value(info: &OptionInfo, folder: &Path) -> Value {
         "separator" => json!(";"),
         "quote" => json!("'"),
         "escape" => json!("\\"),
+        "comment" => json!("#"),
+        "skip_lines" => json!(1),
         "columns" => json!(["x", "y"]),
         "schema" => json!("a:string"),
+        "decimal" => json!(","),
+        "rename" => json!("a=x"),
+        "time_zone" => json!("Europe/Paris"),
         "charset" => json!("latin1"),
         "null" => json!("NULL"),
         "store_option" | "repository_option" => json!("aws_region=eu-west-1"),
@@ -175,7 +178,10 @@ fn companions(command: Command, name: &str, folder: &Path) -> Options {
         "key" => vec![("cert", file("cert.pem")), ("to", json!("https://127.0.0.1:1"))],
         "ca" | "insecure" => vec![("to", json!("https://127.0.0.1:1"))],
         "aws_region" | "aws_profile" => vec![("aws_sigv4", json!("es"))],
-        "delete_old" | "old_writes" | "warm" | "allow_shrink" => vec![("alias", json!("now")), ("id", json!("a"))],
+        "delete_old" | "keep" | "old_writes" | "warm" | "allow_shrink" => {
+            vec![("alias", json!("now")), ("id", json!("a"))]
+        }
+        "time_zone" => vec![("timestamp", json!("a"))],
         "mixed" if !is_fed => vec![("sources", file("mixed.ndjson")), ("map", json!("auto"))],
         "yes" => vec![("recreate", json!(true))],
         "field" | "fixed_width" | "parse" | "parse_regex" if !is_fed => vec![("format", json!("text"))],
@@ -192,9 +198,7 @@ fn companions(command: Command, name: &str, folder: &Path) -> Options {
         "fetch_user" => vec![("id", json!("a")), ("fetch_url", url()), ("fetch_password_env", json!("PATH"))],
         "fetch_body" | "fetch_id" | "fetch_missing" | "fetch_ca" => vec![("id", json!("a")), ("fetch_url", url())],
         "resume" | "once" => vec![("state", json!(folder))],
-        "sample" => vec![("estimate", json!(true))],
         "page_token_file" => vec![("page", json!(true))],
-        "layout" => vec![("builders", json!(2)), ("id", json!("a"))],
         "repository_option" => vec![("repository", json!("r"))],
         _ => Vec::new(),
     }
@@ -243,9 +247,10 @@ async fn plan(command: Command, options: &Options) -> Result<String, Problem> {
     let text = |plan: LoadPlan| {
         let LoadPlan { config, source, reopen: _, fetch, local, model, confirmations, notes, watch } = plan;
         let reading = reading.format_options(config.limits.document_bytes_max);
+        let info = source.describe();
         format!(
-            "{config:?} {:?} {reading:?} {fetch:?} {local:?} {model:?} {confirmations:?} {notes:?} {watch:?}",
-            source.describe().names
+            "{config:?} {:?} {} {reading:?} {fetch:?} {local:?} {model:?} {confirmations:?} {notes:?} {watch:?}",
+            info.names, info.reading
         )
     };
     Ok(match command {
@@ -256,9 +261,10 @@ async fn plan(command: Command, options: &Options) -> Result<String, Problem> {
             plans.into_iter().map(text).collect()
         }
         Command::Bake => {
-            let BakePlan { config, sources: _, notes, estimate, watch } = bake.resolve(load, &environment).await?;
+            let BakePlan { config, sources, notes, watch } = bake.resolve(load, &environment).await?;
             let reading = reading.format_options(config.load.limits.document_bytes_max);
-            format!("{config:?} {reading:?} {notes:?} {estimate:?} {watch:?}")
+            let read = sources().unwrap().describe().reading;
+            format!("{config:?} {read} {reading:?} {notes:?} {watch:?}")
         }
     })
 }
@@ -286,32 +292,31 @@ fn refused(command: Command) -> Vec<&'static str> {
     fn names<G: OptionGroup>() -> Vec<&'static str> {
         G::infos().into_iter().map(|info| info.name).collect()
     }
-    let of_other_sources = [
-        names::<DatabaseSourceOptions>(),
-        names::<IndexSourceOptions>(),
-        names::<KafkaSourceOptions>(),
-        names::<KafkaGroupOptions>(),
-        names::<KafkaValueOptions>(),
-        names::<SourceLoginOptions>(),
-    ]
-    .concat();
+    let of_files = [names::<ReadingOptions>(), names::<QueryOptions>()].concat();
+    let of_kinds = LoadOptions::infos_of_kinds().into_iter().map(|info| info.name);
+    let of_other_sources: Vec<_> = of_kinds.filter(|name| !of_files.contains(name)).collect();
     let of_command = match command {
         // They mean nothing without a query.
-        Command::File => vec!["table", "sql_memory", "store_option"],
-        Command::Query => vec!["from_dead_letters", "store_option"],
-        Command::Output => {
-            [vec!["from_dead_letters", "store_option", "resume", "once"], names::<FetchOptions>()].concat()
+        Command::File => {
+            vec!["table", "sql_memory", "store_option", "validate", "extended_json", "timestamps", "binary"]
         }
+        Command::Query => vec!["from_dead_letters", "store_option", "validate", "extended_json"],
+        Command::Output => [
+            vec!["from_dead_letters", "store_option", "resume", "once", "validate", "extended_json", "limit"],
+            names::<FetchOptions>(),
+        ]
+        .concat(),
         Command::Fed => [
-            vec!["sources", "from_dead_letters", "map", "mixed"],
-            names::<ReadingOptions>().into_iter().filter(|name| *name != "timestamps").collect(),
+            vec!["sources", "from_dead_letters", "map", "mixed", "limit"],
+            names::<ReadingOptions>().into_iter().filter(|name| !matches!(*name, "timestamps" | "binary")).collect(),
             names::<QueryOptions>(),
             names::<FetchOptions>(),
         ]
         .concat(),
         Command::Bake => [
-            vec!["store_option", "action", "recreate", "durability"],
-            vec!["replicas_off", "under_policy", "once", "forget", "learned"],
+            vec!["store_option", "action", "recreate", "durability", "validate", "extended_json"],
+            vec!["timestamps", "binary", "count_at"],
+            vec!["replicas_off", "no_copy", "keep", "fail_on_warning", "under_policy", "once", "forget", "learned"],
             names::<QueryOptions>(),
             names::<FetchOptions>(),
         ]

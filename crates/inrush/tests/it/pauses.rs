@@ -5,7 +5,7 @@ use std::time::Duration;
 use inrush_core::PauseKind;
 use inrush_fake::{FakeCluster, FakeConfig};
 use inrush_load::config::{LoadConfig, Rate};
-use inrush_load::{Loader, Phase, Report, RunningLoad, Status, VerifiedState};
+use inrush_load::{ConfiguredLoad, Phase, Report, RunningLoad, Status, VerifiedState};
 use serde_json::{Value, json};
 
 use crate::common::{self, Lines, config, documents};
@@ -27,7 +27,7 @@ fn slow(fake: &FakeCluster) -> (LoadConfig, tempfile::TempDir) {
 }
 
 async fn start(config: LoadConfig) -> RunningLoad {
-    let load = Loader::new(config).unwrap().start(Box::new(Lines::new(documents(DOCS, DOCS)))).await.unwrap();
+    let load = ConfiguredLoad::new(config).unwrap().start(Box::new(Lines::new(documents(DOCS, DOCS)))).await.unwrap();
     load.progress().wait_for(|p| p.docs_settled > 0).await.unwrap();
     load
 }

@@ -3,7 +3,7 @@
 
 use inrush_fake::{FakeCluster, FakeConfig, Flavor};
 use inrush_load::config::LoadConfig;
-use inrush_load::{Loader, Report, Status};
+use inrush_load::{ConfiguredLoad, Report, Status};
 use serde_json::{Value, json};
 
 use crate::common::{Lines, config, documents};
@@ -22,7 +22,7 @@ fn can(fake: &FakeCluster, path: &str, status: u16, body: Value) {
 
 async fn load(config: &LoadConfig) -> Result<Report, String> {
     let lines = Lines::new(documents(10, 10));
-    Loader::new(config.clone()).unwrap().run(lines).await.map_err(|error| error.to_string())
+    ConfiguredLoad::new(config.clone()).unwrap().run(lines).await.map_err(|error| error.to_string())
 }
 
 /// What is refused, what is only a warning then, and what the warning says of later.

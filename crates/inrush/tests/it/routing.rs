@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use inrush_core::routing::Routing;
-use inrush_fake::{FakeCluster, FakeConfig, Fault, Faults, RequestLog, Rule};
+use inrush_fake::{FakeCluster, FakeConfig, Fault, Faults, Flavor, RequestLog, Rule};
 use inrush_load::config::{BulkRouting, LoadConfig};
-use inrush_load::{LoadError, Loader, Status};
+use inrush_load::{ConfiguredLoad, LoadError, Status};
+use serde_json::json;
 
 use crate::common::{Lines, config, documents, load};
 
@@ -77,6 +78,30 @@ async fn with_ids_documents_are_grouped_by_shard_and_the_order_of_ids_holds() {
     }
 }
 
+/// Elasticsearch 9.5 takes the remainder of the hash. A request that is for one shard by another
+/// function goes to several.
+#[tokio::test(flavor = "multi_thread")]
+async fn shards_are_those_of_the_version_of_the_index() {
+    for flavor in Flavor::all() {
+        for (partition, with_ids) in [(1, true), (1, false), (2, true)] {
+            let fake = FakeCluster::start(FakeConfig::default().flavor(flavor.clone())).await.unwrap();
+            let (mut config, _folder) = job(fake.urls(), BulkRouting::OneShard);
+            config.create.shards = None;
+            config.create.settings = Some(json!({"number_of_shards": 6, "number_of_routing_shards": 36,
+                "routing_partition_size": partition}));
+            config.id = with_ids.then(|| "id".parse().unwrap());
+            if partition > 1 {
+                config.routing = Some("n".parse().unwrap());
+            }
+            let report = load(&config, documents(3000, 3000)).await;
+            assert_eq!((report.status, report.counts.docs_created), (Status::Complete, 3000), "{flavor}: {report:?}");
+            let requests = fake.bulk_requests();
+            assert!(requests.iter().all(|request| request.shards == 1), "{flavor}, {partition}, {with_ids}");
+            fake.shutdown().await;
+        }
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn requests_go_to_the_node_with_the_primary_where_it_is_named() {
     let fake = fake(3, []).await;
@@ -117,10 +142,14 @@ async fn what_has_no_shards_of_its_own_is_refused() {
     config.index = "docs-{id}".parse().unwrap();
     assert!(config.check().unwrap_err().to_string().contains("placeholders"));
     let client = inrush_testbed::client::Client::new(&fake.url()).unwrap();
-    let template = serde_json::json!({"index_patterns": ["stream*"], "data_stream": {}});
+    let template = json!({"index_patterns": ["stream*"], "data_stream": {}});
     client.json("PUT", "/_index_template/stream", template).await.unwrap();
     config.index = "stream".parse().unwrap();
     config.create.shards = None;
-    let error = Loader::new(config).unwrap().run(Lines::new(documents(1, 1))).await.unwrap_err();
+    let error = ConfiguredLoad::new(config)
+        .unwrap()
+        .run(Lines::new(documents(1, 1).map(|_| "{\"@timestamp\":1}".to_owned())))
+        .await
+        .unwrap_err();
     assert!(matches!(&error, LoadError::Usage(_)) && error.to_string().contains("spread"), "{error}");
 }

@@ -8,8 +8,8 @@ use inrush_cluster::transport::{Credentials, HttpOptions, Transport};
 use inrush_fake::{FakeCluster, FakeConfig, Fault, Faults, Rule};
 use inrush_load::config::LoadConfig;
 use inrush_load::{
-    GUARD_INDEX, LoadError, Loader, PushLoad, RecoverOptions, Recovered, RecoveredState, SettingsRestored, Status,
-    recover,
+    ConfiguredLoad, GUARD_INDEX, LoadError, PushLoad, RecoverOptions, Recovered, RecoveredState, SettingsRestored,
+    Status, recover,
 };
 use inrush_sources::push::Document;
 use serde_json::json;
@@ -54,7 +54,7 @@ fn leases(fake: &FakeCluster) -> usize {
 
 /// Begins to feed a load, and returns when its first document is in.
 async fn begin(config: LoadConfig) -> PushLoad {
-    let load = Loader::new(config).unwrap().sender().await.unwrap();
+    let load = ConfiguredLoad::new(config).unwrap().sender().await.unwrap();
     load.send(Document { body: "{\"n\":1}".into(), ..Document::default() }).await.unwrap();
     load.progress().wait_for(|p| p.docs_settled > 0).await.unwrap();
     load
@@ -90,7 +90,7 @@ async fn a_large_load_into_an_empty_index_changes_settings_and_puts_them_back() 
     let fake = fake().await;
     let (mut config, folder) = config(fake.urls(), "docs");
     config.guard.state = Some(folder.path().join("state"));
-    let report = Loader::new(config).unwrap().run(large(500)).await.unwrap();
+    let report = ConfiguredLoad::new(config).unwrap().run(large(500)).await.unwrap();
     assert_eq!((report.status, report.counts.docs_created), (Status::Complete, 500), "{report:?}");
     assert_eq!(report.settings.restored, SettingsRestored::Yes, "{:?}", report.settings);
     assert_eq!(report.settings.changed.len(), 5, "{:?}", report.settings);
@@ -116,7 +116,7 @@ async fn small_loads_and_those_that_are_to_leave_settings_ask_for_nothing() {
     assert_eq!(report.settings.restored, SettingsRestored::Unchanged);
     let mut leave = config.clone();
     leave.guard.leave_settings = true;
-    Loader::new(leave).unwrap().run(large(10)).await.unwrap();
+    ConfiguredLoad::new(leave).unwrap().run(large(10)).await.unwrap();
     assert!(fake.requests().iter().all(|r| !r.path.contains(GUARD_INDEX) && r.path != "/docs/_settings"));
 }
 
@@ -125,7 +125,8 @@ async fn settings_are_put_back_on_success_on_an_error_and_on_an_interrupt() {
     for end in ["success", "error", "interrupt"] {
         let fake = fake().await;
         let (config, _folder) = replicas_off(&fake);
-        let load = Loader::new(config).unwrap().start(Box::new(Lines::new(documents(50_000, 50_000)))).await.unwrap();
+        let load =
+            ConfiguredLoad::new(config).unwrap().start(Box::new(Lines::new(documents(50_000, 50_000)))).await.unwrap();
         load.progress().wait_for(|p| p.docs_settled > 0).await.unwrap();
         assert_eq!(settings(&fake), text(DURING), "{end}");
         let status = match end {
@@ -253,7 +254,7 @@ async fn replica_counts_that_are_refused_leave_the_rest() {
     fake.refuse_settings([REPLICAS]);
     let (mut config, folder) = config(fake.urls(), "docs");
     config.guard.state = Some(folder.path().join("state"));
-    let report = Loader::new(config).unwrap().run(large(50)).await.unwrap();
+    let report = ConfiguredLoad::new(config).unwrap().run(large(50)).await.unwrap();
     assert_eq!((report.status, report.settings.restored), (Status::Complete, SettingsRestored::Yes), "{report:?}");
     assert!(report.settings.changed.contains_key(REFRESH) && !report.settings.changed.contains_key(REPLICAS));
     assert!(report.settings.detail.contains("could not be changed"), "{:?}", report.settings);
@@ -305,13 +306,13 @@ async fn replicas_of_an_index_with_documents_go_only_if_that_is_meant_and_safe()
     config.guard.replicas_off = false;
     common::load(&config, documents(10, 10)).await;
     config.guard.replicas_off = true;
-    let error = Loader::new(config.clone()).unwrap().run(large(1)).await.unwrap_err();
+    let error = ConfiguredLoad::new(config.clone()).unwrap().run(large(1)).await.unwrap_err();
     assert!(matches!(&error, LoadError::Usage(_)) && error.to_string().contains("option `yes`"), "{error}");
     config.guard.replicas_off_confirmed = true;
-    let report = Loader::new(config.clone()).unwrap().run(large(1)).await.unwrap();
+    let report = ConfiguredLoad::new(config.clone()).unwrap().run(large(1)).await.unwrap();
     assert_eq!(report.settings.restored, SettingsRestored::Yes);
     fake.set_setting("docs", REPLICAS, Some("2"));
-    let error = Loader::new(config).unwrap().run(large(1)).await.unwrap_err();
+    let error = ConfiguredLoad::new(config).unwrap().run(large(1)).await.unwrap_err();
     assert!(error.to_string().contains("needs health green"), "{error}");
 }
 
@@ -333,7 +334,7 @@ async fn the_index_that_a_data_stream_rolls_over_to_is_looked_after_as_well() {
         config.guard.state = Some(folder.path().join("state"));
         config.limits.max_rate = Some(inrush_load::config::Rate::Docs(1000));
         let lines = (0..1_000).map(|n| format!("{{\"@timestamp\":\"2026-01-01T00:00:00Z\",\"n\":{n}}}"));
-        let load = Loader::new(config).unwrap().start(Box::new(Large(Lines::new(lines)))).await.unwrap();
+        let load = ConfiguredLoad::new(config).unwrap().start(Box::new(Large(Lines::new(lines)))).await.unwrap();
         let mut progress = load.progress();
         let backing = |n: usize| fake.backing_indices("stream").get(n).cloned();
         let refresh = |n| backing(n).and_then(|index| fake.setting(&index, REFRESH));
@@ -374,7 +375,7 @@ async fn a_crash_after_a_rollover_is_recovered_for_both_indices() {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
         let load = runtime.block_on(async {
             let document = || Document { body: "{\"@timestamp\":1}".into(), ..Document::default() };
-            let load = Loader::new(config).unwrap().sender().await.unwrap();
+            let load = ConfiguredLoad::new(config).unwrap().sender().await.unwrap();
             load.send(document()).await.unwrap();
             load.progress().wait_for(|p| p.docs_settled > 0).await.unwrap();
             shared.call("POST", "/stream/_rollover", serde_json::Value::Null).unwrap();

@@ -6,7 +6,7 @@ use std::time::Duration;
 use inrush_cluster::api::ConnectError;
 use inrush_fake::{FakeCluster, FakeConfig, Fault, Faults, Flavor, Rule};
 use inrush_load::config::{LoadConfig, Rate, StateFolder};
-use inrush_load::{Loader, Report, Status, VerifiedState};
+use inrush_load::{ConfiguredLoad, Report, Status, VerifiedState};
 use inrush_sources::index::{IndexAddress, IndexOptions, IndexSource};
 use inrush_sources::{Source, Warnings};
 use inrush_testbed::client::Client;
@@ -94,7 +94,7 @@ impl Bench {
 
     async fn load_with(&self, config: LoadConfig, options: IndexOptions) -> Report {
         let source = self.open(options).await.unwrap();
-        let report = Loader::new(config).unwrap().run(source).await.unwrap();
+        let report = ConfiguredLoad::new(config).unwrap().run(source).await.unwrap();
         assert!(report.counts.add_up(), "{report:?}");
         report
     }
@@ -173,7 +173,7 @@ async fn several_indices_are_one_source() {
     let source = bench.open(bench.options("old*")).await.unwrap();
     assert_eq!(source.describe().names, [format!("{}/old", bench.from.url()), format!("{}/older", bench.from.url())]);
     assert_eq!(source.models().len(), 2);
-    let report = Loader::new(bench.config.clone()).unwrap().run(source).await.unwrap();
+    let report = ConfiguredLoad::new(bench.config.clone()).unwrap().run(source).await.unwrap();
     let mut expected = contents(&bench.from, "old");
     expected.extend(contents(&bench.from, "older"));
     assert_eq!(contents(&bench.to, "copy"), expected);
@@ -186,7 +186,7 @@ async fn crash(config: LoadConfig, options: IndexOptions, settled: u64) {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
         runtime.block_on(async {
             let source = IndexSource::open(options, &Warnings::default()).await.unwrap();
-            let load = Loader::new(config).unwrap().start(Box::new(source)).await.unwrap();
+            let load = ConfiguredLoad::new(config).unwrap().start(Box::new(source)).await.unwrap();
             load.progress().wait_for(|progress| progress.docs_settled >= settled).await.unwrap();
             std::mem::forget(load);
         });
@@ -220,7 +220,7 @@ async fn a_load_that_was_cut_off_goes_on_by_sequence_number() {
         bench.send("DELETE", "/old", Value::Null).await;
         bench.write(0..10, 0).await;
         let source = bench.open(bench.options("old")).await.unwrap();
-        let refused = Loader::new(resumed).unwrap().run(source).await.unwrap_err().to_string();
+        let refused = ConfiguredLoad::new(resumed).unwrap().run(source).await.unwrap_err().to_string();
         assert!(refused.contains("/old was deleted and created again"), "{refused}");
     }
 }
@@ -230,7 +230,7 @@ async fn a_point_in_time_that_is_lost_is_opened_anew() {
     let mut bench = Bench::new(Flavor::opensearch_3(), 2_000).await;
     bench.slowly(4_000);
     let source = bench.open(bench.options("old")).await.unwrap();
-    let load = Loader::new(bench.config.clone()).unwrap().start(Box::new(source)).await.unwrap();
+    let load = ConfiguredLoad::new(bench.config.clone()).unwrap().start(Box::new(source)).await.unwrap();
     for settled in [200, 600, 1_000] {
         load.progress().wait_for(|progress| progress.docs_settled >= settled).await.unwrap();
         // What changes while none is open has another place in the source afterwards.
@@ -246,7 +246,7 @@ async fn a_point_in_time_that_is_lost_is_opened_anew() {
 /// Writes to the source while it is read.
 async fn load_while_written(bench: &Bench, options: IndexOptions) -> Report {
     let source = bench.open(options).await.unwrap();
-    let load = Loader::new(bench.config.clone()).unwrap().start(Box::new(source)).await.unwrap();
+    let load = ConfiguredLoad::new(bench.config.clone()).unwrap().start(Box::new(source)).await.unwrap();
     for (round, settled) in [(10, 100), (11, 500), (12, 900), (13, 1_300)] {
         load.progress().wait_for(|progress| progress.docs_settled >= settled).await.unwrap();
         bench.write((0..2_000).filter(|n| n % 4 == 1), round).await;
@@ -323,7 +323,7 @@ async fn a_source_that_stays_in_trouble_stops_the_load() {
     let options = IndexOptions { retry_for: Duration::from_millis(300), ..bench.options("old") };
     let source = bench.open(options).await.unwrap();
     bench.from.set_faults(Faults::new([Rule::new(Fault::RequestRejected).path("/_search").after(20)]));
-    let report = Loader::new(bench.config.clone()).unwrap().run(source).await.unwrap();
+    let report = ConfiguredLoad::new(bench.config.clone()).unwrap().run(source).await.unwrap();
     assert_eq!(report.status, Status::Failed, "{report:?}");
     let why = report.failure.clone().unwrap_or_default();
     assert!(why.contains("429") && why.contains("option `resume` continues"), "{why}");
@@ -339,6 +339,7 @@ async fn a_source_that_stays_in_trouble_stops_the_load() {
 async fn what_cannot_be_read_is_said_before() {
     let bench = Bench::new(Flavor::opensearch_3(), 10).await;
     bench.send("PUT", "/lost", json!({"mappings": {"_source": {"enabled": false}}})).await;
+    bench.send("PUT", "/bare", json!({"settings": {"index.disable_sequence_numbers": true}})).await;
     bench.send("POST", "/old/_close", Value::Null).await;
     let query = Some(json!({"nonsense": {}}));
     bench.send("PUT", "/fine/_doc/1?refresh=true", json!({})).await;
@@ -346,6 +347,7 @@ async fn what_cannot_be_read_is_said_before() {
         (bench.options("nowhere"), "no such index [nowhere]"),
         (bench.options("no*"), "matches no index"),
         (bench.options("lost"), "lost: it keeps no _source"),
+        (bench.options("bare"), "bare: it keeps no sequence numbers"),
         (bench.options("old"), "old: it is closed"),
         (IndexOptions { query, ..bench.options("fine") }, "unknown query [nonsense]"),
     ] {
@@ -360,4 +362,44 @@ async fn an_empty_index_is_a_source_without_documents() {
     let bench = Bench::new(Flavor::elasticsearch_7(), 0).await;
     let report = bench.load().await;
     assert_eq!((report.status, report.counts.docs_read), (Status::Complete, 0), "{report:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_id_of_several_indices_is_a_warning_with_its_number() {
+    let bench = Bench::new(Flavor::default(), 10).await;
+    for index in ["c-1", "c-2", "c-3"] {
+        let body =
+            (0..4).map(|n| format!("{{\"index\":{{\"_id\":\"{n}\"}}}}\n{{\"of\":\"{index}\"}}\n")).collect::<String>();
+        let own = format!("{{\"index\":{{\"_id\":\"{index}\"}}}}\n{{\"of\":\"{index}\"}}\n");
+        bench.client.bulk(&format!("/{index}/_bulk"), body + &own).await.unwrap();
+        bench.send("PUT", &format!("/{index}/_alias/all"), json!({})).await;
+    }
+    for (expression, collisions) in [("c-*", 8), ("c-1,c-3", 4), ("all", 8), ("c-1", 0), ("c-2,old", 0)] {
+        let mut config = bench.config.clone();
+        config.index = format!("copy-{collisions}-{}", expression.len()).parse().unwrap();
+        let report = bench.load_with(config, bench.options(expression)).await;
+        let told: Vec<&String> = report.warnings.iter().filter(|w| w.contains("several indices")).collect();
+        assert_eq!(told.len(), usize::from(collisions > 0), "{expression}: {:?}", report.warnings);
+        if let Some(told) = told.first() {
+            assert!(told.contains(&format!("({collisions} times)")), "{told}");
+            assert!(told.contains("index_in_id"), "{told}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_index_in_an_id_keeps_documents_apart() {
+    let bench = Bench::new(Flavor::default(), 0).await;
+    for index in ["c-1", "c-2"] {
+        let body = "{\"index\":{\"_id\":\"1\"}}\n{\"n\":1}\n".to_owned();
+        bench.client.bulk(&format!("/{index}/_bulk"), body).await.unwrap();
+    }
+    let options = IndexOptions { index_in_id: true, ..bench.options("c-*") };
+    let report = bench.load().await;
+    assert_eq!(report.counts.docs_read, 0);
+    let report = bench.load_with(bench.config.clone(), options).await;
+    assert_eq!((report.status, report.counts.docs_created), (Status::Complete, 2));
+    assert!(report.warnings.iter().all(|warning| !warning.contains("several indices")), "{:?}", report.warnings);
+    let ids: Vec<String> = documents(&bench.to, "copy").into_keys().collect();
+    assert_eq!(ids, ["c-1:1", "c-2:1"]);
 }

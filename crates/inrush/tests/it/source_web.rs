@@ -42,6 +42,18 @@ fn compressed_and_plain_files_are_read_to_their_end() {
 }
 
 #[test]
+fn an_archive_is_refused_with_what_to_do() {
+    let server = WebServer::start();
+    let tar = [&[b'a'; 257][..], b"ustar\x0000", &[0; 248]].concat();
+    let files =
+        [("/a.zip", b"PK\x03\x04\x14\0\0\0".to_vec()), ("/a.tar", tar.clone()), ("/a.tgz", compress("gzip", &tar))];
+    for (path, data) in files {
+        let error = read(&server.put(path, WebFile::new(data))).error.unwrap().to_string();
+        assert!(error.contains("archive; unpack it"), "{path}: {error}");
+    }
+}
+
+#[test]
 fn many_files_come_in_their_order() {
     let server = WebServer::start();
     let urls: Vec<SourceSpec> = (0..40)
@@ -222,4 +234,37 @@ mod parquet {
         let error = read(&server.put("/a.parquet", WebFile { ranges: false, ..WebFile::new(file()) })).error.unwrap();
         assert!(error.message.contains("send parts"), "{error}");
     }
+}
+
+#[test]
+fn a_page_in_place_of_the_file_is_refused_with_and_without_a_format() {
+    let server = WebServer::start();
+    let page = "\n<!DOCTYPE html>\n<html><head><title>Sign in</title></head><body>a, b</body></html>\n";
+    let error = "<?xml version=\"1.0\"?>\n<Error><Code>NoSuchKey</Code><Message>gone</Message></Error>";
+    for (contents, expected) in [(page, "an HTML page with the title \"Sign in\""), (error, "NoSuchKey: gone")] {
+        for (path, format) in [
+            ("/export.csv", None),
+            ("/export.ndjson", None),
+            ("/export.log", None),
+            ("/export.parquet", None),
+            ("/export", Some(Format::Csv)),
+            ("/export", Some(Format::Ndjson)),
+            ("/export", Some(Format::Json)),
+        ] {
+            let url = server.put(path, WebFile::new(contents));
+            let found = source(&url, format).map(|mut source| drain(&mut source, 1000));
+            let found = found.map_or_else(
+                |error| Some(error.to_string()),
+                |outcome| {
+                    assert!(outcome.records.is_empty());
+                    outcome.error.map(|error| error.to_string())
+                },
+            );
+            assert!(found.as_ref().is_some_and(|found| found.contains(expected)), "{path} {format:?}: {found:?}");
+        }
+    }
+    // The first cell may be a part of a page where the format is told.
+    let url = server.put("/texts", WebFile::new("<p>Hi</p>\t1\n<p>Ho</p>\t2\n"));
+    let rows = drain(&mut source(&url, Some(Format::Tsv)).unwrap(), 1000);
+    assert_eq!((rows.records.len(), rows.error.is_none()), (1, true));
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use inrush_fake::{FakeCluster, Fault, Rule};
 use inrush_load::config::{IdFrom, LoadConfig, Rate, StateFolder};
-use inrush_load::{LoadError, Loader, Report, Status};
+use inrush_load::{ConfiguredLoad, LoadError, Report, Status};
 use inrush_sources::{FormatOptions, SourceSpec};
 use inrush_sql::{QueryOptions, Session, SessionOptions, SqlSource, TableSpec};
 
@@ -66,7 +66,7 @@ async fn every_row_is_one_document_and_written_once() {
     let fake = fake([]).await;
     let (config, folder) = config(fake.urls(), "t");
     write_input(folder.path());
-    let report = Loader::new(with_state(config, folder.path()))
+    let report = ConfiguredLoad::new(with_state(config, folder.path()))
         .unwrap()
         .run(source(folder.path(), UNORDERED).await)
         .await
@@ -90,7 +90,8 @@ async fn a_load_of_a_query_in_the_order_of_its_ids_goes_on() {
         let crashed = std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
             runtime.block_on(async {
-                let load = Loader::new(first).unwrap().start(Box::new(source(&path, ORDERED).await)).await.unwrap();
+                let load =
+                    ConfiguredLoad::new(first).unwrap().start(Box::new(source(&path, ORDERED).await)).await.unwrap();
                 load.progress().wait_for(|progress| progress.docs_settled >= cut).await.unwrap();
                 std::mem::forget(load);
             });
@@ -98,7 +99,7 @@ async fn a_load_of_a_query_in_the_order_of_its_ids_goes_on() {
         });
         tokio::task::spawn_blocking(move || crashed.join().unwrap()).await.unwrap();
         let resumed = LoadConfig { resume: true, ..config };
-        let report = Loader::new(resumed).unwrap().run(source(folder.path(), ORDERED).await).await.unwrap();
+        let report = ConfiguredLoad::new(resumed).unwrap().run(source(folder.path(), ORDERED).await).await.unwrap();
         complete(&report);
         check(&fake);
     }
@@ -111,8 +112,12 @@ async fn what_needs_an_order_is_refused_without_one() {
     write_input(folder.path());
     let config = with_state(config, folder.path());
     let start = async |config: LoadConfig, sql| {
-        let error =
-            Loader::new(config).unwrap().start(Box::new(source(folder.path(), sql).await)).await.map(drop).unwrap_err();
+        let error = ConfiguredLoad::new(config)
+            .unwrap()
+            .start(Box::new(source(folder.path(), sql).await))
+            .await
+            .map(drop)
+            .unwrap_err();
         assert!(matches!(error, LoadError::State(_) | LoadError::Usage(_)), "{error:?}");
         error.to_string()
     };
@@ -131,7 +136,7 @@ async fn rows_that_cannot_be_read_are_dead_letters_of_their_file() {
     let path = folder.path().join("input.csv");
     let text = std::fs::read_to_string(&path).unwrap() + "one,two,three\n";
     std::fs::write(&path, text).unwrap();
-    let report = Loader::new(with_state(config, folder.path()))
+    let report = ConfiguredLoad::new(with_state(config, folder.path()))
         .unwrap()
         .run(source(folder.path(), UNORDERED).await)
         .await

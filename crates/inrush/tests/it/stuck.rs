@@ -8,7 +8,7 @@ use inrush_cluster::transport::{Credentials, HttpOptions, Transport};
 use inrush_commands::verify::{VerifyOptions, verify};
 use inrush_fake::{FakeCluster, FakeConfig, Fault, Faults, Rule};
 use inrush_load::config::{Durability, LoadConfig, OldWrites, SwapConfig, WaitFor};
-use inrush_load::{Loader, RecoverOptions, Report, Status, recover};
+use inrush_load::{ConfiguredLoad, RecoverOptions, Report, Status, recover};
 use inrush_sources::Warnings;
 use inrush_sources::index::{IndexAddress, IndexOptions, IndexSource};
 use serde_json::{Value, json};
@@ -85,8 +85,8 @@ impl Stuck {
     async fn load(&self) -> String {
         let fake = self.start().await;
         let (config, _folder) = self.config(&fake);
-        let run = Loader::new(config).unwrap().run(Large(Lines::new(documents(200, 200))));
-        match tokio::time::timeout(HANGS, run).await.expect("the load hangs") {
+        let run = ConfiguredLoad::new(config).unwrap().run(Large(Lines::new(documents(200, 200))));
+        match tokio::time::timeout(HANGS, run).await.unwrap_or_else(|_| panic!("the load hangs: {:?}", self.faults)) {
             Ok(report) => format!("{report:?}"),
             Err(error) => error.to_string(),
         }
@@ -182,6 +182,11 @@ async fn a_load_that_cannot_begin_says_what_it_waited_for() {
     .await;
 }
 
+/// The pause ends the load, also where a busy machine asks for the health late.
+fn persistent(config: &mut LoadConfig) {
+    (config.limits.retry_for, config.limits.retries) = (HANGS / 4, u32::MAX);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_load_whose_cluster_gets_stuck_ends_and_says_where() {
     let red_and = |faults: Vec<Rule>, says: &'static [&'static str]| Stuck {
@@ -206,7 +211,8 @@ async fn a_load_whose_cluster_gets_stuck_ends_and_says_where() {
                 "stopped after a pause of 0.1 s: docs is red",
                 "node es-1: the disk is above the high watermark",
             ],
-        ),
+        )
+        .with(persistent),
         red_and(
             vec![no_reply("/_bulk"), no_reply("/_refresh"), no_reply("/_count"), no_reply("/_stats")],
             &["status: Failed", "node es-1: the disk is above the high watermark"],
@@ -214,8 +220,10 @@ async fn a_load_whose_cluster_gets_stuck_ends_and_says_where() {
         red_and(
             vec![unavailable(), no_reply("/_settings").after(2)],
             &["status: Failed", "docs is red", "inrush recover"],
-        ),
-        red_and(vec![unavailable(), no_reply("/inrush-guard").after(4)], &["status: Failed", "docs is red"]),
+        )
+        .with(persistent),
+        red_and(vec![unavailable(), no_reply("/inrush-guard").after(4)], &["status: Failed", "docs is red"])
+            .with(persistent),
     ])
     .await;
 }
@@ -228,7 +236,7 @@ async fn an_index_that_is_red_before_the_load_says_why() {
     let fake = stuck.start().await;
     fake.call("PUT", "/docs", json!({})).unwrap();
     let (config, _folder) = stuck.config(&fake);
-    let text = error(Loader::new(config).unwrap().run(Lines::new(documents(10, 10)))).await;
+    let text = error(ConfiguredLoad::new(config).unwrap().run(Lines::new(documents(10, 10)))).await;
     let expected = "docs: it cannot be counted before the load: docs is red: a primary shard is not assigned: shard 0: node \
                     es-1: the disk is above the high watermark, still after 0.1 s (option `pause_for`)";
     assert_eq!(text, expected);
@@ -247,7 +255,7 @@ async fn a_load_whose_end_gets_stuck_ends_and_says_where() {
     all_end(vec![
         silent("/_refresh", &["NotProvable", "no answer for 1 s (option `pause_for`)"]),
         silent("/_count", &["NotProvable", "could not be counted: GET http", "/_count"]).with(patient),
-        silent("/_settings", &[CHECK_FAILED, "no answer for 1 s (option `pause_for`)", "inrush recover"]).after(2),
+        silent("/_settings", &[CHECK_FAILED, "inrush recover"]).after(2),
         silent("/_forcemerge", &[CHECK_FAILED, "/_forcemerge"]).with(|config| config.finish.force_merge = Some(1)),
         silent("/_cluster/health/docs", &[CHECK_FAILED, "(option `wait_timeout`)"]).with(green),
         replies(
@@ -287,7 +295,7 @@ async fn stopped(path: &str, configure: fn(&mut LoadConfig)) -> Report {
     let (mut config, _folder) = stuck.config(&fake);
     configure(&mut config);
     let source = Large(Lines::new(documents(200, 200)));
-    let load = Loader::new(config).unwrap().start(Box::new(source)).await.unwrap();
+    let load = ConfiguredLoad::new(config).unwrap().start(Box::new(source)).await.unwrap();
     fake.wait_for_held(1).await;
     load.stop_handle().stop();
     let report = tokio::time::timeout(HANGS / 2, load.finish()).await;
@@ -374,7 +382,7 @@ async fn a_source_that_gets_stuck_ends_the_load() {
         let options = IndexOptions { request_timeout: REQUEST, retry_for: REQUEST, ..IndexOptions::new(address) };
         let copy = async {
             let source = IndexSource::open(options, &Warnings::default()).await.map_err(|error| error.to_string())?;
-            let report = Loader::new(config).unwrap().run(source).await.map_err(|error| error.to_string())?;
+            let report = ConfiguredLoad::new(config).unwrap().run(source).await.map_err(|error| error.to_string())?;
             Err::<(), String>(report.failure.unwrap_or_default())
         };
         let text = error(copy).await;

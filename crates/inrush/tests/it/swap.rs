@@ -5,11 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use inrush_cluster::transport::{Credentials, HttpOptions, Transport};
-use inrush_fake::{FakeCluster, FakeConfig};
+use inrush_fake::{FakeCluster, FakeConfig, Fault, Faults, Rule};
 use inrush_load::config::{LoadConfig, OldWrites, SwapConfig, WaitFor};
+use inrush_load::cutover::{EarlierIndex, alias_history, rollback};
+use inrush_load::loader::connect;
 use inrush_load::{
-    GUARD_INDEX, LOADS_INDEX, Loader, OldIndex, Phase, PushLoad, RecoverOptions, RecoveredState, Report, Status, Step,
-    recover,
+    ConfiguredLoad, GUARD_INDEX, LOADS_INDEX, LoadError, OldIndex, Phase, PushLoad, RecoverOptions, RecoveredState,
+    Report, Status, Step, recover,
 };
 use inrush_sources::push::Document;
 use inrush_testbed::client::Client;
@@ -47,7 +49,7 @@ async fn load(config: &LoadConfig) -> Report {
 }
 
 async fn refusal(config: LoadConfig) -> String {
-    let refused = Loader::new(config).unwrap().run(Lines::new(documents(10, 10))).await;
+    let refused = ConfiguredLoad::new(config).unwrap().run(Lines::new(documents(10, 10))).await;
     refused.map(|report| format!("not refused: {report:?}")).unwrap_err().to_string()
 }
 
@@ -106,6 +108,81 @@ async fn the_alias_is_moved_with_what_it_carries() {
     assert_eq!(fake.requests().iter().filter(|request| request.path == "/_aliases").count(), 1);
     let again = load(&config).await;
     assert_eq!(again.swap.unwrap().old_index, Some(swap.index));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_new_index_is_made_like_the_one_that_it_replaces() {
+    let fake = FakeCluster::start(FakeConfig::default()).await.unwrap();
+    let mapping = json!({"properties": {"n": {"type": "long"}, "t": {"type": "keyword"}}});
+    let settings = json!({"number_of_shards": 3, "number_of_replicas": 0, "refresh_interval": "7s"});
+    let aliases = json!({"trips": {}});
+    let old = json!({"mappings": mapping, "settings": settings, "aliases": aliases});
+    fake.call("PUT", "/trips-1", old).unwrap();
+    let (plain, _folder) = swap(&fake);
+    let made = async |config: &LoadConfig| {
+        let report = load(config).await;
+        assert_eq!(report.status, Status::Complete, "{report:?}");
+        let new = report.new_index.clone().unwrap();
+        (new.name, new.mapping, new.settings, report.warnings)
+    };
+    let (first, from, settings, warnings) = made(&plain).await;
+    assert_eq!((from.as_str(), settings.as_str()), ("of trips-1", "of trips-1"));
+    assert!(warnings.is_empty(), "{warnings:?}");
+    assert_eq!(fake.mapping(&first)["properties"]["t"]["type"], "keyword");
+    for (name, value) in [("number_of_shards", "3"), ("number_of_replicas", "0"), ("refresh_interval", "7s")] {
+        assert_eq!(fake.setting(&first, &format!("index.{name}")).as_deref(), Some(value), "{name}");
+    }
+    // What the user gives goes first, part by part.
+    let mut given = plain.clone();
+    given.create.mapping = Some(json!({"properties": {"t": {"type": "text"}}}));
+    given.create.shards = Some(2);
+    let (second, from, settings, _) = made(&given).await;
+    assert_eq!((from, settings), ("given".to_owned(), format!("of {first}")));
+    assert_eq!(fake.mapping(&second)["properties"]["t"]["type"], "text");
+    assert_eq!(fake.setting(&second, "index.number_of_shards").as_deref(), Some("2"));
+    // An index template says how new indices are. What it lacks is told.
+    let template =
+        json!({"index_patterns": ["trips-2*"], "template": {"mappings": {"properties": {"n": {"type": "long"}}}}});
+    send(&fake, "PUT", "/_index_template/trips", template).await;
+    let (_, from, settings, warnings) = made(&plain).await;
+    assert_eq!((from, settings), ("of an index template".to_owned(), format!("of {second}")));
+    assert!(warnings[0].contains("its mapping of") && warnings[0].contains(&second), "{warnings:?}");
+    // Nothing is taken where that is asked for.
+    let mut anew = plain.clone();
+    anew.create.anew = true;
+    send(&fake, "DELETE", "/_index_template/trips", Value::Null).await;
+    let (last, from, settings, _) = made(&anew).await;
+    assert_eq!((from.as_str(), settings.as_str()), ("dynamic", "defaults"));
+    assert_eq!(fake.setting(&last, "index.number_of_shards").as_deref(), Some("1"));
+    // A mapping that the documents made is made anew, because documents may change.
+    let (_, from, ..) = made(&plain).await;
+    assert_eq!(from, "dynamic");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn changes_of_a_load_that_was_killed_are_not_handed_on() {
+    let fake = fake().await;
+    let put = async |settings: Value| send(&fake, "PUT", "/trips-1/_settings", settings).await;
+    put(
+        json!({"index.refresh_interval": "60s", "index.number_of_replicas": "0", "index.translog.durability": "async"}),
+    )
+    .await;
+    let uuid = fake.setting("trips-1", "index.uuid").unwrap();
+    let lease = json!({"index": "trips-1", "phase": "held", "holders": {"dead": {"beat": 3}}, "changes": {
+        "index.refresh_interval": {"original": "7s", "applied": "60s"},
+        "index.number_of_replicas": {"original": null, "applied": "0"},
+        // Another client has changed it since.
+        "index.translog.durability": {"original": null, "applied": "request"},
+    }});
+    send(&fake, "PUT", &format!("/{GUARD_INDEX}/_doc/{uuid}"), lease).await;
+    let (config, _folder) = swap(&fake);
+    let report = load(&config).await;
+    assert_eq!(report.status, Status::Complete, "{report:?}");
+    let new = report.new_index.unwrap().name;
+    let setting = |name: &str| fake.setting(&new, name);
+    assert_eq!(setting("index.refresh_interval").as_deref(), Some("7s"));
+    assert_ne!(setting("index.number_of_replicas").as_deref(), Some("0"));
+    assert_eq!(setting("index.translog.durability").as_deref(), Some("async"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -196,7 +273,7 @@ async fn whatever_fails_leaves_everything_as_it_was() {
     assert_eq!(report.status, Status::Incomplete, "{report:?}");
     untouched(&fake, &report);
     let swapped = report.swap.unwrap();
-    assert!(swapped.detail.contains("10 documents are not in"), "{swapped:?}");
+    assert!(swapped.detail.contains("10 documents were not indexed"), "{swapped:?}");
     assert!(swapped.what_next.unwrap().contains("\"remove\""));
 
     // A search that fails.
@@ -250,9 +327,101 @@ async fn whatever_fails_leaves_everything_as_it_was() {
     assert_eq!(stands_for(&fake, "trips"), []);
 }
 
+fn names(indices: &[EarlierIndex]) -> Vec<&str> {
+    indices.iter().map(|index| index.index.as_str()).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_alias_goes_back_to_the_index_before() {
+    let fake = fake().await;
+    let (config, _folder) = swap(&fake);
+    let transport = Arc::new(Transport::new(&fake.urls(), Credentials::None, &HttpOptions::default()).unwrap());
+    let made = async || load(&config).await.swap.unwrap().index;
+    let (first, second) = (made().await, made().await);
+    let mut fails = config.clone();
+    options(&mut fails).warm = vec![json!({"query": {"no_such_query": {}}})];
+    let failed = load(&fails).await.swap.unwrap().index;
+    send(&fake, "PUT", "/trips-20200101-000000-000", json!({})).await;
+
+    let history = alias_history(&transport, "trips").await.unwrap();
+    assert_eq!(history.now.as_deref(), Some(second.as_str()));
+    assert_eq!(names(&history.earlier), [first.as_str(), "trips-1"], "not one of others");
+    assert_eq!(names(&history.unfinished), [failed.as_str()]);
+    assert_eq!((history.earlier[0].docs, history.earlier[0].complete.is_some()), (Some(500), true));
+    // The index before, and the one before that: no load has made it.
+    for (from, to) in [(&second, first.as_str()), (&first, "trips-1")] {
+        let done = rollback(&transport, "trips", None).await.unwrap();
+        assert_eq!((&done.from, done.to.as_str()), (from, to));
+        assert_eq!(stands_for(&fake, "trips"), [(to.to_owned(), carried())]);
+    }
+    // The way forward.
+    rollback(&transport, "trips", Some(&second)).await.unwrap();
+    assert_eq!(stands_for(&fake, "trips"), [(second.clone(), carried())]);
+    let refused = async |index: &str| rollback(&transport, "trips", Some(index)).await.unwrap_err().to_string();
+    assert!(refused(&failed).await.contains("has failed or still runs"));
+    assert!(refused("trips-20200101-000000-000").await.contains("is not an index that it stood for"));
+    assert!(refused(&second).await.contains("already"));
+    let nothing = rollback(&transport, "no-such", None).await.unwrap_err().to_string();
+    assert!(nothing.contains("no-such"), "{nothing}");
+    // An index that was created again is another one.
+    send(&fake, "DELETE", &format!("/{first}"), Value::Null).await;
+    send(&fake, "PUT", &format!("/{first}"), json!({})).await;
+    assert!(rollback(&transport, "trips", None).await.unwrap_err().to_string().contains("was deleted"));
+    assert_eq!(stands_for(&fake, "trips"), [(second, carried())]);
+}
+
+/// A request without an answer may be carried out later than the alias is read.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_way_back_that_is_never_answered_is_in_doubt() {
+    let fake = fake().await;
+    let (mut config, _folder) = swap(&fake);
+    load(&config).await;
+    config.limits.retry_for = Duration::from_secs(1);
+    let transport = connect(&config).await.unwrap();
+    fake.set_faults(Faults::new([Rule::new(Fault::GatewayTimeout).path("/_aliases")]));
+    let doubt = rollback(&transport, "trips", None).await.unwrap_err();
+    assert!(matches!(doubt, LoadError::InDoubt(_)), "{doubt:?}");
+    assert!(doubt.to_string().contains("GET /_alias/trips"), "{doubt}");
+    fake.set_faults(Faults::default());
+    assert_eq!(rollback(&transport, "trips", None).await.unwrap().to, "trips-1");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_last_indices_are_kept_and_those_of_failed_loads_are_named() {
+    let fake = fake().await;
+    let (mut config, _folder) = swap(&fake);
+    options(&mut config).keep = Some(1);
+    let mut fails = config.clone();
+    options(&mut fails).warm = vec![json!({"query": {"no_such_query": {}}})];
+    let made = async || {
+        let report = load(&config).await;
+        assert_eq!(report.status, Status::Complete, "{report:?}");
+        (report.swap.unwrap(), report.finish.steps.last().unwrap().clone())
+    };
+    let (first, _) = made().await;
+    send(&fake, "PUT", &format!("/{}/_alias/archive", first.index), json!({})).await;
+    send(&fake, "PUT", "/trips-20200101-000000-000", json!({})).await;
+    let failed = load(&fails).await.swap.unwrap().index;
+    let (second, step) = made().await;
+    assert_eq!((step.step, second.old), (Step::DeleteOld, OldIndex::Kept));
+    assert!(step.detail.contains("left by a load that failed") && step.detail.ends_with(&failed), "{step:?}");
+    // A copy of an index, restored under its name, has its mark, and another UUID.
+    let mapping = send(&fake, "GET", &format!("/{}/_mapping", second.index), Value::Null).await;
+    send(&fake, "PUT", "/trips-20200101-000000-001", json!({"mappings": mapping[&second.index]["mappings"]})).await;
+    let (third, _) = made().await;
+    let (fourth, step) = made().await;
+    assert!(step.detail.starts_with(&format!("deleted {}; kept {}", second.index, third.index)), "{step:?}");
+    // The first one has another alias, and the others were made by others.
+    let others = ["trips-1", "trips-20200101-000000-000", "trips-20200101-000000-001"];
+    let mut left = Vec::from(others);
+    left.extend([&*failed, &*first.index, &*third.index, &*fourth.index]);
+    left.sort_unstable();
+    assert_eq!(indices(&fake), left);
+}
+
 /// Begins to feed a load, and returns when its first document, with the id `first`, is in.
 async fn begin(config: LoadConfig) -> PushLoad {
-    let load = Loader::new(config).unwrap().sender().await.unwrap();
+    let load = ConfiguredLoad::new(config).unwrap().sender().await.unwrap();
     load.send(Document { body: "{\"id\":\"first\"}".into(), ..Document::default() }).await.unwrap();
     load.progress().wait_for(|p| p.docs_settled > 0).await.unwrap();
     load
@@ -356,7 +525,7 @@ async fn copies_that_come_late_are_waited_for() {
     let (mut config, _folder) = config(fake.urls(), "docs");
     config.finish.wait_for = Some(WaitFor::Replicated);
     config.finish.force_merge = Some(2);
-    let load = Loader::new(config).unwrap().start(Box::new(Lines::new(documents(50, 50)))).await.unwrap();
+    let load = ConfiguredLoad::new(config).unwrap().start(Box::new(Lines::new(documents(50, 50)))).await.unwrap();
     let mut progress = load.progress();
     let waits = |phase: &Phase| matches!(phase, Phase::Finishing { step: Step::Green, detail } if detail.contains("1 of 2 shard copies"));
     progress.wait_for(|p| waits(&p.phase)).await.unwrap();
@@ -376,7 +545,7 @@ async fn a_load_can_be_stopped_while_it_waits() {
     config.create.replicas = Some(5);
     config.finish.wait_for = Some(WaitFor::Green);
     options(&mut config).old_writes = OldWrites::Block;
-    let load = Loader::new(config).unwrap().start(Box::new(Lines::new(documents(50, 50)))).await.unwrap();
+    let load = ConfiguredLoad::new(config).unwrap().start(Box::new(Lines::new(documents(50, 50)))).await.unwrap();
     load.progress().wait_for(|p| matches!(p.phase, Phase::Finishing { step: Step::Green, .. })).await.unwrap();
     load.stop_handle().stop();
     let report = load.finish().await;

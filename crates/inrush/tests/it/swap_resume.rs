@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use inrush_fake::{FakeCluster, FakeConfig, Fault, Faults, Rule};
 use inrush_load::config::{LoadConfig, OldWrites, StateFolder, SwapConfig};
-use inrush_load::{GUARD_INDEX, LOADS_INDEX, Loader, Report, Status};
+use inrush_load::{ConfiguredLoad, GUARD_INDEX, LOADS_INDEX, Report, Status};
 use inrush_sources::{Files, FormatOptions, SourceSpec, Warnings, open};
 use inrush_testbed::client::Client;
 use serde_json::{Value, json};
@@ -54,7 +54,7 @@ impl Job {
     }
 
     async fn load(&self, config: LoadConfig) -> Report {
-        Loader::new(config).unwrap().run(self.source()).await.unwrap()
+        ConfiguredLoad::new(config).unwrap().run(self.source()).await.unwrap()
     }
 
     /// Begins the load and ends the process, so to speak, when a request is held by `rule`.
@@ -66,7 +66,7 @@ impl Job {
         let crashed = std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
             runtime.spawn(async move {
-                let load = Loader::new(config).unwrap().start(Box::new(source)).await.unwrap();
+                let load = ConfiguredLoad::new(config).unwrap().start(Box::new(source)).await.unwrap();
                 load.finish().await;
             });
             stopped.recv().unwrap();
@@ -166,7 +166,9 @@ async fn a_swap_whose_answer_is_lost_is_made_once() {
 async fn a_swap_that_is_never_answered_is_in_doubt() {
     let job = Job::new(Some(json!({"aliases": {"trips": {}}}))).await;
     job.fake.set_faults(Faults::new([Rule::new(Fault::GatewayTimeout).path("/_aliases")]));
-    let report = job.load(job.config.clone()).await;
+    let mut config = job.config.clone();
+    config.limits.retry_for = Duration::from_secs(1);
+    let report = job.load(config).await;
     let swap = report.swap.as_ref().unwrap();
     assert_eq!((report.status, swap.swapped), (Status::CheckFailed, false), "{report:?}");
     assert!(swap.detail.contains("check it with GET /_alias/trips"), "{swap:?}");
@@ -199,7 +201,7 @@ async fn what_became_of_the_alias_meanwhile_is_noticed() {
     let client = Client::new(&job.fake.url()).unwrap();
     let actions = json!({"actions": [{"remove": {"index": "trips-1", "alias": "trips"}}]});
     assert_eq!(client.json("POST", "/_aliases", actions).await.unwrap().status, 200);
-    let refused = Loader::new(job.resumed()).unwrap().run(job.source()).await.unwrap_err().to_string();
+    let refused = ConfiguredLoad::new(job.resumed()).unwrap().run(job.source()).await.unwrap_err().to_string();
     assert!(refused.contains("which stood for trips-1, was removed since the load was interrupted"), "{refused}");
     // From the beginning it makes another index, and the one of the first run stays.
     let report = job.load(job.config.clone()).await;

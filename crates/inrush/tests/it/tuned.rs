@@ -8,7 +8,7 @@ use inrush_core::tune::{AutoTuner, GentleTuner, Tuner};
 use inrush_fake::{FakeCluster, FakeConfig, Fault, Faults, Rule};
 use inrush_load::config::{Gentle, Rate};
 use inrush_load::observe::{LoadEvent, Observer};
-use inrush_load::{Loader, Status};
+use inrush_load::{ConfiguredLoad, Status};
 
 use crate::common::{Lines, config, documents, fake, load};
 
@@ -50,7 +50,7 @@ async fn a_tuned_load_gets_everything_in_and_its_trace_leads_to_the_same_decisio
         let trace = folder.path().join("trace.ndjson");
         config.trace = Some(trace.clone());
         let reasons = Reasons::default();
-        let loader = Loader::new(config).unwrap().observe(reasons.clone());
+        let loader = ConfiguredLoad::new(config).unwrap().observe(reasons.clone());
         let report = loader.run(Lines::new(documents(100_000, 100_000))).await.unwrap();
         assert_eq!(report.status, Status::Complete, "{report:?}");
         assert_eq!(fake.documents("docs").len(), 100_000);

@@ -4,8 +4,9 @@
 use std::sync::Arc;
 
 use inrush_cluster::transport::{Credentials, HttpOptions, Transport};
-use inrush_commands::verify::{Example, Outcome, VerifyError, VerifyOptions, VerifyReport, verify};
-use inrush_fake::{FakeCluster, FakeConfig};
+use inrush_commands::verify::{Example, VerifyError, VerifyOptions, VerifyOutcome, VerifyReport, verify};
+use inrush_core::Shaping;
+use inrush_fake::{FakeCluster, FakeConfig, Flavor};
 use inrush_sources::Source;
 use inrush_testbed::client::Client;
 use serde_json::{Value, json};
@@ -69,7 +70,7 @@ fn ids(examples: &[Example]) -> Vec<&str> {
 async fn an_index_with_the_same_documents_is_equal() {
     let bench = Bench::with("docs", documents(3_000, 3_000)).await;
     let report = bench.verify(&options("docs"), documents(3_000, 3_000)).await;
-    assert_eq!(report.result, Outcome::Equal, "{report:?}");
+    assert_eq!(report.result, VerifyOutcome::Equal, "{report:?}");
     assert_eq!((report.docs_read, report.docs_in_index, report.docs_compared), (3_000, 3_000, Some(3_000)));
     assert_eq!((counts(&report), report.docs_replaced), ((Some(0), Some(0), Some(0)), Some(0)));
     assert!(report.not_proven.is_empty() && report.warnings.is_empty(), "{report:?}");
@@ -80,7 +81,7 @@ async fn an_index_with_the_same_documents_is_equal() {
     // Another writer's way to put the same.
     let other = |line: String| line.replace("\"n\":", "\"n\" : ").replace(",\"text\"", ".0, \"t\\u0065xt\"");
     let report = bench.verify(&options("docs"), documents(3_000, 3_000).map(other)).await;
-    assert_eq!((report.result, counts(&report)), (Outcome::Equal, (Some(0), Some(0), Some(0))), "{report:?}");
+    assert_eq!((report.result, counts(&report)), (VerifyOutcome::Equal, (Some(0), Some(0), Some(0))), "{report:?}");
 }
 
 /// The same with so little memory that everything is sorted on disk.
@@ -97,7 +98,11 @@ async fn missing_different_and_extra_documents_are_found() {
     for sort_memory in [64 << 20, 1_000] {
         let options = VerifyOptions { sort_memory, ..options("docs") };
         let report = bench.verify(&options, documents(2_000, 2_000)).await;
-        assert_eq!((report.result, counts(&report)), (Outcome::Different, (Some(2), Some(1), Some(3))), "{report:?}");
+        assert_eq!(
+            (report.result, counts(&report)),
+            (VerifyOutcome::Different, (Some(2), Some(1), Some(3))),
+            "{report:?}"
+        );
         assert_eq!(ids(&report.examples.missing), ["i3", "i1999"]);
         assert_eq!(ids(&report.examples.extra), ["x1", "x2", "x3"]);
         let different = &report.examples.different[0];
@@ -114,12 +119,12 @@ async fn the_last_document_of_an_id_counts() {
     // 5,000 documents with 1,000 ids: the index has those of the last round.
     let bench = Bench::with("docs", documents(5_000, 1_000)).await;
     let report = bench.verify(&options("docs"), documents(5_000, 1_000)).await;
-    assert_eq!(report.result, Outcome::Equal, "{report:?}");
+    assert_eq!(report.result, VerifyOutcome::Equal, "{report:?}");
     assert_eq!((report.docs_read, report.docs_replaced, report.docs_compared), (5_000, Some(4_000), Some(1_000)));
     // Now the first round is the last one.
     let turned = documents(5_000, 1_000).collect::<Vec<_>>().into_iter().rev();
     let report = bench.verify(&options("docs"), turned).await;
-    assert_eq!((report.result, report.docs_different), (Outcome::Different, Some(1_000)));
+    assert_eq!((report.result, report.docs_different), (VerifyOutcome::Different, Some(1_000)));
 }
 
 #[tokio::test]
@@ -132,8 +137,9 @@ async fn what_is_missing_or_different_can_be_loaded() {
     bench.send("PUT", "/docs/_doc/i7", json!({"id": "i7", "n": 7, "text": "some words to fill it"})).await;
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("missing.ndjson");
-    let options = VerifyOptions { missing: Some(path.clone()), drop: vec!["text".parse().unwrap()], ..options("docs") };
-    let with_text = VerifyOptions { drop: Vec::new(), ..options.clone() };
+    let without_text = Shaping { drop: vec!["text".parse().unwrap()], ..Shaping::default() };
+    let options = VerifyOptions { missing: Some(path.clone()), shaping: without_text, ..options("docs") };
+    let with_text = VerifyOptions { shaping: Shaping::default(), ..options.clone() };
     let report = bench.verify(&with_text, documents(900, 300)).await;
     assert_eq!(counts(&report), (Some(2), Some(1), Some(0)));
     let text = std::fs::read_to_string(&path).unwrap();
@@ -144,7 +150,7 @@ async fn what_is_missing_or_different_can_be_loaded() {
     config.id = Some("id".parse().unwrap());
     load(&config, text.lines().map(str::to_owned)).await;
     let report = bench.verify(&with_text, documents(900, 300)).await;
-    assert_eq!((report.result, counts(&report)), (Outcome::Equal, (Some(0), Some(0), Some(0))));
+    assert_eq!((report.result, counts(&report)), (VerifyOutcome::Equal, (Some(0), Some(0), Some(0))));
     assert_eq!(std::fs::read_to_string(&path).unwrap(), "", "the file of last time would be loaded again");
 
     // With --drop the documents differ from those in the index; they are written with all their
@@ -164,10 +170,10 @@ async fn routing_belongs_to_the_document() {
     load(&config, documents(300, 300)).await;
     let routed = VerifyOptions { routing: Some("n".parse().unwrap()), ..options("docs") };
     let report = bench.verify(&routed, documents(300, 300)).await;
-    assert_eq!((report.result, counts(&report)), (Outcome::Equal, (Some(0), Some(0), Some(0))), "{report:?}");
+    assert_eq!((report.result, counts(&report)), (VerifyOutcome::Equal, (Some(0), Some(0), Some(0))), "{report:?}");
     // Without it most are looked for on other shards; that they are there is seen all the same.
     let report = bench.verify(&options("docs"), documents(300, 300)).await;
-    assert_eq!((report.result, report.docs_extra), (Outcome::Different, Some(0)), "{report:?}");
+    assert_eq!((report.result, report.docs_extra), (VerifyOutcome::Different, Some(0)), "{report:?}");
     assert!(report.docs_missing > Some(100) && report.warnings[0].contains("option `routing`"), "{report:?}");
 }
 
@@ -181,7 +187,11 @@ async fn an_alias_of_several_indices_is_searched() {
     bench.send("POST", "/_aliases", actions).await;
     let report = bench.verify(&options("docs"), documents(130, 130)).await;
     // i90 to i99 are in both.
-    assert_eq!((report.result, counts(&report)), (Outcome::Different, (Some(0), Some(0), Some(10))), "{report:?}");
+    assert_eq!(
+        (report.result, counts(&report)),
+        (VerifyOutcome::Different, (Some(0), Some(0), Some(10))),
+        "{report:?}"
+    );
     assert_eq!(report.examples.extra[0].detail.as_deref(), Some("2 times in the index"));
     let report = bench.verify(&options("docs"), documents(140, 140)).await;
     assert_eq!(counts(&report), (Some(10), Some(0), Some(10)), "{report:?}");
@@ -197,7 +207,30 @@ async fn contents_that_an_index_changes_are_not_compared() {
     assert_eq!((report.docs_missing, report.docs_different), (Some(1), None), "{report:?}");
     assert!(report.not_proven[0].contains("docs keeps only some fields in _source"), "{report:?}");
     bench.send("PUT", "/docs/_doc/i1", json!({})).await;
-    assert_eq!(bench.verify(&options("docs"), documents(2, 2)).await.result, Outcome::Equal);
+    assert_eq!(bench.verify(&options("docs"), documents(2, 2)).await.result, VerifyOutcome::Equal);
+}
+
+#[tokio::test]
+async fn vectors_are_asked_for_and_compared_as_float32() {
+    let config = FakeConfig::default().flavor(Flavor::elasticsearch_9());
+    let fake = FakeCluster::start(config).await.unwrap();
+    let client = Client::new(&fake.url()).unwrap();
+    let bench = Bench { fake, client };
+    let field = json!({"type": "dense_vector", "dims": 2, "similarity": "l2_norm"});
+    bench.send("PUT", "/docs", json!({"mappings": {"properties": {"v": field}}})).await;
+    bench.send("PUT", "/docs/_doc/a", json!({"id": "a", "v": [0.1, 2.0]})).await;
+    // The bytes of [1.0, -2.0], big-endian.
+    bench.send("PUT", "/docs/_doc/b", json!({"id": "b", "v": "P4AAAMAAAAA="})).await;
+    let lines = |second: &str| {
+        let first = r#"{"id":"a","v":[0.10000000149011612,2]}"#.to_owned();
+        [first, format!(r#"{{"id":"b","v":{second}}}"#)].into_iter()
+    };
+    let report = bench.verify(&options("docs"), lines("[1,-2]")).await;
+    assert_eq!((report.result, counts(&report)), (VerifyOutcome::Equal, (Some(0), Some(0), Some(0))), "{report:?}");
+    assert!(report.not_proven.is_empty(), "{report:?}");
+    let report = bench.verify(&options("docs"), lines("[1,-2.5]")).await;
+    assert_eq!((report.result, report.docs_different), (VerifyOutcome::Different, Some(1)), "{report:?}");
+    assert_eq!(report.examples.different[0].detail.as_deref(), Some("v"));
 }
 
 #[tokio::test]
@@ -207,15 +240,15 @@ async fn a_sample_says_what_it_does_not_prove() {
     let report = bench.verify(&sampled, documents(3_000, 1_000)).await;
     assert_eq!(
         (report.result, report.sample, report.docs_compared),
-        (Outcome::Equal, Some(50), Some(50)),
+        (VerifyOutcome::Equal, Some(50), Some(50)),
         "{report:?}"
     );
     assert_eq!((counts(&report), report.not_proven.len()), ((Some(0), Some(0), None), 2), "{report:?}");
     let report = bench.verify(&sampled, documents(3_000, 1_000).map(|line| line.replace("words", "others"))).await;
-    assert_eq!((report.result, report.docs_different), (Outcome::Different, Some(50)));
+    assert_eq!((report.result, report.docs_different), (VerifyOutcome::Different, Some(50)));
     // An index with more documents than the source has lines.
     let report = bench.verify(&sampled, documents(900, 900)).await;
-    assert_eq!((report.result, report.docs_extra), (Outcome::Different, Some(100)));
+    assert_eq!((report.result, report.docs_extra), (VerifyOutcome::Different, Some(100)));
 }
 
 #[tokio::test]
@@ -223,9 +256,9 @@ async fn without_ids_documents_are_counted() {
     let bench = Bench::with("docs", documents(50, 50)).await;
     let counted = VerifyOptions::new("docs".parse().unwrap());
     let report = bench.verify(&counted, documents(50, 50)).await;
-    assert_eq!((report.result, counts(&report)), (Outcome::Equal, (None, None, None)), "{report:?}");
+    assert_eq!((report.result, counts(&report)), (VerifyOutcome::Equal, (None, None, None)), "{report:?}");
     assert!(report.not_proven[0].contains("only counted"));
-    assert_eq!(bench.verify(&counted, documents(51, 51)).await.result, Outcome::Different);
+    assert_eq!(bench.verify(&counted, documents(51, 51)).await.result, VerifyOutcome::Different);
     let sampled = VerifyOptions { sample: Some(1), ..counted };
     assert!(matches!(bench.try_verify(&sampled, Lines::new([])).await, Err(VerifyError::Usage(_))));
 }
@@ -235,7 +268,11 @@ async fn what_no_load_could_send_cannot_be_in_the_index() {
     let bench = Bench::with("docs", documents(10, 10)).await;
     let lines = documents(10, 10).chain(["{\"n\":1}".to_owned()]);
     let report = bench.verify(&options("docs"), lines).await;
-    assert_eq!((report.result, report.docs_rejected, report.docs_read), (Outcome::Different, 1, 11), "{report:?}");
+    assert_eq!(
+        (report.result, report.docs_rejected, report.docs_read),
+        (VerifyOutcome::Different, 1, 11),
+        "{report:?}"
+    );
     let rejected = &report.examples.rejected[0];
     assert_eq!(rejected.line, Some(11));
     assert!(rejected.detail.as_deref().unwrap().contains("`id` (the id) is missing"), "{rejected:?}");

@@ -1,12 +1,11 @@
-//! Indices that are built beside their cluster and handed over, on real servers.
+//! Indices that a server builds beside their cluster and hands over, on real servers.
 
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use inrush_bake::{BakeConfig, BakeError, BakeReport, Baker, BuilderConfig, Engine, Layout, OpenSource, Place};
+use inrush_bake::{BakeConfig, BakeError, BakeReport, Baker, BuilderConfig, Engine, OpenSource, Place};
 use inrush_load::config::{DeadLetters, LoadConfig, StateFolder, SwapConfig, Tolerance};
-use inrush_load::{Loader, OldIndex, Report, Status, VerifiedState};
+use inrush_load::{ConfiguredLoad, OldIndex, Report, Status, VerifiedState};
 use inrush_sources::{FormatOptions, Source, SourceSpec, Warnings, open};
 use inrush_testbed::users;
 use serde_json::{Value, json};
@@ -24,8 +23,7 @@ struct Target {
 }
 
 impl Target {
-    /// `builders`: how many nodes build an index at once.
-    async fn start(version: Version, builders: usize) -> Target {
+    async fn start(version: Version) -> Target {
         let folder = server::folder();
         server::make_shared(&folder.join("shared"));
         let path_repo = ("path.repo".to_owned(), format!("{:?}", folder.join("shared")));
@@ -34,7 +32,7 @@ impl Target {
             format!("{{\"id\":\"i{n}\",\"n\":{n},\"text\":\"some words {}\",\"tag\":\"t{}\"}}\n", n * 7919, n % 7)
         });
         std::fs::write(&data, lines.collect::<String>()).unwrap();
-        let target = Server::own_with(version, 1 + builders, |spec| {
+        let target = Server::own_with(version, 2, |spec| {
             (spec.heap_mib, spec.settings) = (HEAP_MIB, vec![path_repo]);
         });
         let server = target.await;
@@ -126,8 +124,13 @@ impl Target {
         let template = json!({"index_patterns": ["*ed"], "template": {"settings": {"index.max_result_window": 33_333},
             "mappings": {"properties": {"text": {"type": "text", "analyzer": "whitespace"}}}, "aliases": {"all": {}}}});
         self.send("PUT", "/_index_template/both", template).await;
-        let report =
-            Loader::new(self.load("loaded")).unwrap().start(self.source()().unwrap()).await.unwrap().finish().await;
+        let report = ConfiguredLoad::new(self.load("loaded"))
+            .unwrap()
+            .start(self.source()().unwrap())
+            .await
+            .unwrap()
+            .finish()
+            .await;
         assert_eq!(report.status, Status::Complete, "{title}: {report:?}");
         let before = self.send("GET", "/_cluster/settings", Value::Null).await;
         let mut config = self.bake(self.load("baked"));
@@ -231,55 +234,11 @@ impl Target {
         println!("{title}: a data stream {}", if can { "got a slice that was baked" } else { "is refused" });
     }
 
-    /// Several builders. Each index is found whole under its name.
-    async fn bakes_with_several(&self, layout: Layout, builders: u32) {
-        let (title, name) = (&self.title, format!("several-{builders}"));
-        let mut load = self.load(&name);
-        (load.create.shards, load.create.mapping) = (None, None);
-        if layout == Layout::Cluster {
-            load.create.shards = Some(builders);
-        }
-        let mut config = self.bake(load);
-        (config.builders, config.layout) = (builders, layout);
-        config.builder.heap_mib = 450;
-        let report = self.baked(config).await;
-        assert_eq!((report.counts.docs_read, report.counts.docs_created), (DOCS, DOCS), "{title}: {report:?}");
-        assert_eq!(self.send("GET", &format!("/{name}/_count"), Value::Null).await["count"], DOCS, "{title}");
-        for n in (0..DOCS).step_by(499) {
-            let query = json!({"query": {"ids": {"values": [format!("i{n}")]}}});
-            let found = self.send("POST", &format!("/{name}/_search"), query).await;
-            assert_eq!(
-                (&found["hits"]["total"]["value"], &found["hits"]["hits"][0]["_source"]["n"]),
-                (&json!(1), &json!(n)),
-                "{title}"
-            );
-        }
-        let shards = self.send("GET", &format!("/_cat/shards/{name}?format=json&h=docs,prirep"), Value::Null).await;
-        let docs: Vec<u64> =
-            shards.as_array().unwrap().iter().map(|s| s["docs"].as_str().unwrap().parse().unwrap()).collect();
-        assert_eq!((docs.len(), docs.iter().sum()), (builders as usize, DOCS), "{title}: {shards}");
-        assert!(docs.iter().all(|docs| *docs > DOCS / u64::from(builders) / 2), "{title}: {docs:?}");
-        self.is_clean();
-        println!("{title}: {builders} builders, {layout:?}: {docs:?}");
-        if layout == Layout::Stitched {
-            self.is_one_index(&name, builders).await;
-        }
-        // Servers delete no indices by a pattern.
-        match layout {
-            Layout::Alias => {
-                for n in 1..=builders {
-                    self.send("DELETE", &format!("/{name}-{n}"), Value::Null).await;
-                }
-            }
-            Layout::Cluster | Layout::Stitched => drop(self.send("DELETE", &format!("/{name}"), Value::Null).await),
-        }
-    }
-
-    /// What may be missing is judged of all parts together, and decides on the alias.
+    /// What may be missing decides on the alias.
     async fn tolerates(&self) {
         let title = &self.title;
         self.send("PUT", "/shop-1", json!({"aliases": {"shop": {}}})).await;
-        // Documents that do not fit the mapping, some in each builder's part.
+        // Documents that do not fit the mapping.
         let data = self.folder.join("bad.ndjson");
         let lines = (0..400).map(|n| match n % 20 {
             7 => format!("{{\"id\":\"i{n}\",\"n\":\"many\"}}\n"),
@@ -288,12 +247,9 @@ impl Target {
         std::fs::write(&data, lines.collect::<String>()).unwrap();
         for (name, tolerance, complete) in [("shop-2", 19, false), ("shop-3", 20, true)] {
             let mut load = self.load(name);
-            load.create.shards = None;
             load.tolerate = Some(Tolerance::Count(tolerance));
             load.finish.swap = Some(SwapConfig::new("shop"));
-            let mut config = self.bake(load);
-            (config.builders, config.layout) = (2, Layout::Stitched);
-            config.builder.heap_mib = 450;
+            let config = self.bake(load);
             let path = data.clone();
             let source: OpenSource = Arc::new(move || -> Result<Box<dyn Source>, _> {
                 Ok(Box::new(open(&[SourceSpec::Path(path.clone())], FormatOptions::default(), &Warnings::default())?))
@@ -306,81 +262,7 @@ impl Target {
             let behind = if complete { name } else { "shop-1" };
             assert!(alias.get(behind).is_some(), "{title}: {alias}");
         }
-        println!("{title}: what may be missing is judged of all parts of a bake together");
-    }
-
-    /// An index of shards that were built apart is an index like any other.
-    async fn is_one_index(&self, name: &str, shards: u32) {
-        let title = &self.title;
-        let state = self.send("GET", &format!("/_cluster/state/metadata/{name}"), Value::Null).await;
-        let metadata = &state["metadata"]["indices"][name];
-        assert_eq!(metadata["settings"]["index"]["number_of_shards"], shards.to_string(), "{title}");
-        let terms: BTreeSet<u64> =
-            metadata["primary_terms"].as_object().unwrap().values().map(|t| t.as_u64().unwrap()).collect();
-        assert_eq!(terms.len(), 1, "{title}: equal primary terms: {}", metadata["primary_terms"]);
-        let properties =
-            self.send("GET", &format!("/{name}/_mapping"), Value::Null).await[name]["mappings"]["properties"].clone();
-        assert_eq!(properties["n"]["type"], "long", "{title}: {properties}");
-        for n in (0..DOCS).step_by(20) {
-            let found = self.send("GET", &format!("/{name}/_doc/i{n}"), Value::Null).await;
-            assert_eq!(
-                (&found["_source"]["n"], &found["_source"]["id"]),
-                (&json!(n), &json!(format!("i{n}"))),
-                "{title}: get by id"
-            );
-        }
-        let terms = json!({"size": 0, "track_total_hits": true, "query": {"term": {"tag.keyword": "t3"}}, "aggs": {"sum": {"sum": {"field": "n"}}}});
-        let found = self.send("POST", &format!("/{name}/_search"), terms).await;
-        let expected: Vec<u64> = (0..DOCS).filter(|n| n % 7 == 3).collect();
-        assert_eq!(found["hits"]["total"]["value"], expected.len(), "{title}: term search");
-        assert_eq!(
-            found["aggregations"]["sum"]["value"].as_f64(),
-            Some(expected.iter().sum::<u64>() as f64),
-            "{title}: sum"
-        );
-        for n in 0..200 {
-            let update =
-                self.send("POST", &format!("/{name}/_update/i{n}"), json!({"doc": {"n": 1_000_000 + n}})).await;
-            assert_eq!((&update["result"], &update["_version"]), (&json!("updated"), &json!(2)), "{title}");
-            let delete = self.send("DELETE", &format!("/{name}/_doc/i{}", 1000 + n), Value::Null).await;
-            assert_eq!(delete["result"], "deleted", "{title}");
-            let id = format!("new{n}");
-            let new = self.send("PUT", &format!("/{name}/_doc/{id}"), json!({"id": id, "n": n})).await;
-            assert_eq!(new["result"], "created", "{title}");
-        }
-        let again = self.send("PUT", &format!("/{name}/_doc/i5"), json!({"id": "i5", "n": 5})).await;
-        assert_eq!(again["result"], "updated", "{title}: overwritten, not there twice");
-        self.send("POST", &format!("/{name}/_forcemerge?max_num_segments=1"), Value::Null).await;
-        self.send("POST", &format!("/{name}/_refresh"), Value::Null).await;
-        assert_eq!(self.send("GET", &format!("/{name}/_count"), Value::Null).await["count"], DOCS, "{title}");
-        self.send("POST", &format!("/{name}/_close"), Value::Null).await;
-        self.send("POST", &format!("/{name}/_open?wait_for_active_shards=all"), Value::Null).await;
-        // A snapshot of its own, and back.
-        let location = self.folder.join("shared/again");
-        server::make_shared(&location);
-        self.send("PUT", "/_snapshot/again", json!({"type": "fs", "settings": {"location": location}})).await;
-        let snapshot = self
-            .send(
-                "PUT",
-                "/_snapshot/again/s?wait_for_completion=true",
-                json!({"indices": name, "include_global_state": false}),
-            )
-            .await;
-        assert_eq!(snapshot["snapshot"]["state"], "SUCCESS", "{title}: {snapshot}");
-        let rename = json!({"indices": name, "include_global_state": false, "include_aliases": false, "rename_pattern": "(.+)", "rename_replacement": "again"});
-        let restored = self.send("POST", "/_snapshot/again/s/_restore?wait_for_completion=true", rename).await;
-        assert_eq!(restored["snapshot"]["shards"]["successful"], shards, "{title}: {restored}");
-        assert_eq!(self.send("GET", "/again/_count", Value::Null).await["count"], DOCS, "{title}");
-        for (id, n) in [("i7", 1_000_007), ("new7", 7), ("i19999", 19_999)] {
-            assert_eq!(self.send("GET", &format!("/again/_doc/{id}"), Value::Null).await["_source"]["n"], n, "{title}");
-        }
-        let gone = self.server.client.json("GET", "/again/_doc/i1007", Value::Null).await.unwrap();
-        assert_eq!(gone.status, 404, "{title}");
-        self.send("DELETE", "/again", Value::Null).await;
-        self.send("DELETE", "/_snapshot/again/s", Value::Null).await;
-        self.send("DELETE", "/_snapshot/again", Value::Null).await;
-        users::delete(&location).unwrap();
-        println!("{title}: an index of {shards} shards that were built apart is one");
+        println!("{title}: what may be missing decides on the alias");
     }
 
     async fn end(self) {
@@ -423,34 +305,14 @@ impl Target {
     }
 }
 
-async fn check_one(version: Version) {
-    let target = Target::start(version, 1).await;
+async fn check(version: Version) {
+    let target = Target::start(version).await;
     target.bakes_what_a_load_loads().await;
     target.swaps().await;
-    target.fills_a_data_stream(version == Version::Elasticsearch8).await;
+    target.tolerates().await;
+    target.fills_a_data_stream(version == Version::Elasticsearch9).await;
     target.refuses().await;
     target.end().await;
 }
 
-async fn check_several(version: Version) {
-    let target = Target::start(version, 2).await;
-    target.tolerates().await;
-    for (layout, builders) in [(Layout::Stitched, 2), (Layout::Cluster, 2), (Layout::Alias, 2)] {
-        target.bakes_with_several(layout, builders).await;
-    }
-    target.end().await;
-}
-
-/// With one builder.
-mod one {
-    use super::*;
-
-    on_servers!(check_one: opensearch_3_6 = OpenSearch3, opensearch_2_19 = OpenSearch2, elasticsearch_8_19 = Elasticsearch8);
-}
-
-/// With two builders.
-mod several {
-    use super::*;
-
-    on_servers!(check_several: opensearch_3_6 = OpenSearch3, opensearch_2_19 = OpenSearch2, elasticsearch_8_19 = Elasticsearch8);
-}
+on_servers!(check: opensearch_3_8 = OpenSearch38, opensearch_2_19 = OpenSearch2, elasticsearch_9_5 = Elasticsearch9);

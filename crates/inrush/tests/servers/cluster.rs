@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use inrush_load::config::{DeadLetters, Durability, LoadConfig, Rate};
-use inrush_load::{Loader, Status, VerifiedState};
+use inrush_load::{ConfiguredLoad, Status, VerifiedState};
 use inrush_node::{NodeSpec, OwnedNode};
 use inrush_testbed::client::Client;
 use inrush_testbed::users;
@@ -83,7 +83,7 @@ async fn lose_one(nodes: &mut [OwnedNode], victim: usize, durability: Durability
     // About ten seconds, so that the node comes back into a load that goes on or has just ended.
     config.limits.max_rate = Some(Rate::Docs(10_000));
     let source = Lines::new(documents(DOCS, DOCS));
-    let load = Loader::new(config).unwrap().start(Box::new(source)).await.unwrap();
+    let load = ConfiguredLoad::new(config).unwrap().start(Box::new(source)).await.unwrap();
     load.progress().wait_for(|p| p.docs_settled > DOCS / 5).await.unwrap();
     nodes[victim].kill().unwrap();
     let at = load.progress().borrow().docs_settled;

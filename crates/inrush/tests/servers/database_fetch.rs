@@ -96,7 +96,7 @@ async fn forms_of_keys(url: &str) {
         ["{\"id\":3}", "refused_key", "{\"id\":0}", "refused_key"]
     );
     assert_eq!(of("e", &["sad", "angry"]).await, ["{\"id\":\"sad\"}", "refused_key"]);
-    assert_eq!(of("n", &["1.50", "2"]).await, ["{\"id\":1.50}", "{\"id\":2}"]);
+    assert_eq!(of("n", &["1.50", "2"]).await, ["{\"id\":1.50}", "{\"id\":2.0}"]);
     // 2.0 is 2, which was not asked for.
     assert_eq!(of("n", &["2.0"]).await, ["unclear_record"]);
     assert_eq!(of("c", &["ab", "c  ", "d"]).await, ["{\"id\":\"ab   \"}", "{\"id\":\"c    \"}", "none"]);

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use inrush_load::config::StateFolder;
-use inrush_load::{Loader, Status};
+use inrush_load::{ConfiguredLoad, Status};
 use inrush_testbed::users::SmallDisk;
 use serde_json::json;
 
@@ -45,7 +45,7 @@ async fn no_sound_document_is_a_dead_letter(version: Version) {
         });
         format!("{{\"id\":\"i{n}\",\"text\":\"{}\"}}", words.take(120).collect::<String>())
     });
-    let report = Loader::new(config).unwrap().run(Lines::new(lines)).await.unwrap();
+    let report = ConfiguredLoad::new(config).unwrap().run(Lines::new(lines)).await.unwrap();
     println!("{}: {:?}; {:?}; {:?}", server.title, report.failure, report.pauses, report.counts);
     assert_eq!(report.status, Status::Failed, "{report:?}");
     let failure = report.failure.as_ref().unwrap();

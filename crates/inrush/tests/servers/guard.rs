@@ -4,8 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use inrush_load::config::LoadConfig;
-use inrush_load::{Loader, PushLoad, RecoverOptions, RecoveredState, SettingsRestored, Status, VerifiedState, recover};
-use inrush_testbed::conformance::{Outcome, Target, cases, run};
+use inrush_load::{
+    ConfiguredLoad, PushLoad, RecoverOptions, RecoveredState, SettingsRestored, Status, VerifiedState, recover,
+};
+use inrush_testbed::conformance::{CaseOutcome, TestedServer, cases, run};
 use serde_json::{Value, json};
 
 use crate::common::{Large, Lines, documents};
@@ -24,7 +26,7 @@ async fn settings(server: &Server, index: &str) -> Value {
 }
 
 async fn begin(config: LoadConfig) -> PushLoad {
-    let load = Loader::new(config).unwrap().sender().await.unwrap();
+    let load = ConfiguredLoad::new(config).unwrap().sender().await.unwrap();
     let body = "{\"n\":1}".into();
     load.send(inrush_sources::push::Document { body, ..Default::default() }).await.unwrap();
     load.progress().wait_for(|p| p.docs_settled > 0).await.unwrap();
@@ -37,11 +39,11 @@ async fn check(version: Version) {
     let title = server.title.clone();
 
     // What the guard relies on.
-    let target = Target::connect(&server.url(), None).await.unwrap();
+    let target = TestedServer::connect(&server.url(), None).await.unwrap();
     let relied_on = ["lease_", "merge_throttle", "auto_expand", "refused_settings", "refresh_interval", "translog_"];
     for case in cases().iter().filter(|case| relied_on.iter().any(|name| case.name.starts_with(name))) {
         let outcome = run(case, &target).await;
-        assert_eq!(outcome, Outcome::Passed, "{title}: {}", case.name);
+        assert_eq!(outcome, CaseOutcome::Passed, "{title}: {}", case.name);
         println!("{title}: {} {outcome:?}", case.name);
     }
 
@@ -55,7 +57,7 @@ async fn check(version: Version) {
         .await;
     let before = settings(&server, "guard-large").await;
     let (config, _a) = job(&server, "guard-large");
-    let report = Loader::new(config).unwrap().run(Large(Lines::new(documents(20_000, 20_000)))).await.unwrap();
+    let report = ConfiguredLoad::new(config).unwrap().run(Large(Lines::new(documents(20_000, 20_000)))).await.unwrap();
     assert_eq!((report.status, report.verified.state), (Status::Complete, VerifiedState::Yes), "{title}: {report:?}");
     assert_eq!(report.settings.restored, SettingsRestored::Yes, "{title}: {:?}", report.settings);
     assert_eq!(report.settings.changed["index.refresh_interval"].to, "60s");
@@ -107,7 +109,7 @@ async fn check(version: Version) {
     let (first, second) = (begin(config.clone()).await, begin(config.clone()).await);
     let mut anew = config.clone();
     anew.create.recreate = true;
-    let refused = Loader::new(anew).unwrap().run(Lines::new(documents(3, 3))).await.unwrap_err();
+    let refused = ConfiguredLoad::new(anew).unwrap().run(Lines::new(documents(3, 3))).await.unwrap_err();
     assert!(refused.to_string().contains("another load is writing to it"), "{title}: {refused}");
     let report = first.finish().await;
     assert_eq!((report.exit_code(), report.verified.state), (0, VerifiedState::NotProvable), "{title}: {report:?}");
@@ -122,7 +124,7 @@ async fn check(version: Version) {
     server.stop().await;
 }
 
-on_servers!(check: opensearch_3_6 = OpenSearch3, elasticsearch_8_19 = Elasticsearch8, opensearch_2_19 = OpenSearch2,
+on_servers!(check: opensearch_3_8 = OpenSearch38, elasticsearch_9_5 = Elasticsearch9, opensearch_2_19 = OpenSearch2,
     elasticsearch_7_17 = Elasticsearch7);
 
 /// A cluster that balances copies over zones refuses an index without replicas. The other settings
@@ -146,7 +148,7 @@ async fn opensearch_with_forced_awareness() {
     let before = settings(&server, "zones").await;
     let (mut config, _folder) = job(&server, "zones");
     config.guard.replicas_off = true;
-    let report = Loader::new(config).unwrap().run(Large(Lines::new(documents(1_000, 1_000)))).await.unwrap();
+    let report = ConfiguredLoad::new(config).unwrap().run(Large(Lines::new(documents(1_000, 1_000)))).await.unwrap();
     assert_eq!((report.status, report.settings.restored), (Status::Complete, SettingsRestored::Yes), "{report:?}");
     assert!(report.settings.detail.contains("number_of_replicas could not be changed"), "{:?}", report.settings);
     assert!(report.settings.changed.contains_key("index.refresh_interval"));

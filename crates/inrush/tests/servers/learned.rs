@@ -62,4 +62,4 @@ async fn check(version: Version) {
     server.stop().await;
 }
 
-on_servers!(check: opensearch_3_6 = OpenSearch3, opensearch_2_19 = OpenSearch2, elasticsearch_8_19 = Elasticsearch8, elasticsearch_7_17 = Elasticsearch7);
+on_servers!(check: opensearch_3_8 = OpenSearch38, elasticsearch_9_5 = Elasticsearch9, elasticsearch_7_17 = Elasticsearch7);

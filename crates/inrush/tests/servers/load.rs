@@ -10,9 +10,9 @@ use inrush_cluster::transport::Request;
 use inrush_commands::mapping::infer;
 use inrush_core::flow::Flushed;
 use inrush_load::config::LoadConfig;
-use inrush_load::{Loader, Report, Status, VerifiedState};
+use inrush_load::{ConfiguredLoad, Report, Status, VerifiedState};
 use inrush_sources::{Format, FormatOptions, LogFormat, Parse, SourceSpec, Warnings, open};
-use inrush_testbed::conformance::{Outcome, Target, run_all};
+use inrush_testbed::conformance::{CaseOutcome, TestedServer, run_all};
 use inrush_testbed::{Proxy, ProxyConfig};
 use serde_json::json;
 
@@ -34,18 +34,19 @@ async fn ids(server: &Server, index: &str) -> BTreeSet<String> {
     hits.iter().map(|hit| hit["_id"].as_str().unwrap().to_owned()).collect()
 }
 
-/// The same on all four servers: conformance of what a loader relies on, then a load with ids,
+/// The same on all servers: conformance of what a loader relies on, then a load with ids,
 /// without, and with documents that are refused.
 async fn check(version: Version) {
     let mut server = Server::own(version).await;
     let title = server.title.clone();
 
-    let target = Target::connect(&server.url(), None).await.unwrap();
+    let target = TestedServer::connect(&server.url(), None).await.unwrap();
     let outcomes = run_all(&target).await;
-    let count = |wanted: fn(&Outcome) -> bool| outcomes.iter().filter(|(_, outcome)| wanted(outcome)).count();
-    let failed: Vec<_> = outcomes.iter().filter(|(_, outcome)| matches!(outcome, Outcome::Failed(_))).collect();
+    let count = |wanted: fn(&CaseOutcome) -> bool| outcomes.iter().filter(|(_, outcome)| wanted(outcome)).count();
+    let failed: Vec<_> = outcomes.iter().filter(|(_, outcome)| matches!(outcome, CaseOutcome::Failed(_))).collect();
     assert!(failed.is_empty(), "{title}: {failed:?}");
-    let (passed, skipped) = (count(|o| matches!(o, Outcome::Passed)), count(|o| matches!(o, Outcome::Skipped(_))));
+    let (passed, skipped) =
+        (count(|o| matches!(o, CaseOutcome::Passed)), count(|o| matches!(o, CaseOutcome::Skipped(_))));
     println!("{title}: conformance {passed} passed, {skipped} skipped");
     assert!(passed > 60, "{title}");
 
@@ -124,8 +125,14 @@ async fn diagnose(server: &Server, title: &str) {
     assert_eq!(missing.status(), Some(404), "{title}: {missing}");
 }
 
-on_servers!(check: opensearch_2_19 = OpenSearch2, elasticsearch_7_17 = Elasticsearch7, elasticsearch_8_19 = Elasticsearch8,
-    opensearch_3_6 = OpenSearch3);
+on_servers!(check:
+    opensearch_2_19 = OpenSearch2,
+    opensearch_3_6 = OpenSearch3,
+    opensearch_3_8 = OpenSearch38,
+    elasticsearch_7_17 = Elasticsearch7,
+    elasticsearch_8_19 = Elasticsearch8,
+    elasticsearch_9_5 = Elasticsearch9,
+);
 
 /// A node is killed in the middle of a load and started again on the same data. Nothing is lost,
 /// and with ids nothing is duplicated.
@@ -136,7 +143,7 @@ async fn a_node_that_crashes_in_the_middle() {
     config.id = Some("id".parse().unwrap());
     config.limits.memory = 1 << 20;
     let source = Lines::new(documents(100_000, 100_000));
-    let load = Loader::new(config).unwrap().start(Box::new(source)).await.unwrap();
+    let load = ConfiguredLoad::new(config).unwrap().start(Box::new(source)).await.unwrap();
     load.progress().wait_for(|p| p.docs_settled > 10_000).await.unwrap();
     server.kill();
     let at = load.progress().borrow().docs_settled;
@@ -182,7 +189,7 @@ const DOCS: u64 = 50_000;
 /// no more than the report says.
 #[tokio::test(flavor = "multi_thread")]
 async fn rejected_items_and_connections_that_break() {
-    let server = Server::shared(Version::OpenSearch3).await;
+    let server = Server::shared(Version::OpenSearch38).await;
     for percent in [1, 30] {
         for with_ids in [true, false] {
             let name = format!("load-rejects-{percent}-{}", if with_ids { "ids" } else { "no-ids" });
@@ -206,7 +213,7 @@ async fn a_crash_on_top_of_all_that() {
         let proxy = proxy(&server, 30.0).await;
         let (config, _folder) = proxied(&server, &proxy, name, with_ids);
         let source = Lines::new(documents(DOCS, DOCS));
-        let load = Loader::new(config).unwrap().start(Box::new(source)).await.unwrap();
+        let load = ConfiguredLoad::new(config).unwrap().start(Box::new(source)).await.unwrap();
         load.progress().wait_for(|p| p.docs_settled > 10_000).await.unwrap();
         server.kill();
         let at = load.progress().borrow().docs_settled;
@@ -302,7 +309,7 @@ async fn load_file(server: &Server, index: &str, path: PathBuf, options: FormatO
     config.limits.batch_bytes = Some(1 << 20);
     config.id = id.map(|id| id.parse().unwrap());
     let source = open(&[SourceSpec::new(path)], options, &Warnings::default()).unwrap();
-    let report = Loader::new(config).unwrap().run(source).await.unwrap();
+    let report = ConfiguredLoad::new(config).unwrap().run(source).await.unwrap();
     assert!(report.counts.add_up());
     assert_eq!(report.counts.docs_created + report.counts.docs_dead_lettered, report.counts.docs_read, "{report:?}");
     assert_eq!(report.verified.state, VerifiedState::Yes, "{:?}", report.verified);
@@ -321,7 +328,7 @@ async fn load_file(server: &Server, index: &str, path: PathBuf, options: FormatO
 /// reason.
 #[tokio::test(flavor = "multi_thread")]
 async fn real_data() {
-    let server = Server::shared(Version::OpenSearch3).await;
+    let server = Server::shared(Version::OpenSearch38).await;
     let options = FormatOptions::default;
     if let Some(path) = shared("tate/artworks.ndjson.zst") {
         let report = load_file(&server, "load-artworks", path, options(), Some("id")).await;
@@ -349,7 +356,7 @@ async fn real_data() {
 /// Real data of several kinds with the mapping that looking at them gives: nothing is refused.
 #[tokio::test(flavor = "multi_thread")]
 async fn real_data_fits_the_mapping_that_was_found() {
-    let server = Server::shared(Version::OpenSearch3).await;
+    let server = Server::shared(Version::OpenSearch38).await;
     let options = FormatOptions::default;
     let logs = FormatOptions { parse: Some(Parse::Named(LogFormat::Combined)), ..options() };
     for (name, file, options, docs) in [
@@ -364,7 +371,7 @@ async fn real_data_fits_the_mapping_that_was_found() {
         let found = infer(&mut opened(), None, inrush_commands::mapping::Mixed::Widen).unwrap();
         let (mut config, _folder) = config(&server, &format!("load-mapped-{name}"));
         config.create.mapping = Some(found.advice.mapping);
-        let report = Loader::new(config).unwrap().run(opened()).await.unwrap();
+        let report = ConfiguredLoad::new(config).unwrap().run(opened()).await.unwrap();
         println!(
             "{name}: {} read, {} created: {:?}",
             report.counts.docs_read, report.counts.docs_created, report.errors

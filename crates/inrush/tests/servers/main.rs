@@ -1,7 +1,7 @@
-//! The engine against real OpenSearch and Elasticsearch, Postgres and MariaDB, which the tests
-//! start themselves. `make servers` installs what they need and runs them; `cargo test -p inrush
-//! --test servers swap::` runs those of a module. They run only when they are named (`test = false`
-//! in Cargo.toml).
+//! The engine against real OpenSearch and Elasticsearch, Postgres, MariaDB and MySQL, which the
+//! tests start themselves. `make servers` installs what they need and runs them; `cargo test -p
+//! inrush --test servers swap::` runs those of a module. They run only when they are named (`test =
+//! false` in Cargo.toml).
 #![allow(missing_docs, unreachable_pub, clippy::unwrap_used, clippy::print_stdout)]
 
 #[path = "../common/mod.rs"]
@@ -20,9 +20,14 @@ mod database_fetch;
 #[cfg(feature = "databases")]
 mod database_mysql;
 #[cfg(feature = "databases")]
+mod database_mysql_server;
+#[cfg(feature = "databases")]
 mod database_postgres;
+#[cfg(feature = "databases")]
+mod database_types;
 mod full_node;
 mod guard;
+mod kept;
 mod learned;
 mod load;
 mod node;
@@ -34,5 +39,6 @@ mod source_index;
 mod sql;
 mod swap;
 mod trouble;
+mod vectors;
 mod verify;
 mod wire;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use inrush_node as node;
-use inrush_node::{Log, NodeError, NodeSpec, OwnedNode, StartOptions, State};
+use inrush_node::{Log, NodeError, NodeSpec, OwnedNode, RunState, StartOptions};
 
 use crate::common::own_process;
 use crate::server::turn::{Needs, Turn};
@@ -108,7 +108,7 @@ async fn a_managed_node_outlives_its_start() {
     let root = PathBuf::from(std::env::var_os(ROOT).unwrap());
     let data = root.join("my data");
     let options = || StartOptions { heap_mib: Some(HEAP_MIB), data: Some(data.clone()), ..StartOptions::default() };
-    assert_eq!(node::status("default").await.unwrap().state, State::Stopped);
+    assert_eq!(node::status("default").await.unwrap().state, RunState::Stopped);
 
     // Two commands at once start one node.
     let (one, other) = tokio::join!(node::start(options()), node::start(options()));
@@ -118,7 +118,7 @@ async fn a_managed_node_outlives_its_start() {
     put_document(&one.url);
 
     let status = node::status("default").await.unwrap();
-    assert_eq!(status.state, State::Running);
+    assert_eq!(status.state, RunState::Running);
     let first = status.node.unwrap();
     assert_eq!((first.url.as_str(), first.heap_mib, &first.data), (one.url.as_str(), HEAP_MIB, &data));
     let lines = Log::open("default").unwrap().last(5_000).unwrap();
@@ -127,10 +127,10 @@ async fn a_managed_node_outlives_its_start() {
     // As the kernel does when memory runs out.
     let killed = Command::new("kill").args(["-9", &first.pid.to_string()]).status().unwrap();
     assert!(killed.success());
-    while node::status("default").await.unwrap().state == State::Running {
+    while node::status("default").await.unwrap().state == RunState::Running {
         tokio::task::yield_now().await;
     }
-    assert_eq!(node::status("default").await.unwrap().state, State::Crashed);
+    assert_eq!(node::status("default").await.unwrap().state, RunState::Crashed);
 
     let again = node::start(options()).await.unwrap();
     assert!(!again.already_running);
@@ -138,6 +138,6 @@ async fn a_managed_node_outlives_its_start() {
 
     assert!(node::stop("default", true).await.unwrap());
     assert!(!node::stop("default", false).await.unwrap());
-    assert_eq!(node::status("default").await.unwrap().state, State::Stopped);
+    assert_eq!(node::status("default").await.unwrap().state, RunState::Stopped);
     assert!(!data.exists());
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use inrush_cluster::api::ClusterError;
 use inrush_commands::segments::{Header, Recorder, Recording, SegmentsMoment, SegmentsReader, Totals, advise};
-use inrush_load::{Loader, Status};
+use inrush_load::{ConfiguredLoad, Status};
 use serde_json::{Value, json};
 
 use crate::common::{Lines, documents};
@@ -59,7 +59,7 @@ async fn watch_a_load(version: Version) {
     config.id = Some("id".parse().unwrap());
     config.limits.batch_bytes = Some(200_000);
     let lines = Lines::new(documents(DOCS, DOCS * 2 / 3));
-    let load = tokio::spawn(Loader::new(config).unwrap().run(lines));
+    let load = tokio::spawn(ConfiguredLoad::new(config).unwrap().run(lines));
 
     let mut reader = SegmentsReader::new(Arc::clone(&server.transport), Some(index.to_owned()));
     let header = Header::new(&server.title, server.url());
@@ -178,12 +178,12 @@ async fn check(version: Version) {
     let server = Server::shared(version).await;
     names(&server).await;
     // The distributions of Elasticsearch for tests have no module for data streams.
-    if matches!(version, Version::OpenSearch2 | Version::OpenSearch3) {
+    if matches!(version, Version::OpenSearch2 | Version::OpenSearch38) {
         data_stream(&server).await;
     }
     server.stop().await;
     tokio::time::timeout(Duration::from_secs(300), watch_a_load(version)).await.unwrap();
 }
 
-on_servers!(check: opensearch_3_6 = OpenSearch3, elasticsearch_8_19 = Elasticsearch8, opensearch_2_19 = OpenSearch2,
+on_servers!(check: opensearch_3_8 = OpenSearch38, elasticsearch_9_5 = Elasticsearch9, opensearch_2_19 = OpenSearch2,
     elasticsearch_7_17 = Elasticsearch7);

@@ -249,5 +249,5 @@ async fn text_of_decimals(client: &Client) {
     println!("a date of 1700000000.5: {} by JSON, {} by SMILE", statuses(&by_json)[2], statuses(&reply)[2]);
 }
 
-on_servers!(check: opensearch_2_19 = OpenSearch2, elasticsearch_7_17 = Elasticsearch7, elasticsearch_8_19 = Elasticsearch8,
-    opensearch_3_6 = OpenSearch3);
+on_servers!(check: opensearch_2_19 = OpenSearch2, elasticsearch_7_17 = Elasticsearch7, elasticsearch_9_5 = Elasticsearch9,
+    opensearch_3_8 = OpenSearch38);

@@ -6,9 +6,9 @@ use std::time::Duration;
 use inrush_cluster::api::product::detect;
 use inrush_cluster::transport::Request;
 use inrush_commands::copy;
-use inrush_commands::verify::{Outcome, VerifyOptions, verify};
+use inrush_commands::verify::{VerifyOptions, VerifyOutcome, verify};
 use inrush_load::config::{DeadLetters, LoadConfig, Rate, StateFolder};
-use inrush_load::{Loader, Report, Status, VerifiedState};
+use inrush_load::{ConfiguredLoad, Report, Status, VerifiedState};
 use inrush_sources::Warnings;
 use inrush_sources::index::{IndexAddress, IndexOptions, IndexSource};
 use serde_json::{Value, json};
@@ -27,17 +27,17 @@ async fn kept(server: &Server, index: &str, id: &str) -> String {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn from_elasticsearch_7_into_opensearch_3() {
-    check(Version::Elasticsearch7, Version::OpenSearch3).await;
+    check(Version::Elasticsearch7, Version::OpenSearch38).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn from_opensearch_3_into_elasticsearch_8() {
-    check(Version::OpenSearch3, Version::Elasticsearch8).await;
+async fn from_opensearch_3_into_elasticsearch_9() {
+    check(Version::OpenSearch38, Version::Elasticsearch9).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn from_elasticsearch_8_into_opensearch_2() {
-    check(Version::Elasticsearch8, Version::OpenSearch2).await;
+async fn from_elasticsearch_9_into_opensearch_2() {
+    check(Version::Elasticsearch9, Version::OpenSearch2).await;
 }
 
 async fn check(from: Version, to: Version) {
@@ -79,7 +79,7 @@ async fn check(from: Version, to: Version) {
     let settings = copy::settings(&model.settings, source.info(), &target);
     assert!(mappings.notes.is_empty() && settings.notes.is_empty(), "{title}: {mappings:?} {settings:?}");
     (copy.create.mapping, copy.create.settings) = (Some(mappings.value), Some(settings.value));
-    let report = Loader::new(copy.clone()).unwrap().run(source).await.unwrap();
+    let report = ConfiguredLoad::new(copy.clone()).unwrap().run(source).await.unwrap();
     assert_same(&title, &to, &report, DOCS + 1).await;
     println!("{title}: {DOCS} documents in {:.1} s", report.seconds);
 
@@ -96,7 +96,7 @@ async fn check(from: Version, to: Version) {
     let mut slow = config(&to, "from-again");
     slow.limits.max_rate = Some(Rate::Docs(10_000));
     (slow.limits.memory, slow.limits.batch_bytes, slow.limits.in_flight) = (256 << 10, Some(32 << 10), Some(2));
-    let load = Loader::new(slow.clone()).unwrap().start(Box::new(open(true).await)).await.unwrap();
+    let load = ConfiguredLoad::new(slow.clone()).unwrap().start(Box::new(open(true).await)).await.unwrap();
     load.progress().wait_for(|progress| progress.docs_settled >= DOCS / 4).await.unwrap();
     load.stop_handle().stop();
     let report = load.finish().await;
@@ -115,7 +115,7 @@ async fn check(from: Version, to: Version) {
     };
     from.client.bulk("/from-old/_bulk", lines(5, 3_000)).await.unwrap();
     let resumed = LoadConfig { resume: true, ..slow };
-    let load = Loader::new(resumed).unwrap().start(Box::new(open(true).await)).await.unwrap();
+    let load = ConfiguredLoad::new(resumed).unwrap().start(Box::new(open(true).await)).await.unwrap();
     load.progress().wait_for(|progress| progress.docs_settled >= DOCS / 2).await.unwrap();
     from.client.bulk("/from-old/_bulk", lines(6, 2_000)).await.unwrap();
     let report = load.finish().await;
@@ -148,5 +148,5 @@ async fn assert_same(title: &str, to: &Server, report: &Report, docs: u64) {
     let report = verify(Arc::clone(&to.transport), Box::new(originals), &options, |_| {}).await.unwrap();
     let counts = (report.docs_missing, report.docs_different, report.docs_extra);
     assert_eq!(counts, (Some(0), Some(0), Some(1)), "{title}: only the odd one is extra: {report:?}");
-    assert_eq!(report.result, Outcome::Different, "{title}");
+    assert_eq!(report.result, VerifyOutcome::Different, "{title}");
 }

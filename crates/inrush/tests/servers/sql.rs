@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
-use inrush_commands::verify::{Outcome, VerifyOptions, VerifyReport, verify};
-use inrush_load::{Loader, Report, Status, VerifiedState};
+use inrush_commands::verify::{VerifyOptions, VerifyOutcome, VerifyReport, verify};
+use inrush_load::{ConfiguredLoad, Report, Status, VerifiedState};
 use inrush_sources::{Format, FormatOptions, SourceSpec};
 use inrush_sql::{QueryOptions, Session, SessionOptions, SqlSource, TableSpec};
 use serde_json::{Value, json};
@@ -18,7 +18,7 @@ const RAW: &str = include_str!("../../../../docs/sql/dvf-raw.sql");
 const ARTISTS: &str = include_str!("../../../../docs/sql/tate-artists.sql");
 const SUBJECTS: &str = include_str!("../../../../docs/sql/tate-subjects.sql");
 
-on_servers!(check: on_opensearch = OpenSearch3, on_elasticsearch = Elasticsearch8);
+on_servers!(check: on_opensearch = OpenSearch38, on_elasticsearch = Elasticsearch9);
 
 async fn check(version: Version) {
     let target = Server::shared(version).await;
@@ -36,7 +36,7 @@ async fn load(target: &Server, index: &str, mapping: Value, source: SqlSource) -
     let (mut config, _folder) = target.config(index);
     config.id = Some("id".parse().unwrap());
     config.create.mapping = Some(mapping);
-    let report = Loader::new(config).unwrap().run(source).await.unwrap();
+    let report = ConfiguredLoad::new(config).unwrap().run(source).await.unwrap();
     assert_eq!((report.status, &report.verified.state), (Status::Complete, &VerifiedState::Yes), "{report:?}");
     println!("{} {index}: {} documents in {:.1} s", target.title, report.counts.docs_indexed, report.seconds);
     report
@@ -158,7 +158,7 @@ async fn both_forms(target: &Server, geo: &Path) {
         let compared = compare(target, "sql-dvf", source).await;
         assert_eq!(
             (compared.result, compared.docs_compared),
-            (Outcome::Equal, Some(sales.len() as u64)),
+            (VerifyOutcome::Equal, Some(sales.len() as u64)),
             "{compared:?}"
         );
         assert!(compared.not_proven.is_empty(), "{compared:?}");
@@ -186,7 +186,7 @@ async fn published(target: &Server, raw: &Path) {
     let sales: BTreeSet<_> = rows.iter().map(|row| names.map(|name| row[name])).collect();
     assert_eq!((report.counts.docs_created, report.counts.docs_updated), (sales.len() as u64, 0));
     let compared = compare(target, "sql-dvf-2018", source().await).await;
-    assert_eq!(compared.result, Outcome::Equal, "{compared:?}");
+    assert_eq!(compared.result, VerifyOutcome::Equal, "{compared:?}");
 
     // Days and months are not confused, and prices not their hundredfold.
     let sum: f64 = sales.iter().filter_map(|sale| sale[2].parse::<f64>().ok()).sum();
@@ -225,7 +225,7 @@ async fn entities(target: &Server, works: &Path) {
         let stats = ask(target, &format!("/{index}/_stats/indexing"), Value::Null).await;
         assert_eq!(stats["_all"]["primaries"]["indexing"]["index_total"].as_u64(), Some(counts.docs_read));
         let compared = compare(target, index, query(sql, input()).await).await;
-        assert_eq!(compared.result, Outcome::Equal, "{compared:?}");
+        assert_eq!(compared.result, VerifyOutcome::Equal, "{compared:?}");
         if index == "sql-artists" {
             assert_eq!(counts.docs_created, artists.len() as u64);
             let sum = json!({ "aggs": { "credits": { "sum": { "field": "works_count" } } } });

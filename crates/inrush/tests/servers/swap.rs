@@ -1,9 +1,9 @@
 //! Loads without downtime on real servers.
 
 use inrush_load::config::{DeadLetters, LoadConfig, OldWrites, SwapConfig, WaitFor};
-use inrush_load::{Loader, OldIndex, Report, Status, Step, VerifiedState};
+use inrush_load::{ConfiguredLoad, OldIndex, Report, Status, Step, VerifiedState};
 use inrush_sources::push::Document;
-use inrush_testbed::conformance::{Outcome, Target, cases, run};
+use inrush_testbed::conformance::{CaseOutcome, TestedServer, cases, run};
 use serde_json::{Value, json};
 
 use crate::common::{Lines, documents};
@@ -47,7 +47,7 @@ impl Scene {
     }
 
     async fn load(&self, config: LoadConfig, count: u64) -> Report {
-        let report = Loader::new(config).unwrap().run(Lines::new(documents(count, count))).await.unwrap();
+        let report = ConfiguredLoad::new(config).unwrap().run(Lines::new(documents(count, count))).await.unwrap();
         assert_eq!(
             (report.status, report.verified.state),
             (Status::Complete, VerifiedState::Yes),
@@ -82,7 +82,7 @@ impl Scene {
         let carried = json!({"index": first.index, "alias": "swap-flights", "filter": {"range": {"n": {"gte": 50}}}, "is_write_index": true});
         self.send("POST", "/_aliases", json!({"actions": [{"add": carried}]})).await;
         let carried = self.alias().await[&first.index]["aliases"].clone();
-        let load = Loader::new(self.config(OldWrites::CatchUp)).unwrap().sender().await.unwrap();
+        let load = ConfiguredLoad::new(self.config(OldWrites::CatchUp)).unwrap().sender().await.unwrap();
         for line in documents(1_000, 1_000) {
             load.send(Document { body: line.into(), ..Document::default() }).await.unwrap();
         }
@@ -93,7 +93,7 @@ impl Scene {
             false,
             "{title}"
         );
-        self.send("PUT", &format!("/{}/_doc/i7?routing=r", first.index), json!({"n": 70})).await;
+        self.send("PUT", &format!("/{}/_doc/i7?routing=3", first.index), json!({"n": 70})).await;
         let report = load.finish().await;
         assert_eq!(report.status, Status::Complete, "{title}: {report:?}");
         let second = report.swap.unwrap();
@@ -108,7 +108,7 @@ impl Scene {
         // Blocked until the end, and open again after it, whether the alias was moved or not.
         let mut config = self.config(OldWrites::Block);
         config.finish.swap.as_mut().unwrap().warm = vec![json!({"query": {"no_such_query": {}}})];
-        let load = Loader::new(config).unwrap().sender().await.unwrap();
+        let load = ConfiguredLoad::new(config).unwrap().sender().await.unwrap();
         load.send(Document { body: "{\"id\":\"1\",\"n\":1}".into(), ..Document::default() }).await.unwrap();
         load.progress().wait_for(|p| p.docs_settled > 0).await.unwrap();
         let refused = self.server.client.json("PUT", "/swap-flights/_doc/x", json!({"n": 1})).await.unwrap();
@@ -145,13 +145,13 @@ async fn check(version: Version) {
     let title = server.title.clone();
 
     // What a swap relies on.
-    let target = Target::connect(&server.url(), None).await.unwrap();
+    let target = TestedServer::connect(&server.url(), None).await.unwrap();
     let relied_on = ["alias_", "health_", "force_merge", "shard_stats", "changes_"];
     let mut failed = 0;
     for case in cases().iter().filter(|case| relied_on.iter().any(|name| case.name.starts_with(name))) {
         let outcome = run(case, &target).await;
         println!("{title}: {} {outcome:?}", case.name);
-        failed += usize::from(matches!(outcome, Outcome::Failed(_)));
+        failed += usize::from(matches!(outcome, CaseOutcome::Failed(_)));
     }
     assert_eq!(failed, 0, "{title}");
 
@@ -162,5 +162,5 @@ async fn check(version: Version) {
     scene.server.stop().await;
 }
 
-on_servers!(check: opensearch_3_6 = OpenSearch3, elasticsearch_8_19 = Elasticsearch8, opensearch_2_19 = OpenSearch2,
+on_servers!(check: opensearch_3_8 = OpenSearch38, elasticsearch_9_5 = Elasticsearch9, opensearch_2_19 = OpenSearch2,
     elasticsearch_7_17 = Elasticsearch7);

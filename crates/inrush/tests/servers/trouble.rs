@@ -5,7 +5,7 @@ use std::time::Duration;
 use http::StatusCode;
 use inrush_core::PauseKind;
 use inrush_load::config::{LoadConfig, Rate, StateFolder};
-use inrush_load::{GUARD_INDEX, Loader, Phase, Report, RunningLoad, SettingsRestored, Status, VerifiedState};
+use inrush_load::{ConfiguredLoad, GUARD_INDEX, Phase, Report, RunningLoad, SettingsRestored, Status, VerifiedState};
 use inrush_sources::{Files, FormatOptions, Source, SourceSpec, Warnings, open};
 use inrush_testbed::{Proxy, ProxyConfig};
 use serde_json::json;
@@ -45,7 +45,7 @@ fn file(folder: &TempDir) -> Files {
 }
 
 async fn begin(config: &LoadConfig, source: impl Source + 'static) -> RunningLoad {
-    let load = Loader::new(config.clone()).unwrap().start(Box::new(source)).await.unwrap();
+    let load = ConfiguredLoad::new(config.clone()).unwrap().start(Box::new(source)).await.unwrap();
     load.progress().wait_for(|p| p.docs_settled > 500).await.unwrap();
     load
 }
@@ -66,14 +66,14 @@ async fn red(server: &Server) {
     server.send("PUT", "/other?wait_for_active_shards=0", nowhere.clone()).await;
     let (mut config, folder) = job(server, "fine");
     config.limits.max_rate = None;
-    let report = Loader::new(config).unwrap().run(Large(file(&folder))).await.unwrap();
+    let report = ConfiguredLoad::new(config).unwrap().run(Large(file(&folder))).await.unwrap();
     complete(server, &report);
     assert_eq!(report.pauses, [], "{}", server.title);
 
     server.send("PUT", "/red?wait_for_active_shards=0", nowhere).await;
     let (mut config, folder) = job(server, "red");
     config.verify = false;
-    let load = Loader::new(config).unwrap().start(Box::new(file(&folder))).await.unwrap();
+    let load = ConfiguredLoad::new(config).unwrap().start(Box::new(file(&folder))).await.unwrap();
     pauses(&load, "red is red: a primary shard is not assigned").await;
     server.send("PUT", "/red/_settings", json!({"index.routing.allocation.require._name": null})).await;
     let report = load.finish().await;
@@ -114,7 +114,7 @@ async fn flood_stage(server: &Server) {
     println!("{}: {:?}; {:?}", server.title, first.failure, first.settings);
     server.send("PUT", "/flood/_settings", json!({"index.blocks.read_only_allow_delete": null})).await;
     let resumed = LoadConfig { resume: true, ..config };
-    let report = Loader::new(resumed).unwrap().run(Large(file(&folder))).await.unwrap();
+    let report = ConfiguredLoad::new(resumed).unwrap().run(Large(file(&folder))).await.unwrap();
     complete(server, &report);
     assert_eq!(server.count("flood").await, DOCS);
     assert_eq!(setting(server, "flood", REFRESH).await.as_deref(), Some("7s"), "{:?}", report.settings);
@@ -135,7 +135,7 @@ async fn expired_credentials(server: &Server) {
     println!("{}: {:?}; {:?}", server.title, first.failure, first.settings);
     proxy.refuse(None);
     let resumed = LoadConfig { resume: true, ..config };
-    let report = Loader::new(resumed).unwrap().run(Large(file(&folder))).await.unwrap();
+    let report = ConfiguredLoad::new(resumed).unwrap().run(Large(file(&folder))).await.unwrap();
     complete(server, &report);
     assert_eq!(server.count("expired").await, DOCS);
     assert_eq!(setting(server, "expired", REFRESH).await.as_deref(), Some("7s"), "{:?}", report.settings);
@@ -188,5 +188,4 @@ async fn check(version: Version) {
     server.stop().await;
 }
 
-on_servers!(check: opensearch_3_6 = OpenSearch3, elasticsearch_8_19 = Elasticsearch8, opensearch_2_19 = OpenSearch2,
-    elasticsearch_7_17 = Elasticsearch7);
+on_servers!(check: opensearch_3_8 = OpenSearch38, elasticsearch_9_5 = Elasticsearch9, elasticsearch_7_17 = Elasticsearch7);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use inrush_cluster::transport::Transport;
-use inrush_commands::verify::{Outcome, VerifyOptions, VerifyReport, verify};
+use inrush_commands::verify::{VerifyOptions, VerifyOutcome, VerifyReport, verify};
 use inrush_load::config::{DeadLetters, LoadConfig};
 use serde_json::{Value, json};
 
@@ -24,7 +24,7 @@ async fn compare(
     verify(Arc::clone(transport), Box::new(Lines::new(lines)), options, |_| {}).await.unwrap()
 }
 
-on_servers!(check: on_opensearch = OpenSearch3, on_elasticsearch = Elasticsearch8);
+on_servers!(check: on_opensearch = OpenSearch38, on_elasticsearch = Elasticsearch9);
 
 /// What is missing, different and extra is found, and nothing else.
 async fn check(version: Version) {
@@ -41,7 +41,7 @@ async fn check(version: Version) {
 
     load(&config("audit-docs"), documents(2 * DOCS, DOCS)).await;
     let report = compare(transport, &options("audit-docs"), documents(2 * DOCS, DOCS)).await;
-    assert_eq!((report.result, report.docs_replaced), (Outcome::Equal, Some(DOCS)), "{report:?}");
+    assert_eq!((report.result, report.docs_replaced), (VerifyOutcome::Equal, Some(DOCS)), "{report:?}");
     println!("{title}: {DOCS} ids compared in {:.1} s", report.seconds);
 
     // Another order of keys and another way to write a number: the same document. Another number: a
@@ -60,7 +60,7 @@ async fn check(version: Version) {
     let on_disk = VerifyOptions { sort_memory: 100_000, missing: Some(missing.clone()), ..options("audit-docs") };
     let report = compare(transport, &on_disk, documents(2 * DOCS, DOCS)).await;
     let counts = (report.docs_missing, report.docs_different, report.docs_extra);
-    assert_eq!((report.result, counts), (Outcome::Different, (Some(2), Some(1), Some(2))), "{report:?}");
+    assert_eq!((report.result, counts), (VerifyOutcome::Different, (Some(2), Some(1), Some(2))), "{report:?}");
     let written = std::fs::read_to_string(&missing).unwrap();
     assert_eq!(written.lines().count(), 3, "{written}");
     load(&config("audit-docs"), written.lines().map(str::to_owned)).await;
@@ -74,7 +74,7 @@ async fn check(version: Version) {
     load(&routed, documents(2_000, 2_000)).await;
     let with_routing = VerifyOptions { routing: Some("n".parse().unwrap()), ..options("audit-routed") };
     let report = compare(transport, &with_routing, documents(2_000, 2_000)).await;
-    assert_eq!(report.result, Outcome::Equal, "{report:?}");
+    assert_eq!(report.result, VerifyOutcome::Equal, "{report:?}");
     let report = compare(transport, &options("audit-routed"), documents(2_000, 2_000)).await;
     assert!(report.docs_missing > Some(500) && report.docs_extra == Some(0), "{report:?}");
     assert!(report.warnings[0].contains("option `routing`"), "{report:?}");
@@ -94,7 +94,7 @@ async fn check(version: Version) {
     server.send("PUT", "/audit-part", body).await;
     load(&config("audit-part"), documents(100, 100)).await;
     let report = compare(transport, &options("audit-part"), documents(100, 100)).await;
-    assert_eq!((report.result, report.docs_different), (Outcome::Equal, None), "{report:?}");
+    assert_eq!((report.result, report.docs_different), (VerifyOutcome::Equal, None), "{report:?}");
     assert!(report.not_proven[0].contains("only ids were compared"), "{report:?}");
 
     server.stop().await;

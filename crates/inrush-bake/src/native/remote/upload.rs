@@ -8,23 +8,16 @@ use std::path::{Path, PathBuf};
 use bytes::Bytes;
 use futures_util::{FutureExt, StreamExt, TryStreamExt, stream};
 use inrush_sources::Blob;
-use serde::{Deserialize, Serialize};
 
-use super::super::super::config::BakeError;
-use super::super::refuse;
-use super::{AT_ONCE, Remote, Work, blocking, is_data};
+use super::super::names::refuse;
+use super::store::{AT_ONCE, Remote, Work, blocking, is_data};
+use crate::config::BakeError;
+use crate::record::Upload;
 
 /// Bytes of a part of a large object, unless it would have more than [`PARTS_MAX`] of them.
 pub(super) const PART_BYTES: u64 = 8 << 20;
 /// The most parts of an object that S3 takes.
 const PARTS_MAX: u64 = 10_000;
-
-/// An object that is written in parts, and not whole yet.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(in super::super::super) struct Upload {
-    pub(super) name: String,
-    pub(super) id: String,
-}
 
 /// What has to know how far an upload is.
 pub(in super::super) struct Watcher<'a> {

@@ -1,22 +1,11 @@
 //! Filters.
 
 use super::pipeline::{Plugin, Setting};
-use super::{Lines, METADATA, input, path};
+use super::{Lines, METADATA, input, path, reference, settings, tables};
 use crate::from::Translation;
 
 /// Fields that Logstash adds and a load does not.
 const ADDED: [&str; 8] = ["message", "host", "path", "@version", "@timestamp", "event", "log", "tags"];
-
-/// Settings of filters that change no document.
-const NOT_NEEDED: [&str; 7] = [
-    "ecs_compatibility",
-    "enable_metric",
-    "id",
-    "periodic_flush",
-    "skip_on_invalid_json",
-    "tag_on_failure",
-    "timeout_millis",
-];
 
 /// How lines become fields.
 pub(super) struct Reading<'a> {
@@ -75,20 +64,19 @@ fn access_log(grok: &Plugin) -> Option<&'static str> {
 /// The fields that a filter has copied into metadata, which only the output sees: the name there,
 /// and the name of the field.
 pub(super) fn metadata<'a>(filters: impl Iterator<Item = &'a Plugin>) -> Vec<(String, String)> {
-    let mutates = filters.filter(|filter| filter.name == "mutate");
-    let settings = mutates.flat_map(|filter| &filter.settings);
+    let settings = filters.flat_map(|filter| &filter.settings);
     let copies = settings.flat_map(|(name, setting)| setting.pairs().into_iter().map(move |pair| (name, pair)));
     let copies = copies.filter_map(|(name, (one, other))| match name.as_str() {
-        "copy" | "rename" => Some((other, one)),
-        "add_field" => Some((one, other.strip_prefix("%{")?.strip_suffix('}')?)),
+        "copy" | "rename" => Some((other, Some(one))),
+        "add_field" => Some((one, reference(other))),
         _ => None,
     });
     let copies = copies.filter(|(target, _)| target.starts_with(METADATA));
-    copies.map(|(target, field)| (target.to_owned(), path(field))).collect()
+    copies.map(|(target, field)| (target.to_owned(), field.map(path).unwrap_or_default())).collect()
 }
 
 /// Whether a setting copies fields into metadata and does nothing else.
-fn is_for_metadata(name: &str, setting: &Setting) -> bool {
+pub(super) fn is_for_metadata(name: &str, setting: &Setting) -> bool {
     let pairs = setting.pairs();
     !pairs.is_empty()
         && pairs.iter().all(|(one, other)| match name {
@@ -100,23 +88,26 @@ fn is_for_metadata(name: &str, setting: &Setting) -> bool {
 
 pub(super) fn translate(filter: &Plugin, reading: &Reading, to: &mut Translation) {
     let reads = reading.filter.is_some_and(|reader| std::ptr::eq(reader, filter));
+    let shown = format!("the filter {}", filter.name);
     match filter.name.as_str() {
         "csv" if reads => cells(filter, to),
-        "json" | "grok" if reads => others(filter, &["source", "match", "remove_field"], to),
+        "grok" if reads => to.note("grok: fields have the names without ECS, as clientip"),
+        "json" if reads => {}
         "csv" | "json" => {
             let source = filter.text("source").unwrap_or("message");
-            to.untranslated(&format!("the filter {} of the field {source}", filter.name));
+            to.refuse(&format!("{shown} of the field {source}"), "a load reads lines once, as a whole");
+        }
+        "grok" => {
+            to.refuse(&shown, "--parse combined reads access logs, --parse-regex other lines with a regular expression")
         }
         "mutate" => mutate(filter, reading.lines, to),
-        "date" => {
-            to.note("date: the mapping says how a date is written (\"format\"), or to_timestamp of --sql makes one");
-        }
-        "grok" | "dissect" => to.note(format!(
-            "{}: --parse combined reads access logs, --parse-regex other lines with a regular expression",
-            filter.name
-        )),
-        other => to.untranslated(&format!("the filter {other}")),
+        _ if tables::is_known(filter) => {}
+        _ => return to.refuse(&shown, "it decides which documents there are, or what is in them; see --sql"),
     }
+    if filter.get("add_field").is_some_and(|fields| !is_for_metadata("add_field", fields)) {
+        to.refuse(&format!("add_field of {shown}"), "it adds a field; --sql adds fields");
+    }
+    settings(filter, to);
     let removed = filter.texts("remove_field").into_iter().map(path);
     for field in removed.filter(|field| reading.may_have(field) && !field.starts_with("@metadata")) {
         let is_all = reading.lines == Lines::Text && field == "message";
@@ -129,53 +120,34 @@ pub(super) fn translate(filter: &Plugin, reading: &Reading, to: &mut Translation
     }
 }
 
-/// Names the settings that are not known.
-fn others(plugin: &Plugin, known: &[&str], to: &mut Translation) {
-    let names = plugin.settings.iter().map(|(name, _)| name.as_str());
-    for name in names.filter(|name| !known.contains(name) && !NOT_NEEDED.contains(name)) {
-        to.untranslated(&format!("the setting {name} of {}", plugin.name));
-    }
-}
-
-/// The settings of a filter or a codec `csv`.
-pub(super) fn cells(filter: &Plugin, to: &mut Translation) {
-    let skips = filter.text("skip_header") == Some("true");
-    for (name, setting) in &filter.settings {
-        let value = setting.texts().first().copied().unwrap_or_default();
-        match name.as_str() {
-            "separator" => to.set("--separator", value),
-            "quote_char" => to.set("--quote", value),
-            "columns" if skips => {
-                let columns = setting.texts().join(",");
-                to.note(format!("columns: the header of the file is taken in place of {columns}"));
-            }
-            "columns" => to.set("--columns", &setting.texts().join(",")),
-            "convert" => schema(setting, to),
-            _ => {}
+/// The cells of a filter or a codec `csv`.
+pub(super) fn cells(plugin: &Plugin, to: &mut Translation) {
+    for (name, flag) in [("separator", "--separator"), ("quote_char", "--quote")] {
+        if let Some(value) = plugin.text(name) {
+            to.set(flag, value);
         }
     }
-    let has_header = skips || filter.text("autodetect_column_names") == Some("true");
-    if filter.get("columns").is_none() && !has_header {
-        to.flag("--no-header");
-        to.note("names of columns are c1, c2 and so on, not column1; without --no-header the first row has the names");
+    let (columns, is_on) = (plugin.texts("columns").join(","), |name| plugin.text(name) == Some("true"));
+    match (columns.is_empty(), is_on("autodetect_column_names"), is_on("skip_header")) {
+        (false, _, true) => {
+            to.note(format!("columns: the header of the file is taken in place of {columns}"));
+        }
+        (false, _, false) => to.set("--columns", &columns),
+        (true, true, _) => {}
+        (true, false, _) => to.refuse(
+            &format!("csv of the {} without columns", plugin.section),
+            "the fields would be column1, column2 and so on, and those of a load c1, c2; name them with columns",
+        ),
     }
     to.flag("--all-strings");
     to.note("CSV: without --all-strings numbers become numbers");
-    let known = [
-        "separator",
-        "quote_char",
-        "columns",
-        "convert",
-        "charset",
-        "source",
-        "skip_header",
-        "skip_empty_rows",
-        "skip_empty_columns",
-        "autodetect_column_names",
-        "autogenerate_column_names",
-        "remove_field",
-    ];
-    others(filter, &known, to);
+    to.note(
+        "CSV: an empty cell is left out, and a row with more or fewer cells than columns is a dead letter; Logstash \
+         writes null, and loads the cells that there are",
+    );
+    if let Some(types) = plugin.get("convert") {
+        schema(types, to);
+    }
 }
 
 /// Types of columns.
@@ -185,7 +157,7 @@ fn schema(types: &Setting, to: &mut Translation) {
         match kind {
             "integer" | "float" | "string" | "boolean" | "date" => schema.push(format!("{field}:{kind}")),
             "date_time" => schema.push(format!("{field}:timestamp")),
-            other => to.untranslated(&format!("convert of {field} to {other}")),
+            other => to.refuse(&format!("convert of {field} to {other}"), "it changes values; --sql computes fields"),
         }
     }
     if !schema.is_empty() {
@@ -197,14 +169,45 @@ fn mutate(filter: &Plugin, lines: Lines, to: &mut Translation) {
     for (name, setting) in &filter.settings {
         match name.as_str() {
             "convert" if lines == Lines::Cells => schema(setting, to),
-            "convert" => to.note("convert: types of JSON stay; the mapping decides about types in the index"),
-            "remove_field" => {}
-            name if is_for_metadata(name, setting) => {
-                if name == "rename" {
-                    setting.pairs().iter().for_each(|(field, _)| to.set("--drop", &path(field)));
-                }
+            "convert" => {
+                to.refuse("convert of the filter mutate", "types of JSON and text stay; --sql converts values");
             }
-            other => to.note(format!("mutate {other}: --sql computes and renames fields; see docs/sql.md")),
+            "rename" if is_for_metadata(name, setting) => {
+                setting.pairs().iter().for_each(|(field, _)| to.set("--drop", &path(field)));
+            }
+            "rename" => {
+                let renames = setting.pairs();
+                renames.iter().for_each(|(one, other)| to.set("--rename", &format!("{}={}", path(one), path(other))));
+            }
+            "copy" if !is_for_metadata(name, setting) => {
+                to.refuse("copy of the filter mutate", "--sql computes fields; see docs/sql.md");
+            }
+            _ => {}
         }
     }
+}
+
+/// Refuses renames of fields that other settings name, too. Filters run one after the other, and a
+/// command renames and drops all fields at once.
+pub(super) fn check_renames(to: &mut Translation) {
+    let of = |flag: &str| -> Vec<String> {
+        let given = to.arguments.iter().filter(|argument| argument.first().is_some_and(|first| first == flag));
+        given.filter_map(|argument| argument.get(1).cloned()).collect()
+    };
+    let (renames, drops) = (of("--rename"), of("--drop"));
+    for (at, rename) in renames.iter().enumerate() {
+        let Some((old, new)) = rename.split_once('=') else { continue };
+        let others = renames.iter().enumerate().filter(|(other, _)| *other != at);
+        let others = others.filter_map(|(_, other)| other.split_once('=')).flat_map(|(old, new)| [old, new]);
+        let mut named = others.chain(drops.iter().map(String::as_str));
+        if named.any(|name| is_within(name, old) || is_within(name, new) || is_within(new, name)) {
+            let reason = "another setting names one of the two fields, and filters run one after the other; see --sql";
+            to.refuse(&format!("rename of {old} to {new}"), reason);
+        }
+    }
+}
+
+/// Whether a field is the other one, or inside it.
+fn is_within(field: &str, other: &str) -> bool {
+    field.strip_prefix(other).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }

@@ -1,70 +1,54 @@
 //! Inputs.
 
-use super::filter::cells;
-use super::pipeline::{Plugin, Setting};
-use super::{Lines, hosts, path};
-use crate::failure::UsageError;
-use crate::from::{Translation, search};
-use inrush_core::Code;
+use inrush_cluster::transport::path_segment;
 
-/// Settings that change no document, or have no counterpart that is needed.
-const NOT_NEEDED: [&str; 27] = [
-    "check_archive_validity",
-    "clean_run",
-    "close_older",
-    "connection_retry_attempts",
-    "connection_retry_attempts_wait_time",
-    "consumer_threads",
-    "discover_interval",
-    "docinfo",
-    "docinfo_fields",
-    "docinfo_target",
-    "ecs_compatibility",
-    "enable_metric",
-    "id",
-    "jdbc_driver_class",
-    "jdbc_driver_library",
-    "jdbc_fetch_size",
-    "jdbc_page_size",
-    "jdbc_paging_enabled",
-    "jdbc_validate_connection",
-    "last_run_metadata_path",
-    "record_last_run",
-    "scroll",
-    "size",
-    "slices",
-    "start_position",
-    "stat_interval",
-    "tracking_column_type",
+use super::filter::{cells, is_for_metadata};
+use super::output::Before;
+use super::pipeline::{Plugin, Setting};
+use super::{Lines, address, hosts, path, settings};
+use crate::from::{Translation, decoded, search};
+
+/// Parameters of a driver of a database that decide nothing about the rows.
+const NOT_NEEDED: [&str; 20] = [
+    "allowPublicKeyRetrieval",
+    "ApplicationName",
+    "autoReconnect",
+    "characterEncoding",
+    "connectTimeout",
+    "defaultFetchSize",
+    "defaultRowFetchSize",
+    "loginTimeout",
+    "password",
+    "prepareThreshold",
+    "requireSSL",
+    "socketTimeout",
+    "ssl",
+    "sslMode",
+    "sslmode",
+    "tcpKeepAlive",
+    "useCursorFetch",
+    "useSSL",
+    "useUnicode",
+    "verifyServerCertificate",
 ];
 
-pub(super) fn translate(input: &Plugin, lines: Lines, to: &mut Translation) -> Result<(), UsageError> {
-    let known: &[&str] = match input.name.as_str() {
+pub(super) fn translate(input: &Plugin, lines: Lines, to: &mut Translation) {
+    match input.name.as_str() {
         "file" => file(input, to),
-        "stdin" => {
-            to.source("-");
-            &[]
-        }
-        "jdbc" => table(input, to)?,
+        "stdin" => to.source("-"),
+        "jdbc" => table(input, to),
         "kafka" => topics(input, to),
         "elasticsearch" | "opensearch" => index(input, to),
-        other => {
-            let error = UsageError::new(Code::NotTranslated, format!("the input {other} has no counterpart"));
-            return Err(error.hint("file, stdin, jdbc, kafka, elasticsearch and opensearch have one"));
-        }
-    };
+        // Refused where the settings are read.
+        _ => {}
+    }
     if has_lines(input) {
         format(input, lines, to);
     }
-    for (name, _) in &input.settings {
-        match name.as_str() {
-            "codec" => {}
-            "type" | "tags" | "add_field" => to.note(format!("{name}: --sql adds fields; see docs/sql.md")),
-            name if known.contains(&name) || NOT_NEEDED.contains(&name) => {}
-            other => to.untranslated(&format!("the setting {other} of the input")),
-        }
+    if input.get("add_field").is_some_and(|fields| !is_for_metadata("add_field", fields)) {
+        to.refuse(&format!("add_field of the input {}", input.name), "it adds a field; --sql adds fields");
     }
-    Ok(())
+    settings(input, to);
 }
 
 /// Whether a codec reads what the input gives.
@@ -80,23 +64,46 @@ pub(super) fn codec(input: &Plugin) -> Option<&Plugin> {
     }
 }
 
+/// The name of the codec. With a registry of schemas values are JSON without one.
+fn name_of_codec(input: &Plugin) -> &str {
+    let default = if input.get("schema_registry_url").is_some() { "json" } else { "plain" };
+    input.text("codec").unwrap_or(default)
+}
+
 /// What the input makes of a line. None: filters read it.
 pub(super) fn lines(input: &Plugin) -> Option<Lines> {
-    match input.text("codec") {
+    match name_of_codec(input) {
         _ if !has_lines(input) => Some(Lines::Json),
-        Some("json" | "json_lines") => Some(Lines::Json),
-        Some("csv") => Some(Lines::Cells),
+        "json" | "json_lines" => Some(Lines::Json),
+        "csv" => Some(Lines::Cells),
         _ => None,
     }
 }
 
-/// The fields in which an index as input can keep the id of a document.
-pub(super) fn fields_of_id(input: &Plugin) -> Vec<String> {
-    let targets = match input.text("docinfo_target") {
-        Some(target) => vec![target],
-        None => vec!["[@metadata]", "[@metadata][input][elasticsearch]"],
-    };
-    targets.into_iter().map(|target| format!("{}._id", path(target))).collect()
+/// What the id of a document is where the output gives none, and the fields that have it.
+pub(super) fn before(input: &Plugin) -> Before {
+    let mut before = Before::default();
+    match input.name.as_str() {
+        "kafka" => {
+            before.has_keys = true;
+            if !["none", "false"].contains(&input.text("decorate_events").unwrap_or("none")) {
+                before.id.push("@metadata.kafka.key".to_owned());
+            }
+        }
+        "elasticsearch" | "opensearch" => {
+            before.has_ids = true;
+            let fields = input.texts("docinfo_fields");
+            if input.text("docinfo") == Some("true") && (fields.is_empty() || fields.contains(&"_id")) {
+                let targets = match input.text("docinfo_target") {
+                    Some(target) => vec![target],
+                    None => vec!["[@metadata]", "[@metadata][input][elasticsearch]", "[@metadata][input][opensearch]"],
+                };
+                before.id = targets.into_iter().map(|target| format!("{}._id", path(target))).collect();
+            }
+        }
+        _ => {}
+    }
+    before
 }
 
 /// The format of lines and of values of a topic.
@@ -107,108 +114,98 @@ fn format(input: &Plugin, lines: Lines, to: &mut Translation) {
         Lines::Json => to.set("--format", "ndjson"),
         Lines::Log(format) => to.set("--parse", format),
     };
-    match input.text("codec").unwrap_or("plain") {
+    match name_of_codec(input) {
         // Values of a topic are JSON without a flag.
         "json" if input.name == "kafka" => {}
         "plain" if input.name == "kafka" && lines == Lines::Json => {}
         "json" | "json_lines" => to.set("--format", "ndjson"),
         "csv" => to.set("--format", "csv"),
         "plain" | "line" => of_lines(to),
-        other => to.untranslated(&format!("codec {other}")),
+        other => to.refuse(&format!("the codec {other}"), "it decides what a document is"),
     }
     match codec(input) {
-        Some(codec) => settings_of(codec, to),
+        Some(codec) if super::tables::is_known(codec) => {
+            if codec.name == "csv" {
+                cells(codec, to);
+            }
+            if let Some(charset) = codec.text("charset").filter(|charset| *charset != "UTF-8") {
+                to.set("--charset", charset);
+            }
+            settings(codec, to);
+        }
         // The codec's defaults have a meaning, too.
         None if input.text("codec") == Some("csv") => {
-            let codec = Plugin { section: "codec".to_owned(), name: "csv".to_owned(), settings: Vec::new() };
-            settings_of(&codec, to);
+            cells(&Plugin { section: "codec".to_owned(), name: "csv".to_owned(), settings: Vec::new() }, to);
         }
-        None => {}
+        _ => {}
     }
 }
 
-/// The settings of a codec.
-fn settings_of(codec: &Plugin, to: &mut Translation) {
-    if codec.name == "csv" {
-        cells(codec, to);
-    }
-    if let Some(charset) = codec.text("charset").filter(|charset| *charset != "UTF-8") {
-        to.set("--charset", charset);
-    }
-    let names = codec.settings.iter().map(|(name, _)| name.as_str());
-    for name in names.filter(|name| codec.name != "csv" && !["charset", "id", "ecs_compatibility"].contains(name)) {
-        to.untranslated(&format!("the setting {name} of the codec {}", codec.name));
-    }
-}
-
-fn file(input: &Plugin, to: &mut Translation) -> &'static [&'static str] {
+fn file(input: &Plugin, to: &mut Translation) {
     for path in input.texts("path") {
         to.source(path);
     }
-    if input.text("mode") != Some("read") {
+    if input.text("mode") == Some("read") {
+        if input.text("file_completed_action") != Some("log") {
+            to.note("file_completed_action: Logstash deletes files that it has read; a load leaves them");
+        }
+    } else {
         to.note("file: a load reads files to their end, and does not follow them");
+        if input.text("start_position") != Some("beginning") {
+            let reason = "Logstash reads what is added to the files from now on, and a load what is in them; translate \
+                          it with start_position => beginning if all is wanted";
+            to.refuse("start_position of the input file", reason);
+        }
     }
-    if input.text("sincedb_path").is_some_and(|path| path != "/dev/null") {
-        to.note("sincedb_path: with --once files that have not changed are not loaded again");
-    }
-    &["path", "mode", "sincedb_path", "file_completed_action", "file_completed_log_path"]
 }
 
-fn table(input: &Plugin, to: &mut Translation) -> Result<&'static [&'static str], UsageError> {
+fn table(input: &Plugin, to: &mut Translation) {
     let address = input.text("jdbc_connection_string").unwrap_or_default();
-    let Some(source) = database(address, input.text("jdbc_user")) else {
-        let shown = address.split(['?', ';']).next().unwrap_or_default();
-        let error = UsageError::new(Code::NotTranslated, format!("the database {shown} has no counterpart"));
-        return Err(error.hint("Postgres, MySQL, MariaDB and SQLite have one"));
-    };
-    to.source(&source);
-    if address.contains('?') {
+    let (address, parameters) = address.split_once('?').unwrap_or((address, ""));
+    let mut user = input.text("jdbc_user").map(str::to_owned);
+    for parameter in parameters.split('&').filter(|parameter| !parameter.is_empty()) {
+        match parameter.split_once('=').unwrap_or((parameter, "")) {
+            ("user", name) => user = user.or_else(|| Some(decoded(name))),
+            (name, _) if NOT_NEEDED.contains(&name) => {}
+            (name, _) => {
+                let reason = "a parameter of the driver can decide which rows are read, and what is in them";
+                to.refuse(&format!("the parameter {name} of jdbc_connection_string"), reason);
+            }
+        }
+    }
+    if !parameters.is_empty() {
         to.note("jdbc_connection_string: parameters of the driver are left out");
     }
-    let statement = input.text("statement");
-    if let Some(statement) = statement {
+    match database(address, user.as_deref()) {
+        Some(source) => to.source(&source),
+        None => {
+            let shown = address.split(';').next().unwrap_or_default();
+            to.refuse(&format!("the database {shown}"), "a load reads Postgres, MySQL, MariaDB and SQLite");
+        }
+    }
+    if let Some(statement) = input.text("statement") {
         to.set("--db-query", statement);
+        if statement.contains(":sql_last_value") {
+            let reason = "a load keeps no value of the last run; load the whole table with ids, or write the condition";
+            to.refuse(":sql_last_value of the statement", reason);
+        }
     } else if let Some(file) = input.text("statement_filepath") {
         to.set("--db-query", &format!("@{file}"));
-    }
-    let tracks = input.get("tracking_column").is_some() || input.text("use_column_value") == Some("true");
-    if tracks || statement.is_some_and(|statement| statement.contains(":sql_last_value")) {
-        to.note(":sql_last_value is not kept: load the whole table with ids, or write the condition into --db-query");
-    }
-    if input.get("parameters").is_some() {
-        to.note("parameters: write their values into --db-query");
-    }
-    if input.get("jdbc_password").is_some() || input.get("jdbc_password_filepath").is_some() {
-        to.note("jdbc_password: give --source-password-file, or PGPASSWORD or MYSQL_PWD");
-    }
-    if input.get("schedule").is_some() {
-        to.note("schedule: cron, systemd or Kubernetes start the command; see docs/unattended.md");
+        if input.text("use_column_value") == Some("true") {
+            to.refuse("use_column_value of the input jdbc", "a load keeps no value of the last run");
+        } else {
+            to.note("statement_filepath: a load knows no :sql_last_value");
+        }
     }
     if input.text("lowercase_column_names") != Some("false") {
         to.note("names of columns keep their case; Logstash writes them in lower case");
     }
-    Ok(&[
-        "jdbc_connection_string",
-        "jdbc_user",
-        "jdbc_password",
-        "jdbc_password_filepath",
-        "statement",
-        "statement_filepath",
-        "parameters",
-        "schedule",
-        "tracking_column",
-        "use_column_value",
-        "lowercase_column_names",
-    ])
 }
 
 /// The address of a database for a load.
 fn database(address: &str, user: Option<&str>) -> Option<String> {
-    let rest = address.strip_prefix("jdbc:")?;
-    let (scheme, rest) = rest.split_once(':')?;
-    // Parameters of the driver may hold a password.
-    let rest = rest.split('?').next()?;
-    let user = user.map(|user| format!("{user}@")).unwrap_or_default();
+    let (scheme, rest) = address.strip_prefix("jdbc:")?.split_once(':')?;
+    let user = user.map(|user| format!("{}@", path_segment(user))).unwrap_or_default();
     match scheme {
         "postgresql" => Some(format!("postgres://{user}{}", rest.strip_prefix("//")?)),
         "mysql" | "mariadb" => Some(format!("mysql://{user}{}", rest.strip_prefix("//")?)),
@@ -217,25 +214,38 @@ fn database(address: &str, user: Option<&str>) -> Option<String> {
     }
 }
 
-fn topics(input: &Plugin, to: &mut Translation) -> &'static [&'static str] {
+fn topics(input: &Plugin, to: &mut Translation) {
     let servers = input.text("bootstrap_servers").unwrap_or("localhost:9092").replace(' ', "");
-    let pattern = input.text("topics_pattern").and_then(beginning);
-    let topics = match input.texts("topics") {
-        topics if topics.is_empty() => pattern.clone().unwrap_or_else(|| "logstash".to_owned()),
-        topics => topics.join(","),
+    let topics = match (input.text("topics_pattern"), input.texts("topics")) {
+        (Some(pattern), _) => beginning(pattern).unwrap_or_else(|| {
+            to.refuse("topics_pattern of the input kafka", "a load takes names, and beginnings as logs-.*");
+            String::new()
+        }),
+        (None, topics) if topics.is_empty() => "logstash".to_owned(),
+        (None, topics) => topics.join(","),
     };
-    if pattern.is_none() && input.get("topics_pattern").is_some() {
-        to.note("topics_pattern: a load takes names, and patterns that are a beginning, as logs-*");
-    }
     to.source(&format!("kafka://{servers}/{topics}"));
     // The load begins at the offsets of Logstash.
     to.set("--group", input.text("group_id").unwrap_or("logstash"));
-    to.set("--from", input.text("auto_offset_reset").unwrap_or("latest"));
-    if input.get("auto_offset_reset").is_none() {
-        to.note("--from latest: where the group has no offset, Logstash begins at the end; earliest loads all");
+    match input.text("auto_offset_reset") {
+        Some(place @ ("earliest" | "latest")) => to.set("--from", place),
+        Some(_) => to.refuse("auto_offset_reset of the input kafka", "a load begins at earliest or latest"),
+        None => {
+            to.set("--from", "latest");
+            to.note("--from latest: where the group has no offset, Logstash begins at the end; earliest loads all");
+        }
     }
-    to.note("kafka: stop Logstash first, because both are members of one group; keys are ids; see docs/kafka.md");
-    &["bootstrap_servers", "topics", "topics_pattern", "group_id", "auto_offset_reset"]
+    match input.text("isolation_level") {
+        Some(level) => to.set("--kafka-option", &format!("isolation.level={level}")),
+        None => to.note(
+            "records of transactions that were aborted are left out; --kafka-option isolation.level=read_uncommitted \
+             reads them, as Logstash does",
+        ),
+    }
+    if let Some(rack) = input.text("client_rack") {
+        to.set("--kafka-option", &format!("client.rack={rack}"));
+    }
+    to.note("kafka: stop Logstash first, because both are members of one group; see docs/kafka.md");
 }
 
 /// `logs-*` for the pattern `logs-.*`.
@@ -245,23 +255,20 @@ fn beginning(pattern: &str) -> Option<String> {
     beginning.chars().all(is_plain).then(|| format!("{beginning}*"))
 }
 
-fn index(input: &Plugin, to: &mut Translation) -> &'static [&'static str] {
-    let (hosts, user) = hosts(input);
+fn index(input: &Plugin, to: &mut Translation) {
+    // Its client asks 443 where an address with https has no port.
+    let (hosts, user) = hosts(input, |scheme| if scheme == "https" { 443 } else { 9200 }, to);
     if hosts.len() > 1 {
         to.note("hosts: the index is read at the first one");
     }
-    to.source(&format!("{}/{}", hosts[0], input.text("index").unwrap_or("logstash-*")));
-    if let Some(user) = input.text("user").or(user.as_deref()) {
-        to.login("--from-user", "INRUSH_FROM_PASSWORD", Some(user));
+    let host = hosts.first().map_or("", String::as_str);
+    to.source(&format!("{host}/{}", input.text("index").unwrap_or("logstash-*")));
+    address::login(input, user, "--from-user", "INRUSH_FROM_PASSWORD", to);
+    if input.text("ssl_verification_mode") == Some("none") {
+        to.flag("--from-insecure");
     }
-    if let Some(body) = input.text("query")
-        && search("the query", body, to).is_err()
-    {
-        to.untranslated("the query");
+    if let Some(body) = input.text("query") {
+        search("the query", body, to);
     }
-    if input.get("schedule").is_some() {
-        to.note("schedule: cron, systemd or Kubernetes start the command; see docs/unattended.md");
-    }
-    to.note("documents keep their ids; --copy-mapping and --copy-settings make the new index like the old one");
-    &["hosts", "index", "query", "user", "password", "ssl", "ssl_enabled", "schedule"]
+    to.note("--copy-mapping and --copy-settings make the new index like the old one");
 }

@@ -1,31 +1,57 @@
 //! The output.
 
+use super::address;
 use super::pipeline::Plugin;
-use super::{Lines, METADATA, hosts, path};
+use super::{Lines, METADATA, hosts, path, reference, settings};
 use crate::from::Translation;
 
 /// What is known before the output.
+#[derive(Default)]
 pub(super) struct Before {
-    /// The fields that have the id of a document in an index, which it keeps. Empty for other
-    /// inputs.
+    /// The fields that have the id of a document in an index, or the key of a record.
     pub(super) id: Vec<String>,
-    /// Fields in metadata: the name there, and the name of the field.
+    /// Whether the input is an index: its documents keep their ids in a load.
+    pub(super) has_ids: bool,
+    /// Whether the input is a topic: in a load ids are the keys of records.
+    pub(super) has_keys: bool,
+    /// Fields in metadata: the name there, and the name of the field, empty if it is none.
     pub(super) metadata: Vec<(String, String)>,
     pub(super) lines: Lines,
 }
 
+impl Before {
+    /// The field that a text as `%{[shop][sku]}` stands for.
+    fn field(&self, text: &str) -> Option<String> {
+        let name = reference(text)?;
+        match self.metadata.iter().rfind(|(target, _)| target == name) {
+            Some((_, field)) => Some(field.clone()).filter(|field| !field.is_empty()),
+            None => (!name.starts_with(METADATA)).then(|| path(name)),
+        }
+    }
+
+    /// Whether this is the id that the document had in the index of the input, or the key of the
+    /// record. A filter may have written another one over it.
+    fn is_id_of_source(&self, text: &str) -> bool {
+        let id = reference(text).filter(|name| self.id.contains(&path(name)));
+        id.is_some_and(|name| self.metadata.iter().all(|(target, _)| target != name))
+    }
+}
+
 /// Settings with which the plugin writes to no data stream unless it is told to.
-const OF_INDICES: [&str; 18] = [
-    "document_id",
+const OF_INDICES: [&str; 21] = [
     "document_type",
     "doc_as_upsert",
     "ilm_enabled",
     "ilm_pattern",
     "ilm_policy",
     "ilm_rollover_alias",
+    "join_field",
     "parent",
     "retry_on_conflict",
     "script",
+    "script_lang",
+    "script_type",
+    "script_var_name",
     "scripted_upsert",
     "template",
     "template_api",
@@ -37,58 +63,36 @@ const OF_INDICES: [&str; 18] = [
 ];
 
 pub(super) fn translate(output: &Plugin, before: &Before, to: &mut Translation) {
-    let (hosts, user) = hosts(output);
-    let upsert = output.text("doc_as_upsert") == Some("true");
-    if output.get("index").is_none() {
-        without_index(output, before.lines, to);
+    match output.text("index") {
+        Some(name) => index(name, before, to),
+        None => without_index(output, before.lines, to),
     }
-    for (name, setting) in &output.settings {
-        let value = setting.texts().first().copied().unwrap_or_default();
-        match name.as_str() {
-            "index" => index(value, to),
-            "document_id" if is_id_of_source(value, before) => {}
-            "document_id" => field(name, "--id", value, before, to),
-            "routing" => field(name, "--routing", value, before, to),
-            "version" => field(name, "--version", value, before, to),
-            "version_type" if value != "external" && output.get("version").is_some() => {
-                to.note(format!("version_type {value}: --version means external, so an equal version is a conflict"));
-            }
-            "action" => to.set("--action", if upsert { "upsert" } else { value }),
-            "pipeline" => to.set("--pipeline", value),
-            "user" => to.login("--user", "INRUSH_PASSWORD", Some(value)),
-            "api_key" => to.login("--user", "INRUSH_API_KEY", None),
-            "cacert" | "ssl_certificate_authorities" => to.set("--ca", value),
-            "ssl_certificate_verification" if value == "false" => to.flag("--insecure"),
-            "ssl_verification_mode" if value == "none" => to.flag("--insecure"),
-            "template" => to.note("template: put the template into the cluster, or give --mapping and --settings"),
-            "document_type" => to.note("document_type: servers of today have no types"),
-            "flush_size" | "idle_flush_time" | "workers" | "pool_max" | "pool_max_per_route" => to.tuned(name),
-            // The address is the last argument.
-            "hosts"
-            | "doc_as_upsert"
-            | "password"
-            | "ssl"
-            | "ssl_enabled"
-            | "manage_template"
-            | "ilm_enabled"
-            | "version_type"
-            | "template_name"
-            | "template_overwrite"
-            | "http_compression"
-            | "id"
-            | "ecs_compatibility"
-            | "data_stream"
-            | "data_stream_type"
-            | "data_stream_dataset"
-            | "data_stream_namespace"
-            | "ssl_certificate_verification"
-            | "ssl_verification_mode" => {}
-            _ => to.untranslated(&format!("the setting {name} of the output")),
-        }
+    match output.text("document_id") {
+        // Logstash deletes nothing.
+        Some(id) if before.is_id_of_source(id) && before.has_keys => to.set("--on-null", "skip"),
+        Some(id) if before.is_id_of_source(id) => {}
+        Some(_) => field("document_id", "--id", output, before, to),
+        None if before.has_keys => to.set("--id-from", "position"),
+        None if before.has_ids => to.refuse(
+            "an output without document_id",
+            "the cluster makes ids, and in a load documents of an index keep theirs; translate it with \
+             docinfo => true and document_id => \"%{[@metadata][_id]}\" if they are to be kept",
+        ),
+        None => {}
     }
-    if let (None, Some(user)) = (output.get("user"), user) {
-        to.login("--user", "INRUSH_PASSWORD", Some(&user));
+    field("routing", "--routing", output, before, to);
+    field("version", "--version", output, before, to);
+    fixed("action", output, to, |action, to| {
+        let upsert = output.text("doc_as_upsert") == Some("true");
+        to.set("--action", if upsert && action == "update" { "upsert" } else { action });
+    });
+    fixed("pipeline", output, to, |pipeline, to| to.set("--pipeline", pipeline));
+    settings(output, to);
+    if output.text("ssl_verification_mode") == Some("none") {
+        to.flag("--insecure");
     }
+    let (hosts, user) = hosts(output, |_| 9200, to);
+    address::login(output, user, "--user", "INRUSH_PASSWORD", to);
     to.set("--to", &hosts.join(","));
 }
 
@@ -106,10 +110,11 @@ fn without_index(output: &Plugin, lines: Lines, to: &mut Translation) {
             OF_INDICES.iter().all(|name| output.get(name).is_none())
                 && output.text("action").unwrap_or("create") == "create"
                 && output.text("manage_template") != Some("true")
+                && output.text("ecs_compatibility") != Some("disabled")
         }
     };
     if !is_for_stream {
-        to.note("index: the pipeline names none, and its settings are not those of a data stream: give --index NAME");
+        to.refuse("an output without index", "its settings are not those of a data stream; name the index");
         return;
     }
     let part = |name, default| output.text(name).unwrap_or(default);
@@ -120,36 +125,38 @@ fn without_index(output: &Plugin, lines: Lines, to: &mut Translation) {
         to.set("--action", "create");
     }
     to.note("index: Logstash writes to this data stream; each document needs @timestamp, or name an index instead");
+    to.note("index: Logstash takes another stream for documents with the field data_stream, and adds it to others");
     if let Lines::Log(format) = lines {
-        to.note(format!(
-            "--parse {format} names the time timestamp: name an index, or a --pipeline that renames it to @timestamp"
-        ));
+        to.set("--timestamp", "timestamp");
+        to.note(format!("--parse {format} names the time timestamp, which --timestamp makes @timestamp of"));
     }
 }
 
-/// Whether this is the id that the document had in the index of the input. A filter may have
-/// written another one over it.
-fn is_id_of_source(value: &str, before: &Before) -> bool {
-    let Some(name) = value.strip_prefix("%{").and_then(|rest| rest.strip_suffix('}')) else { return false };
-    before.id.contains(&path(name)) && before.metadata.iter().all(|(target, _)| target != name)
+/// A setting that is one field.
+fn field(setting: &str, flag: &str, output: &Plugin, before: &Before, to: &mut Translation) {
+    let Some(value) = output.text(setting) else { return };
+    match before.field(value) {
+        Some(field) => to.set(flag, &field),
+        None => {
+            to.refuse(&format!("{setting} {value}"), "it is a field in a load; --sql computes one; see docs/sql.md")
+        }
+    }
 }
 
-/// A setting that is one field, as in `%{[shop][sku]}`.
-fn field(setting: &str, flag: &str, value: &str, before: &Before, to: &mut Translation) {
-    let name = value.strip_prefix("%{").and_then(|rest| rest.strip_suffix('}'));
-    let copied = before.metadata.iter().find(|(target, _)| Some(target.as_str()) == name);
-    match (name, copied) {
-        (_, Some((_, field))) => to.set(flag, field),
-        (Some(name), None) if !name.contains("%{") && !name.starts_with('+') && !name.starts_with(METADATA) => {
-            to.set(flag, &path(name));
+/// A setting that is the same for all documents.
+fn fixed(setting: &str, output: &Plugin, to: &mut Translation, set: impl Fn(&str, &mut Translation)) {
+    match output.text(setting) {
+        Some(value) if value.contains("%{") => {
+            to.refuse(&format!("{setting} {value}"), "it is the same for all documents of a load");
         }
-        _ => to.note(format!("{setting} {value}: only a field can be given; --sql computes one")),
+        Some(value) => set(value, to),
+        None => {}
     }
 }
 
 /// `logs-%{+YYYY.MM.dd}` as `logs-{@timestamp:yyyy.MM.dd}`, and `logs-%{tenant}` as
 /// `logs-{tenant}`.
-fn index(name: &str, to: &mut Translation) {
+fn index(name: &str, before: &Before, to: &mut Translation) {
     let mut parts = name.split("%{");
     let mut index = parts.next().unwrap_or_default().to_owned();
     for part in parts {
@@ -159,11 +166,10 @@ fn index(name: &str, to: &mut Translation) {
                 to.note("index: each document needs @timestamp, or name another field for the date");
                 format!("@timestamp:{}", date.replace("YYYY", "yyyy"))
             }
-            None if field.starts_with(METADATA) => {
-                to.note(format!("index {name}: documents have no field {field}; make a command of each index"));
-                path(field)
-            }
-            None => path(field),
+            None => before.field(&format!("%{{{field}}}")).unwrap_or_else(|| {
+                to.refuse(&format!("index {name}"), &format!("documents have no field {field}; name each index"));
+                String::new()
+            }),
         };
         index.extend(["{", &field, "}", rest]);
     }

@@ -72,6 +72,10 @@ pub(super) fn parse(text: &str) -> Result<Vec<Plugin>, UsageError> {
     let mut plugins = Vec::new();
     while parser.at < tokens.len() {
         let section = parser.word()?;
+        if !["input", "filter", "output"].contains(&section.as_str()) {
+            let what = format!("the pipeline has the section {section}; expected input, filter or output");
+            return Err(UsageError::new(Code::NotTranslated, what));
+        }
         parser.sign('{')?;
         while !parser.takes('}') {
             let name = parser.word()?;
@@ -108,7 +112,7 @@ fn tokens(text: &str) -> Result<Vec<Token>, UsageError> {
                 rest = after;
             }
             '"' | '\'' => {
-                let end = after.find(c).ok_or_else(|| {
+                let end = end_of(after, c).ok_or_else(|| {
                     UsageError::new(Code::NotTranslated, format!("a {c} of the pipeline is not closed"))
                 })?;
                 tokens.push(Token::Quoted(after[..end].to_owned()));
@@ -128,6 +132,19 @@ fn tokens(text: &str) -> Result<Vec<Token>, UsageError> {
         }
     }
     Ok(tokens)
+}
+
+/// Where a quoted text ends. A backslash before the quote stays in the text, as in Logstash without
+/// `config.support_escapes`.
+fn end_of(text: &str, quote: char) -> Option<usize> {
+    let mut from = 0;
+    loop {
+        let end = from + text[from..].find(quote)?;
+        if !text[..end].ends_with('\\') {
+            return Some(end);
+        }
+        from = end + quote.len_utf8();
+    }
 }
 
 struct Parser<'a> {
@@ -229,11 +246,21 @@ mod tests {
     }
 
     #[test]
+    fn a_quote_behind_a_backslash_ends_no_text() {
+        for (text, expected) in [(r#""a \"b\" c""#, r#"a \"b\" c"#), (r"'it\'s'", r"it\'s"), (r#""a'b\c""#, r"a'b\c")] {
+            let plugins = parse(&format!("input {{ jdbc {{ statement => {text} x => 1 }} }}")).unwrap();
+            assert_eq!(plugins[0].text("statement"), Some(expected), "{text}");
+            assert_eq!(plugins[0].text("x"), Some("1"), "{text}");
+        }
+    }
+
+    #[test]
     fn other_texts_are_refused_with_the_place() {
         let refused = |text: &str| parse(text).unwrap_err().to_string();
         assert!(refused("output { if [a] == 1 { stdout {} } }").contains("conditions"));
         assert!(refused("input { file { path \"a\" } }").contains("=>"));
         assert!(refused("input { file { path => \"a }").contains("not closed"));
         assert!(refused("input { file { path => ").contains("its end"));
+        assert!(refused("inputs { file { } }").contains("section inputs"));
     }
 }

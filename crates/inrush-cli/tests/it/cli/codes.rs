@@ -80,7 +80,7 @@ async fn answers_of_clusters_have_codes() {
     ends_with(folder.path(), &load(&with_log_in, ""), 1, Code::Unauthenticated).await;
     for (fault, more, code) in [
         (Fault::RequestForbidden, "", Code::Forbidden),
-        (Fault::BadGateway, "", Code::RequestRefused),
+        (Fault::BadGateway, "--retry-for 1s", Code::RequestRefused),
         (Fault::ReplyNotJson, "", Code::NotACluster),
         (Fault::ResetBeforeApplying, "", Code::NoReply),
         (Fault::HoldBeforeApplying, "--request-timeout 1s", Code::TimedOut),

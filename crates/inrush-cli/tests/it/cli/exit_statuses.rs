@@ -13,6 +13,7 @@ async fn refusals_end_with_2_and_failures_with_1() {
     fake.set_setting("there", "index.blocks.write", Some("true"));
     let (folder, _) = folder_with("a.ndjson", "{\"n\":1}\n");
     std::fs::write(folder.path().join("empty.ndjson"), "").unwrap();
+    std::fs::write(folder.path().join("a.bulk"), "{\"delete\":{\"_id\":\"1\"}}\n").unwrap();
     std::fs::create_dir(folder.path().join("shared")).unwrap();
     let there = fake.url();
     // No program listens on port 1.
@@ -24,6 +25,8 @@ async fn refusals_end_with_2_and_failures_with_1() {
         (2, "a write block", format!("load a.ndjson --index there --to {there}")),
         (2, "no such pipeline", format!("load a.ndjson --index t --pipeline none --to {there}")),
         (2, "an alias of nothing to update", format!("load a.ndjson --index t --action update --id n --to {there}")),
+        (2, "own actions", format!("load a.bulk --index t --replies summary --to {there}")),
+        (2, "own actions", format!("load a.ndjson --format bulk --index t --replies summary --to {there}")),
         (1, "nobody there", format!("load a.ndjson --index t --to {nobody}")),
         (2, "usage", format!("bake a.ndjson --index t --to {there}")),
         (2, "an index that exists", bake(&there, "there")),
@@ -74,7 +77,6 @@ async fn nodes_of_two_clusters_are_refused_by_every_command() {
         "load a.ndjson --index there --recreate --yes",
         "bake a.ndjson --index t --repository-path shared",
         "bake a.ndjson --index t --repository-path shared --dry-run",
-        "bake a.ndjson --index t --repository-path shared --estimate",
         "verify a.ndjson --index there",
         "sweep a.ndjson --batch-docs 1 --in-flight 1 --warm-up 0",
         "recover",

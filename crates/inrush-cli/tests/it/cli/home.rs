@@ -1,5 +1,5 @@
-//! Where a load keeps its state for users whose environment says nothing, as in cron, in containers
-//! and in services.
+//! What a load takes from the environment, and where it keeps its state for users whose environment
+//! says nothing, as in cron, in containers and in services.
 
 use super::*;
 
@@ -62,5 +62,43 @@ async fn a_load_without_variables_uses_the_home_of_the_password_file() {
         check(&output, 0);
         let text = stderr(&output);
         assert!(text.contains("/.local/state/inrush/checkpoints: cannot be created: "), "{text}");
+    }
+}
+
+#[tokio::test]
+async fn the_cluster_may_be_named_by_a_variable() {
+    let (fake, other) = (fake([]).await, fake([]).await);
+    let (folder, _) = folder_with("a.ndjson", &lines(3));
+    let words = ["load", "a.ndjson", "--index", "docs", "--quiet"];
+    let by_variable = inrush(folder.path(), &words).env("INRUSH_TO", format!(" {}, ", fake.url())).output();
+    check(&by_variable.await.unwrap(), 0);
+    assert_eq!(fake.documents("docs").len(), 3);
+    // The flag wins.
+    let to = other.url();
+    let by_flag = [&words[..], &["--to", &to]].concat();
+    check(&inrush(folder.path(), &by_flag).env("INRUSH_TO", fake.url()).output().await.unwrap(), 0);
+    assert_eq!((fake.documents("docs").len(), other.documents("docs").len()), (3, 3));
+    let verify = ["verify", "a.ndjson", "--index", "docs", "--id", "id"];
+    check(&inrush(folder.path(), &verify).env("INRUSH_TO", "http://no url/").output().await.unwrap(), 2);
+    let wrong = inrush(folder.path(), &words).env("INRUSH_TO", "http://u:p@host:9200").output().await.unwrap();
+    check(&wrong, 2);
+    let text = stderr(&wrong);
+    assert!(text.contains("INRUSH_TO") && !text.contains("u:p"), "{text}");
+}
+
+#[tokio::test]
+async fn a_quiet_load_shows_the_warnings_of_its_report() {
+    let fake = fake([]).await;
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("a.csv"), "id,name\n1,Ann\nid,name\n2,Bob\n").unwrap();
+    let words = ["load", "a.csv", "--index", "docs", "--to", &fake.url(), "--quiet"];
+    let output = run(folder.path(), &words).await;
+    let (shown, loud) = (stderr(&output), run(folder.path(), &words[..words.len() - 1]).await);
+    assert_eq!(stdout(&output), "");
+    let warning =
+        stdout(&loud).lines().find_map(|line| line.strip_prefix("warning").map(|text| text.trim().to_owned()));
+    match warning {
+        Some(warning) => assert!(shown.contains(&format!("warning: {warning}")), "{shown} lacks {warning}"),
+        None => panic!("no warning in {}", stdout(&loud)),
     }
 }

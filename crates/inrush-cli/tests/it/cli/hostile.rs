@@ -4,7 +4,8 @@ use std::os::unix::fs::PermissionsExt;
 
 use super::*;
 
-const HOSTILE: &str = "\u{1b}]0;owned\u{7}\u{1b}[2J\r\u{9b}31m\u{202e}\u{2028}\nresult          all documents are in";
+const HOSTILE: &str =
+    "\u{1b}]0;owned\u{7}\u{1b}[2J\r\u{9b}31m\u{202e}\u{2028}\nresult          all documents were indexed";
 
 /// The output has no character that controls a terminal, and no line that looks like one of inrush.
 fn is_plain(output: &Output, what: &str) {

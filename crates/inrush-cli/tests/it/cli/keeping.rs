@@ -73,6 +73,73 @@ async fn an_alias_is_not_moved_to_a_much_smaller_index_and_resume_moves_it() {
     check(&run(folder.path(), &load).await, 0);
 }
 
+/// The command that a report tells to run next, without the name of the program.
+fn told(output: &std::process::Output) -> Vec<String> {
+    let text = stdout(output);
+    let command = text.split("`inrush ").nth(1).and_then(|rest| rest.split('`').next()).unwrap_or_default();
+    command.split(' ').map(str::to_owned).collect()
+}
+
+#[tokio::test]
+async fn mended_dead_letters_move_the_alias() {
+    let (fake, folder) = shop(&lines(20)).await;
+    let bad = |ids: [&'static str; 2]| fake.set_faults(Faults::new([Rule::new(Fault::ItemBadRequest).ids(ids)]));
+    let to = fake.url();
+    bad(["i3", "i5"]);
+    let load = ["load", "a.ndjson", "--alias", "shop", "--id", "id", "--to", &to, "--dead-letters", "dead.ndjson"];
+    let output = run(folder.path(), &load).await;
+    check(&output, 3);
+    let again = told(&output);
+    let expected = ["load", "--from-dead-letters", "dead.ndjson", "--alias", "shop", "--to", &to];
+    assert_eq!(again, expected, "{}", stdout(&output));
+    let new = fake.indices().into_iter().find(|index| index.starts_with("shop-2")).unwrap();
+    let run_words = async |words: &[String], more: &[&str]| {
+        let words: Vec<&str> = words.iter().map(String::as_str).chain(more.iter().copied()).collect();
+        run(folder.path(), &words).await
+    };
+    // One is mended, and the other is not.
+    bad(["i5", "-"]);
+    let output = run_words(&again, &["--dead-letters", "rest.ndjson"]).await;
+    check(&output, 3);
+    assert_eq!(stands_for(&fake), ["shop-1"]);
+    // The rest, and not all of it.
+    fake.set_faults(Faults::default());
+    std::fs::write(folder.path().join("none.ndjson"), "").unwrap();
+    let none = ["load", "--from-dead-letters", "none.ndjson", "--index", &new, "--alias", "shop", "--to", &to];
+    let output = run(folder.path(), &none).await;
+    check(&output, 4);
+    assert!(stdout(&output).contains("has left 1 documents out, and 1 of them are not in yet"), "{}", stdout(&output));
+    let rest = ["load", "--from-dead-letters", "rest.ndjson", "--alias", "shop", "--to", &to];
+    let output = run(folder.path(), &rest).await;
+    check(&output, 0);
+    assert_eq!((stands_for(&fake), fake.documents("shop").len()), (vec![new.clone()], 20));
+    // It is an index like others now.
+    let output = run(folder.path(), &["rollback", "shop", "--to", &to]).await;
+    check(&output, 0);
+    assert!(stdout(&output).contains(&format!("was moved from {new} to shop-1, which has 10 documents")));
+    assert_eq!(stands_for(&fake), ["shop-1"]);
+    let output = run(folder.path(), &["rollback", "shop", "--list", "--to", &to]).await;
+    assert!(stdout(&output).contains(&format!("could go back to {new}: 20 documents, complete since")));
+}
+
+#[tokio::test]
+async fn dead_letters_are_not_the_rest_of_a_load_that_was_cut_off() {
+    let (fake, folder) = shop(&lines(20)).await;
+    let to = fake.url();
+    fake.set_faults(Faults::new([Rule::new(Fault::ItemBadRequest).ids(["i3", "i5"])]));
+    let load = ["load", "a.ndjson", "--alias", "shop", "--id", "id", "--to", &to, "--dead-letters", "dead.ndjson"];
+    let output = run(folder.path(), &[&load[..], &["--strict"]].concat()).await;
+    check(&output, 1);
+    let letters = ["load", "--from-dead-letters", "dead.ndjson", "--to", &to, "--alias"];
+    let output = run(folder.path(), &[&letters[..], &["shop"]].concat()).await;
+    check(&output, 2);
+    assert!(stderr(&output).contains("has not read all of its documents"), "{}", stderr(&output));
+    let output = run(folder.path(), &[&letters[..], &["other"]].concat()).await;
+    check(&output, 2);
+    assert!(stderr(&output).contains("no load has made it for the alias other"), "{}", stderr(&output));
+    assert_eq!(stands_for(&fake), ["shop-1"]);
+}
+
 #[tokio::test]
 async fn documents_that_are_tolerated_do_not_keep_an_alias_from_being_moved() {
     let (fake, folder) = shop(&lines(20)).await;
@@ -83,7 +150,7 @@ async fn documents_that_are_tolerated_do_not_keep_an_alias_from_being_moved() {
     let output = run(folder.path(), &[&load[..], &["--tolerate", "1"]].concat()).await;
     check(&output, 3);
     assert!(
-        stdout(&output).contains("2 documents not in, more than the 1 that --tolerate allows"),
+        stdout(&output).contains("2 documents not indexed, more than the 1 that --tolerate allows"),
         "{}",
         stdout(&output)
     );
@@ -94,7 +161,7 @@ async fn documents_that_are_tolerated_do_not_keep_an_alias_from_being_moved() {
         run(folder.path(), &[&load[..], &["--tolerate", "10%", "--delete-old", "--force-merge", "1"]].concat()).await;
     check(&output, 0);
     let text = stdout(&output);
-    assert!(text.contains("all documents are in, except 2 of 20, which --tolerate 10% allows"), "{text}");
+    assert!(text.contains("all documents were indexed, except 2 of 20, which --tolerate 10% allows"), "{text}");
     assert!(text.contains("2 x 400") && text.contains("--from-dead-letters"), "the reasons are told: {text}");
     assert_eq!(fake.documents("shop").len(), 18);
     let merges = fake.requests().iter().filter(|request| request.path.contains("_forcemerge")).count();

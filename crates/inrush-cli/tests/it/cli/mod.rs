@@ -11,10 +11,14 @@ mod home;
 mod hostile;
 mod keeping;
 mod local_first;
+mod nothing_silent;
+mod other_programs;
 mod page;
 mod running;
+mod shaping;
 mod two_users;
 mod unattended;
+mod verdicts;
 
 use std::process::{Output, Stdio};
 
@@ -102,7 +106,7 @@ async fn a_file_goes_in_and_the_report_says_so() {
     check(&output, 0);
     assert_eq!(fake.documents("docs").len(), 2_000);
     let text = stdout(&output);
-    assert!(text.contains("all documents are in") && text.contains("2,000"), "{text}");
+    assert!(text.contains("all documents were indexed") && text.contains("2,000"), "{text}");
     assert!(text.contains("verified        yes"), "{text}");
     assert_eq!(stderr(&output), "", "a short load needs no progress");
 
@@ -201,7 +205,7 @@ async fn what_is_not_in_is_a_dead_letter_and_can_be_loaded_again() {
     check(&output, 3);
     let problem = stderr(&output);
     assert!(
-        problem.starts_with("error[documents_not_in]: 2 documents are not in; most frequent error: 400 "),
+        problem.starts_with("error[documents_not_in]: 2 documents were not indexed; most frequent error: 400 "),
         "{problem}"
     );
     assert!(problem.ends_with("; see dead.ndjson\n"), "{problem}");
@@ -221,7 +225,8 @@ async fn what_is_not_in_is_a_dead_letter_and_can_be_loaded_again() {
     assert!(stderr(&output).contains("--from-dead-letters"), "{}", stderr(&output));
 
     fake.set_faults(Faults::default());
-    let again = ["load", "--from-dead-letters", "dead.ndjson", "--index", "docs", "--to", &to, "--json"];
+    // The letters name their index.
+    let again = ["load", "--from-dead-letters", "dead.ndjson", "--to", &to, "--json"];
     let output = run(folder.path(), &again).await;
     check(&output, 0);
     assert_eq!(report(&output)["docs_created"], 2);
@@ -317,7 +322,7 @@ async fn people_are_told_the_reasons_and_what_to_do_next() {
     let output = run(folder.path(), &["load", "a.ndjson", "--index", "docs", "--id", "id", "--to", &to]).await;
     check(&output, 3);
     let text = stdout(&output);
-    for part in ["some documents are not in", "dead letters", "1 x 400", "inrush load --from-dead-letters"] {
+    for part in ["some documents were not indexed", "dead letters", "1 x 400", "inrush load --from-dead-letters"] {
         assert!(text.contains(part), "{part}: {text}");
     }
 }

@@ -4,10 +4,10 @@ use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 use std::process::Stdio;
 
-use inrush_cli::embed::{BakesPage, Load, Secret};
 use inrush_commands::bake::BakeBuilder;
 use inrush_commands::options::Loader;
 use inrush_fake::{Fault, Faults, Rule};
+use inrush_front::embed::{BakesPage, Load, Secret};
 use inrush_sources::push::Document;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
@@ -105,7 +105,7 @@ async fn a_program_has_a_page_as_long_as_its_load_runs() {
     let folder = tempfile::tempdir().unwrap();
     let options = json!({"index": "docs", "to": fake.url(), "page": free.to_string(), "textfile": folder.path()});
     let Value::Object(options) = options else { panic!() };
-    let (sender, begun) = Load::new(options).unwrap().start_fed("python", None).await.unwrap();
+    let (sender, begun) = Load::new(options).unwrap().start_fed("python", None, &|_| {}).await.unwrap();
     assert_eq!(begun.page, Some(free));
     assert!(get(free, "/snapshot").await.contains("\"name\":\"docs\""));
     sender.send(Document { body: "{\"a\":1}".into(), meta: Default::default() }).await.unwrap();
@@ -145,7 +145,7 @@ async fn a_page_shows_bakes_in_other_processes() {
         other => panic!("{other}"),
     };
     let token = || Secret::new("a-token-of-the-test".to_owned());
-    let page = BakesPage::start("trips", options(json!({"page": free.to_string()})), token()).await.unwrap();
+    let page = BakesPage::start("trips", options(json!({"page": free.to_string()})), token(), &|_| {}).await.unwrap();
     assert_eq!(page.address(), Some(free));
     let report = json!({"name": "part 1", "run_id": "a", "phase": "loading", "counts": {"docs_read": 7}}).to_string();
     let send = |token: &str| {
@@ -167,7 +167,7 @@ async fn a_page_shows_bakes_in_other_processes() {
     assert_eq!((&load["state"]["phase"], &load["state"]["counts"]["docs_read"]), (&"loading".into(), &7.into()));
     page.end(None).await;
     assert!(TcpStream::connect(free).await.is_err());
-    let refused = BakesPage::start("trips", options(json!({"page": "0.0.0.0:0"})), token()).await.unwrap_err();
+    let refused = BakesPage::start("trips", options(json!({"page": "0.0.0.0:0"})), token(), &|_| {}).await.unwrap_err();
     assert!(refused.message.contains("needs a token"), "{refused:?}");
 }
 

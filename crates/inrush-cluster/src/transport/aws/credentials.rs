@@ -13,6 +13,7 @@ use tracing::instrument::WithSubscriber;
 use tracing::subscriber::NoSubscriber;
 
 use super::client::AwsHttpClient;
+use crate::clock;
 use crate::transport::auth::Secret;
 
 /// Temporary credentials are renewed when they have less than this left.
@@ -93,7 +94,7 @@ impl Provider {
 
     async fn keys(&self) -> Result<Keys, ProviderError> {
         let keys = silently(self.source.provide_credentials());
-        match tokio::time::timeout(PROVIDER_MAX, keys).await {
+        match clock::timeout(PROVIDER_MAX, keys).await {
             Ok(keys) => keys,
             Err(_) => Err(ProviderError::provider_timed_out(PROVIDER_MAX)),
         }

@@ -19,6 +19,7 @@ use tokio::sync::OnceCell;
 
 use super::chain::{self, Found};
 use super::{AwsOptions, WallClock};
+use crate::clock;
 use crate::transport::auth::Secret;
 use crate::transport::error::{BoxError, SetupError};
 
@@ -70,7 +71,7 @@ impl KafkaTokens {
             options: options.clone(),
             broker: broker.to_owned(),
             found: OnceCell::new(),
-            clock: Arc::new(SystemTime::now),
+            clock: Arc::new(clock::date),
         }
     }
 

@@ -22,6 +22,7 @@ use tokio::sync::OnceCell;
 
 use super::chain::{self, Found};
 use super::{AwsCredentials, AwsOptions};
+use crate::clock;
 use crate::transport::error::{BoxError, SetupError};
 
 /// What is signed for.
@@ -94,7 +95,7 @@ impl fmt::Debug for Signer {
 impl Signer {
     /// A signer that uses the system's clock.
     pub fn new(service: Service, region: impl Into<String>, credentials: AwsCredentials) -> Self {
-        Signer::with_clock(service, region, credentials, Arc::new(SystemTime::now))
+        Signer::with_clock(service, region, credentials, Arc::new(clock::date))
     }
 
     /// A signer that uses another clock.
@@ -114,7 +115,7 @@ impl Signer {
         Signer {
             service: options.service.or(by_host).unwrap_or(Service::Es),
             identity: Identity::Sought { options: options.clone(), host: host.to_owned(), found: OnceCell::new() },
-            clock: Arc::new(SystemTime::now),
+            clock: Arc::new(clock::date),
         }
     }
 

@@ -3,22 +3,28 @@
 use std::path::PathBuf;
 
 use crate::options::LoaderBuilder;
-use crate::options::{Count, PositiveDuration, Shrink};
+use crate::options::{Count, Outputs, PositiveDuration, Shrink, Whole};
 use inrush_load::config::{OldWrites, WaitFor};
 
 options! {
     /// The steps after the last document.
     pub struct EndOptions in LoaderBuilder.end, "At the end" {
         /// Load without downtime: load into a new index, and move this alias to it in one step when
-        /// all documents are in, verified, the settings put back and the index green. The alias
+        /// all documents are indexed and verified, the settings put back and the index green. It
         /// keeps its filter, routing and write-index flag, and is created if it does not exist. An
         /// index of the same name is deleted in the same step (only with option `delete_old`). The
         /// new index is option `index`, which must not exist, or NAME-<UTC time>. On any failure
-        /// the alias and its index do not change, and the new index is kept
-        alias: Option<String> = "NAME";
+        /// the alias and its index do not change, and the new index is kept. With option
+        /// `from_dead_letters` the new index is that of the dead letters, which gets the rest of
+        /// its documents
+        alias: Option<String> = "NAME", outputs(Outputs::Own);
         /// With option `alias`: delete the old index of the alias after the swap. By default it is
         /// kept
         delete_old: bool;
+        /// With option `alias`: after the swap, delete older indices that loads have made for the
+        /// alias, except the last N ones. Indices with other aliases, those that a load writes to,
+        /// and those of others are kept. An index that is not complete is named, and kept
+        keep: Option<Whole<0, { u32::MAX }>> = "N", default("all"), conflicts(&["delete_old"]);
         /// With option `alias`: by how many percent the new index may have fewer documents than the
         /// old one; any is 100%. If it has fewer, the alias does not move, the new index is kept,
         /// and the exit status is 4

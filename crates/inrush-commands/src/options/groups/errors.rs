@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use inrush_core::{MaxErrors, OnConflict};
 
-use crate::options::LoaderBuilder;
+use crate::options::{LoaderBuilder, Outputs};
 use inrush_load::config::Tolerance;
 
 options! {
@@ -16,7 +16,7 @@ options! {
             default("fail; skip for topics with option `version_from` or option `id_from=position`");
         /// File for documents that cannot be indexed, one JSON object per line with error, position
         /// and document
-        dead_letters: Option<PathBuf> = "PATH",
+        dead_letters: Option<PathBuf> = "PATH", outputs(Outputs::Own),
             default("inrush-dead-letters-RUN.ndjson in the working directory, created for the first one");
         /// Stop at the first document that cannot be indexed, as option `max_errors=0`
         strict: bool, conflicts(&["max_errors"]);
@@ -32,6 +32,12 @@ options! {
         /// option `alias` moves to a new, empty index. By default both are refused, and other loads
         /// warn
         allow_empty: bool;
+        /// A warning of the report is a failed check: the exit status is 4, and the alias of option
+        /// `alias` does not move
+        fail_on_warning: bool;
+        /// Address of the cluster behind Elastic's managed _bulk endpoint, where the documents are
+        /// counted, with the credentials of the load
+        count_at: Option<String> = "URL", default("for an ingest host of Elastic Cloud: the cluster of its project");
         /// Do not refresh, count and compare at the end
         no_verify: bool;
     }

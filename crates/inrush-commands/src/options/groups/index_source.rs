@@ -4,16 +4,19 @@ use std::path::PathBuf;
 
 use super::LoginOptions;
 use crate::options::LoaderBuilder;
-use crate::options::SearchQuery;
+use crate::options::{Outputs, SearchQuery};
 use inrush_cluster::transport::aws::Service;
 
 options! {
     /// The part of another cluster's index that is read, and the properties of the index that the
     /// target gets.
-    pub struct IndexSourceOptions in LoaderBuilder.index_source, "Source: an index of another cluster" {
+    pub struct IndexSourceOptions in LoaderBuilder.index_source, "Source: an index of another cluster", outputs(Outputs::All) {
         /// The query that selects the documents of the index, as JSON or @FILE, in the syntax of a
         /// search
         query: Option<SearchQuery> = "JSON|@FILE", default("all");
+        /// Write the id of a document as INDEX:ID, so that documents of several indices with one id
+        /// stay apart
+        index_in_id: bool;
         /// Write documents with their versions as external ones: an older document never replaces a
         /// newer one
         keep_versions: bool;
@@ -21,8 +24,10 @@ options! {
         /// there are none (at most ten times). Deletions are not seen: deleted documents stay in
         /// the target
         catch_up: bool;
-        /// If the target does not exist, create it with the mapping of the source index; parts that
-        /// the target does not support are left out and listed
+        /// If the target does not exist, create it with the mapping of the source index, also where
+        /// an index template gives one; parts that the target does not support are left out and
+        /// listed. By default mapping and settings are copied where that is possible (option
+        /// `no_copy`)
         copy_mapping: bool;
         /// If the target does not exist, create it with the settings of the source index; settings
         /// of its cluster are left out and listed. Option `shards` and option `replicas` take
@@ -34,7 +39,7 @@ options! {
 options! {
     /// Authentication at the source, which is a cluster or Kafka's brokers, as [`LoginOptions`] for
     /// the target.
-    pub struct SourceLoginOptions in LoaderBuilder.source_login, "Source: an index of another cluster" {
+    pub struct SourceLoginOptions in LoaderBuilder.source_login, "Source: an index of another cluster", outputs(Outputs::All) {
         /// User of basic authentication; the password comes from option `from_password_file`, the
         /// environment or a prompt
         from_user: Option<String> = "NAME";

@@ -4,11 +4,11 @@ use std::path::PathBuf;
 
 use inrush_kafka::{OnGap, OnNull, SaslMechanism, SchemaIds, Start, Until, Unwrap, VersionFrom, With};
 
-use crate::options::{LoaderBuilder, Pair};
+use crate::options::{LoaderBuilder, Outputs, Pair};
 
 options! {
     /// The part of Kafka's topics that is read.
-    pub struct KafkaSourceOptions in LoaderBuilder.kafka, "Source: topics of Kafka" {
+    pub struct KafkaSourceOptions in LoaderBuilder.kafka, "Source: topics of Kafka", outputs(Outputs::All) {
         /// The name of this instance in its group (group.instance.id), which no other one may use.
         /// An instance that restarts under the same name keeps its partitions
         member: Option<String> = "NAME", default("inrush-, the host's name, the user's number, and a number");
@@ -38,7 +38,7 @@ options! {
 options! {
     /// The consumer group, and the connection to the brokers. The user, the password and the
     /// certificates are those of [`SourceLoginOptions`](super::SourceLoginOptions).
-    pub struct KafkaGroupOptions in LoaderBuilder.kafka_group, "Source: topics of Kafka" {
+    pub struct KafkaGroupOptions in LoaderBuilder.kafka_group, "Source: topics of Kafka", outputs(Outputs::All) {
         /// The consumer group. It holds the offsets of the records that are loaded: a load with the
         /// same group continues after them
         group: Option<String> = "NAME", default("inrush- and the name of the index");
@@ -56,13 +56,17 @@ options! {
 
 options! {
     /// What the values of records are, and what becomes of them.
-    pub struct KafkaValueOptions in LoaderBuilder.kafka_values, "Source: topics of Kafka" {
+    pub struct KafkaValueOptions in LoaderBuilder.kafka_values, "Source: topics of Kafka", outputs(Outputs::All) {
         /// Metadata of the record as fields of the document: key, headers, headers.NAME, timestamp,
         /// partition, offset, topic; with another name of the field as in key=customer. Repeated or
         /// separated by commas. A field that the document has stays
         with: Vec<With> = "WHAT[=FIELD],…", delimited();
         /// The envelope around the document
         unwrap: Option<Unwrap> = "ENVELOPE", default("none");
+        /// The word in Debezium's events for a column that the database did not give
+        /// (unavailable.value.placeholder), as it is configured there. The column is left out with
+        /// option `action=upsert` and option `action=update`; otherwise the event is a dead letter
+        unavailable_value: Option<String> = "WORD", default("__debezium_unavailable_value");
         /// Address of a schema registry with the API of Confluent's, as in http://host:8081. Values
         /// and keys begin with the id of their schema: Avro, Protobuf or JSON
         schema_registry: Option<String> = "URL", conflicts(&["schema_file"]);

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use crate::options::LoaderBuilder;
-use crate::options::Scope;
+use crate::options::{Outputs, Scope};
 use inrush_cluster::transport::Secret;
 use inrush_cluster::transport::aws::Service;
 
@@ -11,7 +11,7 @@ options! {
     /// Authentication at the cluster, and trusted certificates. A secret is never an argument of a
     /// command or a key of a job file: every user of the machine can read arguments, and they stay
     /// in the shell's history.
-    pub struct LoginOptions in LoaderBuilder.login, "Authentication" {
+    pub struct LoginOptions in LoaderBuilder.login, "Authentication", outputs(Outputs::All) {
         /// User of basic authentication; the password comes from option `password_file`, the
         /// environment or a prompt
         user: Option<String> = "NAME";

@@ -1,11 +1,10 @@
 //! Options to continue a load that was cut off.
 
-use crate::options::Folder;
-use crate::options::LoaderBuilder;
+use crate::options::{Folder, LoaderBuilder, Outputs};
 
 options! {
     /// How a load that was cut off continues.
-    pub struct ResumeOptions in LoaderBuilder.resume, "Resuming" {
+    pub struct ResumeOptions in LoaderBuilder.resume, "Resuming", outputs(Outputs::All) {
         /// Continue the same load where a crash, a signal or a failure cut it off; options or
         /// sources that have changed are refused. Without ids the documents of the last moments may
         /// be duplicated; the report counts them

@@ -7,7 +7,7 @@ use inrush_core::rate::Rate;
 use inrush_core::{Coalesce, Compression, Encoding};
 
 use crate::options::LoaderBuilder;
-use crate::options::{ByteSize, Count, EarlierLoad, OrAuto, PositiveDuration, Whole};
+use crate::options::{ByteSize, Count, EarlierLoad, OrAuto, Outputs, PositiveDuration, Whole};
 use inrush_load::config::{BulkRouting, Replies};
 
 options! {
@@ -35,13 +35,12 @@ options! {
         learned: Option<EarlierLoad> = "JSON", default("as option `state` has it");
         /// File for the measurements and decisions of the tuner, one JSON object per line;
         /// overwritten
-        trace: Option<PathBuf> = "FILE";
+        trace: Option<PathBuf> = "FILE", outputs(Outputs::Own);
         /// The longest time that documents wait for a full request, if the source is slow
         linger: Option<Duration> = "DURATION", default("1s");
         /// Send only the last of several documents or deletes with one id within this time or this
         /// number of documents, as in 5s, 10000docs or 5s,10000docs. With 0s only documents are
-        /// replaced that wait because the cluster is busy. Works with the actions index and delete.
-        /// With option `sql` over a topic: the records of one run of the query, 5s by default
+        /// replaced that wait because the cluster is busy. Works with the actions index and delete
         coalesce: Option<Coalesce> = "WINDOW", default("every document is sent");
         /// Bytes of documents in flight; option `batch_bytes` x option `in_flight` must fit. At
         /// most half as much is read ahead

@@ -4,11 +4,11 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use crate::options::LoaderBuilder;
-use crate::options::{ByteSize, NamedTable, Scope, Whole};
+use crate::options::{ByteSize, NamedTable, Outputs, Scope, Whole};
 
 options! {
     /// The sources.
-    pub struct SourceOptions in LoaderBuilder.source, "Source" {
+    pub struct SourceOptions in LoaderBuilder.source, "Source", outputs(Outputs::All) {
         /// Files, folders, globs in quotes ('logs/*.ndjson.zst'), or - for stdin; gzip, zstd, bzip2
         /// and xz are detected from the content. Also files on web servers (https://host/a.csv.gz),
         /// files, folders and globs of object stores (s3://bucket/logs/*.parquet, gs://, az://,
@@ -22,7 +22,7 @@ options! {
 
 options! {
     /// The part of a database that is read, and how.
-    pub struct DatabaseSourceOptions in LoaderBuilder.database, "Source" {
+    pub struct DatabaseSourceOptions in LoaderBuilder.database, "Source", outputs(Outputs::All) {
         /// Databases (postgres://user@host/db, mysql://user@host/db, sqlite:///path): the table or
         /// view to read, as in orders or public.orders
         db_table: Option<String> = "NAME", conflicts(&["db_query"]);
@@ -43,16 +43,15 @@ options! {
     /// A query between the sources and the documents.
     pub struct QueryOptions in LoaderBuilder.query, "SQL" {
         /// Load the result of a query instead of the sources, which are its table `input`; each row
-        /// is a document. Of a topic a window of records is the table (option `coalesce`). Names
-        /// are case-sensitive; see docs/sql.md
-        sql: Option<String> = "QUERY", conflicts(&["sql_file"]);
+        /// is a document. Names are case-sensitive; see docs/sql.md
+        sql: Option<String> = "QUERY", outputs(Outputs::Own), conflicts(&["sql_file"]);
         /// The same with the query in a file
-        sql_file: Option<PathBuf> = "FILE";
+        sql_file: Option<PathBuf> = "FILE", outputs(Outputs::Own);
         /// SQL: a further table from a file, folder or glob, as in artists='data/artists*.csv';
         /// repeatable. Options of formats do not apply to it, except option `workbook_bytes`
-        table: Vec<NamedTable> = "NAME=PATH";
+        table: Vec<NamedTable> = "NAME=PATH", outputs(Outputs::All);
         /// SQL: memory for sorting, grouping and joining; work beyond it uses temporary files
         /// (TMPDIR)
-        sql_memory: Option<ByteSize> = "SIZE", default("1GiB");
+        sql_memory: Option<ByteSize> = "SIZE", outputs(Outputs::All), default("1GiB");
     }
 }

@@ -4,11 +4,11 @@ use std::path::PathBuf;
 
 use inrush_page::{OtlpEndpoint, PageAddress};
 
-use crate::options::{Folder, LoaderBuilder};
+use crate::options::{Folder, LoaderBuilder, Outputs};
 
 options! {
     /// What shows a load while it runs.
-    pub struct WatchOptions in LoaderBuilder.watch, "Output" {
+    pub struct WatchOptions in LoaderBuilder.watch, "Output", outputs(Outputs::All) {
         /// Show the run on a live page, with metrics for Prometheus at /metrics and the health of
         /// the process at /healthz. Its address is printed at the start. Without a value a free
         /// port of this machine, which only this machine reaches; other machines need option
@@ -20,9 +20,9 @@ options! {
         /// Folder of the textfile collector of node_exporter: the metrics are written to
         /// inrush-INDEX.prom in it every 15 s and at the end
         textfile: Option<Folder> = "DIR";
-        /// Send the metrics to a collector of OpenTelemetry, by OTLP over HTTP, and requests as
-        /// traces where OTEL_TRACES_SAMPLER is set. Without a value the environment variables
-        /// OTEL_EXPORTER_OTLP_ENDPOINT and the like say where, by default http://localhost:4318
+        /// Send the metrics to a collector of OpenTelemetry, by OTLP over HTTP. Without a value the
+        /// environment variables OTEL_EXPORTER_OTLP_ENDPOINT and the like say where, by default
+        /// http://localhost:4318
         otlp: Option<OtlpEndpoint> = "URL", bare("auto");
     }
 }

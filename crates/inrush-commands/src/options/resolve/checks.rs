@@ -1,20 +1,23 @@
 //! Checks of the combination of options.
 
-use inrush_core::Action;
+use inrush_core::{Action, Shaping};
 
-use crate::options::{ByteSize, LoadOptions, OptionError, OptionErrorKind, OptionGroup, SizeOptions};
+use crate::options::{LoadOptions, OptionError, OptionErrorKind, ReadingOptions};
 use inrush_load::config::LoadConfig;
+use inrush_sources::Format;
 
 /// All checks of a configuration that need no source.
-pub(super) fn of_options(options: &LoadOptions, config: &LoadConfig) -> Result<(), OptionError> {
-    of_sizes(&options.sizes, config)?;
+/// `has_ids`: whether the documents of the source have ids.
+pub(super) fn of_options(options: &LoadOptions, has_ids: bool, config: &LoadConfig) -> Result<(), OptionError> {
     let target = &options.target;
     if target.recreate && config.index.fixed().is_none() {
         return Err(OptionError::conflict("option `recreate` needs one index, but option `index` has placeholders")
             .of("recreate")
             .hint("delete the indices yourself"));
     }
-    of_ids(options, config)?;
+    of_ids(options, has_ids, config)?;
+    of_extended_json(options)?;
+    of_renames(&config.shaping)?;
     if target.mixed.is_some() && target.map.is_none() {
         let message = "option `mixed` needs option `map=auto`";
         return Err(OptionError::conflict(message)
@@ -24,28 +27,8 @@ pub(super) fn of_options(options: &LoadOptions, config: &LoadConfig) -> Result<(
     config.check()
 }
 
-/// Checks that batches in flight fit into the memory.
-fn of_sizes(sizes: &SizeOptions, config: &LoadConfig) -> Result<(), OptionError> {
-    let memory = config.limits.memory as u64;
-    let batch = sizes.batch_bytes.map_or(1, ByteSize::bytes);
-    let in_flight = u64::from(config.limits.in_flight.unwrap_or(1));
-    let Some(needed) = ByteSize::new(batch.saturating_mul(in_flight)).filter(|needed| needed.bytes() > memory) else {
-        return Ok(());
-    };
-    let given = [
-        sizes.batch_bytes.map(|bytes| format!("option `batch_bytes={bytes}`")),
-        config.limits.in_flight.map(|n| format!("option `in_flight={n}`")),
-    ];
-    let given = given.into_iter().flatten().collect::<Vec<_>>().join(" x ");
-    let default = if sizes.memory.is_some() { "" } else { " (default)" };
-    let memory = ByteSize::new(memory).map(|size| size.to_string()).unwrap_or_default();
-    Err(OptionError::conflict(format!("{given} needs {needed} of memory, more than option `memory={memory}`{default}"))
-        .of("memory")
-        .hint(format!("give option `memory={needed}`, or lower the other options")))
-}
-
 /// Refuses options that dead letters do not need: they have their ids and actions.
-fn of_ids(options: &LoadOptions, config: &LoadConfig) -> Result<(), OptionError> {
+fn of_ids(options: &LoadOptions, has_ids: bool, config: &LoadConfig) -> Result<(), OptionError> {
     let action = match config.action {
         Action::Update => "update",
         Action::Upsert => "upsert",
@@ -58,7 +41,10 @@ fn of_ids(options: &LoadOptions, config: &LoadConfig) -> Result<(), OptionError>
             .of("action")
             .hint("leave it out: each dead letter has its own action and id"));
     }
-    if options.target.id.is_none() && !options.reads_topics()? {
+    // Hits of a search and documents of MongoDB have ids.
+    let ReadingOptions { format, extended_json, .. } = &options.reading;
+    let has_ids = has_ids || *extended_json || *format == Some(Format::Hits);
+    if options.target.id.is_none() && !has_ids {
         let message = format!("option `action={action}` needs the ids of the documents");
         return Err(OptionError::new(OptionErrorKind::Missing, message)
             .of("id")
@@ -67,61 +53,135 @@ fn of_ids(options: &LoadOptions, config: &LoadConfig) -> Result<(), OptionError>
     Ok(())
 }
 
-/// Refuses options about sources together with dead letters.
-pub(super) fn of_dead_letters(options: &LoadOptions) -> Result<(), OptionError> {
-    let LoadOptions { source, reading, query, index_source, kafka, kafka_values, kafka_group, source_login, .. } =
-        options;
-    if !source.sources.is_empty() {
-        return Err(OptionError::conflict("sources and option `from_dead_letters` exclude each other")
-            .of("from_dead_letters")
-            .hint("load one after the other"));
-    }
-    let of_topics = kafka.given().chain(kafka_values.given()).chain(kafka_group.given());
-    let of_sources = reading.given().chain(index_source.given()).chain(of_topics).chain(source_login.given());
-    let given = of_sources.chain(query.given()).next();
-    match given {
+/// Refuses other ids for documents of MongoDB, whose `_id` is their id.
+fn of_extended_json(options: &LoadOptions) -> Result<(), OptionError> {
+    let target = &options.target;
+    let given = [(target.id.is_some(), "id"), (target.id_from.is_some(), "id_from")];
+    match given.into_iter().find(|(is_given, _)| *is_given && options.reading.extended_json) {
         None => Ok(()),
-        Some(info) => {
-            let message = format!("option `{}` does not work with option `from_dead_letters`", info.name);
-            Err(OptionError::conflict(message).of(info.name).hint("leave it out: dead letters are documents already"))
+        Some((_, name)) => {
+            let message =
+                format!("option `{name}` does not work with option `extended_json`, whose documents have the id `_id`");
+            Err(OptionError::conflict(message).of(name).hint(format!(
+                "leave option `{name}` out, or leave option `extended_json` out and drop the field with option `drop=_id`"
+            )))
         }
     }
 }
 
-/// Refuses combinations of options for a source index.
-pub(super) fn of_index(options: &LoadOptions) -> Result<(), OptionError> {
-    let (from, to) = (&options.index_source, &options.target);
-    let twice = |ours: &'static str, other: &str| {
-        Err(OptionError::conflict(format!("option `{ours}` and option `{other}` exclude each other; choose one"))
-            .of(ours))
-    };
-    if from.copy_mapping && to.mapping.is_some() {
-        return twice("copy_mapping", "mapping");
-    }
-    if to.map.is_some() {
-        let message = "option `map=auto` infers a mapping, but the index has one already";
-        return Err(OptionError::conflict(message).of("map").hint("copy it with option `copy_mapping`"));
-    }
-    if from.copy_settings && to.settings.is_some() {
-        return twice("copy_settings", "settings");
-    }
-    if from.keep_versions && to.version.is_some() {
-        return twice("keep_versions", "version");
-    }
-    if to.id_from.is_some() {
-        let message = "option `id_from` is for documents without ids, but those of an index have ids";
-        return Err(OptionError::conflict(message)
-            .of("id_from")
-            .hint("leave it out, or name a field with option `id`"));
-    }
-    if from.keep_versions && to.id.is_some() {
-        let message = "option `keep_versions` is for documents that keep their ids";
-        return Err(OptionError::conflict(message).of("keep_versions").hint("leave option `id` out"));
-    }
-    if from.keep_versions && to.action.is_some_and(|action| action != Action::Index) {
-        return Err(OptionError::conflict("servers accept external versions only with the action index")
-            .of("keep_versions")
-            .hint("leave option `keep_versions` or option `action` out"));
+/// Refuses two names for one field.
+fn of_renames(shaping: &Shaping) -> Result<(), OptionError> {
+    let time = shaping.timestamp.iter().map(|field| (field, format!("option `timestamp={field}`")));
+    let named = shaping.rename.iter().map(|rename| (&rename.from, format!("option `rename={rename}`")));
+    let all: Vec<_> = time.chain(named).collect();
+    for (at, (field, option)) in all.iter().enumerate() {
+        if let Some((_, earlier)) = all[..at].iter().find(|(other, _)| other == field) {
+            let message = format!("{earlier} and {option} give the field {field} two names, but it has one");
+            return Err(OptionError::conflict(message).of("rename").hint("leave one of the two out"));
+        }
     }
     Ok(())
+}
+
+/// Refuses a zone without times that have it.
+pub(super) fn of_time_zone(options: &LoadOptions) -> Result<(), OptionError> {
+    let shape = &options.shape;
+    let of_schema = options.reading.schema.iter().any(|column| column.column_type.is_timestamp());
+    if shape.time_zone.is_none() || shape.timestamp.is_some() || of_schema {
+        return Ok(());
+    }
+    let message =
+        "option `time_zone` is about times that option `timestamp` or option `schema` names, but they name none";
+    Err(OptionError::conflict(message)
+        .of("time_zone")
+        .hint("add option `timestamp=FIELD`, or option `schema=COLUMN:timestamp`"))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::kinds::find;
+    use super::*;
+
+    /// What the checks say of the action `update` with this source, and one more option.
+    fn of_update(source: &str, more: Option<(&str, &str)>) -> Result<(), String> {
+        let mut options = LoadOptions::default();
+        options.source.sources = vec![source.into()];
+        if let Some((name, value)) = more {
+            options.give(name, json!(value)).unwrap();
+        }
+        let mut config = LoadConfig::new(vec![], "a".parse().unwrap());
+        config.action = Action::Update;
+        let found = find(&options, &[]).unwrap();
+        of_ids(&options, found.kind.has_ids, &config).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn updates_have_ids_of_a_field_of_hits_of_an_index_or_of_records() {
+        for (source, more) in [
+            ("a.csv", Some(("id", "b"))),
+            ("dump.json", Some(("format", "hits"))),
+            ("-", Some(("format", "hits"))),
+            ("http://host:9200/a", None),
+            ("kafka://host/a", None),
+        ] {
+            assert_eq!(of_update(source, more), Ok(()), "{source}");
+        }
+        let mut mongo = LoadOptions::default();
+        mongo.reading.extended_json = true;
+        let mut config = LoadConfig::new(vec![], "a".parse().unwrap());
+        config.action = Action::Update;
+        assert!(of_ids(&mongo, false, &config).is_ok());
+        for source in ["a.ndjson", "dump.json", "-", "postgres://host/a"] {
+            assert!(of_update(source, None).unwrap_err().contains("needs the ids of the documents"), "{source}");
+        }
+    }
+
+    #[test]
+    fn a_field_has_one_new_name() {
+        let check = |timestamp: Option<&str>, renames: &[&str]| {
+            let rename = renames.iter().map(|text| text.parse().unwrap()).collect();
+            let timestamp = timestamp.map(|field| field.parse().unwrap());
+            of_renames(&Shaping { timestamp, rename, ..Shaping::default() }).map_err(|error| error.to_string())
+        };
+        assert_eq!(check(Some("ts"), &["a=b", "c=b", "b=ts"]), Ok(()));
+        let told = check(Some("ts"), &["a=b", "ts=x"]).unwrap_err();
+        assert!(told.contains("option `timestamp=ts` and option `rename=ts=x` give the field ts two names"), "{told}");
+        let told = check(None, &["a=b", "a=c"]).unwrap_err();
+        assert!(told.contains("option `rename=a=b` and option `rename=a=c`"), "{told}");
+    }
+
+    #[test]
+    fn a_zone_is_that_of_times_which_are_named() {
+        let check = |given: &[(&str, &str)]| {
+            let mut options = LoadOptions::default();
+            options.give("time_zone", json!("Europe/Paris")).unwrap();
+            for (name, value) in given {
+                let values: Vec<&str> = value.split(',').collect();
+                options.give(name, if *name == "timestamp" { json!(value) } else { json!(values) }).unwrap();
+            }
+            of_time_zone(&options).map_err(|error| error.option().map(str::to_owned))
+        };
+        for given in [("timestamp", "a"), ("schema", "a:timestamp"), ("schema", "n:integer,a:timestamp-dmy")] {
+            assert_eq!(check(&[given]), Ok(()), "{given:?}");
+        }
+        for given in [&[][..], &[("schema", "a:date")], &[("rename", "a=b")]] {
+            assert_eq!(check(given), Err(Some("time_zone".to_owned())), "{given:?}");
+        }
+        assert_eq!(of_time_zone(&LoadOptions::default()).map_err(|error| error.to_string()), Ok(()));
+    }
+
+    #[test]
+    fn documents_of_mongodb_have_no_other_ids() {
+        for (name, value) in [("id", "sku"), ("id_from", "content"), ("id_from", "position")] {
+            let mut options = LoadOptions::default();
+            options.give(name, json!(value)).unwrap();
+            assert!(of_extended_json(&options).is_ok(), "{name}");
+            options.reading.extended_json = true;
+            let error = of_extended_json(&options).unwrap_err();
+            assert_eq!(error.option(), Some(name));
+            assert!(error.to_string().contains("option `extended_json`"), "{error}");
+        }
+    }
 }

@@ -2,66 +2,55 @@
 
 use std::path::Path;
 
-use super::{Environment, LOCAL, ending, files, windows};
+use super::kinds::Found;
+use super::{Environment, LOCAL, ending, files};
 use crate::options::{
-    EarlierLoad, ErrorOptions, LoadOptions, OptionError, OptionErrorKind, OrAuto, PatternEntry, ResumeOptions,
+    EarlierLoad, ErrorOptions, ForAll, LoadOptions, OptionError, OptionErrorKind, OrAuto, PatternEntry, ResumeOptions,
     SizeOptions, TargetOptions,
 };
 use inrush_cluster::transport::NodeUrl;
+use inrush_core::IndexTemplate;
 use inrush_load::config::{
-    DeadLetters, Gentle, GuardConfig, IndexCreation, IndexPattern, Learning, Limits, LoadConfig, MaxErrors, StateFolder,
+    DeadLetters, Gentle, GuardConfig, IndexCreation, IndexPattern, Learning, Limits, LoadConfig, MaxErrors,
+    StateFolder, SwapConfig,
 };
 use inrush_node::user;
 
 /// The configuration, without an address if the target is the local node. `recreate` is not
 /// confirmed yet.
-pub(super) fn config(options: &LoadOptions, environment: &Environment) -> Result<LoadConfig, OptionError> {
-    // Listed one by one, so that a new group has to be handled here.
-    let LoadOptions {
-        source,
-        reading: _,
-        database: _,
-        query: _,
-        index_source: _,
-        kafka: _,
-        kafka_values: _,
-        kafka_group: _,
-        source_login: _,
-        // The plan of the load has them.
-        fetch: _,
-        watch: _,
-        target,
-        login,
-        sizes,
-        errors,
-        end,
-        resume,
-    } = options;
+pub(super) fn config(
+    options: &LoadOptions,
+    found: &Found<'_>,
+    environment: &Environment,
+) -> Result<LoadConfig, OptionError> {
+    // Listed one by one, so that a new group has to be handled here. Those of `source` are read
+    // where they are opened, and the plan of the load has `fetch` and `watch`.
+    let ForAll { source, shape, fetch: _, target, login, sizes, errors, end, resume, watch: _ } = options.for_all();
     files::Inputs::of_load(options)
         .check([("option `trace`", sizes.trace.as_ref()), ("option `dead_letters`", errors.dead_letters.as_ref())])?;
     let finish = ending::finish(options)?;
-    let alias = finish.swap.as_ref().map(|swap| swap.alias.parse()).transpose();
-    let Some(index) = target.index.clone().or(alias.map_err(|problem: String| OptionError::value("alias", problem))?)
-    else {
+    let Some(index) = index(options, finish.swap.as_ref())? else {
         let hint = match source.from_dead_letters {
-            Some(_) => "name the index of the first load with option `index=NAME`",
+            Some(_) => "the dead letters name no index: name that of the first load with option `index=NAME`",
             None => "name it with option `index=NAME`",
         };
         return Err(OptionError::new(OptionErrorKind::Missing, "no index given").of("index").hint(hint));
     };
-    let urls = urls(&target.to)?;
+    let urls = nodes(&target.to, environment)?;
     let mut config = LoadConfig::new(urls.iter().map(NodeUrl::to_string).collect(), index);
     config.tls = login.tls()?;
     config.finish = finish;
     of_target(&mut config, target)?;
-    of_sizes(&mut config, sizes);
-    if windows::are_meant(options) {
-        // The window is that of the query.
-        config.coalesce = None;
+    let shaping = shape.shaping();
+    // They may be named as in the documents that are sent.
+    for path in [&mut config.id, &mut config.routing, &mut config.version].into_iter().flatten() {
+        *path = shaping.in_source(path);
     }
+    config.shaping = shaping;
+    of_sizes(&mut config, sizes);
     of_errors(&mut config, errors, environment);
     of_resuming(&mut config, resume, environment);
-    super::checks::of_options(options, &config)?;
+    super::checks::of_options(options, found.kind.has_ids, &config)?;
     // `end` is `finish`.
     let _ = end;
     // Last, because it may prompt for a password.
@@ -69,7 +58,46 @@ pub(super) fn config(options: &LoadOptions, environment: &Environment) -> Result
     Ok(config)
 }
 
-/// The cluster's nodes. None for the local node.
+/// The configuration for reading sources only, without a target.
+pub(super) fn of_sources() -> Result<LoadConfig, OptionError> {
+    let index = "documents".parse().map_err(|problem: String| OptionError::value("index", problem))?;
+    Ok(LoadConfig::new(Vec::new(), index))
+}
+
+/// The index of option `index`, of the dead letters, or for an alias.
+fn index(options: &LoadOptions, swap: Option<&SwapConfig>) -> Result<Option<IndexTemplate>, OptionError> {
+    match (&options.target.index, &options.source.from_dead_letters, swap) {
+        (Some(index), ..) => Ok(Some(index.clone())),
+        (None, Some(letters), _) => super::letters::index(letters),
+        (None, None, Some(swap)) => {
+            swap.alias.parse().map(Some).map_err(|problem: String| OptionError::value("alias", problem))
+        }
+        (None, None, None) => Ok(None),
+    }
+}
+
+/// The variable with the nodes for commands without option `to`, separated by commas.
+const TO_VARIABLE: &str = "INRUSH_TO";
+
+/// The cluster's nodes: those of option `to`, or else those of the variable `INRUSH_TO`. None for
+/// the local node.
+///
+/// # Errors
+/// An address that cannot be used.
+pub fn nodes(to: &[String], environment: &Environment) -> Result<Vec<NodeUrl>, OptionError> {
+    if !to.is_empty() {
+        return urls(to);
+    }
+    let variable = environment.variable(TO_VARIABLE).unwrap_or_default();
+    let variable = variable.to_str().ok_or_else(|| {
+        OptionError::unusable(format!("the variable {TO_VARIABLE} is not UTF-8, but the address of a node is")).of("to")
+    })?;
+    let nodes = variable.split(',').map(str::trim).filter(|node| !node.is_empty());
+    urls(&nodes.map(str::to_owned).collect::<Vec<_>>())
+        .map_err(|error| error.hint(format!("the address is that of the variable {TO_VARIABLE}")))
+}
+
+/// The nodes with these addresses. None for the local node.
 ///
 /// # Errors
 /// An address that cannot be used.
@@ -110,13 +138,13 @@ fn of_target(config: &mut LoadConfig, target: &TargetOptions) -> Result<(), Opti
         routing,
         version,
         pipeline,
-        drop,
         mapping,
         // Values that depend on the documents are set once the sources are open.
         map: _,
         mixed: _,
         settings,
         indices,
+        no_copy,
         shards,
         replicas,
         recreate,
@@ -132,15 +160,16 @@ fn of_target(config: &mut LoadConfig, target: &TargetOptions) -> Result<(), Opti
     config.routing = routing;
     config.version = version;
     config.pipeline = pipeline;
-    config.drop = drop;
     config.create = IndexCreation {
         mapping: mapping.map(|body| files::body(&body, "mappings")).transpose()?,
         settings: settings.map(|body| files::body(&body, "settings")).transpose()?,
         // `auto` is resolved once the sources are open.
         shards: shards.and_then(OrAuto::given).map(|shards| shards.get()),
         replicas: replicas.map(|replicas| replicas.get()),
+        anew: no_copy,
         recreate,
         patterns: indices.iter().map(pattern).collect::<Result<_, _>>()?,
+        ..IndexCreation::default()
     };
     config.durability = durability.unwrap_or_default();
     config.under_policy = under_policy;
@@ -218,8 +247,17 @@ fn of_sizes(config: &mut LoadConfig, sizes: &SizeOptions) {
 }
 
 fn of_errors(config: &mut LoadConfig, errors: &ErrorOptions, environment: &Environment) {
-    let ErrorOptions { on_conflict, dead_letters, strict, max_errors, tolerate, allow_empty, no_verify } =
-        errors.clone();
+    let ErrorOptions {
+        on_conflict,
+        dead_letters,
+        strict,
+        max_errors,
+        tolerate,
+        allow_empty,
+        fail_on_warning,
+        count_at,
+        no_verify,
+    } = errors.clone();
     config.on_conflict = on_conflict.unwrap_or_default();
     config.dead_letters = match (dead_letters, &environment.folder) {
         (Some(path), _) => DeadLetters::File(path),
@@ -229,6 +267,8 @@ fn of_errors(config: &mut LoadConfig, errors: &ErrorOptions, environment: &Envir
     config.max_errors = if strict { MaxErrors::Count(0) } else { max_errors.unwrap_or_default() };
     config.tolerate = tolerate;
     config.allow_empty = allow_empty;
+    config.fail_on_warning = fail_on_warning;
+    config.count_at = count_at;
     config.verify = !no_verify;
 }
 

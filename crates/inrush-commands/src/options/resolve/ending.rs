@@ -12,6 +12,7 @@ pub(super) fn finish(options: &LoadOptions) -> Result<FinishConfig, OptionError>
     let EndOptions {
         alias: _,
         delete_old: _,
+        keep: _,
         allow_shrink: _,
         old_writes: _,
         warm: _,
@@ -29,10 +30,11 @@ pub(super) fn finish(options: &LoadOptions) -> Result<FinishConfig, OptionError>
 }
 
 fn swap(options: &LoadOptions) -> Result<Option<SwapConfig>, OptionError> {
-    let EndOptions { alias, delete_old, allow_shrink, old_writes, warm, .. } = &options.end;
+    let EndOptions { alias, delete_old, keep, allow_shrink, old_writes, warm, .. } = &options.end;
     let Some(alias) = alias else {
         let for_alias = [
             ("delete_old", *delete_old),
+            ("keep", keep.is_some()),
             ("allow_shrink", allow_shrink.is_some()),
             ("old_writes", old_writes.is_some()),
             ("warm", warm.is_some()),
@@ -44,12 +46,6 @@ fn swap(options: &LoadOptions) -> Result<Option<SwapConfig>, OptionError> {
             None => Ok(None),
         };
     };
-    if options.source.from_dead_letters.is_some() {
-        let message = "option `alias` would replace an index by one with only dead letters";
-        return Err(OptionError::conflict(message)
-            .of("alias")
-            .hint("load them into the index that lacks them, with option `index`"));
-    }
     let target = &options.target;
     if target.index.as_ref().is_some_and(|index| index.as_str() == alias) {
         let message = format!(
@@ -69,6 +65,9 @@ fn swap(options: &LoadOptions) -> Result<Option<SwapConfig>, OptionError> {
     }
     let warm = warm.as_deref().map(queries).transpose()?.unwrap_or_default();
     let mut swap = SwapConfig { delete_old: *delete_old, old_writes, warm, ..SwapConfig::new(alias) };
+    // The dead letters are the rest of an index that an earlier load has made.
+    swap.finishes = options.source.from_dead_letters.is_some();
+    swap.keep = keep.map(|keep| keep.get());
     swap.shrink_max = allow_shrink.map_or(swap.shrink_max, |shrink| shrink.percent());
     Ok(Some(swap))
 }

@@ -1,7 +1,8 @@
 //! A load whose documents come from the program.
 
+use super::kinds::{Found, Use};
 use super::{Environment, LOCAL, confirmations, local, watch_config};
-use crate::options::{LoadOptions, LoadPlan, OptionError, OptionGroup, OrAuto, SourceOptions};
+use crate::options::{ForAll, LoadOptions, LoadPlan, OptionError, SourceOptions};
 use inrush_load::LoadError;
 use inrush_sources::Source;
 use inrush_sources::push::{PushOptions, Sender, channel};
@@ -33,9 +34,10 @@ impl LoadOptions {
             document_bytes_max: limits.document_bytes_max,
             name: name.to_owned(),
             timestamps: self.reading.timestamps.unwrap_or_default(),
+            binary: self.reading.binary.unwrap_or_default(),
         });
         let source: Box<dyn Source> = Box::new(source.with_bytes_total(bytes));
-        let local = local(&config).await?;
+        let local = local(&config, &self.target.to).await?;
         let confirmations = confirmations(&self, &config, local.as_ref());
         let (notes, watch) = (Vec::new(), watch_config(&self.watch, environment)?);
         let plan =
@@ -45,54 +47,30 @@ impl LoadOptions {
 
     /// Refuses options about sources: documents of a program come from no file, database or index.
     pub(crate) fn check_fed(&self) -> Result<(), OptionError> {
-        let LoadOptions {
+        let ForAll {
             source: SourceOptions { sources, from_dead_letters },
-            reading,
-            database,
-            query,
-            index_source,
-            kafka,
-            kafka_values,
-            kafka_group,
-            source_login,
+            shape,
             fetch,
-            target,
             // These are about the cluster, the requests and the end, so they apply to every source.
+            target: _,
             login: _,
             sizes: _,
             errors: _,
             end: _,
             resume: _,
             watch: _,
-        } = self;
+        } = self.for_all();
         if !sources.is_empty() || from_dead_letters.is_some() {
             let name = if sources.is_empty() { "from_dead_letters" } else { "sources" };
             let message = format!("option `{name}` is a source of its own, but the program also gives documents");
             return Err(OptionError::conflict(message).of(name).hint("load one after the other"));
         }
-        let of_sources = reading
-            .for_files()
-            .chain(database.given())
-            .chain(query.given())
-            .chain(index_source.given())
-            .chain(kafka.given())
-            .chain(kafka_values.given())
-            .chain(kafka_group.given())
-            .chain(source_login.given());
-        if let Some(info) = of_sources.into_iter().next() {
-            let message = format!("option `{}` is for files, but the program gives documents", info.name);
-            return Err(OptionError::conflict(message).of(info.name).hint("leave it out"));
+        if shape.limit.is_some() {
+            let message = "option `limit` is about sources, but the program gives the documents";
+            return Err(OptionError::conflict(message).of("limit").hint("give fewer documents"));
         }
         fetch.refuse("a load of documents of a program")?;
-        if target.map.is_some() {
-            let message = "option `map=auto` reads the sources twice, but documents of a program come only once";
-            return Err(OptionError::conflict(message).of("map").hint("give a mapping with option `mapping`"));
-        }
-        if target.shards == Some(OrAuto::Auto) {
-            let message = "option `shards=auto` reads the sources twice, but documents of a program come only once";
-            return Err(OptionError::conflict(message).of("shards").hint("give a number of shards"));
-        }
-        Ok(())
+        Found::of_program().check(self, Use::Load)
     }
 
     /// Whether the options name the local node as the target.

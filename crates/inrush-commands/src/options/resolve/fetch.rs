@@ -82,21 +82,24 @@ fn web(url: &str, given: &FetchOptions, environment: &Environment) -> Result<Fet
 /// Refuses options that are about the documents of the source, which are replaced.
 fn check(load: &LoadOptions) -> Result<(), OptionError> {
     let target = &load.target;
+    if let Some(info) = load.shape.given().find(|info| info.name != "limit") {
+        return Err(about_the_source(info.name, "change the records, as by the columns of the query"));
+    }
     let refused = [
-        (!target.drop.is_empty(), "drop", "leave the fields out of the records, as by the columns of the query"),
-        (!load.kafka_values.with.is_empty(), "with", "leave it out"),
         (target.map.is_some(), "map", "give a mapping with option `mapping`"),
         (target.shards == Some(OrAuto::Auto), "shards", "give a number of shards"),
         (target.id_from.is_some(), "id_from", "leave it out, or name the field of the key with option `id`"),
     ];
     match refused.into_iter().find(|(is_given, ..)| *is_given) {
         None => Ok(()),
-        Some((_, name, hint)) => {
-            let message =
-                format!("option `{name}` is about the documents of the source, but those of look-ups are sent");
-            Err(OptionError::conflict(message).of(name).hint(hint))
-        }
+        Some((_, name, hint)) => Err(about_the_source(name, hint)),
     }
+}
+
+/// The error for an option that is about the documents of the source, which are replaced.
+pub(super) fn about_the_source(name: &'static str, hint: &str) -> OptionError {
+    let message = format!("option `{name}` is about the documents of the source, but those of look-ups are sent");
+    OptionError::conflict(message).of(name).hint(hint)
 }
 
 /// Refuses a source without ids.
@@ -125,6 +128,7 @@ impl FetchOptions {
 mod tests {
     use serde_json::{Value, json};
 
+    use super::super::kinds::Found;
     use super::*;
     use crate::options::Style;
     use inrush_cluster::transport::Credentials;
@@ -138,7 +142,7 @@ mod tests {
         given.iter().for_each(|(name, value)| load.give(name, value.clone()).unwrap());
         load.check_conflicts()?;
         let environment = Environment::new(|_| None);
-        let config = super::super::config::config(&load, &environment)?;
+        let config = super::super::config::config(&load, &Found::of_program(), &environment)?;
         plan(&load, &config, &environment)
     }
 
@@ -203,13 +207,9 @@ mod tests {
         refused(&[query(), ("fetch_user", json!("me"))], "name the user in the address");
         refused(&[query(), ("fetch_ca", json!("/ca.pem"))], "sslrootcert");
         refused(&[query(), ("fetch_body", json!("{keys}"))], "is for a web service");
-        for (name, value) in [
-            ("drop", json!("x")),
-            ("with", json!("key")),
-            ("map", json!("auto")),
-            ("shards", json!("auto")),
-            ("id_from", json!("position")),
-        ] {
+        for (name, value) in
+            [("drop", json!("x")), ("map", json!("auto")), ("shards", json!("auto")), ("id_from", json!("position"))]
+        {
             refused(&[url(), (name, value)], "is about the documents of the source");
         }
     }

@@ -1,28 +1,10 @@
 //! The formats of the sources, from their options.
 
-use crate::options::{ByteSize, OptionError, OptionGroup, OptionInfo, ReadingOptions};
-use inrush_sources::{CsvOptions, Format, FormatOptions, Header, Parse, SheetOptions};
+use crate::options::{ByteSize, ColumnSchema, OptionError, OptionGroup, OptionInfo, ReadingOptions};
+use inrush_sources::{ColumnType, CsvOptions, Format, FormatOptions, Formats, Given, Header, Parse, SheetOptions};
 
-/// The kind of format to which an option applies, if it is only one.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum For {
-    Columns,
-    Lines,
-    OneField,
-    Sheets,
-    Any,
-}
-
-/// The kind of format of the option with this name.
-fn purpose(name: &str) -> For {
-    match name {
-        "separator" | "quote" | "escape" | "no_header" | "columns" | "schema" | "all_strings" | "null" => For::Columns,
-        "parse" | "parse_regex" | "fixed_width" => For::Lines,
-        "field" => For::OneField,
-        "sheet" | "header_row" | "workbook_bytes" => For::Sheets,
-        _ => For::Any,
-    }
-}
+/// Options that make fields of the parts of a line.
+const PARSED: [&str; 3] = ["parse", "parse_regex", "fixed_width"];
 
 impl ReadingOptions {
     /// The format options of the sources. `document_bytes_max` is the largest document.
@@ -41,21 +23,28 @@ impl ReadingOptions {
             separator,
             quote,
             escape,
+            trim,
+            comment,
+            skip_lines,
             sheet,
             header_row,
             workbook_bytes,
             no_header,
             columns,
             schema,
+            decimal,
             all_strings,
             null,
             validate,
+            extended_json,
             no_hive_partitions,
             timestamps,
+            binary,
             // These apply to the addresses of the sources.
             store_option: _,
             charset,
         } = self.clone();
+        let decimal_comma = decimal.is_some_and(|decimal| decimal.is_comma);
         Ok(FormatOptions {
             format,
             records,
@@ -66,12 +55,12 @@ impl ReadingOptions {
                 separator: separator.map(|separator| separator.0),
                 quote: quote.map_or(Some(b'"'), |quote| quote.0),
                 escape: escape.map(|escape| escape.0),
-                header: match (columns.is_empty(), no_header) {
-                    (false, _) => Header::Names(columns),
-                    (true, true) => Header::Numbered,
-                    (true, false) => Header::FirstRow,
-                },
-                schema: schema.into_iter().map(|column| (column.name, column.column_type)).collect(),
+                trim,
+                comment: comment.map(|comment| comment.0),
+                skip_lines: skip_lines.map_or(0, |lines| lines.get()),
+                header: header(columns, no_header),
+                schema: typed(schema, decimal_comma),
+                decimal_comma,
                 all_strings,
                 nulls: null,
                 ..CsvOptions::default()
@@ -83,25 +72,42 @@ impl ReadingOptions {
                 bytes_max: workbook_bytes.map_or(SheetOptions::default().bytes_max, ByteSize::bytes),
             },
             validate,
+            extended_json,
             hive_partitions: !no_hive_partitions,
             only_columns: None,
             timestamps: timestamps.unwrap_or_default(),
+            binary: binary.unwrap_or_default(),
+            given: Given(self.given().map(|info| (info.name, info.formats)).collect()),
         })
     }
 
     /// The given options that apply only to files.
     pub(super) fn for_files(&self) -> impl Iterator<Item = &'static OptionInfo> {
-        self.given().filter(|info| info.name != "timestamps")
+        self.given().filter(|info| !info.is_of_rows())
     }
 
-    /// The first given option for this kind of format.
-    fn first(&self, what: For) -> Option<&'static str> {
-        self.given().map(|info| info.name).find(|name| purpose(name) == what)
+    /// The given options that apply to rows of no file, too.
+    pub(super) fn for_rows(&self) -> impl Iterator<Item = &'static OptionInfo> {
+        self.given().filter(|info| info.is_of_rows())
     }
 }
 
+/// The origin of the columns' names.
+fn header(columns: Vec<String>, no_header: bool) -> Header {
+    match (columns.is_empty(), no_header) {
+        (false, _) => Header::Names(columns),
+        (true, true) => Header::Numbered,
+        (true, false) => Header::FirstRow,
+    }
+}
+
+/// The types of columns.
+fn typed(schema: Vec<ColumnSchema>, decimal_comma: bool) -> Vec<(String, ColumnType)> {
+    schema.into_iter().map(|column| (column.name, column.column_type.with_comma(decimal_comma))).collect()
+}
+
 /// The option by which lines of text are parsed.
-fn parse(options: &ReadingOptions) -> Option<Parse> {
+pub(super) fn parse(options: &ReadingOptions) -> Option<Parse> {
     if !options.fixed_width.is_empty() {
         return Some(Parse::FixedWidth(options.fixed_width.clone()));
     }
@@ -110,7 +116,7 @@ fn parse(options: &ReadingOptions) -> Option<Parse> {
 
 /// Refuses options that do not apply to the given format.
 fn check(options: &ReadingOptions) -> Result<(), OptionError> {
-    let parsed = options.first(For::Lines);
+    let parsed = options.given().map(|info| info.name).find(|name| PARSED.contains(name));
     if let (Some(name), Some(_)) = (parsed, &options.field) {
         let message = format!("option `field` does not work with option `{name}`, which names the fields");
         let is_text = options.format.is_none_or(|format| format == Format::Text);
@@ -119,28 +125,19 @@ fn check(options: &ReadingOptions) -> Result<(), OptionError> {
         }
     }
     let Some(format) = options.format else { return Ok(()) };
-    // Of the options for columns, those about names also apply to workbooks, and types to parsed
-    // lines.
-    let for_columns = |name: &str| match name {
-        _ if matches!(format, Format::Csv | Format::Tsv) => true,
-        "no_header" | "columns" => format == Format::Excel,
-        "schema" => parsed.is_some(),
-        _ => false,
-    };
-    for name in options.given().map(|info| info.name) {
-        let (is_fine, whose, other) = match purpose(name) {
-            For::Any => continue,
-            For::Columns => (for_columns(name), "CSV", "csv"),
-            For::Lines | For::OneField => (format == Format::Text, "text", "text"),
-            For::Sheets => (format == Format::Excel, "workbooks", "excel"),
+    // This one may be about other tables of a query.
+    for info in options.for_files().filter(|info| info.name != "workbook_bytes") {
+        let Some(Formats { whose, format: other, .. }) =
+            info.formats.filter(|formats| !formats.have(format, parsed.is_some()))
+        else {
+            continue;
         };
-        if !is_fine {
-            let message =
-                format!("option `{name}` is for {whose} and does not work with option `format={}`", format.name());
-            return Err(OptionError::conflict(message)
-                .of(name)
-                .hint(format!("leave it out, or use option `format={other}`")));
-        }
+        let name = info.name;
+        let message =
+            format!("option `{name}` is for {whose} and does not work with option `format={}`", format.name());
+        return Err(OptionError::conflict(message)
+            .of(name)
+            .hint(format!("leave it out, or use option `format={other}`")));
     }
     Ok(())
 }
@@ -148,7 +145,6 @@ fn check(options: &ReadingOptions) -> Result<(), OptionError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use inrush_sources::ColumnType;
 
     fn reading(options: &[(&str, &str)]) -> ReadingOptions {
         let mut reading = ReadingOptions::default();
@@ -175,6 +171,9 @@ mod tests {
         assert_eq!((format.format, format.document_bytes_max), (Some(Format::Tsv), 7));
         assert_eq!((format.csv.quote, format.csv.header), (None, Header::Numbered));
         assert_eq!(format.csv.schema[0], ("a:b".to_owned(), ColumnType::Float));
+        let comma = reading(&[("schema", "p:float,n:integer"), ("decimal", ",")]).format_options(1).unwrap().csv;
+        let types: Vec<_> = comma.schema.iter().map(|(_, found)| *found).collect();
+        assert_eq!((types, comma.decimal_comma), (vec![ColumnType::DecimalComma, ColumnType::Integer], true));
         assert_eq!(format.csv.nulls, ["a,b"]);
     }
 
@@ -193,6 +192,11 @@ mod tests {
             assert!(error.contains(expected), "{error}");
         }
         assert!(reading(&[("format", "excel"), ("no_header", "")]).format_options(1).is_ok());
+        for name in ["timestamps", "binary"] {
+            let value = if name == "binary" { "text" } else { "iso" };
+            // They may be about the rows of a query.
+            assert!(reading(&[("format", "ndjson"), (name, value)]).format_options(1).is_ok(), "{name}");
+        }
         assert!(
             reading(&[("format", "text"), ("parse_regex", "(?<a>.)"), ("schema", "a:string")])
                 .format_options(1)

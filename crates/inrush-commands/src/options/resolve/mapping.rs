@@ -1,13 +1,13 @@
 //! Option `map`: infers a mapping from the first documents of the sources.
 
-use super::panicked;
-use super::sources::{Rows, index_address, open_rows};
-use crate::mapping::{Inference, Mixed, NoteKind, infer};
+use super::kinds::{self, Found, READ_ONCE, Use};
+use super::{Environment, config, panicked};
+use crate::mapping::{Inference, Mixed, NoteKind, infer_shaped};
 use crate::options::{LoadOptions, OptionError};
+use inrush_core::encode::Shape;
 use inrush_core::{Code, StopReason};
 use inrush_load::LoadError;
 use inrush_load::config::LoadConfig;
-use inrush_sources::Registry;
 
 /// The number of records that are read, which takes about a second.
 const ROWS: u64 = 100_000;
@@ -19,29 +19,34 @@ const NOTES_MAX: usize = 5;
 pub(super) async fn of_load(
     options: &LoadOptions,
     config: &mut LoadConfig,
-    registry: &Registry,
+    (found, environment): (&Found<'_>, &Environment),
 ) -> Result<(), LoadError> {
     if options.target.map.is_none() {
         return Ok(());
     }
-    let source = &options.source;
-    if source.from_dead_letters.is_some() || source.sources.iter().any(|source| source == "-") {
-        let message = "option `map=auto` reads the sources twice, but stdin and dead letters can be read only once";
-        return Err(OptionError::conflict(message)
+    if options.source.sources.iter().any(|source| source == "-") {
+        return Err(OptionError::conflict(format!("option `map=auto` reads the sources twice, but {READ_ONCE}"))
             .of("map")
             .hint("write a mapping with `inrush mapping`, and give it with option `mapping`")
             .into());
     }
-    let found = options.infer_with(config.limits.document_bytes_max, Some(ROWS), registry).await?;
+    let found = options.infer_with(found, config, Some(ROWS), environment).await?;
     let found = match found {
         Ok(found) => found,
         Err(problem) => return Err(OptionError::unusable(format!("option `map=auto`: {problem}")).of("map").into()),
     };
-    for note in found.advice.notes.iter().filter(|note| note.kind == NoteKind::Conflict).take(NOTES_MAX) {
+    if let Some(clash) = found.advice.clashes.first() {
+        return Err(OptionError::unusable(format!("option `map=auto`: {clash}")).of("map").into());
+    }
+    for note in found.advice.notes.iter().filter(|note| note.kind != NoteKind::Choice).take(NOTES_MAX) {
         let field = if note.field.is_empty() { String::new() } else { format!("{} ", note.field) };
         tracing::warn!("option `map=auto`: {field}{}", note.text);
     }
+    for warning in found.warnings.iter().take(NOTES_MAX) {
+        tracing::warn!("option `map=auto`: {warning}");
+    }
     config.create.mapping = Some(found.advice.mapping);
+    config.create.vectors = found.advice.vectors;
     Ok(())
 }
 
@@ -56,33 +61,34 @@ impl LoadOptions {
         document_bytes_max: usize,
         rows: Option<u64>,
     ) -> Result<Result<Inference, StopReason>, LoadError> {
-        self.infer_with(document_bytes_max, rows, &Registry::default()).await
+        let environment = Environment::empty();
+        self.check_conflicts()?;
+        let found = kinds::find(self, &environment.kinds)?;
+        found.check(self, Use::Infer)?;
+        let mut config = config::of_sources()?;
+        config.limits.document_bytes_max = document_bytes_max;
+        self.infer_with(&found, &config, rows, &environment).await
     }
 
     async fn infer_with(
         &self,
-        document_bytes_max: usize,
+        found: &Found<'_>,
+        config: &LoadConfig,
         rows: Option<u64>,
-        registry: &Registry,
+        environment: &Environment,
     ) -> Result<Result<Inference, StopReason>, LoadError> {
-        self.check_conflicts()?;
-        if index_address(&self.source.sources, &self.reading)?.is_some() {
-            return Err(OptionError::conflict("an index has a mapping already")
-                .hint("`inrush load` copies it with option `copy_mapping`, and GET INDEX/_mapping shows it")
-                .into());
-        }
-        let mut read = Rows::of(self, document_bytes_max, registry);
-        read.id = None;
+        let mut again = self.clone();
         // Dates are detected in text. The inferred mapping accepts milliseconds, too.
-        read.reading.timestamps = None;
-        let (mut source, _) = open_rows(&read).await?;
+        again.reading.timestamps = None;
+        let mut source = found.open_again(&again, config, environment).await?;
         let info = source.describe();
         if info.is_endless {
             let message = format!("{} never ends, so no mapping can be made of its documents", info.title());
             return Err(OptionError::conflict(message).of("map").hint("give a mapping with option `mapping`").into());
         }
         let mixed: Mixed = self.target.mixed.unwrap_or_default();
-        let reading = tokio::task::spawn_blocking(move || infer(source.as_mut(), rows, mixed));
+        let shape = Shape::new(&self.shape.shaping());
+        let reading = tokio::task::spawn_blocking(move || infer_shaped(source.as_mut(), rows, mixed, shape));
         let found = reading.await.map_err(|_| panicked())??;
         Ok(match (&found.first_rejected, found.advice.docs) {
             (Some(first), 0) => {

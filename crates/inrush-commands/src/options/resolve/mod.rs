@@ -2,22 +2,20 @@
 
 mod checks;
 mod config;
-mod database;
 mod ending;
 mod fed;
 mod fetch;
 mod files;
 mod format;
-mod kafka;
+pub(super) mod kinds;
+mod letters;
 mod login;
 mod mapping;
 mod model;
 mod outputs;
 mod query;
 mod shards;
-mod sources;
 mod watch;
-mod windows;
 
 use inrush_cluster::BoxFuture;
 use inrush_core::Code;
@@ -25,21 +23,22 @@ use std::ffi::OsString;
 use std::fmt;
 use std::io;
 use std::path::PathBuf;
+use std::sync::Arc;
 
-pub use config::urls;
+pub use config::{nodes, urls};
 pub use files::{Inputs, read_body};
+pub use kinds::Use;
 pub use model::Model;
 pub(crate) use watch::config as watch_config;
 pub use watch::refused as refused_watch;
 
-use super::{Confirmation, LoadOptions, LoadPlan, LocalNode, OptionError, OptionGroup};
+use super::{Confirmation, LoadOptions, LoadPlan, LocalNode, OpenSource, OptionError, OptionGroup};
 use inrush_cluster::transport::Secret;
-use inrush_kafka::KafkaKind;
 use inrush_load::LoadError;
 use inrush_load::config::LoadConfig;
-use inrush_node::{self as node, StartOptions, State};
-use inrush_sources::{Registry, SourceError, SourceInfo, SourceKind};
-use sources::Opened;
+use inrush_node::{self as node, RunState, StartOptions};
+use inrush_sources::{Source, SourceError, SourceInfo, SourceKind};
+use kinds::{Found, Opened};
 
 /// The name of the local node in `to`.
 const LOCAL: &str = "local";
@@ -53,7 +52,8 @@ pub struct Environment {
     variable: Variables,
     password: Option<AskPassword>,
     folder: Option<PathBuf>,
-    registry: Registry,
+    /// Kinds of sources that the program adds.
+    kinds: Vec<Arc<dyn SourceKind>>,
 }
 
 /// A prompt for a secret. Its argument describes the secret, as in `password of alice`.
@@ -73,12 +73,7 @@ impl Environment {
 
     /// These variables, without a prompt. Secrets are nevertheless read from the process.
     pub fn new(variable: impl Fn(&str) -> Option<OsString> + Send + Sync + 'static) -> Self {
-        Environment {
-            variable: Box::new(variable),
-            password: None,
-            folder: None,
-            registry: Registry::default().with(KafkaKind),
-        }
+        Environment { variable: Box::new(variable), password: None, folder: None, kinds: Vec::new() }
     }
 
     /// Sets the prompt for passwords.
@@ -96,8 +91,9 @@ impl Environment {
 
     /// Finds sources of this kind, too. It is asked before the kinds that inrush has.
     #[must_use]
-    pub fn with_source_kind(self, kind: impl SourceKind + 'static) -> Self {
-        Environment { registry: self.registry.with(kind), ..self }
+    pub fn with_source_kind(mut self, kind: impl SourceKind + 'static) -> Self {
+        self.kinds.push(Arc::new(kind));
+        self
     }
 
     fn variable(&self, name: &str) -> Option<OsString> {
@@ -123,27 +119,72 @@ impl LoadOptions {
     /// [`LoadError::Usage`] for options that cannot be used. Other errors for a source or a source
     /// cluster that cannot be read.
     pub fn resolve<'a>(self, environment: &'a Environment) -> BoxFuture<'a, Result<LoadPlan, LoadError>> {
+        self.resolve_for(Use::Load, environment)
+    }
+
+    /// As [`LoadOptions::resolve`], for another use of the sources than to load them.
+    ///
+    /// # Errors
+    /// As [`LoadOptions::resolve`], and for sources that cannot be used in this way.
+    pub fn resolve_for<'a>(
+        self,
+        what: Use,
+        environment: &'a Environment,
+    ) -> BoxFuture<'a, Result<LoadPlan, LoadError>> {
         Box::pin(async move {
-            let mut config = self.config(environment)?;
+            if what == Use::DryRun {
+                self.fetch.refuse("a dry run")?;
+                self.watch.refuse("a dry run")?;
+            }
+            self.check_conflicts()?;
+            let found = kinds::find(&self, &environment.kinds)?;
+            found.check(&self, what)?;
+            let mut config = config::config(&self, &found, environment)?;
             let watch = watch_config(&self.watch, environment)?;
             let fetch = fetch::plan(&self, &config, environment)?;
-            let Opened { source, reopen, model } = sources::open(&self, &mut config, environment).await?;
-            mapping::of_load(&self, &mut config, &environment.registry).await?;
+            let Opened { source, reopen, model } = found.open(&self, &mut config, environment).await?;
+            mapping::of_load(&self, &mut config, (&found, environment)).await?;
             let described = source.describe();
             fetch::check_ids(&self, &described)?;
             let SourceInfo { bytes_total, has_ids, .. } = described;
-            let notes = shards::of_load(&self, (bytes_total, has_ids), &mut config, &environment.registry).await?;
-            let local = local(&config).await?;
+            let notes = shards::of_load(&self, (bytes_total, has_ids), &mut config, (&found, environment)).await?;
+            let local = local(&config, &self.target.to).await?;
             let confirmations = confirmations(&self, &config, local.as_ref());
             Ok(LoadPlan { config, source, reopen, fetch, local, model, confirmations, notes, watch })
         })
     }
 
-    /// The configuration, without the values that depend on the sources. It may prompt for a
+    /// Checks the options and opens the sources, for a use without a target. It also returns what
+    /// opens them again. `None`: they can be read only once, or may change.
+    ///
+    /// # Errors
+    /// As [`LoadOptions::resolve`], and for sources that cannot be used in this way.
+    pub async fn open_for(
+        &self,
+        what: Use,
+        environment: &Environment,
+    ) -> Result<(Box<dyn Source>, Option<OpenSource>), LoadError> {
+        self.check_conflicts()?;
+        let found = kinds::find(self, &environment.kinds)?;
+        found.check(self, what)?;
+        let mut config = config::of_sources()?;
+        let Opened { source, reopen, .. } = found.open(self, &mut config, environment).await?;
+        Ok((source, reopen))
+    }
+
+    /// Refuses sources that cannot be used in this way, and options that are not about them.
+    ///
+    /// # Errors
+    /// The first that is refused.
+    pub fn check_use(&self, what: Use) -> Result<(), OptionError> {
+        kinds::find(self, &[])?.check(self, what)
+    }
+
+    /// The configuration of a load whose documents the options do not name. It may prompt for a
     /// password.
     pub(crate) fn config(&self, environment: &Environment) -> Result<LoadConfig, LoadError> {
         self.check_conflicts()?;
-        Ok(config::config(self, environment)?)
+        Ok(config::config(self, &Found::of_program(), environment)?)
     }
 
     /// Refuses options that exclude each other.
@@ -154,7 +195,7 @@ impl LoadOptions {
                 return Err(OptionError::conflict(message).of(info.name).hint("leave one of them out"));
             }
         }
-        Ok(())
+        checks::of_time_zone(self)
     }
 
     /// Explains the query of these options: the columns of its tables, and its plan.
@@ -167,14 +208,14 @@ impl LoadOptions {
     }
 }
 
-/// The local node, if no other cluster is named.
-async fn local(config: &LoadConfig) -> Result<Option<LocalNode>, LoadError> {
+/// The local node, if no other cluster is named. `to`: the option.
+async fn local(config: &LoadConfig, to: &[String]) -> Result<Option<LocalNode>, LoadError> {
     if !config.to.is_empty() {
         return Ok(None);
     }
     let status = node::status(&StartOptions::default().name).await.map_err(of_node)?;
-    let url = status.node.filter(|_| status.state == State::Running).map(|node| node.url);
-    Ok(Some(LocalNode { url }))
+    let url = status.node.filter(|_| status.state == RunState::Running).map(|node| node.url);
+    Ok(Some(LocalNode { url, is_named: to.iter().any(|url| url == LOCAL) }))
 }
 
 /// The error for a reading thread that has panicked.

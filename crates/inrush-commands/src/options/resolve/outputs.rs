@@ -2,9 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use super::query::{tables_of_outputs, text};
+use super::kinds;
+use super::query::{check_zone, tables, text};
 use super::{Environment, confirmations, local, mapping, shards, watch_config};
-use crate::options::{LoadOptions, LoadPlan, OptionError, OptionErrorKind, SourceOptions};
+use crate::options::{ForAll, LoadOptions, LoadPlan, OptionError, OptionErrorKind, SourceOptions};
 use inrush_load::LoadError;
 use inrush_load::config::LoadConfig;
 use inrush_sources::SourceInfo;
@@ -29,15 +30,16 @@ impl LoadOptions {
     ) -> Result<Vec<LoadPlan>, LoadError> {
         let outputs = check(outputs, environment)?;
         let bytes_max = outputs.iter().map(|output| output.config.limits.document_bytes_max).max().unwrap_or_default();
-        let tables = tables_of_outputs(&self, bytes_max)?;
-        let queries = outputs.iter().map(|output| (output.query.as_str(), output.options.target.id.clone())).collect();
+        let found = kinds::find(&self, &environment.kinds)?;
+        let tables = tables(&self, bytes_max, &found)?;
+        let queries = outputs.iter().map(|output| (output.query.as_str(), output.config.id.clone())).collect();
         let sources = tables.sources(queries).await?;
         let mut plans = Vec::new();
         for (Output { options, query: _, mut config }, source) in outputs.into_iter().zip(sources) {
-            mapping::of_load(&options, &mut config, &environment.registry).await?;
+            mapping::of_load(&options, &mut config, (&found, environment)).await?;
             let SourceInfo { bytes_total, has_ids, .. } = source.describe();
-            let notes = shards::of_load(&options, (bytes_total, has_ids), &mut config, &environment.registry).await?;
-            let local = local(&config).await?;
+            let notes = shards::of_load(&options, (bytes_total, has_ids), &mut config, (&found, environment)).await?;
+            let local = local(&config, &options.target.to).await?;
             let confirmations = confirmations(&options, &config, local.as_ref());
             plans.push(LoadPlan {
                 config,
@@ -66,6 +68,7 @@ fn check(outputs: Vec<LoadOptions>, environment: &Environment) -> Result<Vec<Out
                 .into());
         };
         refuse(&options)?;
+        check_zone(&options, &query)?;
         let config = options.config(environment)?;
         if !indices.insert(config.index.as_str().to_owned()) {
             let message =
@@ -85,18 +88,10 @@ fn check(outputs: Vec<LoadOptions>, environment: &Environment) -> Result<Vec<Out
 
 /// Refuses options that do not work with several loads.
 fn refuse(options: &LoadOptions) -> Result<(), OptionError> {
-    let LoadOptions {
+    let ForAll {
         source: SourceOptions { sources: _, from_dead_letters },
-        // The tables use these, and refuse those that do not apply.
-        reading: _,
-        database: _,
-        query: _,
-        index_source: _,
-        kafka: _,
-        kafka_values: _,
-        kafka_group: _,
-        source_login: _,
         fetch,
+        shape,
         // These apply to each output.
         target: _,
         login: _,
@@ -105,13 +100,17 @@ fn refuse(options: &LoadOptions) -> Result<(), OptionError> {
         end: _,
         watch: _,
         resume,
-    } = options;
+    } = options.for_all();
     if from_dead_letters.is_some() {
         return Err(OptionError::conflict("option `from_dead_letters` and [[output]] exclude each other")
             .of("from_dead_letters")
             .hint("load one after the other"));
     }
     fetch.refuse("a load of several outputs")?;
+    if shape.limit.is_some() {
+        let message = "option `limit` does not work with several outputs, each of which is the result of a query";
+        return Err(OptionError::conflict(message).of("limit").hint("write LIMIT into the queries"));
+    }
     if resume.resume {
         let message = "option `resume` does not work with several outputs, some of which may have ended";
         return Err(OptionError::conflict(message)

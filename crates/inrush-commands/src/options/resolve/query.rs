@@ -1,13 +1,13 @@
 //! A query in SQL over files as the source.
 
-use inrush_core::{Coalesce, FieldPath};
+use inrush_core::FieldPath;
 
-use super::kafka;
-use super::sources::{check_files, check_some, not_an_index};
-use crate::options::{LoadOptions, OptionError, OptionGroup, QueryOptions};
+use super::Environment;
+use super::kinds::{self, Found, Use};
+use crate::options::{LoadOptions, OptionError, OptionGroup, QueryOptions, ReadingOptions};
 use inrush_load::LoadError;
 use inrush_load::config::Limits;
-use inrush_sources::{ColumnType, FormatOptions, Source, SourceSpec};
+use inrush_sources::{FormatOptions, Source, SourceSpec};
 
 /// The query in SQL, if there is one.
 pub(super) fn text(options: &QueryOptions) -> Result<Option<String>, OptionError> {
@@ -35,25 +35,55 @@ pub(super) async fn explain(options: &LoadOptions) -> Result<String, LoadError> 
             .hint("give a query with option `sql`")
             .into());
     };
-    let LoadOptions { source, reading, .. } = options;
-    check_files(&source.sources, reading)?;
-    let format = reading.format_options(Limits::default().document_bytes_max)?;
-    let tables = Tables { options: &options.query, input: reading.specs(&source.sources)?, format };
+    let environment = Environment::empty();
+    check_zone(options, &query)?;
+    let found = kinds::find(options, &environment.kinds)?;
+    let tables = tables(options, Limits::default().document_bytes_max, &found)?;
     Ok(tables.explain(&query).await?)
 }
 
-/// The tables of several queries, all from the same sources.
-pub(super) fn tables_of_outputs(options: &LoadOptions, document_bytes_max: usize) -> Result<Tables<'_>, OptionError> {
-    check_some(&options.source, &options.query, &options.reading)?;
-    if let Some(info) = options.database.given().next() {
-        let message = format!("option `{}` is for databases, but no SOURCE is a database", info.name);
-        return Err(OptionError::conflict(message).of(info.name).hint("leave it out"));
+/// The tables of queries, all from the same sources.
+pub(super) fn tables<'a>(
+    options: &'a LoadOptions,
+    document_bytes_max: usize,
+    found: &Found<'_>,
+) -> Result<Tables<'a>, OptionError> {
+    let LoadOptions { source, reading, query, shape, .. } = options;
+    found.check(options, Use::Query)?;
+    kinds::check_some(&source.sources, query, reading)?;
+    check_ids(reading)?;
+    let input = reading.specs(&source.sources)?;
+    let mut format = reading.format_options(document_bytes_max)?;
+    format.csv.time_zone = shape.time_zone;
+    Ok(Tables { options: query, input, format })
+}
+
+/// Refuses a query over documents whose ids it would lose.
+pub(super) fn check_ids(reading: &ReadingOptions) -> Result<(), OptionError> {
+    if !reading.extended_json {
+        return Ok(());
     }
-    check_files(&options.source.sources, &options.reading)?;
-    not_an_index(&options.index_source, &options.source_login)?;
-    kafka::no_topics(options)?;
-    let input = options.reading.specs(&options.source.sources)?;
-    Ok(Tables { options: &options.query, input, format: options.reading.format_options(document_bytes_max)? })
+    let message = "option `extended_json` makes an id of `_id`, and rows of a query have no such id";
+    Err(OptionError::conflict(message)
+        .of("extended_json")
+        .hint("load the documents without a query, or leave option `extended_json` out"))
+}
+
+/// Refuses a zone that times of a query would not have: its functions take a text without a zone
+/// for UTC. Columns that option `schema` calls a timestamp come with their offset.
+pub(super) fn check_zone(options: &LoadOptions, sql: &str) -> Result<(), OptionError> {
+    let Some(zone) = &options.shape.time_zone else { return Ok(()) };
+    let words: Vec<&str> = sql.split_ascii_whitespace().collect();
+    let words = words.join(" ").to_ascii_lowercase();
+    let of_schema = options.reading.schema.iter().any(|column| column.column_type.is_timestamp());
+    if of_schema || !words.contains("to_timestamp") || words.contains("at time zone") {
+        return Ok(());
+    }
+    let message =
+        "option `time_zone` has no effect on to_timestamp of a query, which takes times without a zone for UTC";
+    Err(OptionError::conflict(message)
+        .of("time_zone")
+        .hint(format!("write to_timestamp(…) AT TIME ZONE '{zone}' in the query")))
 }
 
 /// The tables of queries.
@@ -65,46 +95,33 @@ pub(super) struct Tables<'a> {
     pub(super) format: FormatOptions,
 }
 
-/// How records of a topic become windows, and what their query reads and writes.
-#[cfg_attr(not(feature = "sql"), expect(dead_code, reason = "nothing reads it without SQL"))]
-pub(super) struct WindowPlan {
-    pub(super) window: Coalesce,
-    pub(super) memory: usize,
-    /// Types of columns.
-    pub(super) columns: Vec<(String, ColumnType)>,
-    /// Whether records that delete a document are left out.
-    pub(super) skip_deletions: bool,
-}
-
-/// Makes the source of a query's rows of the source of its records.
-pub(super) type Over = Box<dyn FnOnce(Box<dyn Source>) -> Box<dyn Source> + Send>;
-
 #[cfg(feature = "sql")]
 mod built {
-    use super::{FieldPath, FormatOptions, OptionError, Over, Source, SourceSpec, Tables, WindowPlan};
+    use super::{FieldPath, FormatOptions, OptionError, Source, SourceSpec, Tables};
     use inrush_sources::SheetOptions;
-    use inrush_sql::{QueryError, QueryOptions, Session, SessionOptions, SqlError, TableSpec, WindowOptions};
+    use inrush_sql::{QueryError, QueryOptions, Session, SessionOptions, SqlError, TableSpec};
 
     impl Tables<'_> {
         /// Opens the session, which finds the columns of the tables.
         async fn open(self, queries: usize) -> Result<Session, OptionError> {
-            let mut options = self.session();
-            options.keep_text = queries > 1;
-            Session::open(self.specs(), options).await.map_err(usage)
-        }
-
-        fn session(&self) -> SessionOptions {
-            let mut options = SessionOptions::default();
+            let mut options = SessionOptions { keep_text: queries > 1, ..SessionOptions::default() };
             if let Some(memory) = self.options.sql_memory {
                 options.memory = memory.as_usize();
             }
-            options
+            Session::open(self.specs(), options).await.map_err(usage)
         }
 
         fn specs(self) -> Vec<TableSpec> {
             let mut specs = Vec::new();
             if !self.input.is_empty() {
-                specs.push(TableSpec { name: "input".to_owned(), sources: self.input, format: self.format.clone() });
+                let mut format = self.format.clone();
+                // These are about the rows of the result, and about all tables.
+                let has_tables = !self.options.table.is_empty();
+                format.given.0.retain(|(name, formats)| {
+                    let is_of_tables = *name == "workbook_bytes" && has_tables;
+                    !is_of_tables && !formats.is_some_and(|formats| formats.is_of_rows)
+                });
+                specs.push(TableSpec { name: "input".to_owned(), sources: self.input, format });
             }
             for table in &self.options.table {
                 // The format is detected for each table. The limits are those of the load.
@@ -117,18 +134,10 @@ mod built {
             specs
         }
 
-        /// A query over windows of a source, whose records are its table `input`.
-        pub(in super::super) async fn windows(self, sql: &str, plan: WindowPlan) -> Result<Over, OptionError> {
-            let mut options = WindowOptions::new(plan.window);
-            options.memory = plan.memory;
-            options.columns = plan.columns;
-            options.skip_deletions = plan.skip_deletions;
-            let (document_bytes_max, timestamps) = (self.format.document_bytes_max, self.format.timestamps);
-            options.rows = QueryOptions { id: None, document_bytes_max, timestamps };
-            let session = self.session();
-            let session = Session::open_beside(self.specs(), session).await.map_err(usage)?;
-            let windows = session.windows(sql, options).map_err(usage)?;
-            Ok(Box::new(move |source| Box::new(windows.over(source))))
+        /// How the rows of a query become documents; `id` is the field that holds their id.
+        fn rows(&self, id: Option<FieldPath>) -> QueryOptions {
+            let FormatOptions { document_bytes_max, timestamps, binary, .. } = self.format;
+            QueryOptions { id, document_bytes_max, timestamps, binary }
         }
 
         /// The documents of a query; `id` is the field that holds their id.
@@ -147,11 +156,11 @@ mod built {
             self,
             queries: Vec<(&str, Option<FieldPath>)>,
         ) -> Result<Vec<Box<dyn Source>>, OptionError> {
-            let (document_bytes_max, timestamps) = (self.format.document_bytes_max, self.format.timestamps);
+            let rows = self.rows(None);
             let session = self.open(queries.len()).await?;
             let mut sources: Vec<Box<dyn Source>> = Vec::new();
             for (sql, id) in queries {
-                let options = QueryOptions { id, document_bytes_max, timestamps };
+                let options = QueryOptions { id, ..rows.clone() };
                 sources.push(Box::new(session.query(sql, options).await.map_err(usage)?));
             }
             Ok(sources)
@@ -177,7 +186,7 @@ mod built {
 
 #[cfg(not(feature = "sql"))]
 mod built {
-    use super::{FieldPath, OptionError, Over, Source, Tables, WindowPlan};
+    use super::{FieldPath, OptionError, Source, Tables};
 
     impl Tables<'_> {
         pub(in super::super) async fn source(
@@ -195,10 +204,6 @@ mod built {
             Err(not_built())
         }
 
-        pub(in super::super) async fn windows(self, _: &str, _: WindowPlan) -> Result<Over, OptionError> {
-            Err(not_built())
-        }
-
         pub(super) async fn explain(self, _: &str) -> Result<String, OptionError> {
             Err(not_built())
         }
@@ -209,5 +214,31 @@ mod built {
             .coded(inrush_core::Code::NotInThisBuild)
             .of("sql")
             .hint("build it with the cargo feature sql, or with `make release`")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_zone_is_in_the_query_where_the_query_reads_times() {
+        let check = |sql: &str, more: Option<(&str, serde_json::Value)>| {
+            let mut options = LoadOptions::default();
+            options.give("time_zone", json!("Europe/Paris")).unwrap();
+            if let Some((name, value)) = more {
+                options.give(name, value).unwrap();
+            }
+            check_zone(&options, sql).map_err(|error| error.option().map(str::to_owned))
+        };
+        let reads = "SELECT try_To_Timestamp(at) AS at FROM input";
+        assert_eq!(check(reads, None), Err(Some("time_zone".to_owned())));
+        assert_eq!(check(reads, Some(("schema", json!(["at:timestamp"])))), Ok(()));
+        for sql in ["SELECT at FROM input", "SELECT to_timestamp(at) AT TIME\nZONE 'Europe/Paris' AS at FROM input"] {
+            assert_eq!(check(sql, None), Ok(()), "{sql}");
+        }
+        assert_eq!(check_zone(&LoadOptions::default(), reads).map_err(|error| error.to_string()), Ok(()));
     }
 }

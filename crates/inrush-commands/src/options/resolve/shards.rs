@@ -1,12 +1,11 @@
 //! Option `shards=auto`: a number of shards from the size of the sources.
 
-use super::panicked;
-use super::sources::{Rows, open_rows};
+use super::kinds::Found;
+use super::{Environment, panicked};
 use crate::options::{LoadOptions, OrAuto};
 use crate::shards::Estimate;
 use inrush_load::LoadError;
 use inrush_load::config::LoadConfig;
-use inrush_sources::Registry;
 
 /// Chooses the number, and returns a note with the reasons, from the size of the source and whether
 /// its documents have ids. Files are read once more from their beginning.
@@ -14,7 +13,7 @@ pub(super) async fn of_load(
     options: &LoadOptions,
     (bytes_total, has_ids): (Option<u64>, bool),
     config: &mut LoadConfig,
-    registry: &Registry,
+    (found, environment): (&Found<'_>, &Environment),
 ) -> Result<Vec<String>, LoadError> {
     if options.target.shards != Some(OrAuto::Auto) {
         return Ok(Vec::new());
@@ -23,9 +22,7 @@ pub(super) async fn of_load(
         // A source index, whose documents were sampled already.
         Some(total) if has_ids => Some(Estimate::new(total, 1.0)),
         Some(_) => {
-            let mut rows = Rows::of(options, config.limits.document_bytes_max, registry);
-            rows.id = None;
-            let (mut again, _) = open_rows(&rows).await?;
+            let mut again = found.open_again(options, config, environment).await?;
             let reading = tokio::task::spawn_blocking(move || Estimate::of(again.as_mut()));
             reading.await.map_err(|_| panicked())??
         }

@@ -204,6 +204,10 @@ impl Chaos<'_> {
                     sent.push(Sent { request, attempt: None });
                 }
                 Command::AwaitGone { request } => gone.push(request),
+                Command::AwaitOver { request } => flow.handle_over(now, request, Over::Ended),
+                Command::ReadBack { request, writes } => {
+                    flow.handle_read_back(request, &vec![ReadBack::Same; writes.len()]);
+                }
                 Command::Compare { .. } => unreachable!("nothing is compared"),
                 Command::Flush { request, index } => {
                     assert!(index == "x" && flushing.is_none(), "one at a time");

@@ -38,7 +38,10 @@ impl Piped {
                 (500, None, error("fail_processor_exception", "bad value"))
             }
             ("full", 1) => (429, None, error("es_rejected_execution_exception", "rejected execution of")),
-            _ => return (self.cluster.apply(action, document), false),
+            _ => {
+                let id = self.cluster.id(action);
+                return (self.cluster.apply(action, document, id), false);
+            }
         };
         let piped = status != 429;
         let key = match action.starts_with("{\"create") {
@@ -51,7 +54,9 @@ impl Piped {
     /// The result of a request that meets this fault.
     fn answer(&mut self, request: &Request, fault: Fault) -> Attempt {
         match fault {
-            Fault::NotSent | Fault::ResetBeforeApplying | Fault::Refused(_) => Cluster::default().bulk(request, fault),
+            Fault::NotSent | Fault::ResetBeforeApplying | Fault::Refused(_) | Fault::Gateway(_) => {
+                Cluster::default().bulk(request, fault)
+            }
             fault => {
                 let reply = self.reply(request);
                 match fault {
@@ -81,6 +86,7 @@ impl Piped {
         others.into_iter().for_each(|(place, entry)| entries.insert(place, entry));
         let ids = entries.iter().map(|(id, _)| id.clone());
         BulkReply {
+            marks: vec![None; if request.item_ids { entries.len() } else { 0 }],
             took_ms: Some(1),
             errors: true,
             ids: if request.item_ids { ids.collect() } else { Vec::new() },
@@ -134,6 +140,10 @@ fn load_through(
                 in_flight.push((request, attempt));
             }
             Some(Command::AwaitGone { request }) => flow.handle_gone(now, request),
+            Some(Command::Compare { request, items }) => {
+                let unlike = Comparison::Failed("a pipeline may have changed the document".to_owned());
+                flow.handle_compared(now, request, &vec![unlike; items.len()]);
+            }
             Some(Command::DeadLetter(letter)) => letters.push(*letter),
             Some(_) => {}
             None if in_flight.is_empty() => now = flow.poll_timeout().unwrap(),
@@ -277,7 +287,7 @@ fn refusals_of_many_shards_are_not_sent_again_one_by_one() {
         };
         let immense = |at| entry(400, error("illegal_argument_exception", format!("immense term {at}")));
         let runs = [breaker(10), immense(1), breaker(11), immense(2)].map(|item| ItemRun { count: 1, item });
-        let reply = BulkReply { took_ms: Some(1), errors: true, runs: runs.into(), ids: Vec::new() };
+        let reply = BulkReply { took_ms: Some(1), errors: true, runs: runs.into(), ..BulkReply::default() };
         flow.handle_attempt(Time::START, first.id, Duration::ZERO, 0, Attempt::Replied(reply));
         assert_eq!((flow.counts().docs_dead_lettered, flow.counts().rejected_items), (2, 2));
         while flow.poll(Time::START).is_some_and(|command| !matches!(command, Command::Send(_))) {}

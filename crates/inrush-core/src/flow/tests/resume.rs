@@ -86,6 +86,10 @@ impl World {
                     in_flight.push((request.id, attempt));
                 }
                 Command::AwaitGone { request } => gone.push(request),
+                Command::AwaitOver { request } => flow.handle_over(now, request, Over::Ended),
+                Command::ReadBack { request, writes } => {
+                    flow.handle_read_back(request, &vec![ReadBack::Same; writes.len()]);
+                }
                 Command::Compare { request, items } => {
                     flow.handle_compared(now, request, &vec![Comparison::Equal; items.len()]);
                 }

@@ -88,6 +88,9 @@ fn insert_definition(source: &mut Map<String, Value>, path: &str, definition: Va
     }
 }
 
+/// Fields that documents cannot have with any product.
+const METADATA: [&str; 7] = ["_id", "_source", "_routing", "_seq_no", "_version", "_field_names", "_index"];
+
 /// The walk through one document.
 struct Walk<'a, 'b> {
     mapping: &'a Mapping,
@@ -111,6 +114,9 @@ impl Walk<'_, '_> {
         dynamic: Option<&Value>,
     ) -> Result<(), ServerError> {
         for (name, value) in object {
+            if prefix.is_empty() && METADATA.contains(&name.as_str()) && !value.is_null() {
+                return Err(self.metadata_field(name));
+            }
             if name.is_empty() {
                 return Err(self.failed_to_parse("field name cannot be an empty string"));
             }
@@ -132,6 +138,15 @@ impl Walk<'_, '_> {
             self.value(&join(&parent, last), value, dynamic)?;
         }
         Ok(())
+    }
+
+    fn metadata_field(&self, name: &str) -> ServerError {
+        let reason = format!(
+            "Field [{name}] is a metadata field and cannot be added inside a document. Use the index API request parameters."
+        );
+        let kind = self.context.flavor.mapper_error_type();
+        let place = if self.context.flavor.is_elasticsearch_8() { "[1:2] " } else { "" };
+        ServerError::new(400, kind, format!("{place}{reason}"))
     }
 
     fn introduces_nothing(&self, dynamic: Option<&Value>) -> bool {
@@ -159,9 +174,14 @@ impl Walk<'_, '_> {
                 self.object(path, object, dynamic.as_ref())
             }
             ("object" | "nested", _) => Err(self.not_an_object(path)),
-            // Within one document the servers infer both types and fail to merge them.
-            (kind, value) if added_here && infer(value).0 != kind => {
+            // Within one document the servers infer both types and fail to merge them. For
+            // Elasticsearch 9 the first one is that of the field.
+            (kind, value) if added_here && infer(value).0 != kind && !self.context.flavor.is_elasticsearch_9() => {
                 Err(type_change(path, kind, infer(value).0)).map_err(|error| self.as_document_error(error))
+            }
+            (kind, value) if field.vector.is_some() => {
+                let checked = field.vector.map_or(Ok(()), |vector| vector.check(self.context.flavor, value));
+                checked.map_err(|cause| self.field_error(path, kind, value, &cause))
             }
             (kind, value) => match check_scalar(kind, field.format.as_deref(), value) {
                 Ok(()) => Ok(()),

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
+use super::vectors::{self, Vector};
 use crate::error::ServerError;
 
 /// Default of `index.mapping.total_fields.limit`: the fields that a mapping may have.
@@ -68,6 +69,8 @@ pub(super) struct Field {
     pub(super) ignore_malformed: bool,
     pub(super) enabled: bool,
     pub(super) dynamic: Option<Value>,
+    /// What it takes, if it holds a vector.
+    pub(super) vector: Option<Vector>,
     /// The field and its multi-fields, as the limit counts them.
     pub(super) weight: usize,
 }
@@ -87,6 +90,26 @@ impl Mapping {
     /// The mapping as `GET _mapping` shows it.
     pub(crate) fn to_value(&self) -> Value {
         Value::Object(self.source.clone())
+    }
+
+    /// The type of a field, if it has one.
+    pub(crate) fn kind(&self, path: &str) -> Option<&str> {
+        self.fields.get(path).map(|field| field.kind.as_str())
+    }
+
+    /// The fields that are dimensions of a time series.
+    pub(crate) fn dimensions(&self) -> Vec<String> {
+        fn add(path: &str, definition: &Value, to: &mut Vec<String>) {
+            if definition.get("time_series_dimension") == Some(&json!(true)) {
+                to.push(path.to_owned());
+            }
+            for (name, below) in definition.get("properties").and_then(Value::as_object).into_iter().flatten() {
+                add(&if path.is_empty() { name.clone() } else { format!("{path}.{name}") }, below, to);
+            }
+        }
+        let mut found = Vec::new();
+        add("", &self.to_value(), &mut found);
+        found
     }
 
     /// `PUT _mapping`: merges `properties` and replaces each other key, such as `_meta`, as a
@@ -119,6 +142,11 @@ impl Mapping {
         Ok(())
     }
 
+    /// A document as the server shows its `_source`, with or without vectors.
+    pub(crate) fn source_shown(&self, source: Value, with_vectors: bool, little_endian: bool) -> Value {
+        vectors::shown(self.fields.iter(), source, with_vectors, little_endian)
+    }
+
     /// Fields, as the limit counts them.
     pub(super) fn total_fields(&self) -> usize {
         self.fields.values().map(|field| field.weight).sum()
@@ -135,6 +163,7 @@ pub(super) fn field_of(definition: &Map<String, Value>) -> Field {
         ignore_malformed: definition.get("ignore_malformed") == Some(&json!(true)),
         enabled: definition.get("enabled") != Some(&json!(false)),
         dynamic: definition.get("dynamic").cloned(),
+        vector: Vector::of(definition),
         weight: 1 + multi_fields,
     }
 }

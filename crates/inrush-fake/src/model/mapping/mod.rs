@@ -3,6 +3,7 @@
 mod accept;
 mod definition;
 mod values;
+mod vectors;
 
 pub(super) use self::accept::{DocumentContext, failed_to_parse};
 pub(crate) use self::definition::Mapping;

@@ -6,6 +6,8 @@ pub(super) enum Shown {
     Number,
     Moment,
     Duration,
+    /// A number with zeros before it, by the number of its format among those.
+    Code(u16),
 }
 
 /// The built-in formats, which no workbook declares.

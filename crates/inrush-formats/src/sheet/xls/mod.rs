@@ -17,7 +17,10 @@ use encoding_rs::WINDOWS_1252;
 
 use self::formats::Shown;
 use self::records::{Letters, Record, Records};
-use super::cell::{Cell, Row, Rows};
+use super::cell::Cell;
+use super::codes::Zeros;
+use super::formulas::{Formulas, Stored};
+use super::found::{Found, Rows};
 
 /// The beginning and end of a part of the stream.
 const BOF: u16 = 0x0809;
@@ -41,6 +44,8 @@ pub(super) struct Xls {
     strings: Vec<Arc<str>>,
     /// The meaning of numbers, by the number of a cell's style.
     shown: Vec<Shown>,
+    /// The formats with zeros, which [`Shown::Code`] counts.
+    zeros: Vec<Zeros>,
     is_1904: bool,
     /// Number of letters of an unknown code page.
     unknown: Counter<u64>,
@@ -63,6 +68,7 @@ impl Xls {
             code_page: 1252,
             strings: Vec::new(),
             shown: Vec::new(),
+            zeros: Vec::new(),
             is_1904: false,
             unknown: Counter::new(0),
         };
@@ -149,11 +155,18 @@ impl Xls {
     }
 
     /// A format and what it shows. The length is 8 bits before Excel 97.
-    fn format(&self, record: &Record<'_>) -> Option<(u16, Shown)> {
+    fn format(&mut self, record: &Record<'_>) -> Option<(u16, Shown)> {
         let mut reader = record.reader();
         let number = reader.u16()?;
         let format = self.text(&mut reader, matches!(self.letters, Letters::Page(_)))?;
-        Some((number, formats::custom(&format)))
+        let shown = match Zeros::parse(&format) {
+            Some(zeros) => {
+                self.zeros.push(zeros);
+                Shown::Code(u16::try_from(self.zeros.len() - 1).ok()?)
+            }
+            None => formats::custom(&format),
+        };
+        Some((number, shown))
     }
 
     fn read_strings(&mut self, record: &Record<'_>) -> Result<(), String> {
@@ -168,10 +181,10 @@ impl Xls {
     }
 
     /// The rows of a sheet.
-    pub(super) fn rows(&self, sheet: &str) -> Result<Vec<Row>, String> {
+    pub(super) fn rows(&self, sheet: &str) -> Result<Found, String> {
         let sheet = self.sheets.iter().find(|found| found.name == sheet).ok_or("it does not exist")?;
         let stream = self.stream.get(sheet.at..).ok_or("it begins beyond the end of the workbook")?;
-        let mut rows = Rows::default();
+        let (mut rows, mut formulas) = (Rows::default(), Formulas::default());
         // Charts in the sheet have cells of their own.
         let mut depth = 0;
         // The cell of a formula whose text comes in a later record.
@@ -179,7 +192,7 @@ impl Xls {
         for record in Records::new(stream) {
             match record.kind {
                 BOF => depth += 1,
-                EOF if depth <= 1 => return Ok(rows.finish()),
+                EOF if depth <= 1 => break,
                 EOF => depth -= 1,
                 _ if depth > 1 => {}
                 0x0207 => {
@@ -188,12 +201,12 @@ impl Xls {
                         rows.add(row, column, Cell::Text(text.into()));
                     }
                 }
-                kind if FORMULAS.contains(&kind) => text_of = self.formula(&record, &mut rows)?,
+                kind if FORMULAS.contains(&kind) => text_of = self.formula(&record, &mut rows, &mut formulas)?,
                 _ => self.cells(&record, &mut rows)?,
             }
         }
-        // Some writers omit the end record.
-        Ok(rows.finish())
+        // Some writers omit the end record. A writer that does not calculate stores empty texts.
+        Ok(Found { rows: rows.finish(), formulas, asks_to_calculate: true })
     }
 
     /// Reads the cells of a record that has some.
@@ -238,12 +251,19 @@ impl Xls {
 
     /// Reads the value of a formula. If it is text, that follows later, and the row and column are
     /// returned.
-    fn formula(&self, record: &Record<'_>, rows: &mut Rows) -> Result<Option<(u32, u32)>, String> {
+    fn formula(
+        &self,
+        record: &Record<'_>,
+        rows: &mut Rows,
+        formulas: &mut Formulas,
+    ) -> Result<Option<(u32, u32)>, String> {
         let data = record.data();
         let (Some(row), Some(column), Some(value)) = (word(data, 0), word(data, 2), data.get(6..14)) else {
             return Err("a formula is cut off".to_owned());
         };
         let (row, column) = (u32::from(row), u32::from(column));
+        let is_empty = value[6..] == [0xFF, 0xFF] && value[0] == 3 || value == [0; 8];
+        formulas.see(column, if is_empty { Stored::Nothing } else { Stored::Value });
         if value[6..] != [0xFF, 0xFF] {
             let number = f64_at(value, 0).unwrap_or(f64::NAN);
             rows.add(row, column, self.number(word(data, 4), number));
@@ -263,6 +283,10 @@ impl Xls {
         let shown = style.and_then(|style| self.shown.get(usize::from(style)));
         let kind = match shown.copied().unwrap_or(Shown::Number) {
             Shown::Number => return Cell::Number(number),
+            Shown::Code(at) => {
+                let code = self.zeros.get(usize::from(at)).and_then(|zeros| zeros.cell(number));
+                return code.unwrap_or(Cell::Number(number));
+            }
             Shown::Moment => ExcelDateTimeType::DateTime,
             Shown::Duration => ExcelDateTimeType::TimeDelta,
         };

@@ -12,9 +12,10 @@
 //! | `timestamp-…`, `local-timestamp-…` | `2024-01-31T10:00:00.123Z`, `2024-01-31T10:00:00.123` |
 //! | `date`, `time-…`, `duration` | `2024-01-31`, `10:00:00`, `P1M2DT3S` |
 //! | `bytes`, `fixed` | base64; a `uuid` as people write it |
+//! | a logical type of Kafka Connect or Debezium (`connect.name`) | as [`super::logical`] says |
 //! | `enum` | its symbol |
 //! | a union | its value |
-//! | a field or an entry of a map that is null | nothing |
+//! | a field or an entry of a map that is null | nothing; `null` where documents are merged |
 //! | an element of an array that is null | `null` |
 
 mod schema;
@@ -27,16 +28,23 @@ pub(crate) use schema::Schema;
 use schema::{At, Type};
 
 use super::Problem;
+use super::logical::{Logical, Purpose, digits};
 
 /// The most types inside each other. The search servers accept no more than 1,000 levels of JSON.
 const LEVELS_MAX: usize = 200;
 
 impl Schema {
-    /// Appends the JSON of a value, of `bytes_max` at most. The output may have grown in case of an
-    /// error.
-    pub(crate) fn decode(&self, bytes: &[u8], bytes_max: usize, out: &mut Vec<u8>) -> Result<(), Problem> {
+    /// Appends the JSON of a value, of `bytes_max` at most. One to merge has the fields that
+    /// are null. The output may have grown in case of an error.
+    pub(crate) fn decode(
+        &self,
+        bytes: &[u8],
+        bytes_max: usize,
+        purpose: Purpose,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Problem> {
         let most = out.len().saturating_add(bytes_max);
-        let mut decoding = Decoding { types: &self.types, rest: bytes, most, levels: 0, out };
+        let mut decoding = Decoding { types: &self.types, purpose, rest: bytes, most, levels: 0, out };
         let result = decoding.value(self.root).and_then(|is_there| {
             if !is_there {
                 decoding.out.extend_from_slice(b"null");
@@ -59,6 +67,7 @@ impl Schema {
 /// A value while it is decoded.
 struct Decoding<'a> {
     types: &'a [Type],
+    purpose: Purpose,
     rest: &'a [u8],
     /// The largest length of the output.
     most: usize,
@@ -122,6 +131,7 @@ impl Decoding<'_> {
                 return self.inside(|decoding| decoding.value(branch));
             }
             Type::Record(fields) => self.inside(|decoding| decoding.record(fields))?,
+            Type::Logical(logical, plain) => return self.logical(*logical, *plain),
             Type::Array(items) => self.inside(|decoding| decoding.items(*items))?,
             Type::Map(values) => self.inside(|decoding| decoding.entries(*values))?,
             Type::Date | Type::TimeMillis | Type::TimeMicros | Type::Timestamp(..) | Type::Duration => {
@@ -135,6 +145,16 @@ impl Decoding<'_> {
             }
         }
         Ok(true)
+    }
+
+    fn logical(&mut self, logical: Logical, plain: At) -> Result<bool, String> {
+        let before = self.out.len();
+        let is_there = self.inside(|decoding| decoding.value(plain))?;
+        if is_there {
+            let plain = self.out.split_off(before);
+            logical.push(&plain, self.purpose, self.out);
+        }
+        Ok(is_there)
     }
 
     /// A value inside another one.
@@ -153,10 +173,7 @@ impl Decoding<'_> {
         for (prefix, kind) in fields {
             let before = self.out.len();
             self.out.extend_from_slice(prefix);
-            match self.value(*kind)? {
-                true => self.out.push(b','),
-                false => self.out.truncate(before),
-            }
+            self.member(*kind, before)?;
         }
         self.close(b'{', b'}');
         self.check_size()
@@ -185,14 +202,21 @@ impl Decoding<'_> {
                 let name = self.text()?;
                 push_text(self.out, name);
                 self.out.push(b':');
-                match self.value(values)? {
-                    true => self.out.push(b','),
-                    false => self.out.truncate(before),
-                }
+                self.member(values, before)?;
                 self.check_size()?;
             }
         }
         self.close(b'{', b'}');
+        Ok(())
+    }
+
+    /// Appends the value of a member, whose name begins at `before`.
+    fn member(&mut self, kind: At, before: usize) -> Result<(), String> {
+        match self.value(kind)? {
+            true => self.out.push(b','),
+            false if self.purpose.has_nulls() => self.out.extend_from_slice(b"null,"),
+            false => self.out.truncate(before),
+        }
         Ok(())
     }
 
@@ -300,52 +324,6 @@ impl<'a> Decoding<'a> {
     fn text(&mut self) -> Result<&'a str, String> {
         std::str::from_utf8(self.bytes()?).map_err(|error| format!("text is not UTF-8: {error}"))
     }
-}
-
-/// The decimal digits of a number in two's complement, the highest byte first.
-fn digits(bytes: &[u8]) -> Result<String, String> {
-    /// Longer numbers than any index can hold would take long.
-    const BYTES_MAX: usize = 1024;
-    if bytes.len() > BYTES_MAX {
-        return Err(format!("a decimal has {} bytes, and at most {BYTES_MAX} are read", bytes.len()));
-    }
-    let is_negative = bytes.first().is_some_and(|byte| byte & 0x80 != 0);
-    if bytes.len() <= 16 {
-        let mut all = [if is_negative { 0xFF } else { 0 }; 16];
-        all[16 - bytes.len()..].copy_from_slice(bytes);
-        return Ok(i128::from_be_bytes(all).to_string());
-    }
-    // The absolute value, in words of 32 bits, the lowest first.
-    let mut words: Vec<u32> = bytes
-        .rchunks(4)
-        .map(|chunk| {
-            let fill = if is_negative { 0xFFFF_FFFF } else { 0 };
-            chunk.iter().fold(fill, |word, byte| word << 8 | u32::from(*byte))
-        })
-        .collect();
-    if is_negative {
-        let mut carry = true;
-        for word in &mut words {
-            (*word, carry) = (!*word).overflowing_add(u32::from(carry));
-        }
-    }
-    // Nine digits at a time, the last ones first.
-    let mut parts = Vec::new();
-    while words.iter().any(|word| *word != 0) {
-        let mut left = 0;
-        for word in words.iter_mut().rev() {
-            let value = left << 32 | u64::from(*word);
-            *word = (value / 1_000_000_000) as u32;
-            left = value % 1_000_000_000;
-        }
-        parts.push(left);
-    }
-    let mut text = String::from(if is_negative { "-" } else { "" });
-    text.push_str(&parts.pop().unwrap_or(0).to_string());
-    for part in parts.iter().rev() {
-        text.push_str(&format!("{part:09}"));
-    }
-    Ok(text)
 }
 
 #[cfg(test)]

@@ -7,6 +7,9 @@ use inrush_formats::json_string::push_text;
 use inrush_formats::time::{TimeUnit, Zone};
 use serde_json::{Map, Value};
 
+use crate::values::logical::Logical;
+use crate::values::plan::number;
+
 /// The largest scale of a decimal. One above it is ignored as one that is not valid.
 const SCALE_MAX: u64 = 1_000;
 
@@ -46,6 +49,8 @@ pub(super) enum Type {
     Union(Vec<At>),
     /// `"name":` and the type of each field.
     Record(Vec<(Vec<u8>, At)>),
+    /// A type of Kafka Connect or Debezium, and its plain one.
+    Logical(Logical, At),
 }
 
 /// Schemas of one document, while they are read.
@@ -155,7 +160,12 @@ impl Reading {
             }
             _ => match logical(kind, object) {
                 Some(kind) => Ok(self.add(kind)),
-                None => self.named(kind, namespace),
+                None => {
+                    let plain = self.named(kind, namespace)?;
+                    let logical = object.get("connect.name").and_then(Value::as_str);
+                    let logical = logical.and_then(|name| connect(name, object));
+                    Ok(logical.map_or(plain, |logical| self.add(Type::Logical(logical, plain))))
+                }
             },
         }
     }
@@ -175,13 +185,18 @@ impl Reading {
             push_text(&mut prefix, name);
             prefix.push(b':');
             // A field may have the attributes of its type beside its own.
-            let kind = match (kind, field.get("logicalType")) {
+            let kind = match (kind, field.get("logicalType").or_else(|| field.get("connect.name"))) {
                 (Value::String(_), Some(_)) => self.at(field, &namespace),
                 _ => self.at(kind, &namespace),
             };
             fields.push((prefix, kind.map_err(|problem| format!("field {name}: {problem}"))?));
         }
-        self.types[at] = Type::Record(fields);
+        let full = self.names.iter().find(|(_, known)| **known == at).map(|(name, _)| name.as_str());
+        let name = object.get("connect.name").and_then(Value::as_str).or(full);
+        self.types[at] = match name.and_then(|name| connect(name, object)) {
+            None => Type::Record(fields),
+            Some(logical) => Type::Logical(logical, self.add(Type::Record(fields))),
+        };
         Ok(at)
     }
 
@@ -219,6 +234,11 @@ fn logical(kind: &str, object: &Map<String, Value>) -> Option<Type> {
         ("bytes", "decimal") => Type::Decimal(None, scale(object)?),
         _ => return None,
     })
+}
+
+/// A type by its name in Kafka Connect, whose schema has the parameters.
+fn connect(name: &str, object: &Map<String, Value>) -> Option<Logical> {
+    Logical::named(name, |name| number(object.get("connect.parameters")?.get(name)?))
 }
 
 fn fixed(size: usize, object: &Map<String, Value>) -> Type {

@@ -1,7 +1,10 @@
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::values::logical::tests::{CASES, Case};
 
 const ORDER: &str = r#"{"type":"record","name":"Order","namespace":"shop","fields":[
     {"name":"id","type":"long"},{"name":"text","type":["null","string"]},{"name":"gone","type":["null","string"]},
@@ -34,7 +37,7 @@ fn hex(text: &str) -> Vec<u8> {
 fn decode(schema: &str, bytes: &[u8]) -> Result<String, String> {
     let mut out = b"before".to_vec();
     let schema = Schema::parse(schema, &[]).unwrap();
-    schema.decode(bytes, 1 << 20, &mut out).map_err(|(kind, reason)| format!("{kind}: {reason}"))?;
+    schema.decode(bytes, 1 << 20, Purpose::Document, &mut out).map_err(|(kind, reason)| format!("{kind}: {reason}"))?;
     Ok(String::from_utf8(out[6..].to_vec()).unwrap())
 }
 
@@ -133,23 +136,8 @@ fn types_of_other_schemas_are_found() {
     let order = r#"{"type":"record","name":"Order","namespace":"shop","fields":[{"name":"by","type":"Customer"}]}"#;
     let schema = Schema::parse(order, &[address.to_owned(), customer.to_owned()]).unwrap();
     let mut out = Vec::new();
-    schema.decode(b"\x06Ulm", 100, &mut out).unwrap();
+    schema.decode(b"\x06Ulm", 100, Purpose::Document, &mut out).unwrap();
     assert_eq!(out, br#"{"by":{"to":{"city":"Ulm"}}}"#);
-}
-
-#[test]
-fn long_decimals_keep_all_digits() {
-    let number = "-170141183460469231731687303715884105729";
-    let mut bytes = vec![0xFF];
-    bytes.extend((i128::MAX).to_be_bytes());
-    bytes[1] = 0x7F;
-    bytes[16] = 0xFF;
-    // -(2^127) - 1 in 17 bytes.
-    assert_eq!(digits(&bytes).unwrap(), number);
-    assert_eq!(digits(&[0x7F; 20]).unwrap(), "727885129180488904360266563744972327436484050815");
-    assert_eq!(digits(&[]).unwrap(), "0");
-    assert_eq!(digits(&[0xFF; 40]).unwrap(), "-1");
-    assert!(digits(&[1; 2000]).is_err());
 }
 
 /// Appends a number in zigzag encoding.
@@ -240,5 +228,102 @@ proptest! {
         if let Ok(text) = decode(ORDER, &bytes) {
             serde_json::from_str::<Value>(&text).unwrap();
         }
+    }
+}
+
+/// The schema of a payload as Kafka Connect's converter writes it, and the payload in Avro.
+fn connect(case: &Case) -> (Value, Vec<u8>) {
+    let plain: Value = serde_json::from_str(case.plain).unwrap();
+    let mut bytes = Vec::new();
+    let mut value = |kind: &str, value: &Value| match (kind, value) {
+        ("bytes", Value::String(text)) => {
+            let content = STANDARD.decode(text).unwrap();
+            long(content.len() as i64, &mut bytes);
+            bytes.extend(content);
+        }
+        (_, Value::String(text)) => {
+            long(text.len() as i64, &mut bytes);
+            bytes.extend(text.bytes());
+        }
+        ("double", value) => bytes.extend(value.as_f64().unwrap().to_le_bytes()),
+        (_, value) => long(value.as_i64().unwrap(), &mut bytes),
+    };
+    let mut schema = match case.kind {
+        "struct" => {
+            let field = |(name, part): (&String, &Value)| {
+                let kind = match (&name[..], part) {
+                    ("value" | "wkb", _) => "bytes",
+                    (_, Value::String(_)) => "string",
+                    (_, Value::Number(number)) if number.is_f64() => "double",
+                    _ => "int",
+                };
+                value(kind, part);
+                json!({"name": name, "type": kind})
+            };
+            let fields: Vec<Value> = plain.as_object().unwrap().iter().map(field).collect();
+            json!({"type": "record", "fields": fields})
+        }
+        kind => {
+            let kind = kind.replace("int32", "int").replace("int64", "long");
+            value(&kind, &plain);
+            json!({"type": kind})
+        }
+    };
+    // A record has its name, and other types the one of Kafka Connect.
+    match (case.kind, case.name.rsplit_once('.').unwrap()) {
+        ("struct", (namespace, name)) => {
+            schema["name"] = json!(name);
+            schema["namespace"] = json!(namespace);
+        }
+        _ => schema["connect.name"] = json!(case.name),
+    }
+    if !case.parameters.is_empty() {
+        schema["connect.parameters"] = case.parameters();
+    }
+    (schema, bytes)
+}
+
+#[test]
+fn logical_types_of_connect_and_debezium_are_found() {
+    for case in CASES {
+        let (own, bytes) = connect(case);
+        // A type with a name is named where it is used again.
+        let again = if case.kind == "struct" { json!(case.name) } else { own.clone() };
+        let schema = json!({"type": "record", "name": "Value", "namespace": "orders", "fields": [
+            {"name": "a", "type": own},
+            {"name": "b", "type": ["null", again], "default": null},
+            {"name": "c", "type": ["null", again], "default": null},
+            {"name": "list", "type": {"type": "array", "items": ["null", again]}},
+            {"name": "map", "type": {"type": "map", "values": again}},
+        ]});
+        let value = [&bytes[..], b"\x02", &bytes, b"\0\x04\x02", &bytes, b"\0\0\x02\x02k", &bytes, b"\0"].concat();
+        let x = case.expected;
+        let expected = format!("{{\"a\":{x},\"b\":{x},\"list\":[{x},null],\"map\":{{\"k\":{x}}}}}");
+        assert_eq!(decode(&schema.to_string(), &value).unwrap(), expected, "{} of {}", case.name, case.plain);
+    }
+}
+
+#[test]
+fn names_of_connect_may_stand_beside_the_type() {
+    let beside =
+        r#"{"type":"record","name":"R","fields":[{"name":"d","type":"int","connect.name":"io.debezium.time.Date"}]}"#;
+    assert_eq!(decode(beside, b"\xf2\xb9\x02").unwrap(), r#"{"d":"2025-01-01"}"#);
+    // The scale is larger than the precision, which the logical type of Avro cannot have.
+    let decimal = r#"{"type":"bytes","logicalType":"decimal","precision":1,"scale":2,
+        "connect.name":"org.apache.kafka.connect.data.Decimal","connect.parameters":{"scale":"2"}}"#;
+    assert_eq!(decode(decimal, b"\x04\x04\xd2").unwrap(), "12.34");
+}
+
+#[test]
+fn fields_that_are_null_are_written_where_documents_are_merged() {
+    let schema = r#"{"type":"record","name":"R","fields":[{"name":"a","type":["null","int"]},
+        {"name":"m","type":{"type":"map","values":["null","int"]}}]}"#;
+    for (purpose, expected) in
+        [(Purpose::Document, r#"{"m":{"l":7}}"#), (Purpose::Merge, r#"{"a":null,"m":{"k":null,"l":7}}"#)]
+    {
+        let mut out = Vec::new();
+        let schema = Schema::parse(schema, &[]).unwrap();
+        schema.decode(b"\0\x04\x02k\0\x02l\x02\x0e\0", 100, purpose, &mut out).unwrap();
+        assert_eq!(String::from_utf8(out).unwrap(), expected);
     }
 }

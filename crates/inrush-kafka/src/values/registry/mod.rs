@@ -5,16 +5,20 @@
 
 mod client;
 
-use inrush_core::Code;
 use std::collections::HashMap;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use client::{Client, Failure, Found};
-use inrush_cluster::transport::Retries;
+use inrush_cluster::Wait;
+use inrush_cluster::clock::{self, Instant};
+use inrush_core::Code;
+use inrush_core::retry::{Jitter, RetryPolicy};
 
 use super::framing::{Framed, SchemaKey, json_content};
+use super::logical::Purpose;
+use super::plan::Plan;
 use super::shape::Decoded;
 use super::{Problem, SchemaRegistry};
 
@@ -24,8 +28,8 @@ const OPEN_FOR: Duration = Duration::from_secs(30);
 /// After this time the registry is asked again for a schema that it did not have.
 const UNKNOWN_FOR: Duration = Duration::from_secs(60);
 
-/// The pause before a question is asked again. It doubles up to 10 s.
-const PAUSE: Duration = Duration::from_millis(250);
+/// The pauses before a question is asked again. They double up to 10 s.
+const PAUSES: RetryPolicy = RetryPolicy::brief(u32::MAX, Duration::from_millis(250));
 
 /// The schemas of a registry that are known.
 pub(crate) struct Schemas {
@@ -53,21 +57,28 @@ enum Schema {
     Avro(super::avro::Schema),
     #[cfg(feature = "protobuf")]
     Protobuf(super::protobuf::File),
-    Json,
+    Json(Plan),
 }
 
 impl Schemas {
-    /// Connects to a registry. Waits for its first answer, 30 s at most.
+    /// Connects to a registry. Waits for its first answer, 30 s at most. With `has_nulls` fields
+    /// without a value can be nulls.
     ///
     /// # Errors
     /// An address that cannot be used, a registry that does not answer or refuses the credentials.
-    pub(crate) fn open(registry: &SchemaRegistry) -> Result<Arc<Schemas>, String> {
+    pub(crate) fn open(registry: &SchemaRegistry, has_nulls: bool) -> Result<Arc<Schemas>, String> {
         let client = Client::new(registry)?;
         let url = client.url().to_string();
         let known = Arc::new(Mutex::default());
         let (questions, asked) = channel();
         let (told, first) = channel();
-        let asking = Asking { client, url: url.clone(), known: Arc::clone(&known), retries: retries() };
+        let asking = Asking {
+            client,
+            url: url.clone(),
+            known: Arc::clone(&known),
+            has_nulls,
+            jitter: Jitter::new(u64::from(std::process::id())),
+        };
         let thread = std::thread::Builder::new().name("schema-registry".into());
         let run = move || asking.run(&told, &asked);
         thread.spawn(run).map_err(|error| format!("the schema registry: starting a thread: {error}"))?;
@@ -90,13 +101,15 @@ impl Schemas {
         });
     }
 
-    /// The JSON of a value or key of `topic`. What is appended has `bytes_max` at most.
+    /// The JSON of a value or key of `topic`. What is appended has `bytes_max` at most. A
+    /// document to merge has the fields that are null.
     pub(crate) fn decode<'a>(
         &self,
         what: &'static str,
         topic: &str,
         framed: Framed<'a>,
         bytes_max: usize,
+        purpose: Purpose,
         out: &mut Vec<u8>,
     ) -> Result<Decoded<'a>, Problem> {
         let answer = lock(&self.known).get(&framed.schema).and_then(|entry| entry.answer.clone());
@@ -118,20 +131,27 @@ impl Schemas {
         let of_schema = |(kind, reason)| (kind, format!("{what} of schema {}: {reason}", framed.schema));
         #[cfg(not(feature = "avro"))]
         let _ = bytes_max;
-        #[cfg(not(any(feature = "avro", feature = "protobuf")))]
-        let _ = out;
         match &*schema {
             #[cfg(feature = "avro")]
             Schema::Avro(schema) => {
                 let content = framed.content.unwrap_or(framed.rest);
-                schema.decode(content, bytes_max, out).map(|()| Decoded::Appended).map_err(of_schema)
+                schema.decode(content, bytes_max, purpose, out).map(|()| Decoded::Appended).map_err(of_schema)
             }
             #[cfg(feature = "protobuf")]
             Schema::Protobuf(file) => {
-                let appended = file.decode(framed.rest, framed.content, out);
+                let appended = file.decode(framed.rest, framed.content, purpose, out);
                 appended.map(|()| Decoded::Appended).map_err(of_schema)
             }
-            Schema::Json => Ok(Decoded::Json(framed.content.map_or(framed.rest, json_content).trim_ascii())),
+            Schema::Json(plan) => {
+                let json = framed.content.map_or(framed.rest, json_content).trim_ascii();
+                if plan.is_plain(plan.root()) {
+                    return Ok(Decoded::Json(json));
+                }
+                // JSON names its nulls.
+                let purpose = if purpose == Purpose::Merge { Purpose::Document } else { purpose };
+                plan.push(plan.root(), json, purpose, out);
+                Ok(Decoded::Appended)
+            }
         }
     }
 }
@@ -161,17 +181,13 @@ fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
     of.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The pauses. Their number is not limited by them.
-fn retries() -> Retries {
-    Retries::new(u32::MAX, PAUSE, u64::from(std::process::id()))
-}
-
 /// The thread that asks the registry.
 struct Asking {
     client: Client,
     url: String,
     known: Arc<Mutex<HashMap<SchemaKey, Entry>>>,
-    retries: Retries,
+    has_nulls: bool,
+    jitter: Jitter,
 }
 
 /// A schema that the registry has to be asked for.
@@ -184,7 +200,7 @@ struct Question {
 }
 
 impl Asking {
-    fn run(self, told: &Sender<Result<(), String>>, questions: &Receiver<SchemaKey>) {
+    fn run(mut self, told: &Sender<Result<(), String>>, questions: &Receiver<SchemaKey>) {
         let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
             Ok(runtime) => runtime,
             Err(error) => {
@@ -199,15 +215,15 @@ impl Asking {
             return;
         }
         let mut waiting: Vec<Question> = Vec::new();
-        let mut swept = Instant::now();
+        let mut swept = clock::now();
         loop {
             let next = waiting.iter().map(|question| question.due).enumerate().min_by_key(|(_, due)| *due);
             let received = match next {
                 None => questions.recv().map_err(|_| RecvTimeoutError::Disconnected),
-                Some((_, due)) => questions.recv_timeout(due.saturating_duration_since(Instant::now())),
+                Some((_, due)) => questions.recv_timeout(due.saturating_duration_since(clock::now())),
             };
             match (received, next) {
-                (Ok(schema), _) => waiting.push(Question { schema, tries: 0, due: Instant::now() }),
+                (Ok(schema), _) => waiting.push(Question { schema, tries: 0, due: clock::now() }),
                 (Err(RecvTimeoutError::Disconnected), _) => return,
                 (Err(RecvTimeoutError::Timeout), None) => {}
                 (Err(RecvTimeoutError::Timeout), Some((at, _))) => {
@@ -216,37 +232,42 @@ impl Asking {
                 }
             }
             if swept.elapsed() > UNKNOWN_FOR {
-                swept = Instant::now();
+                swept = clock::now();
                 sweep(&mut lock(&self.known), swept);
             }
         }
     }
 
     /// Asks once. Returns the question with the time of its next try where it is not answered.
-    async fn ask(&self, Question { schema, tries, .. }: Question) -> Option<Question> {
+    async fn ask(&mut self, Question { schema, tries, .. }: Question) -> Option<Question> {
         let url = &self.url;
         let answer = match self.client.find(schema).await {
-            Ok(found) => parse(&found).map_err(|why| unusable(&why)),
+            Ok(found) => parse(&found, self.has_nulls).map_err(|why| unusable(&why)),
             Err(Failure::Unknown(why)) => Err(unknown(&why)),
             Err(Failure::Unusable(why)) => Err(unusable(&why)),
             Err(Failure::Away(why) | Failure::Refused(why)) => {
                 tracing::warn!("the schema registry {url} is asked again for schema {schema}, records wait: {why}");
                 let tries = tries.saturating_add(1);
-                return Some(Question { schema, tries, due: Instant::now() + self.retries.pause(tries, None) });
+                return Some(Question { schema, tries, due: clock::now() + self.pause(tries) });
             }
         };
         if tries > 0 {
             tracing::info!("the schema registry {url} answers again");
         }
-        let valid_until = answer.is_err().then(|| Instant::now() + UNKNOWN_FOR);
+        let valid_until = answer.is_err().then(|| clock::now() + UNKNOWN_FOR);
         let entry = Entry { answer: Some(answer.map(Arc::new)), is_asked: false, valid_until };
         lock(&self.known).insert(schema, entry);
         None
     }
 
+    /// The pause after this number of failures.
+    fn pause(&mut self, failures: u32) -> Duration {
+        PAUSES.wait(failures, &mut self.jitter)
+    }
+
     /// Waits until the registry answers.
-    async fn first(&self) -> Result<(), String> {
-        let until = Instant::now() + OPEN_FOR;
+    async fn first(&mut self) -> Result<(), String> {
+        let wait = Wait::new(OPEN_FOR);
         let mut tries = 0;
         loop {
             let (why, is_away) = match self.client.check().await {
@@ -255,11 +276,11 @@ impl Asking {
                 Err(Failure::Unknown(why) | Failure::Unusable(why) | Failure::Refused(why)) => (why, false),
             };
             tries += 1;
-            let pause = self.retries.pause(tries, None);
-            if !is_away || Instant::now() + pause >= until {
+            let pause = self.pause(tries);
+            if !is_away || pause >= wait.left() {
                 return Err(format!("the schema registry {}: {why}", self.url));
             }
-            tokio::time::sleep(pause).await;
+            clock::sleep(pause).await;
         }
     }
 }
@@ -271,7 +292,9 @@ fn sweep(known: &mut HashMap<SchemaKey, Entry>, now: Instant) {
 }
 
 /// Makes a schema of what the registry has.
-fn parse(found: &Found) -> Result<Schema, String> {
+fn parse(found: &Found, has_nulls: bool) -> Result<Schema, String> {
+    #[cfg(not(feature = "protobuf"))]
+    let _ = has_nulls;
     match &found.kind[..] {
         #[cfg(feature = "avro")]
         "AVRO" => {
@@ -279,8 +302,8 @@ fn parse(found: &Found) -> Result<Schema, String> {
             super::avro::Schema::parse(&found.text, &references).map(Schema::Avro)
         }
         #[cfg(feature = "protobuf")]
-        "PROTOBUF" => super::protobuf::File::parse(&found.text, &found.references).map(Schema::Protobuf),
-        "JSON" => Ok(Schema::Json),
+        "PROTOBUF" => super::protobuf::File::parse(&found.text, &found.references, has_nulls).map(Schema::Protobuf),
+        "JSON" => Ok(Schema::Json(Plan::of_json_schema(&found.text, &found.references))),
         other => Err(format!("it is of type {other}, which this build does not read")),
     }
 }

@@ -2,11 +2,13 @@ use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
 
+use inrush_cluster::clock::{self, Instant};
 use inrush_core::Code;
 use inrush_core::DocBlock;
 use inrush_formats::Chunk;
 
 use super::*;
+use crate::KafkaOptions;
 use crate::client::TopicPartition;
 use crate::shared::{Block, Next, Shared};
 use crate::values::tests::{block, found, options};
@@ -109,6 +111,16 @@ fn json_is_read_by_its_schema_in_front_or_in_a_header() {
     assert_eq!(fake.asked("/schemas/ids/7"), 1);
 }
 
+#[test]
+fn logical_types_of_json_schema_are_found_in_values_and_keys() {
+    let schema = r#"{"type":"object","properties":{"day":{"oneOf":[{"type":"null"},
+        {"type":"integer","title":"io.debezium.time.Date","connect.type":"int32"}]}}}"#;
+    let fake = Fake::new([("/schemas/ids/7", 200, &reply(schema, "JSON", ""))]);
+    let record = b"\0\0\0\0\x07{\"day\":20089}";
+    let block = block(&options(Values::Registry(fake.registry())), &[(Some(record), Some(record), &[])]);
+    assert_eq!(found(&block), [(Some("2025-01-01"), None, r#"{"day":"2025-01-01"}"#, None)]);
+}
+
 /// Whether all of these are known.
 fn are_known(schemas: &Schemas, keys: &[SchemaKey], now: Instant) -> bool {
     let mut left = keys.to_vec();
@@ -119,7 +131,7 @@ fn are_known(schemas: &Schemas, keys: &[SchemaKey], now: Instant) -> bool {
 #[test]
 fn a_schema_that_is_missing_is_asked_for_again_after_a_while() {
     let fake = Fake::new([]);
-    let schemas = Schemas::open(&fake.registry()).unwrap();
+    let schemas = Schemas::open(&fake.registry(), false).unwrap();
     let key = [SchemaKey::Id(7)];
     let wait = |now: Instant| {
         while !are_known(&schemas, &key, now) {
@@ -127,14 +139,14 @@ fn a_schema_that_is_missing_is_asked_for_again_after_a_while() {
         }
     };
     let framed = Framed { schema: key[0], rest: b"{}", content: None };
-    let decode = || schemas.decode("value", "orders", framed, 100, &mut Vec::new()).map(drop);
-    wait(Instant::now());
+    let decode = || schemas.decode("value", "orders", framed, 100, Purpose::Document, &mut Vec::new()).map(drop);
+    wait(clock::now());
     assert_eq!(decode().unwrap_err().0, Code::UnknownSchema);
     fake.set("/schemas/ids/7", 200, &reply("{}", "JSON", ""));
-    wait(Instant::now());
+    wait(clock::now());
     assert_eq!((decode().unwrap_err().0, fake.asked("/schemas/ids/7")), (Code::UnknownSchema, 1));
     // Blocks that were let through before have their answer still.
-    let later = Instant::now() + UNKNOWN_FOR;
+    let later = clock::now() + UNKNOWN_FOR;
     are_known(&schemas, &key, later);
     while decode().is_err() {
         std::thread::yield_now();
@@ -147,18 +159,18 @@ fn a_schema_that_is_missing_is_asked_for_again_after_a_while() {
 fn a_registry_that_is_away_is_waited_for() {
     for (status, body) in [(503, "busy"), (429, ""), (408, ""), (401, "")] {
         let fake = Fake::new([("/schemas/ids/7", status, body), ("/schemas/ids/8", 200, &reply("{}", "JSON", ""))]);
-        let schemas = Schemas::open(&fake.registry()).unwrap();
+        let schemas = Schemas::open(&fake.registry(), false).unwrap();
         while fake.asked("/schemas/ids/7") < 2 {
-            assert!(!are_known(&schemas, &[SchemaKey::Id(7)], Instant::now()));
+            assert!(!are_known(&schemas, &[SchemaKey::Id(7)], clock::now()));
             std::thread::yield_now();
         }
         // Others are asked for meanwhile.
-        while !are_known(&schemas, &[SchemaKey::Id(8)], Instant::now()) {
+        while !are_known(&schemas, &[SchemaKey::Id(8)], clock::now()) {
             std::thread::yield_now();
         }
-        assert!(!are_known(&schemas, &[SchemaKey::Id(7)], Instant::now()));
+        assert!(!are_known(&schemas, &[SchemaKey::Id(7)], clock::now()));
         fake.set("/schemas/ids/7", 200, &reply("{}", "JSON", ""));
-        while !are_known(&schemas, &[SchemaKey::Id(7)], Instant::now()) {
+        while !are_known(&schemas, &[SchemaKey::Id(7)], clock::now()) {
             std::thread::yield_now();
         }
     }
@@ -168,10 +180,10 @@ fn a_registry_that_is_away_is_waited_for() {
 fn a_proxy_that_answers_for_the_registry_is_waited_for() {
     for status in [200, 403, 404] {
         let fake = Fake::new([("/schemas/ids/7", status, "<html>")]);
-        let schemas = Schemas::open(&fake.registry()).unwrap();
+        let schemas = Schemas::open(&fake.registry(), false).unwrap();
         fake.set("/schemas/types", status, "<html>");
         while fake.asked("/schemas/ids/7") < 2 {
-            assert!(!are_known(&schemas, &[SchemaKey::Id(7)], Instant::now()));
+            assert!(!are_known(&schemas, &[SchemaKey::Id(7)], clock::now()));
             std::thread::yield_now();
         }
     }
@@ -220,12 +232,12 @@ fn a_schema_that_the_registry_refuses_makes_rejects() {
 
 #[test]
 fn answers_that_a_schema_is_missing_are_kept_for_a_while() {
-    let now = Instant::now();
+    let now = clock::now();
     let entry = |answer, is_asked, valid_until| Entry { answer: Some(answer), is_asked, valid_until };
     let missing = || Err("does not give".to_owned());
     let mut known = HashMap::from([
-        (SchemaKey::Id(1), entry(Ok(Arc::new(Schema::Json)), false, None)),
-        (SchemaKey::Id(2), entry(missing(), false, Some(now + PAUSE))),
+        (SchemaKey::Id(1), entry(Ok(Arc::new(Schema::Json(Plan::of_json_schema("{}", &[])))), false, None)),
+        (SchemaKey::Id(2), entry(missing(), false, Some(now + PAUSES.first_wait))),
         (SchemaKey::Id(3), entry(missing(), true, Some(now))),
         (SchemaKey::Id(4), entry(missing(), false, Some(now))),
     ]);
@@ -244,20 +256,20 @@ fn null_of_json_is_no_object_with_a_registry_as_without() {
 #[test]
 fn registries_that_cannot_be_used_are_refused_at_the_start() {
     let fake = Fake::new([("/schemas/types", 401, "")]);
-    let error = Schemas::open(&fake.registry()).err().unwrap();
+    let error = Schemas::open(&fake.registry(), false).err().unwrap();
     assert!(error.contains(&fake.url) && error.contains("401; check its credentials"), "{error}");
     let fake = Fake::new([("/schemas/types", 404, "")]);
-    let error = Schemas::open(&fake.registry()).err().unwrap();
+    let error = Schemas::open(&fake.registry(), false).err().unwrap();
     assert!(error.contains("no schema registry") && error.contains("/apis/ccompat/v7"), "{error}");
     let fake = Fake::new([("/schemas/types", 200, "{}")]);
-    assert!(Schemas::open(&fake.registry()).is_err());
+    assert!(Schemas::open(&fake.registry(), false).is_err());
 }
 
 #[test]
 fn credentials_are_sent() {
     let fake = Fake::new([]);
     let url = fake.url.replace("http://", "http://me:secret@");
-    Schemas::open(&SchemaRegistry::new(url)).unwrap();
+    Schemas::open(&SchemaRegistry::new(url), false).unwrap();
     assert!(lock(&fake.asked)[0].ends_with("Basic bWU6c2VjcmV0"));
 }
 
@@ -297,6 +309,19 @@ fn avro_is_read_by_its_schema_and_those_it_refers_to() {
     assert!(block.rejects[0].reason.starts_with("value of schema 1: "), "{}", block.rejects[0].reason);
     assert!(block.rejects[1].reason.contains("not JSON") && block.rejects[2].reason.contains("THRIFT"));
     assert_eq!(fake.asked("/subjects/city/versions/1"), 1);
+}
+
+#[cfg(feature = "avro")]
+#[test]
+fn fields_that_are_null_are_written_in_values_and_not_in_keys() {
+    let schema =
+        r#"{"type":"record","name":"R","fields":[{"name":"a","type":"int"},{"name":"b","type":["null","int"]}]}"#;
+    let fake = Fake::new([("/schemas/ids/1", 200, &reply(schema, "AVRO", ""))]);
+    let record = b"\0\0\0\0\x01\x0e\0";
+    for (is_merged, expected) in [(false, r#"{"a":7}"#), (true, r#"{"a":7,"b":null}"#)] {
+        let options = KafkaOptions { is_merged, ..options(Values::Registry(fake.registry())) };
+        assert_eq!(found(&block(&options, &[(Some(record), Some(record), &[])])), [(Some("7"), None, expected, None)]);
+    }
 }
 
 #[test]

@@ -2,11 +2,12 @@
 
 mod points;
 mod terms;
+mod vectors;
 
 use std::io;
 
 use self::points::{add_address_set, add_number_points, add_pairs};
-use self::terms::{Lengths, TextTerms, add_keyword_set, add_keyword_terms, add_text};
+use self::terms::{Lengths, TextTerms, add_keyword_set, add_keyword_terms, add_text, keyword_norms};
 use crate::build::column::{Addresses, Keywords, Numbers, Texts};
 use crate::build::content::Column;
 use crate::build::segment::Place;
@@ -71,6 +72,7 @@ pub(crate) fn field_infos(fields: &[Field], columns: &[Column], meta: &Meta) -> 
         name: name.to_owned(),
         indexed: Indexed::No,
         norms: false,
+        vectors: false,
         doc_values: DocValuesKind::None,
         ranges: false,
         is_parent: false,
@@ -108,6 +110,7 @@ pub(crate) fn field_infos(fields: &[Field], columns: &[Column], meta: &Meta) -> 
                 _ => Indexed::Docs,
             },
             norms: field.norms && field.indexed,
+            vectors: vectors::has_some(field, column),
             doc_values: match column {
                 _ if !field.doc_values => DocValuesKind::None,
                 Column::Numbers(_) => DocValuesKind::SortedNumeric,
@@ -127,13 +130,14 @@ pub(crate) fn columns(place: &Place, fields: &[Field], columns: &mut [Column], m
     let mut doc_values = DocValuesWriter::create(place.folder, &base, place.id, &suffix, place.docs)?;
     let mut points = PointsWriter::create(place.folder, place.segment, place.id)?;
     write_meta(&mut doc_values, &mut points, place.docs, &meta);
+    let vector_files = vectors::write(place, fields, columns)?;
     let mut indexed: Vec<(&str, u32, IndexedColumn)> = vec![("_id", ID, IndexedColumn::Ids(meta.ids))];
     for MetaTerms { name, number, keywords, doc_values } in meta.terms {
         if !keywords.values.is_empty() {
             indexed.push((
                 name,
                 number,
-                IndexedColumn::Keywords(keywords, Use { terms: true, doc_values, prefix: "" }),
+                IndexedColumn::Keywords(keywords, Use { terms: true, norms: false, doc_values, prefix: "" }),
             ));
         }
     }
@@ -167,6 +171,7 @@ pub(crate) fn columns(place: &Place, fields: &[Field], columns: &mut [Column], m
     // The dictionary has the fields in the order of their names.
     indexed.sort_by_key(|(name, ..)| *name);
     let mut files = write_indexed(place, indexed, &mut doc_values)?;
+    files.extend(vector_files);
     files.extend(doc_values.finish()?);
     files.extend(points.finish()?);
     Ok(files)
@@ -176,6 +181,7 @@ pub(crate) fn columns(place: &Place, fields: &[Field], columns: &mut [Column], m
 #[derive(Clone, Copy)]
 struct Use<'a> {
     terms: bool,
+    norms: bool,
     doc_values: bool,
     /// What the doc values have before each term.
     prefix: &'a str,
@@ -183,7 +189,12 @@ struct Use<'a> {
 
 impl<'a> Use<'a> {
     fn of(field: &'a Field) -> Self {
-        Self { terms: field.indexed, doc_values: field.doc_values, prefix: &field.prefix }
+        Self {
+            terms: field.indexed,
+            norms: field.norms && field.indexed,
+            doc_values: field.doc_values,
+            prefix: &field.prefix,
+        }
     }
 }
 
@@ -262,7 +273,9 @@ fn write_indexed(
         Occurrences { positions: any(|what| what.options.positions), offsets: any(|what| what.options.offsets) };
     let mut postings = PostingsWriter::create(place.folder, &base, place.id, &suffix, occurrences)?;
     let mut terms = TermsWriter::create(place.folder, &base, place.id, &suffix)?;
-    let mut norms = if any(|what| what.norms) {
+    let of_keywords =
+        columns.iter().any(|(.., column)| matches!(column, IndexedColumn::Keywords(_, Use { norms: true, .. })));
+    let mut norms = if of_keywords || any(|what| what.norms) {
         Some(NormsWriter::create(place.folder, place.segment, place.id, place.docs)?)
     } else {
         None
@@ -280,13 +293,18 @@ fn write_indexed(
                 if what.doc_values {
                     add_keyword_set(number, keywords, (&order, what.prefix), place.docs, doc_values);
                 }
+                let lens = what.norms.then(|| keyword_norms(keywords, place.docs));
+                if let (Some(norms), Some((docs, lens))) = (&mut norms, &lens) {
+                    norms.add(number, docs.as_deref(), lens);
+                }
                 if what.terms {
-                    add_keyword_terms(number, keywords, &order, place.docs, &mut postings, &mut terms);
+                    let lens = lens.as_ref().map(|(_, lens)| lens.as_slice());
+                    add_keyword_terms(number, keywords, (&order, lens), place.docs, &mut postings, &mut terms);
                 }
             }
             IndexedColumn::Booleans(mut keywords) => {
                 let order = keywords.terms.sorted();
-                add_keyword_terms(number, &mut keywords, &order, place.docs, &mut postings, &mut terms);
+                add_keyword_terms(number, &mut keywords, (&order, None), place.docs, &mut postings, &mut terms);
             }
             IndexedColumn::Texts(texts, what) => {
                 let lens = Lengths::new(texts, place.docs, !what.options.freqs);

@@ -94,11 +94,27 @@ pub(super) fn add_keyword_set(
     }
 }
 
-/// Adds the postings of terms; `order` has their numbers in their order.
+/// The norms of keywords, which are how many different ones a document has, with the documents that
+/// have some, if not all have.
+pub(super) fn keyword_norms(keywords: &mut Keywords, max_doc: u32) -> (Option<Vec<u32>>, Vec<u8>) {
+    let Some(docs) = keywords.docs.finish(max_doc) else { return (None, vec![norm(1); max_doc as usize]) };
+    let (mut with, mut norms) = (Vec::new(), vec![0; max_doc as usize]);
+    let mut first = 0;
+    for same in docs.chunk_by(|a, b| a == b) {
+        let own = &keywords.values[first..first + same.len()];
+        first += same.len();
+        with.push(same[0]);
+        norms[same[0] as usize] = norm(distinct(own));
+    }
+    (if with.len() == max_doc as usize { None } else { Some(with) }, norms)
+}
+
+/// Adds the postings of terms; `order` has their numbers in their order. With `norms` the field has
+/// those of each document.
 pub(super) fn add_keyword_terms(
     number: u32,
     keywords: &mut Keywords,
-    order: &[u32],
+    (order, norms): (&[u32], Option<&[u8]>),
     max_doc: u32,
     postings: &mut PostingsWriter,
     terms: &mut TermsWriter,
@@ -111,7 +127,7 @@ pub(super) fn add_keyword_terms(
         own.clear();
         own.extend_from_slice(grouped.of(*number));
         own.dedup();
-        states.push(postings.add(&Postings { docs: &own, freqs: None, position_gaps: None, offsets: None }, None));
+        states.push(postings.add(&Postings { docs: &own, freqs: None, position_gaps: None, offsets: None }, norms));
     }
     let field = FieldTerms { number, freqs: false, occurrences: Occurrences::NONE, docs: keywords.docs.distinct() };
     terms.add(&field, &SortedTerms { terms: &keywords.terms, order, states });
@@ -165,13 +181,23 @@ impl Lengths {
         let mut start = 0;
         let mut with_terms = 0;
         for (i, &end) in texts.ends.iter().enumerate() {
-            let len = if once { distinct(&texts.occurrences[start as usize..end as usize]) } else { end - start };
+            let own = start as usize..end as usize;
+            let len = match &texts.positions {
+                _ if once => distinct(&texts.occurrences[own]),
+                // What is at the position of the one before does not count.
+                Some(positions) => end - start - stacked(&positions[own]),
+                None => end - start,
+            };
             norms[docs.map_or(i, |docs| docs[i] as usize)] = norm(len);
             with_terms += u32::from(end > start);
             start = end;
         }
         Self { norms, docs: with_terms }
     }
+}
+
+fn stacked(positions: &[u32]) -> u32 {
+    positions.windows(2).filter(|pair| pair[0] == pair[1]).count() as u32
 }
 
 fn distinct(terms: &[u32]) -> u32 {
@@ -193,14 +219,14 @@ pub(super) fn add_text(
     let max_doc = lens.norms.len() as u32;
     let docs = texts.docs.finish(max_doc);
     // Occurrences come in the order of the documents, so a cursor knows where they are.
-    let mut at = Cursor { texts_at: 0, position: 0, jump: 0, gap: what.options.gap };
-    let (ends, jumps) = (&texts.ends, &texts.jumps);
+    let mut at = Cursor::new(what.options.gap);
+    let own = (texts.ends.as_slice(), texts.jumps.as_slice(), texts.positions.as_deref());
     let grouped = Grouped::new(&texts.occurrences, texts.terms.len(), |i| {
-        let (text, position) = at.go(i as u32, ends, jumps);
+        let (text, position) = at.next(i, own);
         (docs.map_or(text as u32, |docs| docs[text]), position)
     });
     let grouped_offsets = |offsets: &[(u32, u32)]| Grouped::new(&texts.occurrences, texts.terms.len(), |i| offsets[i]);
-    let offsets = texts.offsets().map(grouped_offsets);
+    let offsets = texts.offsets().filter(|_| what.options.offsets).map(grouped_offsets);
     let mut states = Vec::with_capacity(order.len());
     let (mut own, mut freqs, mut gaps) = (Vec::new(), Vec::new(), Vec::new());
     for number in &order {
@@ -243,18 +269,53 @@ pub(super) struct TextTerms {
 }
 
 /// Goes from occurrence to occurrence.
-struct Cursor {
-    /// How much further the first position of a further value of a document is.
+pub(super) struct Cursor {
+    /// The gap in positions between two values of one document (`position_increment_gap`).
     gap: u32,
     texts_at: usize,
     position: u32,
     jump: usize,
 }
 
+/// Ends of texts, jumps between them, and positions, if each occurrence has its own.
+type Own<'a> = (&'a [u32], &'a [(u32, u32)], Option<&'a [u32]>);
+
 impl Cursor {
-    /// The text of the next occurrence, `i`, and the position in it.
+    pub(super) fn new(gap: u32) -> Self {
+        Self { gap, texts_at: 0, position: 0, jump: 0 }
+    }
+
+    /// The text of the next occurrence, `i`, and its position.
+    #[inline]
+    pub(super) fn next(&mut self, i: usize, texts: Own<'_>) -> (usize, u32) {
+        let (ends, jumps, positions) = texts;
+        match positions {
+            None => self.go(i as u32, ends, jumps),
+            Some(positions) => self.go_to(i as u32, ends, jumps, positions[i]),
+        }
+    }
+
+    /// The text of the next occurrence, `i`, and the position in it, if each is one further than
+    /// the one before.
     #[inline]
     fn go(&mut self, i: u32, ends: &[u32], jumps: &[(u32, u32)]) -> (usize, u32) {
+        self.enter(i, ends, jumps);
+        let position = self.position;
+        self.position += 1;
+        (self.texts_at, position)
+    }
+
+    /// The text of the next occurrence, `i`, and the position in it, of which `own` is the part
+    /// without the gaps.
+    fn go_to(&mut self, i: u32, ends: &[u32], jumps: &[(u32, u32)], own: u32) -> (usize, u32) {
+        // It has only the gaps.
+        self.enter(i, ends, jumps);
+        (self.texts_at, self.position + own)
+    }
+
+    /// Goes to the text of an occurrence, and past the gaps before it.
+    #[inline]
+    fn enter(&mut self, i: u32, ends: &[u32], jumps: &[(u32, u32)]) {
         while i >= ends[self.texts_at] {
             self.texts_at += 1;
             self.position = 0;
@@ -267,8 +328,5 @@ impl Cursor {
             }
             self.jump += 1;
         }
-        let position = self.position;
-        self.position += 1;
-        (self.texts_at, position)
     }
 }

@@ -13,7 +13,10 @@ mod piece;
 use self::calendar::fraction;
 use self::iso::{Iso, Part};
 use self::pattern::Pattern;
-use crate::fields::mapping::{Product, Target};
+use crate::fields::target::{KnownProduct, ServerVersion};
+
+/// The second format of dates that the servers know in texts by default.
+pub(crate) const SLASHES: &str = "yyyy/MM/dd HH:mm:ss||yyyy/MM/dd||epoch_millis";
 
 /// How the dates of a field may be written. The first format that fits is taken; one that fits a
 /// day that is none may end the search.
@@ -35,11 +38,11 @@ pub(crate) enum Dialect {
 }
 
 impl Dialect {
-    pub(crate) fn of(target: Target) -> Self {
+    pub(crate) fn of(target: ServerVersion) -> Self {
         match target.product {
-            Product::OpenSearch => Self::OpenSearch,
-            Product::Elasticsearch if target.version < [9, 0, 0] => Self::Elasticsearch8,
-            Product::Elasticsearch => Self::Elasticsearch9,
+            KnownProduct::OpenSearch => Self::OpenSearch,
+            KnownProduct::Elasticsearch if target.version < [9, 0, 0] => Self::Elasticsearch8,
+            KnownProduct::Elasticsearch => Self::Elasticsearch9,
         }
     }
 }

@@ -262,11 +262,11 @@ enum Encoding {
     Table(Vec<i64>),
 }
 
-/// What there is to know of numbers before they are written.
+/// The properties of a field's numbers that decide how they are written.
 struct Look {
     least: i64,
     most: i64,
-    /// What divides all distances between numbers.
+    /// The greatest common divisor of all distances between numbers.
     divisor: u64,
     /// The numbers, if there are few and their places need fewer bits than themselves.
     table: Option<Vec<i64>>,

@@ -18,7 +18,7 @@ use sqlx::Connection;
 use super::address::Product;
 use super::columns::{Columns, Document};
 use super::reading::{answered, explain};
-use super::values::Kind;
+use super::values::{Kind, Noted};
 use super::{DatabaseAddress, DatabaseOptions, DatabaseRows};
 use crate::fetch::answer::{Found, REFUSED_FIELD};
 use crate::fetch::batches::{Ask, Batches, Failed, KEYS_MAX};
@@ -40,6 +40,7 @@ pub(crate) struct Wanted {
 pub(crate) async fn open(wanted: Wanted, warnings: &Warnings) -> Result<Arc<dyn Fetch>, FetchError> {
     let (name, document_bytes_max) = (wanted.address.to_string(), wanted.document_bytes_max);
     let failed = |problem: String| FetchError::new(format!("{name}: {problem}"));
+    wanted.address.check().map_err(failed)?;
     // The query that the database checks is not run.
     Ok(match wanted.address.product() {
         Product::Postgres => {
@@ -249,14 +250,14 @@ impl Layout {
     }
 
     fn rows(&self) -> Rows<'_> {
-        Rows { layout: self, no_values: self.columns.counts(), found: Vec::new() }
+        Rows { layout: self, noted: self.columns.noted(), found: Vec::new() }
     }
 }
 
 /// The rows of an answer as documents.
 struct Rows<'a> {
     layout: &'a Layout,
-    no_values: Vec<u64>,
+    noted: Vec<Noted>,
     found: Vec<Found>,
 }
 
@@ -264,7 +265,7 @@ impl Rows<'_> {
     fn push(&mut self, key: Option<&[u8]>, write: impl FnOnce(&mut Document<'_>)) {
         let key = key.and_then(|key| String::from_utf8(key.to_vec()).ok());
         let mut out = Vec::new();
-        let mut document = self.layout.columns.document(&mut out, &mut self.no_values);
+        let mut document = self.layout.columns.document(&mut out, &mut self.noted);
         if self.layout.without_key {
             document.leave_out(self.layout.key);
         }
@@ -274,7 +275,7 @@ impl Rows<'_> {
     }
 
     fn end(self) -> Vec<Found> {
-        self.layout.columns.warn(&self.no_values);
+        self.layout.columns.warn(&self.noted);
         self.found
     }
 }

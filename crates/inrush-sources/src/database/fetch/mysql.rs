@@ -5,23 +5,21 @@
 
 use inrush_formats::Warnings;
 use sqlx::mysql::{MySqlConnectOptions, MySqlConnection, MySqlRow};
-use sqlx::{Column as _, ConnectOptions, Connection, Executor, Row, Statement as _, TypeInfo, ValueRef};
+use sqlx::{ConnectOptions, Connection, Executor, Row, ValueRef};
 
-use super::super::mysql::{MySqlKind, connect_options, kind, push, quote, safe};
-use super::super::ranges::subquery;
-use super::super::reading::explain;
-use super::super::values::Kind;
+use super::super::mysql::{
+    MySqlKind, ROWS, SESSION, as_table, columns, connect_options, exact_floats, of_documents, push, reference,
+};
+use super::super::reading::{explain, safe};
+use super::super::values::{Kind, without_zeros};
 use super::{Database, Found, Layout, Template, Wanted, parameters, repeated, source_options, whole_number};
-
-/// Settings of a session. Each statement sees the newest state.
-const SETTINGS: [&str; 2] = ["SET SESSION time_zone = '+00:00'", "SET SESSION TRANSACTION READ ONLY"];
 
 pub(super) struct MySql {
     connect: MySqlConnectOptions,
     template: Template,
     /// The columns of a row, as text where they have one.
     texts: String,
-    kinds: Vec<MySqlKind>,
+    columns: Vec<(String, MySqlKind)>,
     layout: Layout,
 }
 
@@ -31,25 +29,18 @@ pub(super) async fn open(wanted: &Wanted, warnings: &Warnings) -> Result<MySql, 
     let connect = connect_options(&source_options(wanted))?;
     let failed = |error: sqlx::Error| explain(&error);
     let mut connection = begin(&connect).await.map_err(failed)?;
-    let whole = format!("SELECT * FROM {} AS looked_up", subquery(&template.with_marks(1)));
-    let described = connection.prepare(safe(&whole)).await.map_err(failed)?;
-    let columns: Vec<(String, MySqlKind)> =
-        described.columns().iter().map(|column| (column.name().to_owned(), kind(column.type_info().name()))).collect();
-    let text = |(name, kind): &(String, MySqlKind)| {
-        let name = format!("looked_up.{}", quote(name));
-        match kind {
-            MySqlKind::Text(_) => format!("CAST({name} AS CHAR)"),
-            MySqlKind::Bits | MySqlKind::Bytes => name,
+    let columns = columns(&mut connection, &template.with_marks(1)).await.map_err(failed)?;
+    let numbered = !as_table("", &columns).0.is_empty();
+    let text = |place: usize| match columns[place].1 {
+        MySqlKind::Text(_) | MySqlKind::Float(_) => {
+            format!("CAST({} AS CHAR)", reference(&columns, numbered, place))
         }
+        MySqlKind::Bits | MySqlKind::Bytes => reference(&columns, numbered, place),
     };
-    let texts: Vec<String> = columns.iter().map(text).collect();
-    let kinds: Vec<MySqlKind> = columns.iter().map(|(_, kind)| kind.clone()).collect();
-    let columns = columns.into_iter().map(|(name, kind)| match kind {
-        MySqlKind::Text(kind) => (name, kind),
-        MySqlKind::Bits | MySqlKind::Bytes => (name, Kind::Text),
-    });
-    let layout = Layout::new(columns.collect(), wanted, warnings)?;
-    let database = MySql { connect, template, texts: texts.join(", "), kinds, layout };
+    let exact = exact_floats(&columns, numbered).into_iter().map(|float| format!("CAST({float} AS CHAR)"));
+    let texts: Vec<String> = (0..columns.len()).map(text).chain(exact).collect();
+    let layout = Layout::new(of_documents(&columns), wanted, warnings)?;
+    let database = MySql { connect, template, texts: texts.join(", "), columns, layout };
     connection.prepare(safe(&database.statement(1))).await.map_err(failed)?;
     // The connection was for the check only.
     let _ = connection.close().await;
@@ -58,7 +49,8 @@ pub(super) async fn open(wanted: &Wanted, warnings: &Warnings) -> Result<MySql, 
 
 async fn begin(connect: &MySqlConnectOptions) -> Result<MySqlConnection, sqlx::Error> {
     let mut connection = connect.connect().await?;
-    for setting in SETTINGS {
+    // Each statement sees the newest state.
+    for setting in [SESSION, "SET SESSION TRANSACTION READ ONLY"] {
         connection.execute(sqlx::raw_sql(setting)).await?;
     }
     Ok(connection)
@@ -67,14 +59,14 @@ async fn begin(connect: &MySqlConnectOptions) -> Result<MySqlConnection, sqlx::E
 impl MySql {
     /// The statement with this number of keys.
     fn statement(&self, keys: usize) -> String {
-        let query = subquery(&self.template.with_marks(parameters(keys)));
-        format!("SELECT {} FROM {query} AS looked_up", self.texts)
+        let (with, from) = as_table(&self.template.with_marks(parameters(keys)), &self.columns);
+        format!("{with}SELECT {} FROM {from} AS {ROWS}", self.texts)
     }
 
     /// Whether the column of the key has whole numbers. The server would compare a number and a
     /// text as floats, so the keys are bound as numbers.
     fn has_numbers(&self) -> bool {
-        self.kinds[self.layout.key] == MySqlKind::Text(Kind::Integer)
+        self.columns[self.layout.key].1 == MySqlKind::Text(Kind::Integer)
     }
 }
 
@@ -105,7 +97,8 @@ impl Database for MySql {
             let place = self.layout.key;
             let is_null = row.try_get_raw(place).map_or(true, |value| value.is_null());
             let key = if is_null { None } else { row.try_get_unchecked::<&[u8], _>(place).ok() };
-            rows.push(key, |document| push(row, &self.kinds, document));
+            let key = if self.has_numbers() { key.map(without_zeros) } else { key };
+            rows.push(key, |document| push(row, self.columns.iter().map(|(_, kind)| kind), document));
         }
         Ok(rows.end())
     }

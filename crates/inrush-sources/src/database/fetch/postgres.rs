@@ -6,12 +6,12 @@
 
 use inrush_formats::Warnings;
 use sqlx::postgres::{PgConnectOptions, PgConnection, PgRow, PgTypeKind};
-use sqlx::{Column as _, Connection, Either, Executor, Row, Statement as _, ValueRef};
+use sqlx::{Connection, Either, Executor, Row, Statement as _, ValueRef};
 
-use super::super::postgres::{SETTINGS, connect_options, kind, safe, text};
+use super::super::catalogue;
+use super::super::postgres::{SETTINGS, connect_options, text};
 use super::super::ranges::subquery;
-use super::super::reading::explain;
-use super::super::values::Kind;
+use super::super::reading::{explain, safe};
 use super::{Database, Found, KEYS, Layout, Template, Wanted, source_options, whole_number};
 
 /// `bpchar`: text that is compared without the blanks at its end.
@@ -43,7 +43,9 @@ pub(super) async fn open(wanted: &Wanted, warnings: &Warnings) -> Result<Postgre
     let connect = connect_options(&source_options(wanted))?;
     let failed = |error: sqlx::Error| explain(&error);
     let mut connection = begin(&connect).await.map_err(failed)?;
-    let described = connection.prepare(safe(&template.with("$1"))).await.map_err(failed)?;
+    let columns = catalogue::columns(&mut connection, &template.with("NULL")).await.map_err(failed)?;
+    let of_keys = format!("SELECT 1 FROM {} AS looked_up", subquery(&template.with("$1")));
+    let described = connection.prepare(safe(&of_keys)).await.map_err(failed)?;
     let element = match described.parameters() {
         Some(Either::Left([parameter])) => match parameter.kind() {
             PgTypeKind::Array(element) => element.oid().map(|oid| oid.0),
@@ -57,10 +59,8 @@ pub(super) async fn open(wanted: &Wanted, warnings: &Warnings) -> Result<Postgre
         ));
     };
     let name = text(&mut connection, &format!("SELECT format_type({element}, -1)")).await?;
-    let columns: Vec<(String, Kind)> =
-        described.columns().iter().map(|column| (column.name().to_owned(), kind(column.type_info()))).collect();
-    let types: Vec<u32> =
-        described.columns().iter().map(|column| column.type_info().oid().map_or(0, |oid| oid.0)).collect();
+    let types: Vec<u32> = columns.iter().map(|column| column.oid).collect();
+    let columns = columns.into_iter().map(|column| (column.name, column.kind)).collect();
     let layout = Layout::new(columns, wanted, warnings)?;
     let statement = statement(&template, &name, &types);
     connection.prepare(safe(&statement)).await.map_err(failed)?;

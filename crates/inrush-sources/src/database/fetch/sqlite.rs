@@ -3,15 +3,11 @@
 
 use inrush_formats::Warnings;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection, SqliteRow};
-use sqlx::{
-    AssertSqlSafe, Column as _, ConnectOptions, Connection, Executor, Row, SqlSafeStr, SqlStr, Statement as _,
-    TypeInfo, ValueRef,
-};
+use sqlx::{AssertSqlSafe, ConnectOptions, Connection, Row, SqlSafeStr, SqlStr, TypeInfo, ValueRef};
 
 use super::super::ranges::subquery;
 use super::super::reading::explain;
-use super::super::sqlite::{push, shortest};
-use super::super::values::Kind;
+use super::super::sqlite::{columns, push, shortest};
 use super::{Database, Found, Layout, Template, Wanted, parameters, repeated};
 
 pub(super) struct Sqlite {
@@ -29,9 +25,7 @@ pub(super) async fn open(wanted: &Wanted, warnings: &Warnings) -> Result<Sqlite,
     let connect = SqliteConnectOptions::new().filename(path).read_only(true).disable_statement_logging();
     let failed = |error: sqlx::Error| explain(&error);
     let mut connection = connect.connect().await.map_err(failed)?;
-    let described = connection.prepare(statement(&template, 1)).await.map_err(failed)?;
-    // In SQLite a value has a type, and a column only prefers one.
-    let columns = described.columns().iter().map(|column| (column.name().to_owned(), Kind::Text)).collect();
+    let columns = columns(&mut connection, statement(&template, 1)).await.map_err(failed)?;
     let layout = Layout::new(columns, wanted, warnings)?;
     // The connection was for the check only.
     let _ = connection.close().await;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use inrush_core::time::Time;
-use inrush_core::tune::{Decision, Outcome, Plan, Sample, Tuner};
+use inrush_core::tune::{Decision, Plan, Sample, SampleOutcome, Tuner};
 
 /// limit/Gradient2Limit.java: the builder's defaults.
 const LIMITS: (f64, f64) = (20.0, 200.0);
@@ -89,7 +89,7 @@ impl Tuner for Gradient2 {
     }
 
     fn handle_sample(&mut self, now: Time, sample: &Sample) {
-        if sample.outcome != Outcome::Answered {
+        if sample.outcome != SampleOutcome::Answered {
             return;
         }
         self.rtt_sum += sample.wall.as_secs_f64();

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use inrush_core::time::Time;
-use inrush_core::tune::{Decision, Outcome, Plan, Sample, Tuner};
+use inrush_core::tune::{Decision, Plan, Sample, SampleOutcome, Tuner};
 
 /// src/sinks/util/adaptive_concurrency/mod.rs: the defaults.
 const DECREASE_RATIO: f64 = 0.9;
@@ -84,12 +84,12 @@ impl Tuner for Vector {
     fn handle_sample(&mut self, now: Time, sample: &Sample) {
         self.reached_limit |= sample.in_flight >= self.plan.in_flight;
         match sample.outcome {
-            Outcome::Answered => {
+            SampleOutcome::Answered => {
                 self.rtt_sum += sample.wall.as_secs_f64();
                 self.rtt_count += 1;
             }
-            Outcome::Refused | Outcome::Lost => self.back_pressure = true,
-            Outcome::TooLarge => {}
+            SampleOutcome::Refused | SampleOutcome::Lost => self.back_pressure = true,
+            SampleOutcome::TooLarge => {}
         }
         if now >= self.next_update {
             self.update(now);

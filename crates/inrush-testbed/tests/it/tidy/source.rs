@@ -25,7 +25,8 @@ pub(super) fn rust_files() -> Vec<Rust> {
         let text = fs::read_to_string(&path).expect("a file of the workspace can be read");
         let path = path.strip_prefix(workspace()).expect("it is below the workspace").to_str().expect("it has a name");
         let lines: Vec<&str> = text.lines().collect();
-        let tests = lines.windows(2).position(|two| two[0] == "#[cfg(test)]" && two[1].starts_with("mod "));
+        let is_module = |line: &str| line.starts_with("mod ") || line.starts_with("pub(super) mod tests");
+        let tests = lines.windows(2).position(|two| two[0] == "#[cfg(test)]" && is_module(two[1]));
         let tests_from = tests.filter(|_| !text.contains("\n#[cfg(test)]\nmod tests;")).unwrap_or(lines.len());
         Rust { path: path.to_owned(), tests_from, text: text.clone() }
     };

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use inrush_commands::convert::{Target, convert};
+use inrush_commands::convert::{Again, OutputFormat, convert};
 use inrush_sources::{CsvOptions, Format, FormatOptions, Source, SourceError, SourceSpec, Warnings, open};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -96,7 +96,14 @@ pub fn check(infer_rows: usize, columns: usize, cells: &[(u8, u64, u8)]) {
         Ok(Box::new(open(&[SourceSpec::new(&path)], options.clone(), &Warnings::default())?))
     };
     let mut ndjson = Vec::new();
-    convert(source().expect("it opens").as_mut(), source, &Target::Ndjson, &mut ndjson).expect("it is converted");
+    convert(
+        source().expect("it opens").as_mut(),
+        Again::Open(Box::new(source)),
+        &OutputFormat::Ndjson.into(),
+        &|_| true,
+        &mut ndjson,
+    )
+    .expect("it is converted");
     let documents = parse(&ndjson);
     assert_eq!(documents.len(), rows.len());
     for (at, name) in header.iter().enumerate() {
@@ -185,7 +192,13 @@ fn check_mapping(property: &Value, column: &[&str], infer_rows: usize) {
 /// A file of Parquet has the values of the documents, where there is one.
 fn check_parquet(folder: &Path, documents: &[Document], source: impl Fn() -> Result<Box<dyn Source>, SourceError>) {
     let mut parquet = Vec::new();
-    let made = convert(source().expect("it opens").as_mut(), &source, &Target::Parquet, &mut parquet);
+    let made = convert(
+        source().expect("it opens").as_mut(),
+        Again::Open(Box::new(&source)),
+        &OutputFormat::Parquet.into(),
+        &|_| true,
+        &mut parquet,
+    );
     let path = folder.join("a.parquet");
     if made.is_err() || std::fs::write(&path, parquet).is_err() {
         return;
@@ -194,7 +207,14 @@ fn check_parquet(folder: &Path, documents: &[Document], source: impl Fn() -> Res
         Ok(Box::new(open(&[SourceSpec::new(&path)], FormatOptions::default(), &Warnings::default())?))
     };
     let mut ndjson = Vec::new();
-    convert(back().expect("it opens").as_mut(), back, &Target::Ndjson, &mut ndjson).expect("it is converted");
+    convert(
+        back().expect("it opens").as_mut(),
+        Again::Open(Box::new(back)),
+        &OutputFormat::Ndjson.into(),
+        &|_| true,
+        &mut ndjson,
+    )
+    .expect("it is converted");
     let found = parse(&ndjson);
     assert_eq!(found.len(), documents.len());
     for (found, expected) in found.iter().zip(documents) {

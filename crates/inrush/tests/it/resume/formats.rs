@@ -84,7 +84,7 @@ async fn json_values_wherever_they_end() {
 
 /// Without ids: what was stopped in order has no document twice.
 async fn stopped_and_gone_on(fake: &FakeCluster, job: &Job, index: &str) {
-    let load = Loader::new(job.config.clone()).unwrap().start(Box::new(job.source())).await.unwrap();
+    let load = ConfiguredLoad::new(job.config.clone()).unwrap().start(Box::new(job.source())).await.unwrap();
     load.progress().wait_for(|progress| progress.docs_settled > 500).await.unwrap();
     load.stop_handle().stop();
     let first = load.finish().await;

@@ -2,14 +2,14 @@
 //! down in the middle.
 
 mod formats;
-mod versions;
+mod recorded;
 
 use std::path::PathBuf;
 
 use inrush_core::{Action, Code};
 use inrush_fake::{Fault, Rule};
 use inrush_load::config::{DeadLetters, IdFrom, LoadConfig, StateFolder};
-use inrush_load::{Loader, Status, VerifiedState};
+use inrush_load::{ConfiguredLoad, Status, VerifiedState};
 use inrush_testbed::client::Client;
 
 use crate::common::{config, expected, fake, numbers};
@@ -80,7 +80,7 @@ async fn without_ids_nothing_is_missing_and_what_may_be_twice_is_counted() {
 async fn an_interrupt_leaves_a_checkpoint_and_no_doubt() {
     let fake = fake([]).await;
     let job = Job::new(fake.urls(), "docs", &documents(DOCS, DOCS));
-    let load = Loader::new(job.config.clone()).unwrap().start(Box::new(job.source())).await.unwrap();
+    let load = ConfiguredLoad::new(job.config.clone()).unwrap().start(Box::new(job.source())).await.unwrap();
     load.progress().wait_for(|progress| progress.docs_settled > 500).await.unwrap();
     load.stop_handle().stop();
     let first = load.finish().await;
@@ -190,7 +190,7 @@ async fn a_load_whose_file_was_changed_while_it_was_read_has_nothing_to_resume()
     job.config.limits.memory = 1 << 20;
     (job.config.limits.batch_docs, job.config.limits.in_flight) = (Some(100), Some(1));
     job.config.limits.max_rate = None;
-    let load = Loader::new(job.config.clone()).unwrap().start(Box::new(job.source())).await.unwrap();
+    let load = ConfiguredLoad::new(job.config.clone()).unwrap().start(Box::new(job.source())).await.unwrap();
     fake.wait_for_held(1).await;
     // As logrotate does it with `copytruncate`.
     std::fs::File::options().write(true).open(&job.path).unwrap().set_len(left.len() as u64).unwrap();
@@ -210,7 +210,7 @@ async fn a_load_whose_file_was_changed_while_it_was_read_has_nothing_to_resume()
 async fn two_loaders_of_one_job_do_not_run_at_once() {
     let fake = fake([]).await;
     let job = Job::new(fake.urls(), "docs", &documents(DOCS, DOCS));
-    let first = Loader::new(job.config.clone()).unwrap().start(Box::new(job.source())).await.unwrap();
+    let first = ConfiguredLoad::new(job.config.clone()).unwrap().start(Box::new(job.source())).await.unwrap();
     let why = job.refusal(job.config.clone()).await;
     assert!(why.contains("another load") && why.contains(&std::process::id().to_string()), "{why}");
     assert_eq!(first.finish().await.counts.docs_created, DOCS);
@@ -221,7 +221,7 @@ async fn two_loaders_of_one_job_do_not_run_at_once() {
 async fn a_state_folder_that_fails_in_the_middle_stops_the_load_and_it_can_be_resumed() {
     let fake = fake([]).await;
     let job = Job::new(fake.urls(), "docs", &documents(DOCS, DOCS));
-    let load = Loader::new(job.config.clone()).unwrap().start(Box::new(job.source())).await.unwrap();
+    let load = ConfiguredLoad::new(job.config.clone()).unwrap().start(Box::new(job.source())).await.unwrap();
     load.progress().wait_for(|progress| progress.docs_settled > 500).await.unwrap();
     // Nothing can be written to a folder that is not there.
     let away = job.folder.path().join("away");
@@ -258,6 +258,6 @@ async fn ids_of_content_and_position_are_the_same_each_time() {
     }
     let (mut config, _folder) = config(fake.urls(), "push");
     config.id_from = Some(IdFrom::Position);
-    let refused = Loader::new(config).unwrap().sender().await.err().unwrap().to_string();
+    let refused = ConfiguredLoad::new(config).unwrap().sender().await.err().unwrap().to_string();
     assert!(refused.contains("a fixed order"), "{refused}");
 }

@@ -1,10 +1,12 @@
 //! Workbooks, as the engine reads them.
 
+mod shown;
 mod xls;
 mod xlsb;
 
 use std::io::{Cursor, Read, Write};
 
+use inrush_core::RowForm;
 use inrush_sources::{CsvOptions, FormatOptions, Header, SheetOptions, Source, SourceSpec, Warnings, open};
 use zip::write::SimpleFileOptions;
 
@@ -21,13 +23,19 @@ const WORKBOOK_RELS: &str = r#"<?xml version="1.0"?><Relationships xmlns="http:/
 <Relationship Id="rId1" Type="http://schemas.openxmlformats.org/officeDocument/2006/relationships/worksheet" Target="worksheets/sheet1.xml"/>
 <Relationship Id="rId2" Type="http://schemas.openxmlformats.org/officeDocument/2006/relationships/worksheet" Target="worksheets/sheet2.xml"/>
 <Relationship Id="rId3" Type="http://schemas.openxmlformats.org/officeDocument/2006/relationships/styles" Target="styles.xml"/></Relationships>"#;
-/// Styles: 0 plain, 1 a date, 2 a time, 3 a duration.
+/// Styles: 0 plain, 1 a date, 2 a time, 3 a duration, 4 and 5 zeros.
 const STYLES: &str = r#"<?xml version="1.0"?><styleSheet xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main">
-<numFmts count="1"><numFmt numFmtId="165" formatCode="[h]:mm:ss"/></numFmts>
-<cellXfs count="4"><xf numFmtId="0"/><xf numFmtId="14"/><xf numFmtId="21"/><xf numFmtId="165"/></cellXfs></styleSheet>"#;
+<numFmts count="3"><numFmt numFmtId="165" formatCode="[h]:mm:ss"/><numFmt numFmtId="166" formatCode="00000"/><numFmt numFmtId="167" formatCode="&quot;+&quot;00\ 0000"/></numFmts>
+<cellXfs count="6"><xf numFmtId="0"/><xf numFmtId="14"/><xf numFmtId="21"/><xf numFmtId="165"/><xf numFmtId="166"/><xf numFmtId="167"/></cellXfs></styleSheet>"#;
 
 /// A workbook whose sheet `Data` has these rows, each a number and its cells in XML.
 fn workbook(rows: &[(u32, &str)]) -> Vec<u8> {
+    workbook_with(rows, "")
+}
+
+/// The same with these elements of the workbook.
+fn workbook_with(rows: &[(u32, &str)], elements: &str) -> Vec<u8> {
+    let book = WORKBOOK.replace("</workbook>", &format!("{elements}</workbook>"));
     let rows: String = rows.iter().map(|(number, cells)| format!("<row r=\"{number}\">{cells}</row>")).collect();
     let sheet = |rows: &str| {
         format!(
@@ -41,7 +49,7 @@ fn workbook(rows: &[(u32, &str)]) -> Vec<u8> {
     for (name, text) in [
         ("[Content_Types].xml", TYPES),
         ("_rels/.rels", RELS),
-        ("xl/workbook.xml", WORKBOOK),
+        ("xl/workbook.xml", &book),
         ("xl/_rels/workbook.xml.rels", WORKBOOK_RELS),
         ("xl/styles.xml", STYLES),
         ("xl/worksheets/sheet1.xml", &other),
@@ -288,6 +296,26 @@ fn dry_beans() {
     // The file has 610.29099999999983, of which spreadsheets show fifteen digits.
     assert!((first["Perimeter"].as_f64().unwrap() - 610.291).abs() < 1e-9, "{first}");
     assert_eq!(first.as_object().unwrap().len(), 17);
+}
+
+#[test]
+fn an_update_names_its_empty_cells() {
+    let dir = tempfile::tempdir().unwrap();
+    let header = ["A1", "B1", "C1"].map(|cell| text(cell, &cell[..1])).concat();
+    let error = "<c r=\"C4\" t=\"e\"><v>#N/A</v></c>".to_owned();
+    let rows = [(1, header), (2, text("B2", "x")), (3, text("A3", "y")), (4, text("A4", "z") + &error)];
+    let rows: Vec<(u32, &str)> = rows.iter().map(|(number, cells)| (*number, cells.as_str())).collect();
+    let path = write(&dir, "a.xlsx", &workbook(&rows));
+    let options = FormatOptions {
+        sheet: SheetOptions { sheet: Some("Data".into()), header_row: None, ..SheetOptions::default() },
+        ..FormatOptions::default()
+    };
+    let mut files = open(&[SourceSpec::new(&path)], options, &Warnings::default()).unwrap();
+    files.form_rows(&RowForm { nulls: true, ..RowForm::default() });
+    assert_eq!(
+        drain(&mut files, 1000).texts(),
+        [r#"{"A":null,"B":"x","C":null}"#, r#"{"A":"y","B":null,"C":null}"#, r#"{"A":"z","B":null,"C":null}"#]
+    );
 }
 
 #[test]

@@ -231,3 +231,34 @@ fn a_password_and_a_damaged_file_are_told() {
     data[512 + 4..512 + 8].copy_from_slice(&1_u32.to_le_bytes());
     assert!(problem(&data).contains("a chain of sectors is circular"), "{}", problem(&data));
 }
+
+#[test]
+fn numbers_with_zeros_and_formulas_that_were_not_calculated() {
+    let format = record(0x041E, &[&200_u16.to_le_bytes()[..], &unicode("00000", true)].concat());
+    let style = |format: u16| record(0x00E0, &[&[0, 0][..], &format.to_le_bytes(), &[0; 16]].concat());
+    let globals = [format, style(0), style(200), style(14)];
+    // xlwt stores an empty text for each formula.
+    let empty = |row: u16, column: u16| {
+        record(0x0006, &[place(row, column, 0), vec![3, 0, 0, 0, 0, 0, 0xFF, 0xFF], vec![0; 8]].concat())
+    };
+    let cells = [
+        label(0, 0, &unicode("zip", true)),
+        number(0, 1, 2, 45292.0),
+        label(0, 2, &unicode("f", true)),
+        number(1, 0, 1, 1234.0),
+        number(1, 1, 0, 5.0),
+        empty(1, 2),
+        number(2, 0, 0, 12345.0),
+        empty(2, 2),
+    ];
+    let warnings =
+        check(&workbook(EXCEL_97, &globals, &cells), &[r#"{"zip":"01234","2024-01-01":5}"#, r#"{"zip":"12345"}"#]);
+    let expected = "column f: a formula has 0 or an empty text";
+    assert!(warnings.iter().any(|warning| warning.contains(expected) && warning.contains("(2 times)")), "{warnings:?}");
+    let calculated = [&cells[..], &[formula(0x0006, 3, 2, Some(7.0))]].concat();
+    let warnings = check(
+        &workbook(EXCEL_97, &globals, &calculated),
+        &[r#"{"zip":"01234","2024-01-01":5}"#, r#"{"zip":"12345"}"#, r#"{"f":7}"#],
+    );
+    assert!(!warnings.iter().any(|warning| warning.contains(expected)), "{warnings:?}");
+}

@@ -47,13 +47,19 @@ fn number(column: u32, style: u32, value: f64) -> Vec<u8> {
     cell(0x05, column, style, &value.to_le_bytes())
 }
 
-/// A workbook whose sheet `Data` has these records. Styles: 0 plain, 1 a date. Shared text:
-/// `shared`.
+/// A workbook whose sheet `Data` has these records. Styles: 0 plain, 1 a date, 2 zeros. Shared
+/// text: `shared`.
 fn workbook(cells: &[Vec<u8>]) -> Vec<u8> {
     let sheet = [&[0; 8][..], &wide("rId1"), &wide("Data")].concat();
     let book = [record(0x83, &[]), record(0x8F, &[]), record(0x9C, &sheet), record(0x90, &[]), record(0x84, &[])];
     let style = |format: u16| record(0x2F, &[&[0, 0][..], &format.to_le_bytes(), &[0; 12]].concat());
-    let styles = [record(0x116, &[]), record(0x269, &2_u32.to_le_bytes()), style(0), style(14), record(0x26A, &[])];
+    let formats = [
+        record(0x267, &1_u32.to_le_bytes()),
+        record(0x2C, &[&166_u16.to_le_bytes()[..], &wide("00000")].concat()),
+        record(0x268, &[]),
+    ];
+    let of_cells = [record(0x269, &3_u32.to_le_bytes()), style(0), style(14), style(166), record(0x26A, &[])];
+    let styles = [record(0x116, &[]), formats.concat(), of_cells.concat()];
     let shared =
         [record(0x9F, &[1_u32.to_le_bytes(); 2].concat()), record(0x13, &[&[0][..], &wide("shared")].concat())];
     let begin = [record(0x81, &[]), record(0x94, &[0; 16]), record(0x91, &[])];
@@ -115,4 +121,27 @@ fn a_damaged_part_is_an_error_and_no_panic() {
     let data = workbook(&[row(0), text(0, "n"), row(1), cell(0x07, 0, 0, &7_u32.to_le_bytes())]);
     let error = read(&data, FormatOptions::default(), 1 << 20).0.error.unwrap().to_string();
     assert!(error.contains("sheet \"Data\" cannot be read"), "{error}");
+}
+
+#[test]
+fn numbers_with_zeros_and_formulas_without_a_value() {
+    // A formula: its value, flags, and the length of what it calculates.
+    let formula = |kind: u16, column: u32, value: &[u8]| cell(kind, column, 0, &[value, &[0, 0], &[0; 8]].concat());
+    let cells = [
+        row(0),
+        text(0, "zip"),
+        number(1, 1, 45292.0),
+        text(2, "f"),
+        row(1),
+        number(0, 2, 1234.0),
+        number(1, 0, 5.0),
+        formula(0x09, 2, &7_f64.to_le_bytes()),
+        row(2),
+        number(0, 0, 12345.0),
+        formula(0x0B, 2, &[0x2A]),
+    ];
+    let (outcome, warnings) = read(&workbook(&cells), FormatOptions::default(), 1 << 20);
+    assert!(outcome.error.is_none(), "{:?}", outcome.error);
+    assert_eq!(outcome.texts(), [r#"{"zip":"01234","2024-01-01":5,"f":7}"#, r#"{"zip":"12345"}"#]);
+    assert!(warnings.iter().any(|warning| warning.contains("column f: a formula has no stored value")), "{warnings:?}");
 }

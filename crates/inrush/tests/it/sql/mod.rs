@@ -1,6 +1,7 @@
 //! Queries over files, as documents.
 
 mod exact;
+mod times;
 mod wrong;
 
 use std::fs::File;
@@ -8,7 +9,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use arrow_array::{ArrayRef, Int32Array, RecordBatch, StringArray, TimestampMillisecondArray};
+use arrow_array::{ArrayRef, BinaryArray, Int32Array, RecordBatch, StringArray, TimestampMillisecondArray};
 use inrush_sources::{CsvOptions, FormatOptions, Header, Repeats, Source, SourceSpec};
 use inrush_sql::{QueryOptions, Session, SessionOptions, SqlError, SqlSource, TableSpec};
 use parquet::arrow::ArrowWriter;
@@ -330,6 +331,16 @@ async fn what_does_not_fit_into_memory_goes_to_disk() {
     let outcome = tokio::task::spawn_blocking(move || drain(&mut source, 100_000)).await.unwrap();
     let error = outcome.error.unwrap().to_string();
     assert!(error.contains("option `sql_memory`"), "{error}");
+}
+
+#[tokio::test]
+async fn bytes_of_a_result_are_base64_whatever_they_hold() {
+    let folder = TempDir::new().unwrap();
+    let parquet = folder.path().join("b.parquet");
+    let bytes: ArrayRef = Arc::new(BinaryArray::from(vec![&b"Ann"[..], b"\xFF"]));
+    write_parquet(&parquet, &RecordBatch::try_from_iter([("b", bytes)]).unwrap());
+    let found = documents("SELECT b FROM input", vec![table("input", &[&parquet])]).await;
+    assert_eq!(found, [json!({"b": "QW5u"}), json!({"b": "/w=="})]);
 }
 
 #[tokio::test]

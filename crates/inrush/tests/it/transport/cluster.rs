@@ -7,10 +7,11 @@ use inrush_cluster::api::documents::{DocumentKey, mget};
 use inrush_cluster::api::index;
 use inrush_cluster::api::index::{CreateIndex, Created};
 use inrush_cluster::api::{
-    ClusterError, Needs, Preflight, Product, Retries, TargetKind, Version, preflight, product, stats, tasks,
+    ClusterError, Needs, Preflight, Product, TargetKind, Version, members, preflight, product, stats, tasks,
 };
 use inrush_cluster::transport::{Credentials, HttpErrorKind, HttpOptions, Request, Secret, Transport};
 use inrush_core::Action;
+use inrush_core::retry::RetryPolicy;
 use inrush_fake::{Auth, FakeCluster, FakeConfig, Fault, Flavor, Rule};
 use serde_json::{Value, json};
 
@@ -18,7 +19,7 @@ use super::server::{Act, Server, nobody};
 
 fn transport_to(urls: &[String], credentials: Credentials) -> Transport {
     let transport = Transport::new(urls, credentials, &HttpOptions::default()).unwrap();
-    transport.with_retries(Retries::new(3, Duration::ZERO, 0))
+    transport.with_retries(RetryPolicy::brief(3, Duration::ZERO))
 }
 
 async fn fake(config: FakeConfig) -> (FakeCluster, Transport) {
@@ -109,6 +110,7 @@ async fn indices_are_made_counted_and_deleted() {
         mappings: Some(json!({"properties": {"a": {"type": "long"}}})),
         shards: Some(3),
         replicas: Some(0),
+        ..CreateIndex::default()
     };
     assert!(!index::exists(&transport, "trips").await.unwrap());
     assert_eq!(index::create(&transport, "trips", &how).await.unwrap(), Created::New);
@@ -186,7 +188,8 @@ async fn documents_are_read_back() {
     };
     let keys = [key("t", "1", None), key("t", "none", None), key("t", "2", Some("r")), key("missing", "1", None)];
     let found = mget(&transport, &keys).await.unwrap();
-    let texts: Vec<Option<&str>> = found.iter().map(|source| source.as_deref().map(|source| source.get())).collect();
+    let texts: Vec<Option<&str>> =
+        found.iter().map(|found| found.as_ref()?.source.as_deref().map(|source| source.get())).collect();
     assert_eq!(texts, [Some(r#"{"a":1.5}"#), None, Some(r#"{"a":2}"#), None]);
     assert!(mget(&transport, &[]).await.unwrap().is_empty());
 }
@@ -196,18 +199,24 @@ async fn a_request_under_way_is_seen_among_the_tasks() {
     let (cluster, transport) = fake(FakeConfig::default()).await;
     cluster.set_faults(Rule::new(Fault::HoldBeforeApplying));
     let sending = bulk(&transport, "{\"index\":{\"_index\":\"t\"}}\n{}\n");
+    let listed = async || tasks::bulk_tasks(&transport).await.unwrap().unwrap();
     let asking = async {
         cluster.wait_for_held(1).await;
-        assert_eq!(tasks::bulk_tasks_with_opaque_id(&transport, "run-7").await.unwrap(), Some(true));
-        assert_eq!(tasks::bulk_tasks_with_opaque_id(&transport, "run-8").await.unwrap(), Some(false));
+        let found = listed().await;
+        assert!(found.complete && found.running.iter().eq(["run-7"]), "{found:?}");
         cluster.release_held();
     };
     tokio::join!(sending, asking);
-    assert_eq!(tasks::bulk_tasks_with_opaque_id(&transport, "run-7").await.unwrap(), Some(false));
+    let found = listed().await;
+    assert!(found.running.is_empty() && found.nodes.len() == 1, "{found:?}");
+    let addresses = members::addresses(&transport).await.unwrap();
+    assert!(!members::has_ended(addresses.values().next().unwrap()).await);
+    cluster.nodes()[0].kill().await;
+    assert!(members::has_ended(addresses.values().next().unwrap()).await);
 
     let without = Server::start(|_, _| Act::json(403, "{}"));
     let transport = transport_to(std::slice::from_ref(&without.url), Credentials::None);
-    assert_eq!(tasks::bulk_tasks_with_opaque_id(&transport, "run-7").await.unwrap(), None);
+    assert_eq!(tasks::bulk_tasks(&transport).await.unwrap(), None);
 }
 
 #[tokio::test]

@@ -11,9 +11,10 @@ use bytes::Bytes;
 use hmac::{Hmac, KeyInit, Mac};
 use http::Method;
 use http::request::Parts;
-use inrush_cluster::api::{CreateIndex, Retries, index, stats};
+use inrush_cluster::api::{CreateIndex, index, stats};
 use inrush_cluster::transport::aws::{AwsCredentials, Service, Signer};
 use inrush_cluster::transport::{Credentials, HttpOptions, Request, Secret, Transport};
+use inrush_core::retry::RetryPolicy;
 use inrush_fake::{FakeCluster, FakeConfig, Fault, Faults, Rule};
 use sha2::{Digest, Sha256};
 
@@ -46,7 +47,7 @@ fn transport(cluster: &FakeCluster, service: Service, secret: &str, token: Optio
     let signer = Signer::with_clock(service, "eu-west-1", keys, Arc::new(clock));
     let credentials = Credentials::SigV4(Arc::new(signer));
     let transport = Transport::new(&cluster.urls(), credentials, &HttpOptions::default()).unwrap();
-    transport.with_retries(Retries::new(3, Duration::ZERO, 0))
+    transport.with_retries(RetryPolicy::brief(3, Duration::ZERO))
 }
 
 fn bulk() -> Request {

@@ -37,30 +37,40 @@ use turn::{Needs, Turn};
 /// Java heap of a node of a test's own, MiB. Such a node takes about 1.5 GB.
 pub const HEAP_MIB: u32 = 768;
 
-/// A server that the tests run against.
+/// A server that the tests run against. Which tests run on which one is a decision (0150).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Version {
+    OpenSearch38,
     OpenSearch3,
     OpenSearch2,
+    Elasticsearch9,
     Elasticsearch8,
     Elasticsearch7,
 }
 
 impl Version {
     /// How many there are.
-    pub const COUNT: usize = 4;
+    pub const COUNT: usize = 6;
 
     /// The server in the version that the fake cluster imitates: only [`Flavor`] says which.
+    /// `INRUSH_SERVERS`, such as `opensearch-3.6.0=3.8.0,elasticsearch-8.19.21=9.5.3`, puts others
+    /// in their places, so that any test runs on any version.
     pub fn distribution(self) -> Distribution {
         let flavor = match self {
+            Version::OpenSearch38 => Flavor::opensearch_3_8(),
             Version::OpenSearch3 => Flavor::opensearch_3(),
             Version::OpenSearch2 => Flavor::opensearch_2(),
+            Version::Elasticsearch9 => Flavor::elasticsearch_9(),
             Version::Elasticsearch8 => Flavor::elasticsearch_8(),
             Version::Elasticsearch7 => Flavor::elasticsearch_7(),
         };
+        let name = format!("{}-{}", flavor.product(), flavor.version());
+        let others = std::env::var("INRUSH_SERVERS").unwrap_or_default();
+        let other = others.split(',').find_map(|pair| pair.split_once('=').filter(|(of, _)| *of == name));
+        let version = other.map_or(flavor.version(), |(_, version)| version);
         match flavor.is_elasticsearch() {
-            false => Distribution::opensearch(flavor.version()),
-            true => Distribution::elasticsearch(flavor.version()),
+            false => Distribution::opensearch(version),
+            true => Distribution::elasticsearch(version),
         }
     }
 }

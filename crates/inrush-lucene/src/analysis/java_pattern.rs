@@ -1,0 +1,433 @@
+//! Regular expressions of Java, as far as they mean the same in the crate `regex`.
+//!
+//! Source: the documentation of `java.util.regex.Pattern` and `Matcher`. Both engines prefer the
+//! leftmost match, and of those the first alternative and the longer or shorter repetition as
+//! written. Classes are written out here, because those of Java are of ASCII. What differs, or
+//! depends on the Java of a node, is refused by its name.
+
+use std::iter::Peekable;
+use std::str::Chars;
+
+use regex::{Captures, Regex};
+
+use super::java_sets::{self, Case};
+
+/// The deepest groups.
+const DEEPEST: usize = 30;
+/// The longest text in bytes on which Java repeats groups without a stack that overflows.
+pub(super) const LONG: usize = 2000;
+
+/// A regular expression.
+#[derive(Debug)]
+pub(super) struct JavaPattern {
+    regex: Regex,
+    groups: usize,
+    names: Vec<(String, usize)>,
+    /// Groups within a repetition: of which time they are is not known here.
+    repeated: Vec<usize>,
+    /// Whether `$` is in it, which Java also finds before a break at the end of the text.
+    has_end: bool,
+    /// Whether it repeats groups without an end.
+    has_loops: bool,
+    may_be_empty: bool,
+}
+
+impl JavaPattern {
+    /// Reads one with its flags. `Err` has the construct that is not known here.
+    pub(super) fn new(pattern: &str, flags: Option<&str>) -> Result<Self, String> {
+        let mut parser = Parser::new(pattern);
+        parser.read_flags(flags.unwrap_or_default())?;
+        let may_be_empty = if parser.literal {
+            pattern.chars().for_each(|c| parser.put_char(c));
+            pattern.is_empty()
+        } else {
+            parser.read_first_flags()?;
+            let may_be_empty = parser.alternatives(0)?;
+            if parser.rest.next().is_some() {
+                return Err("a \")\" without its \"(\"".into());
+            }
+            may_be_empty
+        };
+        let regex = Regex::new(&parser.out).map_err(|_| "more than is built here")?;
+        let Parser { groups, names, repeated, has_end, has_loops, .. } = parser;
+        Ok(Self { regex, groups, names, repeated, has_end, has_loops, may_be_empty })
+    }
+
+    pub(super) fn groups(&self) -> usize {
+        self.groups
+    }
+
+    /// The number of a group with a name.
+    pub(super) fn group(&self, name: &str) -> Option<usize> {
+        self.names.iter().find(|(known, _)| known == name).map(|(_, number)| *number)
+    }
+
+    /// Whether a group is not repeated by another one.
+    pub(super) fn tells(&self, group: usize) -> bool {
+        group <= self.groups && !self.repeated.contains(&group)
+    }
+
+    /// Whether it is not known here what Java finds in a text.
+    pub(super) fn doubts(&self, text: &str) -> bool {
+        self.has_loops && text.len() > LONG
+            || self.has_end && text.ends_with(is_break)
+            // Java also looks between the halves of a pair.
+            || self.may_be_empty && !text.is_ascii() && text.chars().any(|c| c.len_utf16() == 2)
+    }
+
+    /// Calls `visit` with each match, until it returns `false`.
+    pub(super) fn each<'t>(&self, text: &'t str, mut visit: impl FnMut(&Captures<'t>) -> bool) {
+        let mut from = 0;
+        while let Some(found) = self.regex.captures_at(text, from) {
+            let (start, end) = place(&found, 0);
+            if !visit(&found) {
+                return;
+            }
+            from = end;
+            if start == end {
+                let Some(next) = text[end..].chars().next() else { return };
+                from += next.len_utf8();
+            }
+        }
+    }
+}
+
+/// Where a group is; nowhere is the empty place before the text.
+pub(super) fn place(found: &Captures, group: usize) -> (usize, usize) {
+    found.get(group).map_or((0, 0), |group| (group.start(), group.end()))
+}
+
+/// What ends a line.
+fn is_break(c: char) -> bool {
+    matches!(c, '\n' | '\r' | '\u{85}' | '\u{2028}' | '\u{2029}')
+}
+
+/// Writes the expression for the crate `regex`.
+struct Parser<'a> {
+    rest: Peekable<Chars<'a>>,
+    out: String,
+    literal: bool,
+    case: Case,
+    dot_is_all: bool,
+    multiline: bool,
+    groups: usize,
+    names: Vec<(String, usize)>,
+    repeated: Vec<usize>,
+    has_end: bool,
+    has_loops: bool,
+}
+
+/// A part that may be repeated.
+struct Atom {
+    may_be_empty: bool,
+    /// The groups before it, if it is a group.
+    groups_before: Option<usize>,
+}
+
+impl Atom {
+    const ONE: Self = Self { may_be_empty: false, groups_before: None };
+    const NOTHING: Self = Self { may_be_empty: true, groups_before: None };
+}
+
+impl<'a> Parser<'a> {
+    fn new(pattern: &'a str) -> Self {
+        Self {
+            rest: pattern.chars().peekable(),
+            out: String::new(),
+            literal: false,
+            case: Case::Told,
+            dot_is_all: false,
+            multiline: false,
+            groups: 0,
+            names: Vec::new(),
+            repeated: Vec::new(),
+            has_end: false,
+            has_loops: false,
+        }
+    }
+
+    /// Flags as the servers write them.
+    fn read_flags(&mut self, flags: &str) -> Result<(), String> {
+        for flag in flags.split('|').filter(|flag| !flag.is_empty()) {
+            match flag.to_uppercase().as_str() {
+                "CASE_INSENSITIVE" => self.case = Case::Ignored,
+                "MULTILINE" => self.multiline = true,
+                "DOTALL" => self.dot_is_all = true,
+                "LITERAL" => self.literal = true,
+                flag => return Err(format!("the flag {flag:?}")),
+            }
+        }
+        if self.literal && self.case == Case::Ignored {
+            Err("the flag \"LITERAL\" with another one".into())
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Flags in the expression, at its beginning only.
+    fn read_first_flags(&mut self) -> Result<(), String> {
+        let mut ahead = self.rest.clone();
+        if ahead.next() != Some('(') || ahead.next() != Some('?') {
+            return Ok(());
+        }
+        let flags: String = ahead.by_ref().take_while(|c| *c != ')').collect();
+        if flags.is_empty() || !flags.chars().all(|flag| flag.is_ascii_lowercase()) {
+            return Ok(());
+        }
+        for flag in flags.chars() {
+            match flag {
+                'i' => self.case = Case::Ignored,
+                's' => self.dot_is_all = true,
+                'm' => self.multiline = true,
+                _ => return Err(format!("the flags {flags:?}")),
+            }
+        }
+        self.rest = ahead;
+        Ok(())
+    }
+
+    /// Reads up to the end of a group; returns whether it may match nothing.
+    fn alternatives(&mut self, depth: usize) -> Result<bool, String> {
+        if depth > DEEPEST {
+            return Err("groups that are too deep".into());
+        }
+        let mut may_be_empty = self.sequence(depth)?;
+        while self.rest.next_if_eq(&'|').is_some() {
+            self.out.push('|');
+            may_be_empty |= self.sequence(depth)?;
+        }
+        Ok(may_be_empty)
+    }
+
+    fn sequence(&mut self, depth: usize) -> Result<bool, String> {
+        let mut may_be_empty = true;
+        while let Some(&c) = self.rest.peek() {
+            if c == '|' || c == ')' {
+                break;
+            }
+            self.rest.next();
+            let atom = self.atom(c, depth)?;
+            may_be_empty &= self.repeated(&atom)?;
+        }
+        Ok(may_be_empty)
+    }
+
+    fn atom(&mut self, c: char, depth: usize) -> Result<Atom, String> {
+        match c {
+            '(' => return self.group(depth),
+            '[' => {
+                let class = java_sets::class(&mut self.rest, self.case)?;
+                self.out.push_str(&class);
+            }
+            '.' if self.dot_is_all => self.out.push_str("(?s:.)"),
+            '.' => self.out.push_str(r"[^\n\r\x{85}\x{2028}\x{2029}]"),
+            '^' | '$' if self.multiline => return Err(format!("\"{c}\" with the flag \"MULTILINE\"")),
+            '^' => {
+                self.out.push_str(r"\A");
+                return Ok(Atom::NOTHING);
+            }
+            '$' => {
+                self.has_end = true;
+                self.out.push_str(r"\z");
+                return Ok(Atom::NOTHING);
+            }
+            '\\' => return self.escape(),
+            '*' | '+' | '?' | '{' => return Err(format!("\"{c}\" with nothing before it that it repeats")),
+            c => self.put_char(c),
+        }
+        Ok(Atom::ONE)
+    }
+
+    fn put_char(&mut self, c: char) {
+        self.out.push('[');
+        java_sets::put_range(&mut self.out, (c, c), self.case);
+        self.out.push(']');
+    }
+
+    fn escape(&mut self) -> Result<Atom, String> {
+        let c = self.rest.next().ok_or("\"\\\" at the end")?;
+        match c {
+            'A' | 'z' => {
+                self.out.extend(['\\', c]);
+                return Ok(Atom::NOTHING);
+            }
+            'Q' => {
+                let mut quoted = Vec::new();
+                loop {
+                    match self.rest.next().ok_or("\"\\Q\" without \"\\E\"")? {
+                        '\\' if self.rest.next_if_eq(&'E').is_some() => break,
+                        c => quoted.push(c),
+                    }
+                }
+                // A repetition is of the last character.
+                quoted.iter().for_each(|c| self.put_char(*c));
+                return Ok(if quoted.is_empty() { Atom::NOTHING } else { Atom::ONE });
+            }
+            c => match java_sets::escape(c, &mut self.rest, self.case)? {
+                java_sets::Escape::Char(c) => self.put_char(c),
+                java_sets::Escape::Set(set) => self.out.push_str(&set),
+            },
+        }
+        Ok(Atom::ONE)
+    }
+
+    fn group(&mut self, depth: usize) -> Result<Atom, String> {
+        let groups_before = Some(self.groups);
+        let mut opening = "(";
+        if self.rest.next_if_eq(&'?').is_some() {
+            let kind = self.rest.next().ok_or("a group without an end")?;
+            match kind {
+                ':' => opening = "(?:",
+                '<' if self.rest.peek().is_some_and(char::is_ascii_alphabetic) => {
+                    let name: String = self.rest.by_ref().take_while(|c| *c != '>').collect();
+                    if !name.chars().all(|c| c.is_ascii_alphanumeric())
+                        || self.names.iter().any(|(known, _)| *known == name)
+                    {
+                        return Err(format!("the name of a group {name:?}"));
+                    }
+                    self.names.push((name, self.groups + 1));
+                }
+                '<' => return Err("a look behind, \"(?<=\" or \"(?<!\"".into()),
+                '=' | '!' => return Err(format!("a look ahead, \"(?{kind}\"")),
+                '>' => return Err("a group that never gives back, \"(?>\"".into()),
+                _ => return Err(format!("\"(?{kind}\" behind the beginning")),
+            }
+        }
+        self.out.push_str(opening);
+        self.groups += usize::from(opening == "(");
+        let may_be_empty = self.alternatives(depth + 1)?;
+        if self.rest.next() != Some(')') {
+            return Err("a group without an end".into());
+        }
+        self.out.push(')');
+        Ok(Atom { may_be_empty, groups_before })
+    }
+
+    /// Reads how often a part comes; returns whether it may match nothing then.
+    fn repeated(&mut self, atom: &Atom) -> Result<bool, String> {
+        let Some(&c) = self.rest.peek() else { return Ok(atom.may_be_empty) };
+        let (least, most) = match c {
+            '?' => (0, Some(1)),
+            '*' => (0, None),
+            '+' => (1, None),
+            '{' => {
+                self.rest.next();
+                let inner: String = self.rest.by_ref().take_while(|c| *c != '}').collect();
+                let (least, most) = counts(&inner).ok_or_else(|| format!("the repetition {{{inner}}}"))?;
+                self.out.push_str(&format!("{{{inner}}}"));
+                (least, most)
+            }
+            _ => return Ok(atom.may_be_empty),
+        };
+        if c != '{' {
+            self.rest.next();
+            self.out.push(c);
+        }
+        if atom.may_be_empty {
+            return Err("a repetition of what may be empty".into());
+        }
+        match self.rest.peek() {
+            Some('+') => return Err(format!("a repetition that never gives back, \"{c}+\"")),
+            Some('?') => {
+                self.rest.next();
+                self.out.push('?');
+            }
+            _ => {}
+        }
+        if matches!(self.rest.peek(), Some('*' | '+' | '?' | '{')) {
+            return Err("a repetition of a repetition".into());
+        }
+        if let Some(before) = atom.groups_before
+            && most != Some(1)
+        {
+            self.repeated.extend(before + 1..=self.groups);
+            self.has_loops |= most.is_none_or(|most| most > LONG);
+        }
+        Ok(least == 0)
+    }
+}
+
+/// The numbers in braces: `2`, `2,` or `2,3`.
+fn counts(text: &str) -> Option<(usize, Option<usize>)> {
+    let number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse::<usize>().ok())?;
+    match text.split_once(',') {
+        None => number(text).map(|count| (count, Some(count))),
+        Some((least, "")) => number(least).map(|least| (least, None)),
+        Some((least, most)) => {
+            let (least, most) = (number(least)?, number(most)?);
+            (least <= most).then_some((least, Some(most)))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{JavaPattern, place};
+
+    fn all(pattern: &str, flags: &str, text: &str) -> Vec<String> {
+        let pattern = JavaPattern::new(pattern, Some(flags)).unwrap();
+        assert!(!pattern.doubts(text));
+        let mut found = Vec::new();
+        pattern.each(text, |one| {
+            let (start, end) = place(one, 0);
+            found.push(text[start..end].to_owned());
+            true
+        });
+        found
+    }
+
+    #[test]
+    fn classes_are_those_of_java() {
+        assert_eq!(all(r"\w+", "", "aé_1 ß"), ["a", "_1"]);
+        assert_eq!(all(r"[^\p{L}\d]+", "", "aé-1\u{a0}ß+"), ["-", "\u{a0}", "+"]);
+        assert_eq!(all(r"[\w-.]+", "", "a-b.c d"), ["a-b.c", "d"]);
+        assert_eq!(all(r"(?i)k[a-c]", "", "KA kB \u{212a}a"), ["KA", "kB"]);
+        assert_eq!(all("é", "CASE_INSENSITIVE", "éÉ"), ["é"]);
+        assert_eq!(all(r".+", "", "a\nb\u{2028}c"), ["a", "b", "c"]);
+        assert_eq!(all(r"[&a-\x63]", "", "a&d-"), ["a", "&"]);
+        assert_eq!(all(r"\h", "", "\t\n\x0b \u{a0}\u{85}\u{3000}"), ["\t", " ", "\u{a0}", "\u{3000}"]);
+        assert_eq!(all(r"\s", "", "\t\n\x0b \u{a0}\u{85}"), ["\t", "\n", "\x0b", " "]);
+        assert_eq!(all(r"\v", "", "\t\n\x0b\x0c\r \u{85}\u{2028}"), ["\n", "\x0b", "\x0c", "\r", "\u{85}", "\u{2028}"]);
+        assert_eq!(all(r"\Qa.\E+", "", "a.. ab"), ["a.."]);
+        assert_eq!(all(r"\p{InCombiningDiacriticalMarks}+", "", "e\u{301}"), ["\u{301}"]);
+    }
+
+    #[test]
+    fn matches_follow_each_other_as_in_java() {
+        assert_eq!(all("a*", "", "aab"), ["aa", "", ""]);
+        assert_eq!(all("(?:ab|a)(c|bcd)?", "", "abcd"), ["abc"]);
+        assert_eq!(all("^a|b$", "", "abab"), ["a", "b"]);
+        assert_eq!(all("a{2,3}?", "", "aaaaa"), ["aa", "aa"]);
+    }
+
+    #[test]
+    fn what_differs_is_refused() {
+        for (pattern, construct) in [
+            (r"(?<=a)b", "a look behind, \"(?<=\" or \"(?<!\""),
+            ("a(?!b)", "a look ahead, \"(?!\""),
+            ("a++", "a repetition that never gives back, \"++\""),
+            ("(a*)*", "a repetition of what may be empty"),
+            (r"\bx", "\"\\b\""),
+            (r"(a)\1", "\"\\1\""),
+            ("[a&&b]", "\"&&\" in a class"),
+            ("[a[b]]", "a class in a class"),
+            ("(?m)^a", "\"^\" with the flag \"MULTILINE\""),
+            ("a)", "a \")\" without its \"(\""),
+            (r"\p{IsLatin}", "\"\\p{IsLatin}\""),
+            (r"(?i)\p{Lu}", "\"\\p{Lu}\" without case"),
+            ("*", "\"*\" with nothing before it that it repeats"),
+        ] {
+            assert_eq!(JavaPattern::new(pattern, None).unwrap_err(), construct, "{pattern}");
+        }
+        assert!(JavaPattern::new("a", Some("COMMENTS")).is_err());
+    }
+
+    #[test]
+    fn texts_that_only_java_reads() {
+        assert!(JavaPattern::new("a$", None).unwrap().doubts("a\n"));
+        assert!(JavaPattern::new("a*", None).unwrap().doubts("𝒳"));
+        assert!(JavaPattern::new("(?:a|b)*c", None).unwrap().doubts(&"a".repeat(3000)));
+        assert!(!JavaPattern::new("[ab]*c", None).unwrap().doubts(&"a".repeat(3000)));
+        assert!(!JavaPattern::new("(?:(a)|b)+(c)", None).unwrap().tells(1));
+    }
+}

@@ -1,0 +1,135 @@
+//! Vectors on real servers: float32 for float32 in the index, packed or not, and what an index of
+//! vectors refuses.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use arrow_array::builder::{FixedSizeListBuilder, Float32Builder};
+use arrow_array::{ArrayRef, Int64Array, RecordBatch};
+use inrush_commands::mapping::{Mixed, infer};
+use inrush_commands::verify::{VerifyOptions, VerifyOutcome, verify};
+use inrush_load::{ConfiguredLoad, Report, Status, VerifiedState};
+use inrush_sources::{FormatOptions, SourceSpec, Warnings, open};
+use parquet::arrow::ArrowWriter;
+use serde_json::{Value, json};
+
+use crate::server::{Server, Version, on_servers};
+
+const DIMS: usize = 64;
+const DOCS: usize = 200;
+
+/// Small enough for every similarity, with -0, subnormal numbers and many digits.
+fn vector(row: usize) -> Vec<f32> {
+    let odd = [-0.0, 1e-45, f32::MIN_POSITIVE / 3.0, 0.1, -1.0 / 3.0, 16_777_217.0];
+    (0..DIMS).map(|at| odd.get(at).copied().unwrap_or((row * DIMS + at) as f32 / 7.0)).collect()
+}
+
+fn bits(values: &[f32]) -> Vec<u32> {
+    values.iter().map(|value| value.to_bits()).collect()
+}
+
+fn ndjson(folder: &Path) -> PathBuf {
+    let line = |row| format!("{{\"n\":{row},\"v\":{:?}}}\n", vector(row));
+    let path = folder.join("a.ndjson");
+    std::fs::write(&path, (0..DOCS).map(line).collect::<String>()).unwrap();
+    path
+}
+
+fn parquet(folder: &Path) -> PathBuf {
+    let mut list = FixedSizeListBuilder::new(Float32Builder::new(), DIMS as i32);
+    for row in 0..DOCS {
+        list.values().append_slice(&vector(row));
+        list.append(true);
+    }
+    let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values(0..DOCS as i64));
+    let batch = RecordBatch::try_from_iter([("n", numbers), ("v", Arc::new(list.finish()) as ArrayRef)]).unwrap();
+    let path = folder.join("a.parquet");
+    let mut writer = ArrowWriter::try_new(std::fs::File::create(&path).unwrap(), batch.schema(), None).unwrap();
+    writer.write(&batch).unwrap();
+    writer.close().unwrap();
+    path
+}
+
+async fn load(server: &Server, index: &str, mapping: Value, path: &Path) -> Report {
+    let (mut config, _folder) = server.config(index);
+    config.id = Some("n".parse().unwrap());
+    config.create.mapping = Some(mapping);
+    let source = open(&[SourceSpec::new(path)], FormatOptions::default(), &Warnings::default()).unwrap();
+    ConfiguredLoad::new(config).unwrap().run(source).await.unwrap()
+}
+
+/// Each vector as the index has it.
+async fn check(server: &Server, index: &str, query: &str) {
+    server.count(index).await;
+    for row in [0, 1, DOCS / 2, DOCS - 1] {
+        let found = server.send("GET", &format!("/{index}/_doc/{row}{query}"), Value::Null).await;
+        let numbers = found["_source"]["v"].as_array().unwrap_or_else(|| panic!("{}: {found}", server.title));
+        let values: Vec<f32> = numbers.iter().map(|number| number.as_f64().unwrap() as f32).collect();
+        assert_eq!(bits(&values), bits(&vector(row)), "{} {index} {row}", server.title);
+    }
+    let exists = json!({"query": {"exists": {"field": "v"}}});
+    let counted = server.send("POST", &format!("/{index}/_count"), exists).await;
+    assert_eq!(counted["count"], DOCS, "{}", server.title);
+}
+
+/// Compares a file with the index of its load.
+async fn compare(server: &Server, index: &str, path: &Path, is_near: bool) {
+    let source = open(&[SourceSpec::new(path)], FormatOptions::default(), &Warnings::default()).unwrap();
+    let options = VerifyOptions { id: Some("n".parse().unwrap()), ..VerifyOptions::new(index.parse().unwrap()) };
+    let report = verify(Arc::clone(&server.transport), Box::new(source), &options, |_| {}).await.unwrap();
+    let found = (report.result, report.docs_compared, report.docs_different);
+    assert_eq!(found, (VerifyOutcome::Equal, Some(DOCS as u64), Some(0)), "{} {index}: {report:?}", server.title);
+    assert_eq!(report.not_proven.len(), usize::from(is_near), "{} {index}: {report:?}", server.title);
+    // Another vector is found.
+    let mut other = vector(0);
+    other[DIMS - 1] += 1.0;
+    server.send("PUT", &format!("/{index}/_doc/0?refresh=true"), json!({"n": 0, "v": other})).await;
+    let source = open(&[SourceSpec::new(path)], FormatOptions::default(), &Warnings::default()).unwrap();
+    let report = verify(Arc::clone(&server.transport), Box::new(source), &options, |_| {}).await.unwrap();
+    assert_eq!(report.docs_different, Some(1), "{} {index}: {report:?}", server.title);
+    assert_eq!(report.examples.different[0].detail.as_deref(), Some("v"), "{} {index}", server.title);
+}
+
+async fn elasticsearch(version: Version) {
+    let server = Server::shared(version).await;
+    let is_new = matches!(version, Version::Elasticsearch9);
+    let query = if is_new { "?_source_exclude_vectors=false" } else { "" };
+    let folder = tempfile::tempdir().unwrap();
+    for (name, path) in [("text", ndjson(folder.path())), ("rows", parquet(folder.path()))] {
+        let index = format!("vectors-{name}");
+        let definition = json!({"type": "dense_vector", "dims": DIMS, "index": true, "similarity": "l2_norm"});
+        let report = load(&server, &index, json!({"properties": {"v": definition}}), &path).await;
+        assert_eq!((report.status, report.verified.state), (Status::Complete, VerifiedState::Yes), "{report:?}");
+        check(&server, &index, query).await;
+        compare(&server, &index, &path, false).await;
+        let index = format!("vectors-cosine-{name}");
+        let definition = json!({"type": "dense_vector", "dims": DIMS, "index": true, "similarity": "cosine"});
+        let report = load(&server, &index, json!({"properties": {"v": definition}}), &path).await;
+        assert_eq!(report.status, Status::Complete, "{report:?}");
+        compare(&server, &index, &path, is_new).await;
+    }
+    let left = server.send("GET", "/_cat/indices/*trial*?format=json", Value::Null).await;
+    assert_eq!(left, json!([]));
+    server.stop().await;
+}
+
+/// A node of OpenSearch without the plugin for vectors.
+async fn without_vectors(version: Version) {
+    let server = Server::shared(version).await;
+    let folder = tempfile::tempdir().unwrap();
+    let path = ndjson(folder.path());
+    let mut source = open(&[SourceSpec::new(&path)], FormatOptions::default(), &Warnings::default()).unwrap();
+    let advice = infer(&mut source, None, Mixed::Widen).unwrap().advice;
+    let (mut config, _state) = server.config("vectors-none");
+    config.id = Some("n".parse().unwrap());
+    (config.create.mapping, config.create.vectors) = (Some(advice.mapping), advice.vectors);
+    let source = open(&[SourceSpec::new(&path)], FormatOptions::default(), &Warnings::default()).unwrap();
+    let report = ConfiguredLoad::new(config).unwrap().run(source).await.unwrap();
+    assert_eq!(report.status, Status::Complete, "{report:?}");
+    assert!(report.warnings.iter().any(|text| text.contains("no plugin opensearch-knn")), "{:?}", report.warnings);
+    check(&server, "vectors-none", "").await;
+    server.stop().await;
+}
+
+on_servers!(elasticsearch: elasticsearch_8_19 = Elasticsearch8, elasticsearch_9_5 = Elasticsearch9);
+on_servers!(without_vectors: opensearch_3_6 = OpenSearch3);
