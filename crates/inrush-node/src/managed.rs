@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::distribution::{Distribution, KnownProduct};
 use super::error::NodeError;
 use super::group::{boot, process_start};
-use super::process::{self, START_MAX, is_ready, last_words, tail};
+use super::process::{self, PORT_TRIES, START_MAX, death, is_ready, tail};
 use super::spec::NodeSpec;
 use super::tell::Tell;
 use super::{folders, group, java, paths};
@@ -207,10 +207,18 @@ async fn lock(name: &str) -> Result<fs::File, NodeError> {
 /// # Errors
 /// [`NodeError`].
 pub async fn start(options: StartOptions) -> Result<Started, NodeError> {
-    let starting = launch(options).await?;
-    ready(&starting).await?;
-    let Starting { node, already_running } = starting;
-    Ok(Started { url: node.url, version: node.version, already_running })
+    let mut tries = 1;
+    loop {
+        let starting = launch(options.clone()).await?;
+        match ready(&starting).await {
+            Err(NodeError::PortTaken(port)) if options.port != Some(port) && tries < PORT_TRIES => tries += 1,
+            ended => {
+                ended?;
+                let Starting { node, already_running } = starting;
+                return Ok(Started { url: node.url, version: node.version, already_running });
+            }
+        }
+    }
 }
 
 /// Starts the process of a node, or finds the running one. [`ready`] waits until it answers.
@@ -450,7 +458,7 @@ async fn ready(Starting { node, already_running }: &Starting) -> Result<(), Node
     };
     while !is_ready(address, &log, None).await {
         if !is_alive(node) {
-            return Err(NodeError::Died { tail: last_words(&log), log });
+            return Err(death(&log));
         }
         if began.elapsed() > START_MAX {
             if !already_running {

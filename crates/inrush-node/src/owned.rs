@@ -8,7 +8,7 @@ use rustix::process::Signal;
 use super::error::NodeError;
 use super::group;
 use super::paths::{cache, root};
-use super::process::{Launched, launch, launch_again, ready};
+use super::process::{Launched, PORT_TRIES, launch, launch_again, ready};
 use super::spec::NodeSpec;
 use super::tell::Tell;
 
@@ -35,12 +35,22 @@ impl OwnedNode {
         };
         let unpacked = tokio::task::spawn_blocking(unpack).await;
         let home = unpacked.map_err(io::Error::other).map_err(NodeError::io("unpacking stopped"))??;
-        let launched = launch(&spec, &home)?;
-        // The same ports after a restart.
-        let (port, transport_port) = (Some(launched.address.port()), Some(launched.transport_port));
-        let mut node = OwnedNode { spec: NodeSpec { port, transport_port, ..spec }, home, launched, ended: false };
-        ready(&mut node.launched).await?;
-        Ok(node)
+        let mut tries = 1;
+        loop {
+            let launched = launch(&spec, &home)?;
+            // The same ports after a restart.
+            let (port, transport_port) = (Some(launched.address.port()), Some(launched.transport_port));
+            let same = NodeSpec { port, transport_port, ..spec.clone() };
+            let mut node = OwnedNode { spec: same, home: home.clone(), launched, ended: false };
+            match ready(&mut node.launched).await {
+                Err(NodeError::PortTaken(port))
+                    if ![spec.port, spec.transport_port].contains(&Some(port)) && tries < PORT_TRIES =>
+                {
+                    tries += 1;
+                }
+                ended => return ended.map(|()| node),
+            }
+        }
     }
 
     /// The address of the node.

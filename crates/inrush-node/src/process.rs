@@ -21,6 +21,8 @@ use super::{group, http, java};
 /// How long a node that starts again waits for its port.
 const PORT_MAX: Duration = Duration::from_secs(30);
 const PORT_EVERY: Duration = Duration::from_millis(500);
+/// How often a node is started whose free port another program takes before the node binds it.
+pub(super) const PORT_TRIES: u32 = 5;
 
 /// How long a node may take to answer. A cold disk and two busy cores need most of it.
 pub(super) const START_MAX: Duration = Duration::from_secs(240);
@@ -155,12 +157,30 @@ pub(super) async fn ready(launched: &mut Launched) -> Result<(), NodeError> {
             return Ok(());
         }
         if launched.child.try_wait().map_err(NodeError::io("cannot wait for the process of the node"))?.is_some() {
-            return Err(NodeError::Died { log: launched.log.clone(), tail: last_words(&launched.log) });
+            return Err(death(&launched.log));
         }
         clock::sleep(Duration::from_millis(200)).await;
     }
     group::kill(launched.child.id()).await?;
     Err(NodeError::TimedOut { seconds: START_MAX.as_secs(), log: launched.log.clone() })
+}
+
+/// Why a node has ended, by its log.
+pub(super) fn death(log: &Path) -> NodeError {
+    let tail = last_words(log);
+    match lost_port(&tail) {
+        Some(port) => NodeError::PortTaken(port),
+        None => NodeError::Died { log: log.to_owned(), tail },
+    }
+}
+
+/// The port that another program took before the node bound it: `BindHttpException: Failed to bind
+/// to 127.0.0.1:9200`, or `BindTransportException` with the same words.
+fn lost_port(log: &str) -> Option<u16> {
+    let mut parts = log.split("Failed to bind to ");
+    let address = parts.next().filter(|before| before.contains("Bind")).and_then(|_| parts.next())?;
+    let end = address.find(['\n', ';', ',', ' ']).unwrap_or(address.len());
+    address[..end].trim_end_matches(']').rsplit_once(':')?.1.parse().ok()
 }
 
 /// Whether the node with this log answers at the address with a status that is not red. Another
@@ -210,7 +230,7 @@ pub(super) fn tail(path: &Path, lines: usize) -> String {
 }
 
 /// The requested ports, or free ones. A port that is free now may be taken before the node binds
-/// it. Then the node's log says so.
+/// it. Then the node ends with [`NodeError::PortTaken`].
 fn ports(wanted: [Option<u16>; 2]) -> Result<[u16; 2], NodeError> {
     let bind = |wanted: Option<u16>| {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, wanted.unwrap_or(0)));
@@ -234,6 +254,7 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     use super::super::distribution::Distribution;
+    use super::super::owned::OwnedNode;
     use super::*;
 
     #[test]
@@ -311,6 +332,45 @@ mod tests {
         }
         spec.user = Some("no such user".to_owned());
         assert!(matches!(launch(&spec, &home), Err(NodeError::NoUser(_))));
+    }
+
+    #[test]
+    fn a_port_that_was_lost_before_the_node_bound_it_is_read_from_its_log() {
+        for (log, port) in [
+            (
+                "StartupException: BindHttpException[Failed to bind to 127.0.0.1:42101]; nested: BindException",
+                Some(42101),
+            ),
+            (
+                "fatal exception\norg.elasticsearch.http.BindHttpException: Failed to bind to 127.0.0.1:9200\n",
+                Some(9200),
+            ),
+            ("BindTransportException[Failed to bind to 127.0.0.1:9300]; nested", Some(9300)),
+            ("BindTransportException[Failed to bind to [::1]:9301]; nested", Some(9301)),
+            ("OutOfMemoryError", None),
+            ("BindHttpException[Failed to bind to 127.0.0.1:", None),
+        ] {
+            assert_eq!(lost_port(log), port, "{log}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_node_that_loses_its_port_gets_another_one_unless_the_port_was_requested() {
+        let folder = tempfile::tempdir().unwrap();
+        // It loses its port at each start.
+        let script = "#!/bin/sh\necho start >> starts\nport=$(sed -n 's/^http.port: //p' $OPENSEARCH_PATH_CONF/*.yml)\n\
+                      echo \"BindHttpException[Failed to bind to 127.0.0.1:$port]\"\nexit 1\n";
+        let (home, java) = server(folder.path(), script);
+        let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap().port();
+        for (port, starts) in [(None, PORT_TRIES), (Some(free), 1)] {
+            let place = folder.path().join(format!("node-{starts}"));
+            let mut spec = NodeSpec::new(Distribution::opensearch("3.6.0"), "n", place.clone());
+            (spec.home, spec.java_home, spec.user, spec.port) = (Some(home.clone()), Some(java.clone()), None, port);
+            let lost = OwnedNode::start(spec).await.unwrap_err();
+            assert!(matches!(lost, NodeError::PortTaken(lost) if port.is_none_or(|port| port == lost)), "{lost}");
+            let log = fs::read_to_string(place.join("starts")).unwrap();
+            assert_eq!(log.lines().count(), starts as usize);
+        }
     }
 
     #[test]

@@ -19,6 +19,8 @@ use crate::record::ServerRecord;
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// How often a builder is restarted. One that dies more often lacks memory or disk.
 const RESTARTS_MAX: u32 = 5;
+/// How often it is started where other programs take the ports that were free.
+const PORT_TRIES: u32 = 5;
 
 /// A running builder.
 pub(super) struct Builder {
@@ -132,13 +134,19 @@ async fn start(record: &mut ServerRecord, mut options: StartOptions) -> Result<(
     let candidates = if record.url.is_some() { vec![record.version.clone()] } else { record.versions.clone() };
     for version in candidates {
         options.version = Some(version);
-        let mut started = inrush_node::start(options.clone()).await;
-        if matches!(started, Err(NodeError::PortTaken(_))) && record.url.take().is_some() {
-            // Another program uses the port by now. Documents that were loaded through it cannot be
-            // found through another port.
-            options.port = Some(free_port()?);
-            started = inrush_node::start(options.clone()).await;
-        }
+        let mut tries = 1;
+        let started = loop {
+            match inrush_node::start(options.clone()).await {
+                Err(NodeError::PortTaken(_)) if tries < PORT_TRIES => {
+                    // Another program uses the port by now. Documents that were loaded through it
+                    // cannot be found through another port.
+                    record.url = None;
+                    options.port = Some(free_port()?);
+                    tries += 1;
+                }
+                started => break started,
+            }
+        };
         match started {
             Ok(started) => {
                 options.port = started.url.rsplit_once(':').and_then(|(_, port)| port.parse().ok());
