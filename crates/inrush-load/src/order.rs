@@ -54,7 +54,7 @@ pub(crate) fn judge(verified: Verified, order: &Order) -> Verified {
         let detail = match order.unchecked {
             0 => verified.detail,
             ids => format!(
-                "{}; {ids} ids were sent again, and their order rests on the cluster's list of tasks alone",
+                "{}; up to {ids} ids were sent again, and their order rests on the cluster's list of tasks alone",
                 verified.detail
             ),
         };

@@ -358,7 +358,7 @@ mod tests {
     async fn a_node_that_loses_its_port_gets_another_one_unless_the_port_was_requested() {
         let folder = tempfile::tempdir().unwrap();
         // It loses its port at each start.
-        let script = "#!/bin/sh\necho start >> starts\nport=$(sed -n 's/^http.port: //p' $OPENSEARCH_PATH_CONF/*.yml)\n\
+        let script = "#!/bin/sh\necho start >> logs/starts\nport=$(sed -n 's/^http.port: //p' $OPENSEARCH_PATH_CONF/*.yml)\n\
                       echo \"BindHttpException[Failed to bind to 127.0.0.1:$port]\"\nexit 1\n";
         let (home, java) = server(folder.path(), script);
         let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap().port();
@@ -368,7 +368,7 @@ mod tests {
             (spec.home, spec.java_home, spec.user, spec.port) = (Some(home.clone()), Some(java.clone()), None, port);
             let lost = OwnedNode::start(spec).await.unwrap_err();
             assert!(matches!(lost, NodeError::PortTaken(lost) if port.is_none_or(|port| port == lost)), "{lost}");
-            let log = fs::read_to_string(place.join("starts")).unwrap();
+            let log = fs::read_to_string(place.join("logs/starts")).unwrap();
             assert_eq!(log.lines().count(), starts as usize);
         }
     }

@@ -11,6 +11,7 @@ use std::hash::BuildHasherDefault;
 
 use bytes::Bytes;
 use hashbrown::HashMap;
+use hashbrown::hash_map::Entry;
 
 use super::slot::Part;
 use super::{Command, Flow};
@@ -21,7 +22,8 @@ use crate::outcome::Settled;
 use crate::reply::WriteMark;
 use crate::time::Time;
 
-/// Share of the memory for ids that were open: one part of this number.
+/// Share of the memory for ids that were open, and the same again for what their last operations
+/// left: one part of this number.
 const KNOWN_PART: u64 = 8;
 /// Memory of such an id, bytes: its entry in the map.
 const KNOWN_BYTES: u64 = 96;
@@ -89,7 +91,7 @@ pub struct Order {
     /// The reason for the first of them.
     pub why: Option<String>,
     /// Ids whose earlier requests are over, and whose last write is not known: a later operation
-    /// was sent twice as well.
+    /// was sent twice as well. An id that the memory had no room for counts with each request.
     pub unchecked: u64,
 }
 
@@ -126,6 +128,19 @@ struct Known {
 }
 
 impl Known {
+    fn new(operation: (BlockId, u32)) -> Self {
+        Known { operation, is_unknown: false, is_unchecked: false, is_followed: false, last: None, version: None }
+    }
+
+    /// Keeps what the last operation left. `bytes`: the memory of all ids for that, of which there
+    /// are at most `most`; what does not fit is not read at the end.
+    fn leaves(&mut self, last: Option<Last>, bytes: &mut u64, most: u64) {
+        *bytes -= self.last.as_ref().map_or(0, Last::bytes);
+        let fits = |last: &Last| *bytes + last.bytes() <= most;
+        self.last = last.map(|last| if fits(&last) { last } else { Last::Unknown });
+        *bytes += self.last.as_ref().map_or(0, Last::bytes);
+    }
+
     /// Whether nothing was written between this operation and the one before, as far as its reply
     /// says. `expected`: the version that the one before left, and whether it was a delete.
     fn is_next(
@@ -169,11 +184,28 @@ enum Last {
     Unknown,
 }
 
+impl Last {
+    fn bytes(&self) -> u64 {
+        let Last::Read(write) = self else { return 0 };
+        let document = if let Left::Document(document) = &write.left { document.len() } else { 0 };
+        (size_of::<LastWrite>() + write.action.len() + document) as u64
+    }
+}
+
+/// A request that may still be carried out.
+#[derive(Debug)]
+struct OpenRequest {
+    keys: Vec<u64>,
+    /// How many of these ids the memory had no room for.
+    beyond: u64,
+}
+
 #[derive(Debug, Default)]
 pub(super) struct Open {
-    /// The ids of each open request.
-    requests: BTreeMap<u64, Vec<u64>>,
+    requests: BTreeMap<u64, OpenRequest>,
     known: HashMap<u64, Known, BuildHasherDefault<AlreadyHashed>>,
+    /// Memory of what the last operations left, bytes.
+    left_bytes: u64,
     /// Ids with a later operation, which are read in this request.
     reading: Option<(u64, Vec<LastWrite>)>,
     /// The ids were read.
@@ -183,9 +215,9 @@ pub(super) struct Open {
 }
 
 impl Open {
-    /// Memory of the ids, bytes.
+    /// Memory of the ids and of what their last operations left, bytes.
     pub(super) fn bytes(&self) -> u64 {
-        self.known.len() as u64 * KNOWN_BYTES
+        self.known.len() as u64 * KNOWN_BYTES + self.left_bytes
     }
 
     /// Whether an item has an id that a request without an answer had.
@@ -208,42 +240,43 @@ impl Flow {
             return;
         }
         let most = self.config.memory / KNOWN_PART / KNOWN_BYTES;
-        let mut hashes = Vec::new();
+        let (mut hashes, mut beyond) = (Vec::new(), 0);
         for (operation, key) in keys(&part.batch) {
             hashes.push(key);
-            if (self.open.known.len() as u64) < most {
-                let first = Known {
-                    operation,
-                    is_unknown: false,
-                    is_unchecked: false,
-                    is_followed: false,
-                    last: None,
-                    version: None,
-                };
-                let known = self.open.known.entry(key).or_insert(first);
-                known.is_followed |= known.operation != operation;
-                (known.operation, known.version) = (operation, None);
+            let is_full = self.open.known.len() as u64 >= most;
+            match self.open.known.entry(key) {
+                Entry::Occupied(mut known) => {
+                    let known = known.get_mut();
+                    known.is_followed |= known.operation != operation;
+                    (known.operation, known.version) = (operation, None);
+                }
+                Entry::Vacant(_) if is_full => beyond += 1,
+                Entry::Vacant(room) => drop(room.insert(Known::new(operation))),
             }
         }
         if hashes.is_empty() {
             return;
         }
         self.pending.open(&hashes);
-        self.open.requests.insert(request, hashes);
+        self.open.requests.insert(request, OpenRequest { keys: hashes, beyond });
         self.commands.push_back(Command::AwaitOver { request });
     }
 
     /// A request without an answer is over, or nothing more can be found out about it. Later
     /// operations on its ids are sent.
     pub fn handle_over(&mut self, now: Time, request: u64, over: Over) {
-        let Some(keys) = self.open.requests.remove(&request) else { return };
-        if let Over::Unknown(why) = over {
-            for key in &keys {
-                if let Some(known) = self.open.known.get_mut(key) {
-                    known.is_unknown = true;
+        let Some(OpenRequest { keys, beyond }) = self.open.requests.remove(&request) else { return };
+        match over {
+            Over::Ended => self.open.order.unchecked += beyond,
+            Over::Unknown(why) => {
+                for key in &keys {
+                    if let Some(known) = self.open.known.get_mut(key) {
+                        known.is_unknown = true;
+                    }
                 }
+                self.open.order.unknown += beyond;
+                self.open.order.why.get_or_insert(why);
             }
-            self.open.order.why.get_or_insert(why);
         }
         self.pending.close(now, &keys);
     }
@@ -280,12 +313,15 @@ impl Flow {
         if self.open.known.is_empty() {
             return;
         }
+        let most = self.config.memory / KNOWN_PART;
+        let Open { known: all, left_bytes, order, .. } = &mut self.open;
         for (at, item) in (segment.first..segment.end).enumerate() {
             let items = &segment.block.items;
-            let Some(known) = items.key(item).and_then(|key| self.open.known.get_mut(&key)) else { continue };
+            let Some(known) = items.key(item).and_then(|key| all.get_mut(&key)) else { continue };
             if items.has_version(item) {
                 // The server refuses an older version, however late it comes.
-                (known.last, known.version) = (None, None);
+                known.leaves(None, left_bytes, most);
+                known.version = None;
                 continue;
             }
             let is_repeated = known.operation == (segment.block.id, item);
@@ -319,12 +355,13 @@ impl Flow {
             known.version = mark.filter(|_| !is_repeated).map(|mark| (mark.version, left == Some(Left::Absent)));
             let is_next = known.is_next(settled, (expected, mark), [is_repeated, is_whole, replaces]);
             if !is_next {
-                self.open.order.was_written(&action);
+                order.was_written(&action);
             }
-            known.last = Some(match left {
+            let last = match left {
                 Some(left) => Last::Read(Box::new(LastWrite { index: index.map(str::to_owned), action, left })),
                 None => Last::Unknown,
-            });
+            };
+            known.leaves(Some(last), left_bytes, most);
         }
     }
 
@@ -334,12 +371,14 @@ impl Flow {
         if self.open.known.is_empty() {
             return;
         }
+        let Open { known: all, left_bytes, order, .. } = &mut self.open;
         for item in segment.first..segment.end {
             let items = &segment.block.items;
-            let Some(known) = items.key(item).and_then(|key| self.open.known.get_mut(&key)) else { continue };
+            let Some(known) = items.key(item).and_then(|key| all.get_mut(&key)) else { continue };
             if if exists { known.is_absent() } else { known.is_present() } {
-                (known.last, known.version) = (None, None);
-                self.open.order.was_written(&items.action_and_document(item).0);
+                known.leaves(None, left_bytes, 0);
+                known.version = None;
+                order.was_written(&items.action_and_document(item).0);
             }
         }
     }

@@ -12,6 +12,8 @@ use crate::coalesce::Coalesce;
 use crate::reply::WriteMark;
 
 const IDS: u64 = 4;
+/// Memory of a load, bytes.
+const MEMORY: u64 = 1 << 20;
 
 /// Numbers that follow from a seed (SplitMix64).
 struct Random(u64);
@@ -391,7 +393,7 @@ fn run(trial: &mut Trial, operations: &[Operation], steps: u64) -> (Flow, bool) 
     let mut blocks = blocks_of(operations, &mut trial.random);
     let windows = trial.random.one_in(3);
     let coalesce: Option<Coalesce> = windows.then(|| "50ms".parse().unwrap());
-    let config = FlowConfig { coalesce, memory: 1 << 20, linger: Duration::ZERO, ..patient() };
+    let config = FlowConfig { coalesce, memory: MEMORY, linger: Duration::ZERO, ..patient() };
     let mut flow = flow(config, 1 + trial.random.below(300), 1 + trial.random.below(4) as u32);
     for _ in 0..steps {
         if let Some(block) = blocks.pop_front() {
@@ -516,6 +518,25 @@ fn a_member_that_takes_over_is_not_undone() {
         assert!(right, "{what}");
     }
     println!("loads that a second member goes on with: {}, undone 0", seeds.end - seeds.start);
+}
+
+/// 4,000 documents of 500 bytes, then others with the same ids. Many requests get no answer.
+#[test]
+fn ids_beyond_the_memory_are_told_and_not_kept() {
+    for (watch, is_told) in
+        [(Watch::Right, (|order| order.unchecked) as fn(&Order) -> u64), (Watch::Blind, |order| order.unknown)]
+    {
+        let fields = |n: u64| (0..50).map(|field| (format!("field{field}"), n)).collect();
+        let operations: Vec<Operation> =
+            (0..8000).map(|n| Operation { action: Action::Index, id: n % 4000, fields: fields(n) }).collect();
+        let mut trial = trial(Random(7), watch);
+        let (flow, is_done) = run(&mut trial, &operations, TO_THE_END);
+        assert!(is_done);
+        assert!(is_told(flow.order()) > 500, "{:?}", flow.order());
+        assert!(flow.open.bytes() <= MEMORY / 4, "{} bytes", flow.open.bytes());
+        let (right, what) = judge(&mut trial, &operations);
+        assert!(right || flow.order().written + flow.order().unknown > 0, "{what}");
+    }
 }
 
 #[test]
