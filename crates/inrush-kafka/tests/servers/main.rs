@@ -4,6 +4,7 @@
 mod alias;
 mod broker;
 mod dead_letters;
+mod envelopes;
 mod gaps;
 mod group;
 mod lag;
