@@ -92,8 +92,8 @@ def main():
     print(f"| file | {' | '.join(who)} |\n|---|{'---|' * len(who)}")
     for n, path in enumerate(files):
         found = [verdicts[one][n] for one in who]
-        right = {"y": "accepted", "n": "refused"}.get(path.name[0])
-        if len(set(found)) > 1 or path.name[0] == "i" or found[0] != right:
+        right = {"y": "accepted", "n": "refused"}.get(path.name[0], found[0])
+        if len(set(found)) > 1 or found[0] != right:
             print(f"| `{path.stem}` | {' | '.join(found)} |")
 
 
