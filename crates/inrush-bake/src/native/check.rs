@@ -57,11 +57,13 @@ const VALUES: [(&str, &[&str]); 6] = [
 
 /// The servers: of each major version, from the first one that reads the codec to the newest one
 /// that restored an index.
-const VERSIONS: [(KnownProduct, Version, Version); 4] = [
+const VERSIONS: [(KnownProduct, Version, Version); 5] = [
     (KnownProduct::OpenSearch, Version::new(2, 18, 0), Version::new(2, 20, 0)),
     (KnownProduct::OpenSearch, Version::new(3, 0, 0), Version::new(3, 9, 0)),
     (KnownProduct::Elasticsearch, Version::new(8, 16, 0), Version::new(8, 20, 0)),
     (KnownProduct::Elasticsearch, Version::new(9, 0, 0), Version::new(9, 2, 0)),
+    // What differs in 9.5 is known of 9.5 alone.
+    (KnownProduct::Elasticsearch, Version::new(9, 5, 0), Version::new(9, 6, 0)),
 ];
 
 /// The product and the version of the target, whose oldest node has the version `oldest`.
@@ -157,8 +159,12 @@ fn encryption(repository: &Repository) -> Option<String> {
 fn check_version(product: KnownProduct, version: Version) -> Result<(), String> {
     let fits = VERSIONS.iter().any(|(of, from, to)| *of == product && (*from..*to).contains(&version));
     let spans = VERSIONS.iter().filter(|(of, ..)| *of == product);
-    let spans: Vec<String> =
-        spans.map(|(_, from, to)| format!("{}.{} to {}.{}", from.major, from.minor, to.major, to.minor - 1)).collect();
+    let spans: Vec<String> = spans
+        .map(|(_, from, to)| match to.minor - 1 {
+            last if last == from.minor => format!("{}.{last}", from.major),
+            last => format!("{0}.{1} to {0}.{last}", from.major, from.minor),
+        })
+        .collect();
     if fits { Ok(()) } else { Err(format!("the target has version {version}, expected {}", spans.join(" or "))) }
 }
 

@@ -6,12 +6,13 @@ use inrush_lucene::KnownProduct;
 use serde_json::{Map, Value};
 
 /// The versions, by major and minor, that random mappings and documents were compared with.
-const VERSIONS: [(KnownProduct, u32, u32); 5] = [
+const VERSIONS: [(KnownProduct, u32, u32); 6] = [
     (KnownProduct::OpenSearch, 2, 19),
     (KnownProduct::OpenSearch, 3, 6),
     (KnownProduct::OpenSearch, 3, 8),
     (KnownProduct::Elasticsearch, 8, 19),
     (KnownProduct::Elasticsearch, 9, 1),
+    (KnownProduct::Elasticsearch, 9, 5),
 ];
 
 /// Types that are in modules, which the servers for tests are without; the last one is none in

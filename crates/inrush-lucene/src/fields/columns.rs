@@ -181,7 +181,7 @@ impl<'a> Reading<'a, '_> {
 
     /// Converts the values of a column one by one.
     fn converted(&mut self, number: usize, field: &Field, column: &'a Column) {
-        let product = self.mapping.target.product;
+        let target = self.mapping.target;
         let mut buffer = String::new();
         for (at, record) in self.records.iter().enumerate() {
             let record = *record as usize;
@@ -189,16 +189,16 @@ impl<'a> Reading<'a, '_> {
                 continue;
             }
             let value = match &column.cells {
-                Cells::Text(texts) => convert(&Scalar::Text(Cow::Borrowed(texts.get(record))), field, product),
+                Cells::Text(texts) => convert(&Scalar::Text(Cow::Borrowed(texts.get(record))), field, target),
                 Cells::Number(texts) => match short_whole(texts.get(record), field) {
                     Some(value) => Ok(Some(Indexable::Number(value))),
-                    None => convert(&Scalar::Number(texts.get(record)), field, product),
+                    None => convert(&Scalar::Number(texts.get(record)), field, target),
                 },
-                Cells::Bool(values) => convert(&Scalar::Bool(values[record]), field, product),
+                Cells::Bool(values) => convert(&Scalar::Bool(values[record]), field, target),
                 cells => {
                     buffer.clear();
                     push_number(cells, record, &mut buffer);
-                    convert(&Scalar::Number(&buffer), field, product).map(|value| value.map(Indexable::into_owned))
+                    convert(&Scalar::Number(&buffer), field, target).map(|value| value.map(Indexable::into_owned))
                 }
             };
             match value {

@@ -7,7 +7,7 @@ use crate::fields::dates::{Formats, Moment};
 use crate::fields::field::{Field, Kind};
 use crate::fields::json::Scalar;
 use crate::fields::refused::{Refused, TERM_MAX};
-use crate::fields::target::KnownProduct;
+use crate::fields::target::{KnownProduct, ServerVersion};
 use crate::fields::values;
 
 /// A value as its field has it; the number of the field is beside it.
@@ -46,13 +46,13 @@ pub(crate) fn is_null(scalar: &Scalar, field: &Field) -> bool {
 pub(crate) fn convert<'a>(
     scalar: &Scalar<'a>,
     field: &Field,
-    product: KnownProduct,
+    target: ServerVersion,
 ) -> Result<Option<Indexable<'a>>, Refused> {
     if field.is_unread() {
         return Ok(None);
     }
     if !is_null(scalar, field) {
-        return value(scalar, field, product);
+        return value(scalar, field, target);
     }
     let instead = match &field.null_value {
         None => return Ok(None),
@@ -60,10 +60,11 @@ pub(crate) fn convert<'a>(
         Some(serde_json::Value::String(text)) => Scalar::Text(Cow::Owned(text.clone())),
         Some(other) => Scalar::Text(Cow::Owned(other.to_string())),
     };
-    value(&instead, &Field { coerce: true, ..field.clone() }, product)
+    value(&instead, &Field { coerce: true, ..field.clone() }, target)
 }
 
-fn value<'a>(scalar: &Scalar<'a>, field: &Field, product: KnownProduct) -> Result<Option<Indexable<'a>>, Refused> {
+fn value<'a>(scalar: &Scalar<'a>, field: &Field, target: ServerVersion) -> Result<Option<Indexable<'a>>, Refused> {
+    let product = target.product;
     let wrong = |expected| Refused::Value { field: field.name.clone(), type_name: field.type_name.clone(), expected };
     let coerce = field.coerce;
     let number = |number: Option<i64>, expected| {
@@ -85,6 +86,9 @@ fn value<'a>(scalar: &Scalar<'a>, field: &Field, product: KnownProduct) -> Resul
         Kind::HalfFloat => number(values::half_float(scalar, coerce), "a finite number of 16 bits"),
         Kind::Scaled(factor) => number(values::scaled(scalar, *factor, coerce), "a finite number"),
         Kind::Date(formats) => match scalar {
+            Scalar::Number(number) if let Some(millis) = long_millis(number, formats, target) => {
+                Ok(Some(Indexable::Number(millis)))
+            }
             Scalar::Text(_) | Scalar::Number(_) => {
                 let moment = moment(&text(scalar), formats, field)?;
                 number(moment.map(|moment| moment.millis), DATE)
@@ -92,6 +96,9 @@ fn value<'a>(scalar: &Scalar<'a>, field: &Field, product: KnownProduct) -> Resul
             _ => Err(wrong(DATE)),
         },
         Kind::DateNanos(formats) => match scalar {
+            Scalar::Number(number) if let Some(millis) = long_millis(number, formats, target) => {
+                Ok(Some(Indexable::Number(millis.saturating_mul(1_000_000))))
+            }
             Scalar::Text(_) | Scalar::Number(_) => {
                 let moment = moment(&text(scalar), formats, field)?.ok_or_else(|| wrong(DATE))?;
                 number(moment.nanos(), "a date from 1970 to 2262-04-11T23:47:16.854775807")
@@ -99,15 +106,17 @@ fn value<'a>(scalar: &Scalar<'a>, field: &Field, product: KnownProduct) -> Resul
             _ => Err(wrong(DATE)),
         },
         Kind::Ip => match scalar {
-            Scalar::Text(text) => {
-                values::address(text).map(|address| Some(Indexable::Address(address))).ok_or_else(|| match product {
-                    KnownProduct::Elasticsearch if values::is_nearly_address(text) => Refused::Unsupported(format!(
-                        "{text:?}, which is nearly an address, in the field {:?}",
-                        field.name
-                    )),
-                    _ => wrong("an IP address"),
-                })
-            }
+            Scalar::Text(text) => match values::address(text, target.reads_as_9_5()) {
+                Some(address) => Ok(Some(Indexable::Address(address))),
+                None if product == KnownProduct::Elasticsearch
+                    && !target.reads_as_9_5()
+                    && values::is_nearly_address(text) =>
+                {
+                    let what = format!("{text:?}, which is nearly an address, in the field {:?}", field.name);
+                    Err(Refused::Unsupported(what))
+                }
+                None => Err(wrong("an IP address")),
+            },
             _ => Err(wrong("an IP address")),
         },
         Kind::TokenCount { analyzer, gaps } => {
@@ -126,6 +135,14 @@ fn value<'a>(scalar: &Scalar<'a>, field: &Field, product: KnownProduct) -> Resul
         // They are read by `geo`.
         Kind::GeoPoint { .. } => Err(wrong("a point")),
     }
+}
+
+/// The milliseconds of a number of more than 32 bits, where the server does not read it as a text.
+fn long_millis(number: &str, formats: &Formats, target: ServerVersion) -> Option<i64> {
+    if !target.reads_as_9_5() || !formats.are_default() {
+        return None;
+    }
+    number.parse::<i64>().ok().filter(|millis| i32::try_from(*millis).is_err())
 }
 
 /// The moment of a date; nothing if it is none.

@@ -75,7 +75,7 @@ pub(crate) fn field(
                 .ok_or_else(|| unsupported(format!("the parameter {parameter:?} with {value}")))?,
         }
     }
-    if !takes_null_value(&field, target.product) {
+    if !takes_null_value(&field, target) {
         let value = field.null_value.unwrap_or_default();
         return Err(unsupported(format!("the parameter \"null_value\" with {value}")));
     }
@@ -98,12 +98,12 @@ pub(crate) fn field(
 
 /// Whether the value that stands for null, if there is one, is one that the servers take and write
 /// as it is here.
-fn takes_null_value(field: &Field, product: KnownProduct) -> bool {
+fn takes_null_value(field: &Field, target: ServerVersion) -> bool {
     match (&field.null_value, &field.kind) {
         (None, _) | (_, Kind::GeoPoint { .. }) => true,
         (Some(Value::Number(number)), Kind::Keyword { .. }) if number.is_f64() => false,
         (Some(Value::Object(_) | Value::Array(_)), _) => false,
-        (Some(_), _) => convert(&Scalar::Null, field, product).is_ok(),
+        (Some(_), _) => convert(&Scalar::Null, field, target).is_ok(),
     }
 }
 

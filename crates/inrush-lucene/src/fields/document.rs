@@ -294,6 +294,11 @@ impl<'a> Walk<'a, '_> {
                 node if self.mapping.target.product == KnownProduct::Elasticsearch && self.reads_objects(node) => {
                     return Err(Refused::Unsupported(format!("the name {name:?}, a path into a field,")));
                 }
+                Node::Fields(numbers)
+                    if self.mapping.target.reads_as_9_5() && self.mapping.fields[numbers[0]].kind.is_date() =>
+                {
+                    return self.malformed_date(numbers);
+                }
                 Node::Runtime => return self.unmapped(object, &parts[at..]),
                 _ if is_null => return self.unmapped(start, &parts),
                 Node::Fields(_) | Node::Points(_) | Node::Flat(_) | Node::Constant(_) | Node::Unread | Node::Alias => {
@@ -466,7 +471,7 @@ impl<'a> Walk<'a, '_> {
         let product = self.mapping.target.product;
         for &number in numbers {
             let field = &self.mapping.fields[number];
-            match convert(&scalar, field, product) {
+            match convert(&scalar, field, self.mapping.target) {
                 Ok(Some(_)) if self.reader.is_cut() && loses_cut_text(field) => return Err(unsupported_cut(field)),
                 Ok(Some(value)) => self.push(number, value),
                 Ok(None) => {
@@ -544,6 +549,9 @@ impl<'a> Walk<'a, '_> {
         if field.ignore_malformed && self.mapping.target.refuses_malformed() {
             return Err(unsupported_object(field));
         }
+        if field.kind.is_date() && self.mapping.target.reads_as_9_5() {
+            return self.malformed_date(numbers);
+        }
         match (self.mapping.target.product, numbers) {
             // OpenSearch then reads on in the object as if it was the document.
             (KnownProduct::OpenSearch, [_]) if field.ignore_malformed && matches!(field.kind, Kind::Scaled(_)) => {
@@ -552,6 +560,20 @@ impl<'a> Walk<'a, '_> {
             (KnownProduct::OpenSearch, [_]) if field.ignore_malformed => Ok(self.reader.skip()?),
             (KnownProduct::OpenSearch, _) if field.ignore_malformed => Err(unsupported_object(field)),
             _ => Err(self.wrong(numbers[0], NO_OBJECT)),
+        }
+    }
+
+    /// An object or a value below the name of a date.
+    fn malformed_date(&mut self, numbers: &[usize]) -> Result<(), Refused> {
+        let field = &self.mapping.fields[numbers[0]];
+        match numbers {
+            _ if !field.ignore_malformed => Err(self.wrong(numbers[0], NO_OBJECT)),
+            [number] => {
+                self.document.ignored.push(*number);
+                Ok(self.reader.skip()?)
+            }
+            // The fields below it read the same object.
+            _ => Err(unsupported_object(field)),
         }
     }
 

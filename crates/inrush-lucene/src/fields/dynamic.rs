@@ -25,6 +25,8 @@ pub(crate) struct Detection {
     numbers: bool,
     templates: Templates,
     pub(super) product: KnownProduct,
+    /// Whether the first value of a document makes a new field, and the others have to fit it.
+    pub(super) first_decides: bool,
     /// Why no new field can be made here.
     unsupported: Option<String>,
 }
@@ -34,7 +36,9 @@ impl Detection {
     pub(crate) fn take(definition: &mut Map<String, Value>, target: ServerVersion) -> Self {
         let product = target.product;
         let templates = Templates::default();
-        let mut detection = Self { dates: Vec::new(), numbers: false, templates, product, unsupported: None };
+        let first_decides = target.reads_as_9_5();
+        let mut detection =
+            Self { dates: Vec::new(), numbers: false, templates, product, first_decides, unsupported: None };
         let mut taken = |parameter: &str| definition.remove(parameter);
         let is = |value: &Value| *value == true || *value == "true";
         detection.numbers = taken("numeric_detection").as_ref().is_some_and(is);

@@ -89,6 +89,10 @@ impl Kind {
         )
     }
 
+    pub(crate) fn is_date(&self) -> bool {
+        matches!(self, Self::Date(_) | Self::DateNanos(_))
+    }
+
     pub(crate) fn is_text(&self) -> bool {
         matches!(self, Self::Text { .. })
     }

@@ -38,10 +38,11 @@ impl NewField {
         }
     }
 
-    /// Takes a further value of its document, of which `other` would be made.
-    pub(super) fn take(&mut self, other: Self) -> Result<(), Refused> {
+    /// Takes a further value of its document, of which `other` would be made. `first_decides`: a
+    /// value that is no object is read as one of the field that the first made.
+    pub(super) fn take(&mut self, other: Self, first_decides: bool) -> Result<(), Refused> {
         match (self.section, other.section) {
-            (Section::Properties, Section::Properties) => self.check_same(&other),
+            (Section::Properties, Section::Properties) => self.check_same(&other, first_decides),
             // The last value makes the type.
             (Section::Runtime, Section::Runtime) => {
                 *self = other;
@@ -51,7 +52,7 @@ impl NewField {
         }
     }
 
-    fn check_same(&self, other: &Self) -> Result<(), Refused> {
+    fn check_same(&self, other: &Self, first_decides: bool) -> Result<(), Refused> {
         let [from, to] = [self, other].map(|field| field.type_name().to_owned());
         let field = self.path.clone();
         match from == to {
@@ -59,6 +60,7 @@ impl NewField {
             true if self.by_template || other.by_template => {
                 Err(Refused::Unsupported(format!("the new field {field:?} with two definitions in one document")))
             }
+            _ if first_decides && from != "object" && to != "object" => Ok(()),
             _ => Err(Refused::Changed { field, from, to }),
         }
     }

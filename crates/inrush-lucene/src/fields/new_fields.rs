@@ -25,7 +25,7 @@ pub(crate) struct NewFields {
 impl NewFields {
     /// Notes an object.
     pub(crate) fn add_object(&mut self, path: &str, detection: &Detection) -> Result<(), Refused> {
-        self.add(detection.object(path)?)
+        self.add(detection.object(path)?, detection)
     }
 
     /// Notes a value of a field, which may be in an array of it. Its object says `dynamic` of new
@@ -39,7 +39,7 @@ impl NewFields {
     ) -> Result<(), Refused> {
         let Some(field) = detection.field(path, value, dynamic)? else { return Ok(()) };
         let is_float = field.section == Section::Properties && field.type_name() == "float" && !field.by_template;
-        self.add(field)?;
+        self.add(field, detection)?;
         if is_float && in_array && detection.product == KnownProduct::Elasticsearch {
             let in_arrays = self.in_arrays.entry(path.to_owned()).or_default();
             *in_arrays += 1;
@@ -50,13 +50,13 @@ impl NewFields {
         Ok(())
     }
 
-    fn add(&mut self, field: NewField) -> Result<(), Refused> {
+    fn add(&mut self, field: NewField, detection: &Detection) -> Result<(), Refused> {
         // The whole document may have such a field in OpenSearch, an object in it may not.
         if field.path.rsplit_once('.').is_some_and(|(_, name)| is_blank(name)) {
             return Err(Refused::Name(field.path));
         }
         if let Some(place) = self.places.get(&field.path) {
-            return self.members[*place].take(field);
+            return self.members[*place].take(field, detection.first_decides);
         }
         self.places.insert(field.path.clone(), self.members.len());
         self.members.push(field);

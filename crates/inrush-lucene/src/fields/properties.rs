@@ -259,6 +259,8 @@ impl Reader {
             self.fields
                 .push(Field { type_name: "flattened".to_owned(), ..field(&definition, &name, scope, &self.settings)? });
         }
+        let field = &mut self.fields[root];
+        field.doc_values &= field.indexed || !self.settings.target.reads_as_9_5();
         Ok(Flat { root, keyed: root + 1, values: None, depth_max })
     }
 

@@ -315,8 +315,12 @@ fn digits(text: &str) -> Option<i64> {
 }
 
 /// Reads an address; one of 32 bits is mapped into those of 128 bits.
-pub(crate) fn address(text: &str) -> Option<u128> {
-    let text = without_interface(text)?;
+/// `any_interface`: the name of an interface may also stand behind four bytes.
+pub(crate) fn address(text: &str, any_interface: bool) -> Option<u128> {
+    let text = match text.split_once('%') {
+        Some((address, interface)) if any_interface => (!interface.is_empty()).then_some(address)?,
+        _ => without_interface(text)?,
+    };
     let address = match four_bytes(text.as_bytes()) {
         Some(bytes) => Ipv4Addr::from(bytes).to_ipv6_mapped(),
         None => text.parse::<Ipv6Addr>().ok().or_else(|| without_zeros(text)?.parse().ok())?,
@@ -482,16 +486,20 @@ mod tests {
 
     #[test]
     fn addresses() {
-        assert_eq!(address("1.2.3.4"), Some(0xffff_0102_0304));
-        assert_eq!(address("::1"), Some(1));
-        assert_eq!(address("::1%eth0"), Some(1));
-        assert_eq!(address("1.2.3.4%eth0"), None);
-        assert_eq!((address("::ffff:1.2.3.4%eth0"), address("::1%eth.0")), (None, Some(1)));
-        assert_eq!(address("1.2.3.256"), None);
-        assert_eq!(address("::1%"), None);
-        assert_eq!(address("02001:db8::00001"), address("2001:db8::1"));
-        assert_eq!(address("::012.2.3.4"), None);
-        assert_eq!(address("1::0fffff"), None);
+        assert_eq!(address("1.2.3.4", false), Some(0xffff_0102_0304));
+        assert_eq!(address("::1", false), Some(1));
+        assert_eq!(address("::1%eth0", false), Some(1));
+        assert_eq!(address("1.2.3.4%eth0", false), None);
+        for with_interface in ["1.2.3.4%eth0", "::ffff:1.2.3.4%a.b", "1.2.3.4%%"] {
+            assert_eq!(address(with_interface, true), Some(0xffff_0102_0304), "{with_interface}");
+        }
+        assert_eq!((address("1.2.3.4%", true), address("%1", true), address("1.2.3.%1", true)), (None, None, None));
+        assert_eq!((address("::ffff:1.2.3.4%eth0", false), address("::1%eth.0", false)), (None, Some(1)));
+        assert_eq!(address("1.2.3.256", false), None);
+        assert_eq!(address("::1%", false), None);
+        assert_eq!(address("02001:db8::00001", false), address("2001:db8::1", false));
+        assert_eq!(address("::012.2.3.4", false), None);
+        assert_eq!(address("1::0fffff", false), None);
         for (text, of_elasticsearch) in [
             ("1.1.1.1280", true),
             ("::15030.1.1.1784", true),
@@ -501,7 +509,7 @@ mod tests {
             ("1.1..1", false),
             ("1.1", false),
         ] {
-            assert_eq!((address(text), is_nearly_address(text)), (None, of_elasticsearch), "{text}");
+            assert_eq!((address(text, false), is_nearly_address(text)), (None, of_elasticsearch), "{text}");
         }
     }
 }

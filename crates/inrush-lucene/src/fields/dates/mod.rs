@@ -24,6 +24,8 @@ pub(crate) const SLASHES: &str = "yyyy/MM/dd HH:mm:ss||yyyy/MM/dd||epoch_millis"
 pub(crate) struct Formats {
     formats: Vec<Format>,
     dialect: Dialect,
+    /// They are those of a field whose mapping names none.
+    are_default: bool,
 }
 
 /// The servers that read dates alike.
@@ -158,14 +160,17 @@ impl Formats {
     /// An `8` before them, of the time when the servers changed to Java 8, says nothing.
     pub(crate) fn parse(formats: &str, dialect: Dialect) -> Option<Self> {
         let formats = formats.strip_prefix('8').unwrap_or(formats);
+        let are_default = formats
+            .rsplit_once("||")
+            .is_some_and(|(first, last)| [FIRST, FIRST_NANOS].contains(&first.trim()) && last.trim() == MILLIS);
         let formats: Option<Vec<_>> = formats.split("||").map(|format| Format::parse(format.trim(), dialect)).collect();
-        Some(Self { formats: formats?.concat(), dialect })
+        Some(Self { formats: formats?.concat(), dialect, are_default })
     }
 
     /// The formats of some names that are known here.
     fn known(names: [&str; 2], dialect: Dialect) -> Self {
         let formats = names.iter().filter_map(|name| Format::parse(name, dialect)).flatten().collect();
-        Self { formats, dialect }
+        Self { formats, dialect, are_default: true }
     }
 
     /// What a field of milliseconds has where its mapping names no format.
@@ -176,6 +181,11 @@ impl Formats {
     /// What a field of nanoseconds has where its mapping names no format.
     pub(crate) fn nanos_of(dialect: Dialect) -> Self {
         Self::known([if dialect == Dialect::OpenSearch { FIRST } else { FIRST_NANOS }, MILLIS], dialect)
+    }
+
+    /// Whether they are those of a field whose mapping names none.
+    pub(crate) fn are_default(&self) -> bool {
+        self.are_default
     }
 
     #[cfg(test)]
