@@ -795,6 +795,55 @@ mod tests {
     }
 
     #[test]
+    fn documents_are_read_as_elasticsearch_9_5_reads_them() {
+        let fields = json!({"properties": {
+            "d": {"type": "date", "ignore_malformed": true}, "n": {"type": "date_nanos"}, "i": {"type": "ip"},
+            "f": {"type": "flattened", "index": false}, "s": {"type": "date", "format": "epoch_millis"},
+            "two": {"type": "date", "ignore_malformed": true, "fields": {"k": {"type": "keyword"}}}
+        }});
+        let of = |version| {
+            let target = ServerVersion { product: KnownProduct::Elasticsearch, version, lucene: [10, 4, 0] };
+            Mapping::parse(&fields, target).unwrap()
+        };
+        let (newest, before) = (of([9, 5, 3]), of([9, 1, 5]));
+        let found = |mapping: &Mapping, source: &str| {
+            read(source.as_bytes(), mapping, &mut Habits::default()).map(|document| {
+                let values: Vec<String> = document.values.iter().map(|(_, value)| format!("{value:?}")).collect();
+                (values.join(" "), document.ignored.len())
+            })
+        };
+        for (source, values, ignored) in [
+            (r#"{"d":{"x":1}}"#, "", 1),
+            (r#"{"d.x":null}"#, "", 1),
+            (r#"{"d.x":{"y":1}}"#, "", 1),
+            (r#"{"d":[{"x":1},5]}"#, "Number(5)", 1),
+            (r#"{"d":-9223372036854775808}"#, "Number(-9223372036854775808)", 0),
+            (r#"{"n":30570752216000}"#, "Number(9223372036854775807)", 0),
+            (r#"{"n":-1000000000000}"#, "Number(-1000000000000000000)", 0),
+            (r#"{"i":"1.2.3.4%eth0"}"#, "Address(281470698652420)", 0),
+            (r#"{"f":{"a":"b"}}"#, "Term(\"a\\0b\")", 0),
+        ] {
+            assert_eq!(found(&newest, source), Ok((values.to_owned(), ignored)), "{source}");
+            assert_ne!(found(&before, source), found(&newest, source), "{source}");
+        }
+        for alike in [
+            r#"{"d":2020}"#,
+            r#"{"d":30570752216000}"#,
+            r#"{"n":-5}"#,
+            r#"{"n":1e13}"#,
+            r#"{"n":"30570752216000"}"#,
+            r#"{"s":-9223372036854775808}"#,
+            r#"{"i":"1.2.3.4%"}"#,
+            r#"{"n":{"x":1}}"#,
+        ] {
+            assert_eq!(found(&newest, alike), found(&before, alike), "{alike}");
+        }
+        assert!(matches!(found(&newest, r#"{"two":{"x":1}}"#), Err(Refused::Unsupported(_))));
+        assert!(matches!(found(&newest, r#"{"i":"1.2.3."}"#), Err(Refused::Value { .. })));
+        assert!(matches!(found(&before, r#"{"i":"1.2.3."}"#), Err(Refused::Unsupported(_))));
+    }
+
+    #[test]
     fn values_that_are_too_long_are_named_in_elasticsearch() {
         let fields = json!({"properties": {
             "k": {"type": "keyword", "ignore_above": 3, "null_value": "none"}, "n": {"type": "keyword", "ignore_above": 3},

@@ -92,10 +92,8 @@ impl<'a> Walk<'a, '_> {
 
     /// A value of `flattened`.
     fn flattened(&mut self, flat: &Flat, name: &str, scalar: &Scalar<'a>) -> Result<(), Refused> {
-        let [root, keyed] = [flat.root, flat.keyed].map(|number| &self.mapping.fields[number]);
-        let has_root = !root.is_unread();
-        let of = if has_root { root } else { keyed };
-        let Some(Indexable::Term(value)) = convert(scalar, of, self.mapping.target)? else { return Ok(()) };
+        let root = &self.mapping.fields[flat.root];
+        let Some(Indexable::Term(value)) = convert(scalar, root, self.mapping.target)? else { return Ok(()) };
         if name.contains('\0') {
             return Err(self.wrong(flat.root, "names without the character 0"));
         }
@@ -103,7 +101,7 @@ impl<'a> Walk<'a, '_> {
         if keyed.len() > TERM_MAX {
             return Err(Refused::ImmenseTerm(self.mapping.fields[flat.keyed].name.clone()));
         }
-        if has_root {
+        if root.indexed || root.doc_values {
             self.push(flat.root, Indexable::Term(value));
         }
         self.push(flat.keyed, Indexable::Term(Cow::Owned(keyed)));
