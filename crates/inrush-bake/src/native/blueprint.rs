@@ -61,7 +61,7 @@ impl Blueprint {
             mapping: native.mapping.clone(),
             settings: saved.plan.building.clone(),
             shards: routing.shards(),
-            routing_shards: routing.routing_shards(),
+            routing_shards: native.slots.unwrap_or(routing.routing_shards()),
             action: context.config.load.action,
             empty: snapshots.iter().map(empty).collect(),
         })

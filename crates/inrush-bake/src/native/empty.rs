@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use http::Method;
 use inrush_cluster::Wait;
+use inrush_cluster::api::shards::shards;
 use inrush_cluster::api::snapshots::{self, SnapshotState};
 use inrush_cluster::api::{ClusterError, aliases, index};
 use inrush_cluster::transport::{Transport, path_segment};
@@ -97,18 +98,20 @@ pub(super) async fn make(context: &Context, remote: Option<&Remote>) -> Result<S
     let made = context.ask(|| snapshots::identity(&context.target, name)).await?;
     let made = made.ok_or_else(|| refuse(format!("{name} is gone from the target")))?;
     let routing = saved.plan.routing().map_err(BakeError::Refused)?;
-    let slots = context.ask(|| routing_shards(&context.target, name)).await?;
-    if slots != u64::from(routing.routing_shards()) {
+    let found = context.ask(|| shards(&context.target, name)).await?.routing;
+    if found.shards() != routing.shards() || found.is_partitioned() {
         return Err(BakeError::NotNative(format!(
-            "the target routes documents over {slots} slots, but {} were expected",
-            routing.routing_shards()
+            "the target made an index of {} shards, each routing value in {} of them, but {} shards were expected",
+            found.shards(),
+            found.partition_size(),
+            routing.shards()
         )));
     }
     let mapping = context.ask(|| mapping_of(&context.target, name)).await?;
     context.write(|saved| {
         saved.made = Some(made);
         if let Build::Native(native) = &mut saved.build {
-            native.mapping = mapping;
+            (native.mapping, native.slots) = (mapping, Some(found.routing_shards()));
         }
     })?;
     take(context, &mark, name).await?;
@@ -235,21 +238,6 @@ async fn mapping_of(target: &Transport, index: &str) -> Result<Value, ClusterErr
     let path = format!("/{}/_mapping", path_segment(index));
     let body = target.demand("reading the mapping of the index without documents", Method::GET, &path, None).await?;
     Ok(body.get(index).and_then(|index| index.get("mappings")).cloned().unwrap_or_default())
-}
-
-/// The number of slots that the index spreads documents over. Each shard has the same number of
-/// them.
-async fn routing_shards(target: &Transport, index: &str) -> Result<u64, ClusterError> {
-    let what = "reading how the index routes documents";
-    let path =
-        format!("/_cluster/state/metadata/{}?filter_path=metadata.indices.*.routing_num_shards", path_segment(index));
-    let body = target.demand(what, Method::GET, &path, None).await?;
-    let found =
-        body.get("metadata").and_then(|all| all.get("indices")?.get(index)?.get("routing_num_shards")?.as_u64());
-    found.ok_or_else(|| ClusterError::Reply {
-        what: what.to_owned(),
-        problem: format!("no routing_num_shards in {body}"),
-    })
 }
 
 /// Deletes the index if it is the one of this bake: by its mark, and by its UUID once that is

@@ -51,6 +51,9 @@ pub(crate) struct NativeRecord {
     pub(crate) making: bool,
     /// Whether its snapshot is copied.
     pub(crate) copied: bool,
+    /// The slots that the index without documents spreads its documents over, once it is made.
+    #[serde(default)]
+    pub(crate) slots: Option<u32>,
     /// The mapping of the index in that snapshot.
     pub(crate) mapping: Value,
     /// The fields that documents have added to that mapping, as a mapping.
@@ -73,6 +76,7 @@ impl NativeRecord {
             version,
             registered: false,
             making: false,
+            slots: None,
             copied: false,
             mapping: Value::Null,
             new_fields: None,
