@@ -683,6 +683,17 @@ async fn check(version: Version) {
     target.end().await;
 }
 
+/// What differs in Elasticsearch 9.5: the shard of a document, and values of new fields.
+async fn check_what_differs(version: Version) {
+    let mut target = Target::start(version).await;
+    target.equals_a_load(3).await;
+    target.adds_fields().await;
+    target.makes_ids().await;
+    target.end().await;
+}
+
+on_servers!(check_what_differs: elasticsearch_9_5 = Elasticsearch9);
+
 on_servers!(check:
     opensearch_2_19 = OpenSearch2,
     opensearch_3_6 = OpenSearch3,
