@@ -6,6 +6,7 @@
 //! vectors so only after [`Packing::begin`], which means that the server has shown it.
 
 mod field;
+pub mod graph;
 mod mapping;
 mod pack;
 

@@ -21,6 +21,37 @@ impl Settings {
     }
 }
 
+/// What a lease is about. The graphs of vectors have a lease of their own: they are restored before
+/// the segments are merged, and the settings after it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// The settings of the index.
+    Settings,
+    /// When the graphs of its vectors are built.
+    Graphs,
+}
+
+/// What the id of a lease of graphs ends with. A UUID has no dot.
+const OF_GRAPHS: &str = ".graphs";
+
+impl Part {
+    /// The id of the lease on this part of the index with this UUID.
+    pub fn lease_id(self, uuid: &str) -> String {
+        match self {
+            Part::Settings => uuid.to_owned(),
+            Part::Graphs => format!("{uuid}{OF_GRAPHS}"),
+        }
+    }
+
+    /// The UUID of the index of a lease, and its part.
+    pub fn of(lease_id: &str) -> (&str, Part) {
+        match lease_id.strip_suffix(OF_GRAPHS) {
+            Some(uuid) => (uuid, Part::Graphs),
+            None => (lease_id, Part::Settings),
+        }
+    }
+}
+
 /// A setting that is changed during a load.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Change {
@@ -53,7 +84,7 @@ pub enum Phase {
     },
 }
 
-/// The lease, a document with the index's UUID as its id. It is written by compare-and-set only.
+/// The lease, a document with the index's UUID as its id, and its [`Part`]. It is written by compare-and-set only.
 ///
 /// No setting is changed before the lease records its original value. So anyone can restore the
 /// settings wherever a loader stops.
@@ -104,6 +135,13 @@ impl Change {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn each_part_of_an_index_has_a_lease() {
+        for part in [Part::Settings, Part::Graphs] {
+            assert_eq!(Part::of(&part.lease_id("u-1_x")), ("u-1_x", part));
+        }
+    }
 
     #[test]
     fn the_document_is_plain_json() {

@@ -64,6 +64,8 @@ pub struct Guard {
     /// Changes that this guard may have made. Their values are never taken for originals, even if
     /// the lease is lost.
     known: Changes,
+    /// Changes that the creation of the index has made, before there could be a lease.
+    made: Changes,
     /// This guard may have written a lease with changes. Without changes there is nothing to
     /// restore.
     written: bool,
@@ -76,6 +78,13 @@ impl Guard {
     /// The guard of a load into `index`. `me` is an id that no other load has.
     pub fn hold(me: String, index: String, profile: LoadProfile) -> Self {
         Guard::new(me, index, profile, Purpose::Hold, DEAD_AFTER)
+    }
+
+    /// The guard of an index that was created with these changes. They are restored at the end, and
+    /// at once where the lease cannot be held.
+    pub fn with_made(mut self, made: Changes) -> Self {
+        self.known.extend(made.clone());
+        Guard { made, ..self }
     }
 
     /// A guard that restores what others left on `index`. A holder without a heartbeat for
@@ -96,6 +105,7 @@ impl Guard {
             stage: Stage::Look,
             command: Some(Command::ReadLease),
             known: Changes::new(),
+            made: Changes::new(),
             written: false,
             refused: BTreeMap::new(),
             problem: None,
@@ -241,6 +251,10 @@ impl Guard {
             (Stage::Look, _) if !self.written && self.known.is_empty() && self.purpose == Purpose::Leave => {
                 self.finish(GuardOutcome::Nothing);
             }
+            // There is no lease of this load, and only the creation of the index has changed anything.
+            (Stage::Look, _) if !self.written && self.purpose == Purpose::Leave => {
+                self.ask(Stage::Compare { lease: None }, Command::ReadSettings);
+            }
             (_, reply) => self.finish(GuardOutcome::Unknown(problem(reply))),
         }
     }
@@ -279,6 +293,11 @@ impl Guard {
         for (name, applied) in policy::wanted(&self.profile, &before) {
             let original = before.set.get(name).cloned();
             next.changes.entry(name.to_owned()).or_insert(Change { original, applied });
+        }
+        for (name, change) in &self.made {
+            if change.state(name, &settings) == SettingState::Applied {
+                next.changes.entry(name.clone()).or_insert_with(|| change.clone());
+            }
         }
         if !next.holders.contains_key(&self.me) {
             next.holders.insert(self.me.clone(), self.next_beat());
@@ -361,7 +380,7 @@ impl Guard {
     }
 
     fn compare(&mut self, lease: Option<(Lease, Version)>, settings: &Settings) {
-        let changes = lease.as_ref().map_or(&self.known, |(lease, _)| &lease.changes);
+        let changes = &self.restorable(lease.as_ref());
         let standing =
             |wanted: SettingState| changes.iter().filter(move |(name, change)| change.state(name, settings) == wanted);
         let values: BTreeMap<_, _> =
@@ -383,7 +402,7 @@ impl Guard {
         refused: Option<String>,
     ) {
         if puts.advance(refused) {
-            let changes = lease.as_ref().map_or(&self.known, |(lease, _)| &lease.changes).clone();
+            let changes = self.restorable(lease.as_ref());
             let command = Command::Put { values: puts.now.clone(), changes };
             return self.ask(Stage::Restore { lease, puts, foreign }, command);
         }
@@ -393,12 +412,22 @@ impl Guard {
             // The lease has no holders then, so that anyone can retry at once.
             Some((mut lease, version)) => {
                 lease.phase = Phase::Held;
+                lease.changes = self.restorable(Some(&(lease.clone(), version)));
                 lease.changes.retain(|name, _| refused.contains_key(name));
                 let command = Command::WriteLease { lease, over: Precondition::Version(version) };
                 self.ask(Stage::Keep { refused }, command);
             }
             None => self.finish(GuardOutcome::NotRestored { refused }),
         }
+    }
+
+    /// The changes to restore: those of the lease, and those that the creation of the index has
+    /// made. Without a lease, all that this guard knows of.
+    fn restorable(&self, lease: Option<&(Lease, Version)>) -> Changes {
+        let Some((lease, _)) = lease else { return self.known.clone() };
+        let mut changes = self.made.clone();
+        changes.extend(lease.changes.clone());
+        changes
     }
 
     fn clear(&mut self, lease: Option<(Lease, Version)>, foreign: Vec<String>) {

@@ -20,6 +20,6 @@ mod tests;
 
 pub use commands::{Command, GuardOutcome, Precondition, Reply};
 pub use holders::{DEAD_AFTER, HEARTBEAT};
-pub use lease::{Change, Changes, Holder, Lease, Phase, Settings, Version};
+pub use lease::{Change, Changes, Holder, Lease, Part, Phase, Settings, Version};
 pub use machine::Guard;
 pub use policy::LoadProfile;

@@ -20,6 +20,9 @@ pub const FLUSH_THRESHOLD: &str = "index.translog.flush_threshold_size";
 pub const DURABILITY: &str = "index.translog.durability";
 /// `index.merge.scheduler.auto_throttle`.
 pub const MERGE_THROTTLE: &str = "index.merge.scheduler.auto_throttle";
+/// `index.knn.advanced.approximate_threshold` of OpenSearch: the vectors from which a segment gets
+/// a graph. With -1 none gets one.
+pub const GRAPH_THRESHOLD: &str = "index.knn.advanced.approximate_threshold";
 /// `index.blocks.write`.
 pub const BLOCK_WRITES: &str = "index.blocks.write";
 
@@ -62,6 +65,8 @@ pub struct LoadProfile {
     pub data_nodes: Option<u64>,
     /// The index is being replaced, not loaded, and must not accept writes in the meantime.
     pub block_writes: bool,
+    /// OpenSearch is to build the graphs of vectors after the load.
+    pub no_graphs: bool,
 }
 
 impl LoadProfile {
@@ -71,7 +76,7 @@ impl LoadProfile {
 
     /// Whether this load changes no setting, for any current values.
     pub fn changes_nothing(&self) -> bool {
-        let asked = self.replicas_off || self.async_translog || self.block_writes;
+        let asked = self.replicas_off || self.async_translog || self.block_writes || self.no_graphs;
         !asked && !self.at_least(REPLICAS_BYTES_MIN.min(LARGE_BYTES_MIN))
     }
 }
@@ -81,6 +86,9 @@ pub fn wanted(load: &LoadProfile, settings: &Settings) -> BTreeMap<&'static str,
     let mut wanted = BTreeMap::new();
     if load.block_writes && settings.effective(BLOCK_WRITES) != Some("true") {
         wanted.insert(BLOCK_WRITES, "true".to_owned());
+    }
+    if load.no_graphs && settings.effective(GRAPH_THRESHOLD) != Some("-1") {
+        wanted.insert(GRAPH_THRESHOLD, "-1".to_owned());
     }
     if load.at_least(LARGE_BYTES_MIN) {
         // A longer interval, or none, is kept.
@@ -187,6 +195,7 @@ mod tests {
         async_translog: false,
         data_nodes: Some(3),
         block_writes: false,
+        no_graphs: false,
     };
 
     fn check(load: LoadProfile, set: &[(&str, &str)], defaults: &[(&str, &str)], expected: &[(&str, &str)]) {
@@ -251,6 +260,16 @@ mod tests {
         assert!(!load.changes_nothing());
         check(load, &[(REPLICAS, "1")], &[(BLOCK_WRITES, "false")], &[(BLOCK_WRITES, "true")]);
         check(load, &[(BLOCK_WRITES, "true")], &[], &[]);
+    }
+
+    #[test]
+    fn graphs_wait_only_on_request() {
+        let load = LoadProfile { no_graphs: true, ..LoadProfile::default() };
+        assert!(!load.changes_nothing());
+        let off = [(GRAPH_THRESHOLD, "-1")];
+        check(load, &[], &[(GRAPH_THRESHOLD, "0")], &off);
+        check(load, &[(GRAPH_THRESHOLD, "15000")], &[], &off);
+        check(load, &[(GRAPH_THRESHOLD, "-1")], &[], &[]);
     }
 
     #[test]

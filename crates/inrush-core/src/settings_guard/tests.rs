@@ -14,6 +14,7 @@ const LARGE: LoadProfile = LoadProfile {
     async_translog: false,
     data_nodes: None,
     block_writes: false,
+    no_graphs: false,
 };
 const NOW: Time = Time::START;
 
@@ -254,4 +255,79 @@ fn an_index_that_is_gone_needs_no_settings() {
     stop(&mut guard, lease);
     guard.handle(NOW, Reply::Gone);
     assert_eq!(guard.poll(), Some(Command::DeleteLease { version: version(2) }));
+}
+
+const OPTIONS: &str = "mappings.v.index_options";
+
+/// An index that was created without graphs of its vectors.
+fn made() -> Changes {
+    Changes::from([(OPTIONS.to_owned(), Change { original: Some("hnsw".into()), applied: "flat".into() })])
+}
+
+fn of_new_index() -> Guard {
+    Guard::hold("a".into(), "x".into(), LoadProfile::default()).with_made(made())
+}
+
+#[test]
+fn changes_of_the_creation_are_written_down_and_put_back_and_never_made() {
+    let mut guard = of_new_index();
+    let lease = join(&mut guard, &[(OPTIONS, "flat")]);
+    assert_eq!(lease.changes, made());
+    assert!(guard.is_active(), "nothing is to be changed: {guard:?}");
+    stop(&mut guard, lease);
+    guard.handle(NOW, settings(&[(OPTIONS, "flat")]));
+    assert_eq!(put(&mut guard), values(&[(OPTIONS, Some("hnsw"))]));
+    guard.handle(NOW, Reply::Put);
+    assert!(matches!(guard.poll(), Some(Command::DeleteLease { .. })));
+    guard.handle(NOW, Reply::Deleted);
+    assert_eq!(guard.outcome(), Some(&GuardOutcome::Restored { foreign: Vec::new() }));
+}
+
+#[test]
+fn changes_of_the_creation_are_put_back_at_once_where_no_lease_can_be_held() {
+    // The lease can neither be read nor written.
+    let mut guard = of_new_index();
+    for _ in 0..2 {
+        assert_eq!(guard.poll(), Some(Command::ReadLease));
+        guard.handle(NOW, Reply::Failed("no right".into()));
+    }
+    assert_eq!(guard.poll(), Some(Command::ReadSettings));
+    guard.handle(NOW, settings(&[(OPTIONS, "flat")]));
+    assert_eq!(put(&mut guard), values(&[(OPTIONS, Some("hnsw"))]));
+    guard.handle(NOW, Reply::Put);
+    assert_eq!(
+        (guard.outcome(), guard.problem()),
+        (Some(&GuardOutcome::Restored { foreign: Vec::new() }), Some("no right"))
+    );
+}
+
+#[test]
+fn a_lease_without_changes_hides_none_of_the_creation() {
+    // A load was killed between its first two writes of the lease.
+    let holders = BTreeMap::from([("dead".to_owned(), Holder { beat: 1 })]);
+    let lease = Lease { index: "x".into(), phase: Phase::Held, changes: Changes::new(), holders };
+    let mut guard = Guard::recover("r".into(), "x".into(), Duration::ZERO, Changes::new()).with_made(made());
+    assert_eq!(guard.poll(), Some(Command::ReadLease));
+    guard.handle(NOW, Reply::Lease(Some((lease, version(1)))));
+    assert!(matches!(written(&mut guard).phase, Phase::Restoring { .. }));
+    guard.handle(NOW, Reply::Written(version(2)));
+    assert_eq!(guard.poll(), Some(Command::ReadSettings));
+    guard.handle(NOW, settings(&[(OPTIONS, "flat")]));
+    assert_eq!(put(&mut guard), values(&[(OPTIONS, Some("hnsw"))]));
+    // The server refuses it: the lease keeps it for the next recovery.
+    guard.handle(NOW, Reply::Refused("blocked".into()));
+    assert_eq!(written(&mut guard).changes, made());
+}
+
+#[test]
+fn a_change_of_the_creation_that_was_put_back_stays_so() {
+    let mut guard = of_new_index();
+    assert_eq!(guard.poll(), Some(Command::ReadLease));
+    guard.handle(NOW, Reply::Lease(None));
+    guard.poll();
+    guard.handle(NOW, Reply::Written(version(0)));
+    assert_eq!(guard.poll(), Some(Command::ReadSettings));
+    // Another process has put it back before there was a lease.
+    guard.handle(NOW, settings(&[(OPTIONS, "hnsw")]));
+    assert!(guard.is_active() && guard.poll().is_none(), "{guard:?}");
 }
