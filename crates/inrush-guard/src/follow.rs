@@ -136,33 +136,21 @@ impl Follower {
         let Some(write) = target.write_index().filter(|write| !self.known.contains(&write.uuid)) else { return };
         self.known.push(write.uuid.clone());
         tracing::info!("{} writes to {} now; the settings guard covers this index as well", next.name, write.name);
-        let plan =
-            Plan { index: write.name.clone(), uuid: write.uuid.clone(), job: next.job, folder: next.folder.clone() };
+        let plan = Plan {
+            index: write.name.clone(),
+            uuid: write.uuid.clone(),
+            job: next.job,
+            folder: next.folder.clone(),
+            graphs: None,
+        };
         // Each guard has its own lock and record on this machine.
         let holder = format!("{}-{}", self.holder, self.known.len());
         self.running.push(Running::start(Arc::clone(&self.transport), plan, &holder).await);
     }
 }
 
-/// The report of all indices. The worst result counts. Of a setting that was changed on several
-/// indices, it has the values of the first.
+/// The report of all indices.
 fn merge(reports: Vec<SettingsReport>) -> SettingsReport {
-    let weight = |restored: SettingsRestored| match restored {
-        SettingsRestored::No => 3,
-        SettingsRestored::PassedOn => 2,
-        SettingsRestored::Yes => 1,
-        SettingsRestored::Unchanged => 0,
-    };
-    let join = |mut all: SettingsReport, one: SettingsReport| {
-        if weight(one.restored) > weight(all.restored) {
-            all.restored = one.restored;
-        }
-        for (name, change) in one.changed {
-            all.changed.entry(name).or_insert(change);
-        }
-        all.detail = format!("{}; {}", all.detail, one.detail);
-        all
-    };
     let nothing = || SettingsReport::new(SettingsRestored::Unchanged, "the load wrote to no index".to_owned());
-    reports.into_iter().reduce(join).unwrap_or_else(nothing)
+    reports.into_iter().reduce(SettingsReport::with).unwrap_or_else(nothing)
 }

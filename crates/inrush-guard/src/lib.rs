@@ -19,7 +19,9 @@ pub use follow::{Guards, Next, Plans};
 use inrush_cluster::clock::{self, Instant, MissedTickBehavior};
 use inrush_cluster::transport::Transport;
 use inrush_core::Time;
-use inrush_core::settings_guard::{Command, Guard, GuardOutcome, HEARTBEAT, LoadProfile, Phase, Reply, policy};
+use inrush_core::settings_guard::{
+    Changes, Command, Guard, GuardOutcome, HEARTBEAT, LoadProfile, Part, Phase, Reply, policy,
+};
 pub use recover::{RecoverOptions, Recovered, RecoveredState, recover};
 pub use report::{SettingChange, SettingsReport, SettingsRestored};
 use state::Record;
@@ -40,6 +42,9 @@ pub struct Plan {
     pub job: LoadProfile,
     /// Folder of this machine's records.
     pub folder: Option<PathBuf>,
+    /// The guard is that of the graphs of vectors, with the changes that the creation of the index
+    /// has made. `None`: of the settings.
+    pub graphs: Option<Changes>,
 }
 
 /// The guard of one index of a running load.
@@ -63,7 +68,8 @@ struct Driver {
 impl Running {
     /// Records and changes the settings. Returns when they are changed or cannot be changed.
     pub async fn start(transport: Arc<Transport>, plan: Plan, holder: &str) -> Running {
-        let Plan { index, uuid, job, folder } = plan;
+        let Plan { index, uuid, job, folder, graphs } = plan;
+        let part = if graphs.is_some() { Part::Graphs } else { Part::Settings };
         let state = folder.as_ref().and_then(|folder| {
             LocalState::new(folder, holder)
                 .inspect_err(|error| {
@@ -75,8 +81,8 @@ impl Running {
                 .ok()
         });
         let driver = Driver {
-            guard: Guard::hold(holder.to_owned(), index.clone(), job),
-            store: Store { transport, index: index.clone(), uuid },
+            guard: Guard::hold(holder.to_owned(), index.clone(), job).with_made(graphs.unwrap_or_default()),
+            store: Store { transport, index: index.clone(), uuid, part },
             state,
             folder,
             started: clock::now(),
@@ -87,6 +93,11 @@ impl Running {
         // Without a lease there is no answer.
         let changed = is_active.await.unwrap_or_default();
         Running { stop, task, index, changed }
+    }
+
+    /// Whether the index is changed for the load, by this guard or by another one.
+    pub fn changes_something(&self) -> bool {
+        !self.changed.is_empty()
     }
 
     /// The index, where its refreshes were made rare. A refresh beside the last requests shortens
@@ -173,8 +184,8 @@ impl Driver {
         if !values.iter().any(for_the_load) {
             return Ok(());
         }
-        let (index, uuid) = (self.store.index.clone(), self.store.uuid.clone());
-        state.save(&Record { index, uuid, changes: changes.clone() })
+        let (index, lease) = (self.store.index.clone(), self.store.lease_id());
+        state.save(&Record { index, lease, changes: changes.clone() })
     }
 
     /// The changed settings.

@@ -11,7 +11,9 @@ use inrush_cluster::clock;
 use inrush_cluster::transport::Transport;
 use inrush_core::Time;
 use inrush_core::retry::RetryPolicy;
-use inrush_core::settings_guard::{Change, Changes, Command, DEAD_AFTER, Guard, GuardOutcome, Lease, Phase, Reply};
+use inrush_core::settings_guard::{
+    Change, Changes, Command, DEAD_AFTER, Guard, GuardOutcome, Lease, Part, Phase, Reply,
+};
 use serde::Serialize;
 use tokio::task::JoinSet;
 
@@ -95,10 +97,14 @@ pub async fn recover(
     }
     for (holder, record) in folder.iter().flat_map(|folder| state::left_behind(folder)) {
         if chosen(&record.index) {
-            let one = left.entry(record.uuid).or_insert_with(|| Left::unleased(record.index));
+            let one = left.entry(record.lease).or_insert_with(|| Left::unleased(record.index));
             one.known.extend(record.changes);
             one.records.push(holder);
         }
+    }
+    for created in store::without_graphs(&transport, &options.indices).await? {
+        let id = Part::Graphs.lease_id(&created.uuid);
+        left.entry(id).or_insert_with(|| Left::unleased(created.index)).made = created.made;
     }
     let unsure: Vec<&str> = left
         .values()
@@ -112,10 +118,11 @@ pub async fn recover(
     }
     let run_id = inrush_cluster::run_id::run_id();
     let mut tasks = JoinSet::new();
-    for (number, (uuid, left)) in left.into_iter().enumerate() {
-        let store = Store { transport: Arc::clone(&transport), index: left.index.clone(), uuid };
+    for (number, (id, left)) in left.into_iter().enumerate() {
+        let (uuid, part) = Part::of(&id);
+        let store = Store { transport: Arc::clone(&transport), index: left.index.clone(), uuid: uuid.to_owned(), part };
         let me = format!("{run_id}-{number}");
-        if left.lease.is_none() && options.indices.is_empty() {
+        if left.lease.is_none() && left.made.is_empty() && options.indices.is_empty() {
             tasks.spawn(doubtful(store, left, folder.clone()));
         } else {
             tasks.spawn(one(me, store, left, options.watch, folder.clone()));
@@ -131,17 +138,19 @@ struct Left {
     index: String,
     lease: Option<Lease>,
     known: Changes,
+    /// Changes that the creation of the index has made.
+    made: Changes,
     /// Loads of this machine. Their records are removed after the restore.
     records: Vec<String>,
 }
 
 impl Left {
     fn leased(lease: Lease) -> Self {
-        Left { index: lease.index.clone(), lease: Some(lease), known: Changes::new(), records: Vec::new() }
+        Left { lease: Some(lease.clone()), ..Left::unleased(lease.index) }
     }
 
     fn unleased(index: String) -> Self {
-        Left { index, lease: None, known: Changes::new(), records: Vec::new() }
+        Left { index, lease: None, known: Changes::new(), made: Changes::new(), records: Vec::new() }
     }
 }
 
@@ -189,10 +198,11 @@ fn shown((name, change): (String, Change)) -> (String, SettingChange) {
 /// Recovers one index. `None` where there is nothing to report: the index belongs to another
 /// cluster, or its settings are the original ones.
 async fn one(me: String, store: Store, left: Left, watch: Duration, folder: Option<PathBuf>) -> Option<Recovered> {
-    let Left { index, lease, known, records } = left;
-    let changes = lease.as_ref().map_or_else(|| known.clone(), |lease| lease.changes.clone());
+    let Left { index, lease, known, made, records } = left;
+    let mut changes = lease.as_ref().map_or_else(|| known.clone(), |lease| lease.changes.clone());
+    changes.extend(made.clone());
     let leased = lease.is_some();
-    let mut guard = Guard::recover(me, index.clone(), watch, known);
+    let mut guard = Guard::recover(me, index.clone(), watch, known).with_made(made);
     let started = clock::now();
     let mut gone = false;
     while let Some(command) = guard.poll() {
@@ -205,7 +215,7 @@ async fn one(me: String, store: Store, left: Left, watch: Duration, folder: Opti
         know_holders(&mut guard, &reply, folder.as_deref());
         guard.handle(Time::from_start(started.elapsed()), reply);
     }
-    let (state, detail) = match guard.outcome() {
+    let (state, mut detail) = match guard.outcome() {
         // The index of a local record belongs to another cluster, or was deleted.
         _ if gone && !leased => return None,
         Some(GuardOutcome::Restored { .. }) if gone => {
@@ -230,6 +240,11 @@ async fn one(me: String, store: Store, left: Left, watch: Duration, folder: Opti
         Some(GuardOutcome::Unknown(why)) => (RecoveredState::NotRestored, why.clone()),
         None => (RecoveredState::NotRestored, "the recovery did not end".to_owned()),
     };
+    if (state, store.part, gone) == (RecoveredState::Restored, Part::Graphs, false) {
+        detail.push_str(&format!(
+            "; vectors that were loaded meanwhile get a graph when their segments are merged: POST /{index}/_forcemerge?max_num_segments=1"
+        ));
+    }
     if let (RecoveredState::Restored, Some(folder)) = (state, &folder) {
         for holder in records {
             state::remove(folder, &holder);

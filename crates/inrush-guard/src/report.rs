@@ -21,6 +21,25 @@ impl SettingsReport {
     pub fn new(restored: SettingsRestored, detail: String) -> Self {
         SettingsReport { restored, changed: BTreeMap::new(), detail }
     }
+
+    /// This report and another one. The worst result counts. Of a setting that both have changed, it
+    /// has the values of this one.
+    pub fn with(mut self, other: SettingsReport) -> Self {
+        let weight = |restored: SettingsRestored| match restored {
+            SettingsRestored::No => 3,
+            SettingsRestored::PassedOn => 2,
+            SettingsRestored::Yes => 1,
+            SettingsRestored::Unchanged => 0,
+        };
+        if weight(other.restored) > weight(self.restored) {
+            self.restored = other.restored;
+        }
+        for (name, change) in other.changed {
+            self.changed.entry(name).or_insert(change);
+        }
+        self.detail = format!("{}; {}", self.detail, other.detail);
+        self
+    }
 }
 
 /// The change of one setting.

@@ -14,7 +14,9 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Record {
     pub(crate) index: String,
-    pub(crate) uuid: String,
+    /// The id of the lease.
+    #[serde(rename = "uuid")]
+    pub(crate) lease: String,
     pub(crate) changes: Changes,
 }
 
@@ -141,7 +143,7 @@ mod tests {
         assert_eq!(is_alive(&path, "b"), None);
         assert_eq!(is_alive(&path, "../a-1"), None);
         let change = Change { original: None, applied: "60s".into() };
-        let record = Record { index: "x".into(), uuid: "u".into(), changes: [("s".to_owned(), change)].into() };
+        let record = Record { index: "x".into(), lease: "u".into(), changes: [("s".to_owned(), change)].into() };
         state.save(&record).unwrap();
         assert_eq!(left_behind(&path), []);
         drop(state);

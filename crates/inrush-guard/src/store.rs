@@ -7,17 +7,19 @@ use http::Method;
 use inrush_cluster::api::own::OwnDocument;
 use inrush_cluster::api::{ClusterError, stats};
 use inrush_cluster::transport::{Transport, path_segment};
-use inrush_core::settings_guard::{Command, Lease, Precondition, Reply, Settings, Version, policy};
+use inrush_core::settings_guard::{Changes, Command, Lease, Part, Precondition, Reply, Settings, Version, policy};
+use inrush_core::vectors::graph;
 use serde_json::{Map, Value, json};
 
 pub use inrush_cluster::api::guarded::GUARD_INDEX;
 
-/// Access to the lease and the settings of one index.
+/// Access to the lease and the settings of one index, or of its graphs of vectors.
 #[derive(Clone)]
 pub(crate) struct Store {
     pub(crate) transport: Arc<Transport>,
     pub(crate) index: String,
     pub(crate) uuid: String,
+    pub(crate) part: Part,
 }
 
 impl Store {
@@ -46,7 +48,11 @@ impl Store {
     }
 
     fn document(&self) -> OwnDocument {
-        OwnDocument { transport: Arc::clone(&self.transport), index: GUARD_INDEX, id: self.uuid.clone() }
+        OwnDocument { transport: Arc::clone(&self.transport), index: GUARD_INDEX, id: self.lease_id() }
+    }
+
+    pub(crate) fn lease_id(&self) -> String {
+        self.part.lease_id(&self.uuid)
     }
 
     async fn read_lease(&self) -> Result<Option<(Lease, Version)>, ClusterError> {
@@ -80,15 +86,48 @@ impl Store {
             status => return Err(ClusterError::from_status(&what, status, &body)),
         }
         let Some(index) = body.get(&self.index) else { return Ok(Reply::Gone) };
-        let set = flat(index.get("settings"));
+        let mut set = flat(index.get("settings"));
         // The index was created again, and its settings belong to its owner.
         if set.get("index.uuid") != Some(&self.uuid) {
             return Ok(Reply::Gone);
         }
+        if self.part == Part::Graphs {
+            set.extend(graph::shown(&self.read_mapping().await?));
+        }
         Ok(Reply::Settings(Settings { set, defaults: flat(index.get("defaults")) }))
     }
 
+    async fn read_mapping(&self) -> Result<Value, ClusterError> {
+        let what = format!("reading the mapping of {}", self.index);
+        let path = format!("/{}/_mapping", path_segment(&self.index));
+        let mut body = self.transport.demand(&what, Method::GET, &path, None).await?;
+        Ok(body.get_mut(&self.index).and_then(|index| index.get_mut("mappings")).map(Value::take).unwrap_or_default())
+    }
+
+    /// Changes settings, and options of the mapping that the guard knows as settings.
     async fn put(&self, values: &BTreeMap<String, Option<String>>) -> Result<Reply, ClusterError> {
+        let mut settings = values.clone();
+        let options = settings.extract_if(.., |name, _| graph::path_of(name).is_some()).collect();
+        if !settings.is_empty() {
+            let reply = self.put_settings(&settings).await?;
+            if reply != Reply::Put {
+                return Ok(reply);
+            }
+        }
+        self.put_options(&options).await
+    }
+
+    /// Gives fields of the mapping other `index_options`.
+    async fn put_options(&self, options: &BTreeMap<String, Option<String>>) -> Result<Reply, ClusterError> {
+        if options.is_empty() {
+            return Ok(Reply::Put);
+        }
+        let update = graph::update(&self.read_mapping().await?, options);
+        let what = format!("changing the mapping of {}", self.index);
+        self.change(&what, "_mapping", &update).await
+    }
+
+    async fn put_settings(&self, values: &BTreeMap<String, Option<String>>) -> Result<Reply, ClusterError> {
         if policy::brings_replicas(values)
             && let Err(error) = stats::flush(&self.transport.brief(), &self.index).await
         {
@@ -100,14 +139,18 @@ impl Store {
             );
         }
         let what = format!("changing the settings of {}", self.index);
-        let path = format!("/{}/_settings", path_segment(&self.index));
-        let answer = self.transport.ask(Method::PUT, &path, Some(&json!(values))).await?;
-        let body = answer.json(&what)?;
+        self.change(&what, "_settings", &json!(values)).await
+    }
+
+    async fn change(&self, what: &str, of: &str, body: &Value) -> Result<Reply, ClusterError> {
+        let path = format!("/{}/{of}", path_segment(&self.index));
+        let answer = self.transport.ask(Method::PUT, &path, Some(body)).await?;
+        let body = answer.json(what)?;
         match answer.status() {
             200..=299 => Ok(Reply::Put),
             404 => Ok(Reply::Gone),
             status => {
-                let error = ClusterError::from_status(&what, status, &body);
+                let error = ClusterError::from_status(what, status, &body);
                 // Blocks (403, and 429 at the flood stage) and values that are not allowed.
                 if is_passing(&error) || status >= 500 { Err(error) } else { Ok(Reply::Refused(error.to_string())) }
             }
@@ -133,6 +176,41 @@ pub(crate) async fn leases(transport: &Transport) -> Result<Vec<(String, Lease)>
         lease(&what, source).map(|lease| (id, lease))
     };
     hits.into_iter().map(one).collect()
+}
+
+/// An index that was created without graphs of its vectors, by its mapping.
+pub(crate) struct Created {
+    pub(crate) index: String,
+    pub(crate) uuid: String,
+    pub(crate) made: Changes,
+}
+
+/// The indices that were created without graphs of their vectors, also those whose load was killed
+/// before it could write a lease. `names`: only these. Those that the user may not see are left out.
+pub(crate) async fn without_graphs(transport: &Transport, names: &[String]) -> Result<Vec<Created>, ClusterError> {
+    let what = "looking for indices without graphs of their vectors";
+    let names: Vec<String> = names.iter().map(|name| path_segment(name).to_string()).collect();
+    let of = if names.is_empty() { "*".to_owned() } else { names.join(",") };
+    let mark = graph::MARK;
+    let path = format!(
+        "/{of}/_mapping?expand_wildcards=all&ignore_unavailable=true&allow_no_indices=true&filter_path=*.mappings._meta.{mark}"
+    );
+    let marked = match transport.demand(what, Method::GET, &path, None).await {
+        Err(error) if matches!(error.status(), Some(403 | 404)) => return Ok(Vec::new()),
+        found => found?,
+    };
+    let mut created = Vec::new();
+    for index in marked.as_object().into_iter().flatten().map(|(index, _)| index) {
+        let path = format!("/{}?filter_path=*.mappings,*.settings.index.uuid", path_segment(index));
+        let found = transport.demand(what, Method::GET, &path, None).await?;
+        let Some(found) = found.get(index) else { continue };
+        let uuid = found.pointer("/settings/index/uuid").and_then(Value::as_str);
+        let made = found.get("mappings").map(graph::made).unwrap_or_default();
+        if let Some(uuid) = uuid.filter(|_| !made.is_empty()) {
+            created.push(Created { index: index.clone(), uuid: uuid.to_owned(), made });
+        }
+    }
+    Ok(created)
 }
 
 fn lease(what: &str, source: Value) -> Result<Lease, ClusterError> {

@@ -1,7 +1,7 @@
 //! The settings that an index has without the changes of a running or dead load. The settings guard
 //! notes them in the cluster (see the crate `inrush-guard`).
 
-use inrush_core::settings_guard::{Changes, Lease};
+use inrush_core::settings_guard::{Changes, Lease, Part};
 use serde_json::Value;
 
 use super::lookup::{Contents, Lookup, Wanted};
@@ -13,8 +13,9 @@ pub const GUARD_INDEX: &str = "inrush-guard";
 /// Puts the original values into the `settings` of indices, which are given with their UUIDs. It
 /// changes nothing where no load has changed them, or where the user may not read it.
 pub async fn original(transport: &Transport, indices: &mut [(&str, &mut Value)]) {
-    let wanted: Vec<Wanted> =
-        indices.iter().map(|(uuid, _)| Wanted { id: (*uuid).to_owned(), routing: None }).collect();
+    let parts = [Part::Settings, Part::Graphs];
+    let ids = indices.iter().flat_map(|(uuid, _)| parts.map(|part| part.lease_id(uuid)));
+    let wanted: Vec<Wanted> = ids.map(|id| Wanted { id, routing: None }).collect();
     let names: Vec<&str> = indices.iter().filter_map(|(_, s)| s["index"]["provided_name"].as_str()).collect();
     let found = match Lookup::Get(GUARD_INDEX.to_owned()).find(transport, &wanted, Contents::Source).await {
         Ok(found) => found,
@@ -28,11 +29,11 @@ pub async fn original(transport: &Transport, indices: &mut [(&str, &mut Value)])
             return;
         }
     };
-    for ((_, settings), found) in indices.iter_mut().zip(found) {
-        let source = found.first().and_then(|document| document.source.as_deref());
-        let lease: Option<Lease> = source.and_then(|source| serde_json::from_str(source.get()).ok());
-        if let Some(lease) = lease {
-            put_back(settings, &lease.changes);
+    for ((_, settings), found) in indices.iter_mut().zip(found.chunks(parts.len())) {
+        for source in found.iter().filter_map(|found| found.first()?.source.as_deref()) {
+            if let Ok(lease) = serde_json::from_str::<Lease>(source.get()) {
+                put_back(settings, &lease.changes);
+            }
         }
     }
 }

@@ -32,9 +32,10 @@ async fn guard(fake: &FakeCluster, way: &Arc<InProcess>, holder: &str) -> Runnin
         async_translog: false,
         data_nodes: Some(2),
         block_writes: false,
+        no_graphs: false,
     };
     let uuid = fake.index_uuid("docs").unwrap();
-    let plan = Plan { index: "docs".to_owned(), uuid, job, folder: None };
+    let plan = Plan { index: "docs".to_owned(), uuid, job, folder: None, graphs: None };
     let limits = RetryPolicy { retries: 1000, ..RetryPolicy::default() };
     Running::start(Arc::new(way.transport().patient(limits)), plan, holder).await
 }
