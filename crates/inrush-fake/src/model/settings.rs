@@ -38,7 +38,7 @@ const STATIC: [&str; 18] = [
 const FINAL: [&str; 2] = ["index.number_of_shards", "index.mode"];
 
 /// Settings, and prefixes of settings, that may change while the index is open.
-const DYNAMIC: [&str; 26] = [
+const DYNAMIC: [&str; 27] = [
     "index.refresh_interval",
     "index.number_of_replicas",
     "index.auto_expand_replicas",
@@ -65,6 +65,7 @@ const DYNAMIC: [&str; 26] = [
     "index.warmer.",
     "index.flush_after_merge",
     "index.shard_check",
+    "index.knn.advanced.",
 ];
 
 /// Settings that the servers fill in themselves and refuse in a request.

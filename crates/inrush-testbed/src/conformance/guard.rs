@@ -13,6 +13,7 @@ case_table! {
     merge_throttle_round_trip "merge.scheduler.auto_throttle is on by default, can be set, and null puts it back to not set";
     auto_expand_wins "auto_expand_replicas overrides a number of replicas; both are put back in one request";
     refused_settings_change_nothing "a request with one value that is refused changes none of the others";
+    graphs_of_vectors "Elasticsearch from 8: a field of vectors that is flat gets a graph, with the rest of its options shown, and never the other way; _meta is replaced as a whole";
 }
 
 async fn lease_compare_and_set(t: &TestedServer) -> Check {
@@ -101,4 +102,23 @@ async fn refused_settings_change_nothing(t: &TestedServer) -> Check {
     expect_status(&reply, 400)?;
     let shown = settings(t, &name).await?;
     holds("unchanged", shown["settings"]["index.refresh_interval"].is_null(), &shown["settings"])
+}
+
+async fn graphs_of_vectors(t: &TestedServer) -> Check {
+    if !t.flavor.is_elasticsearch() || t.flavor.version().starts_with('7') {
+        return Ok(());
+    }
+    let field = |kind: &str| {
+        json!({"o": {"type": "nested", "properties": {
+            "v": {"type": "dense_vector", "dims": 4, "similarity": "l2_norm", "index_options": {"type": kind}}}}})
+    };
+    let name = t.create("graphs", json!({"_meta": {"a": 1, "b": 2}, "properties": field("flat")})).await?;
+    let path = format!("/{name}/_mapping");
+    let update = json!({"_meta": {"a": 1}, "properties": field("int8_hnsw")});
+    expect_status(&t.json("PUT", &path, update).await?, 200)?;
+    let shown = t.get(&path).await?[&name]["mappings"].take();
+    let options = json!({"type": "int8_hnsw", "m": 16, "ef_construction": 100});
+    equal("options", &shown["properties"]["o"]["properties"]["v"]["index_options"], options)?;
+    equal("_meta", &shown["_meta"], json!({"a": 1}))?;
+    expect_status(&t.json("PUT", &path, json!({"properties": field("flat")})).await?, 400)
 }

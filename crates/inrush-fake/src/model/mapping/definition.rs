@@ -69,6 +69,8 @@ pub(super) struct Field {
     pub(super) ignore_malformed: bool,
     pub(super) enabled: bool,
     pub(super) dynamic: Option<Value>,
+    /// The type of its `index_options`, if it holds a vector and says so.
+    pub(super) index_type: Option<String>,
     /// What it takes, if it holds a vector.
     pub(super) vector: Option<Vector>,
     /// The field and its multi-fields, as the limit counts them.
@@ -139,6 +141,7 @@ impl Mapping {
                 }
             }
         }
+        self.source.get_mut("properties").into_iter().for_each(vectors::complete);
         Ok(())
     }
 
@@ -163,6 +166,7 @@ pub(super) fn field_of(definition: &Map<String, Value>) -> Field {
         ignore_malformed: definition.get("ignore_malformed") == Some(&json!(true)),
         enabled: definition.get("enabled") != Some(&json!(false)),
         dynamic: definition.get("dynamic").cloned(),
+        index_type: vectors::index_type(definition),
         vector: Vector::of(definition),
         weight: 1 + multi_fields,
     }
@@ -195,6 +199,9 @@ fn collect(fields: &mut BTreeMap<String, Field>, prefix: &str, properties: &Valu
             && old.kind != field.kind
         {
             return Err(type_change(&path, &old.kind, &field.kind));
+        }
+        if let Some(old) = fields.get(&path) {
+            vectors::check_update(&path, old.index_type.as_deref(), field.index_type.as_deref())?;
         }
         fields.insert(path.clone(), field);
         if let Some(nested) = definition.get("properties") {

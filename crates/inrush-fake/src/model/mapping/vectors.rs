@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::definition::Field;
 use super::values::Cause;
+use crate::error::ServerError;
 use crate::product::Flavor;
 
 /// The options of a field with a vector that decide on a value.
@@ -76,6 +77,38 @@ impl Vector {
             value.is_finite().then_some(f64::from(value))
         };
         (bytes.len() % 4 == 0).then(|| bytes.chunks(4).map(float).collect())?
+    }
+}
+
+/// The type of the `index_options` of a definition.
+pub(super) fn index_type(definition: &Map<String, Value>) -> Option<String> {
+    Some(definition.get("index_options")?.get("type")?.as_str()?.to_owned())
+}
+
+/// Checks a change of the type of `index_options`. A field without a graph may get one, and not the
+/// other way round.
+pub(super) fn check_update(path: &str, from: Option<&str>, to: Option<&str>) -> Result<(), ServerError> {
+    let is_flat = |kind: Option<&str>| kind.is_some_and(|kind| kind.ends_with("flat"));
+    if is_flat(from) || !is_flat(to) {
+        return Ok(());
+    }
+    let (from, to) = (from.unwrap_or("hnsw"), to.unwrap_or_default());
+    Err(ServerError::illegal_argument(format!(
+        "Mapper for [{path}] conflicts with existing mapper:\n\tCannot update parameter [index_options] from [{{type={from}}}] to [{{type={to}}}]"
+    )))
+}
+
+/// Adds the defaults of `index_options` with a graph to `properties`, as the server shows them.
+pub(super) fn complete(properties: &mut Value) {
+    for definition in properties.as_object_mut().into_iter().flat_map(|properties| properties.values_mut()) {
+        if let Some(inner) = definition.get_mut("properties") {
+            complete(inner);
+        }
+        let Some(options) = definition.get_mut("index_options").and_then(Value::as_object_mut) else { continue };
+        if options.get("type").and_then(Value::as_str).is_some_and(|kind| kind.ends_with("hnsw")) {
+            options.entry("m").or_insert(json!(16));
+            options.entry("ef_construction").or_insert(json!(100));
+        }
     }
 }
 
