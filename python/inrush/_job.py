@@ -57,6 +57,7 @@ ONCE = (
     "yes",
     "replicas_off",
     "force_merge",
+    "graph",
     "wait_for",
     "wait_timeout",
     "state",

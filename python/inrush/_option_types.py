@@ -732,6 +732,13 @@ class LoadOptions(TypedDict, total=False):
     """Merge each shard to at most N segments, before the replicas that the load has switched off are
     restored."""
 
+    graph: Literal["load", "end"] | None
+    """When a new index gets the graphs of its vectors. With end they are built once: the load merges
+    each shard to 1 segment for it. Where the cluster or the index does not allow that, a warning says
+    so, and they are built while loading. Default: load; "load": with each segment that the servers
+    write, and again with each merge; "end": once, after the last document; what was changed for that is
+    put back, after a crash by `inrush recover`."""
+
     wait_for: Literal["searchable", "green", "replicated"] | None
     """Wait until the index is in this state; the report has the time of each wait. Default: searchable,
     by the verification; with alias green, as far as the number of nodes allows; "searchable":

@@ -11,6 +11,7 @@ use crate::options::{
 };
 use inrush_bake::{BakeConfig, BakeError, BakeReport, Baker, BuilderConfig, Engine, OpenSource, Place, RunningBake};
 use inrush_load::LoadError;
+use inrush_load::config::GraphTime;
 use inrush_load::observe::ObserverSet;
 use inrush_page::{Control, Shown, Watch, WatchConfig};
 use inrush_sources::StoreOptions;
@@ -325,7 +326,7 @@ fn refuse_unused(load: &LoadOptions) -> Result<(), OptionError> {
 type Refused = (Option<&'static str>, &'static str, &'static str);
 
 /// Options of the new index and of the end of a load that mean nothing for a bake.
-fn of_the_end(load: &LoadOptions) -> [Refused; 5] {
+fn of_the_end(load: &LoadOptions) -> [Refused; 6] {
     let target = &load.target;
     [
         (
@@ -337,6 +338,11 @@ fn of_the_end(load: &LoadOptions) -> [Refused; 5] {
             load.end.keep.as_ref().map(|_| "keep"),
             "a bake deletes no older indices",
             "give option `delete_old`, or delete them by hand",
+        ),
+        (
+            load.end.graph.filter(|graph| *graph == GraphTime::End).map(|_| "graph"),
+            "a bake builds the index beside the cluster",
+            "leave it out",
         ),
         (
             load.source.from_dead_letters.as_ref().filter(|_| load.end.alias.is_some()).map(|_| "from_dead_letters"),

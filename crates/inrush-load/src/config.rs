@@ -19,7 +19,7 @@ pub use inrush_core::{Coalesce, Compression, Encoding, GzipLevel};
 pub use inrush_core::{MaxErrors, OnConflict};
 use inrush_sources::{CHUNK_BYTES, SourceInfo};
 
-pub use self::cutover::{FinishConfig, OldWrites, SwapConfig, WaitFor};
+pub use self::cutover::{FinishConfig, GraphTime, OldWrites, SwapConfig, WaitFor};
 pub use self::size::exact_size;
 pub use crate::tolerance::Tolerance;
 

@@ -86,7 +86,7 @@ pub(crate) async fn plan(
     }
     let rolls_over = matches!(target.kind, TargetKind::DataStream { .. } | TargetKind::Alias { .. });
     let next = rolls_over.then(|| Next { name: name.to_owned(), job, folder: folder.clone() });
-    let first = Plan { index: write.name.clone(), uuid: write.uuid.clone(), job, folder };
+    let first = Plan { index: write.name.clone(), uuid: write.uuid.clone(), job, folder, graphs: None };
     Ok(Some(Plans { first: Some(first), next }))
 }
 
@@ -94,7 +94,7 @@ pub(crate) async fn plan(
 pub(crate) fn plan_write_block(config: &GuardConfig, index: &str, uuid: &str) -> Plan {
     let job = LoadProfile { block_writes: true, ..LoadProfile::default() };
     let folder = config.state.clone().or_else(default_folder);
-    Plan { index: index.to_owned(), uuid: uuid.to_owned(), job, folder }
+    Plan { index: index.to_owned(), uuid: uuid.to_owned(), job, folder, graphs: None }
 }
 
 async fn documents(transport: &Transport, index: &IndexInfo) -> Result<u64, ClusterError> {

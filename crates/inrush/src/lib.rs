@@ -135,7 +135,7 @@ pub mod options {
     #[doc(inline)]
     pub use inrush_kafka::{OnGap, OnNull, SaslMechanism, SchemaIds, Unwrap};
     #[doc(inline)]
-    pub use inrush_load::config::{BulkRouting, Durability, IdFrom, OldWrites, Replies, Tolerance, WaitFor};
+    pub use inrush_load::config::{BulkRouting, Durability, GraphTime, IdFrom, OldWrites, Replies, Tolerance, WaitFor};
     #[doc(inline)]
     pub use inrush_load::fetch::MissingRecord;
     #[doc(inline)]

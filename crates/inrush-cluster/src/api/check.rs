@@ -438,6 +438,7 @@ mod tests {
             blocks: Vec::new(),
             fields: 10,
             field_types: FieldTypes::default(),
+            graphs_are_to_come: false,
             fields_limit: 1000,
             default_pipeline: None,
             final_pipeline: None,

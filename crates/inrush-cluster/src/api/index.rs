@@ -11,6 +11,7 @@ use serde_json::{Map, Value, json};
 
 use super::allocation;
 use super::error::{ClusterError, error_type};
+use super::graphs;
 use super::index_mode::IndexMode;
 use super::made;
 use super::policy::seconds;
@@ -146,6 +147,8 @@ pub struct IndexInfo {
     pub fields: u64,
     /// Fields of the mapping that rows are written for.
     pub field_types: FieldTypes,
+    /// It was created without graphs of its vectors, which are to be built later.
+    pub graphs_are_to_come: bool,
     /// `index.mapping.total_fields.limit`.
     pub fields_limit: u64,
     /// The pipeline for requests that name none (`index.default_pipeline`).
@@ -494,6 +497,7 @@ fn index_info(name: &str, body: &Value) -> Result<IndexInfo, ClusterError> {
         blocks: blocks.iter().filter(|(_, key)| is_on(&format!("blocks/{key}"))).map(|(block, _)| *block).collect(),
         fields: body.get("mappings").map_or(0, fields),
         field_types: body.get("mappings").map(FieldTypes::of_mapping).unwrap_or_default(),
+        graphs_are_to_come: body.get("mappings").is_some_and(graphs::are_to_come),
         fields_limit: text("mapping/total_fields/limit").and_then(|n| n.parse().ok()).unwrap_or(FIELDS_LIMIT_DEFAULT),
         default_pipeline: pipeline("default_pipeline"),
         final_pipeline: pipeline("final_pipeline"),
@@ -589,6 +593,7 @@ mod tests {
                 field_types: FieldTypes::of_mapping(&json!({"properties": {"b": {"properties": {
                     "c": {"type": "long"}, "properties": {"type": "long"},
                 }}}})),
+                graphs_are_to_come: false,
                 fields_limit: 2000,
                 default_pipeline: Some("p".into()),
                 final_pipeline: None,

@@ -1,6 +1,7 @@
 //! The mapping and settings that a new index takes from another one of the same cluster.
 
 use http::Method;
+use inrush_core::vectors::graph;
 use serde_json::{Map, Value, json};
 
 use super::error::ClusterError;
@@ -68,6 +69,7 @@ pub async fn of(transport: &Transport, old: &str, new: &str, how: &CreateIndex) 
     let mut old = body.get(old).cloned().unwrap_or_default();
     if let Some(mapping) = old.get_mut("mappings") {
         history::unmark(mapping);
+        graph::put_back(mapping);
     }
     if let Some(uuid) = old["settings"]["index"]["uuid"].as_str().map(str::to_owned) {
         guarded::original(transport, &mut [(&uuid, &mut old["settings"])]).await;

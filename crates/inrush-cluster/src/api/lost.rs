@@ -1,6 +1,7 @@
 //! What an index has that a new one of its name would not have: parts of its mapping and settings.
 
 use http::Method;
+use inrush_core::vectors::graph;
 use serde_json::{Map, Value};
 
 use super::error::ClusterError;
@@ -44,6 +45,7 @@ pub(super) fn list(old: &Value, new: &Value) -> Vec<String> {
     let mut old = old.clone();
     if let Some(mapping) = old.get_mut("mappings") {
         history::unmark(mapping);
+        graph::put_back(mapping);
     }
     let settings = settings(&old["settings"], &new["settings"]);
     let mapping = mapping(&old["mappings"], &new["mappings"]);

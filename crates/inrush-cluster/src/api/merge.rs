@@ -1,5 +1,7 @@
 //! Force-merging: the segments of an index become a few large ones.
 
+use std::collections::BTreeMap;
+
 use http::Method;
 use serde_json::Value;
 
@@ -101,6 +103,35 @@ pub async fn segments(transport: &Transport, index: &str) -> Result<Segments, Cl
     })
 }
 
+/// The segments of all shard copies, and their documents.
+///
+/// # Errors
+/// [`ClusterError`] if the request fails.
+pub async fn documents_of_segments(transport: &Transport, index: &str) -> Result<BTreeMap<String, u64>, ClusterError> {
+    let what = format!("listing the segments of {index}");
+    let fields = "indices.*.shards.*.routing.node,indices.*.shards.*.segments.*.num_docs";
+    let path = format!("/{}/_segments?filter_path={fields}", path_segment(index));
+    let body = transport.demand(&what, Method::GET, &path, None).await?;
+    Ok(by_segment(&body))
+}
+
+fn by_segment(body: &Value) -> BTreeMap<String, u64> {
+    let members = |value: &Value| value.as_object().cloned().unwrap_or_default();
+    let mut found = BTreeMap::new();
+    for (index, of_index) in members(&body["indices"]) {
+        for (shard, copies) in members(&of_index["shards"]) {
+            for copy in copies.as_array().into_iter().flatten() {
+                let node = copy.pointer("/routing/node").and_then(Value::as_str).unwrap_or_default();
+                for (segment, about) in members(&copy["segments"]) {
+                    let documents = about.get("num_docs").and_then(Value::as_u64).unwrap_or(0);
+                    found.insert(format!("{index}/{shard}/{node}/{segment}"), documents);
+                }
+            }
+        }
+    }
+    found
+}
+
 fn merged(what: &str, response: &Value) -> Result<(), ClusterError> {
     let failed = response.pointer("/_shards/failed").and_then(Value::as_u64).unwrap_or(0);
     if failed == 0 {
@@ -133,6 +164,15 @@ mod tests {
         let failed =
             json!({"_shards": {"failed": 1, "failures": [{"reason": {"type": "t", "reason": "no space left"}}]}});
         assert!(merged("force-merging a", &failed).unwrap_err().to_string().contains("no space left"));
+    }
+
+    #[test]
+    fn each_copy_has_segments_of_its_own() {
+        let copy = |node: &str, documents: u64| json!({"routing": {"node": node}, "segments": {"_0": {"num_docs": documents}, "_1": {"num_docs": 1}}});
+        let body = json!({"indices": {"a": {"shards": {"0": [copy("n1", 5), copy("n2", 6)]}}}});
+        let found = by_segment(&body);
+        assert_eq!((found.len(), found["a/0/n1/_0"], found["a/0/n2/_0"]), (4, 5, 6));
+        assert!(by_segment(&json!({})).is_empty());
     }
 
     #[test]

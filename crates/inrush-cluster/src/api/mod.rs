@@ -16,6 +16,7 @@ pub mod data_streams;
 mod disk;
 pub mod documents;
 mod error;
+pub mod graphs;
 pub mod guarded;
 pub mod health;
 pub mod history;

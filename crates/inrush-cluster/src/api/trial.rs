@@ -210,7 +210,7 @@ fn trial_aliases(trial: &str, aliases: &Map<String, Value>) -> Map<String, Value
 
 /// The body that creates the index, merged over what templates apply to its name: a mapping may
 /// name an analyzer of a template.
-pub(super) async fn with_templates(transport: &Transport, name: &str, how: &CreateIndex) -> Value {
+pub async fn with_templates(transport: &Transport, name: &str, how: &CreateIndex) -> Value {
     let body = index::creation_body(how);
     // A user who may not read templates may create indices all the same.
     let Ok(given) = templates::given(transport, name).await else { return body };

@@ -115,7 +115,8 @@ pub async fn takes_packed(transport: &Transport, info: &ClusterInfo, index: &str
         .enumerate()
         .filter_map(|(at, definition)| Some((format!("v{at}"), *definition, VectorField::of(definition)?)))
         .collect();
-    if let Err(error) = create(&brief, info, (trial.as_str(), index), &fields).await {
+    let properties = fields.iter().map(|(name, definition, _)| (name.clone(), (*definition).clone())).collect();
+    if let Err(error) = create(&brief, info, (trial.as_str(), index), properties).await {
         if error.may_be_done() {
             // The index may exist. The warning of its creation names it.
             let _ = index::delete(&brief, &trial).await;
@@ -134,7 +135,7 @@ pub async fn takes_packed(transport: &Transport, info: &ClusterInfo, index: &str
 
 /// Deletes indices that checks of the vectors of `index` have left: their loads were killed. Where
 /// that fails, a later load tries it again.
-async fn delete_left(transport: &Transport, index: &str) {
+pub(super) async fn delete_left(transport: &Transport, index: &str) {
     let filter = "*.mappings._meta,*.settings.index.uuid,*.settings.index.hidden,*.settings.index.creation_date";
     let names = format!("{}-inrush-trial-*,inrush-trial-*", path_segment(index));
     let path = format!("/{names}?expand_wildcards=all&filter_path={filter}");
@@ -200,15 +201,13 @@ async fn all_are_new(transport: &Transport, info: &ClusterInfo) -> Result<(), St
 /// A field of the index that shows what the cluster takes: its name, definition and vector.
 type Tried<'d> = (String, &'d Value, VectorField);
 
-/// Creates the index `trial` for a check of `index`.
-async fn create(
+/// Creates the index `trial` for a check of the vectors of `index`.
+pub(super) async fn create(
     transport: &Transport,
     info: &ClusterInfo,
     (trial, index): (&str, &str),
-    fields: &[Tried<'_>],
+    properties: Map<String, Value>,
 ) -> Result<Creation, ClusterError> {
-    let properties: Map<String, Value> =
-        fields.iter().map(|(name, definition, _)| (name.clone(), (*definition).clone())).collect();
     // Elastic's serverless offering sets the numbers itself, and refuses them.
     let (shards, replicas) = if info.serverless { (None, None) } else { (Some(1), Some(0)) };
     let how = CreateIndex {

@@ -1,6 +1,7 @@
 //! Converts a mapping from one product and version to another.
 
 use inrush_cluster::api::{ClusterInfo, Product, Version, history};
+use inrush_core::vectors::graph;
 use serde_json::{Map, Value, json};
 
 use super::Copied;
@@ -74,6 +75,7 @@ pub fn mapping(mappings: &Value, from: &ClusterInfo, to: &ClusterInfo) -> Copied
     let mut carry = Copier { from, to, notes: Vec::new() };
     let mut value = mappings.clone();
     history::unmark(&mut value);
+    graph::put_back(&mut value);
     if let Some(top) = value.as_object_mut() {
         carry.top(top);
         carry.fields(top, "");

@@ -6,7 +6,7 @@ use inrush_core::{Action, Encoding, KnownProduct, OnConflict};
 use super::info::{Choice, ValueInfo};
 use inrush_cluster::transport::aws::Service;
 use inrush_kafka::{OnGap, OnNull, SaslMechanism, SchemaIds, Unwrap};
-use inrush_load::config::{BulkRouting, Durability, IdFrom, OldWrites, Replies, WaitFor};
+use inrush_load::config::{BulkRouting, Durability, GraphTime, IdFrom, OldWrites, Replies, WaitFor};
 use inrush_load::fetch::MissingRecord;
 use inrush_sources::{Binary, Format, LogFormat, Timestamps};
 
@@ -152,6 +152,11 @@ option_choices! { OldWrites {
     "catch-up" => OldWrites::CatchUp, "the written documents are copied to the new index at the end, by id: correct only if both indices hold the same documents under the same ids; deletions are not seen";
 } }
 
+option_choices! { GraphTime {
+    "load" => GraphTime::Load, "with each segment that the servers write, and again with each merge";
+    "end" => GraphTime::End, "once, after the last document; what was changed for that is put back, after a crash by `inrush recover`";
+} }
+
 option_choices! { OnNull {
     "delete" => OnNull::Delete, "the document whose id is the key is deleted; a record without a key is a dead letter";
     "skip" => OnNull::Skip, "nothing";
@@ -248,6 +253,7 @@ mod tests {
         check::<Format>();
         check::<OrAuto<Encoding>>();
         check::<OldWrites>();
+        check::<GraphTime>();
         check::<MapFrom>();
         assert_eq!(OnConflict::parse("ignore").unwrap_err(), "expected fail, skip or compare");
     }

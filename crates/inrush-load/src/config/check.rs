@@ -4,7 +4,7 @@ use inrush_core::Action;
 use inrush_core::rate::Rate;
 
 use super::size::exact_size;
-use super::{BulkRouting, Durability, Encoding, IdFrom, Limits, LoadConfig, Replies};
+use super::{BulkRouting, Durability, Encoding, GraphTime, IdFrom, Limits, LoadConfig, Replies};
 use crate::option_error::OptionError;
 use inrush_sources::{Repeats, SourceInfo};
 
@@ -212,6 +212,25 @@ impl LoadConfig {
         Ok(())
     }
 
+    fn check_graph(&self) -> Result<(), OptionError> {
+        if self.guard.leave_settings {
+            return refuse(
+                "graph",
+                "option `graph=end` changes the index for the time of the load, and option `leave_settings` forbids changes; leave one out",
+            );
+        }
+        if self.index.fixed().is_none() {
+            return refuse("graph", "option `graph=end` needs one index, and option `index` has placeholders");
+        }
+        if self.finish.force_merge.is_some_and(|segments| segments > 1) {
+            return refuse(
+                "force_merge",
+                "option `graph=end` merges each shard to 1 segment: others that stay as they are would have no graph; leave option `force_merge` out",
+            );
+        }
+        Ok(())
+    }
+
     fn check_end(&self) -> Result<(), OptionError> {
         if let Some(swap) = &self.finish.swap {
             swap.check()?;
@@ -224,6 +243,9 @@ impl LoadConfig {
                     "option `alias` loads into a new index, so option `recreate` has nothing to delete; leave option `recreate` out",
                 );
             }
+        }
+        if self.finish.graph == GraphTime::End {
+            self.check_graph()?;
         }
         if self.finish.force_merge == Some(0) {
             return refuse("force_merge", "option `force_merge` needs at least 1 segment");

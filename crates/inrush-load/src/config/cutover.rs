@@ -23,14 +23,33 @@ pub struct FinishConfig {
     /// removed replicas are added again, so that they copy merged segments. Default: no
     /// force-merge.
     pub force_merge: Option<u32>,
+    /// When the graphs of vectors are built. Default: while loading.
+    pub graph: GraphTime,
     /// Loads into a new index and moves an alias to it. Default: none.
     pub swap: Option<SwapConfig>,
 }
 
 impl Default for FinishConfig {
     fn default() -> Self {
-        FinishConfig { wait_for: None, wait_timeout: Duration::from_secs(3600), force_merge: None, swap: None }
+        FinishConfig {
+            wait_for: None,
+            wait_timeout: Duration::from_secs(3600),
+            force_merge: None,
+            graph: GraphTime::Load,
+            swap: None,
+        }
     }
+}
+
+/// When a new index gets the graphs of its vectors.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum GraphTime {
+    /// With each segment that the servers write, and again with each merge.
+    #[default]
+    Load,
+    /// Once, after the last document, by a merge to one segment in each shard. Where the cluster
+    /// or the index does not allow it, a warning says so, and they are built while loading.
+    End,
 }
 
 /// A load without downtime. It writes into a new index, which replaces the index behind an alias in

@@ -11,10 +11,12 @@ mod tests;
 mod wait_for;
 mod waiting;
 mod warm;
+mod without_graphs;
 
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
+pub(crate) use without_graphs::WithoutGraphs;
 
 use http::Method;
 use inrush_cluster::api::changes::Marks;
@@ -188,11 +190,22 @@ impl Finishing {
     }
 
     /// Merges segments. It runs before the settings are restored, so that new replicas copy merged
-    /// segments.
-    pub async fn force_merge(&mut self, names: &[String], stop: &mut impl StopSignal) {
-        if let Some(segments) = self.config.force_merge {
+    /// segments. `graphs`: those of vectors are built by it.
+    pub(crate) async fn force_merge(
+        &mut self,
+        names: &[String],
+        graphs: Option<&WithoutGraphs>,
+        stop: &mut impl StopSignal,
+    ) {
+        if let Some(segments) = self.config.force_merge.or(graphs.map(|_| 1)) {
             let (waiting, names) = (self.waiting.clone(), names.to_vec());
-            let merge = async move { force_merge::force_merge(&waiting, &names, segments).await };
+            let merge = async move {
+                let merged = force_merge::force_merge(&waiting, &names, segments).await?;
+                Ok(match graphs {
+                    Some(without) => format!("{merged}{}", without.left(&waiting.transport).await),
+                    None => merged,
+                })
+            };
             tokio::select! {
                 () = self.step(Step::ForceMerge, merge) => {}
                 () = stop.stopped() => self.interrupted = true,

@@ -25,8 +25,8 @@ use super::routing::Routed;
 use super::running::Others;
 use super::task::LoadTask;
 use super::{
-    BeginningHandle, ConfiguredLoad, RunningLoad, StopHandle, Stream, body_format, gc_deletes, index_mode, managed,
-    memory, new_index, recreate, routing, vectors,
+    BeginningHandle, ConfiguredLoad, RunningLoad, StopHandle, Stream, body_format, gc_deletes, graphs, index_mode,
+    managed, memory, new_index, recreate, routing, vectors,
 };
 use crate::checkpoint::{self, Checkpointer, FirstCheckpoint, LOADS_INDEX, Opened, Saved};
 use crate::compare;
@@ -164,7 +164,7 @@ impl ConfiguredLoad {
                 opened = None;
             }
         }
-        let silent = last_check(&transport, &config, &mut prepared, &run_id, &stop).await?;
+        let silent = last_check(&transport, &mut config, &mut prepared, &run_id, &stop).await?;
         let load = NewLoad { started, run_id, config, info, transport, earlier, swapping, fetcher, packing, is_local };
         let outputs = Outputs { observers, trace, dead_letters, settlements };
         Ok(ReadyLoad(Ready::Begins(Box::new(Beginning {
@@ -183,7 +183,7 @@ impl ConfiguredLoad {
 /// The last check, because it creates an index of another name.
 async fn last_check(
     transport: &Arc<Transport>,
-    config: &LoadConfig,
+    config: &mut LoadConfig,
     prepared: &mut Prepared,
     run_id: &str,
     stop: &BeginningHandle,
@@ -197,6 +197,11 @@ async fn last_check(
     let (silent, warning) = checked?;
     let lost = recreate::lost(transport, config, prepared.target.as_ref()).await;
     prepared.preflight.warnings.extend(warning.into_iter().chain(lost));
+    let trying = graphs::begin_without(transport, config, prepared, run_id);
+    if stop.unless_stopped(trying).await.is_none() {
+        vectors::clean_up(transport, config, prepared, run_id).await;
+        return Err(LoadError::Stopped);
+    }
     Ok(silent)
 }
 

@@ -143,6 +143,14 @@ fn sources(flow: &Flow, names: Vec<String>) -> Vec<SourceReport> {
 }
 
 impl End {
+    /// The report of the settings so far, and this one.
+    pub(super) fn joined(&self, report: SettingsReport) -> SettingsReport {
+        match self.settings.restored {
+            SettingsRestored::Unchanged => report,
+            _ => self.settings.clone().with(report),
+        }
+    }
+
     /// Verifies the index, runs the steps after the last document and makes the report.
     pub(super) async fn report(mut self, finished: Finished, mut finishing: Finishing) -> Report {
         let Finished { mut flow, dead_letters, checkpointer, mut events, .. } = finished;

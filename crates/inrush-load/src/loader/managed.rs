@@ -16,7 +16,7 @@ use inrush_cluster::transport::{NodeUrl, Transport};
 use inrush_core::{Action, Encoding};
 
 use super::prepare::Prepared;
-use crate::config::{BulkRouting, Durability, FinishConfig, LoadConfig};
+use crate::config::{BulkRouting, Durability, FinishConfig, GraphTime, LoadConfig};
 use crate::error::LoadError;
 use crate::option_error::OptionError;
 use crate::report::{Verified, VerifiedState};
@@ -130,7 +130,7 @@ async fn prepare(config: &mut LoadConfig) -> Result<Managed, LoadError> {
 
 /// Refuses what needs more than the endpoint serves.
 fn check(config: &LoadConfig) -> Result<(), OptionError> {
-    let FinishConfig { wait_for, force_merge, swap, .. } = &config.finish;
+    let FinishConfig { wait_for, force_merge, graph, swap, .. } = &config.finish;
     let create = &config.create;
     let given = [
         (matches!(config.action, Action::Update | Action::Upsert | Action::Delete), "action"),
@@ -149,6 +149,7 @@ fn check(config: &LoadConfig) -> Result<(), OptionError> {
         (config.bulk_routing == BulkRouting::OneShard, "bulk_routing"),
         (swap.is_some(), "alias"),
         (force_merge.is_some(), "force_merge"),
+        (*graph == GraphTime::End, "graph"),
         (wait_for.is_some(), "wait_for"),
     ];
     let Some((_, option)) = given.into_iter().find(|(is_given, _)| *is_given) else { return Ok(()) };

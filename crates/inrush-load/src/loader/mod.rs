@@ -5,6 +5,7 @@ mod beginning;
 mod body_format;
 mod end;
 mod gc_deletes;
+mod graphs;
 mod group;
 mod index_mode;
 mod kept_aliases;

@@ -19,13 +19,14 @@ use inrush_guard::GUARD_INDEX;
 use inrush_sources::Source;
 use serde_json::{Map, Value};
 
+use super::graphs;
 use super::group::{self, Entering, Member, Silent};
 use super::kept_aliases::{self, KeptAliases, Made};
 use super::managed::Managed;
 use super::new_index;
 use super::recreate;
 use crate::beginnings::{Beginnings, Repeated};
-use crate::config::{Durability, FinishConfig, IndexCreation, LoadConfig, WaitFor};
+use crate::config::{Durability, FinishConfig, GraphTime, IndexCreation, LoadConfig, WaitFor};
 use crate::cutover::{BY_ALIAS, Swapping};
 use crate::error::LoadError;
 use crate::guard_plan::{self, Earlier};
@@ -94,6 +95,13 @@ pub(super) struct Prepared {
     pub(super) member: Option<Member>,
     /// Plans of the settings guard, where it changes settings.
     pub(super) guard: Option<inrush_guard::Plans>,
+    /// The guard of the graphs of vectors that are built after the load.
+    pub(super) graphs: Option<inrush_guard::Plan>,
+    /// An earlier run of the load has written segments without graphs, and has given the index its
+    /// graphs back.
+    pub(super) has_segments_without_graphs: bool,
+    /// Why the cluster does not let the graphs of a new index wait, where it was asked.
+    pub(super) why_graphs_are_built: Option<String>,
     /// Primary terms before the first document, for a load that waits for flushes.
     pub(super) primary_terms: Option<PrimaryTerms>,
     /// The shards before the first document.
@@ -243,12 +251,16 @@ fn rights_of_guard(index: Option<&str>) -> Vec<Need> {
 
 /// The rights that the steps after the last document need, on the index that is loaded.
 fn rights_at_end(config: &LoadConfig) -> Vec<Need> {
-    let FinishConfig { wait_for, force_merge, swap, .. } = &config.finish;
+    let FinishConfig { wait_for, force_merge, graph, swap, .. } = &config.finish;
     let index = config.index.fixed().unwrap_or_default();
     let mut rights = Vec::new();
     let mut add = |by, asked: &[Right]| rights.extend(asked.iter().map(|right| Need::new(*right, index, by)));
     if force_merge.is_some() {
         let by = "option `force_merge` needs at the end";
+        add(by, &[Right::ForceMerge, Right::Task, Right::Refresh, Right::Stats]);
+    }
+    if *graph == GraphTime::End {
+        let by = "option `graph=end` needs at the end";
         add(by, &[Right::ForceMerge, Right::Task, Right::Refresh, Right::Stats]);
     }
     let by = "option `wait_for` needs at the end";
@@ -316,6 +328,9 @@ impl Prepared {
             before: Ok(0),
             member: None,
             guard: None,
+            graphs: None,
+            has_segments_without_graphs: false,
+            why_graphs_are_built: None,
             primary_terms: None,
             beginnings: Beginnings::new(),
             sizes_before: BTreeMap::new(),
@@ -353,6 +368,7 @@ impl Prepared {
             }
             (plan, _) => plan,
         };
+        self.graphs = graphs::plan(transport, config, self, (self.created, earlier)).await?;
         self.read_index(transport, config).await?;
         if let (true, Some(target)) = (config.verify, &self.target) {
             let created = self.uuids.get(&target.name).map(String::as_str);

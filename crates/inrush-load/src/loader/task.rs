@@ -7,7 +7,7 @@ use inrush_core::{Code, Stop, Time};
 use super::end::End;
 use super::running::Others;
 use crate::config::GuardConfig;
-use crate::cutover::Finishing;
+use crate::cutover::{Finishing, WithoutGraphs};
 use crate::observe::LoadEvent;
 use crate::progress::Phase;
 use crate::report::{Report, SettingsReport, SettingsRestored};
@@ -50,18 +50,65 @@ impl LoadTask {
             end.observers.notify_now(LoadEvent::SettingsChanged { index, changed });
         }
         run.refresh_early = guards.as_ref().and_then(|guards| guards.refresh_early.clone());
+        let graphs = Graphs::start(&mut end).await;
         let mut finished = run.run().await;
-        if finished.flow.stopped().is_none() {
+        let ends = finished.flow.stopped().is_none();
+        let built = graphs.end(&mut end, ends).await;
+        if ends {
             let names = end.prepared.names(finished.flow.tally());
-            finishing.force_merge(&names, &mut finished.events).await;
+            finishing.force_merge(&names, built.as_ref(), &mut finished.events).await;
         }
         if let Some(guards) = guards {
             end.observers.phase(&Phase::PuttingBack);
-            end.settings = end.grace.limit(guards.release()).await.unwrap_or_else(|why| not_confirmed(&why));
+            let settings = end.grace.limit(guards.release()).await.unwrap_or_else(|why| not_confirmed(&why));
+            end.settings = end.joined(settings);
             end.observers.notify_now(LoadEvent::SettingsRestored(&end.settings));
         }
         (end.others, end.learned_elsewhere) = others.take();
         end.report(finished, finishing).await
+    }
+}
+
+/// Graphs of vectors that wait for the end of the load.
+struct Graphs {
+    guard: Option<inrush_guard::Running>,
+    index: Option<String>,
+    /// The load goes on with one that was interrupted, whose segments have no graph yet.
+    goes_on: bool,
+}
+
+impl Graphs {
+    async fn start(end: &mut End) -> Graphs {
+        let goes_on = end.prepared.has_segments_without_graphs;
+        let Some(plan) = end.prepared.graphs.take() else {
+            let index = end.prepared.uuids.keys().next().cloned();
+            return Graphs { guard: None, index: index.filter(|_| goes_on), goes_on };
+        };
+        let index = Some(plan.index.clone());
+        tracing::info!("the graphs of vectors of {} are built after the load", plan.index);
+        let holder = format!("{}-graphs", end.run_id);
+        let starting = inrush_guard::Running::start(Arc::clone(&end.transport), plan, &holder);
+        // A guard that is dropped restores what it has changed.
+        let started = end.grace.limit_after_stop(starting).await;
+        let guard = started.inspect_err(|why| end.settings = not_confirmed(why)).ok();
+        // Where the cluster has refused it, graphs are built while loading, and nothing is merged.
+        let waits = guard.as_ref().is_some_and(inrush_guard::Running::changes_something);
+        Graphs { guard, index: index.filter(|_| waits), goes_on }
+    }
+
+    /// Lets the servers build graphs again. Returns the segments to merge for them, if that is for
+    /// this load to do: `ends` tells that it has loaded all documents.
+    async fn end(self, end: &mut End, ends: bool) -> Option<WithoutGraphs> {
+        let without = match &self.index {
+            Some(index) if ends => Some(WithoutGraphs::of(&end.transport.brief(), index).await),
+            _ => None,
+        };
+        let Some(guard) = self.guard else { return without.filter(|_| self.goes_on) };
+        end.observers.phase(&Phase::PuttingBack);
+        let report = end.grace.limit(guard.release()).await.unwrap_or_else(|why| not_confirmed(&why));
+        let is_back = report.restored == SettingsRestored::Yes;
+        end.settings = end.joined(report);
+        without.filter(|_| is_back)
     }
 }
 

@@ -4,5 +4,6 @@
 mod coalesce;
 mod dead_letters;
 mod fetch;
+mod graphs;
 mod local;
 mod versions;

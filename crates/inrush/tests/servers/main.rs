@@ -26,6 +26,7 @@ mod database_postgres;
 #[cfg(feature = "databases")]
 mod database_types;
 mod full_node;
+mod graphs;
 mod guard;
 mod kept;
 mod learned;

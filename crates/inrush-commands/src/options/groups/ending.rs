@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use crate::options::LoaderBuilder;
 use crate::options::{Count, Outputs, PositiveDuration, Shrink, Whole};
-use inrush_load::config::{OldWrites, WaitFor};
+use inrush_load::config::{GraphTime, OldWrites, WaitFor};
 
 options! {
     /// The steps after the last document.
@@ -37,6 +37,10 @@ options! {
         /// Merge each shard to at most N segments, before the replicas that the load has switched
         /// off are restored
         force_merge: Option<Count> = "N", server("max_num_segments");
+        /// When a new index gets the graphs of its vectors. With end they are built once: the load
+        /// merges each shard to 1 segment for it. Where the cluster or the index does not allow
+        /// that, a warning says so, and they are built while loading
+        graph: Option<GraphTime> = "WHEN", default("load");
         /// Wait until the index is in this state; the report has the time of each wait
         wait_for: Option<WaitFor> = "STATE",
             default("searchable, by the verification; with option `alias` green, as far as the number of nodes allows");

@@ -17,6 +17,7 @@ pub(super) fn finish(options: &LoadOptions) -> Result<FinishConfig, OptionError>
         old_writes: _,
         warm: _,
         force_merge,
+        graph,
         wait_for,
         wait_timeout,
     } = &options.end;
@@ -25,6 +26,7 @@ pub(super) fn finish(options: &LoadOptions) -> Result<FinishConfig, OptionError>
         wait_for: *wait_for,
         wait_timeout: wait_timeout.map_or(defaults.wait_timeout, |time| time.get()),
         force_merge: force_merge.map(|segments| segments.get()),
+        graph: graph.unwrap_or_default(),
         swap: swap(options)?,
     })
 }
