@@ -142,8 +142,10 @@ pub fn update(mapping: &Value, values: &BTreeMap<String, Option<String>>) -> Val
         return update;
     };
     let mut meta = meta.clone();
+    let mut waiting = made(mapping);
+    waiting.retain(|name, _| !values.contains_key(name));
     let left = meta.get_mut(MARK).and_then(Value::as_object_mut).is_some_and(|noted| {
-        noted.retain(|path, _| !values.contains_key(&setting(path)));
+        noted.retain(|path, _| waiting.contains_key(&setting(path)));
         !noted.is_empty()
     });
     if !left {
@@ -323,6 +325,8 @@ mod tests {
         put_back(&mut wanted_mapping);
         assert_eq!(wanted_mapping, mapping(&int8(), &json!({"type": "hnsw"})));
         // One of two is put back.
+        let mut index = mapping(&flat(), &flat());
+        index["_meta"] = json!({"inrush_graph": wanted()});
         let values = BTreeMap::from([(setting("v"), Some(text(&int8())))]);
         let update = update(&index, &values);
         assert_eq!(update["_meta"], json!({"inrush_graph": {"o.w": {"type": "hnsw"}}}));
