@@ -14,9 +14,13 @@ const DIMS: u64 = 16;
 const DOCS: u64 = 3000;
 const THRESHOLD: &str = "index.knn.advanced.approximate_threshold";
 
+/// Numbers without order, so that no two vectors are near each other.
 fn vector(row: u64) -> Vec<f32> {
-    // Numbers without order, none of them equal.
-    let number = |at: u64| ((row * DIMS + at).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as f32 / 16_777_216.0 - 0.5;
+    let number = |at: u64| {
+        let mixed = (row * DIMS + at + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        ((mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb) >> 40) as f32 / 16_777_216.0 - 0.5
+    };
     (0..DIMS).map(number).collect()
 }
 
