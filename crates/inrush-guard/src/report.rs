@@ -22,8 +22,8 @@ impl SettingsReport {
         SettingsReport { restored, changed: BTreeMap::new(), detail }
     }
 
-    /// This report and another one. The worst result counts. Of a setting that both have changed, it
-    /// has the values of this one.
+    /// This report and another one. The worst result counts. Of a setting that both have changed,
+    /// it has the values of this one.
     pub fn with(mut self, other: SettingsReport) -> Self {
         let weight = |restored: SettingsRestored| match restored {
             SettingsRestored::No => 3,

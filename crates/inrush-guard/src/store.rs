@@ -186,7 +186,8 @@ pub(crate) struct Created {
 }
 
 /// The indices that were created without graphs of their vectors, also those whose load was killed
-/// before it could write a lease. `names`: only these. Those that the user may not see are left out.
+/// before it could write a lease. `names`: only these. Those that the user may not see are left
+/// out.
 pub(crate) async fn without_graphs(transport: &Transport, names: &[String]) -> Result<Vec<Created>, ClusterError> {
     let what = "looking for indices without graphs of their vectors";
     let names: Vec<String> = names.iter().map(|name| path_segment(name).to_string()).collect();

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use http::Method;
-use inrush_core::vectors::graph::{self, Field, flat, with_options};
+use inrush_core::vectors::graph::{Field, flat, with_options};
 use serde_json::{Map, Value, json};
 
 use super::error::ClusterError;
@@ -89,9 +89,4 @@ pub async fn mapping(transport: &Transport, index: &str) -> Result<Value, Cluste
     let what = format!("reading the mapping of {index}");
     let mut body = transport.demand(&what, Method::GET, &format!("/{}/_mapping", path_segment(index)), None).await?;
     Ok(body.get_mut(index).and_then(|index| index.get_mut("mappings")).map(Value::take).unwrap_or_default())
-}
-
-/// Whether an index was created without graphs of its vectors, which are to be built later.
-pub fn are_to_come(mapping: &Value) -> bool {
-    mapping.get("_meta").is_some_and(|meta| meta.get(graph::MARK).is_some())
 }

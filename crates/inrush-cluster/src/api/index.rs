@@ -6,12 +6,12 @@ use std::time::Duration;
 use http::Method;
 use inrush_core::FieldTypes;
 use inrush_core::operation::check_index_name;
+use inrush_core::vectors::graph;
 use inrush_core::wildcard;
 use serde_json::{Map, Value, json};
 
 use super::allocation;
 use super::error::{ClusterError, error_type};
-use super::graphs;
 use super::index_mode::IndexMode;
 use super::made;
 use super::policy::seconds;
@@ -497,7 +497,7 @@ fn index_info(name: &str, body: &Value) -> Result<IndexInfo, ClusterError> {
         blocks: blocks.iter().filter(|(_, key)| is_on(&format!("blocks/{key}"))).map(|(block, _)| *block).collect(),
         fields: body.get("mappings").map_or(0, fields),
         field_types: body.get("mappings").map(FieldTypes::of_mapping).unwrap_or_default(),
-        graphs_are_to_come: body.get("mappings").is_some_and(graphs::are_to_come),
+        graphs_are_to_come: body.pointer("/mappings/_meta").is_some_and(|meta| meta.get(graph::MARK).is_some()),
         fields_limit: text("mapping/total_fields/limit").and_then(|n| n.parse().ok()).unwrap_or(FIELDS_LIMIT_DEFAULT),
         default_pipeline: pipeline("default_pipeline"),
         final_pipeline: pipeline("final_pipeline"),

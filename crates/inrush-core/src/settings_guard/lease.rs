@@ -84,7 +84,8 @@ pub enum Phase {
     },
 }
 
-/// The lease, a document with the index's UUID as its id, and its [`Part`]. It is written by compare-and-set only.
+/// The lease, a document with the index's UUID as its id, and its [`Part`]. It is written by
+/// compare-and-set only.
 ///
 /// No setting is changed before the lease records its original value. So anyone can restore the
 /// settings wherever a loader stops.

@@ -251,7 +251,7 @@ impl Guard {
             (Stage::Look, _) if !self.written && self.known.is_empty() && self.purpose == Purpose::Leave => {
                 self.finish(GuardOutcome::Nothing);
             }
-            // There is no lease of this load, and only the creation of the index has changed anything.
+            // This load has no lease, and only the creation of the index has changed anything.
             (Stage::Look, _) if !self.written && self.purpose == Purpose::Leave => {
                 self.ask(Stage::Compare { lease: None }, Command::ReadSettings);
             }

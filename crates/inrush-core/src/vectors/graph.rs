@@ -1,10 +1,10 @@
 //! Graphs of vectors that are built once, after a load.
 //!
-//! Elasticsearch builds the graph of a `dense_vector` by the `index_options` of its mapping. It lets
-//! `flat`, which has no graph, become another type, and never the way back. So a new index is
-//! created with `flat`, and its `_meta` has the wanted options from the first moment on: whatever
-//! ends a load, the index itself says what is to be put back. To the settings guard the options of
-//! a field are a setting, by the name that [`setting`] gives them.
+//! Elasticsearch builds the graph of a `dense_vector` by the `index_options` of its mapping. It
+//! lets `flat`, which has no graph, become another type, and never the way back. So a new index is
+//! created with `flat`, and its `_meta` has the wanted options from the first moment on: however a
+//! load ends, the index itself says what is to be put back. To the settings guard the options of a
+//! field are a setting, by the name that [`setting`] gives them.
 //!
 //! OpenSearch has a dynamic setting for it, which only some engines obey.
 

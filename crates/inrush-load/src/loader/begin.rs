@@ -369,7 +369,9 @@ impl NewLoad {
             run_id: &self.run_id,
             silent,
         };
+        let before = input.earlier;
         prepared.change(&self.transport, config, input, self.swapping.as_ref()).await?;
+        prepared.graphs = graphs::plan(&self.transport, config, prepared, before).await?;
         if let Some(earlier) = earlier {
             prepared.earlier_indices = earlier.indices.keys().cloned().collect();
             prepared.before = earlier.before.ok_or_else(|| "the interrupted run could not count the index".to_owned());

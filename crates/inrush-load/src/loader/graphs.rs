@@ -63,8 +63,9 @@ pub(super) async fn plan(
     transport: &Transport,
     config: &LoadConfig,
     prepared: &mut Prepared,
-    (created, earlier): (bool, Option<Earlier>),
+    earlier: Option<Earlier>,
 ) -> Result<Option<Plan>, LoadError> {
+    let created = prepared.created;
     let is_wanted = config.finish.graph == GraphTime::End;
     let known = prepared.target.as_ref().and_then(Target::write_index);
     let was_left = known.is_some_and(|index| index.graphs_are_to_come);

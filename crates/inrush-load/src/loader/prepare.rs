@@ -19,7 +19,6 @@ use inrush_guard::GUARD_INDEX;
 use inrush_sources::Source;
 use serde_json::{Map, Value};
 
-use super::graphs;
 use super::group::{self, Entering, Member, Silent};
 use super::kept_aliases::{self, KeptAliases, Made};
 use super::managed::Managed;
@@ -76,7 +75,7 @@ pub(super) struct Prepared {
     /// The managed endpoint that takes the documents.
     pub(super) managed: Option<Managed>,
     /// This load has created the index.
-    created: bool,
+    pub(super) created: bool,
     /// Where the mapping and the settings of a new index come from, as far as that is a question.
     pub(super) new_index: Option<NewIndexReport>,
     /// A request of this load to create the index has no answer yet.
@@ -368,7 +367,6 @@ impl Prepared {
             }
             (plan, _) => plan,
         };
-        self.graphs = graphs::plan(transport, config, self, (self.created, earlier)).await?;
         self.read_index(transport, config).await?;
         if let (true, Some(target)) = (config.verify, &self.target) {
             let created = self.uuids.get(&target.name).map(String::as_str);

@@ -114,8 +114,8 @@ async fn elasticsearch(version: Version) {
     server.stop().await;
 }
 
-/// The plugin of tests has no native libraries: a node that builds a graph of the engine faiss ends.
-/// So this one lives only if none is built while loading.
+/// The plugin of tests has no native libraries: a node that builds a graph of the engine faiss
+/// ends. So this one lives only if none is built while loading.
 async fn opensearch(version: Version) {
     let folder = server::folder();
     std::fs::create_dir_all(&folder).unwrap();
