@@ -170,7 +170,12 @@ async fn where_it_is_not_allowed_a_warning_says_so_and_the_load_is_as_ever() {
         (Flavor::opensearch_3(), Some(index(knn("faiss"), true)), 1, "it has documents"),
         (Flavor::opensearch_3(), Some(index(knn("faiss"), false)), 0, "index.knn"),
         (Flavor::opensearch_3(), Some(index(knn("lucene"), true)), 0, "before 3.9"),
-        (Flavor::opensearch_2(), Some(index(json!({"properties": {"v": {"type": "float"}}}), true)), 0, "knn_vector"),
+        (
+            Flavor::opensearch_2(),
+            Some(index(json!({"properties": {"n": {"type": "long"}, "v": {"type": "float"}}}), true)),
+            0,
+            "knn_vector",
+        ),
     ];
     for (flavor, exists, documents, why) in cases {
         let fake = fake(flavor).await;

@@ -316,7 +316,8 @@ fn refused(command: Command) -> Vec<&'static str> {
         Command::Bake => [
             vec!["store_option", "action", "recreate", "durability", "validate", "extended_json"],
             vec!["timestamps", "binary", "count_at"],
-            vec!["replicas_off", "no_copy", "keep", "fail_on_warning", "under_policy", "once", "forget", "learned"],
+            vec!["replicas_off", "no_copy", "keep", "graph", "fail_on_warning", "under_policy", "once", "forget"],
+            vec!["learned"],
             names::<QueryOptions>(),
             names::<FetchOptions>(),
         ]
