@@ -35,6 +35,7 @@ import urllib.request
 
 import lucene_dates
 import lucene_documents as documents
+import lucene_joins as joins
 import lucene_mappings as mappings
 import lucene_new as new
 import lucene_tokens
@@ -77,6 +78,7 @@ class Node(Server):
         newest = (21, 99) if self.product == "opensearch" and self.version >= "3" or self.version >= "9" else (17, 21)
         java = servers.java(*newest) / "bin"
         mappings.EXTRAS = self.version >= "3"
+        joins.KNOWN = self.has_module("parent-join")
         self.settings = SETTINGS | {"analysis": mappings.analysis(self.product == "opensearch")}
         # Ids, instead of the numbers of lines, and threads that build.
         self.names, self.threads = None, 1
@@ -102,6 +104,10 @@ class Node(Server):
             self.programs.wait()
         super().stop()
 
+    def has_module(self, name):
+        node = next(iter(request(f"{self.url}/_nodes/plugins")["nodes"].values()))
+        return any(module["name"] == name for module in node["modules"])
+
     def bulk(self, body):
         link = http.client.HTTPConnection(self.url.removeprefix("http://"), timeout=600)
         link.request("POST", "/i/_bulk", body, {"Content-Type": "application/x-ndjson"})
@@ -114,9 +120,9 @@ class Node(Server):
     def index(self, lines, mapping, ids=NO_IDS_AGAIN):
         """Indexes lines with their numbers modulo `ids` as ids, or with ids that the server makes; returns the folder and why lines were refused.
 
-        If the mapping demands a routing value, it is the number modulo 7.
+        Routing values are the numbers modulo 7, if the mapping needs some.
         """
-        routed = "_routing" in mapping
+        every, but = "_routing" in mapping, joins.unrouted(mapping)
         ask(f"{self.url}/i", "PUT", {"mappings": mapping, "settings": self.settings})
         refused, body, size, first = {}, [], 0, 0
 
@@ -129,7 +135,7 @@ class Node(Server):
 
         for number, line in enumerate(lines.open("rb")):
             action = {"_id": self.identity(number % ids)} if ids else {}
-            if routed:
+            if every or but and (number + 1) % but:
                 action["routing"] = self.identity(number % 7)
             body += [json.dumps({"index": action}).encode() + b"\n", line]
             size += len(line)
@@ -151,7 +157,7 @@ class Node(Server):
         (folder / "mapping.json").write_text(json.dumps(mapping))
         (folder / "settings.json").write_text(json.dumps(flat_settings(self.settings)))
         pairs = [f"settings={folder}/settings.json", f"ids={ids}", f"memory={memory}", f"lucene={self.lucene}", f"{self.product}={self.version}", f"refused={refused}", f"grown={grown}"]
-        pairs += [f"threads={self.threads}"] + (["routing=7"] if "_routing" in mapping else [])
+        pairs += [f"threads={self.threads}", *routing(mapping)]
         if self.names:
             (folder / "names.json").write_text(json.dumps(self.names))
             pairs += [f"names={folder}/names.json"]
@@ -234,6 +240,12 @@ class Node(Server):
         return found, unsupported
 
 
+def routing(mapping):
+    """What `lucene-build` and `lucene-bake` hear of routing values."""
+    but = joins.unrouted(mapping)
+    return ["routing=7"] if "_routing" in mapping else ["routing=7", f"unrouted={but}"] if but else []
+
+
 def equal(lines, mapping, server, settings=None):
     with Node(server) as node, tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
         if settings:
@@ -275,6 +287,9 @@ def fuzz_round(node, seed):
     dice = random.Random(seed)
     narrow = dice.random() < NARROW
     fields, kind = values.mapping(dice, node.product == "opensearch") if narrow else (mappings.mapping(dice, node.product == "opensearch"), None)
+    dice_of_joins = random.Random(f"joins {seed}")
+    if not narrow and joins.KNOWN and dice_of_joins.random() < joins.SHARE:
+        joins.add(dice_of_joins, fields)
     # Older servers sort no documents with nested objects.
     old = node.product == "opensearch" and node.version < "3.3" and '"nested"' in json.dumps(fields)
     plain = SETTINGS | {"analysis": mappings.random_analysis(random.Random(seed), node.product == "opensearch")}
@@ -491,16 +506,19 @@ def queries(server, seed, count):
             dice = random.Random(seed)
             fields = mappings.mapping(dice, node.product == "opensearch")
             fields["properties"]["n"] = {"type": "long"}
+            has_join = joins.KNOWN and dice.random() < joins.SHARE
+            if has_join:
+                joins.add(dice, fields)
             density = documents.densities(dice, fields, {}) | {"n": 0}
             made = [documents.document(dice, fields, density) | {"n": number} for number in range(3000)]
             with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
                 lines = pathlib.Path(folder) / "lines"
                 lines.write_text("".join(json.dumps(document) + "\n" for document in made))
                 known, _ = node.without_unsupported(lines, fields, pathlib.Path(folder))
-                given = dice.random() < 0.5
+                given = has_join or dice.random() < 0.5
                 _, theirs = node.index(known, fields, NO_IDS_AGAIN if given else None)
                 _, ours = node.build(known, fields, pathlib.Path(folder))
-                restore_built(node, known, fields, "built", *(["ids=number"] if given else []))
+                restore_built(node, known, fields, "built", *routing(fields), *(["ids=number"] if given else []))
             if theirs.keys() != ours.keys():
                 bad += 1
                 print(f"seed {seed}: only one refuses", {number: theirs.get(number) or ours.get(number) for number in theirs.keys() ^ ours.keys()}, json.dumps(fields))

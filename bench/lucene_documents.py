@@ -3,6 +3,7 @@
 import json
 import time
 
+import lucene_joins
 import lucene_mappings
 from lucene_mappings import DATES, NUMBERS
 
@@ -122,6 +123,7 @@ def scalar(dice, field):
         "binary": lambda: ["aGVsbG8=", "", "no base 64", 5],
         "constant_keyword": lambda: [field["value"]],
         "flattened": lambda: [flat(dice, 0)],
+        "join": lambda: [lucene_joins.value(dice, field)],
         "flat_object": lambda: [flat(dice, 0, FLAT_NAMES)],
     }
     decimal = lambda: [dice.uniform(-1e6, 1e6), dice.randrange(100), round(dice.uniform(0, 100), 2), "12.5", 0.1, 1e-30, -2.5]

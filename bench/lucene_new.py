@@ -90,7 +90,7 @@ def parameters(dice, fields, opensearch):
 def limit(dice, fields):
     """The setting of the most fields, with room for some more than a mapping has."""
     def count(properties):
-        return sum(name.count(".") + 1 + len(field.get("fields", {})) + count(field.get("properties", {})) for name, field in properties.items())
+        return sum(name.count(".") + 1 + len(field.get("fields", {})) + 2 * len(field.get("relations", {})) + count(field.get("properties", {})) for name, field in properties.items())
 
     return {"mapping": {"total_fields": {"limit": count(fields["properties"]) + len(fields.get("runtime", {})) + dice.randrange(3, 40)}}}
 

@@ -12,6 +12,7 @@ class Fields:
 
     def __init__(self, mapping, documents):
         self.all = []
+        self.relations = next((field["relations"] for field in mapping["properties"].values() if field.get("type") == "join"), {})
         self._collect(mapping["properties"], "", None, documents)
 
     def _collect(self, properties, path, nested, documents):
@@ -152,7 +153,20 @@ def leaf_query(dice, fields):
     return query
 
 
+def join_query(dice, fields, depth):
+    """The parents of some children, the children of some parents, or of one."""
+    parent = dice.choice(list(fields.relations))
+    child = dice.choice(fields.relations[parent] if isinstance(fields.relations[parent], list) else [fields.relations[parent]])
+    return dice.choice([
+        lambda: {"has_child": {"type": child, "query": query(dice, fields, depth + 1), "score_mode": dice.choice(["none", "max", "sum", "avg"]), "min_children": dice.choice([1, 1, 2])}},
+        lambda: {"has_parent": {"parent_type": parent, "query": query(dice, fields, depth + 1), "score": dice.random() < 0.5}},
+        lambda: {"parent_id": {"type": child, "id": str(dice.randrange(3000))}},
+    ])()
+
+
 def query(dice, fields, depth=0):
+    if fields.relations and depth < 2 and dice.random() < 0.3:
+        return join_query(dice, fields, depth)
     if depth < 2 and dice.random() < 0.4:
         many = lambda most: [query(dice, fields, depth + 1) for _ in range(dice.randrange(most))]
         return dice.choice([
@@ -165,6 +179,10 @@ def query(dice, fields, depth=0):
 
 
 def aggregation(dice, fields):
+    if fields.relations and dice.random() < 0.4:
+        children = dice.choice(list(fields.relations.values()))
+        child = dice.choice(children) if isinstance(children, list) else children
+        return {dice.choice(["children", "parent"]): {"type": child}, "aggs": {"of": {"max": {"field": "n"}}, "most": {"stats": {"field": "n"}}}}
     one = fields.some(dice, indexed=False, doc_values=True)
     if one is None:
         return {"global": {}}

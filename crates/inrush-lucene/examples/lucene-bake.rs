@@ -1,7 +1,8 @@
 //! Builds an index into the snapshot of an empty shard: `lucene-bake MAPPING LINES SHARD_FOLDER
-//! SCRATCH_FOLDER PRODUCT VERSION [settings=FILE] [grown=FILE] [ids=number]`. The first file has
-//! the settings of the index by their full names. The second one gets the new fields of the lines,
-//! as a mapping. With the last one, the numbers of the lines are ids.
+//! SCRATCH_FOLDER PRODUCT VERSION [settings=FILE] [grown=FILE] [ids=number] [routing=7]
+//! [unrouted=5]`. The first file has the settings of the index by their full names. The second one
+//! gets the new fields of the lines, as a mapping. With `ids`, the numbers of the lines are ids;
+//! with `routing`, these modulo a number are routing values, which one line of `unrouted` has not.
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
@@ -17,6 +18,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         return Err("six arguments".into());
     };
     let numbered = more.iter().any(|pair| pair == "ids=number");
+    let count = |name: &str| more.iter().find_map(|pair| pair.strip_prefix(name)).map(str::parse::<usize>).transpose();
+    let (routing, unrouted) = (count("routing=")?, count("unrouted=")?);
     let settings = match more.iter().find_map(|pair| pair.strip_prefix("settings=")) {
         Some(file) => serde_json::from_slice(&std::fs::read(file)?)?,
         None => serde_json::Map::new(),
@@ -48,10 +51,14 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut ids = MadeIds::new(random[16..25].try_into()?, 0);
     for (number, line) in BufReader::new(std::fs::File::open(lines)?).lines().enumerate() {
         let line = line?;
-        let added = match numbered {
-            true => writer.add(&NewDocument::with_id(line.as_bytes(), &number.to_string())),
-            false => writer.add(&NewDocument::without_id(line.as_bytes(), ids.make())),
+        let is_routed = unrouted.is_none_or(|unrouted| (number + 1) % unrouted != 0);
+        let routing = routing.filter(|_| is_routed).map(|modulus| (number % modulus).to_string().into());
+        let id = number.to_string();
+        let document = match numbered {
+            true => NewDocument::with_id(line.as_bytes(), &id),
+            false => NewDocument::without_id(line.as_bytes(), ids.make()),
         };
+        let added = writer.add(&NewDocument { routing, ..document });
         match added {
             // A server refuses these, too.
             Ok(()) | Err(AddError::Refused(_)) => {}

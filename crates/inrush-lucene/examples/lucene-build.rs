@@ -3,7 +3,7 @@
 //! The pairs: `settings` for a file with the settings of the index, `generation` of the commit,
 //! `lucene` and `opensearch` or `elasticsearch` with the versions of the server, `ids` for the
 //! numbers of the lines modulo a number as ids, `routing` for these numbers modulo a number as
-//! routing values, `names` for a file with an array of texts that stand for these numbers,
+//! routing values, `unrouted` for one line of how many that has none, `names` for a file with an array of texts that stand for these numbers,
 //! `threads`, `memory` of each in bytes, `refused` for a file with refused lines, `grown` for a
 //! file with the new fields of the lines, as a mapping; other pairs are user data of the commit.
 
@@ -22,6 +22,7 @@ struct Options {
     target: ServerVersion,
     ids: Option<u64>,
     routing: Option<u64>,
+    unrouted: u64,
     names: Vec<String>,
     threads: u8,
     memory: usize,
@@ -50,6 +51,7 @@ fn options(pairs: &[String]) -> Result<Options> {
         target,
         ids: None,
         routing: None,
+        unrouted: u64::MAX,
         names: Vec::new(),
         threads: 1,
         memory: 1 << 30,
@@ -67,6 +69,7 @@ fn options(pairs: &[String]) -> Result<Options> {
             "memory" => options.memory = value.parse()?,
             "refused" => options.refused = Some(Mutex::new(std::fs::File::create(value)?)),
             "grown" => options.grown = Some(PathBuf::from(value)),
+            "unrouted" => options.unrouted = value.parse()?,
             "routing" => options.routing = Some(value.parse()?),
             "names" => options.names = serde_json::from_slice(&std::fs::read(value)?)?,
             "ids" => options.ids = Some(value.parse()?),
@@ -128,7 +131,8 @@ fn work(shard: &Shard, lines: &Mutex<Lines>, options: &Options, mut ids: MadeIds
         }
         for (number, line) in (first..).zip(block.split(|byte| *byte == b'\n').filter(|line| !line.is_empty())) {
             let id = options.ids.map(|modulus| options.name(number % modulus));
-            let routing = options.routing.map(|modulus| options.name(number % modulus));
+            let is_routed = (number + 1) % options.unrouted != 0;
+            let routing = options.routing.filter(|_| is_routed).map(|modulus| options.name(number % modulus));
             let added = match (&id, &routing) {
                 (Some(id), routing) => {
                     let routing = routing.as_deref().map(Into::into);

@@ -14,6 +14,7 @@ use crate::fields::convert::Indexable;
 use crate::fields::document::{self, Document, Habits, Values};
 use crate::fields::field::{Field, Kind};
 use crate::fields::ids::{Keep, encode};
+use crate::fields::join;
 use crate::fields::live::LiveMapping;
 use crate::fields::mapping::Mapping;
 use crate::fields::new_fields::{NewFields, refused_again};
@@ -116,7 +117,7 @@ impl<'m> SegmentBuilder<'m> {
         if let Some(refused) = self.refuses(document) {
             return Err(refused);
         }
-        self.add_values(document.source)?;
+        self.add_values(document)?;
         self.end_document(document);
         Ok(())
     }
@@ -140,8 +141,12 @@ impl<'m> SegmentBuilder<'m> {
     }
 
     /// Indexes the values of a document, before [`SegmentBuilder::end_document`].
-    fn add_values(&mut self, source: &[u8]) -> Result<(), Refused> {
+    fn add_values(&mut self, given: &NewDocument) -> Result<(), Refused> {
+        let source = given.source;
         let mut document = document::read(source, &self.mapping, &mut self.habits)?;
+        if let Some(number) = document.child_by.filter(|_| given.routing.is_none()) {
+            return Err(join::no_routing(&self.mapping.fields[number]));
+        }
         if let Some(new) = document.new.take() {
             document = self.read_with_new(source, *new)?;
         }
@@ -152,12 +157,12 @@ impl<'m> SegmentBuilder<'m> {
             return Err(Refused::Full);
         }
         for child in &document.children {
-            self.index(&child.values);
+            self.index(&child.values, given);
             self.content.nested_paths.push(self.docs, self.mapping.nested[child.path].path.as_bytes());
             self.stored.end_doc();
             self.docs += 1;
         }
-        self.index(&document.values);
+        self.index(&document.values, given);
         self.ignore(&document);
         self.habits.take_back(document.values);
         Ok(())
@@ -225,12 +230,17 @@ impl<'m> SegmentBuilder<'m> {
         self.habits = Habits::default();
     }
 
-    fn index(&mut self, values: &Values) {
+    fn index(&mut self, values: &Values, document: &NewDocument) {
         for (number, value) in values {
             let field = &self.mapping.fields[*number];
-            let exists = matches!(value, Indexable::Exists);
-            if (field.indexed || field.doc_values) && !exists {
-                self.content.columns[*number].push(self.docs, value);
+            match value {
+                Indexable::Exists => {}
+                Indexable::OwnId => {
+                    let id = Indexable::Term(document.id.text());
+                    self.content.columns[*number].push(self.docs, &id);
+                }
+                value if field.indexed || field.doc_values => self.content.columns[*number].push(self.docs, value),
+                _ => {}
             }
             if field.stored {
                 store(&mut self.stored, write::FIRST + *number as u32, &field.kind, value);
@@ -340,7 +350,7 @@ fn store(stored: &mut StoredFields, field: u32, kind: &Kind, value: &Indexable) 
             stored.add(field, Stored::Int(*number as i32));
         }
         (Indexable::Number(number), _) => stored.add(field, Stored::Long(*number)),
-        (Indexable::Exists, _) => {}
+        (Indexable::OwnId | Indexable::Exists, _) => {}
     }
 }
 

@@ -153,6 +153,16 @@ pub enum DocumentId<'a> {
     Made(MadeId),
 }
 
+impl DocumentId<'_> {
+    /// The id as clients see it.
+    pub(crate) fn text(&self) -> Cow<'_, str> {
+        match self {
+            Self::Given(id) => Cow::Borrowed(id),
+            Self::Made(id) => Cow::Owned(id.text()),
+        }
+    }
+}
+
 /// A document that is added.
 #[derive(Debug, Clone)]
 pub struct NewDocument<'a> {

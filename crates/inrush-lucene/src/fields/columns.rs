@@ -103,7 +103,7 @@ impl<'a> Reading<'a, '_> {
         }
         let is_scalar = !matches!(column.cells, Cells::Json(_));
         match find(self.mapping, name) {
-            None => self.leave_to_text(column),
+            None | Some((_, Node::Join(_))) => self.leave_to_text(column),
             Some((_, Node::Runtime | Node::Ignored | Node::Unread)) if is_scalar => {}
             Some((_, Node::Fields(numbers))) if is_scalar => {
                 numbers.iter().for_each(|number| self.field(*number, column));

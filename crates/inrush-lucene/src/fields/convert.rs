@@ -17,6 +17,8 @@ pub(crate) enum Indexable<'a> {
     Address(u128),
     Term(Cow<'a, str>),
     Text(Cow<'a, str>),
+    /// The id of the document, as a term.
+    OwnId,
     /// Nothing, but a query for existence finds it.
     Exists,
 }
@@ -28,6 +30,7 @@ impl Indexable<'_> {
             Indexable::Address(address) => Indexable::Address(address),
             Indexable::Term(term) => Indexable::Term(Cow::Owned(term.into_owned())),
             Indexable::Text(text) => Indexable::Text(Cow::Owned(text.into_owned())),
+            Indexable::OwnId => Indexable::OwnId,
             Indexable::Exists => Indexable::Exists,
         }
     }

@@ -57,6 +57,7 @@ pub(crate) fn field(
         scope,
         indexed: true,
         doc_values: !text,
+        single: false,
         prefix: String::new(),
         stored: false,
         ranges: ranges && target.has_timestamp_ranges(),

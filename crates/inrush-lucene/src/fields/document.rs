@@ -68,6 +68,8 @@ pub(crate) struct Document<'a> {
     pub(crate) ignored: Vec<usize>,
     /// The fields that the document adds to the mapping. Their values are not among the others.
     pub(crate) new: Option<Box<NewFields>>,
+    /// The number of a field that makes the document a child, for which it needs a routing value.
+    pub(crate) child_by: Option<usize>,
     /// Why Lucene refuses the document, which the servers see after they have added its new fields.
     pub(crate) refused: Option<Refused>,
 }
@@ -161,8 +163,8 @@ pub(super) fn read_value<'a>(
     let mut walk = Walk { reader, mapping, habits, document, above: Vec::new(), arrays: 0 };
     walk.node(object, node, name).ok()?;
     walk.reader.end().ok()?;
-    let Document { values, children, ignored, new, refused } = walk.document;
-    let is_all = children.is_empty() && ignored.is_empty() && new.is_none() && refused.is_none();
+    let Document { values, children, ignored, new, child_by, refused } = walk.document;
+    let is_all = children.is_empty() && ignored.is_empty() && new.is_none() && child_by.is_none() && refused.is_none();
     (is_all && !walk.reader.half_pair).then_some(values)
 }
 
@@ -245,6 +247,8 @@ impl<'a> Walk<'a, '_> {
             Node::Object(below) => self.objects(below),
             Node::Points(number) => self.points(*number),
             Node::Flat(flat) => self.flat(flat),
+            Node::Join(join) => self.join(join),
+            Node::OfJoin => Err(Refused::Unsupported(format!("the field {name:?}, which is one of a `join`,"))),
             Node::Constant(value) => self.constant(value, name),
             Node::Ignored => self.ignored(),
             Node::Unread => self.unread(name),
@@ -301,7 +305,10 @@ impl<'a> Walk<'a, '_> {
                 }
                 Node::Runtime => return self.unmapped(object, &parts[at..]),
                 _ if is_null => return self.unmapped(start, &parts),
-                Node::Fields(_) | Node::Points(_) | Node::Flat(_) | Node::Constant(_) | Node::Unread | Node::Alias => {
+                Node::Fields(_) | Node::Points(_) | Node::Flat(_) | Node::Join(_) => {
+                    return Err(Refused::NoObject(name.to_owned()));
+                }
+                Node::OfJoin | Node::Constant(_) | Node::Unread | Node::Alias => {
                     return Err(Refused::NoObject(name.to_owned()));
                 }
             }
@@ -312,10 +319,10 @@ impl<'a> Walk<'a, '_> {
     /// Whether a node that is no object takes objects.
     fn reads_objects(&self, node: &Node) -> bool {
         match node {
-            Node::Points(_) | Node::Unread => true,
+            Node::Points(_) | Node::Join(_) | Node::Unread => true,
             Node::Fields(numbers) => self.mapping.fields[numbers[0]].is_unread(),
             Node::Object(_) | Node::Flat(_) | Node::Constant(_) => false,
-            Node::Ignored | Node::Runtime | Node::Alias => false,
+            Node::OfJoin | Node::Ignored | Node::Runtime | Node::Alias => false,
         }
     }
 

@@ -9,6 +9,9 @@ use crate::formats::term_vectors::VectorOptions;
 /// The type of objects whose values are terms, in OpenSearch.
 pub(crate) const FLAT_OBJECT: &str = "flat_object";
 
+/// The type of a field by which documents are parents and children.
+pub(crate) const JOIN: &str = "join";
+
 /// What a field is made of.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Kind {
@@ -119,6 +122,8 @@ pub(crate) struct Field {
     /// Whether it has points or terms.
     pub(crate) indexed: bool,
     pub(crate) doc_values: bool,
+    /// Whether a document has one value at most.
+    pub(crate) single: bool,
     /// What the doc values have before each term.
     pub(crate) prefix: String,
     /// Whether values are stored, too.

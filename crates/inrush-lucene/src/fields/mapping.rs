@@ -5,7 +5,7 @@
 use serde_json::{Map, Value};
 
 use crate::fields::dynamic::Detection;
-use crate::fields::field::{Field, Kind};
+use crate::fields::field::{Field, JOIN, Kind};
 use crate::fields::new_field::{NewField, Section};
 use crate::fields::new_fields::NewFields;
 use crate::fields::object::{Nested, Object};
@@ -152,7 +152,7 @@ impl Mapping {
     fn check_count(&self, new: &[NewField]) -> Result<(), Refused> {
         let fields_max = self.limit("total_fields.limit", FIELDS_MAX)?;
         let new: u64 = new.iter().map(|field| 1 + field.definition.as_object().map_or(0, count)).sum();
-        if count(&self.definition) + new <= fields_max {
+        if count(&self.definition) + self.unnamed_count() + new <= fields_max {
             return Ok(());
         }
         let ignored = self.settings.get("index.mapping.total_fields.ignore_dynamic_beyond_limit");
@@ -160,6 +160,15 @@ impl Mapping {
             false => Refused::Fields(fields_max),
             true => Refused::Unsupported(format!("a new field beyond the limit of {fields_max}")),
         })
+    }
+
+    /// The fields that the mapping does not name, and that OpenSearch counts: those of parents, and
+    /// `_parent_join`.
+    fn unnamed_count(&self) -> u64 {
+        match self.target.product {
+            KnownProduct::OpenSearch => self.fields.iter().filter(|field| field.type_name == JOIN).count() as u64,
+            KnownProduct::Elasticsearch => 0,
+        }
     }
 
     fn check_new(&self, NewField { path, section, definition, .. }: &NewField) -> Result<(), Refused> {

@@ -11,6 +11,7 @@ mod flat;
 mod geo;
 pub(crate) mod ids;
 mod index_settings;
+pub(crate) mod join;
 pub(crate) mod json;
 pub(crate) mod live;
 pub(crate) mod mapping;

@@ -1,6 +1,7 @@
 //! Objects of a mapping, and what their members are.
 
 use crate::analysis::is_white;
+use crate::fields::join::Join;
 use crate::hash::hash;
 
 /// An object, or a field with what is made of its values.
@@ -13,6 +14,10 @@ pub(crate) enum Node {
     Points(usize),
     /// An object of which each value is a term, with its name and without.
     Flat(Flat),
+    /// A relation of the document, and its parent.
+    Join(Join),
+    /// A field that a `join` adds, which documents must not have.
+    OfJoin,
     /// The one value that documents may have, which is not indexed.
     Constant(String),
     /// A value of any kind of which nothing is indexed.

@@ -5,8 +5,9 @@
 use serde_json::{Map, Value};
 
 use crate::fields::definition::{field, path_of};
-use crate::fields::field::{FLAT_OBJECT, Field};
+use crate::fields::field::{FLAT_OBJECT, Field, JOIN};
 use crate::fields::index_settings::IndexSettings;
+use crate::fields::join::Join;
 use crate::fields::new_field::{NewField, Section};
 use crate::fields::object::{Dynamic, Flat, Nested, Node, Object};
 use crate::fields::target::{KnownProduct, ServerVersion, Unsupported};
@@ -179,6 +180,14 @@ impl Reader {
             return Err(Unsupported { field: first_path, what: "two definitions".to_owned() });
         }
         let node = self.node(definition, first_path, scope, object.dynamic)?;
+        if let Node::Join(join) = &node {
+            for name in join.names(&self.fields, self.settings.target.product) {
+                if object.get_mut(name).is_some() {
+                    return Err(Unsupported { field: name.to_owned(), what: "two definitions".to_owned() });
+                }
+                object.members.push((name.to_owned(), Node::OfJoin));
+            }
+        }
         match object.get_mut(first) {
             // It hides the runtime field.
             Some(runtime) => *runtime = node,
@@ -205,6 +214,11 @@ impl Reader {
             }
             Some(FLAT_OBJECT) if self.settings.target.has_flat_objects() => {
                 Node::Flat(self.flat_object(definition, &path, scope)?)
+            }
+            Some(JOIN) => {
+                let (join, fields) = Join::read(definition, &path, self.fields.len(), &self.settings)?;
+                self.fields.extend(fields);
+                Node::Join(join)
             }
             Some("constant_keyword") if self.settings.target.product == KnownProduct::OpenSearch => {
                 constant(definition, path)?
@@ -388,8 +402,8 @@ fn check_numbers(object: &Object, fields: &[Field]) -> Result<(), Unsupported> {
                     return Err(Unsupported { field: other.name.clone(), what });
                 }
             }
-            Node::Points(_) | Node::Flat(_) | Node::Constant(_) => {}
-            Node::Ignored | Node::Unread | Node::Runtime | Node::Alias => {}
+            Node::Points(_) | Node::Flat(_) | Node::Join(_) | Node::Constant(_) => {}
+            Node::OfJoin | Node::Ignored | Node::Unread | Node::Runtime | Node::Alias => {}
         }
     }
     Ok(())

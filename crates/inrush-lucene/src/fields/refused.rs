@@ -52,6 +52,8 @@ pub enum Refused {
     NoObject(String),
     /// A term is longer than 32,766 bytes.
     ImmenseTerm(String),
+    /// A field that takes one value has several.
+    Several(String),
     /// There are more than 10,000 nested objects.
     Nested,
     /// Arrays are nested more than 20 levels deep, which OpenSearch refuses.
@@ -82,7 +84,7 @@ impl Refused {
         match self {
             Self::Unmapped { .. } => "strict_dynamic_mapping_exception",
             Self::Routing => "routing_missing_exception",
-            Self::Id | Self::ImmenseTerm(_) | Self::Changed { .. } | Self::Unsupported(_) | Self::Full => {
+            Self::Id | Self::ImmenseTerm(_) | Self::Several(_) | Self::Changed { .. } | Self::Unsupported(_) | Self::Full => {
                 "illegal_argument_exception"
             }
             Self::Fields(_) if product == KnownProduct::OpenSearch => "illegal_argument_exception",
@@ -130,6 +132,10 @@ impl std::fmt::Display for Refused {
             Self::ImmenseTerm(field) => write!(
                 f,
                 "Document contains at least one immense term in field=\"{field}\" (whose UTF8 encoding is longer than the max length {TERM_MAX})"
+            ),
+            Self::Several(field) => write!(
+                f,
+                "DocValuesField \"{field}\" appears more than once in this document (only one value is allowed per field)"
             ),
             Self::Nested => {
                 write!(f, "The number of nested documents has exceeded the allowed limit of [{NESTED_MAX}]")

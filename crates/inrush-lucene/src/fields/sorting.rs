@@ -5,7 +5,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::fields::field::{FLAT_OBJECT, Field, Kind};
+use crate::fields::field::{FLAT_OBJECT, Field, JOIN, Kind};
 use crate::fields::target::{KnownProduct, ServerVersion, Unsupported};
 use crate::formats::output::Put;
 
@@ -51,7 +51,7 @@ impl SortKind {
             Kind::DateNanos(_) => SortKind::where_tested(SortKind::Long, SortKind::Nanos, target),
             Kind::Double => Some(SortKind::Double),
             Kind::Float => Some(SortKind::Float),
-            Kind::Keyword { .. } if field.type_name == FLAT_OBJECT => None,
+            Kind::Keyword { .. } if field.type_name == FLAT_OBJECT || field.type_name == JOIN => None,
             Kind::Keyword { .. } => Some(SortKind::Term),
             // The servers that were asked sort no documents by these three.
             Kind::Unsigned { .. } | Kind::HalfFloat | Kind::Scaled(_) => None,

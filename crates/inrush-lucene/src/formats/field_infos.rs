@@ -30,6 +30,7 @@ pub(crate) enum Indexed {
 pub(crate) enum DocValuesKind {
     None = 0,
     Numeric = 1,
+    Sorted = 3,
     SortedSet = 4,
     SortedNumeric = 5,
 }
@@ -79,6 +80,7 @@ pub(crate) fn write_field_infos(
         out.put_u8(match field.doc_values {
             DocValuesKind::None => 0,
             DocValuesKind::Numeric => 1,
+            DocValuesKind::Sorted => 3,
             DocValuesKind::SortedSet => 4,
             DocValuesKind::SortedNumeric => 5,
         });

@@ -86,7 +86,7 @@ public class Compare {
       switch (x.getDocValuesType()) {
         case NUMERIC -> numeric(name, a.getNumericDocValues(name), b.getNumericDocValues(name));
         case SORTED_NUMERIC -> sortedNumeric(name);
-        case SORTED_SET -> sortedSet(name);
+        case SORTED, SORTED_SET -> sortedSet(name);
         case BINARY -> binary(name);
         default -> {}
       }
@@ -101,6 +101,7 @@ public class Compare {
     DocIdSetIterator values = switch (info.getDocValuesType()) {
       case NUMERIC -> reader.getNumericDocValues(info.name);
       case SORTED_NUMERIC -> reader.getSortedNumericDocValues(info.name);
+      case SORTED -> reader.getSortedDocValues(info.name);
       case SORTED_SET -> reader.getSortedSetDocValues(info.name);
       case BINARY -> reader.getBinaryDocValues(info.name);
       default -> DocIdSetIterator.empty();
@@ -187,7 +188,8 @@ public class Compare {
   }
 
   static void sortedSet(String name) throws Exception {
-    SortedSetDocValues x = a.getSortedSetDocValues(name), y = b.getSortedSetDocValues(name);
+    // Also of a field with one value at most.
+    SortedSetDocValues x = DocValues.getSortedSet(a, name), y = DocValues.getSortedSet(b, name);
     if (x.getValueCount() != y.getValueCount()) { differ(name + " values " + x.getValueCount() + " " + y.getValueCount()); return; }
     TermsEnum ta = x.termsEnum(), tb = y.termsEnum();
     for (BytesRef t = ta.next(); t != null; t = ta.next()) if (!t.equals(tb.next())) { differ(name + " dictionary " + t); return; }
@@ -198,7 +200,7 @@ public class Compare {
       if (!t.equals(y.lookupOrd(ord)) || x.lookupTerm(t) != ord) { differ(name + " look-up of " + t); break; }
     }
     for (int d = 0; d < map.length; d++) {
-      if (y.docID() > map[d]) y = b.getSortedSetDocValues(name);
+      if (y.docID() > map[d]) y = DocValues.getSortedSet(b, name);
       boolean has = x.advanceExact(d);
       if (has != y.advanceExact(map[d])) { differ(name + " of document " + d); continue; }
       if (!has) continue;

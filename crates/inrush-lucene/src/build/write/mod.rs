@@ -7,7 +7,7 @@ mod vectors;
 use std::io;
 
 use self::points::{add_address_set, add_number_points, add_pairs};
-use self::terms::{Lengths, TextTerms, add_keyword_set, add_keyword_terms, add_text, keyword_norms};
+use self::terms::{Lengths, TextTerms, add_keyword, add_keyword_set, add_keyword_terms, add_text, keyword_norms};
 use crate::build::column::{Addresses, Keywords, Numbers, Texts};
 use crate::build::content::Column;
 use crate::build::segment::Place;
@@ -114,6 +114,7 @@ pub(crate) fn field_infos(fields: &[Field], columns: &[Column], meta: &Meta) -> 
             doc_values: match column {
                 _ if !field.doc_values => DocValuesKind::None,
                 Column::Numbers(_) => DocValuesKind::SortedNumeric,
+                _ if field.single => DocValuesKind::Sorted,
                 Column::Addresses(_) | Column::Keywords(_) | Column::Texts(..) => DocValuesKind::SortedSet,
             },
             ranges: field.ranges,
@@ -137,7 +138,7 @@ pub(crate) fn columns(place: &Place, fields: &[Field], columns: &mut [Column], m
             indexed.push((
                 name,
                 number,
-                IndexedColumn::Keywords(keywords, Use { terms: true, norms: false, doc_values, prefix: "" }),
+                IndexedColumn::Keywords(keywords, Use { terms: true, norms: false, doc_values, single: false, prefix: "" }),
             ));
         }
     }
@@ -183,6 +184,8 @@ struct Use<'a> {
     terms: bool,
     norms: bool,
     doc_values: bool,
+    /// Whether a document has one value at most.
+    single: bool,
     /// What the doc values have before each term.
     prefix: &'a str,
 }
@@ -193,6 +196,7 @@ impl<'a> Use<'a> {
             terms: field.indexed,
             norms: field.norms && field.indexed,
             doc_values: field.doc_values,
+            single: field.single,
             prefix: &field.prefix,
         }
     }
@@ -290,7 +294,9 @@ fn write_indexed(
             }
             IndexedColumn::Keywords(keywords, what) => {
                 let order = keywords.terms.sorted();
-                if what.doc_values {
+                if what.doc_values && what.single {
+                    add_keyword(number, keywords, &order, place.docs, doc_values);
+                } else if what.doc_values {
                     add_keyword_set(number, keywords, (&order, what.prefix), place.docs, doc_values);
                 }
                 let lens = what.norms.then(|| keyword_norms(keywords, place.docs));

@@ -65,6 +65,30 @@ impl Dictionary for Prefixed<'_> {
     }
 }
 
+/// Adds the doc values of terms of which a document has one at most; `order` has their numbers in
+/// their order.
+pub(super) fn add_keyword(
+    number: u32,
+    keywords: &mut Keywords,
+    order: &[u32],
+    max_doc: u32,
+    doc_values: &mut DocValuesWriter,
+) {
+    let values = ranks(keywords, order);
+    let docs = keywords.docs.finish(max_doc);
+    let sorted = SortedTerms { terms: &keywords.terms, order, states: Vec::new() };
+    doc_values.add_sorted(number, Values { values: &values, docs }, &sorted);
+}
+
+/// The place of each value's term in the order of the terms.
+fn ranks(keywords: &Keywords, order: &[u32]) -> Vec<i64> {
+    let mut ranks = vec![0_i64; order.len()];
+    for (rank, number) in (0..).zip(order) {
+        ranks[*number as usize] = rank;
+    }
+    keywords.values.iter().map(|&number| ranks[number as usize]).collect()
+}
+
 /// Adds the doc values of terms; `order` has their numbers in their order, `prefix` comes before
 /// each of them.
 pub(super) fn add_keyword_set(
@@ -74,11 +98,7 @@ pub(super) fn add_keyword_set(
     max_doc: u32,
     doc_values: &mut DocValuesWriter,
 ) {
-    let mut ranks = vec![0_i64; order.len()];
-    for (rank, number) in (0..).zip(order) {
-        ranks[*number as usize] = rank;
-    }
-    let mut values: Vec<i64> = keywords.values.iter().map(|&number| ranks[number as usize]).collect();
+    let mut values = ranks(keywords, order);
     let docs = keywords.docs.finish(max_doc);
     sort_in_docs(&mut values, docs);
     let sorted = Prefixed { prefix, terms: SortedTerms { terms: &keywords.terms, order, states: Vec::new() } };

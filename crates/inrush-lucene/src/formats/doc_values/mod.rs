@@ -17,6 +17,7 @@ pub(crate) use dictionary::Dictionary;
 
 const VERSION: u32 = 0;
 const NUMERIC: u8 = 0;
+const SORTED: u8 = 2;
 const SORTED_SET: u8 = 3;
 const SORTED_NUMERIC: u8 = 4;
 const ADDRESS_SHIFT: u32 = 16;
@@ -95,6 +96,14 @@ impl DocValuesWriter {
             self.put_ranges(values);
         }
         self.put_sorted_numeric(values, false);
+    }
+
+    /// Adds a field of which a document has one term at most: `values` are their numbers in `terms`.
+    pub(crate) fn add_sorted(&mut self, number: u32, values: Values, terms: &impl Dictionary) {
+        self.start(number, SORTED);
+        self.put_values(values, values.docs, true);
+        self.put_dictionary(terms);
+        self.put_dictionary_index(terms);
     }
 
     /// Adds a field of which a document has any number of terms: `values` are their numbers in
