@@ -92,7 +92,8 @@ fn all_kinds() -> Value {
         "docs.only": { "type": "text", "analyzer": "whitespace", "index_options": "docs" },
         "stored": { "type": "keyword", "store": true }, "kept": { "type": "double", "store": true },
         "at": { "type": "date", "store": true, "format": "EEE MMM dd HH:mm:ss Z yyyy||epoch_second" },
-        "flat": { "type": "flat_object" }, "never": { "type": "keyword" }
+        "flat": { "type": "flat_object" }, "never": { "type": "keyword" },
+        "relation": { "type": "join", "relations": { "question": ["answer", "remark"], "other": "answered" } }
     } })
 }
 

@@ -15,9 +15,9 @@ const VERSIONS: [(KnownProduct, u32, u32); 6] = [
     (KnownProduct::Elasticsearch, 9, 5),
 ];
 
-/// Types that are in modules, which the servers for tests are without; the last one is none in
-/// OpenSearch.
-const TYPES_OF_MODULES: [&str; 3] = ["scaled_float", "token_count", "unsigned_long"];
+/// Types that are in modules, which the servers for tests are without. The last two are of
+/// Elasticsearch only: OpenSearch 2.19 was tested with its module of `join`.
+const TYPES_OF_MODULES: [&str; 4] = ["scaled_float", "token_count", "unsigned_long", "join"];
 
 /// Analysers that are in a module, too.
 const ANALYZERS_OF_MODULES: [&str; 7] = ["english", "french", "german", "italian", "pattern", "spanish", "stop"];
@@ -121,10 +121,12 @@ mod tests {
         let own = json!({"index.analysis.analyzer.english.type": "standard"});
         checked(opensearch, Version::new(2, 19, 6), english.clone(), own).unwrap();
         checked(opensearch, Version::new(2, 19, 6), of("flat_object"), json!({})).unwrap();
+        checked(opensearch, Version::new(2, 19, 6), of("join"), json!({})).unwrap();
         checked(opensearch, Version::new(2, 19, 6), of("scaled_float"), json!({})).unwrap_err();
         for (version, mapping, settings, expected) in [
             (Version::new(8, 18, 0), of("long"), json!({}), "8.18.0"),
             (tested, of("unsigned_long"), json!({}), "\"unsigned_long\""),
+            (tested, of("join"), json!({}), "\"join\""),
             (tested, templates, json!({}), "\"scaled_float\""),
             (tested, english, json!({}), "the analyser \"english\""),
             (tested, of("long"), trim, "normalizer.own.filter"),

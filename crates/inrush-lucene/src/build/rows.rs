@@ -41,7 +41,10 @@ impl SegmentBuilder<'_> {
         let mut left = Vec::new();
         for (at, (_, document)) in rows.iter().enumerate() {
             match docs[at] {
-                Some(_) => self.end_document(document),
+                Some(_) => {
+                    self.begin_document(document);
+                    self.end_document();
+                }
                 None => left.push(at),
             }
         }

@@ -118,7 +118,7 @@ impl<'m> SegmentBuilder<'m> {
             return Err(refused);
         }
         self.add_values(document)?;
-        self.end_document(document);
+        self.end_document();
         Ok(())
     }
 
@@ -140,7 +140,7 @@ impl<'m> SegmentBuilder<'m> {
         self.stored.discard(&self.options.folder)
     }
 
-    /// Indexes the values of a document, before [`SegmentBuilder::end_document`].
+    /// Indexes a document, before [`SegmentBuilder::end_document`].
     fn add_values(&mut self, given: &NewDocument) -> Result<(), Refused> {
         let source = given.source;
         let mut document = document::read(source, &self.mapping, &mut self.habits)?;
@@ -162,19 +162,16 @@ impl<'m> SegmentBuilder<'m> {
             self.stored.end_doc();
             self.docs += 1;
         }
+        self.begin_document(given);
         self.index(&document.values, given);
         self.ignore(&document);
         self.habits.take_back(document.values);
         Ok(())
     }
 
-    /// Ends the document whose values are indexed.
-    pub(super) fn end_document(&mut self, document: &NewDocument) {
-        if let Some(routing) = &document.routing {
-            self.content.routings.push(self.docs, routing.as_bytes());
-            self.content.field_names.push(self.docs, b"_routing");
-            self.stored.add(write::ROUTING, Stored::Text(routing));
-        }
+    /// Begins a document with what the servers add. Its stored fields are in their order: a search
+    /// in OpenSearch stops to read where it has what it asked for, and may not see `_ignored`.
+    pub(super) fn begin_document(&mut self, document: &NewDocument) {
         let given;
         let id = match &document.id {
             DocumentId::Made(id) => id.bytes(),
@@ -186,7 +183,16 @@ impl<'m> SegmentBuilder<'m> {
         };
         self.content.ids.push(id, self.docs);
         self.stored.add(write::ID, Stored::Bytes(id));
+        if let Some(routing) = &document.routing {
+            self.content.routings.push(self.docs, routing.as_bytes());
+            self.content.field_names.push(self.docs, b"_routing");
+            self.stored.add(write::ROUTING, Stored::Text(routing));
+        }
         self.stored.add(write::SOURCE, Stored::Bytes(document.source));
+    }
+
+    /// Ends the document whose values are indexed.
+    pub(super) fn end_document(&mut self) {
         self.stored.end_doc();
         self.docs += 1;
     }

@@ -84,9 +84,12 @@ impl Refused {
         match self {
             Self::Unmapped { .. } => "strict_dynamic_mapping_exception",
             Self::Routing => "routing_missing_exception",
-            Self::Id | Self::ImmenseTerm(_) | Self::Several(_) | Self::Changed { .. } | Self::Unsupported(_) | Self::Full => {
-                "illegal_argument_exception"
-            }
+            Self::Id
+            | Self::ImmenseTerm(_)
+            | Self::Several(_)
+            | Self::Changed { .. }
+            | Self::Unsupported(_)
+            | Self::Full => "illegal_argument_exception",
             Self::Fields(_) if product == KnownProduct::OpenSearch => "illegal_argument_exception",
             Self::Malformed { .. }
             | Self::Fields(_)

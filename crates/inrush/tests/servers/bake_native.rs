@@ -657,6 +657,62 @@ impl Target {
         println!("{title}: what cannot be built is refused");
     }
 
+    /// Parents and children find each other as in a loaded index, and a child that the server
+    /// refuses is a dead letter.
+    async fn joins(&self) {
+        let title = &self.title;
+        let line = |n| match n % 5 {
+            0 => format!("{{\"id\":\"i{n}\",\"n\":{n},\"rel\":\"question\",\"at\":\"i{n}\"}}\n"),
+            // A comment on the answer before it.
+            4 => format!(
+                "{{\"id\":\"i{n}\",\"n\":{n},\"rel\":{{\"name\":\"comment\",\"parent\":\"i{}\"}},\"at\":\"i{}\"}}\n",
+                n - 1,
+                n - 4
+            ),
+            child => format!(
+                "{{\"id\":\"i{n}\",\"n\":{n},\"rel\":{{\"name\":\"answer\",\"parent\":\"i{0}\"}},\"at\":\"i{0}\"}}\n",
+                n - child
+            ),
+        };
+        let load = |index: &str| {
+            let mut load = self.load(index, 3);
+            load.routing = Some("at".parse().unwrap());
+            load.create.mapping = Some(json!({"properties": {"n": {"type": "long"}, "at": {"type": "keyword"},
+                "rel": {"type": "join", "relations": {"question": ["answer", "vote"], "answer": "comment"}}}}));
+            load
+        };
+        let some = |from: u64| json!({"range": {"n": {"gte": from, "lt": from + 9}}});
+        let queries = [
+            json!({"term": {"rel": "comment"}}),
+            json!({"has_child": {"type": "answer", "query": some(300), "score_mode": "sum"}}),
+            json!({"has_child": {"type": "answer", "min_children": 3, "query": {"match_all": {}}}}),
+            json!({"has_child": {"type": "answer", "query": {"has_child": {"type": "comment", "query": some(500)}}}}),
+            json!({"has_parent": {"parent_type": "question", "query": some(300), "score": true}}),
+            json!({"has_parent": {"parent_type": "answer", "query": some(300)}}),
+            json!({"parent_id": {"type": "comment", "id": "i603"}}),
+        ];
+        let source = self.write("joined.ndjson", (0..DOCS).map(line));
+        self.equals_its_load("joined", load, source, "n", &queries).await;
+        let mut sums = Vec::new();
+        for index in ["joined", "joined-loaded"] {
+            let sum = json!({"sum": {"sum": {"field": "n"}}});
+            let body = json!({"size": 0, "query": some(300), "aggs": {
+                "down": {"children": {"type": "answer"}, "aggs": sum}, "up": {"parent": {"type": "answer"}, "aggs": sum}}});
+            sums.push(self.send("POST", &format!("/{index}/_search"), body).await["aggregations"].clone());
+            self.send("DELETE", &format!("/{index}"), Value::Null).await;
+        }
+        assert_eq!((&sums[0]["down"]["doc_count"], &sums[0]), (&json!(6), &sums[1]), "{title}");
+        let lines = ["{\"id\":\"a\",\"rel\":\"question\"}", "{\"id\":\"b\",\"rel\":{\"name\":\"answer\",\"parent\":\"a\"}}"];
+        let source = self.write("orphans.ndjson", lines.iter().map(|line| format!("{line}\n")));
+        let load = LoadConfig { routing: None, ..load("orphans") };
+        let report = self.run(self.bake(load), source).await;
+        assert_eq!((report.status, report.counts.docs_dead_lettered), (Status::Incomplete, 1), "{title}: {report:#?}");
+        let letters = std::fs::read_to_string(report.dead_letters.unwrap()).unwrap();
+        assert!(letters.contains("a routing value of the document"), "{title}: {letters}");
+        self.send("DELETE", "/orphans", Value::Null).await;
+        println!("{title}: parents and children are as in a load");
+    }
+
     async fn end(self) {
         self.server.stop().await;
         users::delete(&self.folder).unwrap();
@@ -675,6 +731,10 @@ async fn check(version: Version) {
     target.reads_settings_of_applications().await;
     if version == Version::Elasticsearch8 {
         target.adds_runtime_fields().await;
+    }
+    // The other servers for tests are without the module.
+    if matches!(version, Version::OpenSearch3 | Version::OpenSearch38) {
+        target.joins().await;
     }
     target.makes_ids().await;
     target.survives().await;

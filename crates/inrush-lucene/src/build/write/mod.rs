@@ -138,7 +138,10 @@ pub(crate) fn columns(place: &Place, fields: &[Field], columns: &mut [Column], m
             indexed.push((
                 name,
                 number,
-                IndexedColumn::Keywords(keywords, Use { terms: true, norms: false, doc_values, single: false, prefix: "" }),
+                IndexedColumn::Keywords(
+                    keywords,
+                    Use { terms: true, norms: false, doc_values, single: false, prefix: "" },
+                ),
             ));
         }
     }
