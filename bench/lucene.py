@@ -509,7 +509,7 @@ def queries(server, seed, count):
             has_join = joins.KNOWN and dice.random() < joins.SHARE
             if has_join:
                 joins.add(dice, fields)
-            density = documents.densities(dice, fields, {}) | {"n": 0}
+            density = documents.densities(dice, fields, {}) | {"n": 0, **{name: 1 for name in joins.names(fields)}}
             made = [documents.document(dice, fields, density) | {"n": number} for number in range(3000)]
             with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
                 lines = pathlib.Path(folder) / "lines"

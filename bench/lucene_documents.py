@@ -276,7 +276,7 @@ def densities(dice, fields, into):
         into[name] = dice.choice([1, 1, 0.9, 0.5, 0.02, 0])
         if "properties" in field:
             densities(dice, field, into)
-        elif field.get("enabled", True) and field.get("type") != "alias" and dice.random() < 0.35:
+        elif field.get("enabled", True) and field.get("type") not in ("alias", "join") and dice.random() < 0.35:
             into[id(field)] = few(dice, field)
     return into
 

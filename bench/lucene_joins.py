@@ -23,9 +23,14 @@ def add(dice, fields):
     fields["properties"] = dict(members)
 
 
+def names(mapping):
+    """The names of such fields of a mapping."""
+    return [name for name, field in mapping["properties"].items() if field.get("type") == "join"]
+
+
 def unrouted(mapping):
     """One document of how many has no routing value, or 0, if none needs one."""
-    return 9 if any(field.get("type") == "join" for field in mapping["properties"].values()) else 0
+    return 9 if names(mapping) else 0
 
 
 ODD = [

@@ -12,7 +12,10 @@ class Fields:
 
     def __init__(self, mapping, documents):
         self.all = []
-        self.relations = next((field["relations"] for field in mapping["properties"].values() if field.get("type") == "join"), {})
+        join, self.relations = next(((name, field["relations"]) for name, field in mapping["properties"].items() if field.get("type") == "join"), (None, {}))
+        joined = [document[join] for document in documents if isinstance(document.get(join), dict)]
+        # Ids that children have as those of their parents.
+        self.parents = [one["parent"] for one in joined if isinstance(one.get("parent"), (int, str))] or ["none"]
         self._collect(mapping["properties"], "", None, documents)
 
     def _collect(self, properties, path, nested, documents):
@@ -157,10 +160,11 @@ def join_query(dice, fields, depth):
     """The parents of some children, the children of some parents, or of one."""
     parent = dice.choice(list(fields.relations))
     child = dice.choice(fields.relations[parent] if isinstance(fields.relations[parent], list) else [fields.relations[parent]])
+    inner = lambda: dice.choice([lambda: {"match_all": {}}, lambda: query(dice, fields, depth + 1)])()
     return dice.choice([
-        lambda: {"has_child": {"type": child, "query": query(dice, fields, depth + 1), "score_mode": dice.choice(["none", "max", "sum", "avg"]), "min_children": dice.choice([1, 1, 2])}},
-        lambda: {"has_parent": {"parent_type": parent, "query": query(dice, fields, depth + 1), "score": dice.random() < 0.5}},
-        lambda: {"parent_id": {"type": child, "id": str(dice.randrange(3000))}},
+        lambda: {"has_child": {"type": child, "query": inner(), "score_mode": dice.choice(["none", "max", "sum", "avg"]), "min_children": dice.choice([1, 1, 2])}},
+        lambda: {"has_parent": {"parent_type": parent, "query": inner(), "score": dice.random() < 0.5}},
+        lambda: {"parent_id": {"type": child, "id": str(dice.choice(fields.parents))}},
     ])()
 
 

@@ -352,7 +352,11 @@ fn mapping(dice: &mut Dice, columns: &[(String, DataType)]) -> Value {
     let mut properties = Map::new();
     for (name, column) in columns {
         if dice.roll(20) > 0 && !name.contains('.') {
-            properties.insert(name.clone(), dice.field(column));
+            let field = match dice.roll(30) {
+                0 => json!({"type": "join", "relations": {"a": "b"}}),
+                _ => dice.field(column),
+            };
+            properties.insert(name.clone(), field);
         }
     }
     json!({"dynamic": dice.one_of(&["true", "false", "strict", "runtime"]), "properties": properties})
