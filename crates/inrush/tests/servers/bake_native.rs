@@ -702,7 +702,8 @@ impl Target {
             self.send("DELETE", &format!("/{index}"), Value::Null).await;
         }
         assert_eq!((&sums[0]["down"]["doc_count"], &sums[0]), (&json!(6), &sums[1]), "{title}");
-        let lines = ["{\"id\":\"a\",\"rel\":\"question\"}", "{\"id\":\"b\",\"rel\":{\"name\":\"answer\",\"parent\":\"a\"}}"];
+        let lines =
+            ["{\"id\":\"a\",\"rel\":\"question\"}", "{\"id\":\"b\",\"rel\":{\"name\":\"answer\",\"parent\":\"a\"}}"];
         let source = self.write("orphans.ndjson", lines.iter().map(|line| format!("{line}\n")));
         let load = LoadConfig { routing: None, ..load("orphans") };
         let report = self.run(self.bake(load), source).await;
