@@ -121,6 +121,7 @@ fn document(number: u64) -> Value {
     });
     if number.is_multiple_of(5) {
         doc["float"] = json!([1.5, -2.5, number]);
+        doc["relation"] = if number.is_multiple_of(2) { json!("question") } else { json!({ "name": "other" }) };
         doc["object"] = json!([{ "inner": "x" }, { "inner": ["y", "x"] }]);
         doc["flat"] = json!([{ "a.b": number, format!("k{}", number % 300): { "x": ["y", null] } }, { "a": {} }]);
     }
