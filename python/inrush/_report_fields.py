@@ -108,6 +108,14 @@ class NewIndex(TypedDict):
     settings: str
 
 
+# A keyword is no name of a class's field.
+Since = TypedDict(
+    "Since",
+    {"column": "str", "from": "str | None", "to": "str | None", "kept": "bool", "detail": "str"},
+    total=False,
+)
+
+
 class WarningDetail(TypedDict, total=False):
     """A warning, for a program."""
 
@@ -192,6 +200,8 @@ class ReportFields:
     """The swap of the alias."""
     new_index: NewIndex | None
     """The index that was made for an alias, or as a copy of an index."""
+    since: Since | None
+    """The rows that were read, with `since`."""
     bake: dict[str, Any] | None
     """The build and hand-over of the index, of a bake."""
     indices: dict[str, IndexCounts]

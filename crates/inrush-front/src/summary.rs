@@ -10,7 +10,7 @@ use inrush_commands::options::Style;
 use inrush_core::Code;
 use inrush_core::report::{Counts, ErrorCount};
 use inrush_load::{
-    Report, SettingChange, SettingsRestored, StartFrom, StartOutcome, StartReport, Status, ThisRun, ToleranceReport,
+    Report, SettingChange, SettingsRestored, SinceReport, StartFrom, StartOutcome, StartReport, Status, ThisRun, ToleranceReport,
     VerifiedState,
 };
 
@@ -317,6 +317,9 @@ fn checks(report: &Report, rows: &mut Rows) {
     if let Some(new) = &report.new_index {
         rows.add("new index", format!("{}: mapping {}, settings {}", new.name, new.mapping, new.settings));
     }
+    if let Some(since) = &report.since {
+        rows.add("since", since_row(since));
+    }
     let verified = match report.verified.state {
         VerifiedState::Yes => "yes",
         VerifiedState::No => "NO",
@@ -327,6 +330,16 @@ fn checks(report: &Report, rows: &mut Rows) {
     sizes(report, rows);
     settings(report, rows);
     finish::rows(report, rows);
+}
+
+/// The rows that a load with option `since` has read, and where the next one begins.
+pub fn since_row(since: &SinceReport) -> String {
+    let to = since.to.as_deref().unwrap_or("no value");
+    let rows = match &since.from {
+        Some(from) => format!("{} from {from} to {to}", since.column),
+        None => format!("{} up to {to}: all rows", since.column),
+    };
+    if since.detail.is_empty() { rows } else { format!("{rows} ({})", since.detail) }
 }
 
 /// The first plan, its origin, and what became of it.

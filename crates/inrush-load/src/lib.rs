@@ -34,6 +34,7 @@ pub mod reader;
 mod report;
 mod run;
 mod send;
+mod since;
 mod targets;
 mod tolerance;
 mod trace;
@@ -49,7 +50,7 @@ pub use outcomes::{Failure, Failures, Settlements};
 pub use progress::{Phase, Progress, ShowPhase, Step};
 pub use report::{
     FinishReport, IndexSizes, NewIndexReport, OldIndex, OldWritesReport, PlanReport, Report, SettingChange,
-    SettingsReport, SettingsRestored, SourceReport, StartFrom, StartOutcome, StartReport, Status, StepReport,
+    SettingsReport, SettingsRestored, SinceReport, SourceReport, StartFrom, StartOutcome, StartReport, Status, StepReport,
     SwapReport, ThisRun, Verified, VerifiedState, WarningDetail,
 };
 pub use tolerance::ToleranceReport;

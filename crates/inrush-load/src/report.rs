@@ -2,6 +2,7 @@
 
 mod cutover;
 mod merge;
+mod since;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -14,6 +15,7 @@ use inrush_core::{Code, Encoding, PauseTotal};
 pub use inrush_guard::{SettingChange, SettingsReport, SettingsRestored};
 use inrush_sources::{Lag, Warning};
 use serde::{Deserialize, Serialize};
+pub use since::SinceReport;
 
 use crate::tolerance::ToleranceReport;
 
@@ -69,6 +71,9 @@ pub struct Report {
     /// an alias or a copy of an index.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub new_index: Option<NewIndexReport>,
+    /// The rows that were read, with option `since`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since: Option<SinceReport>,
     /// Counts by index that got documents.
     pub indices: BTreeMap<String, IndexCounts>,
     /// Sizes before and after, by index that got documents in this or an earlier run. Absent where
@@ -124,6 +129,7 @@ impl Report {
             finish: FinishReport::default(),
             swap: None,
             new_index: None,
+            since: None,
             indices: BTreeMap::new(),
             sizes: BTreeMap::new(),
             pauses: Vec::new(),

@@ -23,6 +23,7 @@ pub mod push;
 mod recorded;
 mod registry;
 mod repeat;
+mod since;
 mod source;
 mod store;
 
@@ -31,7 +32,7 @@ pub use begun::Begun;
 pub use database::without_databases;
 #[cfg(feature = "databases")]
 pub use database::{Database, open_database};
-pub use database::{DatabaseAddress, DatabaseKind, DatabaseOptions, DatabaseRows};
+pub use database::{DatabaseAddress, DatabaseKind, DatabaseOptions, DatabaseRows, SinceColumn};
 pub use dead_letters::DeadLetterSink;
 pub use files::{FileOptions, Files, FilesKind, SourceSpec, open, shown_path};
 pub use inrush_core::block::{Origin, Record};
@@ -54,6 +55,7 @@ pub use lookup::{FetchFrom, FetchOptions, open_fetch};
 pub use parted::Parting;
 pub use registry::{OpenError, Opened, Opening, Reopen, Request, SourceKind};
 pub use repeat::{Fingerprint, Repeats};
+pub use since::{Since, SinceValue};
 pub use source::{Feedback, IDLE_AFTER, IDLE_MIN, RowsRead, Source, SourceInfo, Step, TopicPartition, Topics};
 pub use store::{Blob, BlobError, Blobs, SourceUrl, Store, StoreOptions, open_blobs};
 

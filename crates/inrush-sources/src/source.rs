@@ -14,6 +14,7 @@ use inrush_formats::{Chunk, SourceError, Warnings};
 use super::dead_letters::DeadLetterSink;
 use super::lag::Lag;
 use super::repeat::{Fingerprint, Repeats};
+use super::since::{Since, SinceValue};
 
 /// How long [`Source::next`] waits for documents before it returns [`Step::Idle`].
 pub const IDLE_AFTER: Duration = Duration::from_millis(100);
@@ -145,6 +146,17 @@ pub trait Source: Send {
     /// target. Called before the first chunk. Default: does nothing.
     #[doc(hidden)]
     fn form_rows(&mut self, _form: &RowForm) {}
+
+    /// Reads only rows since this value, with those that have it, of the column that
+    /// [`SourceInfo::since`] names. Called before the first chunk, and only for a source that names
+    /// one. Default: does nothing.
+    ///
+    /// # Errors
+    /// A value that the column cannot have.
+    #[doc(hidden)]
+    fn read_since(&mut self, _value: &SinceValue) -> Result<(), SourceError> {
+        Ok(())
+    }
 
     /// Fingerprints of the parts of the source, one for each of [`SourceInfo::names`]. Only for a
     /// source with [`Repeats::Always`]. It reads the beginnings of files. Default: none.
@@ -291,6 +303,9 @@ pub struct SourceInfo {
     /// Rows that the documents are made of, where they are not the documents. Default: none.
     #[doc(hidden)]
     pub rows: Option<RowsRead>,
+    /// The column by which rows since the last load are read. Default: none.
+    #[doc(hidden)]
+    pub since: Option<Since>,
     /// Whether all documents have ids of their own. Default: false.
     pub has_ids: bool,
     /// Whether documents may name an action and an index of their own. Default: false.
@@ -331,6 +346,7 @@ impl SourceInfo {
             repeats: Repeats::Unordered,
             reading: String::new(),
             rows: None,
+            since: None,
             has_ids: false,
             has_operations: false,
             has_versions: false,

@@ -155,7 +155,7 @@ pub mod report {
     #[doc(inline)]
     pub use inrush_load::{
         FinishReport, IndexSizes, NewIndexReport, OldIndex, OldWritesReport, PlanReport, SettingChange, SettingsReport,
-        SettingsRestored, SourceReport, StartFrom, StartOutcome, StartReport, Step, StepReport, SwapReport, ThisRun,
+        SettingsRestored, SinceReport, SourceReport, StartFrom, StartOutcome, StartReport, Step, StepReport, SwapReport, ThisRun,
         ToleranceReport, Verified, VerifiedState, WarningDetail,
     };
 }

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use anyhow::{Context, Result};
+use inrush_front::summary::since_row;
 use inrush_load::dry_run::DryRun;
 use serde_json::Value;
 
@@ -66,6 +67,7 @@ fn text(found: &DryRun) -> String {
         let reason = format!("  {} line {}: {}: {}", failure.source, failure.line, failure.kind, failure.reason);
         line(inline(&reason).into_owned());
     }
+    found.since.iter().for_each(|since| line(inline(&format!("since: {}", since_row(since))).into_owned()));
     found.bake.iter().for_each(|bake| line(inline(&format!("the index would be {bake}")).into_owned()));
     found.problems.iter().for_each(|problem| line(inline(&format!("problem: {problem}")).into_owned()));
     found.warnings.iter().for_each(|warning| line(inline(&format!("warning: {warning}")).into_owned()));

@@ -1,6 +1,7 @@
 //! The identity of a load in a checkpoint, and the options that must not change between its runs.
 
 use std::collections::BTreeMap;
+use std::fmt::Debug;
 
 use inrush_cluster::transport::NodeUrl;
 use inrush_core::Action;
@@ -12,6 +13,21 @@ use crate::config::{IdFrom, LoadConfig};
 
 /// Name of the option that describes how the sources are read.
 const READING: &str = "how the sources are read";
+
+/// Nodes of the cluster, sorted, without credentials.
+pub(crate) fn cluster_names(config: &LoadConfig) -> Vec<String> {
+    // The transport has checked the addresses. An address that cannot be parsed is kept as text.
+    let name = |url: &String| NodeUrl::parse(url).map_or_else(|_| url.clone(), |(url, _)| url.to_string());
+    let mut names: Vec<String> = config.to.iter().map(name).collect();
+    names.sort();
+    names
+}
+
+/// The name of a file for what identifies it.
+pub(crate) fn digest(identity: &impl Debug) -> String {
+    let digest = Sha256::digest(format!("{identity:?}"));
+    digest.iter().take(12).map(|byte| format!("{byte:02x}")).collect()
+}
 
 /// The identity of a load.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -31,14 +47,6 @@ impl Job {
     /// The load that `config` describes. It reads the beginnings of the sources.
     pub fn new(config: &LoadConfig, source: &dyn Source) -> Result<Self, SourceError> {
         let info = source.describe();
-        // The transport has checked the addresses. An address that cannot be parsed is kept as
-        // text.
-        let mut cluster: Vec<String> = config
-            .to
-            .iter()
-            .map(|url| NodeUrl::parse(url).map_or_else(|_| url.clone(), |(url, _)| url.to_string()))
-            .collect();
-        cluster.sort();
         let path = |path: &Option<inrush_core::FieldPath>| path.as_ref().map(ToString::to_string).unwrap_or_default();
         let id = match (&config.id, config.id_from) {
             (Some(field), _) => format!("field {field}"),
@@ -57,7 +65,7 @@ impl Job {
             options.insert("sources, as they are given".to_owned(), info.names.join("\n"));
         }
         Ok(Job {
-            cluster,
+            cluster: cluster_names(config),
             index: match &config.finish.swap {
                 // The index option, and not the name of the new index, which contains the time.
                 Some(swap) => format!("{} for the alias {}", config.index.as_str(), swap.alias),
@@ -76,8 +84,7 @@ impl Job {
         let identity = (&self.cluster, &self.index, self.action, &self.id, paths);
         // A path that is not UTF-8 has no JSON form. Its debug form is enough, because no code
         // parses it.
-        let digest = Sha256::digest(format!("{identity:?}"));
-        digest.iter().take(12).map(|byte| format!("{byte:02x}")).collect()
+        digest(&identity)
     }
 
     /// Differences that prevent a resume, as text.

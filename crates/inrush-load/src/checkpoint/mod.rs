@@ -20,6 +20,7 @@ use std::sync::Arc;
 use inrush_cluster::api::{ClusterError, index};
 use inrush_cluster::transport::Transport;
 pub use job::Job;
+pub(crate) use job::{cluster_names, digest};
 pub(crate) use open::{FirstCheckpoint, Opened, open};
 pub use records::LOADS_INDEX;
 pub(crate) use records::OVERTAKEN;

@@ -4,7 +4,7 @@ use inrush_core::Action;
 use inrush_core::rate::Rate;
 
 use super::size::exact_size;
-use super::{BulkRouting, Durability, Encoding, GraphTime, IdFrom, Limits, LoadConfig, Replies};
+use super::{BulkRouting, Durability, Encoding, GraphTime, IdFrom, Limits, LoadConfig, OnConflict, Replies};
 use crate::option_error::OptionError;
 use inrush_sources::{Repeats, SourceInfo};
 
@@ -327,6 +327,7 @@ impl LoadConfig {
         if self.version.is_some() && self.id.is_none() && !source.has_ids {
             return refuse("version", "an external version needs an id; name its field with option `id`");
         }
+        self.check_since(source)?;
         if source.has_versions && self.action != Action::Index {
             return refuse(
                 "action",
@@ -337,6 +338,48 @@ impl LoadConfig {
             return refuse(
                 "version",
                 "the documents of this source have external versions already; leave option `version` out",
+            );
+        }
+        Ok(())
+    }
+
+    /// Checks options of a load that reads rows since the last value of a column.
+    fn check_since(&self, source: &SourceInfo) -> Result<(), OptionError> {
+        if source.since.is_none() {
+            return Ok(());
+        }
+        if self.id.is_none() && !source.has_ids {
+            return refuse(
+                "id",
+                "option `since` reads rows with the last value again, because others may have got it since, so \
+                 documents need ids that stay; name their field with option `id`",
+            );
+        }
+        if self.create.recreate || self.finish.swap.is_some() {
+            let option = if self.create.recreate { "recreate" } else { "alias" };
+            return refuse(
+                option,
+                format!(
+                    "option `{option}` makes a new index, which would have only the rows since the last load; leave \
+                     option `since` out, or load into the index that has the others"
+                ),
+            );
+        }
+        if self.resume || self.once {
+            let option = if self.resume { "resume" } else { "once" };
+            return refuse(
+                option,
+                format!(
+                    "a load with option `since` that was cut off reads its rows again when it is started again, so \
+                     leave option `{option}` out"
+                ),
+            );
+        }
+        if self.action == Action::Create && self.on_conflict != OnConflict::Skip {
+            return refuse(
+                "action",
+                "option `since` reads rows again that are in the index, which the action create refuses; use the \
+                 action index, or give option `on_conflict=skip`",
             );
         }
         Ok(())

@@ -30,6 +30,8 @@ use crate::loader::{
     NOTHING_READ, Stream, begin_swap, check_index_mode, connect, field_types, fit_vectors, index_uuids, missing_time,
     needs, reads_itself,
 };
+use crate::report::SinceReport;
+use crate::since;
 
 /// Largest number of records that a dry run reads.
 const DOCS: u64 = 10_000;
@@ -57,6 +59,9 @@ pub struct DryRun {
     pub docs_looked_at: u64,
     /// Whether these are all records of the source.
     pub complete: bool,
+    /// The rows that the load would read, with option `since`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub since: Option<SinceReport>,
     /// Ratio of the bytes that would be sent to the bytes of the source.
     pub growth: Option<f64>,
     /// The first documents that would be sent.
@@ -110,6 +115,7 @@ impl DryRun {
             notes: Vec::new(),
             docs_looked_at: 0,
             complete: false,
+            since: None,
             growth: None,
             documents: Vec::new(),
             docs_failing: 0,
@@ -168,7 +174,7 @@ impl DryRun {
 /// # Errors
 /// [`LoadError`] for options that exclude each other, and where the cluster cannot be reached.
 /// Problems that would stop a load are in the result.
-pub fn dry_run(mut config: LoadConfig, source: Box<dyn Source>) -> BoxFuture<'static, Result<DryRun, LoadError>> {
+pub fn dry_run(mut config: LoadConfig, mut source: Box<dyn Source>) -> BoxFuture<'static, Result<DryRun, LoadError>> {
     Box::pin(async move {
         config.check().map_err(LoadError::usage)?;
         let info = source.describe();
@@ -181,7 +187,10 @@ pub fn dry_run(mut config: LoadConfig, source: Box<dyn Source>) -> BoxFuture<'st
             let read_from = index_uuids(source.as_ref())?;
             let input = Input { source: &info, has_ids, read_from };
             target = check_target(&transport, &mut config, input, &mut run).await?;
+            run.since = since::look(&config, &info, source.as_mut(), Some(&transport)).await?;
             run.warnings.extend(config.create.notes.iter().cloned());
+        } else {
+            run.since = since::look(&config, &info, source.as_mut(), None).await?;
         }
         // A load with `recreate` deletes an index, so all files are checked before.
         let unreadable = if config.create.recreate { source.check_all().err() } else { None };
@@ -215,7 +224,8 @@ pub fn dry_run(mut config: LoadConfig, source: Box<dyn Source>) -> BoxFuture<'st
         if target.needs_time {
             run.check_time();
         }
-        if docs == 0 && complete && !config.allow_empty {
+        let is_part = run.since.as_ref().is_some_and(|since| since.from.is_some());
+        if docs == 0 && complete && !config.allow_empty && !is_part {
             let refused = config.create.recreate || config.finish.swap.is_some();
             if refused { &mut run.problems } else { &mut run.warnings }.push(NOTHING_READ.to_owned());
         }

@@ -50,6 +50,7 @@ use crate::reader::{Encode, Gate, Threads};
 use crate::report::{Report, SettingsReport, SettingsRestored};
 use crate::run::{EarlierRuns, Run};
 use crate::send::BulkEndpoint;
+use crate::since::KeptSince;
 use crate::targets::Targets;
 use crate::trace::TraceWriter;
 use inrush_cluster::run_id::{run_id, seed};
@@ -66,6 +67,8 @@ struct NewLoad {
     swapping: Option<Swapping>,
     /// Looks up the documents of requests.
     fetcher: Option<Fetcher>,
+    /// The last value of option `since`.
+    since: Option<KeptSince>,
     /// Whether the source packs vectors.
     packing: Packing,
     /// A server in this process indexes what the source has.
@@ -119,6 +122,7 @@ impl ConfiguredLoad {
         let ConfiguredLoad { mut config, observers, failures, settlements, fetcher, through, stop } = self;
         check_options(&config, &info)?;
         let mut opened = checkpoint::open(&config, source.as_ref())?;
+        let mut since = KeptSince::open(&config, &info)?;
         // A server in this process is made for this load.
         let is_local = through.is_some();
         let transport = match through {
@@ -145,6 +149,9 @@ impl ConfiguredLoad {
             Some(managed) => managed.prepared(&transport).await,
             None => look(&transport, &config, about, &read_from, swapping.as_ref()).await?,
         };
+        if let Some(since) = &mut since {
+            since.begin(source.as_mut(), prepared.asked(&transport)).await?;
+        }
         if let Some(note) = index_mode::check(&config, &info, &prepared.preflight.mode)? {
             tracing::warn!("{note}");
         }
@@ -165,7 +172,8 @@ impl ConfiguredLoad {
             }
         }
         let silent = last_check(&transport, &mut config, &mut prepared, &run_id, &stop).await?;
-        let load = NewLoad { started, run_id, config, info, transport, earlier, swapping, fetcher, packing, is_local };
+        let load =
+            NewLoad { started, run_id, config, info, transport, earlier, swapping, fetcher, since, packing, is_local };
         let outputs = Outputs { observers, trace, dead_letters, settlements };
         Ok(ReadyLoad(Ready::Begins(Box::new(Beginning {
             load,
@@ -621,7 +629,7 @@ impl NewLoad {
         Shared { observers, loading, shape, others }: Shared,
         (memory, start): (Memory, Plan),
     ) -> LoadTask {
-        let NewLoad { started, run_id, config, info, transport, swapping, .. } = self;
+        let NewLoad { started, run_id, config, info, transport, swapping, since, .. } = self;
         let SourceInfo { names, warnings, is_endless, .. } = info;
         let shown = observers.clone();
         let show: ShowPhase = Arc::new(move |phase| shown.phase(&phase));
@@ -636,7 +644,7 @@ impl NewLoad {
             started,
             verify: config.verify,
             tolerate: config.tolerate,
-            allow_empty: config.allow_empty || is_endless,
+            allow_empty: config.allow_empty || is_endless || since.as_ref().is_some_and(KeptSince::is_part),
             is_endless,
             fail_on_warning: config.fail_on_warning,
             once: config.once,
@@ -652,6 +660,7 @@ impl NewLoad {
             learns: config.limits.learns(),
             last: Last::Unknown,
             shape,
+            since,
         };
         LoadTask { run, finishing, guard: config.guard, others, end }
     }

@@ -33,6 +33,7 @@ use crate::report::{
     Verified, VerifiedState, WarningDetail,
 };
 use crate::run::Finished;
+use crate::since::KeptSince;
 use crate::targets;
 use crate::tolerance::{Tolerance, ToleranceReport};
 
@@ -91,6 +92,8 @@ pub(super) struct End {
     pub(super) last: Last,
     /// Counts of fields that option `drop` removed.
     pub(super) shape: Shape,
+    /// The last value of option `since`.
+    pub(super) since: Option<KeptSince>,
 }
 
 /// Whether a load is the last one that writes to the index.
@@ -183,6 +186,13 @@ impl End {
         let later = finished.checkpoint_failure.filter(|_| failed).into_iter().chain(finished.feedback_failure);
         let later = later.chain(dead_letters.not_kept).chain(finished.earlier_failure).chain(finishing.warnings());
         warnings.extend(later.chain(metadata_fields::hints(&tally.errors())).map(WarningDetail::of_load));
+        let since = match self.since.take() {
+            Some(since) => Some(since.end(status, self.prepared.asked(&self.transport)).await),
+            None => None,
+        };
+        let not_kept = since.as_ref().filter(|since| status == Status::Complete && !since.kept && since.to.is_some());
+        let not_kept = not_kept.map(|since| format!("the last value of option `since` is not kept: {}", since.detail));
+        warnings.extend(not_kept.map(WarningDetail::of_load));
         let (finish, swap) = finishing.reports(status, resumable.then_some(ResumeCommand { once: self.once }));
         let report = Report {
             status,
@@ -205,6 +215,7 @@ impl End {
             swap,
             errors: tally.errors(),
             new_index: self.prepared.new_index.take(),
+            since,
             indices: tally.indices,
             counts: tally.counts,
             dead_letters: dead_letters.file,

@@ -307,6 +307,11 @@ pub(super) async fn look(
 }
 
 impl Prepared {
+    /// The cluster, if it tells of the index.
+    pub(super) fn asked<'a>(&self, transport: &'a Transport) -> Option<&'a Transport> {
+        self.managed.is_none().then_some(transport)
+    }
+
     /// Before a load through a managed endpoint, which tells nothing of the index.
     pub(super) fn of_managed(preflight: Preflight, managed: Managed) -> Self {
         Prepared { managed: Some(managed), ..Prepared::new(preflight, None) }

@@ -28,6 +28,7 @@ mod ranges;
 mod reading;
 #[cfg(feature = "databases")]
 mod rows;
+mod since;
 #[cfg(feature = "databases")]
 mod sqlite;
 #[cfg(feature = "databases")]
@@ -42,6 +43,7 @@ use inrush_formats::Warnings;
 pub use kind::DatabaseKind;
 #[cfg(feature = "databases")]
 pub use reading::Database;
+pub use since::SinceColumn;
 
 use crate::SourceError;
 
@@ -56,6 +58,8 @@ pub struct DatabaseOptions {
     /// should be spread evenly. Default: tables of Postgres are read in ranges of their pages, and
     /// everything else by one connection.
     pub split_by: Option<String>,
+    /// Column by which only rows since the last load are read. Default: none, and all rows are read.
+    pub since: Option<SinceColumn>,
     /// Largest number of connections. Default: 4.
     pub readers: usize,
     /// Password. Default: the password of the address, then `PGPASSWORD` and `.pgpass`, or
@@ -77,7 +81,15 @@ pub enum DatabaseRows {
 impl DatabaseOptions {
     /// Options to read `rows` with up to four connections.
     pub fn new(address: DatabaseAddress, rows: DatabaseRows) -> Self {
-        DatabaseOptions { address, rows, split_by: None, readers: 4, password: None, document_bytes_max: 100 << 20 }
+        DatabaseOptions {
+            address,
+            rows,
+            split_by: None,
+            since: None,
+            readers: 4,
+            password: None,
+            document_bytes_max: 100 << 20,
+        }
     }
 
     /// Name of the source for messages.

@@ -15,9 +15,11 @@ use super::columns::{Columns, Document};
 use super::ranges::{RANGES_PER_READER, conditions, subquery, whole_numbers};
 use super::reading::{Opened, Stopped, answered, explain, safe};
 use super::rows::RowBlocks;
-use super::values::{Kind, push_base64};
+use super::since::{Marked, SinceColumn, both, is_time};
+use super::values::{Kind, is_time as is_existing, push_base64};
 use super::{DatabaseOptions, DatabaseRows as Wanted};
 use crate::repeat::Repeats;
+use crate::{Since, SinceValue};
 
 /// Settings of a session that reads: times in UTC, and none of the limits of time and rows that a
 /// server or user may have. Comments with a version are statements to such servers. A reader waits
@@ -39,6 +41,10 @@ pub(super) async fn open(options: DatabaseOptions, name: String, warnings: Warni
         Some(column) => select.ranges(&mut first, column, &options).await?,
         None => vec!["TRUE".to_owned()],
     };
+    let since = match &options.since {
+        Some(wanted) => Some(select.marked(&mut first, wanted).await?),
+        None => None,
+    };
     let mut connections = vec![first];
     while connections.len() < options.readers.max(1).min(ranges.len()) {
         connections.push(begin(&connect).await?);
@@ -49,15 +55,17 @@ pub(super) async fn open(options: DatabaseOptions, name: String, warnings: Warni
             format!("{readers} connections read, and may see different states of the database if rows were written while they began; leave option `split_by` out to read a single state")
         });
     }
-    let statements: VecDeque<String> = ranges.iter().map(|condition| select.statement(condition)).collect();
-    let statements = Arc::new(Mutex::new(statements));
     Ok(Opened {
         readers: connections.len(),
         repeats: Repeats::Unordered,
         fingerprints: Vec::new(),
         columns,
-        begin: Box::new(move |network, outgoing, columns| {
+        since,
+        begin: Box::new(move |network, outgoing, columns, since| {
             let columns = Arc::new(columns);
+            let conditions = ranges.iter().map(|range| both(range, since.as_deref()));
+            let statements: VecDeque<String> = conditions.map(|condition| select.statement(&condition)).collect();
+            let statements = Arc::new(Mutex::new(statements));
             for mut connection in connections {
                 let (statements, kinds, outgoing) = (Arc::clone(&statements), Arc::clone(&kinds), outgoing.clone());
                 let mut blocks = RowBlocks::new(Arc::clone(&columns), options.document_bytes_max, outgoing.clone());
@@ -107,7 +115,8 @@ impl Select {
             Wanted::Query(query) => as_table(query, &columns),
         };
         let select = Select { whole, with, from, columns };
-        let statement = select.statement(if options.split_by.is_some() { "FALSE" } else { "TRUE" });
+        let has_condition = options.split_by.is_some() || options.since.is_some();
+        let statement = select.statement(if has_condition { "FALSE" } else { "TRUE" });
         if !select.with.is_empty() && statement != select.whole {
             connection.prepare(safe(&statement)).await.map_err(|e| {
                 format!(
@@ -154,6 +163,56 @@ impl Select {
             ));
         };
         Ok(conditions(&key, &whole_numbers(least, most, options.readers * RANGES_PER_READER), true))
+    }
+}
+
+impl Select {
+    /// The column of option `since`, and its highest value.
+    async fn marked(&self, connection: &mut MySqlConnection, wanted: &SinceColumn) -> Result<Marked, String> {
+        let names: Vec<&str> = self.columns.iter().map(|(name, _)| name.as_str()).collect();
+        let place = wanted.place(&names)?;
+        let (name, kind) = &self.columns[place];
+        let kind = match kind {
+            MySqlKind::Text(kind) => kind,
+            _ => return Err(wanted.refused("its values have no exact order")),
+        };
+        let word = match kind {
+            Kind::Integer | Kind::Decimal => "number",
+            Kind::DateTime | Kind::Moment => "time",
+            Kind::Text => "text",
+            _ => return Err(wanted.refused("its values have no exact order")),
+        };
+        let key = reference(&self.columns, !self.with.is_empty(), place);
+        // A time later than now would hide all rows that come before it. Sessions are in UTC.
+        let until_now = if is_time(kind) { format!(" WHERE {key} <= now(6)") } else { String::new() };
+        let Select { with, from, .. } = self;
+        let query = format!("{with}SELECT CAST(max({key}) AS CHAR) FROM {from} AS {ROWS}{until_now}");
+        let row = connection.fetch_one(safe(&query)).await.map_err(|e| wanted.refused(&explain(&e)))?;
+        let value: Option<String> = row.try_get(0).map_err(|e| explain(&e))?;
+        let value = value.filter(|value| !is_time(kind) || is_existing(value.as_bytes()));
+        let last = value.map(|value| SinceValue { kind: word.to_owned(), value });
+        let since = Since { column: name.clone(), last };
+        Ok(Marked { since, key, overlap: wanted.overlap(is_time(kind))?, literal })
+    }
+}
+
+/// A value of a kind, which the server compares as that of the column.
+fn literal(value: &SinceValue, overlap: Option<u64>) -> Result<String, String> {
+    let SinceValue { kind, value } = value;
+    let is_of = |allowed: &str| !value.is_empty() && value.bytes().all(|b| b.is_ascii_digit() || allowed.contains(b as char));
+    match kind.as_str() {
+        "number" if is_of("-.") => Ok(value.clone()),
+        // A day that does not exist is null, and no row would come after it.
+        "time" if is_of("-.: ") && is_existing(value.as_bytes()) => {
+            let time = format!("CAST('{value}' AS DATETIME(6))");
+            Ok(match overlap {
+                Some(seconds) => format!("COALESCE({time} - INTERVAL {seconds} SECOND, {time})"),
+                None => time,
+            })
+        }
+        // What a backslash means depends on the settings of the session.
+        "text" => Ok(format!("_utf8mb4 X'{}'", value.bytes().map(|byte| format!("{byte:02X}")).collect::<String>())),
+        _ => Err(format!("the last value of option `since`, {value:?}, is not a {kind}")),
     }
 }
 
@@ -350,6 +409,22 @@ fn other_float(short: &[u8], exact: &[u8]) -> Option<f32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn last_values_are_literals_of_their_kind() {
+        let of = |kind: &str, value: &str, overlap| {
+            literal(&SinceValue { kind: kind.to_owned(), value: value.to_owned() }, overlap)
+        };
+        assert_eq!(of("number", "-12.50", None).unwrap(), "-12.50");
+        assert_eq!(of("text", "a'\\", None).unwrap(), "_utf8mb4 X'61275C'");
+        let time = "CAST('2026-01-31 10:00:00.000001' AS DATETIME(6))";
+        assert_eq!(of("time", "2026-01-31 10:00:00.000001", None).unwrap(), time);
+        let earlier = of("time", "2026-01-31 10:00:00.000001", Some(60)).unwrap();
+        assert_eq!(earlier, format!("COALESCE({time} - INTERVAL 60 SECOND, {time})"));
+        for (kind, value) in [("number", "1; DROP"), ("number", ""), ("time", "0000-00-00 00:00:00"), ("time", "x"), ("x", "1")] {
+            assert!(of(kind, value, None).unwrap_err().contains("option `since`"), "{kind} {value}");
+        }
+    }
 
     #[test]
     fn floats_have_the_shortest_digits_that_are_the_same_float() {

@@ -11,18 +11,22 @@ use inrush_formats::buffer::BufferPool;
 use sqlx::postgres::{PgConnectOptions, PgConnection};
 use sqlx::{ConnectOptions, Connection, Executor, Row};
 
-use super::catalogue;
+use super::catalogue::{self, PgColumn};
 use super::columns::Columns;
 use super::copy::CopyDecode;
 use super::ranges::{RANGES_PER_READER, conditions, literal, subquery, whole_numbers};
 use super::reading::{Opened, Outgoing, Rows, Stopped, answered, explain, safe};
+use super::since::{Marked, SinceColumn, both, is_time};
 use super::values::Kind;
 use super::{DatabaseOptions, DatabaseRows as Wanted};
-use crate::Decode;
 use crate::repeat::Repeats;
+use crate::{Decode, Since, SinceValue};
 
 /// Smallest size of the pieces of rows, bytes.
 const PIECE_BYTES: usize = 256 << 10;
+
+/// The number of the type `numeric`.
+const NUMERIC: u32 = 1700;
 
 /// The first version that finds pages of a table without reading the pages before them.
 const PAGES_SINCE: u32 = 140_000;
@@ -55,6 +59,10 @@ pub(super) async fn open(options: DatabaseOptions, name: String, warnings: Warni
         Wanted::Query(query) => (format!("SELECT * FROM {} AS rows_of_query", subquery(query)), None),
     };
     let columns = catalogue::columns(&mut first, &select).await.map_err(|e| explain(&e))?;
+    let since = match &options.since {
+        Some(wanted) => Some(marked(&mut first, &select, &columns, wanted).await?),
+        None => None,
+    };
     let columns = columns.into_iter().map(|column| (column.name, column.kind)).collect();
     let ranges = match (&options.split_by, &table) {
         (Some(column), _) => by_column(&mut first, &select, column, &options).await?,
@@ -79,14 +87,21 @@ pub(super) async fn open(options: DatabaseOptions, name: String, warnings: Warni
             }
         }
     }
-    let statements: VecDeque<String> = ranges.iter().map(|condition| copy_statement(&select, condition)).collect();
-    let statements = Arc::new(Mutex::new(statements));
     Ok(Opened {
         readers: connections.len(),
         repeats: Repeats::Unordered,
         fingerprints: Vec::new(),
         columns: Columns::new(columns, &name, &warnings),
-        begin: Box::new(move |network, outgoing, columns| {
+        since,
+        begin: Box::new(move |network, outgoing, columns, since| {
+            // An index of the column finds the rows. Ranges of pages would read the whole table.
+            let ranges = match (&since, &options.split_by) {
+                (Some(_), None) => vec!["TRUE".to_owned()],
+                _ => ranges,
+            };
+            let conditions = ranges.iter().map(|range| both(range, since.as_deref()));
+            let statements = conditions.map(|condition| copy_statement(&select, &condition)).collect();
+            let statements = Arc::new(Mutex::new(statements));
             let document_bytes_max = options.document_bytes_max;
             let decoder: Arc<dyn Decode> =
                 Arc::new(CopyDecode { columns, document_bytes_max, pool: BufferPool::new() });
@@ -270,6 +285,46 @@ async fn by_column(
         bounds.map_err(|e| explain(&e))?.iter().map(|bound| literal(bound)).collect()
     };
     Ok(conditions(&quoted, &bounds, true))
+}
+
+/// The column of option `since`, and its highest value.
+async fn marked(
+    connection: &mut PgConnection,
+    select: &str,
+    columns: &[PgColumn],
+    wanted: &SinceColumn,
+) -> Result<Marked, String> {
+    let names: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
+    let PgColumn { name, kind, oid } = &columns[wanted.place(&names)?];
+    let is_exact = match kind {
+        Kind::Integer | Kind::Decimal | Kind::DateTime | Kind::Moment | Kind::Text => true,
+        Kind::Float => *oid == NUMERIC,
+        _ => false,
+    };
+    let type_name = text(connection, &format!("SELECT format_type({oid}, -1)")).await?;
+    if !is_exact {
+        return Err(wanted.refused(&format!("values of the type {type_name} have no exact order")));
+    }
+    let key = format!("\"{}\"", name.replace('"', "\"\""));
+    // A time later than now would hide all rows that come before it.
+    let until_now = if is_time(kind) { "AND key <= now()" } else { "" };
+    let query = format!(
+        "SELECT key::text FROM (SELECT {key} AS key FROM {} AS rows_since) AS keys \
+         WHERE key IS NOT NULL {until_now} ORDER BY key DESC LIMIT 1",
+        subquery(select)
+    );
+    let row = connection.fetch_optional(safe(&query)).await.map_err(|e| wanted.refused(&explain(&e)))?;
+    let value: Option<String> = row.map(|row| row.try_get(0)).transpose().map_err(|e| explain(&e))?;
+    let last = value.map(|value| SinceValue { kind: type_name, value });
+    let since = Since { column: name.clone(), last };
+    Ok(Marked { since, key, overlap: wanted.overlap(is_time(kind))?, literal: value_literal })
+}
+
+/// A value with its type, so that an index of the column is used.
+fn value_literal(value: &SinceValue, overlap: Option<u64>) -> Result<String, String> {
+    let SinceValue { kind, value } = value;
+    let overlap = overlap.map(|seconds| format!(" - interval '{seconds} seconds'")).unwrap_or_default();
+    Ok(format!("{}::{kind}{overlap}", literal(value)))
 }
 
 /// A connection that reads one range after another.

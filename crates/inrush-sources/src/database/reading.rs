@@ -12,11 +12,12 @@ use sqlx::{AssertSqlSafe, SqlSafeStr, SqlStr};
 
 use super::DatabaseOptions;
 use super::columns::Columns;
+use super::since::Marked;
 use crate::ahead::{Gone, Next, Receiver, Sender, queue};
 use crate::network::Network;
 use crate::recorded;
 use crate::repeat::{Fingerprint, Repeats};
-use crate::{Chunk, Decode, IDLE_AFTER, RawChunk, Source, SourceError, SourceInfo, Step};
+use crate::{Chunk, Decode, IDLE_AFTER, RawChunk, SinceValue, Source, SourceError, SourceInfo, Step};
 
 /// How long a database may take to accept a connection. A query may take as long as it likes.
 const CONNECT_MAX: Duration = Duration::from_secs(60);
@@ -94,12 +95,15 @@ pub(super) struct Opened {
     pub(super) repeats: Repeats,
     pub(super) fingerprints: Vec<Fingerprint>,
     pub(super) columns: Columns,
+    /// The column of option `since`.
+    pub(super) since: Option<Marked>,
     /// Starts the readers.
     pub(super) begin: Begin,
 }
 
-/// Starts the readers. They write documents with these columns.
-pub(super) type Begin = Box<dyn FnOnce(&Network, Outgoing, Columns) + Send>;
+/// Starts the readers. They write documents with these columns, of the rows with this condition
+/// where there is one.
+pub(super) type Begin = Box<dyn FnOnce(&Network, Outgoing, Columns, Option<String>) + Send>;
 
 /// A database that is being read.
 pub struct Database {
@@ -108,6 +112,9 @@ pub struct Database {
     incoming: Receiver<Result<Rows, String>>,
     /// What starts the readers, before the first chunk.
     waiting: Option<(Begin, Outgoing, Columns)>,
+    since: Option<Marked>,
+    /// The condition of the rows since the last load.
+    condition: Option<String>,
     /// Readers that have not ended.
     readers: usize,
     ended: bool,
@@ -144,6 +151,8 @@ impl Database {
             reading: recorded::of_database(&options.rows, options.split_by.as_deref()),
             incoming,
             waiting: Some((opened.begin, Outgoing(outgoing), opened.columns)),
+            since: opened.since,
+            condition: None,
             readers: opened.readers,
             ended: false,
             repeats: opened.repeats,
@@ -164,6 +173,7 @@ impl Source for Database {
     fn describe(&self) -> SourceInfo {
         let mut info = SourceInfo::new([self.name.clone()]);
         info.repeats = self.repeats;
+        info.since = self.since.as_ref().map(|marked| marked.since.clone());
         info.reading.clone_from(&self.reading);
         info.warnings = Some(self.warnings.clone());
         info
@@ -181,9 +191,16 @@ impl Source for Database {
         }
     }
 
+    fn read_since(&mut self, value: &SinceValue) -> Result<(), SourceError> {
+        let Some(marked) = &self.since else { return Ok(()) };
+        let failed = |problem| SourceError::new(self.name.clone(), problem).coded(Code::OptionsConflict);
+        self.condition = Some(marked.condition(value).map_err(failed)?);
+        Ok(())
+    }
+
     fn next(&mut self, _: usize) -> Result<Step, SourceError> {
         if let Some((begin, outgoing, columns)) = self.waiting.take() {
-            begin(&self.network, outgoing, columns);
+            begin(&self.network, outgoing, columns, self.condition.take());
         }
         while !self.ended && self.readers > 0 {
             let origin = Origin { first_byte: self.byte, ..Origin::default() };

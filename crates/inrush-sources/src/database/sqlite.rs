@@ -13,12 +13,14 @@ use sqlx::{
 };
 
 use super::columns::{Columns, Document};
-use super::ranges::subquery;
+use super::ranges::{self, subquery};
 use super::reading::{Opened, Stopped, explain};
 use super::rows::RowBlocks;
+use super::since::{Marked, SinceColumn};
 use super::values::{Kind, push_base64, push_string, push_value};
 use super::{DatabaseOptions, DatabaseRows as Wanted};
 use crate::repeat::{Fingerprint, Repeats};
+use crate::{Since, SinceValue};
 
 /// Opens the file, and finds the columns.
 pub(super) async fn open(options: DatabaseOptions, name: String, warnings: Warnings) -> Result<Opened, String> {
@@ -38,13 +40,20 @@ pub(super) async fn open(options: DatabaseOptions, name: String, warnings: Warni
     };
     let columns =
         columns(&mut connection, AssertSqlSafe(select.as_str()).into_sql_str()).await.map_err(|e| explain(&e))?;
+    let since = match &options.since {
+        Some(wanted) => Some(marked(&mut connection, &select, &columns, wanted).await?),
+        None => None,
+    };
     let columns = Columns::new(columns, &name, &warnings);
     Ok(Opened {
         readers: 1,
-        repeats: Repeats::Always,
+        // The rows are others after each load.
+        repeats: if since.is_some() { Repeats::Unordered } else { Repeats::Always },
         fingerprints,
         columns,
-        begin: Box::new(move |network, outgoing, columns| {
+        since,
+        begin: Box::new(move |network, outgoing, columns, condition| {
+            let select = condition.map_or(select.clone(), |condition| format!("{select} WHERE {condition}"));
             network.spawn(async move {
                 let blocks = RowBlocks::new(Arc::new(columns), options.document_bytes_max, outgoing.clone());
                 outgoing.close(read(&mut connection, &select, blocks).await).await;
@@ -106,14 +115,59 @@ fn fingerprints(path: &Path) -> std::io::Result<Vec<Fingerprint>> {
     Ok(fingerprints)
 }
 
+/// The column of option `since`, and its highest value.
+async fn marked(
+    connection: &mut SqliteConnection,
+    select: &str,
+    columns: &[(String, Kind)],
+    wanted: &SinceColumn,
+) -> Result<Marked, String> {
+    let names: Vec<&str> = columns.iter().map(|(name, _)| name.as_str()).collect();
+    let column = names[wanted.place(&names)?];
+    let key = quote(column);
+    let query = format!("SELECT max({key}) FROM {}", subquery(select));
+    let row = connection.fetch_one(AssertSqlSafe(query)).await.map_err(|e| explain(&e))?;
+    let value = row.try_get_raw(0).map_err(|e| explain(&e))?;
+    let (is_null, kind) = (value.is_null(), value.type_info().name().to_owned());
+    let text = match kind.as_str() {
+        _ if is_null => None,
+        "INTEGER" => Some(row.try_get_unchecked::<i64, _>(0).map(|number| number.to_string())),
+        "REAL" => Some(row.try_get_unchecked::<f64, _>(0).map(shortest)),
+        "TEXT" => Some(row.try_get_unchecked::<String, _>(0)),
+        _ => return Err(wanted.refused(&format!("its highest value is a {kind}"))),
+    };
+    let last = text.transpose().map_err(|e| explain(&e))?.map(|value| SinceValue { kind, value });
+    let since = Since { column: column.to_owned(), last };
+    Ok(Marked { since, key, overlap: wanted.overlap(false)?, literal })
+}
+
+/// A value by its type.
+fn literal(value: &SinceValue, _: Option<u64>) -> Result<String, String> {
+    let SinceValue { kind, value } = value;
+    let is_number = match kind.as_str() {
+        "INTEGER" => value.parse::<i64>().is_ok(),
+        "REAL" => value.parse::<f64>().is_ok_and(f64::is_finite),
+        _ => false,
+    };
+    match kind.as_str() {
+        "TEXT" => Ok(ranges::literal(value)),
+        _ if is_number => Ok(value.clone()),
+        _ => Err(format!("the last value of option `since`, {value:?}, is not one of the type {kind}")),
+    }
+}
+
 async fn table_query(connection: &mut SqliteConnection, table: &str) -> Result<String, String> {
     let names = "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') ORDER BY name";
     let rows = connection.fetch_all(names).await.map_err(|e| explain(&e))?;
     let names: Vec<String> = rows.iter().filter_map(|row| row.try_get(0).ok()).collect();
     match names.iter().find(|name| name.eq_ignore_ascii_case(table)) {
-        Some(name) => Ok(format!("SELECT * FROM \"{}\"", name.replace('"', "\"\""))),
+        Some(name) => Ok(format!("SELECT * FROM {}", quote(name))),
         None => Err(format!("there is no table {table}; the database has {}", names.join(", "))),
     }
+}
+
+fn quote(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
 }
 
 async fn read(connection: &mut SqliteConnection, select: &str, mut blocks: RowBlocks) -> Result<(), Stopped> {

@@ -12,7 +12,7 @@ use sqlx::{ConnectOptions, Connection, Executor};
 use crate::source_support::{self, drain};
 
 /// Runs statements on a database file of its own.
-fn execute(path: &Path, statements: &'static str) {
+pub fn execute(path: &Path, statements: &'static str) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let options = sqlx::sqlite::SqliteConnectOptions::new().filename(path).create_if_missing(true);

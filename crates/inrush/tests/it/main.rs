@@ -40,6 +40,8 @@ mod recreate;
 mod resume;
 mod routing;
 mod settings;
+#[cfg(feature = "databases")]
+mod since;
 mod source;
 mod source_archive;
 #[cfg(all(feature = "parquet", feature = "arrow", feature = "avro"))]

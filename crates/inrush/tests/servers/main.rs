@@ -24,6 +24,8 @@ mod database_mysql_server;
 #[cfg(feature = "databases")]
 mod database_postgres;
 #[cfg(feature = "databases")]
+mod database_since;
+#[cfg(feature = "databases")]
 mod database_types;
 mod full_node;
 mod graphs;

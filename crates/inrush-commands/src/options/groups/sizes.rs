@@ -27,7 +27,8 @@ options! {
         /// or documents per second, such as 5000docs
         max_rate: Option<Rate> = "RATE", default("no limit");
         /// Begin without what earlier loads learned of this cluster and index (the size and number
-        /// of requests, the encoding and the compression), and replace it. See docs/learned.md
+        /// of requests, the encoding and the compression), and replace it; with option `since`,
+        /// also without the last value: all rows are read. See docs/learned.md
         forget: bool, conflicts(&["learned"]);
         /// What an earlier load learned, as the JSON object plan.learned of its report, or none.
         /// Nothing is read from option `state` then, and nothing is left there. Jobs of Spark and

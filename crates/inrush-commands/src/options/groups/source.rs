@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use crate::options::LoaderBuilder;
 use crate::options::{ByteSize, NamedTable, Outputs, Scope, Whole};
@@ -32,6 +33,14 @@ options! {
         /// Databases: the column whose ranges are read in parallel; it should have an index
         split_by: Option<String> = "COLUMN",
             default("tables of Postgres are read in ranges of pages, other sources by one connection");
+        /// Databases: read only rows that are new or changed since the last complete load, by this
+        /// column, whose values grow: the time of the last change, or a number. The highest value
+        /// is kept in option `state`. Rows with the last value are read again, so documents need
+        /// option `id`; option `forget` begins anew. See docs/how-to/every-night.md
+        since: Option<String> = "COLUMN", default("all rows");
+        /// Databases: how much earlier than the last value rows are read, for transactions that
+        /// were open at the last load; for columns of times
+        since_overlap: Option<Duration> = "DURATION", default("1m");
         /// Databases: connections that read in parallel
         db_readers: Option<Whole<1, 64>> = "N", default("4");
         /// Databases: file that holds the password

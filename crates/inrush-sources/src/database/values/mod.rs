@@ -198,7 +198,7 @@ const DAY: usize = 10;
 /// Whether the text begins with a day that an index can store. Others are `infinity`,
 /// `0044-03-15 BC`, `10000-01-01`, `0000-00-00` and `2024-05-00`.
 #[inline]
-fn is_time(text: &[u8]) -> bool {
+pub(super) fn is_time(text: &[u8]) -> bool {
     let Some((day, time)) = text.split_at_checked(DAY) else { return false };
     matches!(time.first(), None | Some(b' ')) && is_date(day) && !day.starts_with(b"0000") && !time.ends_with(b" BC")
 }

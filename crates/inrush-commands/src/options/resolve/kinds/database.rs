@@ -3,7 +3,7 @@
 use inrush_cluster::BoxFuture;
 use inrush_cluster::transport::Secret;
 use inrush_load::LoadError;
-use inrush_sources::{DatabaseAddress, DatabaseOptions, DatabaseRows};
+use inrush_sources::{DatabaseAddress, DatabaseOptions, DatabaseRows, SinceColumn};
 
 use super::{Can, Kind, Opened, Opening, Use};
 use crate::options::{DatabaseSourceOptions, LoadOptions, OptionError, OptionErrorKind};
@@ -36,7 +36,8 @@ fn options(load: &LoadOptions, document_bytes_max: usize) -> Result<DatabaseOpti
     // The kind was found by it.
     let address = load.source.sources.first().and_then(|source| source.to_str()).and_then(DatabaseAddress::new);
     let address = address.ok_or_else(|| OptionError::unusable("no database is named").of("sources"))?;
-    let DatabaseSourceOptions { db_table, db_query, split_by, db_readers, source_password_file } = &load.database;
+    let DatabaseSourceOptions { db_table, db_query, split_by, since, since_overlap, db_readers, source_password_file } =
+        &load.database;
     let content = match (db_table, db_query) {
         (Some(table), _) => DatabaseRows::Table(table.clone()),
         (None, Some(query)) => DatabaseRows::Query(database_query(query)?),
@@ -49,6 +50,12 @@ fn options(load: &LoadOptions, document_bytes_max: usize) -> Result<DatabaseOpti
     };
     let mut options = DatabaseOptions::new(address, content);
     options.split_by.clone_from(split_by);
+    options.since = since.clone().map(|column| SinceColumn { column, overlap: *since_overlap });
+    if since.is_none() && since_overlap.is_some() {
+        return Err(OptionError::conflict("option `since_overlap` is for option `since`, which is not given")
+            .of("since_overlap")
+            .hint("name the column with option `since`, or leave the option out"));
+    }
     options.readers = db_readers.map_or(options.readers, |readers| readers.get() as usize);
     options.document_bytes_max = document_bytes_max;
     options.password = source_password_file
@@ -83,6 +90,7 @@ mod tests {
     #[test]
     fn a_table_or_a_query_is_needed() {
         refused("split_by", "id", "no table or query given for postgres://me@h/db");
+        refused("since_overlap", "5m", "no table or query given");
         refused("db_query", "@/nowhere/at/all", "cannot read /nowhere/at/all");
     }
 }

@@ -178,6 +178,16 @@ pub(super) fn take_memory(limits: &mut Limits, most: usize) -> usize {
     memory
 }
 
+/// Refuses a limit of a source that keeps the highest value of its rows, which would be that of rows
+/// beyond the limit.
+fn check_limit_since(load: &LoadOptions, source: &dyn Source) -> Result<(), OptionError> {
+    if load.shape.limit.is_none() || source.describe().since.is_none() {
+        return Ok(());
+    }
+    let message = "option `limit` leaves rows out that option `since` would count as read";
+    Err(OptionError::conflict(message).of("limit").hint("leave option `limit` or option `since` out"))
+}
+
 /// Refuses a limit of a source that goes on where an earlier run ended: how many records it had by
 /// then is not known.
 fn check_limit(load: &LoadOptions, source: &dyn Source) -> Result<(), OptionError> {
@@ -355,6 +365,7 @@ impl Found<'_> {
     ) -> Result<Opened, LoadError> {
         let opened = (self.kind.open)(Opening { load, config, environment, source: self.source() }).await?;
         check_limit(load, &*opened.source)?;
+        check_limit_since(load, &*opened.source)?;
         Ok(opened.limited(load.shape.limit.map(|records| u64::from(records.get()))))
     }
 }
