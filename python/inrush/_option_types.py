@@ -163,6 +163,16 @@ class LoadOptions(TypedDict, total=False):
     """Databases: the column whose ranges are read in parallel; it should have an index. Default: tables
     of Postgres are read in ranges of pages, other sources by one connection."""
 
+    since: str | None
+    """Databases: read only rows that are new or changed since the last complete load, by this column,
+    whose values grow: the time of the last change, or a number. The highest value is kept in state.
+    Rows with the last value are read again, so documents need id; forget begins anew. See
+    docs/how-to/every-night.md. Default: all rows."""
+
+    since_overlap: str | datetime.timedelta | None
+    """Databases: how much earlier than the last value rows are read, for transactions that were open at
+    the last load; for columns of times. Default: 1m."""
+
     db_readers: int | None
     """Databases: connections that read in parallel. Default: 4."""
 
@@ -583,7 +593,8 @@ class LoadOptions(TypedDict, total=False):
 
     forget: bool | None
     """Begin without what earlier loads learned of this cluster and index (the size and number of
-    requests, the encoding and the compression), and replace it. See docs/learned.md."""
+    requests, the encoding and the compression), and replace it; with since, also without the last
+    value: all rows are read. See docs/learned.md."""
 
     learned: str | Mapping[str, Any] | None
     """What an earlier load learned, as the JSON object plan.learned of its report, or none. Nothing is

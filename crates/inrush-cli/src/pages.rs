@@ -21,6 +21,7 @@ pub(crate) const PAGES: &[(&str, &str)] = &[
     ("guarantees.md", "Guarantees"),
     ("hadoop.md", "HBase and other Hadoop inputs"),
     ("how-to/again.md", "How do I load it again without duplicates?"),
+    ("how-to/every-night.md", "How do I load the new rows of a table every night?"),
     ("how-to/export.md", "How do I write an index to a file?"),
     ("how-to/logs.md", "Logs into a data stream"),
     ("how-to/look-first.md", "How do I look before I load?"),

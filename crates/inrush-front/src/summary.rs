@@ -10,8 +10,8 @@ use inrush_commands::options::Style;
 use inrush_core::Code;
 use inrush_core::report::{Counts, ErrorCount};
 use inrush_load::{
-    Report, SettingChange, SettingsRestored, SinceReport, StartFrom, StartOutcome, StartReport, Status, ThisRun, ToleranceReport,
-    VerifiedState,
+    Report, SettingChange, SettingsRestored, SinceReport, StartFrom, StartOutcome, StartReport, Status, ThisRun,
+    ToleranceReport, VerifiedState,
 };
 
 use crate::plain::{inline_in, quoted};

@@ -50,7 +50,7 @@ pub use outcomes::{Failure, Failures, Settlements};
 pub use progress::{Phase, Progress, ShowPhase, Step};
 pub use report::{
     FinishReport, IndexSizes, NewIndexReport, OldIndex, OldWritesReport, PlanReport, Report, SettingChange,
-    SettingsReport, SettingsRestored, SinceReport, SourceReport, StartFrom, StartOutcome, StartReport, Status, StepReport,
-    SwapReport, ThisRun, Verified, VerifiedState, WarningDetail,
+    SettingsReport, SettingsRestored, SinceReport, SourceReport, StartFrom, StartOutcome, StartReport, Status,
+    StepReport, SwapReport, ThisRun, Verified, VerifiedState, WarningDetail,
 };
 pub use tolerance::ToleranceReport;

@@ -66,13 +66,14 @@ impl About {
     /// Lets the source read the rows since the kept value, or all rows.
     async fn begin(
         &mut self,
-        kept: Option<Kept>,
+        path: &Path,
         source: &mut dyn Source,
         transport: Option<&Transport>,
     ) -> Result<(), LoadError> {
+        let kept = if self.forget { None } else { read(path)? };
         let anew = match &kept {
+            _ if self.forget => Some("option `forget`".to_owned()),
             None => Some("no earlier load has kept a value".to_owned()),
-            Some(_) if self.forget => Some("option `forget`".to_owned()),
             Some(kept) => self.gone(kept, transport).await?,
         };
         match (anew, kept) {
@@ -96,45 +97,37 @@ impl About {
     }
 }
 
+/// Locks the value, and lets the source read the rows since it, or all rows where there is none.
+/// Takes the room of the next value on the disk. `None`: the source has no such column.
+/// `transport`: none for a target that tells nothing of its indices.
+///
+/// # Errors
+/// There is no state folder, or it cannot be used. A value that the column cannot have.
+/// [`LoadError::Busy`] where another process runs the same load.
+pub(crate) async fn begin(
+    config: &LoadConfig,
+    info: &SourceInfo,
+    source: &mut dyn Source,
+    transport: Option<&Transport>,
+) -> Result<Option<KeptSince>, LoadError> {
+    let Some(since) = &info.since else { return Ok(None) };
+    let Some(folder) = &config.state else { return Err(no_folder()) };
+    let file = CheckpointFile::open(&folder.path.join(FOLDER), &key(config, info, since));
+    let other_folder = "name another folder with option `state`";
+    let file = file.map_err(|error| match error {
+        StateError::Locked { .. } => LoadError::Busy(error.to_string()),
+        StateError::Io { .. } | StateError::Owned { .. } => LoadError::State(format!("{error}; {other_folder}")),
+    })?;
+    let mut about = About::new(config, info, since);
+    about.begin(file.path(), source, transport).await?;
+    let bytes = about.load.len() + about.report.to.as_ref().map_or(0, String::len);
+    file.reserve(bytes + INDICES_BYTES).map_err(|error| {
+        LoadError::State(format!("cannot write {}: {error}; free disk space, or {other_folder}", file.path().display()))
+    })?;
+    Ok(Some(KeptSince { file, about }))
+}
+
 impl KeptSince {
-    /// Locks the value. `None`: the source has no such column.
-    ///
-    /// # Errors
-    /// There is no state folder, or it cannot be used. [`LoadError::Busy`] where another process
-    /// runs the same load.
-    pub(crate) fn open(config: &LoadConfig, info: &SourceInfo) -> Result<Option<Self>, LoadError> {
-        let Some(since) = &info.since else { return Ok(None) };
-        let Some(folder) = &config.state else { return Err(no_folder()) };
-        let file = CheckpointFile::open(&folder.path.join(FOLDER), &key(config, info, since));
-        let file = file.map_err(|error| match error {
-            StateError::Locked { .. } => LoadError::Busy(error.to_string()),
-            StateError::Io { .. } | StateError::Owned { .. } => {
-                LoadError::State(format!("{error}; name another folder with option `state`"))
-            }
-        })?;
-        Ok(Some(KeptSince { file, about: About::new(config, info, since) }))
-    }
-
-    /// Lets the source read the rows since the last value, or all rows where there is none. Takes
-    /// the room of the next value on the disk. `transport`: none for a target that tells nothing of
-    /// its indices.
-    ///
-    /// # Errors
-    /// A file that cannot be used, or a value that the column cannot have.
-    pub(crate) async fn begin(
-        &mut self,
-        source: &mut dyn Source,
-        transport: Option<&Transport>,
-    ) -> Result<(), LoadError> {
-        let kept = if self.about.forget { None } else { read(self.file.path())? };
-        self.about.begin(kept, source, transport).await?;
-        let bytes = self.about.load.len() + self.about.report.to.as_ref().map_or(0, String::len);
-        self.file.reserve(bytes + INDICES_BYTES).map_err(|error| {
-            let path = self.file.path().display();
-            LoadError::State(format!("cannot write {path}: {error}; free disk space, or name another folder with option `state`"))
-        })
-    }
-
     /// Whether only a part of the rows is read, which may be none.
     pub(crate) fn is_part(&self) -> bool {
         self.about.report.from.is_some()
@@ -169,7 +162,7 @@ impl KeptSince {
 /// What a load would read, for a dry run. Nothing is written.
 ///
 /// # Errors
-/// As [`KeptSince::begin`].
+/// As [`begin`].
 pub(crate) async fn look(
     config: &LoadConfig,
     info: &SourceInfo,
@@ -180,7 +173,7 @@ pub(crate) async fn look(
     let Some(folder) = &config.state else { return Err(no_folder()) };
     let mut about = About::new(config, info, since);
     let path = folder.path.join(FOLDER).join(format!("{}.json", key(config, info, since)));
-    about.begin(read(&path)?, source, transport).await?;
+    about.begin(&path, source, transport).await?;
     Ok(Some(about.report))
 }
 

@@ -155,8 +155,8 @@ pub mod report {
     #[doc(inline)]
     pub use inrush_load::{
         FinishReport, IndexSizes, NewIndexReport, OldIndex, OldWritesReport, PlanReport, SettingChange, SettingsReport,
-        SettingsRestored, SinceReport, SourceReport, StartFrom, StartOutcome, StartReport, Step, StepReport, SwapReport, ThisRun,
-        ToleranceReport, Verified, VerifiedState, WarningDetail,
+        SettingsRestored, SinceReport, SourceReport, StartFrom, StartOutcome, StartReport, Step, StepReport,
+        SwapReport, ThisRun, ToleranceReport, Verified, VerifiedState, WarningDetail,
     };
 }
 

@@ -50,7 +50,7 @@ use crate::reader::{Encode, Gate, Threads};
 use crate::report::{Report, SettingsReport, SettingsRestored};
 use crate::run::{EarlierRuns, Run};
 use crate::send::BulkEndpoint;
-use crate::since::KeptSince;
+use crate::since::{self, KeptSince};
 use crate::targets::Targets;
 use crate::trace::TraceWriter;
 use inrush_cluster::run_id::{run_id, seed};
@@ -122,7 +122,6 @@ impl ConfiguredLoad {
         let ConfiguredLoad { mut config, observers, failures, settlements, fetcher, through, stop } = self;
         check_options(&config, &info)?;
         let mut opened = checkpoint::open(&config, source.as_ref())?;
-        let mut since = KeptSince::open(&config, &info)?;
         // A server in this process is made for this load.
         let is_local = through.is_some();
         let transport = match through {
@@ -149,9 +148,7 @@ impl ConfiguredLoad {
             Some(managed) => managed.prepared(&transport).await,
             None => look(&transport, &config, about, &read_from, swapping.as_ref()).await?,
         };
-        if let Some(since) = &mut since {
-            since.begin(source.as_mut(), prepared.asked(&transport)).await?;
-        }
+        let since = since::begin(&config, &info, source.as_mut(), prepared.asked(&transport)).await?;
         if let Some(note) = index_mode::check(&config, &info, &prepared.preflight.mode)? {
             tracing::warn!("{note}");
         }

@@ -29,8 +29,8 @@ use crate::observe::{LoadingTime, Observers};
 use crate::order;
 use crate::progress::{Phase, Step};
 use crate::report::{
-    IndexSizes, PlanReport, Report, SettingsReport, SettingsRestored, SourceReport, StartReport, Status, ThisRun,
-    Verified, VerifiedState, WarningDetail,
+    IndexSizes, PlanReport, Report, SettingsReport, SettingsRestored, SinceReport, SourceReport, StartReport, Status,
+    ThisRun, Verified, VerifiedState, WarningDetail,
 };
 use crate::run::Finished;
 use crate::since::KeptSince;
@@ -186,15 +186,9 @@ impl End {
         let later = finished.checkpoint_failure.filter(|_| failed).into_iter().chain(finished.feedback_failure);
         let later = later.chain(dead_letters.not_kept).chain(finished.earlier_failure).chain(finishing.warnings());
         warnings.extend(later.chain(metadata_fields::hints(&tally.errors())).map(WarningDetail::of_load));
-        let since = match self.since.take() {
-            Some(since) => Some(since.end(status, self.prepared.asked(&self.transport)).await),
-            None => None,
-        };
-        let not_kept = since.as_ref().filter(|since| status == Status::Complete && !since.kept && since.to.is_some());
-        let not_kept = not_kept.map(|since| format!("the last value of option `since` is not kept: {}", since.detail));
-        warnings.extend(not_kept.map(WarningDetail::of_load));
         let (finish, swap) = finishing.reports(status, resumable.then_some(ResumeCommand { once: self.once }));
         let report = Report {
+            since: self.end_since(status, &mut warnings).await,
             status,
             ended_before: None,
             failure_code: outcome.failure.as_ref().map(|failure| failure.code),
@@ -215,7 +209,6 @@ impl End {
             swap,
             errors: tally.errors(),
             new_index: self.prepared.new_index.take(),
-            since,
             indices: tally.indices,
             counts: tally.counts,
             dead_letters: dead_letters.file,
@@ -231,6 +224,16 @@ impl End {
         self.observers.ended(&report);
         self.observers.phase(&Phase::Done);
         report
+    }
+
+    /// Keeps the last value of option `since`, or warns that it is not kept.
+    async fn end_since(&mut self, status: Status, warnings: &mut Vec<WarningDetail>) -> Option<SinceReport> {
+        let since = self.since.take()?.end(status, self.prepared.asked(&self.transport)).await;
+        if status == Status::Complete && !since.kept && since.to.is_some() {
+            let text = format!("the last value of option `since` is not kept: {}", since.detail);
+            warnings.push(WarningDetail::of_load(text));
+        }
+        Some(since)
     }
 
     /// The counts of all parts of the load.

@@ -58,7 +58,7 @@ pub struct DatabaseOptions {
     /// should be spread evenly. Default: tables of Postgres are read in ranges of their pages, and
     /// everything else by one connection.
     pub split_by: Option<String>,
-    /// Column by which only rows since the last load are read. Default: none, and all rows are read.
+    /// Column by which only rows since the last load are read. Default: all rows are read.
     pub since: Option<SinceColumn>,
     /// Largest number of connections. Default: 4.
     pub readers: usize,

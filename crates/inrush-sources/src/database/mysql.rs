@@ -199,7 +199,8 @@ impl Select {
 /// A value of a kind, which the server compares as that of the column.
 fn literal(value: &SinceValue, overlap: Option<u64>) -> Result<String, String> {
     let SinceValue { kind, value } = value;
-    let is_of = |allowed: &str| !value.is_empty() && value.bytes().all(|b| b.is_ascii_digit() || allowed.contains(b as char));
+    let is_of =
+        |allowed: &str| !value.is_empty() && value.bytes().all(|b| b.is_ascii_digit() || allowed.contains(b as char));
     match kind.as_str() {
         "number" if is_of("-.") => Ok(value.clone()),
         // A day that does not exist is null, and no row would come after it.
@@ -421,7 +422,9 @@ mod tests {
         assert_eq!(of("time", "2026-01-31 10:00:00.000001", None).unwrap(), time);
         let earlier = of("time", "2026-01-31 10:00:00.000001", Some(60)).unwrap();
         assert_eq!(earlier, format!("COALESCE({time} - INTERVAL 60 SECOND, {time})"));
-        for (kind, value) in [("number", "1; DROP"), ("number", ""), ("time", "0000-00-00 00:00:00"), ("time", "x"), ("x", "1")] {
+        for (kind, value) in
+            [("number", "1; DROP"), ("number", ""), ("time", "0000-00-00 00:00:00"), ("time", "x"), ("x", "1")]
+        {
             assert!(of(kind, value, None).unwrap_err().contains("option `since`"), "{kind} {value}");
         }
     }

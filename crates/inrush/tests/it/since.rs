@@ -45,7 +45,7 @@ impl Nights {
     }
 
     async fn load(&self) -> Report {
-        self.table("changed").id("id").run().await.unwrap()
+        Box::pin(self.table("changed").id("id").run()).await.unwrap()
     }
 
     async fn night(&self) -> (u64, SinceReport) {
@@ -145,7 +145,7 @@ async fn a_load_that_is_cut_off_keeps_the_old_value() {
     }
     running.stop_handle().stop();
     nights.fake.release_held();
-    let report = running.report().await.unwrap();
+    let report = running.finish().await;
     assert_eq!((report.status, report.since.unwrap().kept), (Status::Interrupted, false));
     nights.fake.set_faults(Faults::default());
     let (read, since) = nights.night().await;
@@ -191,7 +191,7 @@ async fn numbers_queries_and_types() {
     )
     .await;
     let count = async |builder: LoaderBuilder| {
-        let report = builder.id("id").run().await.unwrap();
+        let report = Box::pin(builder.id("id").run()).await.unwrap();
         assert_eq!(report.status, Status::Complete, "{report:?}");
         (report.counts.docs_read, report.since.unwrap().to.unwrap())
     };
@@ -202,7 +202,7 @@ async fn numbers_queries_and_types() {
     assert_eq!(count(nights.table("CHANGED")).await, (1, "0.30000000000000004".to_owned()));
     let address = format!("sqlite://{}", nights.path("shop.db").display());
     let query = || {
-        let builder = Loader::builder().source(&address).db_query("SELECT id, n AS \"the \"\"n\" FROM orders; -- all");
+        let builder = Loader::builder().source(&address).db_query("SELECT id, n AS \"the \"\"n\" FROM orders -- all");
         let builder = builder.environment(Environment::empty().in_folder(nights.folder.path()));
         builder.to(nights.fake.urls().join(",")).index("orders").since("the \"n").state(nights.path("state"))
     };
@@ -217,7 +217,7 @@ async fn numbers_queries_and_types() {
 async fn what_would_lose_rows_is_refused() {
     let nights = Nights::new(ORDERS).await;
     let refused = async |builder: LoaderBuilder, expected: &str| {
-        let error = builder.run().await.unwrap_err().to_string();
+        let error = Box::pin(builder.run()).await.unwrap_err().to_string();
         assert!(error.contains(expected), "{error}");
     };
     let builder = || nights.table("changed");

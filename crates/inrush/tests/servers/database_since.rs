@@ -11,10 +11,7 @@ use crate::{database_mysql, database_postgres};
 
 fn since(url: &str, rows: &DatabaseRows, column: &str, overlap: Option<u64>) -> DatabaseOptions {
     let overlap = overlap.map(Duration::from_secs);
-    DatabaseOptions {
-        since: Some(SinceColumn { column: column.to_owned(), overlap }),
-        ..options(url, rows.clone())
-    }
+    DatabaseOptions { since: Some(SinceColumn { column: column.to_owned(), overlap }), ..options(url, rows.clone()) }
 }
 
 fn last(options: &DatabaseOptions) -> SinceValue {
@@ -46,7 +43,7 @@ fn table() -> DatabaseRows {
 /// What both databases do alike. Rows 1 to 4 are 30 s apart, row 5 has no values, and row 6 a time
 /// in the future.
 fn rows_since(url: &str, times: &[&str], others: &[&str]) {
-    let query = DatabaseRows::Query("SELECT * FROM events WHERE id > 1; -- not the first".to_owned());
+    let query = DatabaseRows::Query("SELECT * FROM events WHERE id > 1 -- not the first".to_owned());
     for column in times {
         let all = since(url, &table(), column, None);
         let at = last(&all);
@@ -104,7 +101,8 @@ fn postgres() {
     );
     let others = ["big", "n", "fixed", "word", "key", "phase", "token"];
     rows_since(&url, &["At", "at_local", "at_domain", "AT"], &others);
-    for (column, why) in [("json", "of the type jsonb"), ("float", "of the type double precision"), ("flag", "boolean")] {
+    for (column, why) in [("json", "of the type jsonb"), ("float", "of the type double precision"), ("flag", "boolean")]
+    {
         refused(&since(&url, &table(), column, None), why);
     }
     let days = DatabaseRows::Query("SELECT id, \"At\"::date AS day FROM events".to_owned());

@@ -186,15 +186,16 @@ fn table(input: &Plugin, to: &mut Translation) {
     if let Some(statement) = input.text("statement") {
         to.set("--db-query", statement);
         if statement.contains(":sql_last_value") {
-            let reason = "a load keeps no value of the last run; load the whole table with ids, or write the condition";
+            let reason = "leave its condition out of the query, and give --since COLUMN: the load writes the condition";
             to.refuse(":sql_last_value of the statement", reason);
         }
     } else if let Some(file) = input.text("statement_filepath") {
         to.set("--db-query", &format!("@{file}"));
         if input.text("use_column_value") == Some("true") {
-            to.refuse("use_column_value of the input jdbc", "a load keeps no value of the last run");
+            let reason = "leave its condition out of the query, and name the column with --since";
+            to.refuse("use_column_value of the input jdbc", reason);
         } else {
-            to.note("statement_filepath: a load knows no :sql_last_value");
+            to.note("statement_filepath: a load knows no :sql_last_value; --since COLUMN writes the condition");
         }
     }
     if input.text("lowercase_column_names") != Some("false") {

@@ -178,7 +178,7 @@ pub(super) fn take_memory(limits: &mut Limits, most: usize) -> usize {
     memory
 }
 
-/// Refuses a limit of a source that keeps the highest value of its rows, which would be that of rows
+/// Refuses a limit of a source whose highest value is kept, because that would be the value of rows
 /// beyond the limit.
 fn check_limit_since(load: &LoadOptions, source: &dyn Source) -> Result<(), OptionError> {
     if load.shape.limit.is_none() || source.describe().since.is_none() {
