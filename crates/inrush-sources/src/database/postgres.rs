@@ -306,11 +306,12 @@ async fn marked(
         return Err(wanted.refused(&format!("values of the type {type_name} have no exact order")));
     }
     let key = format!("\"{}\"", name.replace('"', "\"\""));
-    // A time later than now would hide all rows that come before it.
+    // A time later than now would hide all rows that come before it. The rows are in the order of
+    // the values, and not of their text, which has the same name in the result.
     let until_now = if is_time(kind) { "AND key <= now()" } else { "" };
     let query = format!(
         "SELECT key::text FROM (SELECT {key} AS key FROM {} AS rows_since) AS keys \
-         WHERE key IS NOT NULL {until_now} ORDER BY key DESC LIMIT 1",
+         WHERE key IS NOT NULL {until_now} ORDER BY keys.key DESC LIMIT 1",
         subquery(select)
     );
     let row = connection.fetch_optional(safe(&query)).await.map_err(|e| wanted.refused(&explain(&e)))?;

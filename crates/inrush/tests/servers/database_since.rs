@@ -83,12 +83,12 @@ fn postgres() {
         CREATE DOMAIN moment AS timestamptz;
         CREATE TYPE phase AS ENUM ('z', 'a');
         CREATE TABLE events (
-            id integer PRIMARY KEY, "At" timestamptz, at_local timestamp, at_domain moment, big bigint, n numeric,
+            id integer PRIMARY KEY, small smallint, "At" timestamptz, at_local timestamp, at_domain moment, big bigint, n numeric,
             fixed numeric(12,3), word text, key uuid, phase phase, token xid8, json jsonb, float double precision,
             flag boolean
         );
         INSERT INTO events
-        SELECT i, t, t AT TIME ZONE 'UTC', t, 9223372036854775800 + i, 1e30 + i / 1000.0, i / 1000.0, 'it''s \' || i,
+        SELECT i, 2 * i, t, t AT TIME ZONE 'UTC', t, 9223372036854775800 + i, 1e30 + i / 1000.0, i / 1000.0, 'it''s \' || i,
                ('a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a0' || i)::uuid, CASE WHEN i = 6 THEN 'a' ELSE 'z' END::phase,
                i::text::xid8, '{}', 0.1, true
         FROM generate_series(1, 6) AS i,
@@ -99,7 +99,7 @@ fn postgres() {
         CREATE INDEX ON events ("At");
         "#,
     );
-    let others = ["big", "n", "fixed", "word", "key", "phase", "token"];
+    let others = ["small", "big", "n", "fixed", "word", "key", "phase", "token"];
     rows_since(&url, &["At", "at_local", "at_domain", "AT"], &others);
     for (column, why) in [("json", "of the type jsonb"), ("float", "of the type double precision"), ("flag", "boolean")]
     {
