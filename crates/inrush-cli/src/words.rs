@@ -146,7 +146,7 @@ const FLAGS: &[(&[&str], &str)] = &[
     (&["debug", "log", "loglevel"], "`--log-level LEVEL`"),
     (&["config", "conf", "config-file"], "`--job FILE`"),
     (&["sample", "preview", "test", "simulate", "check"], "`--dry-run`"),
-    (&["incremental", "since", "tracking-column", "sql-last-value"], "`--db-query` with a condition on the column"),
+    (&["incremental", "tracking-column", "sql-last-value"], "`--since COLUMN` and `--id`"),
     (&["sheet-name", "worksheet"], "`--sheet SHEET`"),
 ];
 
