@@ -67,6 +67,15 @@ pub(crate) fn open(reading: &Reading, format: Format, file: BinaryFile<'_>) -> R
             let bytes = file.consumed.load(Ordering::Relaxed);
             Ok(Box::new(SheetFile::open(reading, file.id, file.name, data.into(), bytes)?))
         }
+        #[cfg(feature = "columns")]
+        Format::Vectors(vectors) => {
+            let field = &reading.options.vector_field;
+            let batches = columns::VectorFile::open(vectors, file.contents, file.name, field, file.consumed)?;
+            let writer = writer(reading, &batches.schema(), file.name, file.constants);
+            Ok(Box::new(BatchFile::new(file.id, batches, writer)))
+        }
+        #[cfg(not(feature = "columns"))]
+        Format::Vectors(_) => Err(not_built(file.name, Format::Arrow)),
         #[cfg(not(feature = "parquet"))]
         Format::Parquet => Err(not_built(file.name, format)),
         #[cfg(not(feature = "arrow"))]

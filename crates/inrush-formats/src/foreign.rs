@@ -48,7 +48,7 @@ const MAGICS: [Magic; 28] = [
     magic(b"{\\rtf", "RTF", CONVERT),
     magic(b"\x89HDF\r\n", "HDF5", CONVERT),
     magic(b"CDF\x01", "NetCDF", CONVERT),
-    magic(b"\x93NUMPY", "an array of NumPy", CONVERT),
+    magic(b"\x93NUMPY", "an array of NumPy", "give option `format=npy`"),
     magic(b"\x80\x04\x95", "a pickle of Python", CONVERT),
     magic(b"\x80\x05\x95", "a pickle of Python", CONVERT),
     letters(b"SEQ\x06", "a SequenceFile of Hadoop", CONVERT),

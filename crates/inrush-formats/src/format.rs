@@ -10,6 +10,7 @@ use super::json_scan::RecordsPath;
 pub use super::known::Format;
 use super::parse::Parse;
 use super::uses::Given;
+use super::vector_format::VectorFormat;
 
 /// The part of a workbook that is read, and a limit on its size.
 #[derive(Clone, Debug, Serialize)]
@@ -72,12 +73,21 @@ impl Binary {
     }
 }
 
+/// The field for lines of text where none is named.
+const TEXT_FIELD: &str = "message";
+
+/// Whether the field of vectors need not be recorded. One option names it and the field of text, so
+/// where it is given, the other one records it, but for its default.
+fn is_told_by_text_field(field: &str) -> bool {
+    field != TEXT_FIELD
+}
+
 /// How to read the sources of a job. The same options apply to all of them.
 #[derive(Clone, Debug, Serialize)]
 pub struct FormatOptions {
     /// The format. Default: guessed for each file, from its name (`.ndjson`, `.jsonl`, `.json`,
     /// `.csv`, `.tsv`, `.psv`, `.txt`, `.log`, `.parquet`, `.arrow`, `.avro`, `.xlsx`, `.xls`,
-    /// `.ods`, `.smile`, `.bulk`, before a compression suffix) and from its first bytes. `{` is
+    /// `.ods`, `.smile`, `.npy`, `.fbin` and other vectors, `.bulk`, before a compression suffix) and from its first bytes. `{` is
     /// NDJSON, or JSON if a value is longer than its line or shares it. `[` is JSON. Parquet,
     /// Arrow, Avro, workbooks and SMILE have magic numbers.
     pub format: Option<Format>,
@@ -92,6 +102,10 @@ pub struct FormatOptions {
     pub charset: Option<Charset>,
     /// The field for lines of text. Default `message`.
     pub text_field: String,
+    /// The field for rows of files of vectors. Default `vector`.
+    #[doc(hidden)]
+    #[serde(skip_serializing_if = "is_told_by_text_field")]
+    pub vector_field: String,
     /// How the parts of a text line become fields, instead of one field for the whole line. Without
     /// a `format`, all sources except binary ones are then lines of text. The types of the fields
     /// are in [`CsvOptions::schema`]. Default: none.
@@ -142,7 +156,8 @@ impl Default for FormatOptions {
             format: None,
             records: None,
             charset: None,
-            text_field: "message".to_owned(),
+            text_field: TEXT_FIELD.to_owned(),
+            vector_field: "vector".to_owned(),
             parse: None,
             csv: CsvOptions::default(),
             sheet: SheetOptions::default(),
@@ -218,7 +233,7 @@ pub fn by_name(name: &str) -> Option<Format> {
         "xlsx" | "xlsm" | "xlsb" | "xls" | "ods" => Some(Format::Excel),
         "smile" | "sml" => Some(Format::Smile),
         "bulk" => Some(Format::Bulk),
-        _ => None,
+        other => VectorFormat::by_name(other).map(Format::Vectors),
     }
 }
 
@@ -249,6 +264,9 @@ pub fn decide_binary(options: &FormatOptions, name: &str, head: &[u8]) -> Option
     if let Some(format) = options.format {
         return Some(format).filter(|format| format.is_binary());
     }
+    if let Some(vectors) = of_bare_vectors(name) {
+        return Some(vectors);
+    }
     // Text may begin with the letters of a magic number, but it has no such control characters.
     let controls = head.iter().any(|&b| b < 9);
     if controls && head.starts_with(b"PAR1") {
@@ -259,6 +277,9 @@ pub fn decide_binary(options: &FormatOptions, name: &str, head: &[u8]) -> Option
     }
     if controls && head.starts_with(b"\xD0\xCF\x11\xE0") || is_workbook(head) {
         return Some(Format::Excel);
+    }
+    if head.starts_with(b"\x93NUMPY") {
+        return Some(Format::Vectors(VectorFormat::Npy));
     }
     // The header, and its options.
     if matches!(head, [b':', b')', b'\n', 0..=7, ..]) {
@@ -274,6 +295,12 @@ pub fn decide_binary(options: &FormatOptions, name: &str, head: &[u8]) -> Option
         || head.starts_with(foreign::ENCRYPTED_PARQUET)
         || foreign::text(head, false).is_some();
     by_name(name).filter(|format| format.is_binary() && !other)
+}
+
+/// The format of a file of vectors that begins with a number. Its name alone tells it: the number
+/// may look like any beginning.
+pub(crate) fn of_bare_vectors(name: &str) -> Option<Format> {
+    by_name(name).filter(|format| matches!(format, Format::Vectors(vectors) if vectors.begins_with_a_number()))
 }
 
 /// Whether a stream begins like Arrow before 0.15: with the length of a flatbuffer, and the

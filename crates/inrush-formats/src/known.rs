@@ -4,6 +4,8 @@ use std::str::FromStr;
 
 use serde::Serialize;
 
+use crate::vector_format::VectorFormat;
+
 /// A format of records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum Format {
@@ -31,6 +33,9 @@ pub enum Format {
     Excel,
     /// SMILE documents, each with its header and followed by `0xFF` (`smile`).
     Smile,
+    /// A file of vectors, as one of `npy`, `fvecs`, `bvecs`, `ivecs`, `fbin`, `u8bin` and `i8bin`.
+    /// Each row becomes a document with one field.
+    Vectors(VectorFormat),
     /// Bodies of bulk requests (`bulk`): action lines, each followed by its document unless the
     /// action is a delete. Values of an action line take precedence over the options of the job.
     Bulk,
@@ -54,6 +59,7 @@ impl Format {
             Format::Avro => "avro",
             Format::Excel => "excel",
             Format::Smile => "smile",
+            Format::Vectors(format) => format.name(),
             Format::Bulk => "bulk",
             Format::DeadLetters => "dead-letters",
         }
@@ -78,9 +84,11 @@ impl FromStr for Format {
             "smile" => Ok(Format::Smile),
             "bulk" => Ok(Format::Bulk),
             "dead-letters" => Ok(Format::DeadLetters),
-            _ => Err(format!(
-                "unknown format {name:?}; expected ndjson, json, hits, csv, tsv, text, parquet, arrow, avro, excel, smile, bulk or dead-letters"
-            )),
+            _ => VectorFormat::by_name(name).map(Format::Vectors).ok_or_else(|| {
+                format!(
+                    "unknown format {name:?}; expected ndjson, json, hits, csv, tsv, text, parquet, arrow, avro, excel, smile, npy, fvecs, bvecs, ivecs, fbin, u8bin, i8bin, bulk or dead-letters"
+                )
+            }),
         }
     }
 }
@@ -99,7 +107,7 @@ impl Format {
     /// Whether the format is binary, so that its bytes must not be converted from a charset.
     pub(super) fn is_binary(self) -> bool {
         match self {
-            Format::Parquet | Format::Arrow | Format::Avro | Format::Excel | Format::Smile => true,
+            Format::Parquet | Format::Arrow | Format::Avro | Format::Excel | Format::Smile | Format::Vectors(_) => true,
             Format::Ndjson
             | Format::Json
             | Format::Hits

@@ -49,6 +49,7 @@ mod state;
 pub mod time;
 pub mod uses;
 pub mod validate;
+mod vector_format;
 mod warnings;
 mod with_fields;
 
@@ -58,5 +59,6 @@ pub use cut_file::ReadFile;
 pub use error::{InputError, SourceError};
 #[cfg(feature = "parquet")]
 pub use open_columns::ParquetOpen;
+pub use vector_format::VectorFormat;
 pub use warnings::{FRACTIONS, PLACEHOLDERS, Warning, Warnings, fractions_of};
 pub use with_fields::add_members;

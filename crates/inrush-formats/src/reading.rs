@@ -232,7 +232,8 @@ impl Reading {
             | Format::Arrow
             | Format::Avro
             | Format::Excel
-            | Format::Smile => return Err(failed(format!("contents are not {}", format.name()))),
+            | Format::Smile
+            | Format::Vectors(_) => return Err(failed(format!("contents are not {}", format.name()))),
         })
     }
 

@@ -35,6 +35,10 @@ impl Formats {
     });
     /// Lines of text.
     pub const TEXT: Formats = Formats::new("text", "text", |format, _| format == Format::Text);
+    /// Lines of text, and vectors.
+    pub const WITH_ONE_FIELD: Formats = Formats::new("text and files of vectors", "text", |format, _| {
+        matches!(format, Format::Text | Format::Vectors(_))
+    });
     /// Workbooks.
     pub const WORKBOOKS: Formats = Formats::new("workbooks", "excel", |format, _| format == Format::Excel);
     /// Documents of JSON.

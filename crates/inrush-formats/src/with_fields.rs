@@ -74,7 +74,7 @@ impl Fields {
             let document = &block.data[record.start as usize..record.end as usize];
             let start = out.len();
             let rejected = rejects.next_if(|reject| reject.record as usize == at).is_some();
-            if rejected || !add_members(document, &self.0, &mut out) {
+            if rejected || add_members(document, &self.0, &mut out).is_none() {
                 out.extend_from_slice(document);
             }
             (record.start, record.end) = (start as u32, out.len() as u32);
@@ -85,38 +85,42 @@ impl Fields {
 }
 
 /// Appends `document` with these members after its own, unless it has a member of that name. A
-/// member is its name and its text: `"name":value`. Returns whether the document is an object;
-/// otherwise nothing is appended.
-pub fn add_members<N: AsRef<str>>(document: &[u8], members: &[(N, Vec<u8>)], out: &mut Vec<u8>) -> bool {
+/// member is its name and its text: `"name":value`. Returns how many members were added. `None`: the
+/// document is no object, and nothing is appended.
+pub fn add_members<N: AsRef<str>, M: AsRef<[u8]>>(
+    document: &[u8],
+    members: &[(N, M)],
+    out: &mut Vec<u8>,
+) -> Option<usize> {
     let mut json = serde_json::Deserializer::from_slice(document);
     let mut there = vec![false; members.len()];
     let names = Names { members, there: &mut there };
     let own = match names.deserialize(&mut json) {
         Ok(own) if json.end().is_ok() => own,
-        _ => return false,
+        _ => return None,
     };
     // It is an object, so it ends with a brace, followed by white space at most.
-    let Some(end) = memchr::memrchr(b'}', document) else { return false };
+    let Some(end) = memchr::memrchr(b'}', document) else { return None };
     out.extend_from_slice(&document[..end]);
     let mut comma = own > 0;
     for ((_, member), _) in members.iter().zip(&there).filter(|(_, there)| !**there) {
         if comma {
             out.push(b',');
         }
-        out.extend_from_slice(member);
+        out.extend_from_slice(member.as_ref());
         comma = true;
     }
     out.push(b'}');
-    true
+    Some(there.iter().filter(|there| !**there).count())
 }
 
 /// Marks the fields that an object has, and counts its members.
-struct Names<'a, N> {
-    members: &'a [(N, Vec<u8>)],
+struct Names<'a, N, M> {
+    members: &'a [(N, M)],
     there: &'a mut [bool],
 }
 
-impl<'de, N: AsRef<str>> DeserializeSeed<'de> for Names<'_, N> {
+impl<'de, N: AsRef<str>, M> DeserializeSeed<'de> for Names<'_, N, M> {
     type Value = usize;
 
     fn deserialize<D: serde::Deserializer<'de>>(self, deserializer: D) -> Result<usize, D::Error> {
@@ -124,7 +128,7 @@ impl<'de, N: AsRef<str>> DeserializeSeed<'de> for Names<'_, N> {
     }
 }
 
-impl<'de, N: AsRef<str>> Visitor<'de> for Names<'_, N> {
+impl<'de, N: AsRef<str>, M> Visitor<'de> for Names<'_, N, M> {
     type Value = usize;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

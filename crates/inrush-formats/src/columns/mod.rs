@@ -8,6 +8,7 @@
 pub(crate) mod avro;
 #[cfg(feature = "avro")]
 mod avro_schema;
+mod beside;
 #[cfg(feature = "parquet")]
 mod footer;
 #[cfg(feature = "arrow")]
@@ -19,12 +20,14 @@ mod rows;
 pub(crate) mod table;
 mod typed;
 mod value;
+mod vector_file;
 mod whole;
 
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
+pub use beside::put_beside;
 use inrush_core::block::Origin;
 use inrush_core::{Code, Columns, DocBlock, SourceId};
 pub use rows::RowWriter;
@@ -32,6 +35,7 @@ pub use rows::RowWriter;
 pub use table::ColumnarFile;
 pub use value::forms::BinaryForms;
 pub use value::json;
+pub(crate) use vector_file::VectorFile;
 
 use super::cut_file::ReadFile;
 use super::{Chunk, SourceError};

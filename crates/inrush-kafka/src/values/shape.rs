@@ -303,7 +303,7 @@ impl Shape {
                 members.push((&with.field[..], member));
             }
         }
-        if inrush_formats::add_members(document, &members, out) {
+        if inrush_formats::add_members(document, &members, out).is_some() {
             return Ok(());
         }
         // `object` has seen its brace, so it is damaged behind that.
