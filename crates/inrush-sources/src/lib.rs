@@ -6,6 +6,8 @@
 
 mod ahead;
 mod begun;
+#[cfg(feature = "columns")]
+mod beside;
 mod database;
 mod dead_letters;
 pub mod fetch;
@@ -28,6 +30,8 @@ mod source;
 mod store;
 
 pub use begun::Begun;
+#[cfg(feature = "columns")]
+pub use beside::Beside;
 #[cfg(not(feature = "databases"))]
 pub use database::without_databases;
 #[cfg(feature = "databases")]
@@ -47,7 +51,7 @@ pub use inrush_formats::json_scan::RecordsPath;
 pub use inrush_formats::json_string::push_escaped;
 pub use inrush_formats::parse::{FixedColumn, LogFormat, Parse};
 pub use inrush_formats::uses::{Formats, Given};
-pub use inrush_formats::{Chunk, Decode, RawChunk, SourceError, Warning, Warnings};
+pub use inrush_formats::{Chunk, Decode, RawChunk, SourceError, VectorFormat, Warning, Warnings};
 use inrush_formats::{too_large, too_large_head};
 pub use lag::{Lag, PartitionLag};
 pub use limited::Limited;

@@ -272,7 +272,7 @@ pub mod source {
     pub use inrush_sources::{
         DeadLetterSink, Feedback, Files, Fingerprint, Format, FormatOptions, Lag, LogFormat, OpenError, Opened,
         Opening, PartitionLag, Reopen, Repeats, Request, Source, SourceInfo, SourceKind, SourceSpec, Step, Timestamps,
-        TopicPartition, Topics, open,
+        TopicPartition, Topics, VectorFormat, open,
     };
 
     /// Documents that a program hands over.

@@ -8,7 +8,7 @@ use inrush_cluster::transport::aws::Service;
 use inrush_kafka::{OnGap, OnNull, SaslMechanism, SchemaIds, Unwrap};
 use inrush_load::config::{BulkRouting, Durability, GraphTime, IdFrom, OldWrites, Replies, WaitFor};
 use inrush_load::fetch::MissingRecord;
-use inrush_sources::{Binary, Format, LogFormat, Timestamps};
+use inrush_sources::{Binary, Format, LogFormat, Timestamps, VectorFormat};
 
 /// The name of a choice, by its value.
 pub(super) fn words(choices: &[Choice]) -> String {
@@ -231,6 +231,13 @@ option_choices! { Format {
     "avro" => Format::Avro, "Avro";
     "excel" => Format::Excel, "a sheet of a workbook: .xlsx, .xlsm, .xlsb, .xls or .ods";
     "smile" => Format::Smile, "SMILE documents, each followed by 0xFF, as `inrush convert` writes them";
+    "npy" => Format::Vectors(VectorFormat::Npy), "an array of NumPy with two dimensions: each row is a document with one field, option `field`, as it is with the next six";
+    "fvecs" => Format::Vectors(VectorFormat::Fvecs), "vectors of float32, each behind the number of its numbers";
+    "bvecs" => Format::Vectors(VectorFormat::Bvecs), "the same with bytes from 0 to 255";
+    "ivecs" => Format::Vectors(VectorFormat::Ivecs), "the same with int32";
+    "fbin" => Format::Vectors(VectorFormat::Fbin), "vectors of float32 behind the number of vectors and that of their numbers";
+    "u8bin" => Format::Vectors(VectorFormat::U8bin), "the same with bytes from 0 to 255";
+    "i8bin" => Format::Vectors(VectorFormat::I8bin), "the same with bytes from -128 to 127";
     "bulk" => Format::Bulk, "bodies of bulk requests: action lines and documents; values of an action line take precedence over the options";
 } }
 
@@ -263,6 +270,8 @@ mod tests {
         assert!(
             [Format::Json, Format::Hits, Format::Bulk].iter().all(|format| Format::parse(format.name()) == Ok(*format))
         );
+        let vectors = VectorFormat::ALL.map(Format::Vectors);
+        assert!(vectors.iter().all(|format| Format::parse(format.name()) == Ok(*format)));
         assert!([IdFrom::Position, IdFrom::Content].iter().all(|from| IdFrom::parse(from.name()) == Ok(*from)));
         assert_eq!(BulkRouting::parse(BulkRouting::OneShard.name()), Ok(BulkRouting::OneShard));
         assert_eq!(Durability::parse(Durability::Async.name()), Ok(Durability::Async));

@@ -256,6 +256,9 @@ macro_rules! option_argument {
     (Vec<Pair>) => {
         String
     };
+    (Vec<VectorsOf>) => {
+        String
+    };
     (Option<$type:ty>) => {
         $type
     };

@@ -56,7 +56,7 @@ pub use slot::{Given, IntoOption, OptionGroup, OptionValue, Slot};
 pub use units::{ByteSize, Count, HeapSize, PositiveDuration, Shrink, Whole};
 pub use values::{
     Body, ColumnSchema, Comment, Decimal, EarlierLoad, Escape, Folder, NamedTable, Pair, PatternEntry, Quote,
-    SearchQuery, Separator,
+    SearchQuery, Separator, VectorsOf,
 };
 
 /// Declares the options of a load as groups. Those of kinds of sources are refused where the source

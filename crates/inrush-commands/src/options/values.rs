@@ -395,6 +395,34 @@ impl OptionValue for NamedTable {
     }
 }
 
+/// Vectors beside documents: the field that gets them and their files, written as `FIELD=PATH`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VectorsOf {
+    /// The name of the field.
+    pub field: String,
+    /// A file, folder or glob pattern.
+    pub path: PathBuf,
+}
+
+impl OptionValue for VectorsOf {
+    argument! { text }
+
+    const VALUE: ValueInfo = ValueInfo::path(PathKind::File).in_python("str");
+
+    fn parse(text: &str) -> Result<Self, String> {
+        match text.split_once('=') {
+            Some((field, path)) if !field.is_empty() && !path.is_empty() => {
+                Ok(VectorsOf { field: field.to_owned(), path: path.into() })
+            }
+            _ => Err("expected a field and a path, as in embedding=embeddings.npy".to_owned()),
+        }
+    }
+
+    fn relative_to(self, folder: &Path) -> Self {
+        VectorsOf { path: self.path.relative_to(folder), ..self }
+    }
+}
+
 /// The type of a column, written as `COLUMN:TYPE`. The name of a column may contain a colon.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ColumnSchema {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use inrush_load::config::{LoadConfig, Rate, StateFolder};
 use inrush_load::{ConfiguredLoad, Report};
-use inrush_sources::{Files, FormatOptions, SourceSpec, Warnings, open};
+use inrush_sources::{Files, FormatOptions, Source, SourceSpec, Warnings, open};
 use tempfile::TempDir;
 
 use crate::common::config;
@@ -70,11 +70,15 @@ impl Job {
 
     /// Begins the load and ends the process, so to speak, when `settled` documents are in.
     pub async fn crash(&self, config: LoadConfig, settled: u64) {
-        let source = self.source();
+        self.crash_of(config, Box::new(self.source()), settled).await;
+    }
+
+    /// The same with another source.
+    pub async fn crash_of(&self, config: LoadConfig, source: Box<dyn Source>, settled: u64) {
         let crashed = std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
             runtime.block_on(async {
-                let load = ConfiguredLoad::new(config).unwrap().start(Box::new(source)).await.unwrap();
+                let load = ConfiguredLoad::new(config).unwrap().start(source).await.unwrap();
                 load.progress().wait_for(|progress| progress.docs_settled >= settled).await.unwrap();
                 std::mem::forget(load);
             });

@@ -68,5 +68,7 @@ mod transport;
 mod tuned;
 #[cfg(all(feature = "parquet", feature = "arrow"))]
 mod vectors;
+#[cfg(all(feature = "parquet", feature = "arrow"))]
+mod vectors_files;
 mod verify;
 mod wire;

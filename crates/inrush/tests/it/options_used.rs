@@ -72,6 +72,7 @@ enum Command {
 fn write_files(folder: &Path) {
     fs::write(folder.join("a.csv"), "a,b\n1,2\n3,4\n").unwrap();
     fs::write(folder.join("b.csv"), "a,b\n5,6\n").unwrap();
+    fs::write(folder.join("v.fbin"), [1, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0]).unwrap();
     fs::write(folder.join("mixed.ndjson"), "{\"a\":1}\n{\"a\":2}\n{\"a\":3}\n{\"a\":\"x\"}\n").unwrap();
     fs::write(folder.join("letters.ndjson"), "").unwrap();
     fs::write(folder.join("secret"), "abc\n").unwrap();
@@ -143,6 +144,7 @@ fn value(info: &OptionInfo, folder: &Path) -> Value {
         "fetch_body" => json!("{keys}"),
         "sql" => json!("SELECT a FROM input"),
         "table" => json!(format!("other={}", folder.join("b.csv").display())),
+        "vectors" => json!(format!("v={}", folder.join("v.fbin").display())),
         "query" => json!({"match_all": {}}),
         "to" | "builder" => json!("http://127.0.0.1:2"),
         "mapping" => json!({"properties": {"a": {"type": "long"}}}),
@@ -300,9 +302,10 @@ fn refused(command: Command) -> Vec<&'static str> {
         Command::File => {
             vec!["table", "sql_memory", "store_option", "validate", "extended_json", "timestamps", "binary"]
         }
-        Command::Query => vec!["from_dead_letters", "store_option", "validate", "extended_json"],
+        Command::Query => vec!["from_dead_letters", "store_option", "validate", "extended_json", "vectors"],
         Command::Output => [
             vec!["from_dead_letters", "store_option", "resume", "once", "validate", "extended_json", "limit"],
+            vec!["vectors"],
             names::<FetchOptions>(),
         ]
         .concat(),

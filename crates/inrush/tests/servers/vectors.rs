@@ -9,7 +9,7 @@ use arrow_array::{ArrayRef, Int64Array, RecordBatch};
 use inrush_commands::mapping::{Mixed, infer};
 use inrush_commands::verify::{VerifyOptions, VerifyOutcome, verify};
 use inrush_load::{ConfiguredLoad, Report, Status, VerifiedState};
-use inrush_sources::{FormatOptions, SourceSpec, Warnings, open};
+use inrush_sources::{Beside, FormatOptions, Source, SourceSpec, Warnings, open};
 use parquet::arrow::ArrowWriter;
 use serde_json::{Value, json};
 
@@ -50,12 +50,26 @@ fn parquet(folder: &Path) -> PathBuf {
     path
 }
 
-async fn load(server: &Server, index: &str, mapping: Value, path: &Path) -> Report {
+/// The vectors as an array of NumPy, and documents without them.
+fn npy(folder: &Path) -> (PathBuf, PathBuf) {
+    let header = format!("{{'descr': '<f4', 'fortran_order': False, 'shape': ({DOCS}, {DIMS}), }}\n");
+    let len = u16::try_from(header.len()).unwrap().to_le_bytes();
+    let values: Vec<u8> = (0..DOCS).flat_map(vector).flat_map(f32::to_le_bytes).collect();
+    let (vectors, documents) = (folder.join("a.npy"), folder.join("b.ndjson"));
+    std::fs::write(&vectors, [b"\x93NUMPY\x01\0", &len[..], header.as_bytes(), &values].concat()).unwrap();
+    std::fs::write(&documents, (0..DOCS).map(|row| format!("{{\"n\":{row}}}\n")).collect::<String>()).unwrap();
+    (vectors, documents)
+}
+
+fn file(path: &Path) -> Box<dyn Source> {
+    Box::new(open(&[SourceSpec::new(path)], FormatOptions::default(), &Warnings::default()).unwrap())
+}
+
+async fn load(server: &Server, index: &str, mapping: Value, source: Box<dyn Source>) -> Report {
     let (mut config, _folder) = server.config(index);
     config.id = Some("n".parse().unwrap());
     config.create.mapping = Some(mapping);
-    let source = open(&[SourceSpec::new(path)], FormatOptions::default(), &Warnings::default()).unwrap();
-    ConfiguredLoad::new(config).unwrap().run(source).await.unwrap()
+    ConfiguredLoad::new(config).unwrap().start(source).await.unwrap().finish().await
 }
 
 /// Each vector as the index has it.
@@ -72,11 +86,10 @@ async fn check(server: &Server, index: &str, query: &str) {
     assert_eq!(counted["count"], DOCS, "{}", server.title);
 }
 
-/// Compares a file with the index of its load.
-async fn compare(server: &Server, index: &str, path: &Path, is_near: bool) {
-    let source = open(&[SourceSpec::new(path)], FormatOptions::default(), &Warnings::default()).unwrap();
+/// Compares a source with the index of its load.
+async fn compare(server: &Server, index: &str, source: impl Fn() -> Box<dyn Source>, is_near: bool) {
     let options = VerifyOptions { id: Some("n".parse().unwrap()), ..VerifyOptions::new(index.parse().unwrap()) };
-    let report = verify(Arc::clone(&server.transport), Box::new(source), &options, |_| {}).await.unwrap();
+    let report = verify(Arc::clone(&server.transport), source(), &options, |_| {}).await.unwrap();
     let found = (report.result, report.docs_compared, report.docs_different);
     assert_eq!(found, (VerifyOutcome::Equal, Some(DOCS as u64), Some(0)), "{} {index}: {report:?}", server.title);
     assert_eq!(report.not_proven.len(), usize::from(is_near), "{} {index}: {report:?}", server.title);
@@ -84,8 +97,7 @@ async fn compare(server: &Server, index: &str, path: &Path, is_near: bool) {
     let mut other = vector(0);
     other[DIMS - 1] += 1.0;
     server.send("PUT", &format!("/{index}/_doc/0?refresh=true"), json!({"n": 0, "v": other})).await;
-    let source = open(&[SourceSpec::new(path)], FormatOptions::default(), &Warnings::default()).unwrap();
-    let report = verify(Arc::clone(&server.transport), Box::new(source), &options, |_| {}).await.unwrap();
+    let report = verify(Arc::clone(&server.transport), source(), &options, |_| {}).await.unwrap();
     assert_eq!(report.docs_different, Some(1), "{} {index}: {report:?}", server.title);
     assert_eq!(report.examples.different[0].detail.as_deref(), Some("v"), "{} {index}", server.title);
 }
@@ -98,18 +110,40 @@ async fn elasticsearch(version: Version) {
     for (name, path) in [("text", ndjson(folder.path())), ("rows", parquet(folder.path()))] {
         let index = format!("vectors-{name}");
         let definition = json!({"type": "dense_vector", "dims": DIMS, "index": true, "similarity": "l2_norm"});
-        let report = load(&server, &index, json!({"properties": {"v": definition}}), &path).await;
+        let report = load(&server, &index, json!({"properties": {"v": definition}}), file(&path)).await;
         assert_eq!((report.status, report.verified.state), (Status::Complete, VerifiedState::Yes), "{report:?}");
         check(&server, &index, query).await;
-        compare(&server, &index, &path, false).await;
+        compare(&server, &index, || file(&path), false).await;
         let index = format!("vectors-cosine-{name}");
         let definition = json!({"type": "dense_vector", "dims": DIMS, "index": true, "similarity": "cosine"});
-        let report = load(&server, &index, json!({"properties": {"v": definition}}), &path).await;
+        let report = load(&server, &index, json!({"properties": {"v": definition}}), file(&path)).await;
         assert_eq!(report.status, Status::Complete, "{report:?}");
-        compare(&server, &index, &path, is_new).await;
+        compare(&server, &index, || file(&path), is_new).await;
     }
     let left = server.send("GET", "/_cat/indices/*trial*?format=json", Value::Null).await;
     assert_eq!(left, json!([]));
+    server.stop().await;
+}
+
+/// Vectors of a file beside documents. The node of OpenSearch has no plugin for vectors.
+async fn beside(version: Version) {
+    let server = Server::shared(version).await;
+    let folder = tempfile::tempdir().unwrap();
+    let (vectors, documents) = npy(folder.path());
+    let source = || -> Box<dyn Source> {
+        Box::new(Beside::new(file(&documents), &[("v".to_owned(), vectors.clone())], 1 << 20).unwrap())
+    };
+    let is_new = matches!(version, Version::Elasticsearch9);
+    let (definition, query) = match is_new {
+        true => {
+            (json!({"type": "dense_vector", "dims": DIMS, "similarity": "l2_norm"}), "?_source_exclude_vectors=false")
+        }
+        false => (json!({"type": "float"}), ""),
+    };
+    let report = load(&server, "vectors-beside", json!({"properties": {"v": definition}}), source()).await;
+    assert_eq!((report.status, report.verified.state), (Status::Complete, VerifiedState::Yes), "{report:?}");
+    check(&server, "vectors-beside", query).await;
+    compare(&server, "vectors-beside", source, false).await;
     server.stop().await;
 }
 
@@ -132,4 +166,5 @@ async fn without_vectors(version: Version) {
 }
 
 on_servers!(elasticsearch: elasticsearch_8_19 = Elasticsearch8, elasticsearch_9_5 = Elasticsearch9);
+on_servers!(beside: beside_elasticsearch_9_5 = Elasticsearch9, beside_opensearch_3_6 = OpenSearch3);
 on_servers!(without_vectors: opensearch_3_6 = OpenSearch3);

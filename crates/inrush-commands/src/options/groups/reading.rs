@@ -1,7 +1,7 @@
 //! Options for reading sources: formats and their details.
 
 use crate::options::LoaderBuilder;
-use crate::options::{ByteSize, ColumnSchema, Comment, Count, Decimal, Escape, Outputs, Quote, Separator};
+use crate::options::{ByteSize, ColumnSchema, Comment, Count, Decimal, Escape, Outputs, Quote, Separator, VectorsOf};
 use inrush_sources::{Binary, Charset, FixedColumn, Format, Formats, LogFormat, RecordsPath, Timestamps};
 
 options! {
@@ -9,12 +9,13 @@ options! {
     pub struct ReadingOptions in LoaderBuilder.reading, "Source", outputs(Outputs::All) {
         /// Format of the sources
         format: Option<Format> = "FORMAT",
-            default("detected for each source from its first bytes ({ is ndjson, or json if a value has several lines, [ is json; Parquet, Arrow, Avro, workbooks) and its file name extension (.ndjson, .jsonl, .json; .csv, .tsv, .psv; .txt, .log are text)");
+            default("detected for each source from its first bytes ({ is ndjson, or json if a value has several lines, [ is json; Parquet, Arrow, Avro, workbooks) and its file name extension (.ndjson, .jsonl, .json; .csv, .tsv, .psv; .txt, .log are text; .npy, .fvecs, .bvecs, .ivecs, .fbin, .u8bin, .i8bin)");
         /// JSON: the array with the documents, if it is inside an object, as in features,
         /// hits.hits, or as a JSON pointer (/a.b/c). It may be of any length
         records: Option<RecordsPath> = "PATH", default("each value is a document, and each element of an array");
-        /// Text: the field that holds each line
-        field: Option<String> = "FIELD", formats(Formats::TEXT), default("message");
+        /// Text, files of vectors: the field that holds each line or row
+        field: Option<String> = "FIELD", formats(Formats::WITH_ONE_FIELD),
+            default("message for text, vector for vectors");
         /// Text: each line is from a web server's access log; its parts become fields. Other lines
         /// are dead letters
         parse: Option<LogFormat> = "FORMAT", formats(Formats::TEXT), conflicts(&["parse_regex", "fixed_width"]);
@@ -85,6 +86,11 @@ options! {
         timestamps: Option<Timestamps> = "FORM", formats(Formats::COLUMNS), default("iso");
         /// Parquet, Arrow, Avro, SQL, data frames: the form of binary values
         binary: Option<Binary> = "FORM", formats(Formats::COLUMNS), default("auto");
+        /// Vectors of a file, put into the documents: row i into the field FIELD of document i, in
+        /// the order in which the files of the sources are read. There must be as many rows as
+        /// documents. .npy, .fvecs, .bvecs, .ivecs, .fbin, .u8bin, .i8bin; a glob in quotes or a
+        /// folder for several files; repeatable, for several fields
+        vectors: Vec<VectorsOf> = "FIELD=PATH";
         /// Object stores: settings that are not in the environment, as in
         /// endpoint=http://localhost:7070, region=eu-west-1, allow_http=true or anonymous=true;
         /// repeatable. Secrets are not allowed: they come from the environment (AWS_*, GOOGLE_*,

@@ -42,14 +42,18 @@ impl ReadingOptions {
             binary,
             // These apply to the addresses of the sources.
             store_option: _,
+            // They are put into the documents of the open sources.
+            vectors: _,
             charset,
         } = self.clone();
+        let default = FormatOptions::default();
         let decimal_comma = decimal.is_some_and(|decimal| decimal.is_comma);
         Ok(FormatOptions {
             format,
             records,
             charset,
-            text_field: field.unwrap_or_else(|| "message".to_owned()),
+            text_field: field.clone().unwrap_or(default.text_field),
+            vector_field: field.unwrap_or(default.vector_field),
             parse: parse(self),
             csv: CsvOptions {
                 separator: separator.map(|separator| separator.0),
@@ -180,7 +184,7 @@ mod tests {
     #[test]
     fn options_for_another_format_are_refused() {
         for (options, expected) in [
-            (&[("format", "csv"), ("field", "f")][..], "option `field` is for text"),
+            (&[("format", "csv"), ("field", "f")][..], "option `field` is for text and files of vectors"),
             (&[("format", "ndjson"), ("columns", "a")], "option `columns` is for CSV"),
             (&[("format", "parquet"), ("null", "NA")], "option `null` is for CSV"),
             (&[("format", "csv"), ("sheet", "Data")], "option `sheet` is for workbooks"),

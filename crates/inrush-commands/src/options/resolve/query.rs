@@ -58,8 +58,13 @@ pub(super) fn tables<'a>(
     Ok(Tables { options: query, input, format })
 }
 
-/// Refuses a query over documents whose ids it would lose.
+/// Refuses a query over documents whose ids or order it would lose.
 pub(super) fn check_ids(reading: &ReadingOptions) -> Result<(), OptionError> {
+    if !reading.vectors.is_empty() {
+        let message = "option `vectors` puts row i into document i, and rows of a query come in no fixed order";
+        let hint = "load the documents without a query, or leave option `vectors` out";
+        return Err(OptionError::conflict(message).of("vectors").hint(hint));
+    }
     if !reading.extended_json {
         return Ok(());
     }

@@ -1,11 +1,12 @@
 //! Files, files of dead letters, and sources of kinds that a program adds or feeds.
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::super::query::{self, Tables};
 use super::{Can, Kind, Opened, Opening, Use, not_opened};
-use crate::options::{LoadOptions, OptionError, OptionErrorKind, QueryOptions, ReadingOptions};
+use crate::options::{LoadOptions, OptionError, OptionErrorKind, QueryOptions, ReadingOptions, VectorsOf};
 use inrush_cluster::BoxFuture;
 use inrush_load::LoadError;
 use inrush_load::config::IdFrom;
@@ -81,8 +82,49 @@ fn of_files(opening: Opening<'_>) -> BoxFuture<'_, Result<Opened, LoadError>> {
             return Ok(Opened { source, reopen: None, model: None });
         }
         let files = FileOptions { format, stores: reading.stores(&source.sources)? };
-        Ok(opening.open(&opening.request().files(files)).await?.into())
+        let opened = opening.open(&opening.request().files(files)).await?.into();
+        with_vectors(opened, &reading.vectors, opening.config.limits.document_bytes_max)
     })
+}
+
+/// Puts the vectors of files into the documents of open sources.
+fn with_vectors(opened: Opened, vectors: &[VectorsOf], document_bytes_max: usize) -> Result<Opened, LoadError> {
+    if vectors.is_empty() {
+        return Ok(opened);
+    }
+    let vectors: Vec<_> = vectors.iter().map(|of| (of.field.clone(), of.path.clone())).collect();
+    let refused = |error: OptionError| LoadError::from(error.of("vectors"));
+    let fields = vectors.iter().enumerate();
+    if let Some((_, (field, _))) =
+        fields.clone().find(|(at, (field, _))| vectors[..*at].iter().any(|of| of.0 == *field))
+    {
+        let message = format!("option `vectors` names the field {field:?} twice");
+        return Err(refused(OptionError::conflict(message).hint("give several files of a field as a glob in quotes")));
+    }
+    let beside = move |source: Box<dyn Source>| put_beside(source, &vectors, document_bytes_max);
+    let not_usable = |error: SourceError| refused(OptionError::unusable(error.to_string()).coded(error.code));
+    let source = beside(opened.source).map_err(not_usable)?;
+    let reopen = opened.reopen.map(|open| -> Reopen { Arc::new(move || beside(open()?)) });
+    Ok(Opened { source, reopen, model: opened.model })
+}
+
+#[cfg(feature = "columns")]
+fn put_beside(
+    source: Box<dyn Source>,
+    vectors: &[(String, PathBuf)],
+    document_bytes_max: usize,
+) -> Result<Box<dyn Source>, SourceError> {
+    Ok(Box::new(inrush_sources::Beside::new(source, vectors, document_bytes_max)?))
+}
+
+#[cfg(not(feature = "columns"))]
+fn put_beside(
+    source: Box<dyn Source>,
+    _vectors: &[(String, PathBuf)],
+    _document_bytes_max: usize,
+) -> Result<Box<dyn Source>, SourceError> {
+    let message = "this build cannot read vectors; build it with the cargo feature arrow";
+    Err(SourceError::new(source.describe().title(), message).coded(inrush_core::Code::NotInThisBuild))
 }
 
 fn dead_letters(opening: Opening<'_>) -> BoxFuture<'_, Result<Opened, LoadError>> {

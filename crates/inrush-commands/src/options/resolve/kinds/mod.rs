@@ -334,7 +334,11 @@ impl Found<'_> {
             return (format!("option `{option}` is for {}, but the program gives documents", owner.many), leave_it_out);
         }
         if std::ptr::eq(owner, &files::FILES) {
-            let (kind, name, why) = (self.source().name(), &self.name, self.kind.read_as);
+            let (kind, name) = (self.source().name(), &self.name);
+            let why = match option {
+                "vectors" => "where the order of documents is not known: row i goes into document i",
+                _ => self.kind.read_as,
+            };
             return (format!("option `{option}` does not apply to the {kind} {name}, {why}"), leave_it_out);
         }
         (
@@ -427,6 +431,9 @@ mod tests {
             ("mysql://h/db", "query", "{}", "is for an index of another cluster, but no SOURCE is an index"),
             ("mysql://h/db", "records", "a", "does not apply to the database mysql://h/db, whose rows have types"),
             ("https://h:9200/a", "null", "x", "does not apply to the index https://h:9200/a, whose documents are JSON"),
+            ("mysql://h/db", "vectors", "v=a.npy", "does not apply to the database mysql://h/db, where the order of"),
+            ("kafka://h/a", "vectors", "v=a.npy", "does not apply to the topic kafka://h:9092/a, where the order of"),
+            ("https://h:9200/a", "vectors", "v=a.npy", "does not apply to the index https://h:9200/a, where the order"),
             ("kafka://h/a", "format", "csv", "does not apply to the topic kafka://h:9092/a, whose values are single"),
             ("mysql://h/db", "sql", "SELECT 1", "a query in SQL reads files, but the source is a database"),
             ("https://h:9200/a", "map", "auto", "the index has one already"),
