@@ -14,19 +14,23 @@ class LoadOptions(TypedDict, total=False):
     from_dead_letters: str | os.PathLike[str] | None
     """Load the documents of a dead-letter file again, instead of a SOURCE."""
 
-    format: Literal["ndjson", "csv", "tsv", "text", "json", "hits", "parquet", "arrow", "avro", "excel", "smile", "bulk"] | None
+    format: Literal["ndjson", "csv", "tsv", "text", "json", "hits", "parquet", "arrow", "avro", "excel", "smile", "npy", "fvecs", "bvecs", "ivecs", "fbin", "u8bin", "i8bin", "bulk"] | None
     """Format of the sources. Default: detected for each source from its first bytes ({ is ndjson, or
     json if a value has several lines, [ is json; Parquet, Arrow, Avro, workbooks) and its file name
-    extension (.ndjson, .jsonl, .json; .csv, .tsv, .psv; .txt, .log are text); "ndjson": one JSON object
-    per line; "csv": cells separated by commas, or by separator; "tsv": cells separated by tabs; "text":
-    each line is a document with one field, field; "json": JSON values, one after another, over any
-    number of lines: each value is a document, and each element of an array; "hits": search hits as JSON
-    values: of the reply to a search (with records='hits.hits'), or as elasticdump writes them; the
-    document is `_source`, its id `_id`; "parquet": Parquet; "arrow": Arrow IPC, stream or file, also
-    Feather V2; "avro": Avro; "excel": a sheet of a workbook: .xlsx, .xlsm, .xlsb, .xls or .ods;
-    "smile": SMILE documents, each followed by 0xFF, as `inrush convert` writes them; "bulk": bodies of
-    bulk requests: action lines and documents; values of an action line take precedence over the
-    options."""
+    extension (.ndjson, .jsonl, .json; .csv, .tsv, .psv; .txt, .log are text; .npy, .fvecs, .bvecs,
+    .ivecs, .fbin, .u8bin, .i8bin); "ndjson": one JSON object per line; "csv": cells separated by
+    commas, or by separator; "tsv": cells separated by tabs; "text": each line is a document with one
+    field, field; "json": JSON values, one after another, over any number of lines: each value is a
+    document, and each element of an array; "hits": search hits as JSON values: of the reply to a search
+    (with records='hits.hits'), or as elasticdump writes them; the document is `_source`, its id `_id`;
+    "parquet": Parquet; "arrow": Arrow IPC, stream or file, also Feather V2; "avro": Avro; "excel": a
+    sheet of a workbook: .xlsx, .xlsm, .xlsb, .xls or .ods; "smile": SMILE documents, each followed by
+    0xFF, as `inrush convert` writes them; "npy": an array of NumPy with two dimensions: each row is a
+    document with one field, field, as it is with the next six; "fvecs": vectors of float32, each behind
+    the number of its numbers; "bvecs": the same with bytes from 0 to 255; "ivecs": the same with int32;
+    "fbin": vectors of float32 behind the number of vectors and that of their numbers; "u8bin": the same
+    with bytes from 0 to 255; "i8bin": the same with bytes from -128 to 127; "bulk": bodies of bulk
+    requests: action lines and documents; values of an action line take precedence over the options."""
 
     records: str | None
     """JSON: the array with the documents, if it is inside an object, as in features, hits.hits, or as a
@@ -34,7 +38,8 @@ class LoadOptions(TypedDict, total=False):
     of an array."""
 
     field: str | None
-    """Text: the field that holds each line. Default: message."""
+    """Text, files of vectors: the field that holds each line or row. Default: message for text, vector
+    for vectors."""
 
     parse: Literal["combined", "common", "vhost_combined", "main", "auto"] | None
     """Text: each line is from a web server's access log; its parts become fields. Other lines are dead
@@ -139,6 +144,12 @@ class LoadOptions(TypedDict, total=False):
     files where the first values of a column are text, with a warning, else base64; a column has one
     form; base64 for ids, fields of type binary, SQL and data frames; "text": text; a row with a value
     that is not UTF-8 is a dead letter; "base64": base64, as fields of type binary take it."""
+
+    vectors: str | Sequence[str] | None
+    """Vectors of a file, put into the documents: row i into the field FIELD of document i, in the order
+    in which the files of the sources are read. There must be as many rows as documents. .npy, .fvecs,
+    .bvecs, .ivecs, .fbin, .u8bin, .i8bin; a glob in quotes or a folder for several files; repeatable,
+    for several fields."""
 
     store_option: str | Sequence[str] | None
     """Object stores: settings that are not in the environment, as in endpoint=http://localhost:7070,
