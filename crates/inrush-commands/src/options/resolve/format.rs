@@ -1,6 +1,6 @@
 //! The formats of the sources, from their options.
 
-use crate::options::{ByteSize, ColumnSchema, OptionError, OptionGroup, OptionInfo, ReadingOptions};
+use crate::options::{ByteSize, ColumnSchema, Count, OptionError, OptionGroup, OptionInfo, ReadingOptions};
 use inrush_sources::{ColumnType, CsvOptions, Format, FormatOptions, Formats, Given, Header, Parse, SheetOptions};
 
 /// Options that make fields of the parts of a line.
@@ -70,11 +70,7 @@ impl ReadingOptions {
                 ..CsvOptions::default()
             },
             document_bytes_max,
-            sheet: SheetOptions {
-                sheet,
-                header_row: header_row.map(|row| row.get()),
-                bytes_max: workbook_bytes.map_or(SheetOptions::default().bytes_max, ByteSize::bytes),
-            },
+            sheet: part_of_workbooks(sheet, header_row, workbook_bytes),
             validate,
             extended_json,
             hive_partitions: !no_hive_partitions,
@@ -93,6 +89,15 @@ impl ReadingOptions {
     /// The given options that apply to rows of no file, too.
     pub(super) fn for_rows(&self) -> impl Iterator<Item = &'static OptionInfo> {
         self.given().filter(|info| info.is_of_rows())
+    }
+}
+
+/// The part of workbooks that is read.
+fn part_of_workbooks(sheet: Option<String>, header_row: Option<Count>, bytes: Option<ByteSize>) -> SheetOptions {
+    SheetOptions {
+        sheet,
+        header_row: header_row.map(|row| row.get()),
+        bytes_max: bytes.map_or(SheetOptions::default().bytes_max, ByteSize::bytes),
     }
 }
 

@@ -53,6 +53,11 @@ fn parsed(block: &DocBlock) -> Vec<Value> {
     (0..block.records.len()).map(|at| serde_json::from_slice(block.record(at)).unwrap()).collect()
 }
 
+/// A list as it is read, because numbers of a test would be rounded in another way.
+fn row(numbers: &str) -> Value {
+    numbers.parse().unwrap()
+}
+
 #[track_caller]
 fn check(name: &str, contents: &[u8], rows: &[Value]) {
     let expected: Vec<Value> = rows.iter().map(|row| json!({ "vector": row })).collect();
@@ -80,14 +85,14 @@ const SINGLE: [f32; 6] = [-0.0, 0.5, 1e-45, 0.1, -1.25, 3.0];
 #[test]
 fn each_format_and_type_of_number() {
     let single = floats(&SINGLE);
-    let rows = [json!([-0.0, 0.5, 1e-45]), json!([0.1, -1.25, 3.0])];
+    let rows = [row("[-0.0,0.5,1e-45]"), row("[0.1,-1.25,3.0]")];
     check("a.npy", &npy("<f4", "(2, 3)", &single), &rows);
     check("a.fbin", &counted(2, 3, &single), &rows);
     check("a.fvecs", &behind_lengths(3, &single, 12), &rows);
     let big: Vec<u8> = SINGLE.iter().flat_map(|value| value.to_be_bytes()).collect();
     check("a.npy", &npy(">f4", "(2, 3)", &big), &rows);
     let double: Vec<u8> = [0.1_f64, 1e300, -2.0, 5e-324].iter().flat_map(|value| value.to_le_bytes()).collect();
-    check("a.npy", &npy("<f8", "(2, 2)", &double), &[json!([0.1, 1e300]), json!([-2.0, 5e-324])]);
+    check("a.npy", &npy("<f8", "(2, 2)", &double), &[row("[0.1,1e300]"), row("[-2.0,5e-324]")]);
     // The half floats 1, -2, 0.5 and the smallest one.
     let half: Vec<u8> = [0x3C00_u16, 0xC000, 0x3800, 1].iter().flat_map(|value| value.to_le_bytes()).collect();
     let (documents, _) = read("a.npy", &npy("<f2", "(2, 2)", &half), FormatOptions::default(), 1 << 20);
@@ -195,7 +200,7 @@ fn contents_or_the_option_tell_the_format_where_the_name_does_not() {
 fn compressed_files_are_read() {
     let mut packed = GzEncoder::new(Vec::new(), flate2::Compression::fast());
     packed.write_all(&counted(2, 3, &floats(&SINGLE))).unwrap();
-    check("a.fbin.gz", &packed.finish().unwrap(), &[json!([-0.0, 0.5, 1e-45]), json!([0.1, -1.25, 3.0])]);
+    check("a.fbin.gz", &packed.finish().unwrap(), &[row("[-0.0,0.5,1e-45]"), row("[0.1,-1.25,3.0]")]);
 }
 
 #[test]
