@@ -126,6 +126,7 @@ mod tests {
             verified: Verified::new(VerifiedState::Off, String::new()),
             tolerance: tolerate.map(tolerance),
             settings: SettingsReport::new(SettingsRestored::Unchanged, String::new()),
+            since: None,
             sizes: BTreeMap::new(),
             pauses: Vec::new(),
             source_idle_seconds: 0.0,

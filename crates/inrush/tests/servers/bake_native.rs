@@ -746,7 +746,7 @@ async fn check(version: Version) {
 
 /// What differs in Elasticsearch 9.5: the shard of a document, and values of new fields.
 async fn check_what_differs(version: Version) {
-    let mut target = Target::start(version).await;
+    let target = Target::start(version).await;
     target.equals_a_load(3).await;
     target.adds_fields().await;
     target.makes_ids().await;
