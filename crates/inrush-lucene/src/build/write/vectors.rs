@@ -32,9 +32,9 @@ fn options(field: &Field) -> Option<TextOptions> {
     }
 }
 
-/// Whether there is a vector of a field.
+/// Whether a field is marked as one with vectors: by any text, also one without terms.
 pub(super) fn has_some(field: &Field, column: &Column) -> bool {
-    options(field).is_some() && matches!(column, Column::Texts(_, texts) if !texts.occurrences.is_empty())
+    options(field).is_some() && matches!(column, Column::Texts(_, texts) if !texts.ends.is_empty())
 }
 
 /// Writes the vectors of all documents; returns the names of the files, which are none if there are
