@@ -151,7 +151,9 @@ fn value(info: &OptionInfo, folder: &Path) -> Value {
         "settings" => json!({"index": {"codec": "best_compression"}}),
         "indices" => json!([{"pattern": "x-*", "shards": 2}]),
         "max_rate" => json!("100docs"),
-        "linger" | "request_timeout" | "retry_for" | "pause_for" | "grace" | "wait_timeout" => json!("7s"),
+        "linger" | "request_timeout" | "retry_for" | "pause_for" | "grace" | "wait_timeout" | "since_overlap" => {
+            json!("7s")
+        }
         "memory" | "sql_memory" | "workbook_bytes" | "sample" | "builder_heap" | "build_memory" => json!("300MiB"),
         "with" => json!("key"),
         "coalesce" => json!("5s"),

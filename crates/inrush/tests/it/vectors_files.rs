@@ -183,7 +183,7 @@ async fn bad_vectors_and_records_are_dead_letters_and_the_others_keep_their_rows
         .map(|letter| (letter["position"]["line"].as_u64().unwrap(), letter.to_string()))
         .collect();
     told.sort();
-    let expected = [(2, "names, too"), (3, "not_an_object"), (4, "as element 0")];
+    let expected = [(2, "names, too"), (3, "invalid_json"), (4, "as element 0")];
     assert_eq!(told.len(), expected.len());
     for ((line, text), (expected_line, reason)) in told.iter().zip(expected) {
         assert!(*line == expected_line && text.contains(reason), "{line} {text}");
