@@ -7,19 +7,15 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use inrush_cluster::clock;
 use inrush_core::ledger::Partition;
 use inrush_core::{Code, DocBlock, RowForm};
 use inrush_formats::Chunk;
 use inrush_formats::columns::{Rows, put_beside};
 
 use super::{
-    Feedback, Files, Fingerprint, FormatOptions, IDLE_AFTER, Repeats, Source, SourceError, SourceInfo, SourceSpec,
-    Step, Warnings, open, shown_path,
+    Feedback, Files, Fingerprint, FormatOptions, Repeats, Source, SourceError, SourceInfo, SourceSpec, Step, Warnings,
+    open, shown_path,
 };
-
-/// Bytes of a chunk that is only counted.
-const COUNTED_BYTES: usize = 1 << 20;
 
 /// Documents with their vectors.
 pub struct Beside {
@@ -28,17 +24,9 @@ pub struct Beside {
     document_bytes_max: usize,
     /// Documents of a block that have no vectors so far, and the number of those that have.
     left: Option<(DocBlock, usize)>,
-    /// Documents so far.
-    documents: u64,
-    state: State,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum State {
-    Joining,
-    /// One of the sources has ended. The others are counted.
-    Counting,
-    Ended,
+    /// Documents with their vectors so far.
+    taken: u64,
+    has_ended: bool,
 }
 
 /// The rows of a field.
@@ -48,8 +36,6 @@ struct Vectors {
     files: Files,
     /// Rows that were read, and that no document has got.
     rows: Option<Rows>,
-    /// Rows so far, without those.
-    taken: u64,
     has_ended: bool,
 }
 
@@ -85,87 +71,64 @@ impl Beside {
             vectors: vectors.collect::<Result<_, _>>()?,
             document_bytes_max,
             left: None,
-            documents: 0,
-            state: State::Joining,
+            taken: 0,
+            has_ended: false,
         })
     }
 
     fn step(&mut self, want_bytes: usize) -> Result<Step, SourceError> {
-        if self.state == State::Counting {
-            return self.count();
-        }
         let (block, from) = match self.left.take() {
             Some(left) => left,
             None => match self.inner.next(want_bytes)? {
                 Step::Chunk(chunk) => (chunk.into_block(), 0),
                 Step::Idle => return Ok(Step::Idle),
-                Step::End => return self.count(),
+                Step::End => return self.end(),
             },
         };
         if block.records.is_empty() {
             return Ok(Step::Chunk(Chunk::Docs(block)));
         }
         let mut rows = block.records.len() - from;
-        for vectors in &mut self.vectors {
-            rows = rows.min(vectors.ready(want_bytes)?);
-        }
-        if rows == 0 {
-            self.documents += (block.records.len() - from) as u64;
-            return self.count();
+        for at in 0..self.vectors.len() {
+            let ready = self.vectors[at].ready(want_bytes)?;
+            if ready == 0 {
+                return Err(self.counts_differ(&self.vectors[at], ["", "more than "]));
+            }
+            rows = rows.min(ready);
         }
         let piece = piece(&block, from, rows);
         if from + rows < block.records.len() {
             self.left = Some((block, from + rows));
         }
-        self.documents += rows as u64;
+        self.taken += rows as u64;
         let vectors: Vec<Rows> = self.vectors.iter_mut().filter_map(|vectors| vectors.take(rows)).collect();
         let most = self.document_bytes_max;
         Ok(Step::Chunk(Chunk::Deferred(Box::new(move || put_beside(piece, vectors, most)))))
     }
 
-    /// Counts what is left of all sources, as far as one call may take.
-    fn count(&mut self) -> Result<Step, SourceError> {
-        self.state = State::Counting;
-        let asked = clock::now();
-        while asked.elapsed() < IDLE_AFTER {
-            if self.has_counted_all()? {
-                return Ok(Step::End);
+    /// The end of the documents: it has to be that of all vectors.
+    fn end(&mut self) -> Result<Step, SourceError> {
+        for at in 0..self.vectors.len() {
+            // One row more is enough.
+            if self.vectors[at].ready(1)? > 0 {
+                return Err(self.counts_differ(&self.vectors[at], ["more than ", ""]));
             }
         }
-        Ok(Step::Idle)
+        Ok(Step::End)
     }
 
-    /// Counts a chunk more. Whether all have ended, with equal counts.
-    fn has_counted_all(&mut self) -> Result<bool, SourceError> {
-        match self.inner.next(COUNTED_BYTES)? {
-            Step::Chunk(chunk) => {
-                self.documents += chunk.into_block().records.len() as u64;
-                return Ok(false);
-            }
-            Step::Idle => return Ok(false),
-            Step::End => {}
-        }
-        for vectors in &mut self.vectors {
-            let ready = vectors.ready(COUNTED_BYTES)?;
-            if ready > 0 {
-                vectors.take(ready);
-                return Ok(false);
-            }
-        }
-        let documents = self.documents;
-        match self.vectors.iter().find(|vectors| vectors.taken != documents) {
-            None => Ok(true),
-            Some(other) => {
-                let message = format!(
-                    "the vectors of field {:?} are {}, and the documents of {} are {documents}, with those that \
-                     cannot be read; option `vectors` puts row i into document i, so there must be as many",
-                    other.field,
-                    other.taken,
-                    self.inner.describe().title()
-                );
-                Err(SourceError::new(shown_path(&other.path), message))
-            }
-        }
+    /// The error of a side that has ended, while the other one has more: `more` has the words before
+    /// the numbers of vectors and of documents.
+    fn counts_differ(&self, other: &Vectors, more: [&str; 2]) -> SourceError {
+        let ([more_vectors, more_documents], taken) = (more, self.taken);
+        let message = format!(
+            "the vectors of field {:?} are {more_vectors}{taken}, and the documents of {} are \
+             {more_documents}{taken}, with those that cannot be read; option `vectors` puts row i into document i, so \
+             there must be as many",
+            other.field,
+            self.inner.describe().title()
+        );
+        SourceError::new(shown_path(&other.path), message)
     }
 }
 
@@ -208,7 +171,7 @@ impl Vectors {
             ..FormatOptions::default()
         };
         let files = open(&[SourceSpec::Path(path.clone())], options, warnings)?;
-        Ok(Vectors { field, path, files, rows: None, taken: 0, has_ended: false })
+        Ok(Vectors { field, path, files, rows: None, has_ended: false })
     }
 
     /// How many rows can be taken. They make about `bytes` of text at most. None at the end.
@@ -232,7 +195,6 @@ impl Vectors {
     }
 
     fn take(&mut self, rows: usize) -> Option<Rows> {
-        self.taken += rows as u64;
         self.rows.as_mut().map(|all| all.take_first(rows))
     }
 
@@ -259,12 +221,12 @@ impl Source for Beside {
     }
 
     fn next(&mut self, want_bytes: usize) -> Result<Step, SourceError> {
-        if self.state == State::Ended {
+        if self.has_ended {
             return Ok(Step::End);
         }
         let step = self.step(want_bytes);
         if matches!(step, Ok(Step::End) | Err(_)) {
-            (self.state, self.left) = (State::Ended, None);
+            (self.has_ended, self.left) = (true, None);
         }
         step
     }

@@ -88,7 +88,7 @@ fn records_that_cannot_be_read_have_a_row_too() {
 }
 
 #[test]
-fn counts_that_differ_are_an_error_with_both() {
+fn counts_that_differ_are_an_error_with_what_is_known_of_both() {
     let folder = tempfile::tempdir().unwrap();
     for (rows, documents) in [(10, 9), (9, 10), (0, 1), (1, 0), (5000, 1), (1, 5000)] {
         let path = folder.path().join("v.fbin");
@@ -99,12 +99,47 @@ fn counts_that_differ_are_an_error_with_both() {
             let (found, _, error) = read(&mut source, bytes);
             assert_eq!(found.len(), rows.min(documents) as usize);
             let error = error.unwrap().to_string();
-            let told = format!("the vectors of field \"v\" are {rows}, and the documents of ");
+            // Nothing more is read of the side that has more.
+            let least = rows.min(documents);
+            let [vectors, documents] = [rows, documents].map(|all| match all > least {
+                true => format!("more than {least}"),
+                false => all.to_string(),
+            });
+            let told = format!("the vectors of field \"v\" are {vectors}, and the documents of ");
             assert!(error.contains("v.fbin") && error.contains(&told), "{error}");
             assert!(error.contains(&format!("a.ndjson are {documents}, ")), "{error}");
             assert!(matches!(source.next(bytes), Ok(Step::End)));
         }
     }
+}
+
+/// Documents that never end, one in each chunk.
+struct Endless;
+
+impl Source for Endless {
+    fn describe(&self) -> SourceInfo {
+        let mut info = SourceInfo::new(["endless"]);
+        info.repeats = Repeats::Once;
+        info
+    }
+
+    fn next(&mut self, _: usize) -> Result<Step, SourceError> {
+        let record = inrush_core::block::Record { start: 0, end: 2, byte: 0, line: 0 };
+        let block = DocBlock { data: "{}".into(), records: vec![record], lines: 1, ..DocBlock::default() };
+        Ok(Step::Chunk(Chunk::Docs(block)))
+    }
+}
+
+#[test]
+fn documents_that_never_end_end_behind_the_last_vector() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("v.fbin");
+    numbers(&path, 3);
+    let mut source = beside(Box::new(Endless), &[("v", &path)]).unwrap();
+    let (found, _, error) = read(&mut source, 1000);
+    assert_eq!(found.len(), 3);
+    let error = error.unwrap().to_string();
+    assert!(error.contains("are 3, and the documents of endless are more than 3"), "{error}");
 }
 
 #[test]
