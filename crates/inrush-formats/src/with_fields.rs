@@ -85,8 +85,8 @@ impl Fields {
 }
 
 /// Appends `document` with these members after its own, unless it has a member of that name. A
-/// member is its name and its text: `"name":value`. Returns how many members were added. `None`: the
-/// document is no object, and nothing is appended.
+/// member is its name and its text: `"name":value`, or no text if it has no value. Returns how many
+/// members were added. `None`: the document is no object, and nothing is appended.
 pub fn add_members<N: AsRef<str>, M: AsRef<[u8]>>(
     document: &[u8],
     members: &[(N, M)],
@@ -104,11 +104,12 @@ pub fn add_members<N: AsRef<str>, M: AsRef<[u8]>>(
     out.extend_from_slice(&document[..end]);
     let mut comma = own > 0;
     for ((_, member), _) in members.iter().zip(&there).filter(|(_, there)| !**there) {
-        if comma {
+        let member = member.as_ref();
+        if comma && !member.is_empty() {
             out.push(b',');
         }
-        out.extend_from_slice(member.as_ref());
-        comma = true;
+        out.extend_from_slice(member);
+        comma |= !member.is_empty();
     }
     out.push(b'}');
     Some(there.iter().filter(|there| !**there).count())
@@ -186,5 +187,15 @@ mod tests {
             "not json",
         ];
         assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn a_member_without_a_value_has_no_comma() {
+        let members = [("v", ""), ("w", "\"w\":2"), ("x", "")];
+        for (document, expected) in [("{\"a\":1}", "{\"a\":1,\"w\":2}"), ("{}", "{\"w\":2}")] {
+            let mut out = Vec::new();
+            assert_eq!(add_members(document.as_bytes(), &members, &mut out), Some(3));
+            assert_eq!(String::from_utf8(out).unwrap(), expected);
+        }
     }
 }

@@ -1,6 +1,8 @@
 //! Vectors of a file that are put into documents of another one, row by row.
 
-use arrow_array::RecordBatch;
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, RecordBatch};
+use arrow_schema::DataType;
 use bytes::Bytes;
 use inrush_core::{Code, DocBlock, Reject};
 
@@ -19,10 +21,14 @@ impl Rows {
         self.len() == 0
     }
 
-    /// Whether the rows are vectors of a file, whose only column has this name.
+    /// Whether the rows are vectors of a file: their only column has this name, and lists of
+    /// numbers of one length, without nulls.
     pub fn are_vectors(&self, field: &str) -> bool {
-        let schema = self.batch.schema_ref();
-        schema.fields().len() == 1 && schema.field(0).name() == field
+        let [column] = self.batch.columns() else { return false };
+        let DataType::FixedSizeList(item, _) = column.data_type() else { return false };
+        let is_number = item.data_type().is_integer() || item.data_type().is_floating();
+        let has_nulls = column.null_count() > 0 || column.as_fixed_size_list().values().null_count() > 0;
+        is_number && !has_nulls && self.batch.schema_ref().field(0).name() == field
     }
 
     /// Takes the first rows out, at most as many as there are. The bytes that were read are theirs.
@@ -42,7 +48,9 @@ pub fn put_beside(mut block: DocBlock, vectors: Vec<Rows>, document_bytes_max: u
     let fields: Vec<String> = vectors.iter().map(|rows| rows.batch.schema_ref().field(0).name().clone()).collect();
     let vectors: Vec<DocBlock> = vectors.into_iter().map(Rows::into_block).collect();
     let bytes: usize = vectors.iter().map(|vectors| vectors.data.len()).sum();
-    let mut out = Vec::with_capacity(block.data.len() + bytes);
+    // The block may be a piece of one whose data it has.
+    let of_documents: usize = block.records.iter().map(|record| (record.end - record.start) as usize).sum();
+    let mut out = Vec::with_capacity(of_documents + bytes);
     let mut rejects = std::mem::take(&mut block.rejects).into_iter().peekable();
     for (at, record) in block.records.iter_mut().enumerate() {
         let document = &block.data[record.start as usize..record.end as usize];
@@ -114,7 +122,7 @@ mod tests {
     use std::sync::Arc;
 
     use arrow_array::builder::{FixedSizeListBuilder, Float32Builder};
-    use arrow_array::{ArrayRef, RecordBatch};
+    use arrow_array::{ArrayRef, Float32Array, RecordBatch};
     use inrush_core::RowForm;
     use inrush_core::block::{Origin, Record};
     use serde_json::json;
@@ -201,5 +209,26 @@ mod tests {
         assert_eq!((first.len(), first.bytes_read, all.len(), all.bytes_read), (2, 8, 1, 0));
         assert_eq!(texts(&all.take_first(9).into_block()), ["{\"v\":[5.0,6.0]}"]);
         assert!(all.is_empty());
+    }
+
+    #[test]
+    fn columns_of_other_values_are_no_vectors() {
+        let of = |column: ArrayRef| Rows {
+            batch: RecordBatch::try_from_iter([("v", column)]).unwrap(),
+            ..rows("v", &[[1.0, 2.0]])
+        };
+        let list = |value: Option<f32>, is_there: bool| {
+            let mut list = FixedSizeListBuilder::new(Float32Builder::new(), 2);
+            list.values().append_slice(&[1.0, 2.0]);
+            list.append(true);
+            list.values().append_option(value);
+            list.values().append_value(4.0);
+            list.append(is_there);
+            of(Arc::new(list.finish()))
+        };
+        assert!(list(Some(3.0), true).are_vectors("v"));
+        assert!(!list(None, true).are_vectors("v"), "an element is null");
+        assert!(!list(Some(3.0), false).are_vectors("v"), "a row is null");
+        assert!(!of(Arc::new(Float32Array::from(vec![1.0]))).are_vectors("v"));
     }
 }
