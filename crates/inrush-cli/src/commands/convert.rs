@@ -40,7 +40,7 @@ pub(crate) async fn run(args: ConvertArgs) -> Result<u8> {
             .into());
     }
     let options = load_options(&args);
-    Inputs::of_query(&options.source.sources, &options.query)
+    Inputs::of_sources(&options.source.sources, &options.reading, &options.query)
         .check([("OUT", (!to_stdout).then_some(&args.out))])
         .map_err(load::refused)?;
     load::tell_of_terminal(&options);

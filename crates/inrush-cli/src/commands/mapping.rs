@@ -21,7 +21,7 @@ pub(crate) async fn run(args: MappingArgs) -> Result<u8> {
     let mut stderr = Stderr::new();
     logging::start(&args.log, false, &stderr);
     let MappingArgs { sources, reading, database, query, shape, mixed, product, rows, .. } = args;
-    Inputs::of_query(&sources, &query).check([("--out", args.out.as_ref())]).map_err(load::refused)?;
+    Inputs::of_sources(&sources, &reading, &query).check([("--out", args.out.as_ref())]).map_err(load::refused)?;
     let options = LoadOptions {
         source: SourceOptions { sources, ..SourceOptions::default() },
         reading: reading.0,

@@ -36,7 +36,9 @@ pub(crate) async fn run(args: VerifyArgs) -> Result<u8> {
         let message = format!("--index {} has placeholders, so it names several indices", what.index);
         return Err(UsageError::new(Code::OptionsConflict, message).hint("compare with one at a time").into());
     }
-    Inputs::of_query(&args.sources, &args.sql).check([("--missing", what.missing.as_ref())]).map_err(load::refused)?;
+    Inputs::of_sources(&args.sources, &args.reading, &args.sql)
+        .check([("--missing", what.missing.as_ref())])
+        .map_err(load::refused)?;
     let options = load_options(&args);
     load::tell_of_terminal(&options);
     let plan =

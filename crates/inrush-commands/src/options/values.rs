@@ -411,6 +411,10 @@ impl OptionValue for VectorsOf {
 
     fn parse(text: &str) -> Result<Self, String> {
         match text.split_once('=') {
+            Some((_, "-")) => Err("vectors are not read from stdin; write them to a file first".to_owned()),
+            Some((_, path)) if path.contains("://") => {
+                Err("vectors are read from local files; download them first".to_owned())
+            }
             Some((field, path)) if !field.is_empty() && !path.is_empty() => {
                 Ok(VectorsOf { field: field.to_owned(), path: path.into() })
             }
@@ -687,6 +691,20 @@ mod tests {
         assert!(Comment::parse("//").is_err());
         for bad in ["", ";;", "é", "\n"] {
             assert!(Separator::parse(bad).is_err(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn vectors_are_local_files() {
+        let of = |path: &str| VectorsOf { field: "v".to_owned(), path: path.into() };
+        assert_eq!(VectorsOf::parse("v=a=b.npy"), Ok(of("a=b.npy")));
+        assert!(VectorsOf::parse("v=-").unwrap_err().contains("not read from stdin"));
+        for address in ["s3://b/v.npy", "https://h/v.npy", "file:///v.npy"] {
+            let error = VectorsOf::parse(&format!("v={address}")).unwrap_err();
+            assert!(error.contains("read from local files; download them first"), "{error}");
+        }
+        for bad in ["v", "v=", "=a.npy"] {
+            assert!(VectorsOf::parse(bad).unwrap_err().contains("expected a field and a path"), "{bad}");
         }
     }
 

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::options::{Body, LoadOptions, OptionError, QueryOptions};
+use crate::options::{Body, LoadOptions, OptionError, QueryOptions, ReadingOptions};
 use inrush_sources::{SourceSpec, shown_path};
 
 /// The files that a command reads.
@@ -18,18 +18,20 @@ pub struct Inputs(Vec<PathBuf>);
 impl Inputs {
     /// The files that a load reads.
     pub fn of_load(options: &LoadOptions) -> Self {
-        let LoadOptions { source, query, target, end, .. } = options;
+        let LoadOptions { source, reading, query, target, end, .. } = options;
         let bodies = [&target.mapping, &target.settings];
         let bodies = bodies.into_iter().flatten().filter_map(|body| match body {
             Body::File(path) => Some(path),
             Body::Inline(_) => None,
         });
-        Inputs::of_query(&source.sources, query).and(&source.from_dead_letters).and(bodies).and(&end.warm)
+        Inputs::of_sources(&source.sources, reading, query).and(&source.from_dead_letters).and(bodies).and(&end.warm)
     }
 
-    /// Sources as given, and the files of a query's tables.
-    pub fn of_query(sources: &[OsString], query: &QueryOptions) -> Self {
-        Inputs::default().and(sources).and(query.table.iter().map(|table| &table.path)).and(&query.sql_file)
+    /// Sources as given, the vectors beside them, and the files of a query's tables.
+    pub fn of_sources(sources: &[OsString], reading: &ReadingOptions, query: &QueryOptions) -> Self {
+        let tables = query.table.iter().map(|table| &table.path);
+        let vectors = reading.vectors.iter().map(|vectors| &vectors.path);
+        Inputs::default().and(sources).and(vectors).and(tables).and(&query.sql_file)
     }
 
     /// Adds further files.
@@ -138,6 +140,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::options::VectorsOf;
 
     #[test]
     fn a_body_stands_alone_or_under_its_key() {
@@ -164,7 +167,10 @@ mod tests {
         }
         std::os::unix::fs::symlink(path("a.ndjson"), path("link")).unwrap();
         std::fs::hard_link(path("b.ndjson"), path("hard")).unwrap();
-        let inputs = |source: &str| Inputs::of_query(&[path(source).into()], &QueryOptions::default());
+        let of_reading = |source: &str, reading: &ReadingOptions| {
+            Inputs::of_sources(&[path(source).into()], reading, &QueryOptions::default())
+        };
+        let inputs = |source: &str| of_reading(source, &ReadingOptions::default());
         let problem = |source: &str, out: &str| {
             inputs(source).check([("--out", Some(&path(out)))]).err().map(|error| error.to_string())
         };
@@ -178,5 +184,9 @@ mod tests {
         let twice = [("--trace", Some(&path("new"))), ("--dead-letters", Some(&path("new")))];
         assert!(inputs("a.ndjson").check(twice).unwrap_err().to_string().contains("both name"));
         assert!(inputs("a.ndjson").and(Some(path("other"))).check([("--out", Some(&path("other")))]).is_err());
+        let vectors = vec![VectorsOf { field: "v".to_owned(), path: path("o*r") }];
+        let with_vectors = of_reading("a.ndjson", &ReadingOptions { vectors, ..ReadingOptions::default() });
+        let problem = with_vectors.check([("--out", Some(&path("other")))]).unwrap_err().to_string();
+        assert!(problem.contains("--out would overwrite"), "{problem}");
     }
 }
