@@ -196,7 +196,7 @@ impl Last {
 #[derive(Debug)]
 struct OpenRequest {
     keys: Vec<u64>,
-    /// How many of these ids the memory had no room for.
+    /// How many of these ids the memory had no room for, without those that have a version.
     beyond: u64,
 }
 
@@ -222,14 +222,14 @@ impl Open {
 
     /// Whether an item has an id that a request without an answer had.
     fn knows_any(&self, batch: &Batch) -> bool {
-        !self.known.is_empty() && keys(batch).any(|(_, key)| self.known.contains_key(&key))
+        !self.known.is_empty() && keys(batch).any(|(_, _, key)| self.known.contains_key(&key))
     }
 }
 
-/// The items of a batch with an id, and its hash.
-fn keys(batch: &Batch) -> impl Iterator<Item = ((BlockId, u32), u64)> {
+/// The items of a batch with an id: the segment, the item in its block, and the hash of the id.
+fn keys(batch: &Batch) -> impl Iterator<Item = (&Segment, u32, u64)> {
     batch.segments.iter().flat_map(|segment| {
-        (segment.first..segment.end).filter_map(|item| Some(((segment.block.id, item), segment.block.items.key(item)?)))
+        (segment.first..segment.end).filter_map(move |item| Some((segment, item, segment.block.items.key(item)?)))
     })
 }
 
@@ -241,7 +241,8 @@ impl Flow {
         }
         let most = self.config.memory / KNOWN_PART / KNOWN_BYTES;
         let (mut hashes, mut beyond) = (Vec::new(), 0);
-        for (operation, key) in keys(&part.batch) {
+        for (segment, item, key) in keys(&part.batch) {
+            let operation = (segment.block.id, item);
             hashes.push(key);
             let is_full = self.open.known.len() as u64 >= most;
             match self.open.known.entry(key) {
@@ -250,7 +251,8 @@ impl Flow {
                     known.is_followed |= known.operation != operation;
                     (known.operation, known.version) = (operation, None);
                 }
-                Entry::Vacant(_) if is_full => beyond += 1,
+                // The server refuses an older version, however late it comes.
+                Entry::Vacant(_) if is_full => beyond += u64::from(!segment.block.items.has_version(item)),
                 Entry::Vacant(room) => drop(room.insert(Known::new(operation))),
             }
         }

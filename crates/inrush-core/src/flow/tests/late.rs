@@ -44,6 +44,8 @@ struct Operation {
     action: Action,
     id: u64,
     fields: Document,
+    /// The external version. The cluster of the test does not compare it.
+    version: Option<u64>,
 }
 
 /// Documents, as a server keeps them.
@@ -57,7 +59,7 @@ struct Index {
 impl Index {
     /// Carries out one operation. Returns its status, result and mark.
     fn apply(&mut self, operation: &Operation) -> (u16, Option<ItemResult>, Option<WriteMark>) {
-        let Operation { action, id, fields } = operation;
+        let Operation { action, id, fields, .. } = operation;
         let found = self.documents.get(id).cloned();
         let document = match (action, found) {
             (Action::Create, Some(_)) => return (409, None, None),
@@ -324,9 +326,9 @@ fn item_action(action: Action) -> ItemAction {
 fn parse(body: &str) -> Vec<Operation> {
     let (mut lines, mut operations) = (body.lines(), Vec::new());
     while let Some(line) = lines.next() {
-        let line: BTreeMap<String, BTreeMap<String, String>> = serde_json::from_str(line).unwrap();
+        let line: BTreeMap<String, serde_json::Value> = serde_json::from_str(line).unwrap();
         let (key, meta) = line.into_iter().next().unwrap();
-        let id = meta["_id"].parse().unwrap();
+        let (id, version) = (meta["_id"].as_str().unwrap().parse().unwrap(), meta["version"].as_u64());
         let (action, fields) = match key.as_str() {
             "delete" => (Action::Delete, Document::default()),
             "update" => {
@@ -336,7 +338,7 @@ fn parse(body: &str) -> Vec<Operation> {
             }
             key => (key.parse().unwrap(), serde_json::from_str(lines.next().unwrap()).unwrap()),
         };
-        operations.push(Operation { action, id, fields });
+        operations.push(Operation { action, id, fields, version });
     }
     operations
 }
@@ -347,7 +349,7 @@ fn operations_of(actions: &[Action], random: &mut Random) -> Vec<Operation> {
         .map(|n| {
             let field = ["a", "b"][random.below(2) as usize].to_owned();
             let action = actions[random.below(actions.len() as u64) as usize];
-            Operation { action, id: random.below(IDS), fields: Document::from([(field, n)]) }
+            Operation { action, id: random.below(IDS), fields: Document::from([(field, n)]), version: None }
         })
         .collect()
 }
@@ -364,7 +366,8 @@ fn blocks_of(operations: &[Operation], random: &mut Random) -> VecDeque<ItemBloc
                 data.extend_from_slice(&serde_json::to_vec(&operation.fields).unwrap());
             }
             records.push(Record { start, end: data.len() as u32, byte: start, line: line as u32 });
-            meta.push(DocMeta::default().with_action(operation.action).with_id(operation.id.to_string()));
+            let of_operation = DocMeta::default().with_action(operation.action).with_id(operation.id.to_string());
+            meta.push(DocMeta { version: operation.version, ..of_operation });
         }
         let origin = crate::Origin { first_doc, ..crate::Origin::default() };
         blocks.push_back(encoder.encode(DocBlock { origin, data: data.into(), records, meta, ..DocBlock::default() }));
@@ -520,15 +523,21 @@ fn a_member_that_takes_over_is_not_undone() {
     println!("loads that a second member goes on with: {}, undone 0", seeds.end - seeds.start);
 }
 
-/// 4,000 documents of 500 bytes, then others with the same ids. Many requests get no answer.
+/// 4,000 documents of 500 bytes, then others with the same ids.
+fn twice(are_versioned: bool) -> Vec<Operation> {
+    let fields = |n: u64| (0..50).map(|field| (format!("field{field}"), n)).collect();
+    let version = |n: u64| are_versioned.then_some(n);
+    let operation = |n: u64| Operation { action: Action::Index, id: n % 4000, fields: fields(n), version: version(n) };
+    (0..8000).map(operation).collect()
+}
+
+/// Many requests get no answer.
 #[test]
 fn ids_beyond_the_memory_are_told_and_not_kept() {
     for (watch, is_told) in
         [(Watch::Right, (|order| order.unchecked) as fn(&Order) -> u64), (Watch::Blind, |order| order.unknown)]
     {
-        let fields = |n: u64| (0..50).map(|field| (format!("field{field}"), n)).collect();
-        let operations: Vec<Operation> =
-            (0..8000).map(|n| Operation { action: Action::Index, id: n % 4000, fields: fields(n) }).collect();
+        let operations = twice(false);
         let mut trial = trial(Random(7), watch);
         let (flow, is_done) = run(&mut trial, &operations, TO_THE_END);
         assert!(is_done);
@@ -536,6 +545,18 @@ fn ids_beyond_the_memory_are_told_and_not_kept() {
         assert!(flow.open.bytes() <= MEMORY / 4, "{} bytes", flow.open.bytes());
         let (right, what) = judge(&mut trial, &operations);
         assert!(right || flow.order().written + flow.order().unknown > 0, "{what}");
+    }
+}
+
+/// The server protects them.
+#[test]
+fn ids_with_versions_are_not_told() {
+    for watch in [Watch::Right, Watch::Blind] {
+        let mut trial = trial(Random(7), watch);
+        let (flow, is_done) = run(&mut trial, &twice(true), TO_THE_END);
+        assert!(is_done);
+        let order = flow.order();
+        assert_eq!((order.checked, order.unchecked, order.unknown), (0, 0, 0), "{order:?}");
     }
 }
 
