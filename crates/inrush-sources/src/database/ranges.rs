@@ -33,7 +33,19 @@ pub(super) fn literal(text: &str) -> String {
 /// A query as a part of another one: without its semicolon, and with a line end, because it may end
 /// with a comment.
 pub(super) fn subquery(query: &str) -> String {
-    format!("({}\n)", query.trim_end().trim_end_matches(';').trim_end())
+    let end = query.match_indices(';').map(|(at, _)| at).find(|at| ends_query(&query[at + 1..]));
+    format!("({}\n)", query[..end.unwrap_or(query.len())].trim_end())
+}
+
+/// Whether nothing but comments of one line is behind a `;`. Where quotes or the end of a comment
+/// follow, the `;` may be inside.
+fn ends_query(rest: &str) -> bool {
+    let is_inside = rest.contains(['\'', '"', '`', ']', '$']) || rest.contains("*/");
+    let is_nothing = |line: &str| {
+        let line = line.trim_start_matches(|c: char| c == ';' || c.is_whitespace());
+        line.is_empty() || line.starts_with("--")
+    };
+    !is_inside && rest.lines().all(is_nothing)
 }
 
 #[cfg(test)]
@@ -52,6 +64,16 @@ mod tests {
         );
         assert_eq!(conditions("id", &["3".to_owned()], false), ["id < 3", "id >= 3"]);
         assert_eq!(conditions("id", &[], true), ["TRUE"]);
+    }
+
+    #[test]
+    fn comments_may_follow_the_end_of_a_query() {
+        for ended in ["SELECT 1; -- all", "SELECT 1 ;;\n-- a; b\n\n--c\n; ", "SELECT 1;\r\n"] {
+            assert_eq!(subquery(ended), "(SELECT 1\n)", "{ended}");
+        }
+        for other in ["SELECT ';-- x'", "SELECT 1 /* ;\n-- */", "SELECT 1 -- a; b\nFROM t", "SELECT \";\"\n-- x"] {
+            assert_eq!(subquery(other), format!("({other}\n)"));
+        }
     }
 
     #[test]
