@@ -100,7 +100,7 @@ impl Mapping {
             ("object" | "nested", Value::Object(below)) => self.object(below, field, path, dynamic),
             ("object" | "nested", _) => refuse("objects"),
             ("long" | "integer" | "short" | "byte" | "unsigned_long", _) if !ignored => match number(value) {
-                Some(number) if in_range(kind, number) => None,
+                Some(number) if in_range(kind, value, number) => None,
                 Some(_) => refuse("whole numbers of its range"),
                 None => refuse("numbers"),
             },
@@ -141,16 +141,28 @@ fn number(value: &Value) -> Option<f64> {
     }
 }
 
-fn in_range(kind: &str, number: f64) -> bool {
-    let (least, most) = match kind {
-        "byte" => (-128.0, 128.0),
-        "short" => (-32_768.0, 32_768.0),
-        "integer" => (-2_147_483_648.0, 2_147_483_648.0),
-        "unsigned_long" => (0.0, 18_446_744_073_709_551_616.0),
-        _ => (-9_223_372_036_854_775_808.0, 9_223_372_036_854_775_808.0),
+/// The whole number in a value, which may have more digits than a float.
+fn whole(value: &Value) -> Option<i128> {
+    match value {
+        Value::Number(number) => number.as_i64().map(i128::from).or_else(|| number.as_u64().map(i128::from)),
+        Value::String(text) => text.trim().parse().ok(),
+        _ => None,
+    }
+}
+
+/// Whether a value is in the range of a type. `number` is the one in it.
+fn in_range(kind: &str, value: &Value, number: f64) -> bool {
+    let (least, most): (i128, i128) = match kind {
+        "byte" => (i8::MIN.into(), i8::MAX.into()),
+        "short" => (i16::MIN.into(), i16::MAX.into()),
+        "integer" => (i32::MIN.into(), i32::MAX.into()),
+        "unsigned_long" => (0, u64::MAX.into()),
+        _ => (i64::MIN.into(), i64::MAX.into()),
     };
     // `coerce` cuts off fractions.
-    number >= least && number.trunc() < most
+    let cut_off = || number.trunc() as i128;
+    let is_least = || number >= least as f64;
+    whole(value).map_or_else(|| is_least() && cut_off() <= most, |whole| (least..=most).contains(&whole))
 }
 
 /// Whether a text may be a date in the servers' default format: a year with further parts behind a
@@ -194,6 +206,15 @@ mod tests {
             ("long", "\"x\"", "field f is \"x\"; its mapping type, long, accepts numbers"),
             ("long", "[1, \"x\"]", "is \"x\""),
             ("long", "{}", "is an object"),
+            ("long", "9223372036854775807", ""),
+            ("long", "\"9223372036854775807\"", ""),
+            ("long", "9223372036854775808", "of its range"),
+            ("long", "\"-9223372036854775809\"", "of its range"),
+            ("long", "9.3e18", "of its range"),
+            ("unsigned_long", "18446744073709551615", ""),
+            ("unsigned_long", "18446744073709551616", "of its range"),
+            ("byte", "127.9", ""),
+            ("byte", "-128.5", "of its range"),
             ("byte", "128", "of its range"),
             ("integer", "2147483648", "of its range"),
             ("unsigned_long", "-1", "of its range"),
