@@ -3,9 +3,10 @@
 //! The pairs: `settings` for a file with the settings of the index, `generation` of the commit,
 //! `lucene` and `opensearch` or `elasticsearch` with the versions of the server, `ids` for the
 //! numbers of the lines modulo a number as ids, `routing` for these numbers modulo a number as
-//! routing values, `unrouted` for one line of how many that has none, `names` for a file with an array of texts that stand for these numbers,
-//! `threads`, `memory` of each in bytes, `refused` for a file with refused lines, `grown` for a
-//! file with the new fields of the lines, as a mapping; other pairs are user data of the commit.
+//! routing values, `unrouted` for one line of how many that has none, `names` for a file with an
+//! array of texts that stand for these numbers, `threads`, `memory` of each in bytes, `refused` for
+//! a file with refused lines, `grown` for a file with the new fields of the lines, as a mapping;
+//! other pairs are user data of the commit.
 
 #![allow(clippy::print_stderr, reason = "a program for benchmarks")]
 

@@ -108,6 +108,11 @@ impl Analyzer {
     pub(crate) fn loses_cut_text(&self) -> bool {
         !matches!(self, Self::Plain(plain) if plain.tokenizer != Tokenizer::Standard)
     }
+
+    /// Whether it is not known here what becomes of a text with half a pair of UTF-16 anywhere.
+    pub(crate) fn tells_halves(&self) -> bool {
+        matches!(self, Self::Pipeline(pipeline) if pipeline.tells_halves())
+    }
 }
 
 /// A tokenizer and up to four filters that change each term by itself.

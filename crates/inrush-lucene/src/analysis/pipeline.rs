@@ -129,6 +129,12 @@ impl Pipeline {
                 && self.filters.iter().all(|filter| filter.is_plain()))
     }
 
+    /// Whether it looks at the kinds of characters, of which half a pair of UTF-16 has another one
+    /// than U+FFFD, which stands for it here.
+    pub(crate) fn tells_halves(&self) -> bool {
+        self.filters.iter().any(|filter| filter.splits())
+    }
+
     /// The most bytes of a term of a text.
     pub(crate) fn longest(&self, text: &str) -> Result<usize, Unread> {
         let mut longest = 0;

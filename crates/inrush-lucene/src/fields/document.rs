@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 
+use crate::analysis::Analyzer;
 use crate::fields::convert::{self, Indexable, convert, is_null};
 use crate::fields::definition::path_of;
 use crate::fields::field::{Field, Kind};
@@ -479,7 +480,9 @@ impl<'a> Walk<'a, '_> {
         for &number in numbers {
             let field = &self.mapping.fields[number];
             match convert(&scalar, field, self.mapping.target) {
-                Ok(Some(_)) if self.reader.is_cut() && loses_cut_text(field) => return Err(unsupported_cut(field)),
+                Ok(Some(_)) if self.reader.half_pair && loses_half(field, self.reader.is_cut()) => {
+                    return Err(unsupported_half(field));
+                }
                 Ok(Some(value)) => self.push(number, value),
                 Ok(None) => {
                     // The value that stands for null may be too long, too.
@@ -632,17 +635,19 @@ fn unsupported_object(field: &Field) -> Refused {
     Refused::Unsupported(format!("an object in the field {:?}", field.name))
 }
 
-/// Whether words may be lost of a text that ends with half a pair of UTF-16.
-fn loses_cut_text(field: &Field) -> bool {
+/// Whether words may be lost, or be others, of a text with half a pair of UTF-16. `is_cut`: the text
+/// ends with it. The half may also be one of a text before it in the document.
+fn loses_half(field: &Field, is_cut: bool) -> bool {
+    let loses = |analyzer: &Analyzer| is_cut && analyzer.loses_cut_text() || analyzer.tells_halves();
     match &field.kind {
-        Kind::Text { analyzer, .. } => field.indexed && analyzer.loses_cut_text(),
-        Kind::TokenCount { analyzer, .. } => analyzer.loses_cut_text(),
+        Kind::Text { analyzer, .. } => field.indexed && loses(analyzer),
+        Kind::TokenCount { analyzer, .. } => loses(analyzer),
         _ => false,
     }
 }
 
-fn unsupported_cut(field: &Field) -> Refused {
-    Refused::Unsupported(format!("half a pair of UTF-16 at the end of a text in the field {:?}", field.name))
+fn unsupported_half(field: &Field) -> Refused {
+    Refused::Unsupported(format!("half a pair of UTF-16 in a text of the field {:?}", field.name))
 }
 
 /// Whether OpenSearch forgets to name the field of a malformed value.
@@ -940,6 +945,24 @@ mod tests {
                 if is_built { Ok(()) } else { Err(true) },
                 "{source}"
             );
+        }
+    }
+
+    #[test]
+    fn half_a_pair_where_words_are_parted() {
+        let settings = json!({"index.analysis.analyzer.own.tokenizer": "whitespace",
+            "index.analysis.analyzer.own.filter": ["word_delimiter", "keyword_repeat"]});
+        let fields = json!({"properties": {"t": {"type": "text", "analyzer": "own"}, "k": {"type": "keyword"}}});
+        let mapping = Mapping::with_settings(&fields, settings.as_object().unwrap(), TARGET).unwrap();
+        for (source, is_built) in [
+            (r#"{"t":"a\ud83d b"}"#, false),
+            (r#"{"t":"a\ude00b"}"#, false),
+            (r#"{"t":"a\ud83d\ude00 \ufffd b"}"#, true),
+            (r#"{"t":"a b","k":"a\ud83d"}"#, true),
+        ] {
+            let read = read(source.as_bytes(), &mapping, &mut Habits::default()).map(drop);
+            assert_eq!(matches!(read, Err(Refused::Unsupported(_))), !is_built, "{source}");
+            assert_eq!(read.is_ok(), is_built, "{source}");
         }
     }
 
