@@ -111,10 +111,7 @@ fn value<'a>(scalar: &Scalar<'a>, field: &Field, target: ServerVersion) -> Resul
         Kind::Ip => match scalar {
             Scalar::Text(text) => match values::address(text, target.reads_as_9_5()) {
                 Some(address) => Ok(Some(Indexable::Address(address))),
-                None if product == KnownProduct::Elasticsearch
-                    && !target.reads_as_9_5()
-                    && values::is_nearly_address(text) =>
-                {
+                None if is_nearly_address(text, target) => {
                     let what = format!("{text:?}, which is nearly an address, in the field {:?}", field.name);
                     Err(Refused::Unsupported(what))
                 }
@@ -137,6 +134,15 @@ fn value<'a>(scalar: &Scalar<'a>, field: &Field, target: ServerVersion) -> Resul
         }
         // They are read by `geo`.
         Kind::GeoPoint { .. } => Err(wrong("a point")),
+    }
+}
+
+/// Whether only a server knows which address a text is.
+fn is_nearly_address(text: &str, target: ServerVersion) -> bool {
+    match target.product {
+        KnownProduct::OpenSearch => false,
+        KnownProduct::Elasticsearch if target.reads_as_9_5() => values::is_nearly_address_in_9_5(text),
+        KnownProduct::Elasticsearch => values::is_nearly_address(text),
     }
 }
 

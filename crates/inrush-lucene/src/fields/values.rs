@@ -359,6 +359,14 @@ pub(crate) fn is_nearly_address(text: &str) -> bool {
         && parts.iter().enumerate().all(|(at, part)| at == 3 && part.is_empty() || is_overflowing_byte(part))
 }
 
+/// The same of Elasticsearch 9.5: it reads parts of more than four digits, of which the last ones
+/// may count.
+pub(crate) fn is_nearly_address_in_9_5(text: &str) -> bool {
+    let address = text.split('%').next().unwrap_or(text);
+    let is_part = |part: &str| part.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'.');
+    address.contains(':') && address.split(':').all(is_part) && address.split(':').any(|part| part.len() > 4)
+}
+
 fn is_overflowing_byte(part: &str) -> bool {
     let mut byte = 0_i8;
     !part.is_empty()
@@ -394,8 +402,8 @@ fn four_bytes(text: &[u8]) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::{
-        address, beyond_decimals, double, float, float_value, half_float, is_nearly_address, is_whole, scaled,
-        unsigned, whole,
+        address, beyond_decimals, double, float, float_value, half_float, is_nearly_address, is_nearly_address_in_9_5,
+        is_whole, scaled, unsigned, whole,
     };
     use crate::fields::json::Scalar;
     use crate::fields::target::KnownProduct;
@@ -492,6 +500,15 @@ mod tests {
         assert_eq!(address("1.2.3.4%eth0", false), None);
         for with_interface in ["1.2.3.4%eth0", "::ffff:1.2.3.4%a.b", "1.2.3.4%%"] {
             assert_eq!(address(with_interface, true), Some(0xffff_0102_0304), "{with_interface}");
+        }
+        for (text, nearly) in
+            [("f2001db8::6b2", true), ("::28001%a", true), ("::1", false), ("12345", false), ("x12345::", false)]
+        {
+            assert_eq!(
+                (is_nearly_address_in_9_5(text), nearly && address(text, true).is_some()),
+                (nearly, false),
+                "{text}"
+            );
         }
         assert_eq!((address("1.2.3.4%", true), address("%1", true), address("1.2.3.%1", true)), (None, None, None));
         assert_eq!((address("::ffff:1.2.3.4%eth0", false), address("::1%eth.0", false)), (None, Some(1)));
