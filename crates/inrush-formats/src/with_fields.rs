@@ -100,7 +100,7 @@ pub fn add_members<N: AsRef<str>, M: AsRef<[u8]>>(
         _ => return None,
     };
     // It is an object, so it ends with a brace, followed by white space at most.
-    let Some(end) = memchr::memrchr(b'}', document) else { return None };
+    let end = memchr::memrchr(b'}', document)?;
     out.extend_from_slice(&document[..end]);
     let mut comma = own > 0;
     for ((_, member), _) in members.iter().zip(&there).filter(|(_, there)| !**there) {
