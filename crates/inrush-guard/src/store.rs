@@ -203,7 +203,11 @@ pub(crate) async fn without_graphs(transport: &Transport, names: &[String]) -> R
     let mut created = Vec::new();
     for index in marked.as_object().into_iter().flatten().map(|(index, _)| index) {
         let path = format!("/{}?filter_path=*.mappings,*.settings.index.uuid", path_segment(index));
-        let found = transport.demand(what, Method::GET, &path, None).await?;
+        let found = match transport.demand(what, Method::GET, &path, None).await {
+            // It was deleted meanwhile, or the user may not read it.
+            Err(error) if matches!(error.status(), Some(403 | 404)) => continue,
+            found => found?,
+        };
         let Some(found) = found.get(index) else { continue };
         let uuid = found.pointer("/settings/index/uuid").and_then(Value::as_str);
         let made = found.get("mappings").map(graph::made).unwrap_or_default();

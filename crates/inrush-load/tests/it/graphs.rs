@@ -324,6 +324,22 @@ async fn killed_at_any_change_of_the_cluster_it_is_put_back() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_index_that_cannot_be_read_keeps_no_other_one_from_its_graphs() {
+    let fake = fake(Flavor::elasticsearch_8()).await;
+    let mut mapping = dense(json!({"type": "flat"}));
+    mapping["_meta"] = json!({"inrush_graph": {"v": int8()}});
+    for path in ["/another", "/docs"] {
+        fake.call("PUT", path, json!({"mappings": mapping})).unwrap();
+    }
+    fake.set_faults(Faults::new([Rule::new(Fault::RequestForbidden).path("/another").method("GET")]));
+    let folder = tempfile::tempdir().unwrap();
+    let found = put_back(&fake, folder.path()).await;
+    let found: Vec<_> = found.iter().map(|one| (one.index.as_str(), one.state)).collect();
+    assert_eq!(found, [("docs", RecoveredState::Restored)]);
+    is_as_wanted(&fake, "the index that can be read");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_index_that_was_left_without_graphs_gets_them_by_the_next_load() {
     let fake = fake(Flavor::elasticsearch_8()).await;
     let mut mapping = dense(json!({"type": "flat"}));
