@@ -61,7 +61,7 @@ impl Guards {
             running.push(Running::start(Arc::clone(&transport), plan, holder).await);
         }
         let refresh_early = running.first().and_then(Running::refresh_early);
-        let changed = running.first().map(|first: &Running| (first.index.clone(), first.changed.clone()));
+        let changed = running.first().map(|first: &Running| (first.index.clone(), first.begun.changed.clone()));
         let (stop, stopped) = oneshot::channel();
         let follower = Follower { transport, holder: holder.to_owned(), known, running };
         let task = tokio::spawn(follower.follow(plans.next, written, stopped));

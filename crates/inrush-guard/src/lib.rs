@@ -53,8 +53,16 @@ pub struct Running {
     task: JoinHandle<Driver>,
     /// The index.
     index: String,
-    /// The changes at the start. None without a lease.
+    begun: Begun,
+}
+
+/// What a guard has done at the start.
+#[derive(Default)]
+struct Begun {
+    /// The changes. None without a lease.
     changed: BTreeMap<String, SettingChange>,
+    /// Why others were not made, as text.
+    why_not: String,
 }
 
 struct Driver {
@@ -90,20 +98,25 @@ impl Running {
         let (stop, stopped) = oneshot::channel();
         let (active, is_active) = oneshot::channel();
         let task = tokio::spawn(driver.run(active, stopped));
-        // Without a lease there is no answer.
-        let changed = is_active.await.unwrap_or_default();
-        Running { stop, task, index, changed }
+        // A task that panicked gives no answer.
+        let begun = is_active.await.unwrap_or_default();
+        Running { stop, task, index, begun }
     }
 
     /// Whether the index is changed for the load, by this guard or by another one.
     pub fn changes_something(&self) -> bool {
-        !self.changed.is_empty()
+        !self.begun.changed.is_empty()
+    }
+
+    /// Why the index is not changed for the load, as text.
+    pub fn why_not(&self) -> &str {
+        if self.begun.why_not.is_empty() { "nothing of it had to be changed" } else { &self.begun.why_not }
     }
 
     /// The index, where its refreshes were made rare. A refresh beside the last requests shortens
     /// the one after them.
     fn refresh_early(&self) -> Option<String> {
-        self.changed.contains_key(policy::REFRESH).then(|| self.index.clone())
+        self.begun.changed.contains_key(policy::REFRESH).then(|| self.index.clone())
     }
 
     /// Restores the settings, unless other loads still need them.
@@ -122,7 +135,7 @@ impl Running {
 impl Driver {
     async fn run(
         mut self,
-        active: oneshot::Sender<BTreeMap<String, SettingChange>>,
+        active: oneshot::Sender<Begun>,
         mut stopped: oneshot::Receiver<()>,
     ) -> Driver {
         let mut active = Some(active);
@@ -131,12 +144,14 @@ impl Driver {
         heartbeat.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             self.execute(is_heartbeat).await;
-            if self.guard.outcome().is_some() {
-                break;
-            }
+            let is_over = self.guard.outcome().is_some();
             if let Some(active) = active.take() {
+                let changed = if is_over { BTreeMap::new() } else { self.changed() };
                 // A load that was dropped receives nothing.
-                let _ = active.send(self.changed());
+                let _ = active.send(Begun { changed, why_not: self.why_not() });
+            }
+            if is_over {
+                break;
             }
             tokio::select! {
                 biased;
@@ -192,6 +207,13 @@ impl Driver {
     fn changed(&self) -> BTreeMap<String, SettingChange> {
         let change = |from: &Option<String>, to: &String| SettingChange { from: from.clone(), to: to.clone() };
         self.guard.changes().map(|(name, c)| (name.clone(), change(&c.original, &c.applied))).collect()
+    }
+
+    /// Why settings were not changed.
+    fn why_not(&self) -> String {
+        let refused = self.guard.refused().iter().map(|(name, why)| format!("{name} could not be changed: {why}"));
+        let reasons: Vec<String> = self.guard.problem().map(str::to_owned).into_iter().chain(refused).collect();
+        reasons.join("; ")
     }
 
     fn report(self) -> SettingsReport {

@@ -34,7 +34,7 @@ pub use swapping::{Noted, Swapping, begin};
 use waiting::Waiting;
 pub use waiting::is_passing;
 
-use crate::config::{FinishConfig, GuardConfig, OldWrites, SwapConfig, WaitFor};
+use crate::config::{FinishConfig, GraphTime, GuardConfig, OldWrites, SwapConfig, WaitFor};
 use crate::event::StopSignal;
 use crate::grace::Grace;
 use crate::guard_plan;
@@ -132,6 +132,11 @@ impl Finishing {
     /// Whether the load swaps an alias.
     pub fn swaps(&self) -> bool {
         self.swapping.is_some()
+    }
+
+    /// Whether graphs of vectors wait for the end of the load, if the cluster allows it.
+    pub(crate) fn graphs_wait(&self) -> bool {
+        self.config.graph == GraphTime::End
     }
 
     /// Whether several loads fill the new index.

@@ -97,14 +97,18 @@ pub(super) async fn plan(
             let is_elasticsearch = prepared.preflight.info.product == Product::Elasticsearch;
             prepared.has_segments_without_graphs =
                 is_elasticsearch && earlier.is_some_and(|earlier| earlier.docs_before == Some(0));
-            let warning =
-                format!("option `graph=end`: the graphs of vectors of {name} are built while it is loaded: {why}");
-            tracing::warn!("{warning}");
-            prepared.preflight.warnings.push(warning);
+            warn_that_they_are_built(prepared, name, &why);
             Ok(None)
         }
         Err(_) => Ok(None),
     }
+}
+
+/// Warns that option `graph=end` has no effect on an index.
+pub(super) fn warn_that_they_are_built(prepared: &mut Prepared, index: &str, why: &str) {
+    let warning = format!("option `graph=end`: the graphs of vectors of {index} are built while it is loaded: {why}");
+    tracing::warn!("{warning}");
+    prepared.preflight.warnings.push(warning);
 }
 
 /// What the guard of the graphs of an index changes, or why they cannot wait.

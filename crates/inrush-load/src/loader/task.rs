@@ -5,6 +5,7 @@ use std::sync::Arc;
 use inrush_core::{Code, Stop, Time};
 
 use super::end::End;
+use super::graphs;
 use super::running::Others;
 use crate::config::GuardConfig;
 use crate::cutover::{Finishing, WithoutGraphs};
@@ -50,7 +51,7 @@ impl LoadTask {
             end.observers.notify_now(LoadEvent::SettingsChanged { index, changed });
         }
         run.refresh_early = guards.as_ref().and_then(|guards| guards.refresh_early.clone());
-        let graphs = Graphs::start(&mut end).await;
+        let graphs = Graphs::start(&mut end, finishing.graphs_wait()).await;
         let mut finished = run.run().await;
         let ends = finished.flow.stopped().is_none();
         let built = graphs.end(&mut end, ends).await;
@@ -75,16 +76,18 @@ struct Graphs {
     index: Option<String>,
     /// The load goes on with one that was interrupted, whose segments have no graph yet.
     goes_on: bool,
+    /// The load has option `graph=end`. Without it, an earlier load has left the index so.
+    is_asked: bool,
 }
 
 impl Graphs {
-    async fn start(end: &mut End) -> Graphs {
+    async fn start(end: &mut End, is_asked: bool) -> Graphs {
         let goes_on = end.prepared.has_segments_without_graphs;
         let Some(plan) = end.prepared.graphs.take() else {
             let index = end.prepared.uuids.keys().next().cloned();
-            return Graphs { guard: None, index: index.filter(|_| goes_on), goes_on };
+            return Graphs { guard: None, index: index.filter(|_| goes_on), goes_on, is_asked };
         };
-        let index = Some(plan.index.clone());
+        let index = plan.index.clone();
         tracing::info!("the graphs of vectors of {} are built after the load", plan.index);
         let holder = format!("{}-graphs", end.run_id);
         let starting = inrush_guard::Running::start(Arc::clone(&end.transport), plan, &holder);
@@ -93,7 +96,10 @@ impl Graphs {
         let guard = started.inspect_err(|why| end.settings = not_confirmed(why)).ok();
         // Where the cluster has refused it, graphs are built while loading, and nothing is merged.
         let waits = guard.as_ref().is_some_and(inrush_guard::Running::changes_something);
-        Graphs { guard, index: index.filter(|_| waits), goes_on }
+        if let (Some(guard), true) = (&guard, is_asked && !waits) {
+            graphs::warn_that_they_are_built(&mut end.prepared, &index, guard.why_not());
+        }
+        Graphs { guard, index: waits.then_some(index), goes_on, is_asked }
     }
 
     /// Lets the servers build graphs again. Returns the segments to merge for them, if that is for
@@ -108,7 +114,16 @@ impl Graphs {
         let report = end.grace.limit(guard.release()).await.unwrap_or_else(|why| not_confirmed(&why));
         let is_back = report.restored == SettingsRestored::Yes;
         end.settings = end.joined(report);
-        without.filter(|_| is_back)
+        let without = without.filter(|_| is_back);
+        if let (Some(index), Some(_), false) = (&self.index, &without, self.is_asked) {
+            let warning = format!(
+                "an earlier load with option `graph=end` has left {index} without graphs; vectors that were loaded until now get one when their segments are merged: POST /{index}/_forcemerge?max_num_segments=1"
+            );
+            tracing::warn!("{warning}");
+            end.prepared.preflight.warnings.push(warning);
+            return None;
+        }
+        without
     }
 }
 

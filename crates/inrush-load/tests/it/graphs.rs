@@ -259,6 +259,20 @@ async fn without_a_lease_the_graphs_come_back_before_the_first_document() {
     assert_eq!((report.status, report.counts.docs_created), (Status::Complete, DOCS), "{report:?}");
     is_as_wanted(&fake, "after the load");
     assert_eq!(asked(&fake, &["_forcemerge"]), Vec::<String>::new());
+    assert!(report.warnings.iter().any(|text| text.contains("graph=end")), "{:?}", report.warnings);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_refuses_the_setting_is_named_in_a_warning() {
+    let fake = fake(Flavor::opensearch_3()).await;
+    let (config, _folder) = job(&fake);
+    fake.set_faults(Faults::new([Rule::new(Fault::RequestBadRequest).path("/docs/_settings").method("PUT")]));
+    let report = load(&fake, config).await;
+    assert_eq!((report.status, report.counts.docs_created), (Status::Complete, DOCS), "{report:?}");
+    let is_told = |text: &String| text.contains("graph=end") && text.contains(THRESHOLD);
+    assert!(report.warnings.iter().any(is_told), "{:?}", report.warnings);
+    is_as_wanted(&fake, "after the load");
+    assert_eq!(asked(&fake, &["_forcemerge"]), Vec::<String>::new());
 }
 
 /// Runs a load and ends its process, so to speak, when its request number `after` with this method
@@ -350,4 +364,7 @@ async fn an_index_that_was_left_without_graphs_gets_them_by_the_next_load() {
     let report = load(&fake, config).await;
     assert_eq!((report.status, report.settings.restored), (Status::Complete, SettingsRestored::Yes), "{report:?}");
     is_as_wanted(&fake, "after a load without the option");
+    // The load did not ask for a merge.
+    assert_eq!(asked(&fake, &["_forcemerge"]), Vec::<String>::new());
+    assert!(report.warnings.iter().any(|text| text.contains("POST /docs/_forcemerge")), "{:?}", report.warnings);
 }
