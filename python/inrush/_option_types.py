@@ -768,8 +768,8 @@ class LoadOptions(TypedDict, total=False):
     "replicated": also all copies have all documents."""
 
     wait_timeout: str | datetime.timedelta | None
-    """The longest time of each wait and of the force-merge; after it the exit status is 4. Default:
-    1h."""
+    """The longest time of each wait and of the force-merge; after it the exit status is 4. The merge of
+    graph='end' has no limit unless this option is given. Default: 1h."""
 
     resume: bool | None
     """Continue the same load where a crash, a signal or a failure cut it off; options or sources that

@@ -133,11 +133,7 @@ impl Running {
 }
 
 impl Driver {
-    async fn run(
-        mut self,
-        active: oneshot::Sender<Begun>,
-        mut stopped: oneshot::Receiver<()>,
-    ) -> Driver {
+    async fn run(mut self, active: oneshot::Sender<Begun>, mut stopped: oneshot::Receiver<()>) -> Driver {
         let mut active = Some(active);
         let mut is_heartbeat = false;
         let mut heartbeat = clock::interval_at(clock::now() + HEARTBEAT, HEARTBEAT);

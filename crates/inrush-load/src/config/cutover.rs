@@ -19,6 +19,8 @@ pub struct FinishConfig {
     /// Timeout of each wait, and of the force-merge. After it the report's status is
     /// `check_failed`. Default: 1 h.
     pub wait_timeout: Duration,
+    /// Timeout of the merge that builds the graphs of vectors. Default: none.
+    pub graph_timeout: Option<Duration>,
     /// Largest number of segments in each shard copy after a force-merge. The merge runs before
     /// removed replicas are added again, so that they copy merged segments. Default: no
     /// force-merge.
@@ -34,6 +36,7 @@ impl Default for FinishConfig {
         FinishConfig {
             wait_for: None,
             wait_timeout: Duration::from_secs(3600),
+            graph_timeout: None,
             force_merge: None,
             graph: GraphTime::Load,
             swap: None,

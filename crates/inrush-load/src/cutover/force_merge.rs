@@ -6,8 +6,13 @@ use inrush_cluster::api::stats;
 use super::waiting::{Waiting, is_passing};
 use crate::progress::Step;
 
-/// Merges the indices, one after another.
-pub(super) async fn force_merge(waiting: &Waiting, names: &[String], segments: u32) -> Result<String, String> {
+/// Merges the indices, one after another. `goes_on`: what the cluster does after the timeout.
+pub(super) async fn force_merge(
+    waiting: &Waiting,
+    names: &[String],
+    segments: u32,
+    goes_on: &str,
+) -> Result<String, String> {
     let (transport, asking) = (&waiting.transport, &waiting.asking());
     let mut sum = 0;
     for name in names {
@@ -28,7 +33,7 @@ pub(super) async fn force_merge(waiting: &Waiting, names: &[String], segments: u
                 Err(error) => return Err(error.to_string()),
             };
             waiting.show(Step::ForceMerge, &state);
-            wait.pause(&state).await.map_err(|why| format!("{why}; the cluster continues the merge"))?;
+            wait.pause(&state).await.map_err(|why| format!("{why}; {goes_on}"))?;
         }
         // The next refresh releases the merged segments.
         stats::refresh(transport, name).await.map_err(|e| e.to_string())?;

@@ -203,9 +203,14 @@ impl Finishing {
         stop: &mut impl StopSignal,
     ) {
         if let Some(segments) = self.config.force_merge.or(graphs.map(|_| 1)) {
-            let (waiting, names) = (self.waiting.clone(), names.to_vec());
+            let (mut waiting, names) = (self.waiting.clone(), names.to_vec());
+            let mut goes_on = "the cluster continues the merge";
+            if graphs.is_some() {
+                waiting.timeout = self.config.graph_timeout.unwrap_or(Duration::MAX);
+                goes_on = "the cluster continues the merge, and still builds graphs of vectors";
+            }
             let merge = async move {
-                let merged = force_merge::force_merge(&waiting, &names, segments).await?;
+                let merged = force_merge::force_merge(&waiting, &names, segments, goes_on).await?;
                 Ok(match graphs {
                     Some(without) => format!("{merged}{}", without.left(&waiting.transport).await),
                     None => merged,

@@ -5,14 +5,15 @@ use std::time::Duration;
 
 use inrush_cluster::clock;
 use inrush_core::retry::RetryPolicy;
-use inrush_fake::{FakeCluster, FakeConfig};
+use inrush_fake::{FakeCluster, FakeConfig, Fault, Faults, Rule};
 use inrush_testbed::in_process::InProcess;
 use serde_json::{Map, json};
+use tokio::sync::watch;
 
 use super::swapping::{Old, Swapping};
 use super::waiting::Waiting;
-use super::{Noted, swap, wait_for};
-use crate::config::SwapConfig;
+use super::{Finishing, Noted, WithoutGraphs, swap, wait_for};
+use crate::config::{FinishConfig, GraphTime, SwapConfig};
 
 const MINUTE: Duration = Duration::from_secs(60);
 const HOUR: Duration = Duration::from_secs(3600);
@@ -108,4 +109,28 @@ async fn an_index_that_stays_yellow_ends_the_wait_with_its_option() {
     let why = wait_for::green(&waiting, &["new".to_owned()], false).await.unwrap_err();
     assert!(why.ends_with("still after 3600 s (option `wait_timeout`)"), "{why}");
     assert!((HOUR..HOUR + MINUTE).contains(&begun.elapsed()), "{:?}", begun.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_merge_for_graphs_ends_only_by_an_option() {
+    for (graph_timeout, failure) in [(None, None), (Some(HOUR), Some("still builds graphs"))] {
+        let (fake, _way, waiting) = cluster().await;
+        // The task cannot be asked for.
+        fake.set_faults(Faults::new([Rule::new(Fault::Unavailable).path("_tasks")]));
+        let of = Arc::clone(&fake);
+        later(2 * HOUR, move || of.set_faults(Faults::default()));
+        let config = FinishConfig { graph: GraphTime::End, graph_timeout, ..FinishConfig::default() };
+        let without = WithoutGraphs::of(&waiting.transport, "new", false).await;
+        let mut finishing = Finishing::new(waiting.transport, waiting.show, config, None);
+        let (_stop, mut stopped) = watch::channel(false);
+        finishing.force_merge(&["new".to_owned()], Some(&without), &mut stopped).await;
+        let found = finishing.failure();
+        match failure {
+            None => assert_eq!(found, None),
+            Some(part) => {
+                let found = found.unwrap();
+                assert!(found.contains(part) && found.contains("option `wait_timeout`"), "{found}");
+            }
+        }
+    }
 }

@@ -12,11 +12,14 @@ pub(crate) struct WithoutGraphs {
     index: String,
     /// Empty where they could not be listed.
     segments: BTreeMap<String, u64>,
+    /// An earlier run of the load may have merged some of them, which have graphs then.
+    may_be_merged: bool,
 }
 
 impl WithoutGraphs {
-    /// The segments of `index`, with all documents of the load.
-    pub(crate) async fn of(transport: &Transport, index: &str) -> WithoutGraphs {
+    /// The segments of `index`, with all documents of the load. `may_be_merged`: some of them may
+    /// have graphs by a merge of an earlier run.
+    pub(crate) async fn of(transport: &Transport, index: &str, may_be_merged: bool) -> WithoutGraphs {
         let listed = match stats::refresh(transport, index).await {
             Ok(_) => merge::documents_of_segments(transport, index).await,
             Err(error) => Err(error),
@@ -25,7 +28,7 @@ impl WithoutGraphs {
             tracing::warn!("it is not known which segments of {index} get no graph: {error}");
             BTreeMap::new()
         });
-        WithoutGraphs { index: index.to_owned(), segments }
+        WithoutGraphs { index: index.to_owned(), segments, may_be_merged }
     }
 
     /// What a merge has left as it was, as text. A merge to one segment leaves a shard that has
@@ -36,7 +39,12 @@ impl WithoutGraphs {
         }
         let text = match merge::documents_of_segments(transport, &self.index).await {
             Ok(now) => match left(&self.segments, &now) {
-                (0, _) => return "; graphs of vectors are built".to_owned(),
+                (0, _) => return "; segments without graphs of vectors were merged".to_owned(),
+                (segments, documents) if self.may_be_merged => {
+                    return format!(
+                        "; {segments} segments with {documents} documents were single ones of their shards, and stay: those that an earlier run has merged have graphs"
+                    );
+                }
                 (segments, documents) => format!(
                     "{segments} segments with {documents} documents were single ones of their shards, so they were not merged and have no graph: searches compare all of their vectors until a later merge"
                 ),

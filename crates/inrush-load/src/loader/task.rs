@@ -54,7 +54,8 @@ impl LoadTask {
         let graphs = Graphs::start(&mut end, finishing.graphs_wait()).await;
         let mut finished = run.run().await;
         let ends = finished.flow.stopped().is_none();
-        let built = graphs.end(&mut end, ends).await;
+        let resumed = finished.checkpointer.as_ref().is_some_and(|c| c.is_resumed());
+        let built = graphs.end(&mut end, ends, resumed).await;
         if ends {
             let names = end.prepared.names(finished.flow.tally());
             finishing.force_merge(&names, built.as_ref(), &mut finished.events).await;
@@ -103,10 +104,11 @@ impl Graphs {
     }
 
     /// Lets the servers build graphs again. Returns the segments to merge for them, if that is for
-    /// this load to do: `ends` tells that it has loaded all documents.
-    async fn end(self, end: &mut End, ends: bool) -> Option<WithoutGraphs> {
+    /// this load to do: `ends` tells that it has loaded all documents, and `resumed` that an earlier
+    /// run has loaded some of them.
+    async fn end(self, end: &mut End, ends: bool, resumed: bool) -> Option<WithoutGraphs> {
         let without = match &self.index {
-            Some(index) if ends => Some(WithoutGraphs::of(&end.transport.brief(), index).await),
+            Some(index) if ends => Some(WithoutGraphs::of(&end.transport.brief(), index, resumed).await),
             _ => None,
         };
         let Some(guard) = self.guard else { return without.filter(|_| self.goes_on) };

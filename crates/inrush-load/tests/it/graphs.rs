@@ -133,7 +133,7 @@ async fn elasticsearch_gets_the_graphs_of_a_new_index_once() {
         let order = asked(&fake, &["PUT /docs/_mapping", "POST /docs/_forcemerge"]);
         assert_eq!(order, ["PUT /docs/_mapping", "POST /docs/_forcemerge"]);
         let merge = report.finish.steps.iter().find(|step| step.step == Step::ForceMerge).unwrap();
-        assert!(merge.detail.contains("graphs of vectors are built"), "{merge:?}");
+        assert!(merge.detail.contains("segments without graphs of vectors were merged"), "{merge:?}");
         assert_eq!(fake.indices().iter().filter(|name| name.contains("trial")).count(), 0);
     }
 }

@@ -44,7 +44,8 @@ options! {
         /// Wait until the index is in this state; the report has the time of each wait
         wait_for: Option<WaitFor> = "STATE",
             default("searchable, by the verification; with option `alias` green, as far as the number of nodes allows");
-        /// The longest time of each wait and of the force-merge; after it the exit status is 4
+        /// The longest time of each wait and of the force-merge; after it the exit status is 4. The
+        /// merge of option `graph=end` has no limit unless this option is given
         wait_timeout: Option<PositiveDuration> = "DURATION", default("1h");
     }
 }

@@ -25,6 +25,7 @@ pub(super) fn finish(options: &LoadOptions) -> Result<FinishConfig, OptionError>
     Ok(FinishConfig {
         wait_for: *wait_for,
         wait_timeout: wait_timeout.map_or(defaults.wait_timeout, |time| time.get()),
+        graph_timeout: wait_timeout.map(|time| time.get()),
         force_merge: force_merge.map(|segments| segments.get()),
         graph: graph.unwrap_or_default(),
         swap: swap(options)?,
