@@ -328,6 +328,7 @@ impl LoadConfig {
             return refuse("version", "an external version needs an id; name its field with option `id`");
         }
         self.check_since(source)?;
+        self.check_graph_after(source)?;
         if source.has_versions && self.action != Action::Index {
             return refuse(
                 "action",
@@ -341,6 +342,16 @@ impl LoadConfig {
             );
         }
         Ok(())
+    }
+
+    /// Checks that the load has an end, where graphs of vectors wait for it.
+    fn check_graph_after(&self, source: &SourceInfo) -> Result<(), OptionError> {
+        if self.finish.graph != GraphTime::End || !source.is_endless {
+            return Ok(());
+        }
+        let title = source.title();
+        let message = format!("option `graph=end` builds graphs after the last document, and {title} never ends");
+        Err(OptionError::conflict(message).of("graph").hint("give option `until=latest`, or leave option `graph` out"))
     }
 
     /// Checks options of a load that reads rows since the last value of a column.

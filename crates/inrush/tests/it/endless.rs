@@ -10,7 +10,7 @@ use std::time::Duration;
 use inrush_commands::options::{Environment, LoadOptions};
 use inrush_fake::{FakeCluster, FakeConfig, Fault, Faults, Rule};
 use inrush_load::ConfiguredLoad;
-use inrush_load::config::{DeadLetters, LoadConfig, Rate, StateFolder};
+use inrush_load::config::{DeadLetters, GraphTime, LoadConfig, Rate, StateFolder};
 use inrush_load::{Phase, Report, RunningLoad, Status};
 use inrush_sources::{
     Chunk, DocBlock, Feedback, Files, FormatOptions, Lag, OpenError, Opened, Opening, Origin, Partition, PartitionLag,
@@ -294,6 +294,16 @@ async fn what_is_settled_is_committed_and_a_stop_in_order_loads_the_rest() {
     assert!(report.source_idle_seconds >= 1.0, "{report:?}");
     assert_eq!(job.indexed(), topic.ids());
     job.check(&report);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn graphs_do_not_wait_for_the_end_of_a_source_that_has_none() {
+    let mut job = Job::new(faults()).await;
+    job.config.finish.graph = GraphTime::End;
+    let source = Box::new(Consumer::new(&job.topic));
+    let refused = ConfiguredLoad::new(job.config.clone()).unwrap().start(source).await.err().unwrap();
+    assert!(refused.to_string().contains("never ends"), "{refused}");
+    assert!(!job.topic.fake.indices().iter().any(|name| name == INDEX), "the index was created");
 }
 
 #[tokio::test(flavor = "multi_thread")]
