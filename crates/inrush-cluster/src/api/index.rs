@@ -147,7 +147,8 @@ pub struct IndexInfo {
     pub fields: u64,
     /// Fields of the mapping that rows are written for.
     pub field_types: FieldTypes,
-    /// It was created without graphs of its vectors, which are to be built later.
+    /// It was created without graphs of its vectors, which are to be built later, or a setting lets
+    /// none be built.
     pub graphs_are_to_come: bool,
     /// `index.mapping.total_fields.limit`.
     pub fields_limit: u64,
@@ -487,6 +488,9 @@ fn index_info(name: &str, body: &Value) -> Result<IndexInfo, ClusterError> {
     })?;
     let blocks =
         [(Block::Write, "write"), (Block::ReadOnly, "read_only"), (Block::FloodStage, "read_only_allow_delete")];
+    let is_marked = body.pointer("/mappings/_meta").is_some_and(|meta| meta.get(graph::MARK).is_some());
+    // Beside `index.knn` the servers keep the point in the name.
+    let threshold = text("knn.advanced/approximate_threshold").or_else(|| text("knn/advanced/approximate_threshold"));
     Ok(IndexInfo {
         name: name.to_owned(),
         uuid,
@@ -497,7 +501,7 @@ fn index_info(name: &str, body: &Value) -> Result<IndexInfo, ClusterError> {
         blocks: blocks.iter().filter(|(_, key)| is_on(&format!("blocks/{key}"))).map(|(block, _)| *block).collect(),
         fields: body.get("mappings").map_or(0, fields),
         field_types: body.get("mappings").map(FieldTypes::of_mapping).unwrap_or_default(),
-        graphs_are_to_come: body.pointer("/mappings/_meta").is_some_and(|meta| meta.get(graph::MARK).is_some()),
+        graphs_are_to_come: is_marked || threshold.as_deref() == Some("-1"),
         fields_limit: text("mapping/total_fields/limit").and_then(|n| n.parse().ok()).unwrap_or(FIELDS_LIMIT_DEFAULT),
         default_pipeline: pipeline("default_pipeline"),
         final_pipeline: pipeline("final_pipeline"),
@@ -604,6 +608,22 @@ mod tests {
         );
         let TargetKind::Index(plain) = kind("t", json!({"t": index(json!({}))})).unwrap() else { panic!("an index") };
         assert_eq!((plain.fields_limit, plain.closed, plain.blocks.len()), (FIELDS_LIMIT_DEFAULT, false, 0));
+    }
+
+    #[test]
+    fn graphs_of_vectors_may_be_to_come() {
+        let of = |settings: Value, meta: Value| {
+            let mut body = index(json!({}));
+            body["settings"]["index"].as_object_mut().unwrap().extend(settings.as_object().unwrap().clone());
+            body["mappings"]["_meta"] = meta;
+            let TargetKind::Index(found) = kind("t", json!({"t": body})).unwrap() else { panic!("an index") };
+            found.graphs_are_to_come
+        };
+        assert!(of(json!({"knn": "true", "knn.advanced": {"approximate_threshold": "-1"}}), json!({})));
+        assert!(of(json!({"knn": {"advanced": {"approximate_threshold": "-1"}}}), json!({})));
+        assert!(!of(json!({"knn": "true", "knn.advanced": {"approximate_threshold": "100"}}), json!({})));
+        assert!(of(json!({}), json!({"inrush_graph": {}})));
+        assert!(!of(json!({"knn": "true"}), json!({})));
     }
 
     #[test]

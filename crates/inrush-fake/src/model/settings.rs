@@ -277,21 +277,27 @@ fn as_text(value: &Value) -> Value {
     }
 }
 
-/// Nests flat settings.
+/// Nests flat settings. Where a name is both a value and a prefix, the servers keep its point, as in
+/// `{"knn": "true", "knn.advanced": {…}}`.
 pub(crate) fn nest<'a>(settings: impl Iterator<Item = (&'a String, &'a Value)>) -> Value {
     let mut root = Map::new();
     for (name, value) in settings {
         let mut target = &mut root;
+        let mut key = String::new();
         let mut parts = name.split('.').peekable();
         while let Some(part) = parts.next() {
+            key.push_str(part);
             if parts.peek().is_none() {
-                target.insert(part.to_owned(), value.clone());
+                target.insert(key, value.clone());
                 break;
             }
-            let next = target.entry(part).or_insert_with(|| json!({}));
+            if target.get(&key).is_some_and(|there| !there.is_object()) {
+                key.push('.');
+                continue;
+            }
+            let next = target.entry(std::mem::take(&mut key)).or_insert_with(|| json!({}));
             match next {
                 Value::Object(next) => target = next,
-                // The name is both a value and a prefix; the servers show such names flat.
                 _ => break,
             }
         }

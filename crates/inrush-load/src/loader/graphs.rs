@@ -3,10 +3,10 @@
 use http::Method;
 use inrush_cluster::api::{IndexInfo, Product, Target, TargetKind, graphs, index, stats, trial};
 use inrush_cluster::transport::{Transport, path_segment};
-use inrush_core::settings_guard::{Changes, LoadProfile};
+use inrush_core::settings_guard::{Changes, LoadProfile, Part, policy};
 use inrush_core::vectors::graph;
 use inrush_core::wildcard;
-use inrush_guard::{Plan, default_folder};
+use inrush_guard::{GUARD_INDEX, Plan, default_folder};
 use serde_json::Value;
 
 use super::prepare::Prepared;
@@ -136,6 +136,13 @@ async fn of_index(
             None => "Elasticsearch takes a graph from no field that has one, so only an index that the load creates can wait for it".to_owned(),
         }));
     }
+    if index.graphs_are_to_come {
+        // Another load waits for them, or was killed: the last one that shares the lease puts it back.
+        return Ok(match has_lease(transport, index).await? {
+            true => Ok((index.clone(), LoadProfile::default(), Changes::new())),
+            false => Err(format!("its setting {} is -1, so it gets none", policy::GRAPH_THRESHOLD)),
+        });
+    }
     let version = info.version.map_or((u32::MAX, 0), |version| (version.major, version.minor));
     if let Err(why) = graph::can_wait(&mapping, version) {
         return Ok(Err(why));
@@ -156,6 +163,16 @@ async fn has_graphs(transport: &Transport, index: &str) -> Result<bool, LoadErro
     let found = transport.demand("reading index.knn", Method::GET, &path, None).await?;
     let setting = found.get(index).and_then(|found| found["settings"].get("index.knn"));
     Ok(setting.is_some_and(|on| on == "true"))
+}
+
+/// Whether a load has changed when the graphs of an index are built, and has not put it back.
+async fn has_lease(transport: &Transport, index: &IndexInfo) -> Result<bool, LoadError> {
+    let what = format!("reading the lease of {}", index.name);
+    let path = format!("/{GUARD_INDEX}/_doc/{}", path_segment(&Part::Graphs.lease_id(&index.uuid)));
+    match transport.demand(&what, Method::GET, &path, None).await {
+        Err(error) if matches!(error.status(), Some(403 | 404)) => Ok(false),
+        found => Ok(found.map(|_| true)?),
+    }
 }
 
 async fn count(transport: &Transport, index: &str) -> Result<u64, LoadError> {

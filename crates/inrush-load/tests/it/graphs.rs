@@ -368,3 +368,43 @@ async fn an_index_that_was_left_without_graphs_gets_them_by_the_next_load() {
     assert_eq!(asked(&fake, &["_forcemerge"]), Vec::<String>::new());
     assert!(report.warnings.iter().any(|text| text.contains("POST /docs/_forcemerge")), "{:?}", report.warnings);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_setting_that_was_left_is_put_back_by_the_next_load() {
+    for time in [GraphTime::Load, GraphTime::End] {
+        let fake = fake(Flavor::opensearch_3()).await;
+        let settings = json!({"index.knn": true, "index.number_of_shards": 1, THRESHOLD: "-1"});
+        fake.call("PUT", "/docs", json!({"settings": settings, "mappings": knn("faiss")})).unwrap();
+        fake.call("POST", "/docs/_doc", json!({"n": 1})).unwrap();
+        fake.call("PUT", &format!("/{GUARD_INDEX}"), json!({"mappings": {"dynamic": false}})).unwrap();
+        let change = json!({"original": null, "applied": "-1"});
+        let lease = json!({"index": "docs", "phase": "held", "changes": {THRESHOLD: change}, "holders": {}});
+        let uuid = fake.index_uuid("docs").unwrap();
+        fake.call("PUT", &format!("/{GUARD_INDEX}/_doc/{uuid}.graphs"), lease).unwrap();
+        let (mut config, _folder) = job(&fake);
+        (config.create, config.finish.graph) = (Default::default(), time);
+        let report = load(&fake, config).await;
+        assert_eq!((report.status, report.settings.restored), (Status::Complete, SettingsRestored::Yes), "{report:?}");
+        is_as_wanted(&fake, "after the next load");
+        let is_asked = time == GraphTime::End;
+        assert_eq!(asked(&fake, &["_forcemerge"]).len(), usize::from(is_asked));
+        assert_eq!(report.warnings.iter().any(|text| text.contains("_forcemerge")), !is_asked, "{:?}", report.warnings);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_setting_of_the_user_stays() {
+    let fake = fake(Flavor::opensearch_3()).await;
+    let settings = json!({"index.knn": true, "index.number_of_shards": 1, THRESHOLD: "-1"});
+    fake.call("PUT", "/docs", json!({"settings": settings, "mappings": knn("faiss")})).unwrap();
+    let (config, _folder) = job(&fake);
+    let report = load(&fake, LoadConfig { create: Default::default(), ..config }).await;
+    assert_eq!(
+        (report.status, report.settings.restored),
+        (Status::Complete, SettingsRestored::Unchanged),
+        "{report:?}"
+    );
+    assert_eq!((fake.setting("docs", THRESHOLD).as_deref(), leases(&fake)), (Some("-1"), 0));
+    assert!(report.warnings.iter().any(|text| text.contains("is -1")), "{:?}", report.warnings);
+    assert_eq!(asked(&fake, &["_forcemerge"]), Vec::<String>::new());
+}
