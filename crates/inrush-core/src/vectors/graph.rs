@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-use crate::settings_guard::{Change, Changes};
+use crate::settings_guard::{Change, Changes, policy};
 
 /// The key of `_meta` with the wanted `index_options` of fields, by path.
 pub const MARK: &str = "inrush_graph";
@@ -37,6 +37,11 @@ pub fn setting(path: &str) -> String {
 /// The path of the field whose `index_options` have this name, if it is one of those.
 pub fn path_of(setting: &str) -> Option<&str> {
     setting.strip_prefix(PREFIX)?.strip_suffix(SUFFIX)
+}
+
+/// Whether the settings guard changes this setting for graphs that are built later.
+pub fn is_for_later(setting: &str) -> bool {
+    setting == policy::GRAPH_THRESHOLD || path_of(setting).is_some()
 }
 
 /// A field that holds vectors.
@@ -249,6 +254,12 @@ pub fn can_wait(mapping: &Value, version: (u32, u32)) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn settings_for_later_are_known() {
+        assert!(is_for_later(policy::GRAPH_THRESHOLD) && is_for_later(&setting("o.w")));
+        assert!(!is_for_later(policy::REFRESH));
+    }
 
     fn vector(options: &Value) -> Value {
         json!({"type": "dense_vector", "dims": 64, "index": true, "similarity": "cosine", "index_options": options})

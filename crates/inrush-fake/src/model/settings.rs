@@ -277,7 +277,7 @@ fn as_text(value: &Value) -> Value {
     }
 }
 
-/// Nests flat settings. Where a name is both a value and a prefix, the servers keep its point, as in
+/// Nests flat settings. Where a name is both a value and a prefix, the servers keep its point:
 /// `{"knn": "true", "knn.advanced": {…}}`.
 pub(crate) fn nest<'a>(settings: impl Iterator<Item = (&'a String, &'a Value)>) -> Value {
     let mut root = Map::new();

@@ -10,6 +10,7 @@ use inrush_cluster::transport::Transport;
 use inrush_core::encode::Shape;
 use inrush_core::report::{Counts, IndexCounts, Tally};
 use inrush_core::tune::{Learned, Plan};
+use inrush_core::vectors::graph;
 use inrush_core::{Code, Flow};
 use inrush_sources::Warnings;
 
@@ -21,7 +22,7 @@ use super::prepare::Prepared;
 use crate::beginnings::Repeated;
 use crate::config::GuardConfig;
 use crate::count_check::{self, Expectation, Fixed, Share, Signs};
-use crate::cutover::{Finishing, ResumeCommand};
+use crate::cutover::{Finishing, ResumeCommand, WithoutGraphs};
 use crate::event::StopSignal;
 use crate::grace::Grace;
 use crate::learned::Memory;
@@ -171,7 +172,7 @@ impl End {
         let sizes = self.sizes(finished.sizes_before, &tally.indices).await;
         let tolerance = self.tolerate.map(|tolerance| tolerance.judge(&tally.counts));
         let not_in = not_in(&tally.counts, tolerance.as_ref());
-        self.share_swap(&mut outcome, &mut finishing, &names).await;
+        self.share_swap(&mut outcome, &mut finishing, &names, &mut events).await;
         let why_not = outcome.judge(not_in, &verified, &self.settings, finishing.swaps());
         let mut warnings = self.warnings(outcome.settled, resumed, &tally.counts);
         let judged = (outcome.status, why_not, &tally.counts);
@@ -276,15 +277,28 @@ impl End {
     }
 
     /// Where several loads fill the new index of an alias, decides whether this one moves it.
-    async fn share_swap(&mut self, outcome: &mut Outcome, finishing: &mut Finishing, names: &[String]) {
+    async fn share_swap(
+        &mut self,
+        outcome: &mut Outcome,
+        finishing: &mut Finishing,
+        names: &[String],
+        events: &mut impl StopSignal,
+    ) {
         if !finishing.is_shared() || outcome.status != Status::Complete {
             return;
         }
         match self.last {
             Last::No => finishing.leave_to_others(),
             Last::Yes if self.settings.restored == SettingsRestored::PassedOn => {
+                let waited =
+                    finishing.graphs_wait() && self.settings.changed.keys().any(|name| graph::is_for_later(name));
                 // The load that they were passed on to restored them, or was killed before.
                 self.settings = finishing.restore_settings(names).await;
+                if let (true, SettingsRestored::Yes, [index]) = (waited, self.settings.restored, names) {
+                    // It may have been killed before its merge.
+                    let without = WithoutGraphs::of(&self.transport.brief(), index, true).await;
+                    finishing.force_merge(names, Some(&without), events).await;
+                }
             }
             Last::Yes => {}
             Last::Unknown => outcome.fail(

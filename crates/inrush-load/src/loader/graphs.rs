@@ -137,7 +137,8 @@ async fn of_index(
         }));
     }
     if index.graphs_are_to_come {
-        // Another load waits for them, or was killed: the last one that shares the lease puts it back.
+        // Another load waits for them, or was killed. The last one that shares the lease puts the
+        // setting back.
         return Ok(match has_lease(transport, index).await? {
             true => Ok((index.clone(), LoadProfile::default(), Changes::new())),
             false => Err(format!("its setting {} is -1, so it gets none", policy::GRAPH_THRESHOLD)),

@@ -104,8 +104,8 @@ impl Graphs {
     }
 
     /// Lets the servers build graphs again. Returns the segments to merge for them, if that is for
-    /// this load to do: `ends` tells that it has loaded all documents, and `resumed` that an earlier
-    /// run has loaded some of them.
+    /// this load to do: `ends` tells that it has loaded all documents, and `resumed` that an
+    /// earlier run has loaded some of them.
     async fn end(self, end: &mut End, ends: bool, resumed: bool) -> Option<WithoutGraphs> {
         let without = match &self.index {
             Some(index) if ends => Some(WithoutGraphs::of(&end.transport.brief(), index, resumed).await),
