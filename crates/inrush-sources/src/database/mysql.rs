@@ -192,7 +192,9 @@ impl Select {
         let value = value.filter(|value| !is_time(kind) || is_existing(value.as_bytes()));
         let last = value.map(|value| SinceValue { kind: word.to_owned(), value });
         let since = Since { column: name.clone(), last };
-        Ok(Marked { since, key, overlap: wanted.overlap(is_time(kind))?, literal })
+        // Zero times are below all others, and not null.
+        let others = is_time(kind).then(|| format!("{key} < CAST('0001-01-01' AS DATETIME)"));
+        Ok(Marked { since, key, others, overlap: wanted.overlap(is_time(kind))?, literal })
     }
 }
 
@@ -207,6 +209,10 @@ fn literal(value: &SinceValue, overlap: Option<u64>) -> Result<String, String> {
         "time" if is_of("-.: ") && is_existing(value.as_bytes()) => {
             let time = format!("CAST('{value}' AS DATETIME(6))");
             Ok(match overlap {
+                // Days are compared with the whole day.
+                Some(seconds) if value.len() == "2026-01-31".len() => {
+                    format!("COALESCE(DATE({time} - INTERVAL {seconds} SECOND), {time})")
+                }
                 Some(seconds) => format!("COALESCE({time} - INTERVAL {seconds} SECOND, {time})"),
                 None => time,
             })
@@ -422,6 +428,9 @@ mod tests {
         assert_eq!(of("time", "2026-01-31 10:00:00.000001", None).unwrap(), time);
         let earlier = of("time", "2026-01-31 10:00:00.000001", Some(60)).unwrap();
         assert_eq!(earlier, format!("COALESCE({time} - INTERVAL 60 SECOND, {time})"));
+        let day = "CAST('2026-01-31' AS DATETIME(6))";
+        let earlier = of("time", "2026-01-31", Some(60)).unwrap();
+        assert_eq!(earlier, format!("COALESCE(DATE({day} - INTERVAL 60 SECOND), {day})"));
         for (kind, value) in
             [("number", "1; DROP"), ("number", ""), ("time", "0000-00-00 00:00:00"), ("time", "x"), ("x", "1")]
         {

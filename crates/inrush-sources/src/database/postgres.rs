@@ -14,7 +14,7 @@ use sqlx::{ConnectOptions, Connection, Executor, Row};
 use super::catalogue::{self, PgColumn};
 use super::columns::Columns;
 use super::copy::CopyDecode;
-use super::ranges::{RANGES_PER_READER, conditions, literal, subquery, whole_numbers};
+use super::ranges::{RANGES_PER_READER, conditions, subquery, whole_numbers};
 use super::reading::{Opened, Outgoing, Rows, Stopped, answered, explain, safe};
 use super::since::{Marked, SinceColumn, both, is_time};
 use super::values::Kind;
@@ -306,26 +306,46 @@ async fn marked(
         return Err(wanted.refused(&format!("values of the type {type_name} have no exact order")));
     }
     let key = format!("\"{}\"", name.replace('"', "\"\""));
-    // A time later than now would hide all rows that come before it. The rows are in the order of
-    // the values, and not of their text, which has the same name in the result.
-    let until_now = if is_time(kind) { "AND key <= now()" } else { "" };
+    // A time later than now would hide all rows that come before it, and so would a number above
+    // all others. What is below all others is read each time. `-Infinity` is no number before
+    // Postgres 14.
+    let (counts, others) = match kind {
+        kind if is_time(kind) => ("AND key <= now()", Some(format!("{key} = '-infinity'"))),
+        _ if *oid == NUMERIC => {
+            ("AND key::text NOT IN ('NaN', 'Infinity', '-Infinity')", Some(format!("{key} < '-1e130000'::numeric")))
+        }
+        _ => ("", None),
+    };
+    // The rows are in the order of the values, and not of their text, which has the same name in
+    // the result.
     let query = format!(
         "SELECT key::text FROM (SELECT {key} AS key FROM {} AS rows_since) AS keys \
-         WHERE key IS NOT NULL {until_now} ORDER BY keys.key DESC LIMIT 1",
+         WHERE key IS NOT NULL {counts} ORDER BY keys.key DESC LIMIT 1",
         subquery(select)
     );
     let row = connection.fetch_optional(safe(&query)).await.map_err(|e| wanted.refused(&explain(&e)))?;
     let value: Option<String> = row.map(|row| row.try_get(0)).transpose().map_err(|e| explain(&e))?;
     let last = value.map(|value| SinceValue { kind: type_name, value });
     let since = Since { column: name.clone(), last };
-    Ok(Marked { since, key, overlap: wanted.overlap(is_time(kind))?, literal: value_literal })
+    Ok(Marked { since, key, others, overlap: wanted.overlap(is_time(kind))?, literal: value_literal })
 }
 
 /// A value with its type, so that an index of the column is used.
 fn value_literal(value: &SinceValue, overlap: Option<u64>) -> Result<String, String> {
     let SinceValue { kind, value } = value;
-    let overlap = overlap.map(|seconds| format!(" - interval '{seconds} seconds'")).unwrap_or_default();
-    Ok(format!("{}::{kind}{overlap}", literal(value)))
+    let typed = format!("{}::{kind}", literal(value));
+    Ok(match overlap {
+        // Days are compared with the whole day.
+        Some(seconds) if kind == "date" => format!("({typed} - interval '{seconds} seconds')::date"),
+        Some(seconds) => format!("{typed} - interval '{seconds} seconds'"),
+        None => typed,
+    })
+}
+
+/// A text literal. What a backslash means in a plain one depends on a setting of the server.
+fn literal(text: &str) -> String {
+    let quoted = text.replace('\'', "''");
+    if quoted.contains('\\') { format!("E'{}'", quoted.replace('\\', "\\\\")) } else { format!("'{quoted}'") }
 }
 
 /// A connection that reads one range after another.
@@ -378,4 +398,22 @@ impl Reader {
 async fn send(outgoing: &Outgoing, decoder: &Arc<dyn Decode>, rows: Bytes) -> Result<(), Stopped> {
     let bytes = rows.len();
     Ok(outgoing.send(Rows::Lines(rows, Arc::clone(decoder)), bytes).await?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn last_values_are_literals_of_their_type() {
+        let of = |kind: &str, value: &str, overlap| {
+            value_literal(&SinceValue { kind: kind.to_owned(), value: value.to_owned() }, overlap).unwrap()
+        };
+        assert_eq!(of("bigint", "5", None), "'5'::bigint");
+        assert_eq!(of("text", "it's", None), "'it''s'::text");
+        assert_eq!(of("text", "it's \\", None), "E'it''s \\\\'::text");
+        assert_eq!(of("date", "2026-01-31", Some(60)), "('2026-01-31'::date - interval '60 seconds')::date");
+        let time = "'2026-01-31 10:00:00'::timestamp without time zone - interval '60 seconds'";
+        assert_eq!(of("timestamp without time zone", "2026-01-31 10:00:00", Some(60)), time);
+    }
 }

@@ -25,7 +25,7 @@ pub(super) fn conditions(column: &str, bounds: &[String], nulls: bool) -> Vec<St
         .collect()
 }
 
-/// A text literal.
+/// A text literal of standard SQL.
 pub(super) fn literal(text: &str) -> String {
     format!("'{}'", text.replace('\'', "''"))
 }

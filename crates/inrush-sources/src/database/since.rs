@@ -30,6 +30,8 @@ pub(super) struct Marked {
     pub(super) since: Since,
     /// The column, quoted.
     pub(super) key: String,
+    /// Condition of values that are never the last one, and would not be read again.
+    pub(super) others: Option<String>,
     /// What is taken from the last value of a column of times.
     pub(super) overlap: Option<u64>,
     pub(super) literal: Literal,
@@ -89,7 +91,8 @@ impl Marked {
             ));
         }
         let (key, literal) = (&self.key, (self.literal)(value, self.overlap)?);
-        Ok(format!("({key} >= {literal} OR {key} IS NULL)"))
+        let others = self.others.iter().map(|others| format!(" OR {others}")).collect::<String>();
+        Ok(format!("({key} >= {literal} OR {key} IS NULL{others})"))
     }
 }
 
@@ -130,10 +133,12 @@ mod tests {
         let value = |kind: &str| SinceValue { kind: kind.to_owned(), value: "5".to_owned() };
         let since = Since { column: "n".to_owned(), last: Some(value("bigint")) };
         let literal: Literal = |value, _| Ok(value.value.clone());
-        let marked = Marked { since, key: "\"n\"".to_owned(), overlap: None, literal };
+        let marked = Marked { since, key: "\"n\"".to_owned(), others: None, overlap: None, literal };
         let condition = marked.condition(&value("bigint")).unwrap();
         assert_eq!(condition, "(\"n\" >= 5 OR \"n\" IS NULL)");
         assert!(marked.condition(&value("text")).unwrap_err().contains("of the type bigint now"));
+        let marked = Marked { others: Some("\"n\" < 1".to_owned()), ..marked };
+        assert_eq!(marked.condition(&value("bigint")).unwrap(), "(\"n\" >= 5 OR \"n\" IS NULL OR \"n\" < 1)");
         assert_eq!(both("TRUE", None), "TRUE");
         assert_eq!(both("TRUE", Some(&condition)), condition);
         assert_eq!(both("id < 3", Some("(n >= 5)")), "(id < 3) AND (n >= 5)");

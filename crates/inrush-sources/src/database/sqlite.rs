@@ -125,33 +125,47 @@ async fn marked(
     let names: Vec<&str> = columns.iter().map(|(name, _)| name.as_str()).collect();
     let column = names[wanted.place(&names)?];
     let key = quote(column);
-    let query = format!("SELECT max({key}) FROM {}", subquery(select));
+    let rows = subquery(select);
+    // An index has both at its ends, and a statement with one of them looks there.
+    let query = format!("SELECT (SELECT max({key}) FROM {rows}), (SELECT min({key}) FROM {rows})");
     let row = connection.fetch_one(AssertSqlSafe(query)).await.map_err(|e| explain(&e))?;
-    let value = row.try_get_raw(0).map_err(|e| explain(&e))?;
-    let (is_null, kind) = (value.is_null(), value.type_info().name().to_owned());
-    let text = match kind.as_str() {
-        _ if is_null => None,
-        "INTEGER" => Some(row.try_get_unchecked::<i64, _>(0).map(|number| number.to_string())),
-        "REAL" => Some(row.try_get_unchecked::<f64, _>(0).map(shortest)),
-        "TEXT" => Some(row.try_get_unchecked::<String, _>(0)),
-        _ => return Err(wanted.refused(&format!("its highest value is a {kind}"))),
+    let type_of = |place: usize| -> Result<Option<String>, String> {
+        let value = row.try_get_raw(place).map_err(|e| explain(&e))?;
+        Ok((!value.is_null()).then(|| value.type_info().name().to_owned()))
     };
-    let last = text.transpose().map_err(|e| explain(&e))?.map(|value| SinceValue { kind, value });
+    let (most, least) = (type_of(0)?, type_of(1)?);
+    let last = match (most.as_deref(), least.as_deref()) {
+        (None, _) => None,
+        (Some("INTEGER"), _) => Some((NUMBER, row.try_get_unchecked::<i64, _>(0).map(|number| number.to_string()))),
+        (Some("REAL"), _) => Some((NUMBER, row.try_get_unchecked::<f64, _>(0).map(shortest))),
+        (Some("TEXT"), Some("TEXT")) => Some(("TEXT", row.try_get_unchecked::<String, _>(0))),
+        (Some("TEXT"), _) => return Err(wanted.refused("it has numbers and text, and text is above all numbers")),
+        (Some(other), _) => return Err(wanted.refused(&format!("its highest value is a {other}"))),
+    };
+    let last = match last {
+        None => None,
+        Some((kind, value)) => Some(SinceValue { kind: kind.to_owned(), value: value.map_err(|e| explain(&e))? }),
+    };
+    if let Some(last) = last.as_ref().filter(|last| last.kind == NUMBER && !is_number(&last.value)) {
+        return Err(wanted.refused(&format!("its highest value is {}", last.value)));
+    }
     let since = Since { column: column.to_owned(), last };
-    Ok(Marked { since, key, overlap: wanted.overlap(false)?, literal })
+    Ok(Marked { since, key, others: None, overlap: wanted.overlap(false)?, literal })
+}
+
+/// Whole numbers and floats, which SQLite compares with each other.
+const NUMBER: &str = "number";
+
+fn is_number(text: &str) -> bool {
+    text.parse::<f64>().is_ok_and(f64::is_finite)
 }
 
 /// A value by its type.
 fn literal(value: &SinceValue, _: Option<u64>) -> Result<String, String> {
     let SinceValue { kind, value } = value;
-    let is_number = match kind.as_str() {
-        "INTEGER" => value.parse::<i64>().is_ok(),
-        "REAL" => value.parse::<f64>().is_ok_and(f64::is_finite),
-        _ => false,
-    };
     match kind.as_str() {
         "TEXT" => Ok(ranges::literal(value)),
-        _ if is_number => Ok(value.clone()),
+        NUMBER if is_number(value) => Ok(value.clone()),
         _ => Err(format!("the last value of option `since`, {value:?}, is not one of the type {kind}")),
     }
 }

@@ -108,6 +108,27 @@ fn postgres() {
     let days = DatabaseRows::Query("SELECT id, \"At\"::date AS day FROM events".to_owned());
     let day = since(&url, &days, "day", None);
     assert_eq!((last(&day).value.as_str(), ids(&day, &last(&day)).len()), ("2026-01-31", 6));
+    // Values above and below all others are read each time, and with days the day before.
+    for (query, value, expected) in [
+        ("SELECT * FROM (VALUES (1, 1.5), (2, 'NaN'), (3, 7)) AS t (id, x)", "7", [2_u64, 3]),
+        (
+            "SELECT * FROM (VALUES (1, timestamptz '-infinity'), (2, '2026-01-31 10:00Z'), (3, '2026-01-30Z')) AS t (id, x)",
+            "2026-01-31 10:00:00+00",
+            [1, 2],
+        ),
+        (
+            "SELECT * FROM (VALUES (1, date '2026-01-29'), (2, '2026-01-31'), (3, '2026-01-30')) AS t (id, x)",
+            "2026-01-31",
+            [2, 3],
+        ),
+    ] {
+        let rows = since(&url, &DatabaseRows::Query(query.to_owned()), "x", None);
+        assert_eq!(
+            (last(&rows).value.as_str(), ids(&rows, &last(&rows)).as_slice()),
+            (value, &expected[..]),
+            "{query}"
+        );
+    }
 }
 
 #[test]
@@ -142,4 +163,15 @@ pub fn mysql_family(url: &str) {
     let numbered = DatabaseRows::Query("SELECT a.id, b.id FROM events a JOIN events b ON a.id = b.id".to_owned());
     let twice = since(url, &numbered, "id", None);
     assert_eq!(ids(&twice, &last(&twice)), [6]);
+    // Zero times are read each time, and with days the day before.
+    database_mysql::execute(
+        url,
+        "CREATE TABLE odd (id INT, at DATETIME, d DATE); SET sql_mode = ''; \
+         INSERT INTO odd VALUES (1, '0000-00-00', '2026-01-29'), (2, '2026-01-31 10:00:00', '2026-01-31'), \
+         (3, '2026-01-30', '2026-01-30')",
+    );
+    for (column, expected) in [("at", [1_u64, 2]), ("d", [2, 3])] {
+        let odd = since(url, &DatabaseRows::Table("odd".to_owned()), column, None);
+        assert_eq!(ids(&odd, &last(&odd)), expected, "{column}");
+    }
 }
