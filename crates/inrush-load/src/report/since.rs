@@ -14,7 +14,7 @@ pub struct SinceReport {
     pub to: Option<String>,
     /// Whether the next load begins at `to`. If not, it begins where this one began.
     pub kept: bool,
-    /// Why all rows were read, or why `to` is not kept.
+    /// Why all rows were read, why `to` is not kept, or which check was left out.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub detail: String,
 }
