@@ -133,6 +133,12 @@ fn plan(flow: &Flow, start: Option<StartReport>) -> PlanReport {
     }
 }
 
+/// Why a load with option `fail_on_warning` is not complete.
+fn refusal(first: &str, number: usize) -> String {
+    let warnings = if number == 1 { "a warning".to_owned() } else { format!("{number} warnings") };
+    format!("option `fail_on_warning`: there is {warnings}: {first}")
+}
+
 /// The settled documents of each source.
 fn sources(flow: &Flow, names: Vec<String>) -> Vec<SourceReport> {
     let mut settled: BTreeMap<u32, u64> = BTreeMap::new();
@@ -176,7 +182,7 @@ impl End {
         let why_not = outcome.judge(not_in, &verified, &self.settings, finishing.swaps());
         let mut warnings = self.warnings(outcome.settled, resumed, &tally.counts);
         let judged = (outcome.status, why_not, &tally.counts);
-        let status = self.finish(&mut finishing, &names, judged, &warnings, &mut events).await;
+        let (status, since) = self.finish(&mut finishing, &names, judged, &mut warnings, &mut events).await;
         // A resumed load judges a failure at the end again, for example with another `max_errors`.
         let failed = !outcome.settled || status == Status::Failed;
         let unfinished = checkpointer.is_some() && (failed || finishing.is_resumable(status));
@@ -189,7 +195,7 @@ impl End {
         warnings.extend(later.chain(metadata_fields::hints(&tally.errors())).map(WarningDetail::of_load));
         let (finish, swap) = finishing.reports(status, resumable.then_some(ResumeCommand { once: self.once }));
         let report = Report {
-            since: self.end_since(status, &mut warnings).await,
+            since,
             status,
             ended_before: None,
             failure_code: outcome.failure.as_ref().map(|failure| failure.code),
@@ -227,14 +233,28 @@ impl End {
         report
     }
 
-    /// Keeps the last value of option `since`, or warns that it is not kept.
-    async fn end_since(&mut self, status: Status, warnings: &mut Vec<WarningDetail>) -> Option<SinceReport> {
-        let since = self.since.take()?.end(status, self.prepared.asked(&self.transport)).await;
-        if status == Status::Complete && !since.kept && since.to.is_some() {
-            let text = format!("the last value of option `since` is not kept: {}", since.detail);
-            warnings.push(WarningDetail::of_load(text));
+    /// Keeps the last value of option `since`, or warns that it is not kept. Returns the final
+    /// status as well.
+    async fn end_since(
+        &mut self,
+        finishing: &mut Finishing,
+        status: Status,
+        warnings: &mut Vec<WarningDetail>,
+    ) -> (Status, Option<SinceReport>) {
+        let Some(since) = self.since.take() else { return (status, None) };
+        let since = since.end(status, self.prepared.asked(&self.transport)).await;
+        if status != Status::Complete || since.kept || since.to.is_none() {
+            return (status, Some(since));
         }
-        Some(since)
+        let text = format!("the last value of option `since` is not kept: {}", since.detail);
+        let status = if self.fail_on_warning {
+            finishing.fail(refusal(&text, 1));
+            Status::CheckFailed
+        } else {
+            status
+        };
+        warnings.push(WarningDetail::of_load(text));
+        (status, Some(since))
     }
 
     /// The counts of all parts of the load.
@@ -339,20 +359,17 @@ impl End {
     }
 
     /// Runs the steps after the last document. `judged`: the status before them, the reason where
-    /// it is not complete, and the counts. Returns the final status.
+    /// it is not complete, and the counts. Returns the final status, and the rows that were read
+    /// with option `since`.
     async fn finish(
-        &self,
+        &mut self,
         finishing: &mut Finishing,
         names: &[String],
         (status, why_not, counts): (Status, String, &Counts),
-        warnings: &[WarningDetail],
+        warnings: &mut Vec<WarningDetail>,
         events: &mut impl StopSignal,
-    ) -> Status {
+    ) -> (Status, Option<SinceReport>) {
         finishing.read(counts.docs_read);
-        let refusal = |first: &str, number: usize| {
-            let warnings = if number == 1 { "a warning".to_owned() } else { format!("{number} warnings") };
-            format!("option `fail_on_warning`: there is {warnings}: {first}")
-        };
         let of_swap = finishing.warnings();
         let known: Vec<&str> =
             warnings.iter().map(|warning| &*warning.text).chain(of_swap.iter().map(|w| &**w)).collect();
@@ -363,13 +380,14 @@ impl End {
         let status = self.end_swap(finishing, status, counts).await;
         // Writes to the old index are counted after the swap.
         let later = finishing.warnings();
-        match later.first().filter(|_| self.fail_on_warning && status == Status::Complete) {
+        let status = match later.first().filter(|_| self.fail_on_warning && status == Status::Complete) {
             Some(first) => {
                 finishing.fail(refusal(first, later.len()));
                 Status::CheckFailed
             }
             None => status,
-        }
+        };
+        self.end_since(finishing, status, warnings).await
     }
 
     /// Warnings of the preflight, and about the source and its documents.
@@ -380,7 +398,9 @@ impl End {
         if settled && docs_read == 0 && !self.allow_empty {
             warnings.push(WarningDetail::coded(Code::EmptySource, NOTHING_READ.to_owned()));
         }
-        if settled && docs_read > 0 && counts.docs_not_found == docs_read {
+        // Rows since the last load are read again, and their documents are deleted already.
+        let is_part = self.since.as_ref().is_some_and(KeptSince::is_part);
+        if settled && docs_read > 0 && counts.docs_not_found == docs_read && !is_part {
             let text = "no document was found to delete: check the field of option `id`, and the index".to_owned();
             warnings.push(WarningDetail {
                 code: "nothing_found".to_owned(),
