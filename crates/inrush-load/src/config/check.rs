@@ -393,6 +393,13 @@ impl LoadConfig {
                  action index, or give option `on_conflict=skip`",
             );
         }
+        if self.version.is_some() && self.on_conflict == OnConflict::Fail {
+            return refuse(
+                "version",
+                "option `since` reads rows again that are in the index, and the same external version is a conflict; \
+                 give option `on_conflict=skip`",
+            );
+        }
         Ok(())
     }
 }

@@ -178,6 +178,15 @@ pub(super) fn take_memory(limits: &mut Limits, most: usize) -> usize {
     memory
 }
 
+/// Refuses the options of rows since the last load for a use that is no load.
+fn check_since(load: &LoadOptions, what: Use) -> Result<(), OptionError> {
+    let is_load = matches!(what, Use::Load | Use::DryRun);
+    let given = load.database.given().find(|info| !is_load && matches!(info.name, "since" | "since_overlap"));
+    let Some(info) = given else { return Ok(()) };
+    let message = format!("option `{}` is for loads, which keep the last value; all rows are read here", info.name);
+    Err(OptionError::conflict(message).of(info.name).hint("leave it out, or choose the rows with option `db_query`"))
+}
+
 /// Refuses a limit of a source whose highest value is kept, because that would be the value of rows
 /// beyond the limit.
 fn check_limit_since(load: &LoadOptions, source: &dyn Source) -> Result<(), OptionError> {
@@ -284,6 +293,7 @@ impl Found<'_> {
         }
         self.check_options(load)?;
         self.check_use(what)?;
+        check_since(load, what)?;
         if load.target.map.is_some() {
             self.check_use(Use::Map)?;
         }
@@ -498,6 +508,22 @@ mod tests {
         ] {
             let error = refused(source, what).unwrap().to_string();
             assert!(error.contains(expected), "{error}");
+        }
+    }
+
+    #[test]
+    fn rows_since_the_last_load_are_for_loads() {
+        for (name, value) in [("since", "changed_at"), ("since_overlap", "5m")] {
+            let mut load = load(&["mysql://h/db"]);
+            load.give(name, value).unwrap();
+            for what in [Use::Verify, Use::Convert, Use::Infer] {
+                let error = find(&load, &[]).unwrap().check(&load, what).unwrap_err();
+                assert!(error.to_string().contains(&format!("option `{name}` is for loads")), "{error}");
+                assert_eq!(error.option(), Some(name));
+            }
+            for what in [Use::Load, Use::DryRun] {
+                assert!(find(&load, &[]).unwrap().check(&load, what).is_ok(), "{what:?}");
+            }
         }
     }
 
