@@ -166,9 +166,51 @@ async fn a_new_index_gets_all_rows() {
     let report = nights.table("changed").id("id").forget(true).run().await.unwrap();
     assert_eq!((report.counts.docs_read, report.since.unwrap().detail.as_str()), (3, "option `forget`"));
     assert_eq!(nights.night().await.0, 2);
+    // One that forgets and does not end complete leaves no value.
+    nights.fake.set_faults(Faults::new([Rule::new(Fault::ItemBadRequest).ids(["a"])]));
+    let report = nights.table("changed").id("id").forget(true).run().await.unwrap();
+    assert_eq!((report.status, nights.values()), (Status::Incomplete, 0), "{report:?}");
+    nights.fake.set_faults(Faults::default());
+    assert_eq!(nights.night().await.0, 3);
     // Another column, and another query, have values of their own.
     let report = nights.table("n").id("id").run().await.unwrap();
     assert_eq!((report.counts.docs_read, nights.values()), (3, 2));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_value_that_cannot_be_kept_is_a_warning() {
+    for fails in [false, true] {
+        let nights = Nights::new(ORDERS).await;
+        nights.fake.set_faults(Faults::new([Rule::new(Fault::HoldBeforeApplying).path("_bulk").first(1)]));
+        let builder = nights.table("changed").id("id").fail_on_warning(fails);
+        let running = Box::pin(builder.start()).await.unwrap();
+        nights.fake.wait_for_held(1).await;
+        // A folder has the name of the file.
+        for file in std::fs::read_dir(nights.path("state").join("since")).unwrap() {
+            let path = file.unwrap().path();
+            if path.extension().is_some_and(|e| e == "lock") {
+                std::fs::create_dir(path.with_extension("json")).unwrap();
+            }
+        }
+        nights.fake.release_held();
+        let report = running.finish().await;
+        let expected = if fails { Status::CheckFailed } else { Status::Complete };
+        assert_eq!((report.status, report.since.as_ref().unwrap().kept), (expected, false), "{report:?}");
+        assert!(report.warnings.iter().any(|warning| warning.contains("`since` is not kept")), "{report:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn deletes_of_documents_that_are_gone_already_are_no_warning() {
+    let nights = Nights::new(ORDERS).await;
+    nights.night().await;
+    for found in [3, 0] {
+        let builder = nights.table("changed").id("id").action(inrush_core::Action::Delete);
+        let report = Box::pin(builder.run()).await.unwrap();
+        assert_eq!(report.status, Status::Complete, "{report:?}");
+        assert_eq!(report.counts.docs_read - report.counts.docs_not_found, found, "{report:?}");
+        assert!(!report.warnings.iter().any(|warning| warning.contains("no document was found")), "{report:?}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -207,10 +249,21 @@ async fn numbers_queries_and_types() {
         builder.to(nights.fake.urls().join(",")).index("orders").since("the \"n").state(nights.path("state"))
     };
     assert_eq!((count(query()).await.0, count(query()).await.0), (2, 1));
-    // Text comes after all numbers, so the next number would be missed.
-    nights.day("UPDATE orders SET n = 'x' WHERE id = 'b'").await;
-    let error = nights.table("n").id("id").run().await.unwrap_err().to_string();
-    assert!(error.contains("of the type TEXT now") && error.contains("option `forget`"), "{error}");
+    // Whole numbers and floats are of one type.
+    nights.day("UPDATE orders SET n = 1e19 WHERE id = 'b'").await;
+    let found = nights.table("n").id("id").dry_run().await.unwrap();
+    assert_eq!(range(&found.since.unwrap()), (Some("9223372036854775807"), Some("1e19"), false));
+    let refused = async |statements: &'static str, column: &str, expected: [&str; 2]| {
+        nights.day(statements).await;
+        let error = Box::pin(nights.table(column).id("id").run()).await.unwrap_err().to_string();
+        assert!(expected.iter().all(|part| error.contains(part)), "{error}");
+    };
+    // No number is above it, so the next one would be missed.
+    let infinite = "UPDATE orders SET changed = 9e999 WHERE id = 'b'";
+    refused(infinite, "changed", ["its highest value is inf", "option `since`"]).await;
+    // Text is above all numbers.
+    refused("UPDATE orders SET n = 'x' WHERE id = 'b'", "n", ["it has numbers and text", "option `since`"]).await;
+    refused("UPDATE orders SET n = 'x'", "n", ["of the type TEXT now", "option `forget`"]).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -229,6 +282,7 @@ async fn what_would_lose_rows_is_refused() {
     refused(builder().id("id").resume(true), "leave option `resume` out").await;
     refused(builder().id("id").limit("1"), "would count as read").await;
     refused(builder().id("id").action(inrush_core::Action::Create), "which the action create refuses").await;
+    refused(builder().id("id").version("n"), "give option `on_conflict=skip`").await;
     refused(nights.table("nowhere").id("id"), "the rows have the columns id, n, changed").await;
     refused(builder().id("id").since_overlap("5m"), "no times in the column changed").await;
     assert!(nights.fake.documents("orders").is_empty());
