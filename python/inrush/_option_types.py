@@ -608,9 +608,9 @@ class LoadOptions(TypedDict, total=False):
     value: all rows are read. See docs/learned.md."""
 
     learned: str | Mapping[str, Any] | None
-    """What an earlier load learned, as the JSON object plan.learned of its report, or none. Nothing is
-    read from state then, and nothing is left there. Jobs of Spark and Ray pass it to their parts.
-    Default: as state has it."""
+    """What an earlier load learned, as the JSON object plan.learned of its report, or none. Nothing
+    that loads learned is read from state then, and none of it is left there. Jobs of Spark and Ray pass
+    it to their parts. Default: as state has it."""
 
     trace: str | os.PathLike[str] | None
     """File for the measurements and decisions of the tuner, one JSON object per line; overwritten."""

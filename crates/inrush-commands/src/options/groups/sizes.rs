@@ -31,8 +31,8 @@ options! {
         /// also without the last value: all rows are read. See docs/learned.md
         forget: bool, conflicts(&["learned"]);
         /// What an earlier load learned, as the JSON object plan.learned of its report, or none.
-        /// Nothing is read from option `state` then, and nothing is left there. Jobs of Spark and
-        /// Ray pass it to their parts
+        /// Nothing that loads learned is read from option `state` then, and none of it is left
+        /// there. Jobs of Spark and Ray pass it to their parts
         learned: Option<EarlierLoad> = "JSON", default("as option `state` has it");
         /// File for the measurements and decisions of the tuner, one JSON object per line;
         /// overwritten
