@@ -28,11 +28,14 @@ mod ranges;
 mod reading;
 #[cfg(feature = "databases")]
 mod rows;
+#[cfg(feature = "databases")]
 mod since;
 #[cfg(feature = "databases")]
 mod sqlite;
 #[cfg(feature = "databases")]
 mod values;
+
+use std::time::Duration;
 
 pub use address::DatabaseAddress;
 #[cfg(feature = "databases")]
@@ -43,7 +46,6 @@ use inrush_formats::Warnings;
 pub use kind::DatabaseKind;
 #[cfg(feature = "databases")]
 pub use reading::Database;
-pub use since::SinceColumn;
 
 use crate::SourceError;
 
@@ -67,6 +69,16 @@ pub struct DatabaseOptions {
     pub password: Option<Secret>,
     /// Largest document, bytes. A larger row is a reject of kind `too_large`.
     pub document_bytes_max: usize,
+}
+
+/// The column by which only rows since the last load are read.
+#[derive(Clone, Debug)]
+pub struct SinceColumn {
+    /// Name of the column.
+    pub column: String,
+    /// How much earlier than the last value rows are read. Default: a minute for times, nothing for
+    /// other values.
+    pub overlap: Option<Duration>,
 }
 
 /// The rows to read.

@@ -15,9 +15,9 @@ use super::columns::{Columns, Document};
 use super::ranges::{RANGES_PER_READER, conditions, subquery, whole_numbers};
 use super::reading::{Opened, Stopped, answered, explain, safe};
 use super::rows::RowBlocks;
-use super::since::{Marked, SinceColumn, both, is_time};
+use super::since::{Marked, both, is_time};
 use super::values::{Kind, is_time as is_existing, push_base64};
-use super::{DatabaseOptions, DatabaseRows as Wanted};
+use super::{DatabaseOptions, DatabaseRows as Wanted, SinceColumn};
 use crate::repeat::Repeats;
 use crate::{Since, SinceValue};
 

@@ -16,9 +16,9 @@ use super::columns::Columns;
 use super::copy::CopyDecode;
 use super::ranges::{RANGES_PER_READER, conditions, subquery, whole_numbers};
 use super::reading::{Opened, Outgoing, Rows, Stopped, answered, explain, safe};
-use super::since::{Marked, SinceColumn, both, is_time};
+use super::since::{Marked, both, is_time};
 use super::values::Kind;
-use super::{DatabaseOptions, DatabaseRows as Wanted};
+use super::{DatabaseOptions, DatabaseRows as Wanted, SinceColumn};
 use crate::repeat::Repeats;
 use crate::{Decode, Since, SinceValue};
 

@@ -5,22 +5,13 @@
 
 use std::time::Duration;
 
+use super::SinceColumn;
 use super::values::Kind;
 use crate::{Since, SinceValue};
 
 /// How much earlier than the last value rows of a column of times are read, unless the user says
 /// so: transactions that were open at the last load have written rows with earlier times.
 const OVERLAP: Duration = Duration::from_secs(60);
-
-/// The option of a load.
-#[derive(Clone, Debug)]
-pub struct SinceColumn {
-    /// Name of the column.
-    pub column: String,
-    /// How much earlier than the last value rows are read. Default: a minute for times, nothing for
-    /// other values.
-    pub overlap: Option<Duration>,
-}
 
 /// Writes a value for a statement. The seconds are to be taken from a time.
 type Literal = fn(&SinceValue, Option<u64>) -> Result<String, String>;

@@ -16,9 +16,9 @@ use super::columns::{Columns, Document};
 use super::ranges::{self, subquery};
 use super::reading::{Opened, Stopped, explain};
 use super::rows::RowBlocks;
-use super::since::{Marked, SinceColumn};
+use super::since::Marked;
 use super::values::{Kind, push_base64, push_string, push_value};
-use super::{DatabaseOptions, DatabaseRows as Wanted};
+use super::{DatabaseOptions, DatabaseRows as Wanted, SinceColumn};
 use crate::repeat::{Fingerprint, Repeats};
 use crate::{Since, SinceValue};
 
