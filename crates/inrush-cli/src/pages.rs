@@ -76,6 +76,7 @@ pub(crate) const PAGES: &[(&str, &str)] = &[
     ("tutorials/spark.md", "A job of Spark"),
     ("unattended.md", "Loads by a job runner"),
     ("vectors.md", "Vectors"),
+    ("vectors/graph.md", "The graph of vectors is built once"),
     ("versions.md", "Versions and upgrades"),
     ("waits.md", "Waits and their ends"),
 ];
