@@ -44,7 +44,7 @@ async fn an_option_that_no_source_can_use_is_refused_by_name() {
         ("p.csv", "header-row=2", "workbooks"),
         ("p.csv", "sheet=Data", "workbooks"),
         ("p.csv", "workbook-bytes=1GiB", "workbooks"),
-        ("p.csv", "field=line", "text"),
+        ("p.csv", "field=line", "text and files of vectors"),
         ("p.csv", "validate", "NDJSON and JSON"),
         ("p.csv", "timestamps=epoch-millis", "Parquet, Arrow and Avro"),
         ("p.csv", "binary=text", "Parquet, Arrow and Avro"),
@@ -58,7 +58,7 @@ async fn an_option_that_no_source_can_use_is_refused_by_name() {
         ("a.log", "comment=#", "CSV"),
         ("named.csv", "trim", "CSV"),
         ("mixed", "sheet=1", "workbooks"),
-        ("*.csv", "field=line", "text"),
+        ("*.csv", "field=line", "text and files of vectors"),
     ] {
         let option = format!("--{option}");
         let arguments: Vec<&str> = ["load"].into_iter().chain(sources.split(' ')).chain([&option[..]]).collect();

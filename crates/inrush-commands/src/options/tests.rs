@@ -106,8 +106,9 @@ fn defaults_are_those_of_the_engine() {
     explicit.end.old_writes = None;
     assert!(named >= 15, "{named}");
     let (base, mut explicit) = (config(base), config(explicit));
-    // Nothing is tolerated by both.
+    // Nothing is tolerated by both. A limit that is given also holds for graphs of vectors.
     explicit.tolerate = None;
+    explicit.finish.graph_timeout = None;
     assert_eq!(format!("{base:?}"), format!("{explicit:?}"));
 }
 
