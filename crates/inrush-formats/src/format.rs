@@ -87,9 +87,9 @@ fn is_told_by_text_field(field: &str) -> bool {
 pub struct FormatOptions {
     /// The format. Default: guessed for each file, from its name (`.ndjson`, `.jsonl`, `.json`,
     /// `.csv`, `.tsv`, `.psv`, `.txt`, `.log`, `.parquet`, `.arrow`, `.avro`, `.xlsx`, `.xls`,
-    /// `.ods`, `.smile`, `.npy`, `.fbin` and other vectors, `.bulk`, before a compression suffix) and from its first bytes. `{` is
-    /// NDJSON, or JSON if a value is longer than its line or shares it. `[` is JSON. Parquet,
-    /// Arrow, Avro, workbooks and SMILE have magic numbers.
+    /// `.ods`, `.smile`, `.npy`, `.fbin` and other vectors, `.bulk`, before a compression suffix)
+    /// and from its first bytes. `{` is NDJSON, or JSON if a value is longer than its line or
+    /// shares it. `[` is JSON. Parquet, Arrow, Avro, workbooks and SMILE have magic numbers.
     pub format: Option<Format>,
     /// Where the documents are inside each JSON value. Default: the value itself, or the elements
     /// of an array.

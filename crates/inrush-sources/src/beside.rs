@@ -1,7 +1,8 @@
 //! A source whose documents get vectors of other files: row i goes into document i.
 //!
 //! Rows and documents are counted in the order in which they are read, one chunk at a time, so the
-//! documents of a chunk are made by the thread that reads. Their vectors are written by all threads.
+//! documents of a chunk are made by the thread that reads. Their vectors are written by all
+//! threads.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -117,8 +118,8 @@ impl Beside {
         Ok(Step::End)
     }
 
-    /// The error of a side that has ended, while the other one has more: `more` has the words before
-    /// the numbers of vectors and of documents.
+    /// The error of a side that has ended, while the other one has more: `more` has the words
+    /// before the numbers of vectors and of documents.
     fn counts_differ(&self, other: &Vectors, more: [&str; 2]) -> SourceError {
         let ([more_vectors, more_documents], taken) = (more, self.taken);
         let message = format!(

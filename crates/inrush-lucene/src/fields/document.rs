@@ -635,8 +635,8 @@ fn unsupported_object(field: &Field) -> Refused {
     Refused::Unsupported(format!("an object in the field {:?}", field.name))
 }
 
-/// Whether words may be lost, or be others, of a text with half a pair of UTF-16. `is_cut`: the text
-/// ends with it. The half may also be one of a text before it in the document.
+/// Whether words may be lost, or be others, of a text with half a pair of UTF-16. `is_cut`: the
+/// text ends with it. The half may also be one of a text before it in the document.
 fn loses_half(field: &Field, is_cut: bool) -> bool {
     let loses = |analyzer: &Analyzer| is_cut && analyzer.loses_cut_text() || analyzer.tells_halves();
     match &field.kind {

@@ -20,6 +20,7 @@ pub(crate) mod new_fields;
 mod object;
 mod properties;
 pub(crate) mod refused;
+mod relations;
 pub(crate) mod sorting;
 mod spelled;
 pub(crate) mod target;

@@ -1,7 +1,7 @@
 //! Objects of a mapping, and what their members are.
 
 use crate::analysis::is_white;
-use crate::fields::join::Join;
+use crate::fields::relations::Join;
 use crate::hash::hash;
 
 /// An object, or a field with what is made of its values.

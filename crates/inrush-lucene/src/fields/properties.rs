@@ -7,9 +7,9 @@ use serde_json::{Map, Value};
 use crate::fields::definition::{field, path_of};
 use crate::fields::field::{FLAT_OBJECT, Field, JOIN};
 use crate::fields::index_settings::IndexSettings;
-use crate::fields::join::Join;
 use crate::fields::new_field::{NewField, Section};
 use crate::fields::object::{Dynamic, Flat, Nested, Node, Object};
+use crate::fields::relations::Join;
 use crate::fields::target::{KnownProduct, ServerVersion, Unsupported};
 
 /// The most levels of objects in a field of the type `flattened`, by default.

@@ -44,10 +44,10 @@ impl ServerVersion {
     }
 
     /// Whether it reads documents as Elasticsearch 9.5 does: a number of more than 32 bits is
-    /// milliseconds by the default formats, and those beyond nanoseconds are the least or the greatest
-    /// date; an object is a malformed date; an interface may stand behind each address; a `flattened`
-    /// that is not indexed has its keyed values alone; a document's first value makes a new field.
-    /// 9.1 does not; no test was made between.
+    /// milliseconds by the default formats, and those beyond nanoseconds are the least or the
+    /// greatest date; an object is a malformed date; an interface may stand behind each address; a
+    /// `flattened` that is not indexed has its keyed values alone; a document's first value makes a
+    /// new field. 9.1 does not; no test was made between.
     pub(crate) fn reads_as_9_5(&self) -> bool {
         self.product == KnownProduct::Elasticsearch && self.version >= [9, 5, 0]
     }

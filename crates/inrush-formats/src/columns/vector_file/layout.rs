@@ -122,7 +122,8 @@ fn npy(input: &mut Input) -> Result<Layout, String> {
     of_header(&String::from_utf8_lossy(&header))
 }
 
-/// The layout that the dict says, as in `{'descr': '<f4', 'fortran_order': False, 'shape': (3, 4)}`.
+/// The layout that the dict says, such as
+/// `{'descr': '<f4', 'fortran_order': False, 'shape': (3, 4)}`.
 fn of_header(header: &str) -> Result<Layout, String> {
     let unclear =
         || format!("its header is {:?}, without descr, fortran_order and shape of an array", header.trim_end());

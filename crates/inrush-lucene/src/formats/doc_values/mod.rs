@@ -98,7 +98,8 @@ impl DocValuesWriter {
         self.put_sorted_numeric(values, false);
     }
 
-    /// Adds a field of which a document has one term at most: `values` are their numbers in `terms`.
+    /// Adds a field of which a document has one term at most: `values` are their numbers in
+    /// `terms`.
     pub(crate) fn add_sorted(&mut self, number: u32, values: Values, terms: &impl Dictionary) {
         self.start(number, SORTED);
         self.put_values(values, values.docs, true);

@@ -202,7 +202,7 @@ const CEILINGS: Ceilings = Ceilings {
     banned_words: 0,
     flags: 0,
     cycles: 44,
-    public_types: 185,
+    public_types: 186,
     unnamed_types: 3,
 };
 
