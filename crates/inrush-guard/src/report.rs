@@ -24,6 +24,7 @@ impl SettingsReport {
 
     /// This report and another one. The worst result counts. Of a setting that both have changed,
     /// it has the values of this one.
+    #[doc(hidden)]
     pub fn with(mut self, other: SettingsReport) -> Self {
         let weight = |restored: SettingsRestored| match restored {
             SettingsRestored::No => 3,
