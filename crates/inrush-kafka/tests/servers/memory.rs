@@ -15,7 +15,7 @@ const ADDRESS: &str = "INRUSH_KAFKA_MEMORY";
 const PARTITIONS: i32 = 200;
 const RECORDS: usize = 1_500;
 const VALUE_BYTES: usize = 1_000;
-/// Peaks of 148 to 163 MiB were seen, as the memory of threads differs from run to run.
+/// Peaks of 148 to 163 MiB were seen.
 const MEMORY_MAX_MIB: u64 = 192;
 
 /// A figure of this process, MiB.
