@@ -3,7 +3,7 @@
 
     python3 bench/lucene.py measure LINES MAPPING 5 OUT.tsv   # processor time, in turn
     python3 bench/lucene.py equal LINES MAPPING SERVER        # the same index as the server's? May have SETTINGS too
-    python3 bench/lucene.py fuzz SERVER SEED SECONDS          # the same, of random mappings and documents
+    python3 bench/lucene.py fuzz SERVER SEED SECONDS [TYPES]  # the same, of random mappings and documents; mostly of these types
     python3 bench/lucene.py limits SERVER                     # the same, of documents at the limits and beyond
     python3 bench/lucene.py dates SERVER SEED ROUNDS          # the same dates of random texts and formats?
     python3 bench/lucene.py words SEED COUNT SERVER           # the same words of random texts?
@@ -11,7 +11,7 @@
     python3 bench/lucene.py tokens SERVER SEED ROUNDS         # the same tokens by random analysers as `_analyze`?
     python3 bench/lucene.py chains SERVER SEED COUNT          # the same tokens by random chains as Lucene's own parts?
     python3 bench/lucene.py bake LINES MAPPING SERVER         # into an empty snapshot, and restored
-    python3 bench/lucene.py queries SERVER SEED COUNT         # the same answers to random searches?
+    python3 bench/lucene.py queries SERVER SEED COUNT [TYPES] # the same answers to random searches?
 
 SERVER is a product and a version, such as `opensearch-3.6.0`. INRUSH_LUCENE is the folder with the programs
 `lucene-build`, `lucene-bake`, `lucene-dates`, `lucene-tokens` and `lucene-words`, which are examples of the crate.
@@ -50,6 +50,10 @@ CRATE = pathlib.Path(os.environ.get("INRUSH_LUCENE_CRATE", pathlib.Path(__file__
 NO_IDS_AGAIN = 1 << 40
 # The share of fuzz rounds with lucene_values.py.
 NARROW = 0.2
+# The share of those whose index ignores malformed values.
+MALFORMED = 0.1
+# The share of those that keep less of documents than their text.
+SOURCES = 0.2
 SETTINGS = {"number_of_shards": 1, "number_of_replicas": 0, "refresh_interval": -1}
 
 
@@ -68,6 +72,18 @@ def ask(url, method="GET", body=None):
         raise SystemExit(f"{method} {url}: {error.code} {error.read().decode()[:1000]}") from error
 
 
+def not_built(node):
+    """Types that are built for some versions of OpenSearch only, if this is another one."""
+    is_newest = node.version.startswith(("3.6", "3.8"))
+    built = {"geo_shape": is_newest, "flat_object": is_newest or node.version.startswith("2.19"), "wildcard": node.version >= "3.6"}
+    return [kind for kind, built in built.items() if not built or node.product != "opensearch"]
+
+
+def has_extras(node):
+    """Whether it has the types and parts of analysers that are in modules."""
+    return node.version >= "3" and node.has_module("analysis-common")
+
+
 class Node(Server):
     """A server, and the Java programs that look at its index."""
 
@@ -77,7 +93,7 @@ class Node(Server):
         root = next(path for path in self.home.iterdir() if path.is_dir())
         newest = (21, 99) if self.product == "opensearch" and self.version >= "3" or self.version >= "9" else (17, 21)
         java = servers.java(*newest) / "bin"
-        mappings.EXTRAS = self.version >= "3"
+        mappings.EXTRAS, mappings.NOT_BUILT = has_extras(self), not_built(self)
         joins.KNOWN = self.has_module("parent-join")
         self.settings = SETTINGS | {"analysis": mappings.analysis(self.product == "opensearch")}
         # Ids, instead of the numbers of lines, and threads that build.
@@ -103,6 +119,18 @@ class Node(Server):
             self.programs.stdin.close()
             self.programs.wait()
         super().stop()
+
+    def keeps_less(self):
+        """Whether a `_source` with less than the document is built for it."""
+        return self.name.startswith(("opensearch-3.6", "opensearch-3.7", "opensearch-3.8", "elasticsearch-8.19", "elasticsearch-9.4", "elasticsearch-9.5"))
+
+    def writes_as_java_19(self):
+        """Whether it writes decimals with the fewest digits. Java before 19, on which Elasticsearch 8 runs here, has one more of some."""
+        return self.version >= ("3" if self.product == "opensearch" else "9")
+
+    def ignores_malformed(self):
+        """Whether the setting of that name is built for it."""
+        return self.product == "opensearch" and self.version >= "3.6" or self.product == "elasticsearch" and self.version.startswith("8.19")
 
     def has_module(self, name):
         node = next(iter(request(f"{self.url}/_nodes/plugins")["nodes"].values()))
@@ -212,6 +240,8 @@ class Node(Server):
         if found or len(refused) == len(texts):
             return found, unsupported
         programs, skipped, theirs = [("Check", [ours])], ["_seq_no"], folder / "theirs"
+        if "_source" in shown:
+            skipped.append("_recovery_source")
         if ids < NO_IDS_AGAIN:
             # A document of the server that took the place of another one has a higher version.
             skipped += ["_version", "__soft_deletes"]
@@ -262,7 +292,7 @@ def parts(node, dice, found):
         for name in names:
             while True:
                 made = lucene_tokens.analysis(dice, 1)
-                asked = {"settings": flat_settings({"analysis": made}), "analyzer": "a0", "lucene": int(node.lucene.split(".")[0]), "texts": []}
+                asked = {"settings": flat_settings({"analysis": made}), "analyzer": "a0", "lucene": [*map(int, node.lucene.split("."))], "texts": []}
                 print(json.dumps(asked), file=program.stdin, flush=True)
                 if json.loads(program.stdout.readline()) == []:
                     break
@@ -283,7 +313,8 @@ def parts(node, dice, found):
 
 def fuzz_round(node, seed):
     """Compares the index of a random mapping and random documents; returns what was made, how many lines are not supported, and what differs."""
-    mappings.EXTRAS = node.version >= "3"
+    mappings.EXTRAS, mappings.NOT_BUILT = has_extras(node), not_built(node)
+    mappings.BOOLEANS = node.product == "elasticsearch" and node.ignores_malformed()
     dice = random.Random(seed)
     narrow = dice.random() < NARROW
     fields, kind = values.mapping(dice, node.product == "opensearch") if narrow else (mappings.mapping(dice, node.product == "opensearch"), None)
@@ -297,6 +328,9 @@ def fuzz_round(node, seed):
     if mappings.EXTRAS and node.product == "opensearch" and dice_of_parts.random() < 0.6:
         plain |= {"max_ngram_diff": 50, "max_shingle_diff": 9, "analysis": parts(node, dice_of_parts, plain["analysis"])}
     node.settings = plain if old else plain | mappings.sort(random.Random(seed), fields)
+    dice_of_settings = random.Random(f"settings {seed}")
+    if node.ignores_malformed() and dice_of_settings.random() < MALFORMED:
+        node.settings = node.settings | {"mapping": node.settings.get("mapping", {}) | {"ignore_malformed": True}}
     if dice.random() < 0.1:
         fields["_routing"] = {"required": True}
     dice_of_new = random.Random(f"new {seed}")
@@ -305,6 +339,9 @@ def fuzz_round(node, seed):
         new.parameters(dice_of_new, fields, node.product == "opensearch")
         if dice_of_new.random() < 0.15:
             node.settings = node.settings | new.limit(dice_of_new, fields)
+    dice_of_source = random.Random(f"source {seed}")
+    if node.keeps_less() and dice_of_source.random() < SOURCES:
+        fields["_source"] = mappings.source(dice_of_source, fields, node.writes_as_java_19())
     density = documents.densities(dice, fields, {})
     # Beyond 65,536 documents the formats have further blocks.
     count = dice.choices([1, 30, 300, 1000, 5000, 15_000, 70_000], [7, 7, 20, 56, 8, 1.7, 0.3])[0]
@@ -329,17 +366,45 @@ def fuzz_round(node, seed):
     return made, unsupported, found
 
 
-def fuzz(server, seed, seconds):
-    seed, rounds, lines_all, left_out, bad = int(seed), 0, 0, 0, 0
-    with Node(server) as node:
-        until = time.monotonic() + float(seconds)
-        while time.monotonic() < until and bad < 4:
+def typed(fields):
+    """The types of the fields of a mapping, with those of multi-fields."""
+    for field in fields.values():
+        if "type" in field:
+            yield field["type"]
+        for below in ("properties", "fields"):
+            yield from typed(field.get(below, {}))
+
+
+def fuzz_on(node, seed, seconds, types=""):
+    """Compares random rounds for so long; returns how many rounds and documents there were, how many are not supported, and how many rounds differ."""
+    rounds, lines_all, left_out, bad, skipped, by_type = 0, 0, 0, 0, 0, {}
+    plain = [*mappings.KINDS]
+    mappings.often(types.split(",") if types else [])
+    until = time.monotonic() + float(seconds)
+    while time.monotonic() < until and bad < 4:
+        try:
             made, unsupported, found = fuzz_round(node, seed)
-            if found:
-                bad += 1
-                print(*(line[:800] for line in found[:25]), json.dumps(made), sep="\n  ", flush=True)
-            seed, rounds, lines_all, left_out = seed + 1, rounds + 1, lines_all + made["documents"], left_out + unsupported
-    print(f"{rounds} rounds, {lines_all} documents, {left_out} not supported, {bad} rounds differ, next seed {seed}")
+        except SystemExit as refused:
+            # A mapping or an index sort that is not built for this version.
+            if "Unsupported {" not in str(refused):
+                raise
+            seed, skipped = seed + 1, skipped + 1
+            continue
+        if found:
+            bad += 1
+            print(*(line[:800] for line in found[:25]), json.dumps(made), sep="\n  ", flush=True)
+        seed, rounds, lines_all, left_out = seed + 1, rounds + 1, lines_all + made["documents"], left_out + unsupported
+        for kind in {*typed(made["mapping"]["properties"])}:
+            by_type[kind] = by_type.get(kind, 0) + made["documents"] - unsupported
+    mappings.KINDS[:] = plain
+    print(*(f"{kind}\t{count}" for kind, count in sorted(by_type.items())), sep="\n")
+    print(f"{rounds} rounds, {lines_all} documents, {left_out} not supported, {bad} rounds differ, {skipped} mappings not built, next seed {seed}", flush=True)
+    return rounds, lines_all, left_out, bad
+
+
+def fuzz(server, seed, seconds, types=""):
+    with Node(server) as node:
+        *_, bad = fuzz_on(node, int(seed), seconds, types)
     sys.exit(bool(bad))
 
 
@@ -419,7 +484,7 @@ def texts(folder, server):
 def random_tokens(server, seed, rounds):
     sums, refused, bad = [0, 0, 0], {}, 0
     with Node(server) as node:
-        lucene = int(node.lucene.split(".")[0])
+        lucene = [*map(int, node.lucene.split("."))]
         for compared, of, tokens, found, refusals in lucene_tokens.rounds(node.url, PROGRAMS / "lucene-tokens", lucene, int(seed), int(rounds)):
             sums = [total + new for total, new in zip(sums, (compared, of, tokens))]
             bad += len(found)
@@ -434,7 +499,7 @@ def random_tokens(server, seed, rounds):
 def random_chains(server, seed, count):
     compared, tokens, bad = 0, 0, 0
     with Node(server) as node:
-        for known, more, found in lucene_tokens.chains(node.java, PROGRAMS / "lucene-tokens", int(node.lucene.split(".")[0]), int(seed), int(count)):
+        for known, more, found in lucene_tokens.chains(node.java, PROGRAMS / "lucene-tokens", [*map(int, node.lucene.split("."))], int(seed), int(count)):
             compared, tokens, bad = compared + known, tokens + more, bad + bool(found)
             print(*found[:1], sep="\n", end="\n" if found else "", flush=True)
     print(f"{compared} of {count} chains compared, {tokens} tokens, {bad} differ")
@@ -498,46 +563,54 @@ def different_answers(node, bodies, given):
     return found, with_hits, errors
 
 
-def queries(server, seed, count):
-    """The same answers from an index that the server built, and from one that is built here?"""
-    seed, left, bad, with_hits, errors = int(seed), int(count), 0, 0, 0
+def queries_on(node, seed, count, types=""):
+    """The same answers from an index that the server built, and from one that is built here? Returns how many differ."""
+    plain = [*mappings.KINDS]
+    mappings.often(types.split(",") if types else [])
+    left, bad, with_hits, errors = count, 0, 0, 0
+    while left > 0 and bad < 10:
+        dice = random.Random(seed)
+        fields = mappings.mapping(dice, node.product == "opensearch")
+        fields["properties"]["n"] = {"type": "long"}
+        has_join = joins.KNOWN and dice.random() < joins.SHARE
+        if has_join:
+            joins.add(dice, fields)
+        density = documents.densities(dice, fields, {}) | {"n": 0, **{name: 1 for name in joins.names(fields)}}
+        made = [documents.document(dice, fields, density) | {"n": number} for number in range(3000)]
+        with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
+            lines = pathlib.Path(folder) / "lines"
+            lines.write_text("".join(json.dumps(document) + "\n" for document in made))
+            known, _ = node.without_unsupported(lines, fields, pathlib.Path(folder))
+            given = has_join or dice.random() < 0.5
+            _, theirs = node.index(known, fields, NO_IDS_AGAIN if given else None)
+            _, ours = node.build(known, fields, pathlib.Path(folder))
+            restore_built(node, known, fields, "built", *routing(fields), *(["ids=number"] if given else []))
+        if theirs.keys() != ours.keys():
+            bad += 1
+            print(f"seed {seed}: only one refuses", {number: theirs.get(number) or ours.get(number) for number in theirs.keys() ^ ours.keys()}, json.dumps(fields))
+        ask(f"{node.url}/i,built/_refresh", "POST")
+        of = Fields(fields, made)
+        bodies = [search(dice, of) for _ in range(min(left, 200))]
+        try:
+            found, hits, refused = different_answers(node, bodies, given)
+        except TimeoutError:
+            # A server that loses a reply loses it for its own index, too.
+            print(f"seed {seed}: no reply", flush=True)
+            found, hits, refused, bodies = [], 0, 0, []
+        with_hits, errors, bad, left = with_hits + hits, errors + refused, bad + len(found), left - len(bodies)
+        for where in found:
+            print(f"seed {seed}: {where}\n  {json.dumps(fields)[:2000]}", flush=True)
+        seed += 1
+        for index in ("i", "built"):
+            ask(f"{node.url}/{index}", "DELETE")
+    mappings.KINDS[:] = plain
+    print(f"{count} searches, {with_hits} with hits, {errors} refused, {bad} differ, next seed {seed}", flush=True)
+    return bad
+
+
+def queries(server, seed, count, types=""):
     with Node(server) as node:
-        while left > 0 and bad < 10:
-            dice = random.Random(seed)
-            fields = mappings.mapping(dice, node.product == "opensearch")
-            fields["properties"]["n"] = {"type": "long"}
-            has_join = joins.KNOWN and dice.random() < joins.SHARE
-            if has_join:
-                joins.add(dice, fields)
-            density = documents.densities(dice, fields, {}) | {"n": 0, **{name: 1 for name in joins.names(fields)}}
-            made = [documents.document(dice, fields, density) | {"n": number} for number in range(3000)]
-            with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
-                lines = pathlib.Path(folder) / "lines"
-                lines.write_text("".join(json.dumps(document) + "\n" for document in made))
-                known, _ = node.without_unsupported(lines, fields, pathlib.Path(folder))
-                given = has_join or dice.random() < 0.5
-                _, theirs = node.index(known, fields, NO_IDS_AGAIN if given else None)
-                _, ours = node.build(known, fields, pathlib.Path(folder))
-                restore_built(node, known, fields, "built", *routing(fields), *(["ids=number"] if given else []))
-            if theirs.keys() != ours.keys():
-                bad += 1
-                print(f"seed {seed}: only one refuses", {number: theirs.get(number) or ours.get(number) for number in theirs.keys() ^ ours.keys()}, json.dumps(fields))
-            ask(f"{node.url}/i,built/_refresh", "POST")
-            of = Fields(fields, made)
-            bodies = [search(dice, of) for _ in range(min(left, 200))]
-            try:
-                found, hits, refused = different_answers(node, bodies, given)
-            except TimeoutError:
-                # A server that loses a reply loses it for its own index, too.
-                print(f"seed {seed}: no reply", flush=True)
-                found, hits, refused, bodies = [], 0, 0, []
-            with_hits, errors, bad, left = with_hits + hits, errors + refused, bad + len(found), left - len(bodies)
-            for where in found:
-                print(f"seed {seed}: {where}\n  {json.dumps(fields)[:2000]}", flush=True)
-            seed += 1
-            for index in ("i", "built"):
-                ask(f"{node.url}/{index}", "DELETE")
-    print(f"{count} searches, {with_hits} with hits, {errors} refused, {bad} differ, next seed {seed}")
+        bad = queries_on(node, int(seed), int(count), types)
     sys.exit(bool(bad))
 
 
@@ -606,6 +679,6 @@ def measure(lines, mapping, rounds, out):
 if __name__ == "__main__":
     commands = {"measure": (measure, 4), "equal": (equal, 3), "fuzz": (fuzz, 3), "limits": (limits, 1), "dates": (dates, 3), "words": (words, 3), "texts": (texts, 2), "tokens": (random_tokens, 3), "chains": (random_chains, 3), "bake": (bake, 3), "queries": (queries, 3)}
     command, count = commands.get(sys.argv[1] if len(sys.argv) > 1 else "", (None, 0))
-    if command is None or len(sys.argv) != 2 + count:
+    if command is None or len(sys.argv) - 2 not in (count, count + (command is fuzz or command is queries)):
         raise SystemExit(__doc__)
     command(*sys.argv[2:])

@@ -1,11 +1,13 @@
 """Random documents of a mapping, good ones and bad ones, for bench/lucene.py."""
 
+import base64
 import json
 import time
 
 import lucene_joins
 import lucene_mappings
-from lucene_mappings import DATES, NUMBERS
+import lucene_shapes
+from lucene_mappings import ALONE, DATES, NUMBERS, RANGES
 
 TEXTS = (
     "the quick brown fox GET /index.html HTTP/1.1 l’été Ünïcödé 東京 ひら カタカナ 한국어 ภาษาไทย 👩‍👩‍👧 a_b 3.14 1,000 can't x:y _ - "
@@ -72,6 +74,46 @@ def flat(dice, depth, odd=("a", "b", "c.d", "é", "")):
     return {dice.choice(names): one() if dice.random() < 0.8 else [one(), [one()], one()] for _ in range(dice.randrange(4))}
 
 
+def ranged(dice, field):
+    """A range; some are odd."""
+    kind, chance = field["type"], dice.random()
+    end = lambda: scalar(dice, {"type": RANGES[kind], "format": field.get("format")})
+    if kind == "ip_range" and chance < 0.5:
+        return f"{address(dice)}/{dice.choice([0, 8, 24, 32, 33, 64, 128, 129, '+8', '', '8/', 'x', -1])}"
+    if chance > 0.97:
+        return dice.choice([None, 5, "x", True, {}, {"from": 1}, {"gte": [1]}, {"gte": {}}, {"x": None}, {"gte": None, "lte": None}, {"gt": None, "lt": None}, {"gt": 1, "gte": 2}, "1.2.3.4", "1.2.3.0/24"])
+    ends = [end(), end()]
+    try:
+        ends.sort(key=float)
+    except (TypeError, ValueError):
+        # Else the most would be refused.
+        if dice.random() < 0.8:
+            ends = ends[:1]
+    names = dice.choice([["gte", "lte"], ["gt", "lt"], ["gte", "lt"], ["gt", "lte"], ["gte", "gt"], ["lt", "lte"]] if dice.random() < 0.05 else [["gte", "lte"], ["gt", "lt"], ["gte", "lt"], ["gt", "lte"]])
+    found = dict(zip(names if len(ends) > 1 else dice.sample(names, 1), ends))
+    return found if dice.random() < 0.9 else found | {dice.choice(["gte", "lt"]): None}
+
+
+def suggestion(dice, texts=None):
+    """What a field of suggestions takes: a text, an object, or several of both; some are none."""
+    word = lambda: dice.choice([lambda: text(dice, True), lambda: dice.choice(["New York", "new  york", "Nancy", "Aa", "BB", "AaBB", " ", "a", "the end of the", "Ünï"])])()
+    one = lambda: str(word()) if dice.random() < 0.99 else dice.choice(["a\x1fb", "\x00", 5, None, True, [], ["a"]])
+    weight = lambda: dice.choice([0, 1, 7, 7, dice.randrange(2**31), str(dice.randrange(99)), 2**31 - 1] + ([-1, 2**31, 1.5, None, "x", [1]] if dice.random() < 0.05 else []))
+    form = dice.random()
+    if form < 0.4:
+        return one()
+    if form < 0.8:
+        found = {"input": dice.choice([one, lambda: [one() for _ in range(dice.choice([0, 1, 2, 3, 20]))]])()}
+        return found | dice.choice([{}, {"weight": weight()}, {"weight": weight()}]) if dice.random() < 0.99 else found | {"x": 1}
+    return [suggestion(dice) for _ in range(dice.choice([0, 1, 2, 3, 15]))] if form < 0.99 else None
+
+
+def features(dice):
+    """An object of features, some of which are none."""
+    one = lambda: dice.choice([dice.uniform(0, 100), dice.randrange(1, 9), "2.5", dice.choice([None, 1e-30, 1e30, 5]), dice.choice([0, -1, "x", True, [1], {}]) if dice.random() < 0.2 else 1])
+    return {dice.choice(["a", "b", "c", "c.d", "", "é", f"k{dice.randrange(300)}"]): one() for _ in range(dice.randrange(5))}
+
+
 FLAT_NAMES = ("a", "a.b", "é", "", ".", "..", "a.", ".a", "a..b", " ", "a=b", "x" * 300, "\x00", "_value")
 
 
@@ -103,9 +145,9 @@ def text(dice, short):
 
 def scalar(dice, field):
     kind, chance = field["type"], dice.random()
-    if chance < 0.07:
+    if chance < (0.01 if kind in (*ALONE, "completion") and kind != "geo_point" else 0.07):
         return None if chance < 0.04 else dice.choice(ODD)
-    if kind in ("keyword", "text", "match_only_text", "token_count"):
+    if kind in ("keyword", "text", "match_only_text", "token_count", "search_as_you_type", "wildcard"):
         return text(dice, kind != "keyword" or field.get("ignore_above", 1000) < 1000)
     values = {
         "long": lambda: [dice.randrange(-(2**63), 2**63), dice.randrange(1000), 5, 1704063600000 + 1000 * dice.randrange(9999)],
@@ -120,7 +162,12 @@ def scalar(dice, field):
         "boolean": lambda: [True, False, "true", "false"],
         # Else the most documents would be refused.
         "geo_point": lambda: [point(dice, 0.4 if field.get("ignore_malformed") else 0.03)],
-        "binary": lambda: ["aGVsbG8=", "", "no base 64", 5],
+        "geo_shape": lambda: [lucene_shapes.shape(dice, 0.3 if field.get("ignore_malformed") else 0.03)],
+        "binary": lambda: ["aGVsbG8=", "", "AA==", base64.b64encode(dice.randbytes(dice.randrange(40))).decode()] + (["no base 64", 5, "aGVsbG8", " AAAA ", "AA==AAAA", "a"] if dice.random() < 0.1 else []),
+        "rank_feature": lambda: [dice.uniform(0, 100), dice.randrange(1, 9), "2.5", 1e-30] + ([0, -1, 1e39, "x", True] if dice.random() < 0.05 else []),
+        "rank_features": lambda: [features(dice)],
+        **{name: lambda: [ranged(dice, field)] for name in RANGES},
+        "completion": lambda: [suggestion(dice)],
         "constant_keyword": lambda: [field["value"]],
         "flattened": lambda: [flat(dice, 0)],
         "join": lambda: [lucene_joins.value(dice, field)],
@@ -185,7 +232,7 @@ HOSTILE = [
 def several(dice, one, field):
     """A value, or an array of some; of values rarely of many, or of arrays."""
     chance = dice.random()
-    if chance > (0.4 if field.get("type") == "nested" else 0.15):
+    if chance > {"nested": 0.4, "rank_feature": 0.01, "rank_features": 0.01, "completion": 0}.get(field.get("type"), 0.15):
         return one()
     if chance < 0.01 and "properties" not in field:
         return dice.choice([[one() for _ in range(dice.choice([20, 100, 400]))], [[one()], [], [one(), [one()]]]])

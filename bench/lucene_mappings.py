@@ -7,7 +7,7 @@ NUMBERS = ("long", "integer", "short", "byte", "double", "float", "half_float", 
 DATES = ("date", "date_nanos")
 KINDS = ["keyword", "keyword", "keyword", "text", "text", "text", "date", "date", "date_nanos", "ip", "boolean", "geo_point", "geo_point", "binary", *NUMBERS]
 # Elasticsearch has the two of OpenSearch in modules that its servers for tests are without.
-OF_OPENSEARCH = ["constant_keyword", "match_only_text", "flat_object", "token_count"]
+OF_OPENSEARCH = ["constant_keyword", "match_only_text", "flat_object", "token_count", "rank_feature", "rank_features", "search_as_you_type", "search_as_you_type", "wildcard", "wildcard"]
 OF_ELASTICSEARCH = ["flattened"]
 # What fields may name, in the settings of each index. Elasticsearch has only these without its modules.
 ANALYSIS_OF_ELASTICSEARCH = {
@@ -28,10 +28,29 @@ ANALYSIS = {
 }
 
 
+# The types of ranges, and those of their ends.
+RANGES = {"integer_range": "integer", "long_range": "long", "float_range": "float", "double_range": "double", "date_range": "date", "ip_range": "ip"}
+KINDS += [*RANGES, "date_range", "completion", "completion", "geo_shape"]
+
+
+def often(types):
+    """Makes three of four fields be of some types, if there are any."""
+    KINDS.extend(types * (3 * len(KINDS) // len(types)) if types else [])
+
+
+# Types that no multi-field has, and of which no value is copied.
+ALONE = (*RANGES, "binary", "rank_feature", "rank_features", "geo_point", "geo_shape", "flattened", "flat_object", "constant_keyword")
+
 # Of this one, servers before 3.0 refuse some malformed values that they are told to ignore.
 OTHERS_REFUSE = ("unsigned_long",)
 # Whether the server has the modules of OpenSearch, which its servers for tests before 3.0 are without.
 EXTRAS = True
+# The types that are not built for it.
+NOT_BUILT = ()
+
+
+# Whether the server may ignore malformed booleans, and that is built.
+BOOLEANS = False
 
 
 def extras(opensearch):
@@ -65,6 +84,37 @@ def random_analysis(dice, opensearch):
     if dice.random() < 0.2:
         found["analyzer"]["default"] = whole_analyzer()
     return found
+
+
+def paths(fields, above=""):
+    """The full names of fields and objects."""
+    for name, field in fields.items():
+        yield above + name
+        yield from paths(field.get("properties", {}), f"{above}{name}.")
+
+
+def source(dice, fields, filters):
+    """What is kept of documents, with `filters` also some of their members."""
+    known = [*paths(fields["properties"]), "x", "a.b", "new"]
+
+    def pattern():
+        name, chance = dice.choice(known), dice.random()
+        if chance < 0.5:
+            return name
+        if chance < 0.65:
+            return f"{name}.{dice.choice(['*', 'a', 'x.y'])}"
+        start, end = sorted(dice.randrange(len(name) + 1) for _ in range(2))
+        return dice.choice([name[:start] + "*" + name[end:], "*" + name[end:], name[:start] + "*", "*." + name.rsplit(".", 1)[-1], "*"])
+
+    if not filters or dice.random() < 0.2:
+        return dice.choice([{"enabled": False}, {"enabled": False}, {"excludes": []}, {"includes": [], "enabled": True}])
+    # Others are refused.
+    is_plain = lambda found: all(found.split(".")) and "**" not in found and "\\" not in found and found.strip() == found and max(found) < "\U00010000"
+    lists = lambda: [found for found in (pattern() for _ in range(dice.choice([1, 1, 2, 5]))) if is_plain(found)]
+    excludes = lists()
+    # With a star Elasticsearch reads them in another way.
+    excludes = excludes if dice.random() < 0.5 else [found for found in excludes if "*" not in found]
+    return dice.choice([{"includes": ["*"]}, {"includes": lists()}, {"excludes": excludes}, {"excludes": excludes}, {"includes": ["*"], "excludes": excludes}, {"includes": lists(), "excludes": excludes}])
 
 
 def analyzer(dice, opensearch):
@@ -104,7 +154,7 @@ NULL_DATES |= {format: [time.strftime(form, time.gmtime(1709989445)) for form in
 def leaf(dice, opensearch, nested=False):
     """A field with some of the parameters that its type has."""
     # The servers for tests of Elasticsearch are without its modules.
-    without = (["geo_point", "binary", "flattened", "flat_object", "constant_keyword"] if nested else []) + ([] if opensearch else ["unsigned_long"]) + ([] if extras(opensearch) else ["scaled_float", "token_count"])
+    without = ([*ALONE] if nested else []) + ([] if opensearch else ["unsigned_long"]) + [*NOT_BUILT] + ([] if extras(opensearch) else ["scaled_float", "token_count", "rank_feature", "rank_features", "search_as_you_type", "wildcard"])
     kind = dice.choice([kind for kind in KINDS + (OF_OPENSEARCH if opensearch else OF_ELASTICSEARCH) if kind not in without])
     field = {"type": kind}
 
@@ -114,7 +164,56 @@ def leaf(dice, opensearch, nested=False):
 
     if kind == "constant_keyword":
         field["value"] = dice.choice(["x", "5", "true"])
-    if kind in ("binary", "constant_keyword", "flat_object"):
+    if kind in ("constant_keyword", "flat_object"):
+        return field
+    if kind == "binary":
+        maybe(0.5, "doc_values", True)
+        maybe(0.3, "store", True)
+        return field
+    if kind in ("rank_feature", "rank_features"):
+        maybe(0.3, "positive_score_impact", dice.choice([True, False]))
+        return field
+    if kind == "wildcard":
+        maybe(0.3, "ignore_above", dice.choice([0, 3, 10, 256]))
+        maybe(0.3, "normalizer", normalizer(dice, opensearch))
+        maybe(0.2, "null_value", dice.choice(["NULL", ""]))
+        maybe(0.3, "doc_values", False)
+        return field
+    if kind == "completion":
+        plain = ["standard", "simple", "whitespace", "keyword", "stop", "english", "french"]
+        maybe(0.4, "analyzer", dice.choice(plain if extras(opensearch) else plain[:5]))
+        maybe(0.3, "preserve_separators", False)
+        maybe(0.3, "preserve_position_increments", False)
+        maybe(0.3, "max_input_length", dice.choice([1, 5, 20, 255]))
+        maybe(0.1, "search_analyzer", "simple")
+        return field
+    if kind == "search_as_you_type":
+        maybe(0.4, "max_shingle_size", dice.choice([2, 3, 4]))
+        # Others may make several tokens of one place.
+        maybe(0.4, "analyzer", dice.choice(["standard", "simple", "whitespace", "keyword", "stop", "english", "french"]))
+        maybe(0.3, "norms", dice.choice([True, False]))
+        maybe(0.2, "index_options", dice.choice(["docs", "freqs", "positions", "offsets"]))
+        maybe(0.2, "term_vector", dice.choice(["no", "yes", "with_positions_offsets"]))
+        maybe(0.1, "store", True)
+        return field
+    if kind == "geo_shape":
+        maybe(0.3, "doc_values", False)
+        maybe(0.4, "ignore_malformed", dice.choice([True, True, False]))
+        maybe(0.3, "coerce", True)
+        maybe(0.3, "orientation", dice.choice(["left", "right", "cw", "CLOCKWISE", "ccw"]))
+        maybe(0.2, "ignore_z_value", False)
+        maybe(0.1, "store", True)
+        maybe(0.1, "index", False)
+        return field
+    if kind in RANGES:
+        maybe(0.2, "doc_values", False)
+        maybe(0.2, "index", False)
+        maybe(0.2, "coerce", False)
+        if opensearch:
+            maybe(0.3, "ignore_malformed", True)
+            maybe(0.1, "boost", 2)
+        if kind == "date_range":
+            maybe(0.5, "format", dice.choice(FORMATS))
         return field
     if kind == "flattened":
         maybe(0.2, "ignore_above", dice.choice([3, 100]))
@@ -163,8 +262,9 @@ def leaf(dice, opensearch, nested=False):
     else:
         maybe(0.15, "doc_values", False)
         maybe(0.15, "index", False)
-    if kind not in ("match_only_text", "geo_point", "unsigned_long", "half_float") and (field.get("index", True) or kind != "text" and field.get("doc_values", True)):
-        maybe(0.08, "store", True)
+    if kind not in ("match_only_text", "unsigned_long", "half_float"):
+        is_kept = field.get("index", True) or kind != "text" and field.get("doc_values", True)
+        maybe(0.08 if is_kept else 0.5, "store", True)
     if kind in NUMBERS:
         decimals = [2.5, "1e2", -0.25] if kind in ("double", "float", "half_float", "scaled_float") else []
         maybe(0.2, "null_value", dice.choice([7, 7, 0, "5", *decimals, *([] if kind == "unsigned_long" else [-1, "-7"])]))
@@ -172,6 +272,8 @@ def leaf(dice, opensearch, nested=False):
         maybe(0.2, "coerce", False)
     if kind in (*NUMBERS, *DATES, "ip", "geo_point") and not (kind in OTHERS_REFUSE and not EXTRAS):
         maybe(0.7 if kind == "geo_point" else 0.3, "ignore_malformed", True)
+    if kind == "boolean" and BOOLEANS:
+        maybe(0.3, "ignore_malformed", True)
     if kind in DATES:
         maybe(0.5, "format", dice.choice(FORMATS))
         if field.get("format") in NULL_DATES:
@@ -189,7 +291,8 @@ def leaf(dice, opensearch, nested=False):
     if not nested and kind not in ("geo_point", "match_only_text") and dice.random() < 0.3:
         more = {name: leaf(dice, opensearch, True) for name in dice.sample(["raw", "x", "num"], dice.randrange(1, 3))}
         # The servers read a second number off what the first one made of the text.
-        field["fields"] = {name: part for name, part in more.items() if part["type"] not in NUMBERS or kind not in NUMBERS}
+        able = lambda part: (part["type"] not in NUMBERS or kind not in NUMBERS) and (part["type"] != "completion" or kind in ("keyword", "text"))
+        field["fields"] = {name: part for name, part in more.items() if able(part)}
         for part in field["fields"].values():
             # Else the most documents would be refused.
             if part["type"] in (*NUMBERS, *DATES, "ip") and not (part["type"] in OTHERS_REFUSE and not EXTRAS) and dice.random() < 0.9:
@@ -213,7 +316,7 @@ def members(dice, opensearch, depth, nested=False):
                 # Both, only where no object above is nested: values would come twice.
                 both = ("include_in_parent", "include_in_root")
                 for parameter in both if not nested else dice.sample(both, 1):
-                    if dice.random() < 0.2 * (1 + nested):
+                    if dice.random() < 0.2 * (1 + nested) and not has_some_alone(below["properties"]):
                         below[parameter] = True
             elif dice.random() < 0.3:
                 below |= dice.choice([{"type": "object"}, {"enabled": True}])
@@ -226,6 +329,18 @@ def members(dice, opensearch, depth, nested=False):
             name = dice.choice([f"f{number}"] * 15 + ["@timestamp"] * 4 + [f"a b{number}", f"ÉTÉ東{number}", f"x\"\\{number}", f"-{number}", f"n{number}" * 60])
             fields[name if dice.random() < 0.95 else f"dots.{name}"] = leaf(dice, opensearch)
     return fields
+
+
+def has_some_alone(fields):
+    """Whether some field keeps what the servers do not join of several nested objects, or refuse in a joined one."""
+    return any(has_some_alone(field["properties"]) if "properties" in field else is_joined_never(field) for field in fields.values())
+
+
+def is_joined_never(field):
+    kind = field.get("type")
+    if any(is_joined_never(part) for part in field.get("fields", {}).values()):
+        return True
+    return kind in ("rank_feature", "rank_features", "wildcard") or kind in (*RANGES, "geo_shape") and field.get("doc_values", True) or kind == "binary" and field.get("doc_values", False)
 
 
 def leaves(fields, nested, path=""):
@@ -271,6 +386,11 @@ def mapping(dice, opensearch):
         fields["all"] = {"type": dice.choice(["text", "keyword"]), "fields": {"raw": {"type": "keyword", "ignore_above": 20}}}
     if dice.random() < 0.3:
         copy_some(dice, fields)
+    if opensearch and dice.random() < 0.1:
+        # Into a field that the first value adds.
+        able = [field for _, field, _ in scoped(fields) if field.get("type") in ("keyword", "text") and "copy_to" not in field]
+        if able:
+            dice.choice(able)["copy_to"] = "added"
     if dice.random() < 0.2:
         named = [name for name, field in leaves(fields, False) if field.get("enabled", True)]
         if named:

@@ -87,10 +87,16 @@ def parameters(dice, fields, opensearch):
         fields["dynamic_templates"] = templates(dice, opensearch, is_runtime)
 
 
+def parts(field):
+    """How many fields a field and its multi-fields have beside them."""
+    own = field.get("max_shingle_size", 3) if field.get("type") == "search_as_you_type" else 0
+    return own + sum(map(parts, field.get("fields", {}).values()))
+
+
 def limit(dice, fields):
     """The setting of the most fields, with room for some more than a mapping has."""
     def count(properties):
-        return sum(name.count(".") + 1 + len(field.get("fields", {})) + 2 * len(field.get("relations", {})) + count(field.get("properties", {})) for name, field in properties.items())
+        return sum(name.count(".") + 1 + len(field.get("fields", {})) + 2 * len(field.get("relations", {})) + parts(field) + count(field.get("properties", {})) for name, field in properties.items())
 
     return {"mapping": {"total_fields": {"limit": count(fields["properties"]) + len(fields.get("runtime", {})) + dice.randrange(3, 40)}}}
 

@@ -2,7 +2,7 @@
 
 import json
 
-from lucene_mappings import DATES, NUMBERS
+from lucene_mappings import DATES, NUMBERS, RANGES
 
 FLAT = ("flattened", "flat_object")
 
@@ -26,6 +26,12 @@ class Fields:
                 continue
             found = [value for document in documents for value in leaves(document, full.split("."))]
             values = [value for value in found if not isinstance(value, (dict, list)) and value is not None]
+            if field.get("type") == "completion":
+                values = [text for value in found for text in suggested(value)]
+            if field.get("type") in (*RANGES, "rank_features"):
+                # Ends, and names of features.
+                ends = field["type"] in RANGES
+                values = [one for value in found if isinstance(value, dict) for one in (value.values() if ends else value) if isinstance(one, (int, float, str)) and one != ""]
             if field.get("type") in FLAT:
                 self._collect_flat(full, field, nested, found)
                 continue
@@ -47,6 +53,17 @@ class Fields:
             and (not doc_values or one[1].get("doc_values", True) and one[1]["type"] != "text") and (nested or one[2] is None)
         ]
         return dice.choice(found) if found else None
+
+
+def suggested(value):
+    """The texts of suggestions."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list):
+        for one in value:
+            yield from suggested(one)
+    elif isinstance(value, dict):
+        yield from suggested(value.get("input"))
 
 
 def leaves(value, path):
@@ -123,6 +140,18 @@ def range_query(dice, name, values):
     return {"range": {name: dice.choice([{"gte": ends[0], "lt": ends[1]}, {"gt": ends[0]}, {"lte": ends[1]}])}}
 
 
+def ranges_query(dice, name, values):
+    """Ranges that meet one, are in it, or contain it."""
+    found = range_query(dice, name, values)
+    found["range"][name]["relation"] = dice.choice(["intersects", "within", "contains"])
+    return dice.choice([found, found, {"term": {name: dice.choice(values)}}])
+
+
+def feature_query(dice, name):
+    how = dice.choice([{}, {"saturation": {"pivot": 5}}, {"log": {"scaling_factor": 2}}, {"sigmoid": {"pivot": 3, "exponent": 0.6}}, {"boost": 2}])
+    return {"rank_feature": {"field": name} | how}
+
+
 def point_query(dice, name):
     at = {"lat": dice.uniform(-80, 80), "lon": dice.uniform(-170, 170)}
     return dice.choice([
@@ -140,11 +169,19 @@ def leaf_query(dice, fields):
     chance = dice.random()
     if chance < 0.1:
         query = {"exists": {"field": name}}
+    elif kind == "search_as_you_type":
+        some = words(dice, values, dice.randrange(1, 5))
+        query = {"multi_match": {"query": some, "type": dice.choice(["bool_prefix", "phrase_prefix", "best_fields"]), "fields": [name, f"{name}._2gram", f"{name}._index_prefix"]}}
+        query = dice.choice([query, {"match_phrase_prefix": {name: some}}, {"match_bool_prefix": {name: some}}, {"match_phrase": {name: some}}])
     elif kind == "text":
         phrases = field.get("index_options", "positions") in ("positions", "offsets") and field.get("analyzer") != "keyword"
         query = (phrase_query if phrases and chance < 0.5 else text_query)(dice, name, values)
-    elif kind == "keyword" or kind in FLAT:
+    elif kind in ("keyword", "wildcard") or kind in FLAT:
         query = keyword_query(dice, name, values)
+    elif kind in RANGES:
+        query = ranges_query(dice, name, values)
+    elif kind in ("rank_feature", "rank_features"):
+        query = feature_query(dice, name if kind == "rank_feature" else f"{name}.{dice.choice(values)}")
     elif kind == "geo_point":
         query = point_query(dice, name)
     elif kind in (*NUMBERS, *DATES, "ip") and chance < 0.6:
@@ -223,11 +260,26 @@ def search(dice, fields):
             # OpenSearch 3.6 never replies where a document without a value of nanoseconds comes last.
             order = {"order": "asc" if field["type"] == "date_nanos" else dice.choice(["asc", "desc"]), **({"nested": {"path": nested}} if nested else {})}
             body["sort"] = [{name: order}, {"n": "asc"}]
+    if dice.random() < 0.5:
+        body |= suggest(dice, fields)
     if dice.random() < 0.25:
         one = fields.some(dice, ("text", "keyword"), nested=False)
         if one:
             body["highlight"] = {"fields": {one[0]: {"type": dice.choice(["unified", "plain"]), "number_of_fragments": dice.choice([0, 3])}}, "require_field_match": dice.random() < 0.5}
     return body
+
+
+def suggest(dice, fields):
+    """The suggestions for the beginning of one, or of one that is written nearly so."""
+    one = fields.some(dice, ("completion",), nested=False)
+    if one is None:
+        return {}
+    name, _, _, values = one
+    begin = str(dice.choice(values))[:dice.choice([0, 1, 2, 5])]
+    found = {"field": name, "size": dice.choice([1, 5, 20]), "skip_duplicates": dice.random() < 0.3}
+    if dice.random() < 0.3:
+        found["fuzzy"] = {"fuzziness": 1, "min_length": 1, "prefix_length": 0}
+    return {"suggest": {"s": {"prefix": begin or "a", "completion": found}}}
 
 
 def difference(a, b, at="answer"):
@@ -248,4 +300,8 @@ def answer(reply, given):
     # OpenSearch has the names of ignored fields in the order of a Java hash set.
     left_out = ["_index"] if given else ["_index", "_id"]
     hits = [{key: sorted(value) if key == "_ignored" else value for key, value in hit.items() if key not in left_out} for hit in reply["hits"]["hits"]]
-    return {"total": reply["hits"]["total"], "max_score": reply["hits"]["max_score"], "hits": hits, "aggregations": reply.get("aggregations")}
+    options = [
+        {key: value for key, value in option.items() if key not in left_out}
+        for entries in reply.get("suggest", {}).values() for entry in entries for option in entry["options"]
+    ]
+    return {"suggest": options, "total": reply["hits"]["total"], "max_score": reply["hits"]["max_score"], "hits": hits, "aggregations": reply.get("aggregations")}

@@ -21,11 +21,19 @@ TEXTS = [
     "کتاب‌های فارسی یک ۱۲۳ ۀ ہ ے ٔ",
     "کوردی ڕەنگ هەیە ە‌ه ر ڒ ھ ي ى ك",
     "Привет, мир! Ёлки и еще раз ёж. 한국어 텍스트 ภาษาไทย हिन्दी १२३ தமிழ்",
+    "अँगरेज़ी भाषाओं की लडकियाँ ऑअाॅ करेंगे বাংলা চাঁদ করেছিলাম বইগুলো ক্ষমা ਪੰਜਾਬੀ ગુજરાતી తెలుగు ಕನ್ನಡ മലയാളം",
     "user@example.com https://www.example.com/a/b/c?d=e&f=1 /usr/share/doc/ C:\\Windows\\System32 a.b.c",
     "foo_bar-baz FooBar XMLHttpRequest i18n $9.99 €5 ^`~ <b>x</b> \t tab\nline",
     "👩‍👩‍👧 🇫🇷 𝒳𝒴𝒵 𝟗𝟎 𠮷野家 ﬁ ß ẞ ŉ İıI Σς",
     "'tis 'S s' '' ’’ a'b'c ies's oxen's",
+    "mailto:ann@example.com, HTTP://www.example.co.uk:80/~a?b=c#d! ftp://u:p@host/x;type=a [::1]:9 1.2.3.4/x example.com example.com- example.comé a.bo \"a b\"@x.org file:///a/b",
+    "<p class=\"a>b\">Some <b>bold</b> &amp; <I>other</I> text<br/>of &eacute;t&#233; &#x1F600;</p><!-- no --><script>if (a<b) '</script>'</script><style>x</style> 1 < 2 &lt 3 <![CDATA[<x>]]> <?php ?>",
 ]
+# Words of rules of synonyms, and of texts for them.
+FEW = "quick brown fox the dog lazy a b wi-fi wifi ipod USA united states été 東京 x y".split()
+# Pieces of web pages and of addresses.
+HTML = "< > </ /> <! <!-- --> <!--# <![CDATA[ ]]> <? ?> & ; &# &#x &amp &amp; &notin &nbsp; &#65 &#xD83D;&#xDE00; &#55357;&#56832; &#1114112; &#x10FFFF; <b <b> </b> </p > <p> < i> </ i> <br <br> </br> <br/> <script> </script> <SCRIPT src='x'> </ script > <style> </style> <brx> = ' \" \\ a=\"b>c\" onclick='>' on class=x é:x東 \u00a0 \u2028 \n 😀 x".split(" ")
+ADDRESSES = "http:// https:// ftp:// file:// mailto: MAILTO: www. example .com .co .co.uk .museum .me .men .menu .bo .boo .notld .xn--p1ai a b1 - -- _ : :80 :99999 / // ? # @ . .. , ; ( ) [ ] [::1] [1:2:3:4:5:6:7:8] [v1] 1.2.3.4 256.1.1.1 %20 % \" \\ \"a b\" user user.name + = & é 東 。 ’ 😀 \u0301 \u200d ! ~ 's ;type=a".split(" ")
 STEMS = "run hop fall connect relat commun gener oper nation happi fli agre plaster troubl siz digit vietnam cal sens form hope good reviv allow infer aiport defens irrit replac adjust depend adopt homolog commun act angular effect bowdler prob ceas contr ol arsen sky dy ly ty idl gent ug ear on sing inn out cann herr earr proce exce succe new atl cosm bi and yell say boy enjoy luxuri".split()
 ENDINGS = "s es ed ing ly ness ful ation ational tional ization izer ator alism iveness fulness ousness aliti iviti biliti logi icate ative alize iciti ical ement ment ent ance ence er able ible ant ism ate iti ous ive ize ion sion tion eed eedly edly ingly y ies ied ss us e ee ll le li ogi ogist fulli lessli less bli abli entli ousli eli alli ' 's 's' Y".split()
 ENDINGS += "ion ition ication ization ies er or ism ity ility ality ivity ency ancy ic ical ial um ier eer ily ably eed ability izer ative".split()
@@ -33,8 +41,10 @@ ENDINGS += "ion ition ication ization ies er or ism ity ility ality ivity ency a
 DICTIONARY = (pathlib.Path(__file__).parent.parent / "crates/inrush-lucene/src/analysis/token_filters/kstem/words.txt").read_text().split()
 # Endings of German, Spanish, Italian and French, behind random letters.
 OTHER_ENDINGS = """ern em en er es e s est st nen se eses ces os as es o a i hi he ie io ia ii aux eaux x issement issements issant ement ivement ficatrice ficateur catrice cateur atrice ateur trice
+    ede ande ende ane ene hetene erte heten ar heter edes endes enes hetenes ens hetens ers ets et het ert ast dt vt leg eleg ig eig lig elig els lov elov slov hetslov
+    heita heiter leiken leikar dom heit semd leik elser elsen else este aste eren aren ere are te ks rks
     ième teuse teur euse ère ive folle molle nnelle nnel ète ique esse inage isation ualisation isateur ation ition ie ée er ée rr ll""".split()
-OTHER_LETTERS = "aeiouabcdfghklmnrstàáâäèéêëìíîïòóôöùúûüñçeenntrß"
+OTHER_LETTERS = "aeiouabcdfghklmnrstàáâäèéêëìíîïòóôöùúûüñçeenntrßåæøk"
 CHARACTERS = [0x20, 0x2F, 0x2D, 0x27, 0x2019, 0x2E, 0x61, 0x65, 0x6F, 0x75, 0x53, 0x73, 0x31, 0x1D4B3, 0x1F469, 0x200D, 0xE4, 0xDF, 0xFF9E, 0xFF76, 0x644, 0x647, 0x200C, 0x301, 0xFFFD]
 
 
@@ -45,7 +55,12 @@ def text(dice):
     if kind < 0.6:
         words = dice.choice(TEXTS).split() + dice.choice(TEXTS).split()
         return " ".join(dice.choice(words) for _ in range(dice.randrange(0, 9)))
-    if kind < 0.78:
+    if kind < 0.68:
+        pieces = dice.choice([HTML, ADDRESSES])
+        return "".join(dice.choice(pieces) + dice.choice(["", "", "", " "]) for _ in range(dice.choice([3, 8, 20, 200])))
+    if kind < 0.74:
+        return " ".join(dice.choice(FEW) for _ in range(dice.randrange(1, 20)))
+    if kind < 0.82:
         return " ".join(dice.choice(dice.choice([STEMS, DICTIONARY])) + "".join(dice.choice(ENDINGS) for _ in range(dice.choice([0, 1, 1, 2]))) for _ in range(dice.randrange(1, 12)))
     if kind < 0.93:
         return " ".join("".join(dice.choice(OTHER_LETTERS) for _ in range(dice.randrange(0, 8))) + dice.choice(OTHER_ENDINGS) for _ in range(dice.randrange(1, 25)))
@@ -93,6 +108,11 @@ PATTERNS = [
     r"\p{InCombiningDiacriticalMarks}+", r"[\p{Lu}&&[^A]]", r"(?<=a)b", r"\b", r"(a+)+", r"[ß-ü東]", r"\P{L}", r"(?<first>[a-z]+)(?<second>[A-Z])", r"[-_/]", r"[\[\]\(\)]", r"\.$", r"^\s|\s$", r"\u00e9|\x65", r"\Q.\E", r"[a-f&&x]", r"([a-z])([A-Z])",
     r"[^&a-z-]", r"(\p{L}+)|(\d+)", r"-|", r"a{2,}", r"\h", r"[\w-.]", r"\S", r"\p{Sc}\d+", r"(s)(?:es)?$", "'", "𝒳", "[𝒳𝒴]", r"((l)(es?))",
 ]
+# Looks behind and ahead, and flags within.
+PATTERNS += [
+    r"([^\p{L}\d]+)|(?<=\D)(?=\d)|(?<=\d)(?=\D)|(?<=[\p{L}&&[^\p{Lu}]])(?=\p{Lu})|(?<=\p{Lu})(?=\p{Lu}[\p{L}&&[^\p{Lu}]])",
+    r"(?<=[a-z])(?=[A-Z])", r"(?=[A-Z])", r"(?<!a)(?!e)", r"[aeiou]+|(?<=t)(?=h)", r"([1|2]\d{3})|((?i)the|fox|mother)|Q", r"(?=e.)|(?<=..o)", r"x*|(?<=é)", r"((?i)T)h|a", r"[\p{L}&&[^a-m]]+", r"[a-z_&&[^aeiou]]",
+]
 REPLACEMENTS = ["", "$1", "-", "$2$1", "x", "\\$", "$0$0", " ", "𝒳", "$1 $2", "${first}", "$10"]
 FLAGS = ["CASE_INSENSITIVE", "DOTALL", "CASE_INSENSITIVE|DOTALL", "LITERAL", "", "MULTILINE"]
 TYPES = ["# => ALPHA", "- => ALPHANUM", "\\u002E => DIGIT", "é => SUBWORD_DELIM", "a => UPPER", "1 => LOWER", "@ => DIGIT", "東=>SUBWORD_DELIM"]
@@ -112,8 +132,16 @@ def delimiters(dice, **more):
     return maybe(dice, found, type_table=[dice.sample(TYPES, 3)], protected_words=[words(dice)], **more)
 
 
+def synonyms(dice):
+    """Rules; those that the parts before cannot read are left out."""
+    phrase = lambda: " ".join(dice.choice(FEW) for _ in range(dice.choice([1, 1, 1, 2, 3])))
+    phrases = lambda most: ", ".join(phrase() for _ in range(dice.randrange(1, most)))
+    rules = [f"{phrases(4)} => {phrases(4)}" if dice.random() < 0.5 else phrases(5) for _ in range(dice.choice([1, 3, 9]))]
+    return maybe(dice, {"type": dice.choice(["synonym", "synonym_graph"]), "synonyms": dice.choice([rules, [*rules, "# no rule", "a\\,b => \\x"]]), "lenient": True}, expand=BOOLEANS)
+
+
 CHAINED = ["lowercase", "kstem", "uppercase", "asciifolding", "porter_stem", "reverse", "trim", "german_normalization", "apostrophe", "stemmer", "snowball", "cjk_width"]
-LIGHT = ("light_german", "minimal_german", "light_spanish", "light_italian", "light_french", "minimal_french", "lightFrench")
+LIGHT = ("light_german", "minimal_german", "light_spanish", "light_italian", "light_french", "minimal_french", "lightFrench", "arabic", "hindi", "bengali", "norwegian", "light_norwegian", "light_nynorsk", "minimalNorwegian", "minimal_nynorsk")
 NEEDS = ("keep", "keyword_marker", "stemmer_override", "pattern_replace", "pattern_capture", "multiplexer")
 BOOLEANS = [True, False, "true", "false"]
 MADE = {
@@ -127,8 +155,8 @@ MADE = {
     "elision": lambda dice: maybe(dice, {"articles": dice.choice([["l", "m", "qu"], "l,j,ox", ["S", "A"]])}, articles_case=BOOLEANS),
     "keyword_marker": lambda dice: maybe(dice, {"keywords": words(dice)}, ignore_case=BOOLEANS),
     "stemmer_override": lambda dice: {"rules": [f"{dice.choice(STEMS)}{dice.choice(ENDINGS)}, {dice.choice(STEMS)} => {dice.choice(STEMS)}" for _ in range(9)]},
-    "stemmer": lambda dice: dice.choice([{}, *({key: value} for key in ("language", "name") for value in ("english", "porter", "porter2", "minimal_english", "possessive_english", "English", *LIGHT))]),
-    "snowball": lambda dice: dice.choice([{}, {"language": "English"}, {"language": "english"}]),
+    "stemmer": lambda dice: dice.choice([{}, *({key: value} for key in ("language", "name") for value in ("english", "porter", "porter2", "light_english", "minimal_english", "possessive_english", "English", *LIGHT))]),
+    "snowball": lambda dice: dice.choice([{}, {"language": "English"}, {"language": "english"}, {"language": "Norwegian"}, {"name": "norwegian"}]),
     "length": lambda dice: maybe(dice, {}, min=[0, 2, "3"], max=[3, 5, 9]),
     "truncate": lambda dice: {"length": dice.choice([1, 2, 3, "8"])},
     "limit": lambda dice: maybe(dice, {}, max_token_count=[1, 2, "7"], consume_all_tokens=BOOLEANS),
@@ -142,12 +170,17 @@ MADE = {
 FILTERS = [
     *MADE, "lowercase", "lowercase", "uppercase", "trim", "porter_stem", "kstem", "kstem", "remove_duplicates", "reverse", "apostrophe", "keyword_repeat", "decimal_digit", "cjk_width", "german_normalization",
     "scandinavian_folding", "scandinavian_normalization", "arabic_normalization", "persian_normalization", "sorani_normalization",
+    "indic_normalization", "hindi_normalization", "bengali_normalization",
 ]
 
 NORMALIZING = [
     "lowercase", "uppercase", "asciifolding", "trim", "decimal_digit", "cjk_width", "german_normalization", "scandinavian_folding", "scandinavian_normalization",
-    "arabic_normalization", "persian_normalization", "sorani_normalization", "elision",
+    "arabic_normalization", "persian_normalization", "sorani_normalization", "indic_normalization", "hindi_normalization", "bengali_normalization", "elision",
 ]
+
+
+# The filters that servers have before synonyms.
+BEFORE_SYNONYMS = {*NORMALIZING, "stop", "length", "truncate", "keep", "stemmer", "snowball", "porter_stem", "kstem", "apostrophe", "reverse", "keyword_marker", "stemmer_override"}
 
 
 def tokenizer(dice):
@@ -174,6 +207,13 @@ def mapping_filter(dice):
     return {"type": "mapping", "mappings": [f"{source} => {dice.choice(['', 'x', 'yy', '東京', 'ae', '𝒳', ' '])}" for source in dice.sample(sources, dice.randrange(1, 7))]}
 
 
+ESCAPED_TAGS = ["b", "B,I", ["p", "br"], ["script"], ["style", "BR", "x:y"], ["kbd", "a"], "_none_"]
+
+
+def html_filter(dice):
+    return maybe(dice, {"type": "html_strip"}, escaped_tags=ESCAPED_TAGS)
+
+
 def pattern_filter(dice):
     return {"type": "pattern_replace"} | replacing(dice)
 
@@ -191,7 +231,7 @@ def analysis(dice, count):
 
     for number in range(count):
         if dice.random() < 0.1:
-            kind = dice.choice(["english", "stop", "standard", "pattern", "french", "german", "italian", "spanish"])
+            kind = dice.choice(["english", "stop", "standard", "pattern", "french", "german", "italian", "spanish", "norwegian", "norwegian"])
             analyzer = maybe(dice, {"type": kind}, stopwords=["_french_", words(dice), "_none_"])
             if kind == "pattern":
                 maybe(dice, analyzer, pattern=PATTERNS, lowercase=BOOLEANS, flags=FLAGS)
@@ -200,8 +240,12 @@ def analysis(dice, count):
         else:
             filters = [part("filter", token_filter(dice)) for _ in range(dice.choice([0, 1, 1, 2, 3, 4, 6, 9]))]
             analyzer = {"tokenizer": part("tokenizer", tokenizer(dice)), "filter": filters}
-            if dice.random() < 0.2:
-                analyzer["char_filter"] = [part("char_filter", dice.choice([mapping_filter, pattern_filter])(dice)) for _ in range(dice.choice([1, 1, 2]))]
+            if dice.random() < 0.25:
+                kind = lambda name: found["filter"].get(name, {"type": name})
+                before = next((at for at, name in enumerate(filters) if kind(name)["type"] not in BEFORE_SYNONYMS or "preserve_original" in kind(name)), len(filters))
+                filters.insert(dice.randrange(before + 1), part("filter", synonyms(dice)))
+            if dice.random() < 0.3:
+                analyzer["char_filter"] = [part("char_filter", dice.choice([mapping_filter, pattern_filter, html_filter])(dice)) for _ in range(dice.choice([1, 1, 2]))]
         found["analyzer"][f"a{number}"] = analyzer
     return found
 
@@ -290,7 +334,7 @@ def chain(dice):
             "lowercase": "lowercase", "uppercase": "uppercase", "trim": "trim", "porter_stem": "porterStem", "kstem": "kStem", "remove_duplicates": "removeDuplicates", "reverse": "reverseString",
             "apostrophe": "apostrophe", "decimal_digit": "decimalDigit", "cjk_width": "cjkWidth", "german_normalization": "germanNormalization", "scandinavian_folding": "scandinavianFolding",
             "scandinavian_normalization": "scandinavianNormalization", "arabic_normalization": "arabicNormalization", "persian_normalization": "persianNormalization",
-            "sorani_normalization": "soraniNormalization", "snowball": "snowballPorter", "elision": "elision", "stop": "stop", "keyword_repeat": "keywordRepeat",
+            "sorani_normalization": "soraniNormalization", "indic_normalization": "indicNormalization", "hindi_normalization": "hindiNormalization", "bengali_normalization": "bengaliNormalization", "snowball": "snowballPorter", "elision": "elision", "stop": "stop", "keyword_repeat": "keywordRepeat",
         }
         gram, lucene = pick(sized("nGram", "ngram", a, a + 1, ("min_gram", "max_gram")), sized("edgeNGram", "edge_ngram", a, a + 9, ("min_gram", "max_gram")))
         return pick(
@@ -304,9 +348,14 @@ def chain(dice):
             ({"type": "stemmer", "language": "minimal_english"}, "englishMinimalStem"),
             *(({"type": "stemmer", "language": f"{form}_{language}"}, f"{language}{form.capitalize()}Stem") for form, language in (("light", "german"), ("minimal", "german"), ("light", "spanish"), ("light", "italian"), ("light", "french"), ("minimal", "french"))),
             ({"type": "stemmer", "language": "possessive_english"}, "englishPossessive"),
+            *(({"type": "stemmer", "language": language}, f"{language}Stem") for language in ("arabic", "hindi", "bengali")),
+            *(({"type": "stemmer", "language": f"{form}_{name}"}, f"norwegian{form.capitalize()}Stem,variant={variant}") for form in ("light", "minimal") for name, variant in (("norwegian", "nb"), ("nynorsk", "nn"))),
+            *[({"type": "snowball", "language": "Norwegian"}, "snowballPorter,language=Norwegian")] * 2,
         )
 
-    return tokenizer(), [one() for _ in range(dice.choice([0, 1, 1, 2, 3, 4, 5]))]
+    tags = dice.choice([None, None, "", "b p BR", "script style Kbd x:y"])
+    characters = [] if tags is None else [({"type": "html_strip", "escaped_tags": tags.split()}, "htmlStrip" + (f",escapedTags={tags.replace(' ', '|')}" if tags else ""))]
+    return characters, tokenizer(), [one() for _ in range(dice.choice([0, 1, 1, 2, 3, 4, 5]))]
 
 
 def asked(texts):
@@ -333,9 +382,10 @@ def chains(java, program, lucene, seed, count, texts=12):
     with subprocess.Popen([*java, "Tokens"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as theirs, subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as ours:
         for number in range(seed, seed + count):
             dice = random.Random(number)
-            (tokenizer, their_tokenizer), filters = chain(dice)
+            characters, (tokenizer, their_tokenizer), filters = chain(dice)
             all_texts = [text(dice).replace("\t", " ") for _ in range(texts)]
-            found = {"analyzer": {"a": {"tokenizer": "t", "filter": []}}, "tokenizer": {"t": tokenizer}, "filter": {}}
+            found = {"analyzer": {"a": {"tokenizer": "t", "filter": []}}, "tokenizer": {"t": tokenizer}, "filter": {}, "char_filter": {f"c{place}": definition for place, (definition, _) in enumerate(characters)}}
+            found["analyzer"]["a"]["char_filter"] = [*found["char_filter"]]
             for place, (definition, _) in enumerate(filters):
                 if isinstance(definition, dict):
                     found["filter"][f"f{place}"] = definition
@@ -345,11 +395,11 @@ def chains(java, program, lucene, seed, count, texts=12):
             if isinstance(mine, dict):
                 yield False, 0, []
                 continue
-            print(their_tokenizer, ";".join(name for _, name in filters), asked(all_texts), sep="\t", file=theirs.stdin, flush=True)
+            print(";".join([*(name for _, name in characters), their_tokenizer]), ";".join(name for _, name in filters), asked(all_texts), sep="\t", file=theirs.stdin, flush=True)
             other = answered(theirs.stdout.readline())
             different = []
             for source, a, b in zip(all_texts, mine, other, strict=True):
                 if a and a != b:
                     at = next((i for i, pair in enumerate(zip(a, b)) if pair[0] != pair[1]), min(len(a), len(b)))
-                    different.append(f"seed {number} {their_tokenizer} {filters}\n    ours   {a[at:at + 2]}\n    theirs {b[at:at + 2]}\n    text   {source!r}")
+                    different.append(f"seed {number} {characters} {their_tokenizer} {filters}\n    ours   {a[at:at + 2]}\n    theirs {b[at:at + 2]}\n    text   {source!r}")
             yield True, sum(map(len, other)) - len(other), different

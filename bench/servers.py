@@ -62,11 +62,10 @@ def session(path):
         return None
 
 
-def fetch(product, version, archive):
+def fetch(archive, artifact):
     """From Maven Central, as the local node and the tests do."""
     archive.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=archive.parent) as folder:
-        artifact = f"org.{product}.distribution.integ-test-zip:{product}:{version}:zip"
         subprocess.run(["mvn", "-q", "-B", "dependency:copy", f"-Dartifact={artifact}", f"-DoutputDirectory={folder}"], check=True, stdin=subprocess.DEVNULL)
         (pathlib.Path(folder) / archive.name).rename(archive)
 
@@ -75,19 +74,25 @@ class Server:
     """One node with a heap of `heap_mib`.
 
     It is alone in its cluster unless `peers` gives the name and the transport port of each node.
-    `cpus`, such as "1", pins it to processors. `settings` are further lines of its configuration.
+    `cpus`, such as "1", pins it to processors. `settings` are further lines of its configuration,
+    `java_options` further ones of its Java, `plugins` the names of plugins of OpenSearch.
     """
 
-    def __init__(self, product, version, heap_mib=2048, cpus=None, name=None, peers=None, port=None, settings=()):
+    def __init__(self, product, version, heap_mib=2048, cpus=None, name=None, peers=None, port=None, settings=(), java_options=(), plugins=()):
         archive = CACHE / "dist" / f"{product}-{version}.zip"
         if not archive.exists():
-            fetch(product, version, archive)
+            fetch(archive, f"org.{product}.distribution.integ-test-zip:{product}:{version}:zip")
         self.name = f"{product}-{version}"
         self.home = pathlib.Path(tempfile.mkdtemp(prefix="inrush-bench-", dir="/var/tmp"))
         port = port or free_port()
         more = list(settings)
         shutil.unpack_archive(archive, self.home)
         root = next(path for path in self.home.iterdir() if path.is_dir())
+        for plugin in plugins:
+            packed = CACHE / "dist" / f"{plugin}-{version}.0.zip"
+            if not packed.exists():
+                fetch(packed, f"org.opensearch.plugin:{plugin}:{version}.0:zip")
+            shutil.unpack_archive(packed, root / "plugins" / plugin)
         for tool in root.glob("bin/*"):
             tool.chmod(0o755)
         settings = [f"http.port: {port}", "network.host: 127.0.0.1"]
@@ -104,7 +109,7 @@ class Server:
         settings += ["cluster.routing.allocation.disk.threshold_enabled: false"]
         (root / "config" / f"{product}.yml").write_text("\n".join(settings + more) + "\n")
         home = java(21, 99) if product == "opensearch" and version >= "3" or product == "elasticsearch" and version >= "9" else java(17, 21)
-        options = f"-Xms{heap_mib}m -Xmx{heap_mib}m"
+        options = " ".join([f"-Xms{heap_mib}m -Xmx{heap_mib}m", *java_options])
         environment = {
             "PATH": os.environ["PATH"], "HOME": str(self.home), "JAVA_HOME": str(home), "OPENSEARCH_JAVA_HOME": str(home),
             "ES_JAVA_HOME": str(home), "OPENSEARCH_JAVA_OPTS": options, "ES_JAVA_OPTS": options,

@@ -18,7 +18,7 @@ if [ "${1:-}" = compare ]; then
 fi
 jars=${XDG_CACHE_HOME:-$HOME/.cache}/inrush/lucene
 version=10.4.0
-for artifact in lucene-core lucene-backward-codecs; do
+for artifact in lucene-core lucene-backward-codecs lucene-suggest; do
   [ -f "$jars/$artifact-$version.jar" ] ||
     mvn -q -B -Dstyle.color=never dependency:copy -Dartifact="org.apache.lucene:$artifact:$version" -DoutputDirectory="$jars"
 done

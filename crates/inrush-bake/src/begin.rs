@@ -4,13 +4,15 @@ use inrush_cluster::api::{aliases, data_streams};
 use inrush_cluster::transport::Transport;
 use inrush_load::LoadError;
 use inrush_load::checkpoint::Job;
+use inrush_load::config::LoadConfig;
 use inrush_load::cutover::{self, Swapping};
 use inrush_load::loader::check_files;
 use tokio::sync::watch;
 
-use crate::config::{BakeConfig, BakeError, Engine};
+use crate::config::{BakeError, Engine};
 use crate::context::Patience;
-use crate::engine::{BuildEngine, Ended, Engines};
+use crate::engine::{BuildEngine, Ended};
+use crate::parts::Parts;
 use crate::prepare::{Prepared, prepare};
 use crate::record::{Keep, Saved};
 use crate::target::undo;
@@ -25,45 +27,38 @@ pub(crate) struct Beginning {
 /// Prepares a new bake, or the one that was cut off.
 pub(crate) async fn begin(
     target: &Transport,
-    config: &mut BakeConfig,
-    engines: &Engines,
+    parts: &Parts,
     keep: &Keep,
     (job, earlier): (Job, Option<Saved>),
     bytes: Option<u64>,
     because: Option<String>,
 ) -> Result<Beginning, BakeError> {
-    if config.load.resume {
-        return resumed(target, config, keep, &job, earlier).await;
+    if parts.load.resume {
+        return resumed(target, parts, keep, &job, earlier).await;
     }
     if let Some(saved) = earlier {
-        forget_earlier(target, config, engines, keep, saved).await?;
+        forget_earlier(target, parts, keep, saved).await?;
     }
     // The load begins when the target is changed already. Other machines have files of their own.
-    if !engines.is_elsewhere {
-        check_files(&config.load)?;
+    if !parts.engines.is_elsewhere {
+        check_files(&parts.load)?;
     }
-    let Prepared { mut saved, swapping, warnings } = prepare(target, config, engines, job, bytes).await?;
+    let Prepared { mut saved, swapping, warnings } = prepare(target, parts, job, bytes).await?;
     saved.server_because = saved.server_because.or(because);
     keep.write(&saved).map_err(BakeError::Refused)?;
     Ok(Beginning { saved, swapping, warnings })
 }
 
 /// Deletes what an earlier run has left.
-async fn forget_earlier(
-    target: &Transport,
-    config: &BakeConfig,
-    engines: &Engines,
-    keep: &Keep,
-    mut saved: Saved,
-) -> Result<(), BakeError> {
-    let how = if config.no_resume { "" } else { "; with option `resume` it would have continued" };
+async fn forget_earlier(target: &Transport, parts: &Parts, keep: &Keep, mut saved: Saved) -> Result<(), BakeError> {
+    let how = if keep.stays { "; with option `resume` it would have continued" } else { "" };
     tracing::warn!("an earlier run of this bake was cut off; its index and files are deleted{how}");
-    saved.published |= is_published(target, config, &saved).await?;
+    saved.published |= is_published(target, &parts.load, &saved).await?;
     saved.in_doubt = false;
     // A stop drops this as a whole.
-    let patience = Patience::new(watch::channel(false).1, config.load.limits.grace);
+    let patience = Patience::new(watch::channel(false).1, parts.load.limits.grace);
     let mut left = undo(target, &mut saved, &patience).await;
-    let engine = engines.of(&saved);
+    let engine = parts.engines.of(&saved);
     left.extend(engine.undo(target, &mut saved, &patience).await);
     if !left.is_empty() {
         keep.write(&saved).map_err(BakeError::Refused)?;
@@ -73,7 +68,7 @@ async fn forget_earlier(
     if !saved.published {
         saved.forget_letters();
     }
-    let ended = Ended { config, keep, saved: &saved, context: None };
+    let ended = Ended { keep, saved: &saved, context: None };
     clear(engine, &ended).await.map_err(BakeError::Refused)
 }
 
@@ -88,7 +83,7 @@ pub(crate) async fn clear(engine: &dyn BuildEngine, ended: &Ended<'_>) -> Result
 /// Takes up the bake that was cut off.
 async fn resumed(
     target: &Transport,
-    config: &mut BakeConfig,
+    parts: &Parts,
     keep: &Keep,
     job: &Job,
     earlier: Option<Saved>,
@@ -107,16 +102,16 @@ async fn resumed(
             differences.join("; ")
         ));
     }
-    if saved.data_stream != config.data_stream {
+    if saved.data_stream != parts.delivery.data_stream {
         let stream = |name: &Option<String>| name.clone().unwrap_or_else(|| "none".to_owned());
         return refuse(format!(
             "this is not the bake that was cut off: its data stream (option `data_stream`) was {}, but is {} now; restore that, or leave option `resume` out to bake from the beginning",
             stream(&saved.data_stream),
-            stream(&config.data_stream)
+            stream(&parts.delivery.data_stream)
         ));
     }
     let is_native = saved.native().is_some();
-    if matches!((config.engine, is_native), (Engine::Server, true) | (Engine::Native, false)) {
+    if matches!((parts.engines.wanted, is_native), (Engine::Server, true) | (Engine::Native, false)) {
         let difference = match is_native {
             true => {
                 "it is built without a server, and the options ask for one (option `engine`, or one about the builder)"
@@ -127,7 +122,7 @@ async fn resumed(
             "this is not the bake that was cut off: {difference}; restore the options, or leave option `resume` out to bake from the beginning"
         ));
     }
-    let swapping = cutover::begin(target, &mut config.load, saved.swap.clone()).await?;
+    let swapping = cutover::begin(target, &parts.load, saved.swap.clone()).await?;
     saved.published |=
         swapping.as_ref().is_some_and(|swapping| swapping.is_done) || is_attached(target, &saved).await?;
     saved.in_doubt = false;
@@ -135,11 +130,11 @@ async fn resumed(
 }
 
 /// Whether the alias stands for the index already, or the data stream has it.
-async fn is_published(target: &Transport, config: &BakeConfig, saved: &Saved) -> Result<bool, BakeError> {
+async fn is_published(target: &Transport, load: &LoadConfig, saved: &Saved) -> Result<bool, BakeError> {
     if is_attached(target, saved).await? {
         return Ok(true);
     }
-    let Some(swap) = &config.load.finish.swap else { return Ok(false) };
+    let Some(swap) = &load.finish.swap else { return Ok(false) };
     Ok(aliases::behind(target, &swap.alias).await?.contains_key(&saved.index))
 }
 

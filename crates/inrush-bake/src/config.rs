@@ -77,6 +77,18 @@ pub enum Place {
     Repository(String),
 }
 
+/// How the target gets the index.
+#[derive(Clone, Debug)]
+pub(crate) struct Delivery {
+    pub(crate) place: Place,
+    /// The folder of `place` as the target's nodes see it, if they have it at another path.
+    pub(crate) path_on_target: Option<PathBuf>,
+    /// The data stream that gets it.
+    pub(crate) data_stream: Option<String>,
+    /// Whether the target's throttles are removed during the restore.
+    pub(crate) unthrottle: bool,
+}
+
 /// The server that builds.
 #[derive(Clone, Debug)]
 pub struct BuilderConfig {

@@ -17,14 +17,14 @@ use crate::report::{BakeReport, BakeStep, BakeStepName as Step, HandOver};
 use crate::steps::{Bake, HandedOver};
 use crate::target::{release, undo};
 
-impl Bake {
+impl Bake<'_> {
     /// Removes everything that existed for the bake only, and reports.
     pub(crate) async fn end(self, handed_over: HandedOver, finishing: Finishing) -> BakeReport {
         let context = &self.context;
         context.show(Step::CleanUp.name());
         let begun = clock::now();
         let mut saved = context.saved().clone();
-        let patience = Patience::new(context.stop.clone(), context.config.load.limits.grace);
+        let patience = Patience::new(context.stop.clone(), context.times.grace);
         let mut left = release(&context.target, &mut saved, &patience).await;
         left.extend(self.engine().undo(&context.target, &mut saved, &patience).await);
         left.extend(handed_over.aliases.map(|why| format!("the aliases of templates: {why}")));
@@ -67,14 +67,13 @@ impl Bake {
         let why = error.as_ref().map_or_else(|| "the load did not finish".to_owned(), ToString::to_string);
         finishing.run(&[], Status::Failed, why.clone(), &mut stop).await;
         let mut saved = context.saved().clone();
-        let config = &context.config;
-        let patience = Patience::new(context.stop.clone(), config.load.limits.grace);
+        let patience = Patience::new(context.stop.clone(), context.times.grace);
         let mut left = undo(&context.target, &mut saved, &patience).await;
         left.extend(self.engine().undo(&context.target, &mut saved, &patience).await);
         let begun = context.keep.is_begun(&saved);
         // Another try would end in the same way.
         let in_vain = matches!(error, Some(BakeError::NotNative(_)));
-        let resumable = !config.no_resume && !in_vain && (config.load.resume || report.is_some() || begun);
+        let resumable = context.keep.stays && !in_vain && (context.load.resume || report.is_some() || begun);
         let keeps = !left.is_empty() || resumable;
         if keeps {
             // If the record cannot be written now, the earlier one on disk names more to undo than
@@ -108,7 +107,7 @@ impl Bake {
         warnings.extend(report.warnings.iter().cloned());
         warnings.extend(finishing.warnings());
         let ended_early = matches!(report.status, Status::Failed | Status::Interrupted);
-        if report.counts.docs_read == 0 && !ended_early && !self.context.config.load.allow_empty {
+        if report.counts.docs_read == 0 && !ended_early && !self.context.load.allow_empty {
             warnings.push(NOTHING_READ.to_owned());
         }
         let (mut finish, mut swap) =
@@ -137,7 +136,7 @@ impl Bake {
     /// Deletes everything that no later run needs. Returns messages about what stays.
     async fn clear(&self, saved: &Saved, patience: &Patience) -> Vec<String> {
         let context = &self.context;
-        let ended = Ended { config: &context.config, keep: &context.keep, saved, context: Some(context) };
+        let ended = Ended { keep: &context.keep, saved, context: Some(context) };
         let mut left = Vec::from_iter(patience.limit(clear(self.engine(), &ended)).await.err());
         if !left.is_empty() {
             left.extend(self.engine().rest(saved).await);

@@ -5,15 +5,17 @@ use std::sync::Arc;
 use inrush_cluster::BoxFuture;
 use inrush_cluster::api::{ClusterInfo, Version};
 use inrush_cluster::transport::Transport;
+use inrush_load::config::LoadConfig;
 
 use crate::access::User;
-use crate::config::{BakeConfig, BakeError, Engine};
+use crate::config::{BakeError, Engine};
 use crate::context::{Context, Patience};
 use crate::record::{Build, Keep, Plan, Saved, Shared};
 
 /// What an engine is asked to build, before anything is changed.
 pub(crate) struct Subject<'a> {
-    pub(crate) config: &'a BakeConfig,
+    /// The load of its documents.
+    pub(crate) load: &'a LoadConfig,
     /// The id of the bake.
     pub(crate) id: &'a str,
     pub(crate) plan: &'a Plan,
@@ -27,7 +29,6 @@ pub(crate) struct Subject<'a> {
 
 /// A bake that leaves nothing of its build.
 pub(crate) struct Ended<'a> {
-    pub(crate) config: &'a BakeConfig,
     pub(crate) keep: &'a Keep,
     pub(crate) saved: &'a Saved,
     /// The bake, if this is its run and not a later one.
@@ -69,6 +70,8 @@ pub(crate) trait BuildEngine: Send + Sync {
 
 /// Both engines.
 pub(crate) struct Engines {
+    /// What the options ask for.
+    pub(crate) wanted: Engine,
     pub(crate) server: Box<dyn BuildEngine>,
     pub(crate) native: Box<dyn BuildEngine>,
     /// Whether other machines have the documents. A server would not get them.
@@ -77,13 +80,18 @@ pub(crate) struct Engines {
 
 impl Engines {
     /// The engines to try, the best one first.
-    pub(crate) fn to_try(&self, engine: Engine) -> Vec<&dyn BuildEngine> {
-        match engine {
+    pub(crate) fn to_try(&self) -> Vec<&dyn BuildEngine> {
+        match self.wanted {
             Engine::Server => vec![self.server.as_ref()],
             Engine::Native => vec![self.native.as_ref()],
             Engine::Auto if self.is_elsewhere => vec![self.native.as_ref()],
             Engine::Auto => vec![self.native.as_ref(), self.server.as_ref()],
         }
+    }
+
+    /// Whether a server may build what this process cannot.
+    pub(crate) fn leave_the_choice(&self) -> bool {
+        self.wanted == Engine::Auto && !self.is_elsewhere
     }
 
     /// The engine of a record.

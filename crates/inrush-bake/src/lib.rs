@@ -16,6 +16,7 @@ mod end;
 mod engine;
 mod files;
 mod native;
+mod parts;
 mod prepare;
 mod record;
 mod report;
@@ -31,7 +32,7 @@ use context::{Documents, LoadObservers};
 pub use dry_run::dry_run;
 use inrush_load::LoadError;
 use inrush_load::observe::ObserverSet;
-use inrush_load::{Progress, Report};
+use inrush_load::{Phase, Progress, Report};
 /// Opens the sources: more than once, where an index has to be built again.
 pub use inrush_sources::Reopen as OpenSource;
 pub use native::{BuiltShard, ShardBuild, ShardBuilders, ShardOrder};
@@ -97,7 +98,16 @@ impl Baker {
     pub fn start(self) -> RunningBake {
         let (progress, watched) = watch::channel(Progress::default());
         let (stop, stopped) = watch::channel(false);
-        let task = tokio::spawn(run::bake(self.config, self.documents, self.tasks, progress, stopped));
+        let Baker { config, documents, tasks } = self;
+        let task = tokio::spawn(async move {
+            let shown = progress.clone();
+            let ended = match run::way_to_target(&config.load).await {
+                Ok(target) => run::bake(config, target, documents, tasks, (progress, stopped)).await,
+                Err(error) => Err(error),
+            };
+            shown.send_modify(|progress| progress.phase = Phase::Done);
+            ended
+        });
         RunningBake { progress: watched, stop: BakeStop { stop: Arc::new(stop) }, task }
     }
 

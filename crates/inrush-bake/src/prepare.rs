@@ -13,8 +13,9 @@ use inrush_load::cutover::{self, Swapping};
 use serde_json::Value;
 
 use crate::access;
-use crate::config::{BakeConfig, BakeError, Engine};
+use crate::config::{BakeError, Engine};
 use crate::engine::{Engines, Subject};
+use crate::parts::Parts;
 use crate::record::{Build, Plan, Saved, Shared};
 
 /// A target for which a bake is possible.
@@ -27,19 +28,21 @@ pub(crate) struct Prepared {
 /// Checks the target, without changing it.
 pub(crate) fn prepare<'a>(
     target: &'a Transport,
-    config: &'a mut BakeConfig,
-    engines: &'a Engines,
+    parts: &'a Parts,
     job: Job,
     bytes: Option<u64>,
 ) -> BoxFuture<'a, Result<Prepared, BakeError>> {
     Box::pin(async move {
-        let swapping = cutover::begin(target, &mut config.load, None).await?;
-        let load = &config.load;
-        let index = load.index.fixed().unwrap_or_default().to_owned();
-        let create = load.create.for_index(&index);
-        let Preflight { info, target: found, warnings, .. } = look(target, config, swapping.as_ref(), bytes).await?;
+        let (load, delivery, engines) = (&parts.load, &parts.delivery, &parts.engines);
+        let swapping = cutover::begin(target, load, None).await?;
+        let new = swapping.as_ref().map(|swapping| swapping.noted.index());
+        let index = new.or(load.index.fixed()).unwrap_or_default().to_owned();
+        let needs = needs(parts, &index, swapping.as_ref(), bytes);
+        let Preflight { info, target: found, mut warnings, .. } = preflight(target, &needs).await?;
+        load.tell_inferred();
+        warnings.extend(load.told.take().into_iter().map(|warning| warning.text));
         check_name(swapping.as_ref(), found.as_ref(), &index)?;
-        if let Some(stream) = &config.data_stream {
+        if let Some(stream) = &delivery.data_stream {
             check_data_stream(target, &info, stream).await?;
         }
         let oldest = oldest_node(target).await?;
@@ -51,24 +54,24 @@ pub(crate) fn prepare<'a>(
             )));
         }
         let id = run_id();
-        let shared = Shared::find(config, &format!("inrush-bake-{id}"), target).await?;
+        let shared = Shared::find(delivery, &format!("inrush-bake-{id}"), target).await?;
         let nodes = match &shared.folder {
-            Some(_) if config.path_on_target.is_none() => access::of_nodes(target).await,
+            Some(_) if delivery.path_on_target.is_none() => access::of_nodes(target).await,
             _ => Vec::new(),
         };
         if let Some(around) = shared.around() {
             access::check(around, &nodes)?;
         }
-        let plan = Plan::new(given, &create);
-        if config.data_stream.is_some() {
+        let plan = Plan::new(given, &load.create.for_index(&index));
+        if delivery.data_stream.is_some() {
             has_timestamp(&plan.mappings)?;
         }
-        let subject = Subject { config, id: &id, plan: &plan, shared: &shared, nodes: &nodes, info: &info, oldest };
+        let subject = Subject { load, id: &id, plan: &plan, shared: &shared, nodes: &nodes, info: &info, oldest };
         let (build, server_because) = choose(engines, &subject).await?;
         let mut saved = Saved::new(job, id, index, plan, shared, build);
         tracing::info!("building {} with {} for {info}", saved.index, engines.of(&saved).title(&saved));
         saved.server_because = server_because;
-        saved.data_stream.clone_from(&config.data_stream);
+        saved.data_stream.clone_from(&delivery.data_stream);
         saved.swap = swapping.as_ref().map(|swapping| swapping.noted.clone());
         Ok(Prepared { saved, swapping, warnings })
     })
@@ -77,7 +80,7 @@ pub(crate) fn prepare<'a>(
 /// The record of the first engine that can build the index, and why the one before it cannot.
 async fn choose(engines: &Engines, subject: &Subject<'_>) -> Result<(Build, Option<String>), BakeError> {
     let mut because = None;
-    let mut to_try = engines.to_try(subject.config.engine).into_iter().peekable();
+    let mut to_try = engines.to_try().into_iter().peekable();
     while let Some(engine) = to_try.next() {
         match engine.prepare(subject).await {
             Ok(build) => return Ok((build, because)),
@@ -139,18 +142,12 @@ fn has_timestamp(mappings: &Value) -> Result<(), BakeError> {
     }
 }
 
-/// Reads product, version, disks and pipelines of the target, and what the name of the index stands
-/// for.
-async fn look(
-    target: &Transport,
-    config: &BakeConfig,
-    swapping: Option<&Swapping>,
-    bytes: Option<u64>,
-) -> Result<Preflight, BakeError> {
-    let load = &config.load;
-    let create = load.index.fixed().map(|name| load.create.for_index(name)).unwrap_or_default();
-    let needs = Needs {
-        index: load.index.fixed().map(str::to_owned),
+/// What the target has to have for the new index.
+fn needs(parts: &Parts, index: &str, swapping: Option<&Swapping>, bytes: Option<u64>) -> Needs {
+    let load = &parts.load;
+    let create = load.create.for_index(index);
+    Needs {
+        index: Some(index.to_owned()),
         recreate: false,
         replicas: create.replicas,
         settings: create.settings,
@@ -162,15 +159,13 @@ async fn look(
         has_ids: true,
         creates: true,
         restores: true,
-        rights: rights(config, swapping),
+        rights: rights(index, &parts.engines, swapping),
         rights_of_guard: Vec::new(),
-    };
-    Ok(preflight(target, &needs).await?)
+    }
 }
 
 /// The rights that a bake needs on the target, most of them after the index is built.
-fn rights(config: &BakeConfig, swapping: Option<&Swapping>) -> Vec<Need> {
-    let made = config.load.index.fixed().unwrap_or_default();
+fn rights(made: &str, engines: &Engines, swapping: Option<&Swapping>) -> Vec<Need> {
     let mut rights = Vec::new();
     let mut add = |by, on: &str, asked: &[Right]| rights.extend(asked.iter().map(|right| Need::new(*right, on, by)));
     let always = [
@@ -189,7 +184,7 @@ fn rights(config: &BakeConfig, swapping: Option<&Swapping>) -> Vec<Need> {
         Right::Search,
     ];
     add("every bake needs", made, &always);
-    if config.engine != Engine::Server {
+    if engines.wanted != Engine::Server {
         let native = [
             Right::CreateIndex,
             Right::CreateSnapshot,
@@ -236,7 +231,6 @@ mod tests {
     use serde_json::{Map, json};
 
     use super::*;
-    use crate::config::Place;
     use crate::context::{Context, Patience};
     use crate::engine::{BuildEngine, Ended};
     use crate::record::{NativeRecord, ServerRecord};
@@ -294,13 +288,12 @@ mod tests {
     /// What is chosen of two engines: which one, or the error; and why not the first.
     async fn chosen(engine: Engine, is_elsewhere: bool, native: Stub, server: Stub) -> (String, Option<String>) {
         let load = LoadConfig::new(vec!["http://target:9200".to_owned()], "x".parse().unwrap());
-        let config = BakeConfig { engine, ..BakeConfig::new(load, Place::Path("/shared".into())) };
         let repository = Repository { kind: "fs".to_owned(), settings: Map::new(), crypto_metadata: None };
         let shared = Shared { repository, folder: None, on_target: None };
         let (plan, info) = (Plan::default(), ClusterInfo::default());
-        let (config, plan, shared, info) = (&config, &plan, &shared, &info);
-        let subject = Subject { config, id: "1", plan, shared, nodes: &[], info, oldest: None };
-        let engines = Engines { server: Box::new(server), native: Box::new(native), is_elsewhere };
+        let (load, plan, shared, info) = (&load, &plan, &shared, &info);
+        let subject = Subject { load, id: "1", plan, shared, nodes: &[], info, oldest: None };
+        let engines = Engines { wanted: engine, server: Box::new(server), native: Box::new(native), is_elsewhere };
         match choose(&engines, &subject).await {
             Ok((Build::Native(_), because)) => ("native".to_owned(), because),
             Ok((Build::Server(_), because)) => ("server".to_owned(), because),

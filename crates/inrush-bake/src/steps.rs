@@ -16,26 +16,21 @@ use crate::report::{BakeReport, BakeStepName as Step};
 use crate::target::Target;
 
 /// A running bake.
-pub(crate) struct Bake {
+pub(crate) struct Bake<'a> {
     pub(crate) context: Arc<Context>,
-    pub(crate) engines: Engines,
-    target: Target,
+    pub(crate) engines: &'a Engines,
+    pub(crate) target: Target,
     pub(crate) warnings: Vec<String>,
     pub(crate) started: Instant,
 }
 
-impl Bake {
-    pub(crate) fn new(context: Arc<Context>, engines: Engines, warnings: Vec<String>, started: Instant) -> Self {
-        let target = Target::new(Arc::clone(&context));
-        Bake { context, engines, target, warnings, started }
-    }
-
+impl Bake<'_> {
     /// Runs all steps to the end.
     pub(crate) async fn run(self, mut finishing: Finishing) -> Result<BakeReport, BakeError> {
         let mut stop = self.context.stop.clone();
         let run = run_id();
         let blocked = tokio::select! {
-            blocked = finishing.block_old(&self.context.config.load.guard, &run) => blocked.map_err(BakeError::Refused),
+            blocked = finishing.block_old(&self.context.load.guard, &run) => blocked.map_err(BakeError::Refused),
             () = stop.stopped() => Err(BakeError::Interrupted),
         };
         let ended = match blocked {
@@ -127,7 +122,7 @@ impl Bake {
         let loaded = saved.loaded.as_ref().map(|(report, _)| report.as_ref().clone());
         let mut report = loaded.ok_or_else(|| BakeError::Refused("the index was not loaded".to_owned()))?;
         // Tolerance is judged here, because other processes may have loaded parts.
-        report.tolerance = self.context.config.load.tolerate.map(|tolerance| tolerance.judge(&report.counts));
+        report.tolerance = self.context.load.tolerate.map(|tolerance| tolerance.judge(&report.counts));
         if report.status == Status::Incomplete && not_in(&report.counts, report.tolerance.as_ref()).is_none() {
             report.status = Status::Complete;
         }

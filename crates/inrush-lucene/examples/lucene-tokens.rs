@@ -1,7 +1,7 @@
 //! Prints the tokens of texts, as the comparison with a server wants it. Each line of the input is
-//! an object: `settings` by full names, `analyzer`, `lucene` (its first number) and `texts`. Its
-//! line of the output has for each text the tokens with their steps and places, and the end of the
-//! text, or nothing if only a server knows them; or `{"refused": …}`.
+//! an object: `settings` by full names, `analyzer`, `lucene` (the three numbers of its version) and
+//! `texts`. Its line of the output has for each text the tokens with their steps and places, and
+//! the end of the text, or nothing if only a server knows them; or `{"refused": …}`.
 
 use std::io::{BufRead, Write};
 
@@ -12,7 +12,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for line in std::io::stdin().lock().lines() {
         let asked: Value = serde_json::from_str(&line?)?;
         let settings = asked["settings"].as_object().ok_or("settings")?;
-        let lucene = u32::try_from(asked["lucene"].as_u64().ok_or("lucene")?)?;
+        let lucene = serde_json::from_value(asked["lucene"].clone())?;
         let name = asked["analyzer"].as_str().ok_or("analyzer")?;
         let answer = match inrush_lucene::SettingsAnalyzer::read(settings, name, lucene) {
             Err(part) => json!({ "refused": part }),

@@ -82,7 +82,7 @@ impl SettingsAnalyzer {
     pub fn read(
         settings: &serde_json::Map<String, serde_json::Value>,
         name: &str,
-        lucene: u32,
+        lucene: [u32; 3],
     ) -> Result<Self, String> {
         analysis::Analysis::of_settings(settings, lucene).analyzer(name).map(Self)
     }

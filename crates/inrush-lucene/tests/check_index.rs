@@ -1,38 +1,23 @@
 //! Whether Lucene's own check finds the indices whole that are built here.
 //!
-//! `LUCENE_JARS` is a folder with `lucene-core` and `lucene-backward-codecs` of Lucene 10, such as
-//! `lib` of OpenSearch 3; Java 21 or newer is taken from `JAVA_HOME`, or from the path. Without
-//! them the tests say so and pass.
+//! `LUCENE_JARS` is a folder with `lucene-core`, `lucene-backward-codecs` and `lucene-suggest` of
+//! Lucene 10, such as `lib` of OpenSearch 3; Java 21 or newer is taken from `JAVA_HOME`, or from
+//! the path. Without them the tests say so and pass.
 
+#![recursion_limit = "256"]
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "these are tests")]
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use inrush_lucene::{
     AddError, Keep, KnownProduct, LiveMapping, MadeIds, Mapping, NewDocument, ServerVersion, Shard, ShardOptions,
 };
 use serde_json::{Value, json};
+use tempfile::tempdir;
 
 const TARGET: ServerVersion =
     ServerVersion { product: KnownProduct::OpenSearch, version: [3, 6, 0], lucene: [10, 4, 0] };
-
-/// A new folder below that for temporary files.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("inrush-lucene-{name}-{}", std::process::id()));
-        std::fs::create_dir_all(&path).unwrap();
-        Self(path)
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
 
 /// Builds an index of documents; returns which of them are refused.
 fn build(folder: &Path, mapping: &Value, memory_max: usize, docs: impl Iterator<Item = Value>) -> Vec<usize> {
@@ -87,12 +72,21 @@ fn all_kinds() -> Value {
         "double": { "type": "double", "index": false }, "float": { "type": "float" },
         "@timestamp": { "type": "date" }, "ip": { "type": "ip" }, "flag": { "type": "boolean" },
         "object": { "properties": { "inner": { "type": "keyword", "doc_values": false } } },
-        "place": { "type": "geo_point" }, "half": { "type": "half_float" }, "unsigned": { "type": "unsigned_long" },
+        "place": { "type": "geo_point", "store": true }, "half": { "type": "half_float" }, "unsigned": { "type": "unsigned_long" },
         "nanos": { "type": "date_nanos" }, "copied": { "type": "text", "copy_to": "docs.only" },
         "docs.only": { "type": "text", "analyzer": "whitespace", "index_options": "docs" },
+        "kept alone": { "type": "keyword", "store": true, "index": false, "doc_values": false },
+        "shown": { "type": "text", "store": true, "index": false },
         "stored": { "type": "keyword", "store": true }, "kept": { "type": "double", "store": true },
         "at": { "type": "date", "store": true, "format": "EEE MMM dd HH:mm:ss Z yyyy||epoch_second" },
         "flat": { "type": "flat_object" }, "never": { "type": "keyword" },
+        "bytes": { "type": "binary", "doc_values": true, "store": true }, "weight": { "type": "rank_feature" },
+        "weights": { "type": "rank_features" }, "years": { "type": "integer_range" }, "times": { "type": "date_range" },
+        "share": { "type": "float_range", "index": false }, "spread": { "type": "double_range" },
+        "pattern": { "type": "wildcard" }, "typed": { "type": "search_as_you_type" }, "suggested": { "type": "completion" },
+        "rarely": { "type": "text", "fields": { "suggested": { "type": "completion", "analyzer": "stop" } } },
+        "shape": { "type": "geo_shape" }, "shapes": { "type": "geo_shape", "doc_values": false },
+        "span": { "type": "long_range", "doc_values": false }, "net": { "type": "ip_range" },
         "relation": { "type": "join", "relations": { "question": ["answer", "remark"], "other": "answered" } }
     } })
 }
@@ -117,8 +111,34 @@ fn document(number: u64) -> Value {
         "@timestamp": 1_700_000_000_000_u64 + 1000 * (spread >> 40), "ip": format!("10.{}.{}.1", number % 7, spread >> 56),
         "place": format!("{},{}", (spread >> 40) % 180 / 2, (spread >> 20) as f64 % 360.0 - 180.0), "half": number % 1000,
         "unsigned": spread, "nanos": number * 1_000_003, "copied": format!("a {} a", number % 30),
-        "stored": ["a", "b"], "kept": [spread as f64 / -7.0, number % 200, -0.0, 0.1, 1.5], "at": number * 3600
+        "kept alone": ["a", number], "shown": "a b", "stored": ["a", "b"], "kept": [spread as f64 / -7.0, number % 200, -0.0, 0.1, 1.5], "at": number * 3600
     });
+    doc["years"] = json!({ "gte": number % 3000, "lt": number % 3000 + (spread >> 50) + 1 });
+    doc["net"] = json!(format!("{}.{}.0.0/{}", number % 250, spread >> 56, number % 33));
+    doc["pattern"] = json!([format!("/a/{}/👩{number}", spread >> 52), ""]);
+    doc["typed"] = json!(format!("some words of {}", number % 40));
+    // Many of one term, and many terms.
+    let word = ["same", "Same text", "other"][number as usize % 3];
+    doc["suggested"] =
+        json!([word, { "input": [word, format!("{word} a{}", spread >> 50)], "weight": number % 500 }, " "]);
+    if number.is_multiple_of(3) {
+        let spread = (spread >> 1) as i64;
+        let more = ["AAAA", "AA==", "aGVsbG8="][number as usize % 9 / 3];
+        doc["bytes"] = json!(["aGVsbG8=", "", more]);
+        doc["weight"] = json!(spread / 2 + 1);
+        doc["weights"] = json!({ "every": 1.5, format!("k{}", number % 90): number + 1 });
+        doc["times"] = json!([{ "gte": spread / 1000, "lte": spread }, { "lt": "2020-01-01" }, {}]);
+        doc["share"] = json!({ "gt": -0.5, "lte": number });
+        doc["spread"] = json!([{ "gte": spread as f64 / -7.0, "lte": spread as f64 }, { "gte": number }]);
+        doc["span"] = json!({ "gte": -spread, "lte": number });
+        // Each is many triangles.
+        if number < 15_000 {
+            let (x, y) = ((spread % 150) as f64, (spread % 70) as f64 / 3.0);
+            doc["shape"] = json!(format!("POLYGON (({x} {y}, {} {y}, {} {}, {x} {y}))", x + 9.0, x + 4.5, y + 30.0));
+            doc["shapes"] =
+                json!([{ "type": "Point", "coordinates": [x, y] }, format!("LINESTRING (0 0, {x} {y}, 1 1)")]);
+        }
+    }
     if number.is_multiple_of(5) {
         doc["float"] = json!([1.5, -2.5, number]);
         doc["relation"] = if number.is_multiple_of(2) { json!("question") } else { json!({ "name": "other" }) };
@@ -126,6 +146,7 @@ fn document(number: u64) -> Value {
         doc["flat"] = json!([{ "a.b": number, format!("k{}", number % 300): { "x": ["y", null] } }, { "a": {} }]);
     }
     if number % 1000 == 7 {
+        doc["rarely"] = json!(["the", "a text of words", "the"]);
         doc["ip"] = json!(["2001:db8::1", "10.0.0.1"]);
         doc["bare"] = json!(["", "again again", []]);
     }
@@ -134,37 +155,42 @@ fn document(number: u64) -> Value {
 
 #[test]
 fn one_document() {
-    let folder = Folder::new("one");
-    assert_eq!(build(&folder.0, &all_kinds(), 1 << 30, std::iter::once(document(3))), [0; 0]);
-    check(&folder.0);
+    let folder = tempdir().unwrap();
+    assert_eq!(build(folder.path(), &all_kinds(), 1 << 30, std::iter::once(document(3))), [0; 0]);
+    check(folder.path());
 }
 
 #[test]
 fn all_kinds_in_one_segment() {
-    let folder = Folder::new("kinds");
-    assert_eq!(build(&folder.0, &all_kinds(), 1 << 30, (0..150_000).map(document)), [0; 0]);
-    check(&folder.0);
+    let folder = tempdir().unwrap();
+    assert_eq!(build(folder.path(), &all_kinds(), 1 << 30, (0..150_000).map(document)), [0; 0]);
+    check(folder.path());
 }
 
 #[test]
 fn little_memory_makes_many_segments() {
-    let folder = Folder::new("many");
-    build(&folder.0, &all_kinds(), 1 << 20, (0..20_000).map(document));
-    let segments = std::fs::read_dir(&folder.0)
+    let folder = tempdir().unwrap();
+    build(folder.path(), &all_kinds(), 1 << 20, (0..20_000).map(document));
+    let segments = std::fs::read_dir(folder.path())
         .unwrap()
         .filter(|entry| entry.as_ref().unwrap().path().extension().is_some_and(|e| e == "si"));
     assert!(segments.count() > 3);
-    check(&folder.0);
+    check(folder.path());
 }
 
 /// Ids that come again in the same segment, in a later one, and in one of another writer.
 #[test]
 fn one_document_of_each_id_stays() {
     for keep in [Keep::Last, Keep::First] {
-        let folder = Folder::new(&format!("ids-{keep:?}"));
+        let folder = tempdir().unwrap();
         let mapping = LiveMapping::new(Mapping::parse(&all_kinds(), TARGET).unwrap());
-        let options =
-            ShardOptions { folder: folder.0.clone(), primary_term: 1, segment_memory: 1 << 19, random: [9; 32], keep };
+        let options = ShardOptions {
+            folder: folder.path().to_owned(),
+            primary_term: 1,
+            segment_memory: 1 << 19,
+            random: [9; 32],
+            keep,
+        };
         let shard = Shard::new(options, &mapping);
         let mut writers = [shard.writer(), shard.writer()];
         for number in 0..30_000_u64 {
@@ -179,11 +205,11 @@ fn one_document_of_each_id_stays() {
         let committed = shard.commit(1, &[]).unwrap();
         assert_eq!((committed.docs, committed.duplicates), (10_000, 20_000));
         let with = |end: &str| {
-            let names = std::fs::read_dir(&folder.0).unwrap().map(|entry| entry.unwrap().file_name());
+            let names = std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name());
             names.filter(|name| name.to_string_lossy().ends_with(end)).count()
         };
         assert!(with(".si") > 4 && with(".liv") > 2, "{} segments, {} with deletions", with(".si"), with(".liv"));
-        check(&folder.0);
+        check(folder.path());
     }
 }
 
@@ -200,18 +226,18 @@ fn nested() -> Value {
 
 #[test]
 fn nested_objects_are_documents() {
-    let folder = Folder::new("nested");
+    let folder = tempdir().unwrap();
     let order = |number: u64| {
         let line = |line: u64| json!({ "price": line * number, "parts": [{ "name": "bolt" }, { "name": format!("nut {line}") }] });
         json!({ "customer": format!("c{}", number % 10), "lines": (0..number % 4).map(line).collect::<Vec<_>>() })
     };
-    assert_eq!(build(&folder.0, &nested(), 1 << 30, (0..5_000).map(order)), [0; 0]);
-    check(&folder.0);
+    assert_eq!(build(folder.path(), &nested(), 1 << 30, (0..5_000).map(order)), [0; 0]);
+    check(folder.path());
 }
 
 #[test]
 fn names_with_dots_are_paths() {
-    let folder = Folder::new("dots");
+    let folder = tempdir().unwrap();
     let mapping = json!({ "properties": {
         "a.b": { "type": "long" }, "a": { "properties": { "c": { "type": "keyword" } } }, "off": { "type": "object", "enabled": false }
     } });
@@ -222,16 +248,16 @@ fn names_with_dots_are_paths() {
         json!({ "off.b": [{ "x": 1 }], "new": [null, []] }),
         json!({ "new.x": 1 }),
     ];
-    assert_eq!(build(&folder.0, &mapping, 1 << 30, docs.into_iter()), [1, 2]);
-    check(&folder.0);
+    assert_eq!(build(folder.path(), &mapping, 1 << 30, docs.into_iter()), [1, 2]);
+    check(folder.path());
 }
 
 #[test]
 fn refusals_are_in_the_words_of_the_server() {
     let mapping = LiveMapping::new(Mapping::parse(&nested(), TARGET).unwrap());
-    let folder = Folder::new("words");
+    let folder = tempdir().unwrap();
     let options = ShardOptions {
-        folder: folder.0.clone(),
+        folder: folder.path().to_owned(),
         primary_term: 1,
         segment_memory: 1 << 20,
         random: [9; 32],
@@ -258,7 +284,7 @@ fn refusals_are_in_the_words_of_the_server() {
 
 #[test]
 fn refused_documents_leave_nothing_behind() {
-    let folder = Folder::new("refused");
+    let folder = tempdir().unwrap();
     let docs = [
         json!({ "long": 1 }),
         json!({ "word": "x", "long": "no number" }),
@@ -266,8 +292,8 @@ fn refused_documents_leave_nothing_behind() {
         json!([1]),
         json!({ "long": 2 }),
     ];
-    assert_eq!(build(&folder.0, &all_kinds(), 1 << 30, docs.into_iter()), [1, 2, 3]);
-    check(&folder.0);
+    assert_eq!(build(folder.path(), &all_kinds(), 1 << 30, docs.into_iter()), [1, 2, 3]);
+    check(folder.path());
 }
 
 /// The check looks each term of a vector up, so there are few documents.
@@ -289,9 +315,9 @@ fn terms_have_vectors() {
         }
         doc
     });
-    let folder = Folder::new("vectors");
-    assert!(build(&folder.0, &mapping, 1 << 30, docs).is_empty());
-    check(&folder.0);
+    let folder = tempdir().unwrap();
+    assert!(build(folder.path(), &mapping, 1 << 30, docs).is_empty());
+    check(folder.path());
 }
 
 #[test]
@@ -319,6 +345,16 @@ fn all_that_is_not_supported_is_named() {
 }
 
 #[test]
+fn a_source_may_have_less_than_the_document() {
+    for (source, count) in [(json!({ "enabled": false }), 50), (json!({ "excludes": ["double", "p*.x"] }), 700)] {
+        let folder = tempdir().unwrap();
+        let mapping = json!({ "_source": source, "properties": all_kinds()["properties"] });
+        assert!(build(folder.path(), &mapping, 1 << 30, (0..count).map(document)).is_empty());
+        check(folder.path());
+    }
+}
+
+#[test]
 fn what_is_not_supported_is_named() {
     for (mapping, what) in [
         (
@@ -339,6 +375,7 @@ fn what_is_not_supported_is_named() {
         ),
         (json!({ "properties": { "a": { "type": "date", "format": "MMMM d" } } }), "the parameter \"format\""),
         (json!({ "_routing": { "x": true } }), "the mapping has the parameter \"_routing\""),
+        (json!({ "_source": { "mode": "synthetic" } }), "the parameter \"mode\" with \"synthetic\" of \"_source\""),
         (json!({ "properties": { "a": { "type": "keyword", "ignore_above": -1 } } }), "\"ignore_above\" with -1"),
         (
             json!({ "properties": { "a": { "type": "keyword", "null_value": 1e10 } } }),
@@ -377,25 +414,26 @@ fn numbered(docs: impl Iterator<Item = u64>) -> Vec<(String, Value)> {
 
 #[test]
 fn a_sorted_segment_is_that_of_sorted_documents() {
-    let (folder, other) = (Folder::new("sorted"), Folder::new("sorted-before"));
+    let (folder, other) = (tempdir().unwrap(), tempdir().unwrap());
     let mut docs = numbered(0..5000);
-    build_sorted(&folder.0, &json!({"index.sort.field": "long", "index.sort.order": "desc"}), 1 << 30, &docs);
+    build_sorted(folder.path(), &json!({"index.sort.field": "long", "index.sort.order": "desc"}), 1 << 30, &docs);
     docs.sort_by_key(|(_, doc)| std::cmp::Reverse(doc["long"].as_i64()));
-    build_sorted(&other.0, &json!({}), 1 << 30, &docs);
+    build_sorted(other.path(), &json!({}), 1 << 30, &docs);
     // Doc values and points differ in the sequence numbers, which are of the order of arrival; a
     // sorted index has a further field.
     let mut compared = 0;
-    for entry in std::fs::read_dir(&other.0).unwrap() {
+    for entry in std::fs::read_dir(other.path()).unwrap() {
         let name = entry.unwrap().file_name().into_string().unwrap();
-        let same = ["fdt", "fdx", "fdm", "doc", "pos", "pay", "tim", "tip", "tmd", "nvd", "nvm"];
+        let same = ["fdt", "fdx", "fdm", "doc", "pos", "pay", "tim", "tip", "tmd", "nvd", "nvm", "lkp", "cmp"];
         if same.iter().any(|end| name.ends_with(end)) {
-            let [ours, expected] = [&folder.0, &other.0].map(|folder| std::fs::read(folder.join(&name)).unwrap());
+            let [ours, expected] =
+                [folder.path(), other.path()].map(|folder| std::fs::read(folder.join(&name)).unwrap());
             assert!(ours == expected, "{name}");
             compared += 1;
         }
     }
-    assert_eq!(compared, 11);
-    check(&folder.0);
+    assert_eq!(compared, 19);
+    check(folder.path());
 }
 
 /// Several fields, some with several values or none, in several segments, with ids that come again.
@@ -406,10 +444,10 @@ fn segments_are_sorted_by_all_fields_of_the_sort() {
         "index.sort.mode": ["max", "max", "min", "min"], "index.sort.missing": ["_last", "_first", "_last", "_last"]
     });
     for memory in [1 << 30, 1 << 20] {
-        let folder = Folder::new(&format!("sorts-{memory}"));
-        build_sorted(&folder.0, &settings, memory, &numbered((0..20_000).chain((0..20_000).step_by(7))));
-        let left = std::fs::read_dir(&folder.0).unwrap().flatten().map(|entry| entry.file_name());
+        let folder = tempdir().unwrap();
+        build_sorted(folder.path(), &settings, memory, &numbered((0..20_000).chain((0..20_000).step_by(7))));
+        let left = std::fs::read_dir(folder.path()).unwrap().flatten().map(|entry| entry.file_name());
         assert!(!left.into_iter().any(|name| name.to_string_lossy().starts_with("aside")), "nothing is left aside");
-        check(&folder.0);
+        check(folder.path());
     }
 }

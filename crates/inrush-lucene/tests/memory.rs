@@ -17,8 +17,22 @@ const SEGMENTS: usize = 4;
 
 /// What a process of its own builds; set in that process only.
 const KIND: &str = "INRUSH_LUCENE_MEMORY";
-const KINDS: [&str; 10] =
-    ["numbers", "terms", "several", "words", "offsets", "moved offsets", "nested", "sorted", "fields", "turns"];
+const KINDS: [&str; 14] = [
+    "numbers",
+    "terms",
+    "several",
+    "words",
+    "offsets",
+    "moved offsets",
+    "nested",
+    "sorted",
+    "fields",
+    "turns",
+    "suggestions",
+    "ranges",
+    "bytes",
+    "patterns",
+];
 /// Those with an index sort.
 const SORTED: [&str; 2] = ["moved offsets", "sorted"];
 /// Documents after which those of `turns` have other fields.
@@ -38,6 +52,25 @@ fn documents(kind: &str) -> (Value, fn(u64) -> Value) {
             json!({ "n": numbers, "ip": [format!("2001:db8::{:x}:{:x}", number >> 16, number & 0xffff), "10.0.0.1"] })
         }),
         "terms" => (json!({ "term": keyword }), |number| json!({ "term": format!("{:x}", spread(number)) })),
+        "suggestions" => (json!({ "s": { "type": "completion" } }), |number| {
+            let texts: Vec<String> = (0..4).map(|i| format!("Text {:x}", spread(number * 4 + i))).collect();
+            json!({ "s": { "input": texts, "weight": number % 1000 } })
+        }),
+        "ranges" => (json!({ "r": { "type": "long_range" }, "net": { "type": "ip_range" } }), |number| {
+            let ranges: Vec<Value> = (0..10).map(|i| json!({ "gte": spread(number + i) as i64 >> 1 })).collect();
+            json!({ "r": ranges, "net": format!("2001:db8::{:x}:{:x}/120", number >> 16, number & 0xffff) })
+        }),
+        "bytes" => {
+            let feature = json!({ "type": "rank_features" });
+            (
+                json!({ "b": { "type": "binary", "doc_values": true }, "f": feature }),
+                |number| json!({ "b": ["aGVsbG8=", "AAAA"], "f": { format!("k{}", spread(number) % 1000): number + 1, "x": 2 } }),
+            )
+        }
+        "patterns" => (
+            json!({ "w": { "type": "wildcard" } }),
+            |number| json!({ "w": format!("/path/{:x}/{:x}/of/{number}", spread(number), spread(number + 1)) }),
+        ),
         "several" => (json!({ "term": keyword }), |number| {
             let terms: Vec<String> = (0..20).map(|i| (spread(number + i) % 1000).to_string()).collect();
             json!({ "term": terms })

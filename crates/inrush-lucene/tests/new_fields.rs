@@ -2,38 +2,22 @@
 
 #![allow(clippy::unwrap_used, reason = "these are tests")]
 
-use std::path::PathBuf;
 use std::thread;
 
 use inrush_lucene::{
     AddError, Keep, KnownProduct, LiveMapping, Mapping, NewDocument, Refused, ServerVersion, Shard, ShardOptions,
 };
 use serde_json::{Map, Value, json};
+use tempfile::{TempDir, tempdir};
 
 const OPENSEARCH: ServerVersion =
     ServerVersion { product: KnownProduct::OpenSearch, version: [3, 6, 0], lucene: [10, 4, 0] };
 const ELASTICSEARCH: ServerVersion =
     ServerVersion { product: KnownProduct::Elasticsearch, version: [8, 19, 21], lucene: [9, 12, 2] };
 
-/// A new folder below that for temporary files.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("inrush-lucene-new-{name}-{}", std::process::id()));
-        std::fs::create_dir_all(&path).unwrap();
-        Self(path)
-    }
-
-    fn options(&self, segment_memory: usize) -> ShardOptions {
-        ShardOptions { folder: self.0.clone(), primary_term: 1, segment_memory, random: [9; 32], keep: Keep::Last }
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
+fn options(folder: &TempDir, segment_memory: usize) -> ShardOptions {
+    let folder = folder.path().to_owned();
+    ShardOptions { folder, primary_term: 1, segment_memory, random: [9; 32], keep: Keep::Last }
 }
 
 fn live(mapping: &Value, settings: &Value, target: ServerVersion) -> LiveMapping {
@@ -41,9 +25,9 @@ fn live(mapping: &Value, settings: &Value, target: ServerVersion) -> LiveMapping
 }
 
 /// Adds documents one after the other; returns why each is refused, if it is.
-fn add(name: &str, mapping: &LiveMapping, documents: &[&str]) -> Vec<Option<Refused>> {
-    let folder = Folder::new(name);
-    let shard = Shard::new(folder.options(1 << 20), mapping);
+fn add(mapping: &LiveMapping, documents: &[&str]) -> Vec<Option<Refused>> {
+    let folder = tempdir().unwrap();
+    let shard = Shard::new(options(&folder, 1 << 20), mapping);
     let mut writer = shard.writer();
     let mut number = 0;
     let mut one = |document: &&str| {
@@ -71,7 +55,6 @@ fn the_first_value_makes_the_field() {
     for target in [OPENSEARCH, ELASTICSEARCH] {
         let mapping = live(&json!({"properties": {"known": {"type": "short"}}}), &json!({}), target);
         let refused = add(
-            "first",
             &mapping,
             &[
                 r#"{"l":[null,[7]],"f":1e2,"t":"x","b":false,"d":"2024-01-01","o":{"in":{}},"none":[null],"known":1}"#,
@@ -99,7 +82,7 @@ fn texts_become_what_the_mapping_says() {
         let mapping = live(&mapping, &json!({}), target);
         let document =
             r#"{"n":"7","f":" 1d","d":"2024-02-01","s":"2024/02/01","odd":"02.01.2024","big":"99999999999999999999"}"#;
-        assert_eq!(add("texts", &mapping, &[document]), [None]);
+        assert_eq!(add(&mapping, &[document]), [None]);
         let fields = fields(&mapping);
         ["n", "f", "d", "s", "odd", "big"].map(|name| fields[name]["type"].as_str().unwrap().to_owned())
     };
@@ -120,7 +103,7 @@ fn dates_are_written_as_the_servers_do() {
         (ELASTICSEARCH, json!({"type": "date", "format": format, "locale": ""})),
     ] {
         let mapping = live(&json!({}), &json!({}), target);
-        assert_eq!(add("dates", &mapping, &[r#"{"d":"2024/01/01"}"#, r#"{"d":"2024/01/01 10:00:00"}"#]), [None, None]);
+        assert_eq!(add(&mapping, &[r#"{"d":"2024/01/01"}"#, r#"{"d":"2024/01/01 10:00:00"}"#]), [None, None]);
         assert_eq!(fields(&mapping)["d"], date);
         // The server says the same of the field to a later bake.
         let again = json!({"dynamic": "strict", "properties": fields(&mapping)});
@@ -132,7 +115,7 @@ fn dates_are_written_as_the_servers_do() {
 fn a_date_that_is_none_is_a_text_in_elasticsearch() {
     for (target, is_taken) in [(OPENSEARCH, false), (ELASTICSEARCH, true)] {
         let mapping = live(&json!({}), &json!({}), target);
-        let refused = add("no date", &mapping, &[r#"{"d":"2024/02/30"}"#, r#"{"t":"2024-02-30"}"#]);
+        let refused = add(&mapping, &[r#"{"d":"2024/02/30"}"#, r#"{"t":"2024-02-30"}"#]);
         assert_eq!([refused[0].is_none(), refused[1].is_none()], [is_taken, true], "{refused:?}");
         let fields = fields(&mapping);
         assert_eq!((fields.contains_key("d"), &fields["t"]["type"]), (is_taken, &json!("text")));
@@ -146,14 +129,14 @@ fn templates_make_fields() {
     let short = json!({"type": "short"});
     let mapping = of(json!([template("string", json!({"type": "keyword"})), template("long", short.clone())]));
     let documents = [r#"{"k":["a","1"],"o":{"n":1},"d":"2024-01-01"}"#, r#"{"o.n":40000}"#, r#"{"m":["a",1]}"#];
-    let refused = add("templates", &mapping, &documents);
+    let refused = add(&mapping, &documents);
     assert!(refused[0].is_none() && matches!(refused[1], Some(Refused::Value { .. })), "{refused:?}");
     assert!(matches!(refused[2], Some(Refused::Changed { .. })), "{refused:?}");
     let fields = fields(&mapping);
     assert_eq!((&fields["k"]["type"], &fields["d"]["type"]), (&json!("keyword"), &json!("date")));
     assert_eq!(fields["o"]["properties"]["n"], short);
     for mapping in [json!({"type": "keyword", "copy_to": "all"}), json!({"type": "wildcard"})] {
-        let refused = add("no templates", &of(json!([template("string", mapping)])), &[r#"{"k":"a"}"#]).remove(0);
+        let refused = add(&of(json!([template("string", mapping)])), &[r#"{"k":"a"}"#]).remove(0);
         assert!(matches!(refused, Some(Refused::Unsupported(_))), "{refused:?}");
     }
 }
@@ -170,7 +153,7 @@ fn a_date_by_a_template_has_the_format_of_its_value() {
         let mapping = live(&json!({"dynamic_templates": templates}), &json!({}), target);
         let document = r#"{"own":"2024-01-01","d1":"2024-01-01","d2":"2024/01/01","d3":1.5}"#;
         let others = [r#"{"own":"2024/01/01"}"#, r#"{"fields":"2024-01-01"}"#];
-        let refused = add("dates by templates", &mapping, &[others[0], others[1], document]);
+        let refused = add(&mapping, &[others[0], others[1], document]);
         let is_unsupported = |refused: &Option<Refused>| matches!(refused, Some(Refused::Unsupported(_)));
         assert!(refused[..2].iter().all(is_unsupported) && refused[2].is_none(), "{refused:?}");
         let expected = json!({
@@ -189,7 +172,6 @@ fn a_refused_document_adds_nothing() {
         Some(Refused::Changed { field: "a".to_owned(), from: from.to_owned(), to: to.to_owned() })
     };
     let refused = add(
-        "refused",
         &mapping,
         &[
             r#"{"a":1,"n":"x"}"#,
@@ -210,7 +192,7 @@ fn what_lucene_refuses_adds_its_fields() {
     let long = format!(r#"{{"k":"{}","a":1}}"#, "x".repeat(40_000));
     for (target, grown) in [(OPENSEARCH, true), (ELASTICSEARCH, false)] {
         let mapping = live(&json!({"properties": {"k": {"type": "keyword"}}}), &json!({}), target);
-        assert_eq!(add("immense", &mapping, &[&long]), [Some(Refused::ImmenseTerm("k".to_owned()))]);
+        assert_eq!(add(&mapping, &[&long]), [Some(Refused::ImmenseTerm("k".to_owned()))]);
         assert_eq!(mapping.new_fields().is_some(), grown);
     }
 }
@@ -221,17 +203,17 @@ fn new_fields_have_limits() {
     let mapping = live(&mapping, &json!({"index.mapping.total_fields.limit": "6"}), ELASTICSEARCH);
     let deep = |levels: usize, end: &str| format!("{}{end}{}", r#"{"o":"#.repeat(levels), "}".repeat(levels));
     let documents = [r#"{"x":"a","y":1}"#, r#"{"z":1}"#, r#"{"x":"b"}"#];
-    assert_eq!(add("limit", &mapping, &documents), [None, Some(Refused::Fields(6)), None]);
+    assert_eq!(add(&mapping, &documents), [None, Some(Refused::Fields(6)), None]);
     for (ignore, is_unsupported) in [("false", false), ("true", true)] {
         let settings = json!({"index.mapping.total_fields.limit": 1,
             "index.mapping.total_fields.ignore_dynamic_beyond_limit": ignore});
-        let refused = add("beyond", &live(&json!({}), &settings, ELASTICSEARCH), &[r#"{"x":"a"}"#]).remove(0);
+        let refused = add(&live(&json!({}), &settings, ELASTICSEARCH), &[r#"{"x":"a"}"#]).remove(0);
         assert_eq!(matches!(refused, Some(Refused::Unsupported(_))), is_unsupported, "{refused:?}");
     }
     for target in [OPENSEARCH, ELASTICSEARCH] {
         let of = |levels, end| {
             let mapping = live(&json!({}), &json!({}), target);
-            add("deep", &mapping, &[&deep(levels, end)]).remove(0)
+            add(&mapping, &[&deep(levels, end)]).remove(0)
         };
         assert_eq!([of(20, "1"), of(19, "{}")], [None, None]);
         assert!(matches!(of(20, "{}"), Some(Refused::Depth(_))));
@@ -242,7 +224,7 @@ fn new_fields_have_limits() {
 fn what_a_server_would_do_otherwise_is_unsupported() {
     let unsupported = |mapping: Value, document: &str, target| {
         let mapping = live(&mapping, &json!({}), target);
-        let refused = add("unsupported", &mapping, &[r#"{"none":null}"#, document]).remove(1);
+        let refused = add(&mapping, &[r#"{"none":null}"#, document]).remove(1);
         matches!(refused, Some(Refused::Unsupported(_)))
     };
     let vector = json!({ "v": vec![1.5; 128] }).to_string();
@@ -254,7 +236,7 @@ fn what_a_server_would_do_otherwise_is_unsupported() {
     assert!(unsupported(templates, r#"{"a":{"b":1}}"#, OPENSEARCH));
     assert!(unsupported(json!({}), r#"{"_tier":1}"#, OPENSEARCH));
     let fixed = LiveMapping::fixed(Mapping::parse(&json!({}), OPENSEARCH).unwrap());
-    let refused = add("fixed", &fixed, &[r#"{"o":{"x":1}}"#]).remove(0).unwrap();
+    let refused = add(&fixed, &[r#"{"o":{"x":1}}"#]).remove(0).unwrap();
     assert!(refused.to_string().contains("\"o\", which is not in the mapping (name it there)"), "{refused}");
 }
 
@@ -272,7 +254,7 @@ fn searches_compute_the_new_fields() {
         r#"{"real":{"x":"x"}}"#,
         &deep,
     ];
-    let refused = add("runtime", &live_mapping, &documents);
+    let refused = add(&live_mapping, &documents);
     let is_taken: Vec<bool> = refused.iter().map(Option::is_none).collect();
     assert_eq!(is_taken, [true, true, true, false, false, true], "{refused:?}");
     let of = |kind: &str| json!({ "type": kind });
@@ -291,7 +273,7 @@ fn searches_compute_the_new_fields() {
     again["runtime"] = runtime;
     again["properties"]["real"]["properties"]["x"] = of("long");
     let again = live(&again, &json!({}), ELASTICSEARCH);
-    assert_eq!(add("runtime again", &again, &documents[..3]), [None, None, None]);
+    assert_eq!(add(&again, &documents[..3]), [None, None, None]);
     assert_eq!(again.new_fields(), None);
     assert!(Mapping::parse(&json!({"dynamic": "runtime"}), OPENSEARCH).is_err());
 }
@@ -303,7 +285,7 @@ fn documents_of_999_levels() {
     let both = move || {
         ["true", "runtime"].map(|dynamic| {
             let mapping = live(&json!({ "dynamic": dynamic }), &json!({}), ELASTICSEARCH);
-            add(&format!("deep {dynamic}"), &mapping, &[&deep]).remove(0)
+            add(&mapping, &[&deep]).remove(0)
         })
     };
     let thread = thread::Builder::new().stack_size(8 << 20).spawn(both).unwrap();
@@ -319,7 +301,7 @@ fn an_object_takes_the_name_of_a_field_that_searches_compute() {
         let mapping = live(&json!({"dynamic": dynamic, "runtime": runtime}), &json!({}), ELASTICSEARCH);
         let documents =
             [r#"{"u":["any",1]}"#, r#"{"u.v":1}"#, r#"{"u":{"w":1}}"#, r#"{"u":"any"}"#, r#"{"o":{"x":"any"}}"#];
-        let refused = add("names", &mapping, &documents);
+        let refused = add(&mapping, &documents);
         (refused.iter().map(Option::is_none).collect::<Vec<_>>(), mapping.new_fields())
     };
     assert_eq!(of(json!("strict")), (vec![true, false, false, true, false], None));
@@ -333,7 +315,7 @@ fn an_object_takes_the_name_of_a_field_that_searches_compute() {
     assert_eq!((is_taken, grown), (vec![true; 5], Some(json!({"runtime": {"u.v": long, "u.w": long}}))));
     // Servers refuse this one, and keep the object.
     let mapping = live(&json!({ "runtime": runtime }), &json!({}), ELASTICSEARCH);
-    let refused = add("both", &mapping, &[r#"{"u":[5,{}]}"#]).remove(0);
+    let refused = add(&mapping, &[r#"{"u":[5,{}]}"#]).remove(0);
     assert!(matches!(refused, Some(Refused::Unsupported(_))), "{refused:?}");
 }
 
@@ -346,7 +328,7 @@ fn templates_may_say_that_searches_compute_a_field() {
     let of =
         |dynamic: Value| live(&json!({"dynamic": dynamic, "dynamic_templates": templates}), &json!({}), ELASTICSEARCH);
     let mapping = of(json!(true));
-    assert_eq!(add("true", &mapping, &[r#"{"o":{"t":"x"},"n":1}"#, r#"{"o.t":5}"#]), [None, None]);
+    assert_eq!(add(&mapping, &[r#"{"o":{"t":"x"},"n":1}"#, r#"{"o.t":5}"#]), [None, None]);
     let properties = json!({"o": {"type": "object"}, "n": {"type": "integer"}});
     let grown = json!({"runtime": {"o.t": {"type": "keyword"}}, "properties": properties});
     assert_eq!(mapping.new_fields(), Some(grown));
@@ -359,7 +341,7 @@ fn templates_may_say_that_searches_compute_a_field() {
         r#"{"m":[1,{"below":"x"}]}"#,
         r#"{"m":[1,{}]}"#,
     ];
-    let refused = add("runtime", &mapping, &documents);
+    let refused = add(&mapping, &documents);
     assert_eq!(refused[0], None);
     assert!(refused[1..].iter().all(|refused| matches!(refused, Some(Refused::Unsupported(_)))), "{refused:?}");
 }
@@ -368,9 +350,9 @@ fn templates_may_say_that_searches_compute_a_field() {
 fn all_shards_and_threads_have_one_type() {
     let nested = json!({"type": "nested", "include_in_root": true, "dynamic": true});
     let mapping = live(&json!({"properties": {"n": nested, "known": {"type": "long"}}}), &json!({}), OPENSEARCH);
-    let folders = [Folder::new("one"), Folder::new("other")];
+    let folders = [tempdir().unwrap(), tempdir().unwrap()];
     // Small segments, so that some begin after fields have come.
-    let shards = folders.each_ref().map(|folder| Shard::new(folder.options(1 << 16), &mapping));
+    let shards = folders.each_ref().map(|folder| Shard::new(options(folder, 1 << 16), &mapping));
     let write = |number: usize| {
         let mut writer = shards[number % 2].writer();
         let mut taken = 0_u64;
@@ -398,4 +380,33 @@ fn all_shards_and_threads_have_one_type() {
     let nested = fields["n"].as_object().unwrap();
     assert_eq!((&nested["type"], &nested["include_in_root"], nested.len()), (&json!("nested"), &json!(true), 3));
     assert_eq!(nested["properties"].as_object().unwrap().len(), 100);
+}
+
+#[test]
+fn a_copy_adds_the_field_that_it_goes_to() {
+    let properties = json!({"k": {"type": "keyword", "copy_to": ["all", "k2"]}, "n": {"type": "long", "copy_to": "all"},
+        "k2": {"type": "keyword"}, "o": {"properties": {"b": {"type": "boolean", "copy_to": "all"}}}});
+    let documents = [r#"{"n":null}"#, r#"{"k":["a b",7],"n":5}"#, r#"{"n":null,"o.b":true}"#, r#"{"n":[1,2]}"#];
+    let taken = |dynamic: &str| {
+        let mapping = live(&json!({"dynamic": dynamic, "properties": properties}), &json!({}), OPENSEARCH);
+        let refused = add(&mapping, &documents);
+        let taken: Vec<bool> = refused.iter().map(Option::is_none).collect();
+        (taken, mapping.new_fields().map(|new| new["properties"].clone()))
+    };
+    // Of null no field can be made, but of the next document one; a number in a text is a text.
+    let text = json!({"type": "text", "fields": {"keyword": {"type": "keyword", "ignore_above": 256}}});
+    let mapping = live(&json!({"properties": properties}), &json!({}), OPENSEARCH);
+    let refused = add(&mapping, &[r#"{"n":null}"#, r#"{"k":"a b"}"#, r#"{"n":null,"k":"c"}"#]);
+    assert!(matches!(refused[..], [Some(Refused::Value { .. }), None, None]), "{refused:?}");
+    assert_eq!(Value::Object(fields(&mapping)), json!({ "all": text }));
+    // Two types in one document.
+    assert_eq!(taken("true").0, [false, false, false, true]);
+    assert_eq!(taken("false"), (vec![true; 4], None));
+    assert_eq!(taken("strict").0, [false; 4]);
+    for copy_to in ["o.new", "o", "", "other.new"] {
+        let fields = json!({"properties": {"k": {"type": "keyword", "copy_to": copy_to}, "o": {"type": "object"}}});
+        assert!(Mapping::parse(&fields, OPENSEARCH).is_err(), "{copy_to}");
+    }
+    let fields = json!({"properties": {"k": {"type": "keyword", "copy_to": "all"}}});
+    assert!(Mapping::parse(&fields, ELASTICSEARCH).is_err());
 }

@@ -5,6 +5,7 @@ mod documents;
 mod loading;
 mod no_node;
 mod patience;
+mod times;
 mod work;
 
 pub(crate) use documents::{Documents, LoadObservers};

@@ -23,7 +23,7 @@ pub(crate) struct NoNode {
 
 impl NoNode {
     pub(crate) fn new(context: &Context) -> Self {
-        NoNode { pause_max: context.config.load.limits.pause_max, begun: clock::now(), wait: None }
+        NoNode { pause_max: context.times.pause_max, begun: clock::now(), wait: None }
     }
 
     /// Why a shard is without a node, where it is for longer than the target takes to choose one.

@@ -6,11 +6,13 @@ use std::time::Duration;
 use inrush_cluster::api::ClusterError;
 use inrush_cluster::transport::Transport;
 use inrush_cluster::{Wait, clock};
+use inrush_load::config::LoadConfig;
 use inrush_load::{Phase, Progress, StopSignal};
 use tokio::sync::watch;
 
 use super::documents::Documents;
-use crate::config::{BakeConfig, BakeError};
+use super::times::Times;
+use crate::config::BakeError;
 use crate::record::{Build, Keep, NativeRecord, Saved};
 use crate::report::{BakeStep, BakeStepName as Step};
 
@@ -19,7 +21,9 @@ const PAUSE: Duration = Duration::from_secs(1);
 
 /// The state that all steps share.
 pub(crate) struct Context {
-    pub(crate) config: BakeConfig,
+    /// How the documents are loaded.
+    pub(crate) load: LoadConfig,
+    pub(crate) times: Times,
     pub(crate) documents: Documents,
     pub(crate) target: Arc<Transport>,
     pub(crate) keep: Keep,
@@ -30,14 +34,15 @@ pub(crate) struct Context {
 
 impl Context {
     pub(crate) fn new(
-        config: BakeConfig,
+        load: LoadConfig,
         documents: Documents,
         target: Arc<Transport>,
         keep: Keep,
         saved: Saved,
         (progress, stop): (watch::Sender<Progress>, watch::Receiver<bool>),
     ) -> Context {
-        Context { config, documents, target, keep, progress, stop, saved: Mutex::new(saved) }
+        let times = Times::of(&load);
+        Context { load, times, documents, target, keep, progress, stop, saved: Mutex::new(saved) }
     }
 
     /// Waits until the bake is stopped.
@@ -49,7 +54,7 @@ impl Context {
     /// sent may be answered, and the clean-up has the rest.
     async fn stopped_for_long(&self) {
         self.stopped().await;
-        clock::sleep(self.config.load.limits.grace / 3).await;
+        clock::sleep(self.times.grace / 3).await;
     }
 
     /// The record of the bake.
@@ -142,7 +147,7 @@ impl Context {
             self.show(&format!("the target does not answer: {error}"));
             pause()
         };
-        Wait::new(self.config.load.limits.retry_for).ask_and_pause(ask, BakeError::is_passing, wait).await
+        Wait::new(self.times.retry_for).ask_and_pause(ask, BakeError::is_passing, wait).await
     }
 
     /// Waits before a request is sent again.

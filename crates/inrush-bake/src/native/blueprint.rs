@@ -62,7 +62,7 @@ impl Blueprint {
             settings: saved.plan.building.clone(),
             shards: routing.shards(),
             routing_shards: native.slots.unwrap_or(routing.routing_shards()),
-            action: context.config.load.action,
+            action: context.load.action,
             empty: snapshots.iter().map(empty).collect(),
         })
     }

@@ -2,13 +2,14 @@
 
 use inrush_cluster::api::snapshots::Repository;
 use inrush_cluster::api::{ClusterInfo, Version};
+use inrush_load::config::LoadConfig;
 use inrush_lucene::{KnownProduct, Mapping, ServerVersion};
 use inrush_sources::Store;
 use serde_json::{Map, Value};
 
+use super::options::NativeOptions;
 use super::remote::Address;
 use super::tested;
-use crate::config::{BakeConfig, Engine};
 use crate::record::{Plan, Shared};
 
 /// Settings of an index that do not change what is in its files, and those that are looked at with
@@ -62,8 +63,8 @@ const VERSIONS: [(KnownProduct, Version, Version); 5] = [
     (KnownProduct::OpenSearch, Version::new(3, 0, 0), Version::new(3, 9, 0)),
     (KnownProduct::Elasticsearch, Version::new(8, 16, 0), Version::new(8, 20, 0)),
     (KnownProduct::Elasticsearch, Version::new(9, 0, 0), Version::new(9, 2, 0)),
-    // What differs in 9.5 is known of 9.5 alone.
-    (KnownProduct::Elasticsearch, Version::new(9, 5, 0), Version::new(9, 6, 0)),
+    // 9.2 and 9.3 read some documents as 9.1 does, and some as 9.4.
+    (KnownProduct::Elasticsearch, Version::new(9, 4, 0), Version::new(9, 6, 0)),
 ];
 
 /// The product and the version of the target, whose oldest node has the version `oldest`.
@@ -85,25 +86,28 @@ pub(super) fn target(info: &ClusterInfo, oldest: Option<Version>) -> Result<(Kno
 /// # Errors
 /// What it is.
 pub(super) fn check(
-    config: &BakeConfig,
-    plan: &Plan,
-    shared: &Shared,
+    options: &NativeOptions,
+    load: &LoadConfig,
+    (plan, shared): (&Plan, &Shared),
     (product, version): (KnownProduct, Version),
 ) -> Result<(), String> {
     check_version(product, version)?;
-    check_place(shared, config.engine, product)?;
-    check_options(config)?;
+    check_place(shared, options.untested, product)?;
+    if options.has_builder {
+        return Err("the options name a builder".to_owned());
+    }
+    check_load(load)?;
     if !plan.aliases.is_empty() {
         return Err(
             "an index template gives the index an alias, which would stand for it before it is whole".to_owned()
         );
     }
-    if !plan.pipelines().is_empty() || config.load.pipeline.is_some() {
+    if !plan.pipelines().is_empty() || load.pipeline.is_some() {
         return Err("the documents go through an ingest pipeline".to_owned());
     }
     check_settings(&plan.building)?;
     plan.routing()?;
-    // The version of Lucene is known once the target has made the index, and decides on no field,
+    // The version of Lucene is known once the target has made the index. It decides on no field,
     // but for how a tokenizer of paths counts positions, which only `shingle` asks for.
     let target = ServerVersion { product, version: [version.major, version.minor, version.patch], lucene: [9, 12, 0] };
     let unsupported = Mapping::unsupported(&plan.mappings, &plan.building, target);
@@ -111,7 +115,7 @@ pub(super) fn check(
         let all: Vec<String> = unsupported.iter().map(ToString::to_string).collect();
         return Err(all.join("; "));
     }
-    if config.engine == Engine::Auto {
+    if !options.untested {
         tested::check((product, version), &plan.mappings, &plan.building)?;
     }
     Ok(())
@@ -119,7 +123,7 @@ pub(super) fn check(
 
 /// Whether files can be written to the repository. Of the types that are not tested, none is chosen
 /// by itself.
-fn check_place(shared: &Shared, engine: Engine, product: KnownProduct) -> Result<(), String> {
+fn check_place(shared: &Shared, untested: bool, product: KnownProduct) -> Result<(), String> {
     if shared.folder.is_some() {
         return Ok(());
     }
@@ -129,7 +133,7 @@ fn check_place(shared: &Shared, engine: Engine, product: KnownProduct) -> Result
             "the repository has {name}, and objects that are written from here would not be encrypted so"
         ));
     }
-    if engine == Engine::Auto && (address.store != Store::S3 || product != KnownProduct::OpenSearch) {
+    if !untested && (address.store != Store::S3 || product != KnownProduct::OpenSearch) {
         let of = if product == KnownProduct::OpenSearch { "OpenSearch" } else { "Elasticsearch" };
         return Err(format!(
             "a repository of the type {} of {of} was never tested without a server, which option `engine=native` would do",
@@ -168,12 +172,8 @@ fn check_version(product: KnownProduct, version: Version) -> Result<(), String> 
     if fits { Ok(()) } else { Err(format!("the target has version {version}, expected {}", spans.join(" or "))) }
 }
 
-fn check_options(config: &BakeConfig) -> Result<(), String> {
-    let load = &config.load;
+fn check_load(load: &LoadConfig) -> Result<(), String> {
     let why = |option: &str, why: &str| Err(format!("option `{option}` {why}"));
-    if config.has_builder() {
-        return Err("the options name a builder".to_owned());
-    }
     if load.finish.force_merge.is_some() {
         return why("force_merge", "needs a server that merges");
     }
@@ -197,16 +197,24 @@ fn check_settings(settings: &Map<String, Value>) -> Result<(), String> {
 
 #[cfg(test)]
 mod tests {
-    use inrush_load::config::{LoadConfig, SwapConfig};
+    use inrush_load::config::SwapConfig;
+    use inrush_sources::StoreOptions;
     use serde_json::json;
 
     use super::*;
-    use crate::config::Place;
 
-    fn checked(change: impl FnOnce(&mut BakeConfig, &mut Plan, &mut ClusterInfo)) -> Result<(), String> {
+    /// What the options say. `repository`: its type, if it is none of the type fs.
+    struct Given {
+        options: NativeOptions,
+        load: LoadConfig,
+        repository: Option<&'static str>,
+    }
+
+    fn checked(change: impl FnOnce(&mut Given, &mut Plan, &mut ClusterInfo)) -> Result<(), String> {
+        let options =
+            NativeOptions { store: StoreOptions::default(), memory: 1 << 30, untested: true, has_builder: false };
         let load = LoadConfig::new(vec!["http://target:9200".into()], "x".parse().unwrap());
-        let place = Place::Path("/shared".into());
-        let mut config = BakeConfig { engine: Engine::Native, ..BakeConfig::new(load, place) };
+        let mut given = Given { options, load, repository: None };
         let building = json!({"index.number_of_shards": 3, "index.refresh_interval": "-1"});
         let mut plan = Plan {
             building: building.as_object().cloned().unwrap(),
@@ -218,14 +226,13 @@ mod tests {
             version: Some(Version::new(3, 6, 0)),
             ..ClusterInfo::default()
         };
-        change(&mut config, &mut plan, &mut info);
-        let (kind, folder) = match &config.place {
-            Place::Path(path) => ("fs", Some(path.clone())),
-            Place::Repository(kind) => (kind.as_str(), None),
-        };
+        change(&mut given, &mut plan, &mut info);
+        let Given { options, load, repository } = given;
+        let (kind, folder) = repository.map_or(("fs", Some("/shared".into())), |kind| (kind, None));
         let settings = json!({"bucket": "b", "container": "c"}).as_object().cloned().unwrap();
         let repository = Repository { kind: kind.to_owned(), settings, crypto_metadata: None };
-        check(&config, &plan, &Shared { repository, folder, on_target: None }, target(&info, info.version)?)
+        let shared = Shared { repository, folder, on_target: None };
+        check(&options, &load, (&plan, &shared), target(&info, info.version)?)
     }
 
     #[test]
@@ -251,21 +258,32 @@ mod tests {
     #[test]
     fn what_needs_a_server_is_named() {
         checked(|_, _, _| {}).unwrap();
-        checked(|config, _, _| config.load.finish.swap = Some(SwapConfig::new("y"))).unwrap();
-        let problem = |change: fn(&mut BakeConfig, &mut Plan, &mut ClusterInfo)| checked(change).unwrap_err();
+        checked(|given, _, _| given.load.finish.swap = Some(SwapConfig::new("y"))).unwrap();
+        let problem = |change: fn(&mut Given, &mut Plan, &mut ClusterInfo)| checked(change).unwrap_err();
         for kind in ["s3", "gcs", "azure"] {
-            let place = Place::Repository(kind.to_owned());
-            checked(|config, _, _| config.place = place.clone()).unwrap();
-            let auto = checked(|config, _, _| (config.place, config.engine) = (place.clone(), Engine::Auto));
+            checked(|given, _, _| given.repository = Some(kind)).unwrap();
+            let auto = checked(|given, _, _| (given.repository, given.options.untested) = (Some(kind), false));
             assert_eq!(auto.is_ok(), kind == "s3", "{auto:?}");
         }
-        assert!(problem(|c, _, _| c.place = Place::Repository("hdfs".into())).contains("of the type hdfs"));
-        assert!(problem(|c, _, _| c.builder.url = Some("http://a".into())).contains("name a builder"));
-        assert!(problem(|c, _, _| c.load.finish.force_merge = Some(1)).contains("option `force_merge`"));
-        assert!(problem(|c, _, _| c.load.pipeline = Some("p".into())).contains("ingest pipeline"));
-        assert!(problem(|c, _, _| c.load.version = Some("v".parse().unwrap())).contains("option `version`"));
+        assert!(problem(|g, _, _| g.repository = Some("hdfs")).contains("of the type hdfs"));
+        assert!(problem(|g, _, _| g.options.has_builder = true).contains("name a builder"));
+        assert!(problem(|g, _, _| g.load.finish.force_merge = Some(1)).contains("option `force_merge`"));
+        assert!(problem(|g, _, _| g.load.pipeline = Some("p".into())).contains("ingest pipeline"));
+        assert!(problem(|g, _, _| g.load.version = Some("v".parse().unwrap())).contains("option `version`"));
         assert!(problem(|_, p, _| drop(p.aliases.insert("a".into(), json!({})))).contains("alias"));
         checked(|_, plan, _| plan.mappings = json!({})).unwrap();
+        // A type that is built for some versions.
+        let shapes = |untested, version| {
+            checked(|given, plan, info| {
+                given.options.untested = untested;
+                plan.mappings = json!({"properties": {"g": {"type": "geo_shape"}}});
+                info.version = Some(version);
+            })
+        };
+        for (minor, is_built) in [(6, true), (7, false), (8, true)] {
+            let version = Version::new(3, minor, 0);
+            assert_eq!([true, false].map(|untested| shapes(untested, version).is_ok()), [is_built; 2], "{version}");
+        }
         assert!(problem(|_, p, _| p.mappings = json!({"properties": {"n": {"type": "vector"}}})).contains("vector"));
         let sorted = |by: &'static str| {
             checked(|_, plan, _| drop(plan.building.insert("index.sort.field".to_owned(), json!(by))))
@@ -307,10 +325,13 @@ mod tests {
         };
         own("lowercase").unwrap();
         assert!(own("pattern_replace").unwrap_err().contains("normalizer"));
-        let older =
-            |engine| checked(|config, _, info| (config.engine, info.version) = (engine, Some(Version::new(3, 1, 0))));
-        older(Engine::Native).unwrap();
-        assert!(older(Engine::Auto).unwrap_err().contains("3.1.0 was never tested"));
+        let older = |untested| {
+            checked(|given, _, info| {
+                (given.options.untested, info.version) = (untested, Some(Version::new(3, 1, 0)));
+            })
+        };
+        older(true).unwrap();
+        assert!(older(false).unwrap_err().contains("3.1.0 was never tested"));
         assert!(problem(|_, _, i| i.version = Some(Version::new(3, 9, 0))).contains("2.18 to 2.19 or 3.0 to 3.8"));
         assert!(problem(|_, _, i| i.version = None).contains("does not say its version"));
     }

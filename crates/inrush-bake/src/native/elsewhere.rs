@@ -35,6 +35,7 @@ pub(super) async fn build(
     context: &Context,
     tasks: &ShardBuilders,
     remote: Option<&Remote>,
+    memory: usize,
 ) -> Result<String, BakeError> {
     let saved = context.saved().clone();
     let blueprint = Blueprint::read(context, &saved)?;
@@ -53,8 +54,7 @@ pub(super) async fn build(
             Place::Folder(folders.tasks.clone())
         }
     };
-    let (id, memory) = (saved.id.clone(), context.config.build_memory);
-    let order = ShardOrder { blueprint: blueprint.clone(), id, place: place.clone(), memory };
+    let order = ShardOrder { blueprint: blueprint.clone(), id: saved.id.clone(), place: place.clone(), memory };
     context.write_native(|native| native.elsewhere = true)?;
     let built = context.until_stopped(async { tasks(order).await.map_err(refuse) }).await;
     let built = built.inspect_err(|_| {

@@ -178,7 +178,7 @@ async fn is_marked(target: &Transport, name: &str, mark: &str) -> Result<bool, C
 }
 
 async fn wait_for_primaries(context: &Context, name: &str) -> Result<(), BakeError> {
-    let wait = Wait::new(context.config.load.finish.wait_timeout);
+    let wait = Wait::new(context.times.wait_timeout);
     let mut no_node = NoNode::new(context);
     loop {
         let found = context.ask(|| snapshots::primaries(&context.target, name)).await?;
@@ -200,7 +200,7 @@ async fn wait_for_primaries(context: &Context, name: &str) -> Result<(), BakeErr
 
 /// Writes the snapshot.
 async fn take(context: &Context, repository: &str, name: &str) -> Result<(), BakeError> {
-    let wait = Wait::new(context.config.load.finish.wait_timeout);
+    let wait = Wait::new(context.times.wait_timeout);
     let (mut begun, mut tries) = (false, 1);
     loop {
         match context.ask(|| snapshots::state(&context.target, repository, SNAPSHOT)).await? {

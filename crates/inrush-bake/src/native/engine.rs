@@ -11,6 +11,7 @@ use super::empty::{self, forget_empty};
 use super::fill::{begun, fill};
 use super::load::load;
 use super::names::{native, refuse};
+use super::options::NativeOptions;
 use super::order::ShardBuilders;
 use super::remote::{self, Remote};
 use crate::access;
@@ -23,6 +24,7 @@ use crate::report::BakeStepName as Step;
 
 /// Builds in this process, or by `tasks` on other machines.
 pub(crate) struct Native {
+    pub(crate) options: NativeOptions,
     pub(crate) tasks: Option<ShardBuilders>,
 }
 
@@ -33,13 +35,13 @@ impl BuildEngine for Native {
 
     fn prepare<'a>(&'a self, subject: &'a Subject<'a>) -> BoxFuture<'a, Result<Build, BakeError>> {
         Box::pin(async move {
-            let record = prepare(subject).await.map_err(BakeError::NotNative)?;
+            let record = prepare(&self.options, subject).await.map_err(BakeError::NotNative)?;
             Ok(Build::Native(Box::new(record)))
         })
     }
 
     fn build<'a>(&'a self, context: &'a Arc<Context>) -> BoxFuture<'a, Result<(), BakeError>> {
-        Box::pin(build(context, self.tasks.as_ref()))
+        Box::pin(build(context, &self.options, self.tasks.as_ref()))
     }
 
     fn undo<'a>(
@@ -57,7 +59,7 @@ impl BuildEngine for Native {
     }
 
     fn forget<'a>(&'a self, ended: &'a Ended<'a>) -> BoxFuture<'a, Result<(), String>> {
-        Box::pin(remote::remove(ended.saved, &ended.config.repository_options))
+        Box::pin(remote::remove(ended.saved, &self.options.store))
     }
 }
 
@@ -65,17 +67,17 @@ impl BuildEngine for Native {
 ///
 /// # Errors
 /// The first thing that stands against it.
-async fn prepare(subject: &Subject<'_>) -> Result<NativeRecord, String> {
-    let Subject { config, shared, .. } = subject;
+async fn prepare(options: &NativeOptions, subject: &Subject<'_>) -> Result<NativeRecord, String> {
+    let Subject { load, shared, .. } = subject;
     let (product, version) = check::target(subject.info, subject.oldest)?;
-    check::check(config, subject.plan, shared, (product, version))?;
+    check::check(options, load, (subject.plan, shared), (product, version))?;
     if let Some(around) = shared.around() {
         access::check_reading(around, subject.nodes)?;
     }
-    if let Some(remote) = Remote::open(shared, &config.repository_options, config.load.limits.retry_for).await? {
+    if let Some(remote) = Remote::open(shared, &options.store, load.limits.retry_for).await? {
         remote.check().await?;
     }
-    Ok(NativeRecord::new(product, version.to_string(), config.repository_options.clone()))
+    Ok(NativeRecord::new(product, version.to_string(), options.store.clone()))
 }
 
 /// Takes back the index without documents, and its snapshot.
@@ -99,12 +101,15 @@ async fn undo(target: &Transport, saved: &mut Saved, patience: &Patience) -> Opt
 }
 
 /// Builds the index, or the rest of it after an earlier run.
-async fn build(context: &Arc<Context>, tasks: Option<&ShardBuilders>) -> Result<(), BakeError> {
-    let config = &context.config;
+async fn build(
+    context: &Arc<Context>,
+    NativeOptions { store, memory, .. }: &NativeOptions,
+    tasks: Option<&ShardBuilders>,
+) -> Result<(), BakeError> {
     let shared = context.saved().shared.clone();
-    let options = config.repository_options.over(&native(&context.saved())?.options);
+    let options = store.over(&native(&context.saved())?.options);
     context.write_native(|native| native.options = options.clone())?;
-    let remote = Remote::open(&shared, &options, config.load.limits.retry_for).await;
+    let remote = Remote::open(&shared, &options, context.times.retry_for).await;
     let remote = remote.map_err(refuse)?;
     let copied = context.saved().native().is_some_and(|native| native.copied);
     if !copied {
@@ -129,8 +134,10 @@ async fn build(context: &Arc<Context>, tasks: Option<&ShardBuilders>) -> Result<
     let load = async {
         match (is_loaded, tasks) {
             (true, _) => Ok(()),
-            (false, Some(tasks)) => context.step(Step::Load, elsewhere::build(context, tasks, remote.as_ref())).await,
-            (false, None) => context.step(Step::Load, load(context)).await,
+            (false, Some(tasks)) => {
+                context.step(Step::Load, elsewhere::build(context, tasks, remote.as_ref(), *memory)).await
+            }
+            (false, None) => context.step(Step::Load, load(context, *memory)).await,
         }
     };
     // The target deletes what is left of the index without documents meanwhile.

@@ -34,10 +34,10 @@ const BATCH_BYTES: usize = 1 << 20;
 const WAITING: u32 = 2;
 
 /// Loads the documents into the files of the shards.
-pub(super) async fn load(context: &Context) -> Result<String, BakeError> {
+pub(super) async fn load(context: &Context, memory: usize) -> Result<String, BakeError> {
     let letters = letters(context)?;
     let saved = context.saved().clone();
-    let writers = Arc::new(begin(context, &saved)?);
+    let writers = Arc::new(begin(context, &saved, memory)?);
     let mut report = match begin_load(context, &saved, &writers, &letters).await {
         Ok(running) => follow(context, running, pending::<()>()).await.0,
         Err(error) => {
@@ -72,7 +72,7 @@ pub(super) async fn load(context: &Context) -> Result<String, BakeError> {
         in_no_index(&mut report);
         return Err(BakeError::NotLoaded(Box::new(report)));
     };
-    let LoadConfig { action, on_conflict, .. } = context.config.load;
+    let LoadConfig { action, on_conflict, .. } = context.load;
     let docs = account(&mut report, &committed, (action, on_conflict), &saved.index)
         .inspect_err(|_| forget_letters(&letters))?;
     let cannot_write = cannot_write_to(&build);
@@ -126,7 +126,7 @@ fn forget_files(context: &Context, saved: &Saved) {
 }
 
 /// Starts the threads that write the shards.
-fn begin(context: &Context, saved: &Saved) -> Result<Writers, BakeError> {
+fn begin(context: &Context, saved: &Saved, memory: usize) -> Result<Writers, BakeError> {
     let blueprint = Blueprint::read(context, saved)?;
     let Folders { build, .. } = Folders::of(context, saved);
     let cannot_write = cannot_write_to(&build);
@@ -138,8 +138,7 @@ fn begin(context: &Context, saved: &Saved) -> Result<Writers, BakeError> {
         blueprint.shard(shard, folder, random(&saved.id, &seed, shard))
     };
     let shards = (0..blueprint.shards() as usize).map(shard).collect::<Result<Vec<ShardPlan>, _>>()?;
-    let config = &context.config;
-    let plan = blueprint.plan(shards, None, (config.build_memory, config.load.limits.workers))?;
+    let plan = blueprint.plan(shards, None, (memory, context.load.limits.workers))?;
     Writers::start(plan).map_err(cannot_write)
 }
 
@@ -162,7 +161,7 @@ fn letters(context: &Context) -> Result<PathBuf, BakeError> {
         return Ok(path);
     }
     let name = format!("inrush-dead-letters-{}.ndjson", context.saved().id);
-    let path = match &context.config.load.dead_letters {
+    let path = match &context.load.dead_letters {
         DeadLetters::DefaultFile => PathBuf::from(name),
         DeadLetters::Folder(folder) => folder.join(name),
         DeadLetters::File(path) => path.clone(),
@@ -184,7 +183,7 @@ async fn begin_load(
 ) -> Result<RunningLoad, BakeError> {
     let native = native(saved)?;
     let transport = transport(native.product, &native.version, &saved.index, writers)?;
-    let mut config = load_config(&context.config.load, &saved.index)?;
+    let mut config = load_config(&context.load, &saved.index)?;
     config.dead_letters = DeadLetters::File(letters.to_owned());
     let loader = ConfiguredLoad::new(config)?;
     let loader = loader.through(transport).with_observers((context.documents.observers)());

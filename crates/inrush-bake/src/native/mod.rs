@@ -20,6 +20,7 @@ mod items;
 mod load;
 mod local_server;
 mod names;
+mod options;
 mod order;
 mod remote;
 mod shard;
@@ -29,5 +30,6 @@ mod writers;
 
 pub(crate) use elsewhere::no_documents;
 pub(crate) use engine::Native;
+pub(crate) use options::NativeOptions;
 pub use order::{BuiltShard, ShardBuilders, ShardOrder};
 pub use shard::ShardBuild;

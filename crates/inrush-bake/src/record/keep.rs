@@ -15,6 +15,8 @@ use crate::config::BakeError;
 pub(crate) struct Keep {
     state: CheckpointFile,
     folder: PathBuf,
+    /// Whether a bake that fails leaves what it has built, for a later run.
+    pub(crate) stays: bool,
 }
 
 impl Keep {
@@ -23,7 +25,11 @@ impl Keep {
     /// # Errors
     /// A folder that cannot be used, another running bake of the same job, a file that cannot be
     /// read.
-    pub(crate) fn open(config: &LoadConfig, source: &dyn Source) -> Result<(Keep, Job, Option<Saved>), BakeError> {
+    pub(crate) fn open(
+        config: &LoadConfig,
+        stays: bool,
+        source: &dyn Source,
+    ) -> Result<(Keep, Job, Option<Saved>), BakeError> {
         let refuse = |why: String| BakeError::Load(LoadError::State(why));
         let folder = config.state.as_ref().map(|state| state.path.join("bakes"));
         let folder =
@@ -51,7 +57,7 @@ impl Keep {
                 Some(saved)
             }
         };
-        Ok((Keep { state, folder }, job, saved))
+        Ok((Keep { state, folder, stays }, job, saved))
     }
 
     /// Writes the record. After this it survives a crash.

@@ -11,7 +11,7 @@ use inrush_cluster::transport::Transport;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::config::{BakeConfig, BakeError, Place};
+use crate::config::{BakeError, Delivery, Place};
 use crate::files::{readable, remove, set_mode};
 
 /// Where the snapshot goes.
@@ -32,8 +32,8 @@ impl Shared {
     ///
     /// # Errors
     /// A repository that does not exist, or of a read-only type.
-    pub(crate) async fn find(config: &BakeConfig, own: &str, target: &Transport) -> Result<Shared, BakeError> {
-        match &config.place {
+    pub(crate) async fn find(how: &Delivery, own: &str, target: &Transport) -> Result<Shared, BakeError> {
+        match &how.place {
             Place::Path(folder) => {
                 let folder = std::path::absolute(folder).map_err(|e| refuse(format!("{}: {e}", folder.display())))?;
                 if !folder.is_dir() {
@@ -42,7 +42,7 @@ impl Shared {
                         folder.display()
                     )));
                 }
-                let on_target = config.path_on_target.as_ref().map(|there| there.join(own));
+                let on_target = how.path_on_target.as_ref().map(|there| there.join(own));
                 Ok(Shared { on_target, ..Shared::in_folder(&folder.join(own)) })
             }
             Place::Repository(name) => {

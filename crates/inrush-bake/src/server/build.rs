@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::builder::Builder;
 use super::pipelines;
-use crate::config::BakeError;
+use crate::config::{BakeError, BuilderConfig};
 use crate::context::Context;
 use crate::record::{Build, SNAPSHOT, ServerRecord, Shared, of_shards};
 use crate::report::BakeStepName as Step;
@@ -30,15 +30,16 @@ const POLL: Duration = Duration::from_millis(100);
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// The steps on the builder.
-pub(super) struct BuilderRun {
+pub(super) struct BuilderRun<'a> {
     pub(super) context: Arc<Context>,
+    config: &'a BuilderConfig,
     pub(super) builder: Option<Builder>,
     recoveries: u32,
 }
 
-impl BuilderRun {
-    pub(super) fn new(context: Arc<Context>) -> Self {
-        BuilderRun { context, builder: None, recoveries: 0 }
+impl<'a> BuilderRun<'a> {
+    pub(super) fn new(context: Arc<Context>, config: &'a BuilderConfig) -> Self {
+        BuilderRun { context, config, builder: None, recoveries: 0 }
     }
 
     /// Builds the index, or the rest of it after an earlier run.
@@ -86,11 +87,10 @@ impl BuilderRun {
         let mut record = record.ok_or_else(no_builder)?;
         shared.make_for_builder()?;
         let before = record.url.clone();
-        let context = Arc::clone(&self.context);
-        let builder = Builder::start(&mut record, &context.config.builder, shared.folder.as_deref()).await?;
+        let builder = Builder::start(&mut record, self.config, shared.folder.as_deref()).await?;
         let is_another = before.is_some() && before != record.url;
         let title = format!("{} at {}", record.title(), builder.urls().join(", "));
-        context.write(|saved| saved.build = Build::Server(record))?;
+        self.context.write(|saved| saved.build = Build::Server(record))?;
         self.builder = Some(builder);
         if is_another {
             self.start_over()?;
@@ -172,7 +172,7 @@ impl BuilderRun {
         let context = Arc::clone(&self.context);
         let builder = self.builder()?;
         let named = context.saved().plan.pipelines();
-        let names = named.into_iter().chain(context.config.load.pipeline.clone()).collect();
+        let names = named.into_iter().chain(context.load.pipeline.clone()).collect();
         let pipelines = pipelines::copy(&context.target, &builder, names).await?;
         self.create(&builder).await?;
         Ok(if pipelines == 0 { index } else { format!("{index}; pipelines: {pipelines}") })
@@ -238,7 +238,7 @@ impl BuilderRun {
         snapshot: &'static str,
         index: &str,
     ) -> Result<(), BakeError> {
-        let wait = Wait::new(self.context.config.load.finish.wait_timeout);
+        let wait = Wait::new(self.context.times.wait_timeout);
         let mut begun = 0;
         loop {
             let state = self
@@ -318,7 +318,7 @@ impl BuilderRun {
     where
         F: Future<Output = Result<T, ClusterError>>,
     {
-        let wait = Wait::new(self.context.config.load.finish.wait_timeout);
+        let wait = Wait::new(self.context.times.wait_timeout);
         loop {
             let error = match work(self.builder()?).await {
                 Ok(done) => return Ok(done),

@@ -10,13 +10,15 @@ use serde_json::Value;
 
 use super::build::BuilderRun;
 use super::versions::versions;
-use crate::config::BakeError;
+use crate::config::{BakeError, BuilderConfig};
 use crate::context::{Context, Patience};
 use crate::engine::{BuildEngine, Ended, Subject};
 use crate::record::{Build, Saved, ServerRecord};
 
 /// Builds with a server.
-pub(crate) struct Server;
+pub(crate) struct Server {
+    pub(crate) builder: BuilderConfig,
+}
 
 impl BuildEngine for Server {
     fn title(&self, saved: &Saved) -> String {
@@ -25,16 +27,15 @@ impl BuildEngine for Server {
 
     fn prepare<'a>(&'a self, subject: &'a Subject<'a>) -> BoxFuture<'a, Result<Build, BakeError>> {
         Box::pin(async move {
-            let builder = &subject.config.builder;
-            let (product, versions) = versions(subject.info, subject.oldest, builder)?;
-            let (name, url) = (format!("bake-{}", subject.id), builder.url.clone());
+            let (product, versions) = versions(subject.info, subject.oldest, &self.builder)?;
+            let (name, url) = (format!("bake-{}", subject.id), self.builder.url.clone());
             let version = versions.first().cloned().unwrap_or_default();
             Ok(Build::Server(ServerRecord { name, product, version, versions, is_lent: url.is_some(), url }))
         })
     }
 
     fn build<'a>(&'a self, context: &'a Arc<Context>) -> BoxFuture<'a, Result<(), BakeError>> {
-        Box::pin(async move { BuilderRun::new(Arc::clone(context)).build().await })
+        Box::pin(async move { BuilderRun::new(Arc::clone(context), &self.builder).build().await })
     }
 
     fn undo<'a>(&'a self, _: &'a Transport, _: &'a mut Saved, _: &'a Patience) -> BoxFuture<'a, Option<String>> {
@@ -54,7 +55,7 @@ impl BuildEngine for Server {
         Box::pin(async move {
             let Some(record) = ended.saved.server() else { return Ok(()) };
             if ended.saved.shared.folder.is_none() && ended.keep.is_begun(ended.saved) {
-                forget_snapshot(ended).await?;
+                forget_snapshot(ended, &self.builder).await?;
             }
             let name = &record.name;
             match record.is_lent {
@@ -68,9 +69,9 @@ impl BuildEngine for Server {
 }
 
 /// Deletes the snapshot from a repository that is no folder: only the builder can do that.
-async fn forget_snapshot(ended: &Ended<'_>) -> Result<(), String> {
+async fn forget_snapshot(ended: &Ended<'_>, builder: &BuilderConfig) -> Result<(), String> {
     if let Some(context) = ended.context {
-        let deleted = BuilderRun::new(Arc::clone(context)).delete_snapshot().await;
+        let deleted = BuilderRun::new(Arc::clone(context), builder).delete_snapshot().await;
         return deleted.map_err(|error| format!("the snapshot in the repository: {error}"));
     }
     // It is not started for that.

@@ -12,7 +12,7 @@ use super::build::{BuilderRun, no_builder};
 use crate::config::BakeError;
 use crate::context::{aside, follow};
 
-impl BuilderRun {
+impl BuilderRun<'_> {
     /// Loads the documents, and records the result.
     pub(super) async fn load_all(&mut self) -> Result<String, BakeError> {
         let mut report = self.load().await?;
@@ -77,7 +77,7 @@ impl BuilderRun {
 
     fn load_config(&self, folder: &Path, resume: bool) -> Result<LoadConfig, BakeError> {
         let builder = self.builder.as_ref().ok_or_else(no_builder)?;
-        let mut config = aside(&self.context.config.load, &self.index(), builder.urls())?;
+        let mut config = aside(&self.context.load, &self.index(), builder.urls())?;
         let FinishConfig { force_merge, wait_timeout, .. } = config.finish;
         config.finish = FinishConfig { force_merge, wait_timeout, ..FinishConfig::default() };
         config.state = Some(StateFolder::new(folder));

@@ -31,12 +31,14 @@ const UNLIMITED: &str = "1000gb";
 pub(crate) struct Target {
     context: Arc<Context>,
     target: Arc<Transport>,
+    /// Whether the target's throttles are removed during the restore.
+    unthrottle: bool,
 }
 
 impl Target {
-    pub(crate) fn new(context: Arc<Context>) -> Self {
+    pub(crate) fn new(context: Arc<Context>, unthrottle: bool) -> Self {
         let target = Arc::clone(&context.target);
-        Target { context, target }
+        Target { context, target, unthrottle }
     }
 
     /// Restores the index, again if the target restarted in between. A stop of the bake ends it,
@@ -88,7 +90,7 @@ impl Target {
     /// Registers the repository, also if an earlier run has removed it.
     async fn register(&self, built: &Built) -> Result<(), BakeError> {
         let mut repository = built.shared.read_only();
-        if self.context.config.unthrottle {
+        if self.unthrottle {
             repository.settings.insert("max_restore_bytes_per_sec".to_owned(), json!(UNLIMITED));
         }
         self.context.write(|saved| saved.registered = true)?;
@@ -102,7 +104,7 @@ impl Target {
 
     /// Removes the target's throttle if the options say so. Its value is recorded before.
     async fn lift_throttle(&self) -> Result<(), BakeError> {
-        if !self.context.config.unthrottle || self.context.saved().throttle.is_some() {
+        if !self.unthrottle || self.context.saved().throttle.is_some() {
             return Ok(());
         }
         let now = self.context.ask(|| throttle::look(&self.target)).await?;
@@ -114,7 +116,7 @@ impl Target {
     async fn begin_restore(&self, built: &Built) -> Result<(), BakeError> {
         let name = &built.index;
         let made = built.made.as_ref().ok_or_else(|| refuse("the index was not made"))?;
-        let wait = Wait::new(self.context.config.load.limits.retry_for);
+        let wait = Wait::new(self.context.times.retry_for);
         let mut sent = false;
         loop {
             let found = self.context.ask(|| snapshots::identity(&self.target, name)).await?;
@@ -159,7 +161,7 @@ impl Target {
     /// yellow before the first file is there. Returns `Some` with the reason if the restore is
     /// lost.
     async fn wait_for_primaries(&self, name: &str) -> Result<Option<String>, BakeError> {
-        let wait = Wait::new(self.context.config.load.finish.wait_timeout);
+        let wait = Wait::new(self.context.times.wait_timeout);
         let mut waits_since: Option<Instant> = None;
         let mut no_node = NoNode::new(&self.context);
         loop {

@@ -6,13 +6,15 @@
 
 use std::collections::HashMap;
 
+use super::html::HtmlStrip;
 use super::parameters::Parameters;
 use super::patterns::{ReplaceCharacters, is_plain};
-use super::stream::Corrections;
+use super::stream::{Corrections, Unread};
 
 /// Changes a text before it is cut into tokens.
 #[derive(Debug)]
 pub(super) enum CharacterFilter {
+    Html(HtmlStrip),
     Mapping(Mapping),
     Pattern(ReplaceCharacters),
 }
@@ -21,22 +23,27 @@ impl CharacterFilter {
     /// By how much a text can grow at most.
     pub(super) fn grows(&self) -> usize {
         match self {
+            Self::Html(_) => 1,
             Self::Mapping(mapping) => mapping.grows,
             Self::Pattern(pattern) => pattern.grows(),
         }
     }
 
-    /// The text, and where it was before; and whether only a server knows it.
-    pub(super) fn map(&self, text: &str) -> (String, Corrections, bool) {
+    /// The text, and where it was before; and why only a server knows it.
+    pub(super) fn map(&self, text: &str) -> (String, Corrections, Option<Unread>) {
         match self {
+            Self::Html(html) => {
+                let (text, corrections, is_long) = html.map(text);
+                (text, corrections, is_long.then_some(Unread::Many))
+            }
             Self::Mapping(mapping) => {
                 let (text, corrections) = mapping.map(text);
-                (text, corrections, false)
+                (text, corrections, None)
             }
             Self::Pattern(pattern) => {
                 let doubts = pattern.doubts(text);
                 let (text, corrections) = pattern.map(text);
-                (text, corrections, doubts)
+                (text, corrections, doubts.then_some(Unread::Pattern))
             }
         }
     }
@@ -45,9 +52,20 @@ impl CharacterFilter {
         matches!(self, Self::Pattern(_))
     }
 
+    /// Whether it looks at the kinds of characters.
+    pub(super) fn tells_halves(&self) -> bool {
+        matches!(self, Self::Html(_))
+    }
+
+    /// Whether a normalizer may have it.
+    pub(super) fn normalizes(&self) -> bool {
+        !matches!(self, Self::Html(_))
+    }
+
     /// Whether it puts in no characters that patterns behind it may not know.
     pub(super) fn is_plain(&self) -> bool {
         match self {
+            Self::Html(_) => false,
             Self::Mapping(mapping) => mapping.by_first.values().flatten().all(|(_, to)| is_plain(to)),
             Self::Pattern(pattern) => pattern.is_plain(),
         }

@@ -53,6 +53,11 @@ impl Filters {
     pub(crate) const NONE: Self = Self([None; 4]);
     pub(crate) const LOWER: Self = Self([Some(Filter::Lower), None, None, None]);
 
+    /// The filters in their order.
+    pub(super) fn each(self) -> impl Iterator<Item = Filter> {
+        self.0.into_iter().flatten()
+    }
+
     /// `None` if there are too many.
     pub(super) fn new(filters: &[Filter]) -> Option<Self> {
         let mut found = Self::NONE;

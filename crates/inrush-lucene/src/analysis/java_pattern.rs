@@ -10,6 +10,7 @@ use std::str::Chars;
 
 use regex::{Captures, Regex};
 
+use super::java_edges::{Edge, Look, Set};
 use super::java_sets::{self, Case};
 
 /// The deepest groups.
@@ -20,7 +21,9 @@ pub(super) const LONG: usize = 2000;
 /// A regular expression.
 #[derive(Debug)]
 pub(super) struct JavaPattern {
-    regex: Regex,
+    /// The alternatives that are no edges, if there are some: they come first.
+    regex: Option<Regex>,
+    edges: Vec<Edge>,
     groups: usize,
     names: Vec<(String, usize)>,
     /// Groups within a repetition: of which time they are is not known here.
@@ -42,15 +45,17 @@ impl JavaPattern {
             pattern.is_empty()
         } else {
             parser.read_first_flags()?;
-            let may_be_empty = parser.alternatives(0)?;
+            let may_be_empty = parser.alternatives(0)? | parser.edges()?;
             if parser.rest.next().is_some() {
                 return Err("a \")\" without its \"(\"".into());
             }
             may_be_empty
         };
-        let regex = Regex::new(&parser.out).map_err(|_| "more than is built here")?;
-        let Parser { groups, names, repeated, has_end, has_loops, .. } = parser;
-        Ok(Self { regex, groups, names, repeated, has_end, has_loops, may_be_empty })
+        let has_only_edges = parser.out.is_empty() && !parser.edges.is_empty();
+        let regex =
+            if has_only_edges { None } else { Some(Regex::new(&parser.out).map_err(|_| "more than is built here")?) };
+        let Parser { edges, groups, names, repeated, has_end, has_loops, .. } = parser;
+        Ok(Self { regex, edges, groups, names, repeated, has_end, has_loops, may_be_empty })
     }
 
     pub(super) fn groups(&self) -> usize {
@@ -75,10 +80,19 @@ impl JavaPattern {
             || self.may_be_empty && !text.is_ascii() && text.chars().any(|c| c.len_utf16() == 2)
     }
 
+    /// The first match from a place on.
+    fn first<'t>(&self, text: &'t str, from: usize) -> Option<Found<'t>> {
+        let groups = self.regex.as_ref().and_then(|regex| regex.captures_at(text, from));
+        let until = groups.as_ref().and_then(|groups| groups.get(0)).map_or(text.len() + 1, |found| found.start());
+        let mut places = (from..until).filter(|at| text.is_char_boundary(*at));
+        let edge = places.find(|at| self.edges.iter().any(|edge| edge.is_at(text, *at)));
+        edge.map(Found::Edge).or(groups.map(Found::Groups))
+    }
+
     /// Calls `visit` with each match, until it returns `false`.
-    pub(super) fn each<'t>(&self, text: &'t str, mut visit: impl FnMut(&Captures<'t>) -> bool) {
+    pub(super) fn each<'t>(&self, text: &'t str, mut visit: impl FnMut(&Found<'t>) -> bool) {
         let mut from = 0;
-        while let Some(found) = self.regex.captures_at(text, from) {
+        while let Some(found) = self.first(text, from) {
             let (start, end) = place(&found, 0);
             if !visit(&found) {
                 return;
@@ -92,9 +106,29 @@ impl JavaPattern {
     }
 }
 
+/// What a pattern finds.
+pub(super) enum Found<'t> {
+    Groups(Captures<'t>),
+    /// A place without groups.
+    Edge(usize),
+}
+
+impl<'t> Found<'t> {
+    pub(super) fn text(&self, group: usize) -> &'t str {
+        match self {
+            Self::Groups(groups) => groups.get(group).map_or("", |group| group.as_str()),
+            Self::Edge(_) => "",
+        }
+    }
+}
+
 /// Where a group is; nowhere is the empty place before the text.
-pub(super) fn place(found: &Captures, group: usize) -> (usize, usize) {
-    found.get(group).map_or((0, 0), |group| (group.start(), group.end()))
+pub(super) fn place(found: &Found, group: usize) -> (usize, usize) {
+    match found {
+        Found::Groups(groups) => groups.get(group).map_or((0, 0), |group| (group.start(), group.end())),
+        Found::Edge(at) if group == 0 => (*at, *at),
+        Found::Edge(_) => (0, 0),
+    }
 }
 
 /// What ends a line.
@@ -106,6 +140,7 @@ fn is_break(c: char) -> bool {
 struct Parser<'a> {
     rest: Peekable<Chars<'a>>,
     out: String,
+    edges: Vec<Edge>,
     literal: bool,
     case: Case,
     dot_is_all: bool,
@@ -134,6 +169,7 @@ impl<'a> Parser<'a> {
         Self {
             rest: pattern.chars().peekable(),
             out: String::new(),
+            edges: Vec::new(),
             literal: false,
             case: Case::Told,
             dot_is_all: false,
@@ -191,12 +227,66 @@ impl<'a> Parser<'a> {
         if depth > DEEPEST {
             return Err("groups that are too deep".into());
         }
+        let is_edge = |parser: &Self| depth == 0 && parser.look().is_some();
+        if is_edge(self) {
+            return Ok(true);
+        }
         let mut may_be_empty = self.sequence(depth)?;
         while self.rest.next_if_eq(&'|').is_some() {
+            if is_edge(self) {
+                return Ok(true);
+            }
             self.out.push('|');
             may_be_empty |= self.sequence(depth)?;
         }
         Ok(may_be_empty)
+    }
+
+    /// The opening of a look that comes next: whether it is behind, and whether it is for what is
+    /// not there.
+    fn look(&self) -> Option<(bool, bool)> {
+        let mut ahead = self.rest.clone();
+        (ahead.next()? == '(' && ahead.next()? == '?').then_some(())?;
+        let mut kind = ahead.next()?;
+        let is_behind = kind == '<';
+        if is_behind {
+            kind = ahead.next()?;
+        }
+        matches!(kind, '=' | '!').then_some((is_behind, kind == '!'))
+    }
+
+    /// Reads alternatives that are looks alone, up to the end; returns whether there are some.
+    fn edges(&mut self) -> Result<bool, String> {
+        while self.look().is_some() {
+            let mut edge = Edge::default();
+            while let Some((is_behind, is_not)) = self.look() {
+                self.rest.nth(if is_behind { 3 } else { 2 });
+                let mut sets = Vec::new();
+                while self.rest.next_if_eq(&')').is_none() {
+                    sets.push(self.set()?);
+                }
+                edge.0.push(Look { is_behind, is_not, sets });
+            }
+            self.edges.push(edge);
+            let next = self.rest.next();
+            if next.is_some_and(|next| next != '|') || next.is_some() && self.look().is_none() {
+                return Err("a look behind or ahead before something else".into());
+            }
+        }
+        Ok(!self.edges.is_empty())
+    }
+
+    /// Reads one character of a look.
+    fn set(&mut self) -> Result<Set, String> {
+        let before = std::mem::take(&mut self.out);
+        let c = self.rest.next().ok_or("a group without an end")?;
+        // A quoted text may be of several.
+        let is_quoted = c == '\\' && self.rest.peek() == Some(&'Q');
+        let is_one = !is_quoted && !matches!(c, '(' | '|') && !self.atom(c, 0)?.may_be_empty;
+        let is_repeated = matches!(self.rest.peek(), Some('*' | '+' | '?' | '{'));
+        let set = std::mem::replace(&mut self.out, before);
+        let set = Some(set).filter(|_| is_one && !is_repeated);
+        set.and_then(|set| Set::new(&set)).ok_or_else(|| "a look behind or ahead at more than some characters".into())
     }
 
     fn sequence(&mut self, depth: usize) -> Result<bool, String> {
@@ -272,6 +362,7 @@ impl<'a> Parser<'a> {
     }
 
     fn group(&mut self, depth: usize) -> Result<Atom, String> {
+        let case = self.case;
         let groups_before = Some(self.groups);
         let mut opening = "(";
         if self.rest.next_if_eq(&'?').is_some() {
@@ -290,6 +381,11 @@ impl<'a> Parser<'a> {
                 '<' => return Err("a look behind, \"(?<=\" or \"(?<!\"".into()),
                 '=' | '!' => return Err(format!("a look ahead, \"(?{kind}\"")),
                 '>' => return Err("a group that never gives back, \"(?>\"".into()),
+                // For the rest of the group that this one is in.
+                'i' if self.rest.next_if_eq(&')').is_some() => {
+                    self.case = Case::Ignored;
+                    return Ok(Atom::NOTHING);
+                }
                 _ => return Err(format!("\"(?{kind}\" behind the beginning")),
             }
         }
@@ -299,6 +395,7 @@ impl<'a> Parser<'a> {
         if self.rest.next() != Some(')') {
             return Err("a group without an end".into());
         }
+        self.case = case;
         self.out.push(')');
         Ok(Atom { may_be_empty, groups_before })
     }
@@ -382,6 +479,8 @@ mod tests {
         assert_eq!(all(r"[^\p{L}\d]+", "", "aé-1\u{a0}ß+"), ["-", "\u{a0}", "+"]);
         assert_eq!(all(r"[\w-.]+", "", "a-b.c d"), ["a-b.c", "d"]);
         assert_eq!(all(r"(?i)k[a-c]", "", "KA kB \u{212a}a"), ["KA", "kB"]);
+        assert_eq!(all("a((?i)b|c)d|e", "", "aBd ACd aCd abD E"), ["aBd", "aCd"]);
+        assert_eq!(all(r"[\p{L}&&[^\p{Lu}]]+", "", "aBcé1"), ["a", "cé"]);
         assert_eq!(all("é", "CASE_INSENSITIVE", "éÉ"), ["é"]);
         assert_eq!(all(r".+", "", "a\nb\u{2028}c"), ["a", "b", "c"]);
         assert_eq!(all(r"[&a-\x63]", "", "a&d-"), ["a", "&"]);
@@ -401,10 +500,40 @@ mod tests {
     }
 
     #[test]
+    fn edges_are_places() {
+        let cut = |pattern: &str, text: &str| {
+            let mut cut = String::from(text);
+            let mut places = Vec::new();
+            JavaPattern::new(pattern, None).unwrap().each(text, |found| {
+                places.push(place(found, 0));
+                true
+            });
+            for (start, end) in places.into_iter().rev() {
+                cut.replace_range(start..end, "|");
+            }
+            cut
+        };
+        let camels = r"([^\p{L}\d]+)|(?<=\D)(?=\d)|(?<=\d)(?=\D)|(?<=[\p{L}&&[^\p{Lu}]])(?=\p{Lu})|(?<=\p{Lu})(?=\p{Lu}[\p{L}&&[^\p{Lu}]])";
+        assert_eq!(cut(camels, "MooseX::FTPClass2_beta éÉa"), "Moose|X|FTP|Class|2|beta|é|Éa");
+        assert_eq!(cut("(?=[A-Z])", "aBC"), "a|B|C");
+        assert_eq!(cut("(?<!a)(?!b)|(?<=bc)", "abc"), "|ab|c|");
+        assert!(JavaPattern::new("(?=a)", None).unwrap().doubts("𝒳"));
+    }
+
+    #[test]
     fn what_differs_is_refused() {
         for (pattern, construct) in [
-            (r"(?<=a)b", "a look behind, \"(?<=\" or \"(?<!\""),
+            (r"a(?<=a)b", "a look behind, \"(?<=\" or \"(?<!\""),
             ("a(?!b)", "a look ahead, \"(?!\""),
+            ("(?!b)a", "a look behind or ahead before something else"),
+            ("(?!b)|a", "a look behind or ahead before something else"),
+            ("(?=b+)", "a look behind or ahead at more than some characters"),
+            ("(?=^)", "a look behind or ahead at more than some characters"),
+            ("(?=a|b)", "a look behind or ahead at more than some characters"),
+            ("(a|(?=b))", "a look ahead, \"(?=\""),
+            ("(?=a)*", "a look behind or ahead before something else"),
+            ("[^a&&[b]]", "\"&&\" in a class"),
+            ("[a&&[b]c]", "\"&&\" in a class"),
             ("a++", "a repetition that never gives back, \"++\""),
             ("(a*)*", "a repetition of what may be empty"),
             (r"\bx", "\"\\b\""),

@@ -132,7 +132,17 @@ pub(super) fn class(rest: &mut Peekable<Chars>, case: Case) -> Result<String, St
             ']' if is_first => return Err("\"]\" at the beginning of a class".into()),
             ']' => break,
             '[' => return Err("a class in a class".into()),
-            '&' if rest.peek() == Some(&'&') => return Err("\"&&\" in a class".into()),
+            '&' if rest.peek() == Some(&'&') => {
+                // With a class in brackets, and nothing else, it means the same everywhere.
+                let is_one = !is_first && !out.starts_with("[^") && rest.nth(1) == Some('[');
+                let other = if is_one { class(rest, case)? } else { String::new() };
+                if !is_one || rest.next() != Some(']') {
+                    return Err("\"&&\" in a class".into());
+                }
+                out.push_str("&&");
+                out.push_str(&other);
+                break;
+            }
             '\\' => match escape_in_class(rest, case)? {
                 Escape::Char(c) => c,
                 Escape::Set(set) => {

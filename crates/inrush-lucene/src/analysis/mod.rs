@@ -11,7 +11,10 @@ mod classes;
 mod classes_of_java;
 mod filters;
 mod folded;
+mod html;
+mod html_names;
 mod java_classes;
+mod java_edges;
 mod java_pattern;
 mod java_sets;
 mod letters;
@@ -31,8 +34,9 @@ use std::sync::{Arc, LazyLock};
 use classes::{RANGES, bit};
 pub(crate) use filters::Filters;
 use machine::{DEAD, Machine, Pattern, START};
-pub(crate) use pipeline::{Normalizer, Pipeline, Unread};
+pub(crate) use pipeline::{Normalizer, Pipeline};
 pub(crate) use settings::Analysis;
+pub(crate) use stream::Unread;
 
 /// The longest word in units of UTF-16; longer ones are cut.
 const WORD_MAX: usize = 255;

@@ -8,12 +8,13 @@ pub(super) struct Parameters<'a> {
     pub(super) what: String,
     /// Nothing for a part that the server has by itself.
     definition: Option<&'a Map<String, Value>>,
+    /// A `_name` means nothing to servers; people write remarks there.
     taken: Vec<&'a str>,
 }
 
 impl<'a> Parameters<'a> {
     pub(super) fn of(kind: &str, name: &str, definition: Option<&'a Map<String, Value>>) -> Self {
-        Self { what: format!("{kind} {name:?}"), definition, taken: vec!["type"] }
+        Self { what: format!("{kind} {name:?}"), definition, taken: vec!["type", "_name"] }
     }
 
     /// Whether the settings define it; a part that the server has by itself may differ in its

@@ -4,9 +4,7 @@
 //! Source: the documentation of Lucene's `PatternReplaceCharFilter`, `PatternReplaceFilter`,
 //! `PatternCaptureGroupTokenFilter` and `PatternTokenizer`, and of `java.util.regex.Matcher`.
 
-use regex::Captures;
-
-use super::java_pattern::{JavaPattern, place};
+use super::java_pattern::{Found, JavaPattern, place};
 use super::parameters::Parameters;
 use super::stream::{Corrections, Stream, Token, TokenFilter};
 
@@ -45,11 +43,11 @@ impl Replace {
         Ok(Self { pattern, grows: 2 * (1 + text.len() + groups), parts })
     }
 
-    fn put(&self, found: &Captures, out: &mut String) {
+    fn put(&self, found: &Found, out: &mut String) {
         for part in &self.parts {
             match part {
                 Part::Text(text) => out.push_str(text),
-                Part::Group(group) => out.push_str(found.get(*group).map_or("", |group| group.as_str())),
+                Part::Group(group) => out.push_str(found.text(*group)),
             }
         }
     }
@@ -376,10 +374,10 @@ mod tests {
         assert_eq!(replaced(json!({"pattern": "(?<x>b)|a", "replacement": "[${x}\\$]"}), "abc"), ["[$][b$]c+1"]);
         assert_eq!(replaced(json!({"pattern": "a", "all": false}), "aa"), ["a+1"]);
         assert_eq!(replaced(json!({"pattern": "(a)(b)", "replacement": "$20$1"}), "ab"), ["b0a+1"]);
-        let definition = json!({"pattern": "(?=a)"});
+        let definition = json!({"pattern": "b(?=a)"});
         assert_eq!(
             ReplaceInTerms::new(&mut parameters(&definition)).err().unwrap(),
-            "part \"own\": the parameter \"pattern\" with \"(?=a)\" with a look ahead, \"(?=\""
+            "part \"own\": the parameter \"pattern\" with \"b(?=a)\" with a look ahead, \"(?=\""
         );
     }
 

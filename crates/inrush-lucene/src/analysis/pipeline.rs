@@ -8,8 +8,7 @@ use std::sync::Arc;
 use super::characters::CharacterFilter;
 use super::java_pattern::LONG;
 use super::patterns::is_plain;
-use super::stream::Stream;
-use super::stream::TokenFilter;
+use super::stream::{Stream, TokenFilter, Unread};
 use super::tokenizers::TokenizerPart;
 
 /// The parts in their order.
@@ -37,15 +36,6 @@ pub(crate) struct End {
     /// The length in units of UTF-16. 0 if offsets are not wanted.
     pub(crate) offset: u32,
     pub(crate) unread: Option<Unread>,
-}
-
-/// Why only a server knows the terms of a text.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Unread {
-    /// They are too many to be held at once.
-    Many,
-    /// A regular expression of Java may find something else in it than is found here.
-    Pattern,
 }
 
 /// The longest text, in bytes, whose n-grams can always be held at once.
@@ -85,18 +75,7 @@ impl Pipeline {
     }
 
     fn run(&self, text: &str, stream: &mut Stream) {
-        let mut corrections = Vec::new();
-        let mut mapped = Cow::Borrowed(text);
-        let mut doubts = false;
-        for filter in &self.characters {
-            let (next, correction, is_unknown) = filter.map(&mapped);
-            corrections.insert(0, correction);
-            mapped = Cow::Owned(next);
-            doubts |= is_unknown;
-        }
-        stream.start_mapped(&mapped, corrections);
-        stream.doubts = doubts;
-        self.tokenizer.cut(stream);
+        begin(&self.characters, &self.tokenizer, text, stream);
         for filter in &self.filters {
             filter.apply(stream);
         }
@@ -119,20 +98,26 @@ impl Pipeline {
 
     /// Whether a text may be one that only a server reads, however short it is.
     pub(crate) fn doubts(&self, text: &str) -> bool {
-        let may_doubt = self.characters.iter().any(CharacterFilter::may_doubt)
-            || matches!(self.tokenizer, TokenizerPart::Pattern(_))
-            || self.filters.iter().any(|filter| filter.may_doubt());
-        may_doubt
+        self.may_doubt()
             && !(is_plain(text)
                 && text.len() <= self.harmless(LONG)
                 && self.characters.iter().all(CharacterFilter::is_plain)
                 && self.filters.iter().all(|filter| filter.is_plain()))
     }
 
-    /// Whether it looks at the kinds of characters, of which half a pair of UTF-16 has another one
-    /// than U+FFFD, which stands for it here.
+    fn may_doubt(&self) -> bool {
+        self.characters.iter().any(CharacterFilter::may_doubt)
+            || matches!(self.tokenizer, TokenizerPart::Pattern(_))
+            || self.filters.iter().any(|filter| filter.may_doubt())
+    }
+
+    /// Whether it may look at the kinds of characters, of which half a pair of UTF-16 has another
+    /// one than U+FFFD, which stands for it here.
     pub(crate) fn tells_halves(&self) -> bool {
-        self.filters.iter().any(|filter| filter.splits())
+        self.may_doubt()
+            || self.characters.iter().any(CharacterFilter::tells_halves)
+            || self.tokenizer.tells_halves()
+            || self.filters.iter().any(|filter| filter.splits())
     }
 
     /// The most bytes of a term of a text.
@@ -141,6 +126,23 @@ impl Pipeline {
         let end = self.each(text, false, |term| longest = longest.max(term.term.len()));
         end.unread.map_or(Ok(longest), Err)
     }
+}
+
+/// Makes the tokens of a text, before the filters of tokens.
+pub(super) fn begin(characters: &[CharacterFilter], tokenizer: &TokenizerPart, text: &str, stream: &mut Stream) {
+    let mut corrections = Vec::new();
+    let mut mapped = Cow::Borrowed(text);
+    let mut unread = Vec::new();
+    for filter in characters {
+        let (next, correction, why) = filter.map(&mapped);
+        corrections.insert(0, correction);
+        mapped = Cow::Owned(next);
+        unread.extend(why);
+    }
+    stream.start_mapped(&mapped, corrections);
+    stream.overflow = unread.contains(&Unread::Many);
+    stream.doubts = unread.contains(&Unread::Pattern);
+    tokenizer.cut(stream);
 }
 
 impl fmt::Debug for Pipeline {

@@ -8,12 +8,14 @@ use std::sync::Arc;
 
 use super::characters::{CharacterFilter, Mapping};
 use super::filters::{Filter, Filters};
+use super::html::HtmlStrip;
 use super::parameters::Parameters;
 use super::patterns::{Cut, ReplaceCharacters};
-use super::pipeline::{Normalizer, Pipeline};
-use super::stream::TokenFilter;
+use super::pipeline::{self, Normalizer, Pipeline};
+use super::stream::{Stream, TokenFilter};
 use super::token_filters::multiplexer::{CHANGING, Multiplexer};
-use super::token_filters::{self, Made, NORMALIZING};
+use super::token_filters::synonyms::Synonyms;
+use super::token_filters::{self, Made, NORMALIZING, fixed_shingles};
 use super::tokenizers::TokenizerPart;
 use super::{Analyzer, Plain, Tokenizer};
 
@@ -21,14 +23,14 @@ use super::{Analyzer, Plain, Tokenizer};
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Analysis {
     all: Map<String, Value>,
-    /// The first number of the version of Lucene.
-    lucene: u32,
+    /// The version of Lucene.
+    lucene: [u32; 3],
 }
 
 impl Analysis {
     /// Takes them from the settings of an index: full names with dots, such as
     /// `index.analysis.analyzer.own.type`.
-    pub(crate) fn of_settings(settings: &Map<String, Value>, lucene: u32) -> Self {
+    pub(crate) fn of_settings(settings: &Map<String, Value>, lucene: [u32; 3]) -> Self {
         let mut all = Map::new();
         for (name, value) in settings {
             if let Some(path) = name.strip_prefix("index.analysis.") {
@@ -68,6 +70,55 @@ impl Analysis {
         parts.analyzer(name.to_owned())
     }
 
+    /// The analyser of a name, if all its tokens are one behind the other.
+    ///
+    /// # Errors
+    ///
+    /// As [`Analysis::analyzer`]; and parts that make several tokens at one position.
+    pub(crate) fn linear_analyzer(&self, name: &str) -> Result<Analyzer, String> {
+        let named = self.analyzer(name)?;
+        let is_linear = match &named {
+            Analyzer::Plain(_) => true,
+            Analyzer::Pipeline(pipeline) => {
+                let branches = |filter: &dyn TokenFilter| filter.overlaps() || filter.splits();
+                !pipeline.tokenizer.overlaps() && !pipeline.filters.iter().any(|filter| branches(filter.as_ref()))
+            }
+        };
+        is_linear.then_some(named).ok_or_else(|| format!("several tokens of the analyser {name:?} at one place"))
+    }
+
+    /// The analyser of a name with the filters of a field of the type `search_as_you_type` behind
+    /// it: shingles of a size, or their prefixes.
+    ///
+    /// # Errors
+    ///
+    /// As [`Analysis::linear_analyzer`].
+    pub(crate) fn as_you_type(&self, name: &str, size: usize, prefixes: bool) -> Result<Analyzer, String> {
+        let named = self.linear_analyzer(name)?;
+        let source = format!("{name} {size} {prefixes}");
+        let Pipeline { characters, tokenizer, mut filters, .. } = match named {
+            Analyzer::Plain(Plain { tokenizer, filters }) => {
+                let filters = filters.each().map(|filter| Box::new(filter) as Box<dyn TokenFilter>).collect();
+                let tokenizer = TokenizerPart::Plain(tokenizer);
+                Pipeline { characters: Vec::new(), tokenizer, filters, source: String::new() }
+            }
+            Analyzer::Pipeline(pipeline) => Arc::into_inner(pipeline).ok_or("an analyser that is in use")?,
+        };
+        filters.extend(fixed_shingles::as_you_type(size, prefixes));
+        Ok(Analyzer::Pipeline(Arc::new(Pipeline { characters, tokenizer, filters, source })))
+    }
+
+    /// Whether an analyser is one of parts that the settings name.
+    pub(crate) fn is_custom(&self, name: &str) -> bool {
+        let definition = self.definition("analyzer", name);
+        definition.is_some_and(|definition| definition.get("type").is_none_or(|kind| kind == "custom"))
+    }
+
+    /// The name of what a field without an analyser has.
+    pub(crate) fn default_name(&self) -> &'static str {
+        if self.definition("analyzer", "default").is_some() { "default" } else { "standard" }
+    }
+
     /// What the normalizer of a name makes of a text.
     ///
     /// # Errors
@@ -102,6 +153,9 @@ impl Analysis {
         let mut unknown = Vec::new();
         for name in parameters.list("char_filter")?.unwrap_or_default() {
             match self.character_filter(name) {
+                Ok(filter) if normalizes && !filter.normalizes() => {
+                    unknown.push(format!("character filter {name:?} in a normalizer"));
+                }
                 Ok(filter) => parts.characters.push(filter),
                 Err(part) => unknown.push(part),
             }
@@ -124,6 +178,8 @@ impl Analysis {
                 Err(part) => unknown.push(part),
             }
         }
+        // People write it here, where it means nothing.
+        let _ = parameters.text("language")?;
         unknown.extend(parameters.finish().err());
         if unknown.is_empty() { Ok(parts) } else { Err(unknown.join(", ")) }
     }
@@ -139,6 +195,7 @@ impl Analysis {
         let what = part.what.clone();
         let filter = match kind {
             "multiplexer" if definition.is_some() => self.multiplexer(part)?,
+            "synonym" | "synonym_graph" if definition.is_some() => before.synonyms(part, kind == "synonym_graph")?,
             _ => token_filters::new(kind, part)?,
         };
         if normalizes && kind == "asciifolding" && !matches!(filter, Made::Plain(_)) {
@@ -182,6 +239,7 @@ impl Analysis {
         let definition = self.definition("char_filter", name);
         let part = Parameters::of("character filter", name, definition);
         match kind_of(&part, name, definition)? {
+            "html_strip" => HtmlStrip::new(part, self.lucene).map(CharacterFilter::Html),
             "mapping" if definition.is_some() => Mapping::new(part).map(CharacterFilter::Mapping),
             "pattern_replace" if definition.is_some() => ReplaceCharacters::new(part).map(CharacterFilter::Pattern),
             kind => Err(format!("{}: the type {kind:?}", part.what)),
@@ -192,7 +250,7 @@ impl Analysis {
         let definition = self.definition("tokenizer", name);
         let part = Parameters::of("tokenizer", name, definition);
         let kind = kind_of(&part, name, definition)?;
-        TokenizerPart::new(kind, part, self.lucene)
+        TokenizerPart::new(kind, part, self.lucene[0])
     }
 }
 
@@ -213,15 +271,52 @@ struct Parts {
     filters: Vec<Made>,
 }
 
+fn behind_several(what: &str) -> String {
+    format!("{what} behind a part that makes several tokens of one place")
+}
+
 impl Parts {
+    fn filters(&self) -> impl Iterator<Item = &dyn TokenFilter> {
+        self.filters.iter().map(|made| match made {
+            Made::Plain(plain) => plain as &dyn TokenFilter,
+            Made::Other(other) => other.as_ref(),
+        })
+    }
+
+    fn overlaps(&self) -> bool {
+        self.tokenizer.overlaps() || self.filters().any(|filter| filter.overlaps())
+    }
+
+    /// Synonyms behind these parts, which also make the words of their rules.
+    fn synonyms(&self, mut part: Parameters, is_graph: bool) -> Result<Made, String> {
+        if self.overlaps() {
+            return Err(behind_several(&part.what));
+        }
+        let synonyms = Synonyms::new(&mut part, is_graph, |text| self.words(text))?;
+        part.finish()?;
+        Ok(Made::Other(Box::new(synonyms)))
+    }
+
+    /// The terms of a text, if each is one position further than the one before.
+    fn words(&self, text: &str) -> Option<Vec<String>> {
+        let mut stream = Stream::default();
+        pipeline::begin(&self.characters, &self.tokenizer, text, &mut stream);
+        self.filters().for_each(|filter| filter.apply(&mut stream));
+        let is_word = |term: &str| !term.is_empty() && !term.contains('\0');
+        let words: Option<Vec<String>> = stream
+            .terms()
+            .map(|(token, term)| (token.increment == 1 && is_word(term)).then(|| term.to_owned()))
+            .collect();
+        let is_known = !stream.doubts && !stream.overflow && !stream.halves;
+        words.filter(|words| is_known && !words.is_empty())
+    }
+
     /// Refuses a filter that is not exact behind those before.
     fn check(&self, what: &str, filter: &dyn TokenFilter) -> Result<(), String> {
-        let others =
-            || self.filters.iter().filter_map(|made| if let Made::Other(other) = made { Some(other) } else { None });
-        if filter.splits() && (self.tokenizer.overlaps() || others().any(|other| other.overlaps())) {
-            return Err(format!("{what} behind a part that makes several tokens of one place"));
+        if filter.splits() && self.overlaps() {
+            return Err(behind_several(what));
         }
-        if filter.ends_early() && (self.tokenizer.reads_ahead() || others().any(|other| other.reads_ahead())) {
+        if filter.ends_early() && (self.tokenizer.reads_ahead() || self.filters().any(|filter| filter.reads_ahead())) {
             return Err(format!("{what} without \"consume_all_tokens\" behind a part that reads ahead"));
         }
         Ok(())
@@ -297,7 +392,7 @@ mod tests {
     use super::Analysis;
 
     fn analysis(settings: Value) -> Analysis {
-        Analysis::of_settings(settings.as_object().unwrap(), 10)
+        Analysis::of_settings(settings.as_object().unwrap(), [10, 4, 0])
     }
 
     #[test]
@@ -305,16 +400,19 @@ mod tests {
         let all = analysis(json!({
             "index.analysis.normalizer.low.type": "custom", "index.analysis.normalizer.low.filter": ["lowercase", "fold"],
             "index.analysis.normalizer.odd.filter": "lowercase, stop",
+            "index.analysis.normalizer.page.char_filter": "html_strip",
             "index.analysis.filter.fold.type": "asciifolding",
             "index.analysis.analyzer.own.tokenizer": "whitespace", "index.analysis.analyzer.own.filter": "lowercase",
+            "index.analysis.analyzer.own.language": "french",
             "index.analysis.analyzer.gap.tokenizer": "standard", "index.analysis.analyzer.gap.position_increment_gap": "3",
             "index.analysis.analyzer.odd.tokenizer": "thai", "index.analysis.analyzer.odd.x": 1,
-            "index.analysis.analyzer.odd.char_filter": "html_strip", "index.analysis.analyzer.odd.filter": ["trim", "synonym"],
+            "index.analysis.analyzer.odd.char_filter": "icu_normalizer", "index.analysis.analyzer.odd.filter": ["trim", "synonym"],
             "index.analysis.analyzer.default.type": "simple",
         }));
         assert_eq!(all.normalizer("low").unwrap().text("ÉTÉ"), Ok("ete".into()));
         assert_eq!(all.normalizer("lowercase").unwrap().text("ÉTÉ"), Ok("été".into()));
         assert_eq!(all.normalizer("odd").unwrap_err(), "token filter \"stop\": the type \"stop\" in a normalizer");
+        assert_eq!(all.normalizer("page").unwrap_err(), "character filter \"html_strip\" in a normalizer");
         assert_eq!(all.normalizer("none").unwrap_err(), "normalizer \"none\"");
         let Ok(Analyzer::Plain(own)) = all.analyzer("own") else { panic!("{:?}", all.analyzer("own")) };
         let mut terms = Vec::new();
@@ -325,7 +423,7 @@ mod tests {
         assert_eq!(all.analyzer("gap").unwrap_err(), "analyser \"gap\": the parameter \"position_increment_gap\"");
         assert_eq!(
             all.analyzer("odd").unwrap_err(),
-            "character filter \"html_strip\": the type \"html_strip\", tokenizer \"thai\": the type \"thai\", \
+            "character filter \"icu_normalizer\": the type \"icu_normalizer\", tokenizer \"thai\": the type \"thai\", \
              token filter \"synonym\": the type \"synonym\", analyser \"odd\": the parameter \"x\""
         );
         assert_eq!(all.analyzer("dutch").unwrap_err(), "analyser \"dutch\"");

@@ -5,6 +5,15 @@
 use std::collections::HashSet;
 use std::ops::Range;
 
+/// Why only a server knows the terms of a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Unread {
+    /// They are too many to be held at once.
+    Many,
+    /// A regular expression of Java may find something else in it than is found here.
+    Pattern,
+}
+
 /// A token: a range of the pool with where it is in the text.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Token {
@@ -14,6 +23,8 @@ pub(super) struct Token {
     /// The place in the text behind the filters of characters, in bytes.
     pub(super) start: u32,
     pub(super) end: u32,
+    /// Where the tokenizer was behind its word, of which it may be a part.
+    pub(super) read: u32,
     /// How many positions further it is than the token before (`PositionIncrementAttribute`).
     pub(super) increment: u32,
     /// The positions that the filters before left out right before it, which Lucene counts again
@@ -26,7 +37,7 @@ pub(super) struct Token {
 impl Token {
     fn at(place: Range<usize>) -> Self {
         let (from, to) = (place.start as u32, place.end as u32);
-        Self { from, to, start: from, end: to, increment: 1, skipped: 0, keyword: false }
+        Self { from, to, start: from, end: to, read: to, increment: 1, skipped: 0, keyword: false }
     }
 }
 
@@ -104,6 +115,7 @@ impl Stream {
         for token in &mut self.tokens {
             place(&mut token.start);
             place(&mut token.end);
+            place(&mut token.read);
         }
         place(&mut self.end);
     }
@@ -197,7 +209,7 @@ impl Stream {
         if let Some(last) = most.checked_sub(1).and_then(|last| self.tokens.get(last)) {
             if !reads_rest {
                 self.end_increment = last.skipped;
-                self.end = last.end;
+                self.end = last.read;
             }
             self.tokens.truncate(most);
         }
@@ -382,7 +394,7 @@ pub(super) trait TokenFilter: Send + Sync {
 
     /// Whether it reads the text further than the tokens that it makes.
     fn reads_ahead(&self) -> bool {
-        self.splits()
+        false
     }
 
     /// Whether there are texts that only a server knows.

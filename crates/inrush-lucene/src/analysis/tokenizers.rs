@@ -94,6 +94,15 @@ impl TokenizerPart {
         Ok(made)
     }
 
+    /// Whether it takes U+FFFD, which is a symbol, for another character than half a pair of
+    /// UTF-16, which is of no kind.
+    pub(super) fn tells_halves(&self) -> bool {
+        match self {
+            Self::Runs { ends: of, .. } | Self::Grams { of: Some(of), .. } => of.has('\u{fffd}'),
+            _ => false,
+        }
+    }
+
     pub(super) fn cut(&self, stream: &mut Stream) {
         match self {
             Self::Plain(plain) => stream.cut(|text, push| plain.each(text, push)),

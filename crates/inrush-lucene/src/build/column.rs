@@ -3,7 +3,7 @@
 use crate::analysis::{Analyzer, Pipeline, Plain};
 use crate::build::intern::Interner;
 use crate::build::offsets::{Offsets, Units};
-use crate::build::sorting::Order;
+use crate::build::order::Order;
 use crate::formats::doc_values::Values;
 use crate::formats::terms::TermState;
 use crate::memory::Memory;
@@ -47,16 +47,20 @@ impl Docs {
         self.is_listed.then_some(&self.list)
     }
 
+    pub(crate) fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
     /// How many different documents there are.
     pub(crate) fn distinct(&self) -> u32 {
         self.listed().map_or(self.count, |docs| docs.chunk_by(|a, b| a == b).count() as u32)
     }
 
-    fn held(&self) -> usize {
+    pub(super) fn held(&self) -> usize {
         4 * self.list.len()
     }
 
-    fn clear(&mut self) {
+    pub(super) fn clear(&mut self) {
         self.list.clear();
         (self.is_listed, self.count) = (false, 0);
     }
@@ -69,7 +73,7 @@ impl Docs {
     }
 
     /// Bytes that [`Order::apply`] needs.
-    fn sorting(&self, docs: u32) -> usize {
+    pub(super) fn sorting(&self, docs: u32) -> usize {
         // The list, if it is not there yet, and the places in two forms; or the places alone.
         let each = if self.is_listed || self.count != docs { 16 } else { 4 };
         each * self.count as usize
@@ -131,7 +135,7 @@ pub(crate) fn sort_in_docs<T: Ord>(values: &mut [T], docs: Option<&[u32]>) {
 }
 
 /// The values in another order: where each of them was.
-fn moved<T: Copy>(values: &[T], places: &[u32]) -> Vec<T> {
+pub(super) fn moved<T: Copy>(values: &[T], places: &[u32]) -> Vec<T> {
     places.iter().map(|place| values[*place as usize]).collect()
 }
 
@@ -170,11 +174,18 @@ pub(crate) struct Keywords {
     /// The number of each value's term.
     pub(crate) values: Vec<u32>,
     pub(crate) docs: Docs,
+    /// Whether parts of the terms are written.
+    pub(crate) grams: bool,
 }
 
 impl Keywords {
     pub(crate) fn new() -> Self {
-        Self { terms: Interner::new(), values: Vec::new(), docs: Docs::default() }
+        Self { terms: Interner::new(), values: Vec::new(), docs: Docs::default(), grams: false }
+    }
+
+    /// Forgets the terms with their memory.
+    pub(crate) fn renew(&mut self) {
+        *self = Self { grams: self.grams, ..Self::new() };
     }
 
     #[inline]
@@ -208,7 +219,9 @@ impl Keywords {
         let per_value = if self.docs.is_listed { 36 } else { 8 };
         let ranks = 8 * terms + per_value * count;
         let grouped = (8 + size_of::<TermState>()) * terms + 4 * count;
-        Memory { held, writing: 4 * terms + ranks.max(grouped) }
+        // The parts of each term, and which terms have each of them.
+        let grams = if self.grams { 4 * count + 24 * self.terms.held() } else { 0 };
+        Memory { held, writing: 4 * terms + ranks.max(grouped) + grams }
     }
 }
 

@@ -2,9 +2,10 @@
 
 use crate::analysis::Analyzer;
 use crate::build::column::{Addresses, Keywords, Numbers, Texts};
-use crate::build::sorting::{Order, inverse};
+use crate::build::order::{Order, inverse};
+use crate::build::values::{Blobs, Features, Ranges, Shapes, Suggestions};
 use crate::fields::convert::Indexable;
-use crate::fields::field::Kind;
+use crate::fields::field::{Field, Kind};
 use crate::fields::ids::Ids;
 use crate::fields::mapping::Mapping;
 use crate::fields::sorting::SortBy;
@@ -16,16 +17,26 @@ pub(crate) enum Column {
     Addresses(Addresses),
     Keywords(Keywords),
     Texts(Analyzer, Texts),
+    Blobs(Blobs),
+    Features(Features),
+    Ranges(Ranges),
+    Shapes(Shapes),
+    Suggestions(Suggestions),
 }
 
 impl Column {
-    fn new(kind: &Kind) -> Self {
-        match kind {
+    fn new(field: &Field) -> Self {
+        match &field.kind {
             Kind::Ip => Self::Addresses(Addresses::default()),
-            Kind::Keyword { .. } => Self::Keywords(Keywords::new()),
+            Kind::Keyword { .. } => Self::Keywords(Keywords { grams: field.grams, ..Keywords::new() }),
             Kind::Text { analyzer, options } => {
                 Self::Texts(analyzer.clone(), Texts::new(options.needs_places(), analyzer))
             }
+            Kind::Bytes { .. } => Self::Blobs(Blobs::default()),
+            Kind::Feature => Self::Features(Features::new()),
+            Kind::Range(_) => Self::Ranges(Ranges::default()),
+            Kind::GeoShape(_) => Self::Shapes(Shapes::default()),
+            Kind::Suggest(_) => Self::Suggestions(Suggestions::new()),
             Kind::Whole { .. }
             | Kind::Unsigned { .. }
             | Kind::Double
@@ -46,6 +57,11 @@ impl Column {
             Self::Addresses(addresses) => addresses.values.is_empty(),
             Self::Keywords(keywords) => keywords.values.is_empty(),
             Self::Texts(_, texts) => texts.ends.is_empty(),
+            Self::Blobs(blobs) => blobs.len() == 0,
+            Self::Features(features) => features.weights.is_empty(),
+            Self::Ranges(ranges) => ranges.values.is_empty(),
+            Self::Shapes(shapes) => shapes.triangles.is_empty(),
+            Self::Suggestions(suggestions) => suggestions.docs.is_empty(),
         }
     }
 
@@ -56,18 +72,32 @@ impl Column {
             Self::Addresses(addresses) => addresses.sort(order),
             Self::Keywords(keywords) => keywords.sort(order),
             Self::Texts(_, texts) => texts.sort(order),
+            Self::Blobs(blobs) => blobs.sort(order),
+            Self::Features(features) => features.sort(order),
+            Self::Ranges(ranges) => ranges.sort(order),
+            Self::Shapes(shapes) => shapes.sort(order),
+            Self::Suggestions(suggestions) => suggestions.sort(order),
         }
     }
 
     pub(crate) fn push(&mut self, doc: u32, value: &Indexable) {
         match (self, value) {
-            (Self::Numbers(numbers), Indexable::Number(value)) => numbers.push(doc, *value),
+            (Self::Numbers(numbers), Indexable::Number(value) | Indexable::Written(value, _)) => {
+                numbers.push(doc, *value)
+            }
             (Self::Addresses(addresses), Indexable::Address(value)) => {
                 addresses.values.push(*value);
                 addresses.docs.push(doc);
             }
             (Self::Keywords(keywords), Indexable::Term(term)) => keywords.push(doc, term.as_bytes()),
             (Self::Texts(analyzer, texts), Indexable::Text(text)) => texts.add(doc, analyzer, text),
+            (Self::Blobs(blobs), Indexable::Bytes(bytes)) => blobs.push(doc, bytes),
+            (Self::Features(features), Indexable::Feature(term, weight)) => {
+                features.push(doc, term.as_bytes(), *weight);
+            }
+            (Self::Ranges(ranges), Indexable::Range(range)) => ranges.push(doc, **range),
+            (Self::Shapes(shapes), Indexable::Shape(shape)) => shapes.push(doc, shape),
+            (Self::Suggestions(suggestions), Indexable::Suggestion(suggestion)) => suggestions.push(doc, suggestion),
             // `convert` makes what the field's kind has a column for.
             _ => debug_assert!(false, "a value of another kind than its column"),
         }
@@ -99,7 +129,7 @@ pub(crate) struct Content {
 
 impl Content {
     pub(crate) fn new(mapping: &Mapping) -> Self {
-        let columns: Vec<Column> = mapping.fields.iter().map(|field| Column::new(&field.kind)).collect();
+        let columns: Vec<Column> = mapping.fields.iter().map(Column::new).collect();
         let [field_names, ignored, nested_paths, routings] = std::array::from_fn(|_| Keywords::new());
         let kept = vec![0; columns.len() + 5];
         Self { columns, field_names, ignored, nested_paths, routings, ids: Ids::default(), kept }
@@ -109,7 +139,7 @@ impl Content {
     pub(crate) fn grow(&mut self, mapping: &Mapping) {
         for field in &mapping.fields[self.columns.len()..] {
             self.kept.insert(self.columns.len(), 0);
-            self.columns.push(Column::new(&field.kind));
+            self.columns.push(Column::new(field));
         }
     }
 
@@ -190,6 +220,11 @@ impl Part for Column {
             Self::Addresses(addresses) => addresses.memory(),
             Self::Keywords(keywords) => keywords.memory(),
             Self::Texts(_, texts) => texts.memory(),
+            Self::Blobs(blobs) => blobs.memory(),
+            Self::Features(features) => features.memory(),
+            Self::Ranges(ranges) => ranges.memory(),
+            Self::Shapes(shapes) => shapes.memory(),
+            Self::Suggestions(suggestions) => suggestions.memory(),
         }
     }
 
@@ -199,6 +234,11 @@ impl Part for Column {
             Self::Addresses(addresses) => addresses.sorting(docs),
             Self::Keywords(keywords) => keywords.sorting(docs),
             Self::Texts(_, texts) => texts.sorting(docs),
+            Self::Blobs(blobs) => blobs.sorting(docs),
+            Self::Features(features) => features.sorting(docs),
+            Self::Ranges(ranges) => ranges.sorting(docs),
+            Self::Shapes(shapes) => shapes.sorting(docs),
+            Self::Suggestions(suggestions) => suggestions.sorting(docs),
         }
     }
 
@@ -208,6 +248,11 @@ impl Part for Column {
             Self::Addresses(addresses) => addresses.clear(),
             Self::Keywords(keywords) => keywords.clear(),
             Self::Texts(_, texts) => texts.clear(),
+            Self::Blobs(blobs) => blobs.clear(),
+            Self::Features(features) => features.clear(),
+            Self::Ranges(ranges) => ranges.clear(),
+            Self::Shapes(shapes) => shapes.clear(),
+            Self::Suggestions(suggestions) => suggestions.clear(),
         }
     }
 
@@ -215,8 +260,13 @@ impl Part for Column {
         match self {
             Self::Numbers(numbers) => *numbers = Numbers::default(),
             Self::Addresses(addresses) => *addresses = Addresses::default(),
-            Self::Keywords(keywords) => *keywords = Keywords::new(),
+            Self::Keywords(keywords) => keywords.renew(),
             Self::Texts(_, texts) => texts.renew(),
+            Self::Blobs(blobs) => *blobs = Blobs::default(),
+            Self::Features(features) => *features = Features::new(),
+            Self::Ranges(ranges) => *ranges = Ranges::default(),
+            Self::Shapes(shapes) => *shapes = Shapes::default(),
+            Self::Suggestions(suggestions) => *suggestions = Suggestions::new(),
         }
     }
 }

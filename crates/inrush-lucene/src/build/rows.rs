@@ -19,8 +19,11 @@ impl SegmentBuilder<'_> {
         let RowValues { mut text_only, direct, converted } =
             columns::read(columns, &records, &mapping, &mut self.habits);
         let is_full = self.docs as usize + rows.len() >= Self::DOCS_MAX as usize;
+        let mut sources = Vec::with_capacity(rows.len());
         for (text_only, (_, document)) in text_only.iter_mut().zip(rows) {
-            *text_only |= is_full || self.refuses(document).is_some();
+            let source = mapping.source.of(document.source);
+            *text_only |= is_full || self.refuses(document).is_some() || source.is_err();
+            sources.push(source.unwrap_or_default());
         }
         let mut next = self.docs;
         let mut doc_of = |text_only: &bool| {
@@ -42,7 +45,7 @@ impl SegmentBuilder<'_> {
         for (at, (_, document)) in rows.iter().enumerate() {
             match docs[at] {
                 Some(_) => {
-                    self.begin_document(document);
+                    self.begin_document(document, sources[at].as_deref());
                     self.end_document();
                 }
                 None => left.push(at),
@@ -79,7 +82,7 @@ fn push(column: &mut Column, values: Direct, docs: impl Iterator<Item = (u32, us
             docs.for_each(|(doc, record)| column.add(doc, analyzer, texts.get(record)));
         }
         // A field has the column of its kind, for which `columns::read` chose the values.
-        (Column::Numbers(_) | Column::Addresses(_) | Column::Keywords(_) | Column::Texts(..), _) => {
+        _ => {
             debug_assert!(false, "values of another kind than their field");
         }
     }

@@ -8,7 +8,7 @@ use super::shard::{DocumentId, NewDocument};
 use super::write::{self, MetaTerms};
 use crate::build::content::Content;
 use crate::build::duplicates::{Arrivals, Built, Entry, write_list};
-use crate::build::sorting::Order;
+use crate::build::order::Order;
 use crate::build::stored::StoredFields;
 use crate::fields::convert::Indexable;
 use crate::fields::document::{self, Document, Habits, Values};
@@ -20,10 +20,11 @@ use crate::fields::mapping::Mapping;
 use crate::fields::new_fields::{NewFields, refused_again};
 use crate::fields::refused::{ID_MAX, Refused};
 use crate::fields::sorting::SortBy;
+use crate::fields::source::KeptSource;
 use crate::fields::target::KnownProduct;
 use crate::fields::values;
 use crate::formats::commit::{Segment, SegmentInfo, base36, write_segment_info};
-use crate::formats::field_infos::{DOC_VALUES_FORMAT, POSTINGS_FORMAT, write_field_infos};
+use crate::formats::field_infos::{DOC_VALUES_FORMAT, POSTINGS_FORMAT, SUGGEST_FORMAT, write_field_infos};
 use crate::formats::live_docs::Deleted;
 use crate::formats::output::ID_BYTES;
 use crate::formats::stored::Stored;
@@ -156,22 +157,25 @@ impl<'m> SegmentBuilder<'m> {
         if self.docs + document.children.len() as u32 >= Self::DOCS_MAX {
             return Err(Refused::Full);
         }
+        let mapping = Arc::clone(&self.mapping);
+        let kept = mapping.source.of(source)?;
         for child in &document.children {
             self.index(&child.values, given);
             self.content.nested_paths.push(self.docs, self.mapping.nested[child.path].path.as_bytes());
             self.stored.end_doc();
             self.docs += 1;
         }
-        self.begin_document(given);
+        self.begin_document(given, kept.as_deref());
         self.index(&document.values, given);
         self.ignore(&document);
         self.habits.take_back(document.values);
         Ok(())
     }
 
-    /// Begins a document with what the servers add. Its stored fields are in their order: a search
-    /// in OpenSearch stops to read where it has what it asked for, and may not see `_ignored`.
-    pub(super) fn begin_document(&mut self, document: &NewDocument) {
+    /// Begins a document with what the servers add, and `source`, which is kept of its text. Its
+    /// stored fields are in their order: a search in OpenSearch stops to read where it has what it
+    /// asked for, and may not see `_ignored`.
+    pub(super) fn begin_document(&mut self, document: &NewDocument, source: Option<&[u8]>) {
         let given;
         let id = match &document.id {
             DocumentId::Made(id) => id.bytes(),
@@ -188,7 +192,9 @@ impl<'m> SegmentBuilder<'m> {
             self.content.field_names.push(self.docs, b"_routing");
             self.stored.add(write::ROUTING, Stored::Text(routing));
         }
-        self.stored.add(write::SOURCE, Stored::Bytes(document.source));
+        if let Some(source) = source {
+            self.stored.add(write::SOURCE, Stored::Bytes(source));
+        }
     }
 
     /// Ends the document whose values are indexed.
@@ -246,6 +252,10 @@ impl<'m> SegmentBuilder<'m> {
                     self.content.columns[*number].push(self.docs, &id);
                 }
                 value if field.indexed || field.doc_values => self.content.columns[*number].push(self.docs, value),
+                // A segment has only fields whose column has a value, of which nothing is written.
+                value if field.stored && self.content.columns[*number].is_empty() => {
+                    self.content.columns[*number].push(self.docs, value);
+                }
                 _ => {}
             }
             if field.stored {
@@ -309,6 +319,7 @@ impl<'m> SegmentBuilder<'m> {
             primary_term,
             docs_came: order.as_ref().map(|order| order.docs_came.as_slice()),
             parent_field: self.mapping.parent_field(),
+            has_source: self.mapping.source != KeptSource::Nothing,
             ids: &self.content.ids,
             terms: [
                 MetaTerms::new("_field_names", write::FIELD_NAMES, &mut self.content.field_names),
@@ -346,6 +357,7 @@ impl<'m> SegmentBuilder<'m> {
 /// Stores a value as the servers do it.
 fn store(stored: &mut StoredFields, field: u32, kind: &Kind, value: &Indexable) {
     match (value, kind) {
+        (Indexable::Written(_, text), _) => stored.add(field, Stored::Text(text)),
         (Indexable::Text(text), _) => stored.add(field, Stored::Text(text)),
         (Indexable::Term(term), _) => stored.add(field, Stored::Bytes(term.as_bytes())),
         (Indexable::Address(address), _) => stored.add(field, Stored::Bytes(&address.to_be_bytes())),
@@ -356,6 +368,8 @@ fn store(stored: &mut StoredFields, field: u32, kind: &Kind, value: &Indexable) 
             stored.add(field, Stored::Int(*number as i32));
         }
         (Indexable::Number(number), _) => stored.add(field, Stored::Long(*number)),
+        (Indexable::Bytes(bytes), _) => stored.add(field, Stored::Bytes(bytes)),
+        (Indexable::Feature(..) | Indexable::Range(_) | Indexable::Suggestion(_) | Indexable::Shape(_), _) => {}
         (Indexable::OwnId | Indexable::Exists, _) => {}
     }
 }
@@ -377,6 +391,10 @@ pub(crate) struct Place<'a> {
 impl Place<'_> {
     pub(crate) fn postings_base(&self) -> (String, String) {
         self.base(POSTINGS_FORMAT)
+    }
+
+    pub(crate) fn suggestions_base(&self) -> (String, String) {
+        self.base(SUGGEST_FORMAT)
     }
 
     pub(crate) fn doc_values_base(&self) -> (String, String) {

@@ -120,8 +120,9 @@ impl<'m> Shard<'m> {
             write_live_docs(folder, &segment.name, &segment.id, segment.docs, &segment.deleted)?;
         }
         let mut own = vec![("max_seq_no", docs as i64 - 1), ("local_checkpoint", docs as i64 - 1)];
-        if duplicates > 0 {
-            // Operations that were deleted are not among the history that a copy may ask for.
+        if duplicates > 0 || !self.mapping.current().source.is_whole() {
+            // Operations that were deleted, or whose document is not kept, are not among the
+            // history that a copy may ask for.
             own.push(("min_retained_seq_no", docs as i64));
         }
         let mut data: Vec<(String, String)> =

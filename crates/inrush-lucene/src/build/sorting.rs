@@ -2,19 +2,10 @@
 
 use crate::build::column::{Docs, Keywords};
 use crate::build::content::Column;
+use crate::build::order::{Order, inverse};
 use crate::fields::ids::Ids;
 use crate::fields::sorting::SortBy;
 use crate::memory::Memory;
-
-/// The order of the documents of a segment. Nested objects stay before their document.
-pub(crate) struct Order {
-    /// The number under which each document of the index came.
-    pub(crate) came: Vec<u32>,
-    /// The number that each document of the index gets.
-    gets: Vec<u32>,
-    /// The same without nested objects: the number under which each document came.
-    pub(crate) docs_came: Vec<u32>,
-}
 
 impl Order {
     /// The order that is asked for, as a stable sort makes it. `docs` are those of the index, `ids`
@@ -39,7 +30,7 @@ impl Order {
     pub(crate) fn memory(sort: &[SortBy], columns: &[Column], docs: u32) -> Memory {
         let terms = |by: &SortBy| match &columns[by.field] {
             Column::Keywords(keywords) => keywords.terms.len(),
-            Column::Numbers(_) | Column::Addresses(_) | Column::Texts(..) => 0,
+            _ => 0,
         };
         let terms = sort.iter().map(terms).max().unwrap_or(0);
         // The order three times, and once more while the ids get it. Before that the keys, and the
@@ -61,15 +52,6 @@ impl Order {
         docs.replace(places.iter().map(|place| (place >> 32) as u32));
         places.into_iter().map(|place| place as u32).collect()
     }
-}
-
-/// The number that each thing gets, of the number that each had.
-pub(crate) fn inverse(came: &[u32]) -> Vec<u32> {
-    let mut gets = vec![0; came.len()];
-    for (number, came) in (0..).zip(came) {
-        gets[*came as usize] = number;
-    }
-    gets
 }
 
 /// What the documents are compared by: the less, the earlier.
@@ -100,7 +82,7 @@ fn keys(by: &SortBy, column: &mut Column, docs: u32) -> Vec<i64> {
             }
         }
         // No index is sorted by them.
-        Column::Addresses(_) | Column::Texts(..) => {}
+        _ => {}
     }
     if by.reverse {
         keys.iter_mut().for_each(|key| *key = !*key);

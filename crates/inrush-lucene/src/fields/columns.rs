@@ -105,6 +105,10 @@ impl<'a> Reading<'a, '_> {
         match find(self.mapping, name) {
             None | Some((_, Node::Join(_))) => self.leave_to_text(column),
             Some((_, Node::Runtime | Node::Ignored | Node::Unread)) if is_scalar => {}
+            // The values add a field.
+            Some((_, Node::Fields(numbers))) if !self.mapping.fields[numbers[0]].copied_to.is_empty() => {
+                self.leave_to_text(column);
+            }
             Some((_, Node::Fields(numbers))) if is_scalar => {
                 numbers.iter().for_each(|number| self.field(*number, column));
             }

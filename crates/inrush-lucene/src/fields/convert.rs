@@ -3,10 +3,12 @@
 use std::borrow::Cow;
 
 use crate::analysis::{Analyzer, Normalizer, Unread};
+use crate::fields::composed::{Range, Suggestion};
 use crate::fields::dates::{Formats, Moment};
 use crate::fields::field::{Field, Kind};
 use crate::fields::json::Scalar;
 use crate::fields::refused::{Refused, TERM_MAX};
+use crate::fields::shapes::Shape;
 use crate::fields::target::{KnownProduct, ServerVersion};
 use crate::fields::values;
 
@@ -14,9 +16,17 @@ use crate::fields::values;
 #[derive(Debug, Clone)]
 pub(crate) enum Indexable<'a> {
     Number(i64),
+    /// A number, and the text that is stored of it.
+    Written(i64, Box<str>),
     Address(u128),
     Term(Cow<'a, str>),
     Text(Cow<'a, str>),
+    Bytes(Vec<u8>),
+    /// A term with a weight.
+    Feature(Cow<'a, str>, u32),
+    Range(Box<Range>),
+    Suggestion(Box<Suggestion>),
+    Shape(Box<Shape>),
     /// The id of the document, as a term.
     OwnId,
     /// Nothing, but a query for existence finds it.
@@ -27,9 +37,15 @@ impl Indexable<'_> {
     pub(crate) fn into_owned(self) -> Indexable<'static> {
         match self {
             Indexable::Number(number) => Indexable::Number(number),
+            Indexable::Written(number, text) => Indexable::Written(number, text),
             Indexable::Address(address) => Indexable::Address(address),
             Indexable::Term(term) => Indexable::Term(Cow::Owned(term.into_owned())),
             Indexable::Text(text) => Indexable::Text(Cow::Owned(text.into_owned())),
+            Indexable::Bytes(bytes) => Indexable::Bytes(bytes),
+            Indexable::Feature(term, weight) => Indexable::Feature(Cow::Owned(term.into_owned()), weight),
+            Indexable::Range(range) => Indexable::Range(range),
+            Indexable::Suggestion(suggestion) => Indexable::Suggestion(suggestion),
+            Indexable::Shape(shape) => Indexable::Shape(shape),
             Indexable::OwnId => Indexable::OwnId,
             Indexable::Exists => Indexable::Exists,
         }
@@ -108,23 +124,15 @@ fn value<'a>(scalar: &Scalar<'a>, field: &Field, target: ServerVersion) -> Resul
             }
             _ => Err(wrong(DATE)),
         },
-        Kind::Ip => match scalar {
-            Scalar::Text(text) => match values::address(text, target.reads_as_9_5()) {
-                Some(address) => Ok(Some(Indexable::Address(address))),
-                None if is_nearly_address(text, target) => {
-                    let what = format!("{text:?}, which is nearly an address, in the field {:?}", field.name);
-                    Err(Refused::Unsupported(what))
-                }
-                None => Err(wrong("an IP address")),
-            },
-            _ => Err(wrong("an IP address")),
-        },
+        Kind::Ip => address(scalar, field, target)?.map(Some).ok_or_else(|| wrong("an IP address")),
         Kind::TokenCount { analyzer, gaps } => {
             let count = analyzer.count(&text(scalar), *gaps).map_err(|unread| only_of_a_server(unread, field))?;
             Ok(Some(Indexable::Number(i64::from(count))))
         }
         Kind::Boolean => number(boolean(scalar), "true or false"),
-        Kind::Keyword { ignore_above, normalizer } => keyword(text(scalar), field, *ignore_above, normalizer),
+        Kind::Keyword { ignore_above, normalizer } => {
+            keyword(text(scalar), field, (*ignore_above, normalizer), product)
+        }
         Kind::Text { analyzer, .. } => {
             let text = text(scalar);
             if field.indexed {
@@ -132,8 +140,25 @@ fn value<'a>(scalar: &Scalar<'a>, field: &Field, target: ServerVersion) -> Resul
             }
             Ok(Some(Indexable::Text(text)))
         }
-        // They are read by `geo`.
-        Kind::GeoPoint { .. } => Err(wrong("a point")),
+        Kind::Bytes { .. } => {
+            let bytes = if let Scalar::Text(text) = scalar { base64_bytes(text) } else { None };
+            bytes.map(|bytes| Some(Indexable::Bytes(bytes))).ok_or_else(|| wrong("a text in base 64"))
+        }
+        // They are read by modules of their own.
+        Kind::GeoPoint { .. } | Kind::GeoShape(_) => Err(wrong("another value")),
+        Kind::Feature | Kind::Range(_) | Kind::Suggest(_) => Err(wrong("another value")),
+    }
+}
+
+/// The address that a value is; none if it is no address.
+fn address<'a>(scalar: &Scalar, field: &Field, target: ServerVersion) -> Result<Option<Indexable<'a>>, Refused> {
+    let Scalar::Text(text) = scalar else { return Ok(None) };
+    match values::address(text, target.reads_as_9_4()) {
+        None if is_nearly_address(text, target) => {
+            let what = format!("{text:?}, which is nearly an address, in the field {:?}", field.name);
+            Err(Refused::Unsupported(what))
+        }
+        address => Ok(address.map(Indexable::Address)),
     }
 }
 
@@ -141,14 +166,14 @@ fn value<'a>(scalar: &Scalar<'a>, field: &Field, target: ServerVersion) -> Resul
 fn is_nearly_address(text: &str, target: ServerVersion) -> bool {
     match target.product {
         KnownProduct::OpenSearch => false,
-        KnownProduct::Elasticsearch if target.reads_as_9_5() => values::is_nearly_address_in_9_5(text),
+        KnownProduct::Elasticsearch if target.reads_as_9_4() => values::is_nearly_address_in_9_4(text),
         KnownProduct::Elasticsearch => values::is_nearly_address(text),
     }
 }
 
 /// The milliseconds of a number of more than 32 bits, where the server does not read it as a text.
 fn long_millis(number: &str, formats: &Formats, target: ServerVersion) -> Option<i64> {
-    if !target.reads_as_9_5() || !formats.are_default() {
+    if !target.reads_as_9_4() || !formats.are_default() {
         return None;
     }
     number.parse::<i64>().ok().filter(|millis| i32::try_from(*millis).is_err())
@@ -168,8 +193,8 @@ fn moment(text: &str, formats: &Formats, field: &Field) -> Result<Option<Moment>
 fn keyword<'a>(
     text: Cow<'a, str>,
     field: &Field,
-    ignore_above: u32,
-    normalizer: &Normalizer,
+    (ignore_above, normalizer): (u32, &Normalizer),
+    product: KnownProduct,
 ) -> Result<Option<Indexable<'a>>, Refused> {
     if text.len() > ignore_above as usize && text.encode_utf16().count() > ignore_above as usize {
         return Ok(None);
@@ -179,8 +204,10 @@ fn keyword<'a>(
     } else {
         Cow::Owned(normalizer.text(&text).map_err(|unread| only_of_a_server(unread, field))?)
     };
+    // OpenSearch stores longer texts, too.
+    let is_stored = field.stored && product == KnownProduct::Elasticsearch;
     // The servers look at the length only of what they keep.
-    let is_kept = field.indexed || field.doc_values;
+    let is_kept = field.indexed && !field.grams || field.doc_values || is_stored;
     if is_kept && text.len() > TERM_MAX {
         return Err(Refused::ImmenseTerm(field.name.clone()));
     }
@@ -191,7 +218,9 @@ fn keyword<'a>(
 fn only_of_a_server(unread: Unread, field: &Field) -> Refused {
     let what = match unread {
         Unread::Many => "the terms of a long text",
-        Unread::Pattern => "a text in which a regular expression of Java may find something else",
+        Unread::Pattern => {
+            "a text in which a regular expression of Java, or another version of Unicode, may find something else"
+        }
     };
     Refused::Unsupported(format!("{what} in the field {:?}", field.name))
 }
@@ -214,6 +243,37 @@ fn boolean(scalar: &Scalar) -> Option<i64> {
         Scalar::Text(text) if text == "true" => Some(1),
         Scalar::Text(text) if text == "false" || text.is_empty() => Some(0),
         _ => None,
+    }
+}
+
+/// The bytes of a text in base 64, as Jackson reads it: in groups of four characters, of which the
+/// last ones may be `=`, with any spaces before a group.
+fn base64_bytes(text: &str) -> Option<Vec<u8>> {
+    let digit = |byte: u8| match byte {
+        b'A'..=b'Z' => Some(u32::from(byte - b'A')),
+        b'a'..=b'z' => Some(u32::from(byte - b'a') + 26),
+        b'0'..=b'9' => Some(u32::from(byte - b'0') + 52),
+        b'+' => Some(62),
+        b'/' => Some(63),
+        _ => None,
+    };
+    let mut found = Vec::with_capacity(text.len() / 4 * 3);
+    let mut rest = text.as_bytes();
+    loop {
+        let spaces = rest.iter().take_while(|byte| **byte <= b' ').count();
+        rest = &rest[spaces..];
+        if rest.is_empty() {
+            return Some(found);
+        }
+        let (group, behind) = rest.split_at_checked(4)?;
+        let padding = group.iter().rev().take(2).take_while(|byte| **byte == b'=').count();
+        let mut bits = 0;
+        for byte in &group[..4 - padding] {
+            bits = bits << 6 | digit(*byte)?;
+        }
+        bits <<= 6 * padding;
+        found.extend_from_slice(&bits.to_be_bytes()[1..4 - padding]);
+        rest = behind;
     }
 }
 

@@ -5,12 +5,15 @@
 use serde_json::{Map, Value};
 
 use crate::analysis::{Analysis, Analyzer, Normalizer};
+use crate::fields::composed::{Suggest, type_of_ends};
 use crate::fields::convert::convert;
 use crate::fields::dates::{Dialect, Formats, SLASHES};
-use crate::fields::field::{Field, Kind, TextOptions};
+use crate::fields::field::{Field, Kind, TextOptions, WILDCARD};
 use crate::fields::geo::{self, Rules};
 use crate::fields::index_settings::IndexSettings;
 use crate::fields::json::Scalar;
+use crate::fields::refused::Refused;
+use crate::fields::shapes::{Edition, ShapeOptions, is_right};
 use crate::fields::target::{KnownProduct, ServerVersion, Unsupported};
 use crate::formats::term_vectors::VectorOptions;
 
@@ -18,6 +21,13 @@ use crate::formats::term_vectors::VectorOptions;
 const POSITION_GAP: u32 = 100;
 /// The type of texts of which only the words are indexed.
 const MATCH_ONLY: &str = "match_only_text";
+
+/// The type of suggestions, and the analyser and the most characters of one that names none.
+const COMPLETION: &str = "completion";
+const SUGGEST_ANALYZER: &str = "simple";
+const SUGGEST_LENGTH_MAX: u64 = 50;
+/// The most characters of one that is built here.
+const SUGGEST_LENGTH_BUILT: u64 = 255;
 
 /// The type of the number of a text's words.
 const TOKEN_COUNT: &str = "token_count";
@@ -34,10 +44,23 @@ pub(crate) fn field(
     scope: Option<usize>,
     settings: &IndexSettings,
 ) -> Result<Field, Unsupported> {
-    let unsupported = |what: String| Unsupported { field: name.to_owned(), what };
-    let IndexSettings { target, analysis, .. } = settings;
-    let target = *target;
     let type_name = definition.get("type").and_then(Value::as_str).unwrap_or("object");
+    match type_of_ends(type_name) {
+        Some(ends) => range(definition, ends, name, scope, settings),
+        None if type_name == COMPLETION => suggestions(definition, name, scope, settings),
+        None => plain(definition, type_name, (name, scope), settings),
+    }
+}
+
+/// Reads a field of another type than those with a function of their own.
+fn plain(
+    definition: &Map<String, Value>,
+    type_name: &str,
+    (name, scope): (&str, Option<usize>),
+    settings: &IndexSettings,
+) -> Result<Field, Unsupported> {
+    let unsupported = |what: String| Unsupported { field: name.to_owned(), what };
+    let (target, analysis) = (settings.target, &settings.analysis);
     let mut kind = kind(type_name, definition, target).ok_or_else(|| unsupported(format!("the type {type_name:?}")))?;
     if let Kind::Text { analyzer, .. } = &mut kind
         && !definition.contains_key("analyzer")
@@ -46,6 +69,7 @@ pub(crate) fn field(
         *analyzer = default.map_err(|part| unsupported(format!("the analyser \"default\" of the settings: {part}")))?;
     }
     let text = kind.is_text();
+    let bytes = matches!(kind, Kind::Bytes { .. });
     // The type has no such parameter in Elasticsearch.
     let takes_text = matches!(kind, Kind::Unsigned { .. }) && target.product == KnownProduct::Elasticsearch;
     let coerce = settings.coerce || takes_text;
@@ -55,9 +79,12 @@ pub(crate) fn field(
         type_name: type_name.to_owned(),
         kind,
         scope,
-        indexed: true,
-        doc_values: !text,
+        indexed: !bytes,
+        doc_values: !text && !bytes,
         single: false,
+        grams: type_name == WILDCARD,
+        is_part: false,
+        copied_to: Vec::new(),
         prefix: String::new(),
         stored: false,
         ranges: ranges && target.has_timestamp_ranges(),
@@ -66,7 +93,7 @@ pub(crate) fn field(
         coerce,
         ignore_malformed: false,
     };
-    field.ignore_malformed = settings.ignore_malformed && may_be_malformed(&field.kind);
+    field.ignore_malformed = settings.ignore_malformed && may_be_malformed(&field.kind, target);
     for (parameter, value) in definition {
         match parameter.as_str() {
             "type" | "fields" | "meta" | "scaling_factor" | "copy_to" => {}
@@ -76,6 +103,9 @@ pub(crate) fn field(
                 .ok_or_else(|| unsupported(format!("the parameter {parameter:?} with {value}")))?,
         }
     }
+    if stands_for_nothing(&field, target) {
+        field.null_value = None;
+    }
     if !takes_null_value(&field, target) {
         let value = field.null_value.unwrap_or_default();
         return Err(unsupported(format!("the parameter \"null_value\" with {value}")));
@@ -83,9 +113,6 @@ pub(crate) fn field(
     field.ranges &= field.doc_values;
     if field.ignore_malformed && matches!(field.kind, Kind::Unsigned { .. }) && target.refuses_malformed() {
         return Err(unsupported("the parameter \"ignore_malformed\" of this type and this version".to_owned()));
-    }
-    if field.stored && !field.indexed && !field.doc_values {
-        return Err(unsupported("the parameter \"store\" without \"index\" or \"doc_values\"".to_owned()));
     }
     if !field.indexed
         && let Kind::Text { options: TextOptions { vectors: Some(_), .. }, .. } = &field.kind
@@ -95,6 +122,82 @@ pub(crate) fn field(
     // OpenSearch indexes points in any case.
     field.indexed |= field.kind.is_points() && target.product == KnownProduct::OpenSearch;
     Ok(field)
+}
+
+/// Reads a field of suggestions.
+fn suggestions(
+    definition: &Map<String, Value>,
+    name: &str,
+    scope: Option<usize>,
+    settings: &IndexSettings,
+) -> Result<Field, Unsupported> {
+    let refused = |parameter: &str, value: &Value, more: &str| Unsupported {
+        field: name.to_owned(),
+        what: format!("the parameter {parameter:?} with {value}{more}"),
+    };
+    let (mut analyzer, mut separators, mut gaps, mut length) = (SUGGEST_ANALYZER, true, true, SUGGEST_LENGTH_MAX);
+    for (parameter, value) in definition {
+        match (parameter.as_str(), value) {
+            ("type" | "meta" | "copy_to" | "fields", _) | ("search_analyzer", Value::String(_)) => {}
+            ("analyzer", Value::String(name)) => analyzer = name,
+            ("preserve_separators", Value::Bool(is)) => separators = *is,
+            ("preserve_position_increments", Value::Bool(is)) => gaps = *is,
+            ("max_input_length" | "max_input_len", Value::Number(most)) => {
+                let most = most.as_u64().filter(|most| (1..=SUGGEST_LENGTH_BUILT).contains(most));
+                length = most.ok_or_else(|| refused(parameter, value, ""))?;
+            }
+            _ => return Err(refused(parameter, value, "")),
+        }
+    }
+    let made = settings.analysis.linear_analyzer(analyzer);
+    let made = made.map_err(|part| refused("analyzer", &analyzer.into(), &format!(": {part}")))?;
+    let suggest = Suggest { analyzer: made, separators, gaps, length_max: length as usize };
+    let keyword = Map::from_iter([("type".to_owned(), Value::from("keyword"))]);
+    let base = field(&keyword, name, scope, settings)?;
+    let kind = Kind::Suggest(Box::new(suggest));
+    Ok(Field { type_name: COMPLETION.to_owned(), kind, doc_values: false, norms: true, ..base })
+}
+
+/// Reads a field of ranges, with ends of the type `ends`.
+fn range(
+    definition: &Map<String, Value>,
+    ends: &str,
+    name: &str,
+    scope: Option<usize>,
+    settings: &IndexSettings,
+) -> Result<Field, Unsupported> {
+    let opensearch = settings.target.product == KnownProduct::OpenSearch;
+    let mut of_ends = Map::from_iter([("type".to_owned(), Value::from(ends))]);
+    for (parameter, value) in definition {
+        let unsupported =
+            || Unsupported { field: name.to_owned(), what: format!("the parameter {parameter:?} with {value}") };
+        match (parameter.as_str(), value) {
+            ("type" | "meta" | "copy_to" | "fields", _) => {}
+            ("format", Value::String(_)) if ends == "date" => {
+                of_ends.insert(parameter.clone(), value.clone());
+            }
+            ("store", Value::Bool(false)) => {}
+            ("index" | "doc_values" | "coerce", Value::Bool(_)) => {}
+            ("boost", Value::Number(_)) | ("ignore_malformed", Value::Bool(_)) if opensearch => {}
+            _ => return Err(unsupported()),
+        }
+    }
+    let is = |parameter: &str, default: bool| definition.get(parameter).and_then(Value::as_bool).unwrap_or(default);
+    let type_name = definition["type"].as_str().unwrap_or_default().to_owned();
+    let ignore_malformed = is("ignore_malformed", opensearch && settings.ignore_malformed);
+    let (indexed, doc_values) = (is("index", true), is("doc_values", true));
+    let bound = field(&of_ends, name, scope, settings)?;
+    let bound = Field { type_name, coerce: is("coerce", settings.coerce), ignore_malformed, ranges: false, ..bound };
+    Ok(Field { kind: Kind::Range(Box::new(bound.clone())), indexed, doc_values, ..bound })
+}
+
+/// Whether a text is to stand for null that is no date: OpenSearch then leaves null out.
+fn stands_for_nothing(field: &Field, target: ServerVersion) -> bool {
+    let is_text = matches!(field.null_value, Some(Value::String(_)));
+    target.product == KnownProduct::OpenSearch
+        && is_text
+        && field.kind.is_date()
+        && matches!(convert(&Scalar::Null, field, target), Err(Refused::Value { .. }))
 }
 
 /// Whether the value that stands for null, if there is one, is one that the servers take and write
@@ -109,8 +212,9 @@ fn takes_null_value(field: &Field, target: ServerVersion) -> bool {
 }
 
 /// Whether the type has the parameter `ignore_malformed`.
-fn may_be_malformed(kind: &Kind) -> bool {
-    kind.is_number() || matches!(kind, Kind::Date(_) | Kind::DateNanos(_) | Kind::Ip | Kind::GeoPoint { .. })
+fn may_be_malformed(kind: &Kind, target: ServerVersion) -> bool {
+    let is_boolean = *kind == Kind::Boolean && target.ignores_malformed_booleans();
+    is_boolean || kind.is_number() || matches!(kind, Kind::Date(_) | Kind::DateNanos(_) | Kind::Ip) || kind.is_points()
 }
 
 /// Sets the analyser of a text or the normalizer of a keyword. `Err` is the part of it that is not
@@ -130,8 +234,7 @@ fn set(field: &mut Field, parameter: &str, value: &Value, settings: &IndexSettin
     let product = settings.target.product;
     let dialect = Dialect::of(settings.target);
     let number = field.kind.is_number();
-    if field.type_name == MATCH_ONLY && ["norms", "index_options", "index", "store", "term_vector"].contains(&parameter)
-    {
+    if !has_parameter(field, parameter) {
         return None;
     }
     if product == KnownProduct::OpenSearch && changes_no_file(field, parameter, value) {
@@ -147,8 +250,7 @@ fn set(field: &mut Field, parameter: &str, value: &Value, settings: &IndexSettin
         ("fielddata" | "eager_global_ordinals", Value::Bool(_), Kind::Text { .. }) => {}
         ("similarity", Value::String(name), Kind::Text { .. } | Kind::Keyword { .. }) if settings.has_lengths(name) => {
         }
-        ("norms", Value::Bool(norms), Kind::Text { .. }) => field.norms = *norms,
-        ("norms", Value::Bool(norms), Kind::Keyword { .. }) => field.norms = *norms,
+        ("norms", Value::Bool(norms), Kind::Text { .. } | Kind::Keyword { .. }) => field.norms = *norms,
         ("enable_position_increments", Value::Bool(is), Kind::TokenCount { gaps, .. }) => *gaps = *is,
         ("null_value", value, Kind::TokenCount { .. }) if !value.is_null() => return None,
         ("index_options", value, Kind::Keyword { .. }) if value == "docs" => {}
@@ -176,6 +278,9 @@ fn set(field: &mut Field, parameter: &str, value: &Value, settings: &IndexSettin
         ("print_format", Value::String(_), Kind::Date(_) | Kind::DateNanos(_))
             if product == KnownProduct::OpenSearch => {}
         ("ignore_z_value", Value::Bool(ignore), Kind::GeoPoint { ignore_height }) => *ignore_height = *ignore,
+        ("ignore_z_value", Value::Bool(ignore), Kind::GeoShape(options)) => options.ignore_height = *ignore,
+        ("coerce", Value::Bool(coerce), Kind::GeoShape(options)) => options.coerce = *coerce,
+        ("orientation", Value::String(name), Kind::GeoShape(options)) => options.is_right = is_right(name)?,
         ("store", Value::Bool(store), kind) if !*store || kind.can_be_stored() => field.stored = *store,
         ("index", Value::Bool(index), _) => field.indexed = *index,
         ("doc_values", Value::Bool(values), kind) if !kind.is_text() => field.doc_values = *values,
@@ -188,10 +293,25 @@ fn set(field: &mut Field, parameter: &str, value: &Value, settings: &IndexSettin
         }
         ("null_value", value, kind) if !kind.is_text() => field.null_value = Some(value.clone()),
         ("coerce", Value::Bool(coerce), _) if number => field.coerce = *coerce,
-        ("ignore_malformed", Value::Bool(ignore), kind) if may_be_malformed(kind) => field.ignore_malformed = *ignore,
+        ("ignore_malformed", Value::Bool(ignore), kind) if may_be_malformed(kind, settings.target) => {
+            field.ignore_malformed = *ignore
+        }
         _ => return None,
     }
     Some(())
+}
+
+/// Whether a field of a type with few parameters has one of this name.
+fn has_parameter(field: &Field, parameter: &str) -> bool {
+    match field.kind {
+        Kind::Bytes { .. } => ["store", "doc_values"].contains(&parameter),
+        Kind::GeoShape(_) => parameter != "null_value",
+        _ if field.grams => ["null_value", "ignore_above", "doc_values"].contains(&parameter),
+        _ if field.type_name == MATCH_ONLY => {
+            !["norms", "index_options", "index", "store", "term_vector"].contains(&parameter)
+        }
+        _ => true,
+    }
 }
 
 /// Whether a parameter is one of OpenSearch that changes nothing of the index: `boost` is for
@@ -226,6 +346,7 @@ fn kind(name: &str, definition: &Map<String, Value>, target: ServerVersion) -> O
     };
     Some(match name {
         "keyword" => Kind::Keyword { ignore_above: u32::MAX, normalizer: Normalizer::NONE },
+        WILDCARD if target.has_wildcards() => Kind::Keyword { ignore_above: u32::MAX, normalizer: Normalizer::NONE },
         "text" => text(true),
         MATCH_ONLY if opensearch => text(false),
         "long" => whole(i64::MIN, i64::MAX, 8),
@@ -241,8 +362,15 @@ fn kind(name: &str, definition: &Map<String, Value>, target: ServerVersion) -> O
         "date_nanos" => Kind::DateNanos(Formats::nanos_of(Dialect::of(target))),
         "ip" => Kind::Ip,
         "boolean" => Kind::Boolean,
+        "binary" => Kind::Bytes { repeats: opensearch },
         TOKEN_COUNT if opensearch => Kind::TokenCount { analyzer: Analyzer::STANDARD, gaps: true },
         "geo_point" => Kind::GeoPoint { ignore_height: true },
+        "geo_shape" => Kind::GeoShape(ShapeOptions {
+            coerce: false,
+            is_right: true,
+            ignore_height: true,
+            edition: Edition::of(target)?,
+        }),
         _ => return None,
     })
 }

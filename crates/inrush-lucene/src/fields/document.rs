@@ -13,6 +13,7 @@ use crate::fields::mapping::Mapping;
 use crate::fields::new_fields::NewFields;
 use crate::fields::object::{Dynamic, Node, Object, is_blank};
 use crate::fields::refused::{NESTED_MAX, NO_OBJECT, Refused};
+use crate::fields::shapes::shape;
 use crate::fields::target::KnownProduct;
 use crate::fields::values;
 
@@ -144,6 +145,11 @@ pub(crate) fn read<'a>(source: &'a [u8], mapping: &Mapping, habits: &mut Habits)
         {
             Err(Refused::Unsupported("a name of more than 50,000 characters".to_owned()))
         }
+        Err(Refused::Value { field, .. } | Refused::NoObject(field) | Refused::Several(field))
+            if mapping.leaves_out_wrong_values() =>
+        {
+            Err(Refused::Unsupported(format!("a wrong value of the field {field:?}, which the index ignores,")))
+        }
         // Elasticsearch makes `?` of it in some fields.
         Ok(()) if walk.reader.half_pair && mapping.target.product == KnownProduct::Elasticsearch => {
             Err(Refused::Unsupported("half a pair of UTF-16".to_owned()))
@@ -247,11 +253,15 @@ impl<'a> Walk<'a, '_> {
             Node::Fields(numbers) => self.values(numbers),
             Node::Object(below) => self.objects(below),
             Node::Points(number) => self.points(*number),
+            Node::Shape(number) => self.shapes(*number),
+            Node::Range(number) => self.range(*number),
+            Node::Suggest(number) => self.suggestions(*number),
             Node::Flat(flat) => self.flat(flat),
             Node::Join(join) => self.join(join),
+            Node::Feature(feature) => self.feature(feature),
             Node::OfJoin => Err(Refused::Unsupported(format!("the field {name:?}, which is one of a `join`,"))),
             Node::Constant(value) => self.constant(value, name),
-            Node::Ignored => self.ignored(),
+            Node::Ignored | Node::IgnoredNested => self.ignored(),
             Node::Unread => self.unread(name),
             Node::Runtime => self.runtime(object, name.rsplit('.').next().unwrap_or(name)),
             Node::Alias => Err(Refused::Value {
@@ -287,7 +297,7 @@ impl<'a> Walk<'a, '_> {
             match node {
                 node if at + 1 == parts.len() => return self.node(object, node, name),
                 Node::Object(below) if below.nested.is_none() => object = below,
-                Node::Object(_) => {
+                Node::Object(_) | Node::IgnoredNested => {
                     return Err(Refused::Unsupported(format!("the name {name:?}, a path into nested objects,")));
                 }
                 Node::Ignored => return Ok(self.reader.skip()?),
@@ -300,13 +310,16 @@ impl<'a> Walk<'a, '_> {
                     return Err(Refused::Unsupported(format!("the name {name:?}, a path into a field,")));
                 }
                 Node::Fields(numbers)
-                    if self.mapping.target.reads_as_9_5() && self.mapping.fields[numbers[0]].kind.is_date() =>
+                    if self.mapping.target.reads_as_9_4() && self.mapping.fields[numbers[0]].kind.is_date() =>
                 {
                     return self.malformed_date(numbers);
                 }
                 Node::Runtime => return self.unmapped(object, &parts[at..]),
                 _ if is_null => return self.unmapped(start, &parts),
-                Node::Fields(_) | Node::Points(_) | Node::Flat(_) | Node::Join(_) => {
+                Node::Fields(_) | Node::Points(_) | Node::Range(_) | Node::Flat(_) => {
+                    return Err(Refused::NoObject(name.to_owned()));
+                }
+                Node::Join(_) | Node::Feature(_) | Node::Suggest(_) | Node::Shape(_) => {
                     return Err(Refused::NoObject(name.to_owned()));
                 }
                 Node::OfJoin | Node::Constant(_) | Node::Unread | Node::Alias => {
@@ -320,10 +333,11 @@ impl<'a> Walk<'a, '_> {
     /// Whether a node that is no object takes objects.
     fn reads_objects(&self, node: &Node) -> bool {
         match node {
-            Node::Points(_) | Node::Join(_) | Node::Unread => true,
+            Node::Points(_) | Node::Range(_) | Node::Join(_) => true,
+            Node::Feature(_) | Node::Suggest(_) | Node::Unread | Node::Shape(_) => true,
             Node::Fields(numbers) => self.mapping.fields[numbers[0]].is_unread(),
             Node::Object(_) | Node::Flat(_) | Node::Constant(_) => false,
-            Node::OfJoin | Node::Ignored | Node::Runtime | Node::Alias => false,
+            Node::OfJoin | Node::Ignored | Node::IgnoredNested | Node::Runtime | Node::Alias => false,
         }
     }
 
@@ -395,6 +409,24 @@ impl<'a> Walk<'a, '_> {
         }
     }
 
+    /// A value that is copied into a field that the mapping does not have.
+    #[cold]
+    fn new_copy(&mut self, from: usize, to: &str, scalar: &Scalar) -> Result<(), Refused> {
+        let (root, mapping) = (&self.mapping.root, self.mapping);
+        check_name(root, to)?;
+        match root.dynamic {
+            Dynamic::Ignore => Ok(()),
+            Dynamic::Refuse => Err(Refused::Unmapped { object: String::new(), name: to.to_owned() }),
+            // The servers make no field of null, and say so.
+            Dynamic::Add | Dynamic::Runtime if *scalar == Scalar::Null => {
+                Err(self.wrong(from, "no null, which would be copied into a new field"))
+            }
+            Dynamic::Add | Dynamic::Runtime => {
+                self.new_fields().add_value(to, scalar, (root.dynamic, false), &mapping.detection)
+            }
+        }
+    }
+
     /// Goes over a value of a runtime field.
     fn runtime(&mut self, object: &Object, name: &str) -> Result<(), Refused> {
         match self.reader.peek() {
@@ -460,12 +492,13 @@ impl<'a> Walk<'a, '_> {
 
     /// A value of fields, or an array of them.
     #[inline]
-    fn values(&mut self, numbers: &[usize]) -> Result<(), Refused> {
+    pub(super) fn values(&mut self, numbers: &[usize]) -> Result<(), Refused> {
         match self.reader.peek() {
             b'[' => return self.each(|walk| walk.values(numbers)),
             b'{' => return self.object_of_field(numbers),
             b'-' | b'0'..=b'9' => {
                 if let [number] = numbers
+                    && self.mapping.fields[*number].copied_to.is_empty()
                     && let Kind::Whole { least, most, .. } = self.mapping.fields[*number].kind
                     && let Some(value) = self.reader.short_whole(least, most)
                 {
@@ -477,8 +510,16 @@ impl<'a> Walk<'a, '_> {
         }
         let scalar = self.reader.scalar()?;
         let product = self.mapping.target.product;
+        let mapping = self.mapping;
+        for to in &mapping.fields[numbers[0]].copied_to {
+            self.new_copy(numbers[0], to, &scalar)?;
+        }
         for &number in numbers {
             let field = &self.mapping.fields[number];
+            if let Kind::Suggest(_) = field.kind {
+                self.suggestion_of_value(number, &scalar)?;
+                continue;
+            }
             match convert(&scalar, field, self.mapping.target) {
                 Ok(Some(_)) if self.reader.half_pair && loses_half(field, self.reader.is_cut()) => {
                     return Err(unsupported_half(field));
@@ -559,7 +600,7 @@ impl<'a> Walk<'a, '_> {
         if field.ignore_malformed && self.mapping.target.refuses_malformed() {
             return Err(unsupported_object(field));
         }
-        if field.kind.is_date() && self.mapping.target.reads_as_9_5() {
+        if field.kind.is_date() && self.mapping.target.reads_as_9_4() {
             return self.malformed_date(numbers);
         }
         match (self.mapping.target.product, numbers) {
@@ -600,6 +641,33 @@ impl<'a> Walk<'a, '_> {
         }
     }
 
+    /// A shape, or an array of some. Lucene refuses a document with two that have doc values.
+    fn shapes(&mut self, number: usize) -> Result<(), Refused> {
+        if self.reader.peek() == b'[' {
+            return self.each(|walk| walk.shapes(number));
+        }
+        let mapping = self.mapping;
+        let field = &mapping.fields[number];
+        let Kind::GeoShape(options) = field.kind else { return self.values(&[number]) };
+        match shape(self.reader.raw()?, options, field.doc_values) {
+            Ok(None) => {}
+            Ok(Some(shape)) if shape.triangles.is_empty() => self.push(number, Indexable::Exists),
+            Ok(Some(shape)) => {
+                let values = if self.above.is_empty() { &self.document.values } else { self.values_above(number) };
+                if field.doc_values && values.iter().any(|(other, _)| *other == number) {
+                    self.document.refused.get_or_insert(Refused::Several(field.name.clone()));
+                }
+                self.push(number, Indexable::Shape(Box::new(shape)));
+            }
+            Err(NoPoint::Malformed) if field.ignore_malformed => self.document.ignored.push(number),
+            Err(NoPoint::Malformed) => return Err(self.wrong(number, "a shape")),
+            Err(NoPoint::Unsupported(what)) => {
+                return Err(Refused::Unsupported(format!("{what} in the field {:?}", field.name)));
+            }
+        }
+        Ok(())
+    }
+
     /// A point, or several.
     fn points(&mut self, number: usize) -> Result<(), Refused> {
         let field = &self.mapping.fields[number];
@@ -620,7 +688,16 @@ impl<'a> Walk<'a, '_> {
                 if found.ignored {
                     self.document.ignored.push(number);
                 }
-                found.points.into_iter().for_each(|point| self.push(number, Indexable::Number(point)));
+                for point in found.points {
+                    let is_stored = self.mapping.fields[number].stored;
+                    self.push(
+                        number,
+                        match is_stored {
+                            true => Indexable::Written(point.bits, point.text().into()),
+                            false => Indexable::Number(point.bits),
+                        },
+                    );
+                }
                 Ok(())
             }
             Err(NoPoint::Unsupported(what)) => {
@@ -714,6 +791,22 @@ mod tests {
     }
 
     #[test]
+    fn a_wildcard_whose_documents_opensearch_refuses_is_named() {
+        let wildcard = json!({"type": "wildcard", "ignore_above": 3});
+        for field in [wildcard.clone(), json!({"type": "text", "fields": {"w": wildcard}})] {
+            let error = |parameter: &str| {
+                let nested =
+                    json!({"type": "nested", parameter: true, "properties": {"o": {"properties": {"f": field}}}});
+                Mapping::parse(&json!({"properties": {"n": nested}}), TARGET).err().map(|error| error.what)
+            };
+            let below = Some("this type below `include_in_parent` or `include_in_root`".to_owned());
+            assert_eq!(error("include_in_parent"), below);
+            assert_eq!(error("include_in_root"), below);
+            assert_eq!(error("dynamic"), None);
+        }
+    }
+
+    #[test]
     fn copies_go_to_the_documents_that_have_the_nested_object() {
         let mapping = mapping(&json!({
             "all": {"type": "keyword"},
@@ -756,6 +849,61 @@ mod tests {
             let taken = |source: &str| read(source.as_bytes(), &mapping, &mut Habits::default()).is_ok();
             let sources = [r#"{"f.x":null}"#, r#"{"o":{"f.x":null}}"#, r#"{"off.x":null}"#, r#"{"f.x":[null]}"#];
             assert_eq!(sources.map(taken), expected, "{product:?} {dynamic}");
+        }
+    }
+
+    #[test]
+    fn a_text_that_is_no_date_stands_for_no_null_in_opensearch() {
+        for product in [KnownProduct::OpenSearch, KnownProduct::Elasticsearch] {
+            let fields = json!({"properties": {"d": {"type": "date", "null_value": "null"}}});
+            let mapping = Mapping::parse(&fields, ServerVersion { product, ..TARGET });
+            assert_eq!(mapping.is_ok(), product == KnownProduct::OpenSearch);
+            if let Ok(mapping) = mapping {
+                let document = read(br#"{"d":null}"#, &mapping, &mut Habits::default()).unwrap();
+                assert!(document.values.is_empty());
+            }
+        }
+    }
+
+    #[test]
+    fn nested_objects_may_be_left_out() {
+        let mapping = mapping(&json!({
+            "n": {"type": "nested", "enabled": false, "properties": {"k": {"type": "keyword"}}}
+        }));
+        let read =
+            |source: &str| read(source.as_bytes(), &mapping, &mut Habits::default()).map(|found| found.children.len());
+        for source in [r#"{"n":{"k":"x"}}"#, r#"{"n":[{"k":["x",{}]},5]}"#, r#"{"n":"x"}"#] {
+            assert_eq!(read(source), Ok(0), "{source}");
+        }
+        assert!(matches!(read(r#"{"n.k":"x"}"#), Err(Refused::Unsupported(_))));
+    }
+
+    #[test]
+    fn malformed_booleans_are_left_out_in_elasticsearch() {
+        let target = ServerVersion { product: KnownProduct::Elasticsearch, version: [8, 19, 21], lucene: [9, 12, 2] };
+        let setting = json!({"index.mapping.ignore_malformed": "true"});
+        let fields =
+            json!({"properties": {"b": {"type": "boolean"}, "strict": {"type": "boolean", "ignore_malformed": false}}});
+        let mapping = Mapping::with_settings(&fields, setting.as_object().unwrap(), target).unwrap();
+        let read = |source: &str| {
+            let document = read(source.as_bytes(), &mapping, &mut Habits::default())?;
+            Ok((document.values.len(), document.ignored))
+        };
+        assert_eq!(read(r#"{"b":[true,"x",5,"false"]}"#), Ok((2, vec![0, 0])));
+        for source in [r#"{"b":{}}"#, r#"{"strict":"x"}"#] {
+            assert!(matches!(read(source), Err(Refused::Value { .. })), "{source}");
+        }
+    }
+
+    #[test]
+    fn wrong_values_that_opensearch_ignores_in_all_fields_are_left_to_it() {
+        let setting = json!({"index.mapping.ignore_malformed": true});
+        let fields = json!({"properties": {"n": {"type": "long"}, "k": {"type": "keyword"}, "b": {"type": "boolean"}}});
+        let mapping = Mapping::with_settings(&fields, setting.as_object().unwrap(), TARGET).unwrap();
+        let read = |source: &str| read(source.as_bytes(), &mapping, &mut Habits::default()).map(|found| found.ignored);
+        assert_eq!(read(r#"{"n":"x","k":"x"}"#), Ok(vec![0]));
+        for source in [r#"{"k":{"x":1}}"#, r#"{"b":"x"}"#] {
+            assert!(matches!(read(source), Err(Refused::Unsupported(_))), "{source}");
         }
     }
 
@@ -887,6 +1035,41 @@ mod tests {
     }
 
     #[test]
+    fn lucene_refuses_two_shapes_with_doc_values() {
+        for (doc_values, refused) in [(true, Some(Refused::Several("s".to_owned()))), (false, None)] {
+            let shape = json!({"type": "geo_shape", "doc_values": doc_values, "ignore_malformed": true});
+            let mapping = mapping(&json!({ "s": shape }));
+            let read = |source: &str| {
+                let document = read(source.as_bytes(), &mapping, &mut Habits::default()).unwrap();
+                (document.values.len(), document.ignored.len(), document.refused)
+            };
+            assert_eq!(read(r#"{"s":["POINT (1 2)",["POINT (3 4)"]]}"#), (2, 0, refused));
+            assert_eq!(read(r#"{"s":["POINT (1 2)",null,[],"x"]}"#), (1, 1, None));
+            // Without doc values it is found by its name.
+            let is_kept = usize::from(!doc_values);
+            assert_eq!(read(r#"{"s":"MULTIPOINT EMPTY"}"#), (is_kept, 1 - is_kept, None));
+        }
+    }
+
+    #[test]
+    fn shapes_are_built_for_the_servers_that_were_tried() {
+        for (product, version, lucene, is_built) in [
+            (KnownProduct::OpenSearch, [2, 19, 6], [9, 12, 3], true),
+            (KnownProduct::OpenSearch, [3, 0, 0], [10, 1, 0], false),
+            (KnownProduct::OpenSearch, [3, 6, 0], [10, 4, 0], true),
+            (KnownProduct::OpenSearch, [3, 8, 0], [10, 5, 0], true),
+            (KnownProduct::Elasticsearch, [8, 19, 21], [9, 12, 2], false),
+        ] {
+            let of = |shape: Value| {
+                Mapping::parse(&json!({"properties": {"s": shape}}), ServerVersion { product, version, lucene }).is_ok()
+            };
+            assert_eq!(of(json!({"type": "geo_shape", "orientation": "CW", "store": true})), is_built, "{version:?}");
+            assert!(!of(json!({"type": "geo_shape", "tree": "geohash"})));
+            assert!(!of(json!({"type": "geo_shape", "orientation": "up"})));
+        }
+    }
+
+    #[test]
     fn a_malformed_point_is_named_as_ignored_only() {
         let mapping = mapping(&json!({"p": {"type": "geo_point", "doc_values": false, "ignore_malformed": true}}));
         for (source, values, ignored) in [(r#"{"p":"NaN"}"#, 0, 1), (r#"{"p":[]}"#, 1, 0), (r#"{"p":null}"#, 0, 0)] {
@@ -967,6 +1150,28 @@ mod tests {
     }
 
     #[test]
+    fn half_a_pair_where_kinds_of_characters_matter() {
+        let cases = [
+            ("tokenizer", json!({"type": "char_group", "tokenize_on_chars": ["whitespace", "symbol"]}), false),
+            ("tokenizer", json!({"type": "char_group", "tokenize_on_chars": ["whitespace", "letter"]}), true),
+            ("tokenizer", json!({"type": "ngram", "token_chars": ["letter", "symbol"]}), false),
+            ("tokenizer", json!({"type": "pattern", "pattern": r"\p{So}+"}), false),
+            ("char_filter", json!({"type": "pattern_replace", "pattern": "[^a]", "replacement": ""}), false),
+        ];
+        for (part, own, is_built) in cases {
+            let analyzer = format!("index.analysis.analyzer.own.{part}");
+            let mut settings = json!({"index.analysis.analyzer.own.tokenizer": "whitespace", analyzer: "own"});
+            for (name, value) in own.as_object().unwrap() {
+                settings[format!("index.analysis.{part}.own.{name}")] = value.clone();
+            }
+            let fields = json!({"properties": {"t": {"type": "text", "analyzer": "own"}}});
+            let mapping = Mapping::with_settings(&fields, settings.as_object().unwrap(), TARGET).unwrap();
+            let read = read(br#"{"t":"a\ud83d b"}"#, &mapping, &mut Habits::default()).map(drop);
+            assert_eq!(read.is_ok(), is_built, "{own}");
+        }
+    }
+
+    #[test]
     fn one_value_for_all_documents() {
         let mapping = mapping(&json!({"c": {"type": "constant_keyword", "value": "5"}, "b": {"type": "binary"}}));
         for (source, is_taken) in [
@@ -977,6 +1182,37 @@ mod tests {
             (r#"{"b":{}}"#, false),
         ] {
             assert_eq!(read(source.as_bytes(), &mapping, &mut Habits::default()).is_ok(), is_taken, "{source}");
+        }
+    }
+
+    #[test]
+    fn bytes_are_read_from_base_64() {
+        let mapping =
+            mapping(&json!({"b": {"type": "binary", "doc_values": true}, "s": {"type": "binary", "store": true}}));
+        let found = |source: &str| {
+            let document = read(source.as_bytes(), &mapping, &mut Habits::default())?;
+            Ok::<_, Refused>(document.values.iter().map(|(_, value)| format!("{value:?}")).collect::<Vec<_>>())
+        };
+        for (source, expected) in [
+            (r#"{"b":"aGVsbG8="}"#, vec!["Bytes([104, 101, 108, 108, 111])"]),
+            (r#"{"b":[" \nAA==/+/+","",null]}"#, vec!["Bytes([0, 255, 239, 254])", "Bytes([])"]),
+            (r#"{"s":null,"b":[]}"#, vec![]),
+        ] {
+            assert_eq!(found(source).unwrap(), expected, "{source}");
+        }
+        for wrong in [r#""a""#, r#""aGVsbG8""#, r#""a===""#, r#""aG=s""#, r#""aG s""#, r#""aG_s""#, "5", "true", "{}"] {
+            for field in ["b", "s"] {
+                let found = found(&format!(r#"{{"{field}":{wrong}}}"#));
+                assert!(matches!(found, Err(Refused::Value { .. })), "{wrong}");
+            }
+        }
+        for definition in [
+            json!({"type": "binary", "store": true, "index": true}),
+            json!({"type": "binary", "doc_values": true, "copy_to": "k"}),
+            json!({"type": "keyword", "fields": {"b": {"type": "binary"}}}),
+        ] {
+            let fields = json!({"properties": {"b": definition, "k": {"type": "keyword"}}});
+            assert!(Mapping::parse(&fields, TARGET).is_err(), "{fields}");
         }
     }
 

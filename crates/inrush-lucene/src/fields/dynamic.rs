@@ -36,7 +36,7 @@ impl Detection {
     pub(crate) fn take(definition: &mut Map<String, Value>, target: ServerVersion) -> Self {
         let product = target.product;
         let templates = Templates::default();
-        let first_decides = target.reads_as_9_5();
+        let first_decides = target.reads_as_9_4();
         let mut detection =
             Self { dates: Vec::new(), numbers: false, templates, product, first_decides, unsupported: None };
         let mut taken = |parameter: &str| definition.remove(parameter);

@@ -3,11 +3,16 @@
 use serde_json::Value;
 
 use crate::analysis::{Analyzer, Normalizer};
+use crate::fields::composed::Suggest;
 use crate::fields::dates::Formats;
+use crate::fields::shapes::ShapeOptions;
 use crate::formats::term_vectors::VectorOptions;
 
 /// The type of objects whose values are terms, in OpenSearch.
 pub(crate) const FLAT_OBJECT: &str = "flat_object";
+
+/// The type of texts that are found by patterns, in OpenSearch.
+pub(crate) const WILDCARD: &str = "wildcard";
 
 /// The type of a field by which documents are parents and children.
 pub(crate) const JOIN: &str = "join";
@@ -46,8 +51,18 @@ pub(crate) enum Kind {
     Boolean,
     /// How many terms a text has; with `gaps` also the positions that are left out.
     TokenCount { analyzer: Analyzer, gaps: bool },
+    /// Bytes. `repeats`: whether doc values keep some values that a document has twice.
+    Bytes { repeats: bool },
+    /// Terms with a weight.
+    Feature,
+    /// Suggestions.
+    Suggest(Box<Suggest>),
+    /// Ranges, of which the ends are those of another field.
+    Range(Box<Field>),
     /// A latitude and a longitude; whether a third number is left out.
     GeoPoint { ignore_height: bool },
+    /// A shape on the earth.
+    GeoShape(ShapeOptions),
 }
 
 /// What is indexed of a text.
@@ -71,17 +86,20 @@ impl TextOptions {
 }
 
 impl Kind {
-    /// The bytes of a dimension of the field's points, and how many dimensions; 0 for fields that
-    /// have terms.
-    pub(crate) fn point(&self) -> (u32, u32) {
+    /// The bytes of a dimension of the field's points, how many dimensions, and how many of them
+    /// the tree has; 0 for fields that have terms.
+    pub(crate) fn point(&self) -> (u32, u32, u32) {
         match self {
-            Self::Keyword { .. } | Self::Text { .. } | Self::Boolean => (0, 0),
-            Self::Whole { point_bytes, .. } | Self::Unsigned { point_bytes } => (*point_bytes, 1),
-            Self::HalfFloat => (2, 1),
-            Self::Float | Self::TokenCount { .. } => (4, 1),
-            Self::Double | Self::Scaled(_) | Self::Date(_) | Self::DateNanos(_) => (8, 1),
-            Self::Ip => (16, 1),
-            Self::GeoPoint { .. } => (4, 2),
+            Self::Keyword { .. } | Self::Text { .. } | Self::Boolean => (0, 0, 0),
+            Self::Bytes { .. } | Self::Feature | Self::Suggest(_) => (0, 0, 0),
+            Self::Whole { point_bytes, .. } | Self::Unsigned { point_bytes } => (*point_bytes, 1, 1),
+            Self::HalfFloat => (2, 1, 1),
+            Self::Float | Self::TokenCount { .. } => (4, 1, 1),
+            Self::Double | Self::Scaled(_) | Self::Date(_) | Self::DateNanos(_) => (8, 1, 1),
+            Self::Ip => (16, 1, 1),
+            Self::GeoPoint { .. } => (4, 2, 2),
+            Self::GeoShape(_) => (4, 7, 4),
+            Self::Range(bound) => (bound.kind.point().0, 2, 2),
         }
     }
 
@@ -100,18 +118,26 @@ impl Kind {
         matches!(self, Self::Text { .. })
     }
 
-    /// Whether it is known here how values are stored beside the document.
+    /// Whether it is known here how values are stored beside the document. Shapes are never
+    /// stored.
     pub(crate) fn can_be_stored(&self) -> bool {
-        !matches!(self, Self::Unsigned { .. } | Self::HalfFloat | Self::GeoPoint { .. })
+        let is_unknown = matches!(self, Self::Unsigned { .. } | Self::HalfFloat);
+        !is_unknown && !matches!(self, Self::Feature | Self::Range(_) | Self::Suggest(_))
     }
 
     pub(crate) fn is_points(&self) -> bool {
-        matches!(self, Self::GeoPoint { .. })
+        matches!(self, Self::GeoPoint { .. } | Self::GeoShape(_))
+    }
+
+    /// Whether the field has no multi-fields and copies, and is no copy.
+    pub(crate) fn is_alone(&self) -> bool {
+        let is_bare = matches!(self, Self::Bytes { .. } | Self::Feature | Self::Range(_) | Self::Suggest(_));
+        is_bare || self.is_points()
     }
 }
 
 /// A field.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Field {
     pub(crate) name: String,
     /// The name of its type in the mapping.
@@ -124,6 +150,12 @@ pub(crate) struct Field {
     pub(crate) doc_values: bool,
     /// Whether a document has one value at most.
     pub(crate) single: bool,
+    /// Whether the terms are all parts of three characters.
+    pub(crate) grams: bool,
+    /// Names of fields that get its values, and that no document has added yet.
+    pub(crate) copied_to: Vec<String>,
+    /// Whether it is a part of another field, by whose name documents are found.
+    pub(crate) is_part: bool,
     /// What the doc values have before each term.
     pub(crate) prefix: String,
     /// Whether values are stored, too.
@@ -144,7 +176,12 @@ impl Field {
     /// Whether documents with the field are found by its name only. Of the number of a text's words
     /// the servers do not note it.
     pub(crate) fn needs_name(&self) -> bool {
-        self.indexed && !self.doc_values && !self.norms && !matches!(self.kind, Kind::TokenCount { .. })
+        let is_kept = self.indexed || self.stored;
+        match self.kind {
+            Kind::TokenCount { .. } | Kind::Feature => false,
+            Kind::Suggest(_) => true,
+            _ => is_kept && !self.is_part && !self.doc_values && !self.norms,
+        }
     }
 
     /// The servers do not look at the values of a boolean of which they keep nothing.

@@ -5,6 +5,7 @@
 
 use crate::fields::json::{Reader, Scalar};
 use crate::fields::target::KnownProduct;
+use crate::fields::tree::java_double;
 use crate::fields::values::{decimal, is_java_double};
 
 /// Why a value is no point.
@@ -30,10 +31,26 @@ pub(crate) struct Rules<'r> {
     pub(crate) product: KnownProduct,
 }
 
+/// A point.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Point {
+    /// The latitude in the upper 32 bits, the longitude in the lower ones.
+    pub(crate) bits: i64,
+    degrees: Degrees,
+}
+
+impl Point {
+    /// What the servers store of it.
+    pub(crate) fn text(&self) -> String {
+        let (lat, lon) = self.degrees;
+        format!("{}, {}", java_double(lat), java_double(lon))
+    }
+}
+
 /// The points that one value adds to a field.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Points {
-    pub(crate) points: Vec<i64>,
+    pub(crate) points: Vec<Point>,
     /// Whether something malformed was left out.
     pub(crate) ignored: bool,
     /// Whether there is an array of no points.
@@ -69,7 +86,7 @@ impl Points {
         Ok(())
     }
 
-    fn take(&mut self, point: Result<i64, NoPoint>, rules: Rules) -> Result<(), NoPoint> {
+    fn take(&mut self, point: Result<Point, NoPoint>, rules: Rules) -> Result<(), NoPoint> {
         match point {
             Ok(point) => self.points.push(point),
             Err(NoPoint::Malformed) if rules.ignore_malformed => self.ignored = true,
@@ -170,7 +187,7 @@ fn elements(text: &str) -> Result<Vec<&str>, NoPoint> {
 }
 
 /// A value that is one point at most.
-fn one(text: &str, rules: Rules) -> Result<i64, NoPoint> {
+fn one(text: &str, rules: Rules) -> Result<Point, NoPoint> {
     match point(&mut Reader::new(text), rules).and_then(|degrees| encode(degrees, rules)) {
         Err(NoPoint::Malformed) if is_odd_object(text, rules) => {
             Err(NoPoint::Unsupported("an object of several forms of points"))
@@ -376,21 +393,21 @@ fn normalized((mut lat, mut lon): Degrees) -> Degrees {
     (lat, lon)
 }
 
-/// The latitude in the upper 32 bits, the longitude in the lower ones: each a part of the range of
-/// 32 bits with a sign.
-fn encode(degrees: Degrees, rules: Rules) -> Result<i64, NoPoint> {
+/// The point with its bits: of each axis a part of the range of 32 bits with a sign.
+fn encode(degrees: Degrees, rules: Rules) -> Result<Point, NoPoint> {
     let (lat, lon) = if rules.ignore_malformed { normalized(degrees) } else { degrees };
     let axis = |degrees: f64, most: f64| {
         let inside = if degrees == most { degrees.next_down() } else { degrees };
         let step = 2.0 * most / (1_u64 << 32) as f64;
         (degrees.abs() <= most).then(|| (inside / step).floor() as i32).ok_or(NoPoint::Malformed)
     };
-    Ok(i64::from(axis(lat, 90.0)?) << 32 | i64::from(axis(lon, 180.0)? as u32))
+    let bits = i64::from(axis(lat, 90.0)?) << 32 | i64::from(axis(lon, 180.0)? as u32);
+    Ok(Point { bits, degrees: (lat, lon) })
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{NoPoint, Points, Rules, points};
+    use super::{NoPoint, Point, Points, Rules, points};
     use crate::fields::target::KnownProduct;
 
     const RULES: Rules =
@@ -404,10 +421,17 @@ mod tests {
         }
     }
 
+    #[test]
+    fn the_degrees_of_a_point_are_stored() {
+        let Ok(found) = points("[[1.5,-42],\"1e-7,180\"]", RULES) else { panic!("no points") };
+        let texts: Vec<String> = found.points.iter().map(Point::text).collect();
+        assert_eq!(texts, ["-42.0, 1.5", "1.0E-7, 180.0"]);
+    }
+
     fn decoded(found: &Points) -> Vec<(f64, f64)> {
         let round = |number: f64| (number * 1000.0).round() / 1000.0;
-        let decode = |value: &i64| {
-            let (lat, lon) = ((value >> 32) as f64, f64::from(*value as i32));
+        let decode = |point: &Point| {
+            let (lat, lon) = ((point.bits >> 32) as f64, f64::from(point.bits as i32));
             (round(lat * 180.0 / 4_294_967_296.0), round(lon * 360.0 / 4_294_967_296.0))
         };
         found.points.iter().map(decode).collect()

@@ -42,12 +42,11 @@ impl IndexSettings {
             return unsupported("index.similarity.default");
         }
         let ignore_malformed = boolean("index.mapping.ignore_malformed", false)?;
-        // Booleans are ignored there, too, also new ones.
-        if ignore_malformed && target.product == KnownProduct::Elasticsearch {
+        if ignore_malformed && target.product == KnownProduct::Elasticsearch && !target.ignores_malformed_booleans() {
             return unsupported("index.mapping.ignore_malformed");
         }
         let coerce = boolean("index.mapping.coerce", true)?;
-        let analysis = Analysis::of_settings(settings, target.lucene[0]);
+        let analysis = Analysis::of_settings(settings, target.lucene);
         Ok(IndexSettings { target, analysis, coerce, ignore_malformed, similarities })
     }
 

@@ -12,6 +12,7 @@ use crate::fields::object::{Nested, Object};
 use crate::fields::properties::{add_fields, add_runtime, read_fields};
 use crate::fields::refused::Refused;
 use crate::fields::sorting::SortBy;
+use crate::fields::source::KeptSource;
 use crate::fields::spelled;
 use crate::fields::target::{KnownProduct, ServerVersion, Unsupported};
 
@@ -29,6 +30,8 @@ pub struct Mapping {
     pub(crate) sort: Vec<SortBy>,
     /// Whether documents need a routing value.
     pub(crate) routing_required: bool,
+    /// What `_source` keeps of documents.
+    pub(crate) source: KeptSource,
     pub(crate) target: ServerVersion,
     /// What becomes of new fields.
     pub(crate) detection: Detection,
@@ -89,6 +92,8 @@ impl Mapping {
             None => false,
             Some(routing) => routing_required(&routing).ok_or_else(|| unsupported("the parameter \"_routing\""))?,
         };
+        let source = definition.remove("_source");
+        let source = KeptSource::read(source.as_ref(), target).map_err(|what| unsupported(&what))?;
         let detection = Detection::take(&mut definition, target);
         let (mut root, mut fields, nested) = read_fields(&definition, settings, target)?;
         for (name, definition) in runtime_fields(&definition) {
@@ -105,7 +110,19 @@ impl Mapping {
         }
         let (definition, added, settings) =
             (mapping.as_object().cloned().unwrap_or_default(), Map::new(), settings.clone());
-        Ok(Self { root, fields, nested, sort, routing_required, target, detection, definition, added, settings })
+        Ok(Self {
+            root,
+            fields,
+            nested,
+            sort,
+            routing_required,
+            source,
+            target,
+            detection,
+            definition,
+            added,
+            settings,
+        })
     }
 
     /// All that is not supported of a mapping that [`Mapping::with_settings`] refuses, as far as it
@@ -162,11 +179,13 @@ impl Mapping {
         })
     }
 
-    /// The fields that the mapping does not name, and that OpenSearch counts: those of parents, and
-    /// `_parent_join`.
+    /// The fields that the mapping does not name, and that OpenSearch counts: those of parents,
+    /// `_parent_join`, and parts of fields.
     fn unnamed_count(&self) -> u64 {
         match self.target.product {
-            KnownProduct::OpenSearch => self.fields.iter().filter(|field| field.type_name == JOIN).count() as u64,
+            KnownProduct::OpenSearch => {
+                self.fields.iter().filter(|field| field.type_name == JOIN || field.is_part).count() as u64
+            }
             KnownProduct::Elasticsearch => 0,
         }
     }
@@ -199,6 +218,13 @@ impl Mapping {
             KnownProduct::OpenSearch => (self.target.version >= [3, 2, 0]).then_some("__nested_parent"),
             KnownProduct::Elasticsearch => Some("__root_doc_for_nested"),
         }
+    }
+
+    /// Whether the server leaves out values that a field does not take, also where the field does
+    /// not say so: the setting of the index does so in OpenSearch.
+    pub(crate) fn leaves_out_wrong_values(&self) -> bool {
+        let setting = self.settings.get("index.mapping.ignore_malformed");
+        self.target.product == KnownProduct::OpenSearch && setting.is_some_and(|is| *is == true || *is == "true")
     }
 
     /// Whether a full name is that of a runtime field.

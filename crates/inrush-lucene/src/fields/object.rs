@@ -1,6 +1,7 @@
 //! Objects of a mapping, and what their members are.
 
 use crate::analysis::is_white;
+use crate::fields::composed::Feature;
 use crate::fields::relations::Join;
 use crate::hash::hash;
 
@@ -12,16 +13,26 @@ pub(crate) enum Node {
     Fields(Vec<usize>),
     /// The number of a field of points, which are objects or arrays.
     Points(usize),
+    /// The number of a field of shapes, which are objects or texts.
+    Shape(usize),
+    /// The number of a field of ranges, which are objects.
+    Range(usize),
+    /// The number of a field of suggestions, which are objects.
+    Suggest(usize),
     /// An object of which each value is a term, with its name and without.
     Flat(Flat),
     /// A relation of the document, and its parent.
     Join(Join),
+    /// A feature, or an object of some.
+    Feature(Feature),
     /// A field that a `join` adds, which documents must not have.
     OfJoin,
     /// The one value that documents may have, which is not indexed.
     Constant(String),
     /// A value of any kind of which nothing is indexed.
     Ignored,
+    /// The same of nested objects, of which no name may be a path.
+    IgnoredNested,
     /// The same of a field: an object there is not supported.
     Unread,
     /// A runtime field, which searches compute: values are not looked at. An object there is one

@@ -4,11 +4,13 @@
 
 use serde_json::{Map, Value};
 
+use crate::fields::as_you_type::{self, AS_YOU_TYPE};
+use crate::fields::composed::{Feature, SHARED, is_feature};
 use crate::fields::definition::{field, path_of};
-use crate::fields::field::{FLAT_OBJECT, Field, JOIN};
+use crate::fields::field::{FLAT_OBJECT, Field, JOIN, Kind};
 use crate::fields::index_settings::IndexSettings;
 use crate::fields::new_field::{NewField, Section};
-use crate::fields::object::{Dynamic, Flat, Nested, Node, Object};
+use crate::fields::object::{Dynamic, Flat, Nested, Node, Object, is_blank};
 use crate::fields::relations::Join;
 use crate::fields::target::{KnownProduct, ServerVersion, Unsupported};
 
@@ -32,7 +34,7 @@ pub(super) fn read_fields(
     }
     let mut root = reader.object(&definition, "", None, Dynamic::Add)?;
     for (from, to) in std::mem::take(&mut reader.copies) {
-        copy_to(&mut root, &reader, &from, &to)?;
+        copy_to(&mut root, &mut reader, &from, &to)?;
     }
     check_numbers(&root, &reader.fields)?;
     Ok((root, reader.fields, reader.nested))
@@ -66,6 +68,12 @@ pub(super) fn add_fields(
     new.iter().filter(|field| field.section == Section::Properties).try_for_each(&mut add)?;
     if let Some((from, to)) = reader.copies.first() {
         return Err(Unsupported { field: from.clone(), what: format!("`copy_to` {to:?} in a template") });
+    }
+    let from = |field: &Field| field.copied_to.iter().map(|to| (field.name.clone(), to.clone())).collect::<Vec<_>>();
+    let waiting: Vec<(String, String)> = reader.fields.iter().flat_map(from).collect();
+    reader.fields.iter_mut().for_each(|field| field.copied_to.clear());
+    for (from, to) in waiting {
+        copy_to(root, &mut reader, &from, &to)?;
     }
     check_numbers(root, &reader.fields)?;
     (*fields, *nested) = (reader.fields, reader.nested);
@@ -207,6 +215,7 @@ impl Reader {
         let disabled = definition.get("enabled") == Some(&Value::Bool(false));
         Ok(match kind {
             None | Some("object") if disabled => Node::Ignored,
+            Some("nested") if disabled => Node::IgnoredNested,
             None | Some("object" | "nested") => Node::Object(self.object(definition, &path, scope, dynamic)?),
             Some("alias") => Node::Alias,
             Some("flattened") if self.settings.target.product == KnownProduct::Elasticsearch => {
@@ -224,12 +233,69 @@ impl Reader {
                 constant(definition, path)?
             }
             Some("binary") if keeps_nothing(definition) => Node::Unread,
+            Some(kind) if self.settings.target.has_features() && is_feature(kind) => {
+                Node::Feature(self.feature(definition, path, scope)?)
+            }
             Some(_) => {
                 let numbers = self.field(definition, path, scope)?;
-                let is_point = self.fields[numbers[0]].kind.is_points();
-                if is_point { Node::Points(numbers[0]) } else { Node::Fields(numbers) }
+                let Field { kind, doc_values, name, .. } = &self.fields[numbers[0]];
+                if matches!(kind, Kind::Bytes { .. } | Kind::Range(_) | Kind::GeoShape(_)) && *doc_values {
+                    self.check_not_included(name, scope)?;
+                }
+                match kind {
+                    Kind::GeoPoint { .. } => Node::Points(numbers[0]),
+                    Kind::GeoShape(_) => Node::Shape(numbers[0]),
+                    Kind::Range(_) => Node::Range(numbers[0]),
+                    Kind::Suggest(_) => Node::Suggest(numbers[0]),
+                    _ => Node::Fields(numbers),
+                }
             }
         })
+    }
+
+    /// Adds a field with features.
+    fn feature(
+        &mut self,
+        definition: &Map<String, Value>,
+        name: String,
+        scope: Option<usize>,
+    ) -> Result<Feature, Unsupported> {
+        let is_object = definition["type"] == "rank_features";
+        let mut feature = Feature { name, is_object, number: self.fields.len(), is_positive: true };
+        for (parameter, value) in definition {
+            match (parameter.as_str(), value) {
+                ("type" | "meta", _) => {}
+                ("positive_score_impact", Value::Bool(is)) => feature.is_positive = *is,
+                _ => {
+                    return Err(Unsupported { field: feature.name, what: format!("the parameter {parameter:?}") });
+                }
+            }
+        }
+        // The servers do not join the values of several nested objects.
+        self.check_not_included(&feature.name, scope)?;
+        let (name, scope) = if is_object { (feature.name.as_str(), scope) } else { (SHARED, None) };
+        let shared = self.fields.iter().position(|field| field.name == name);
+        feature.number = shared.unwrap_or(self.fields.len());
+        if shared.is_none() {
+            let keyword = Map::from_iter([("type".to_owned(), Value::from("keyword"))]);
+            let field = field(&keyword, name, scope, &self.settings)?;
+            self.fields.push(Field { kind: Kind::Feature, doc_values: false, ..field });
+        }
+        Ok(feature)
+    }
+
+    /// Checks that the values of a document stay in it, and do not get into the document above a
+    /// nested object.
+    fn check_not_included(&self, name: &str, scope: Option<usize>) -> Result<(), Unsupported> {
+        let is_copied = |nested: &Nested| nested.in_parent || nested.in_root;
+        let is_above = |at: usize| scope == Some(at) || self.contains(Some(at), scope);
+        match self.nested.iter().enumerate().any(|(at, nested)| is_copied(nested) && is_above(at)) {
+            false => Ok(()),
+            true => {
+                let what = "this type below `include_in_parent` or `include_in_root`".to_owned();
+                Err(Unsupported { field: name.to_owned(), what })
+            }
+        }
     }
 
     /// Whether the nested object `inner` is below the document or nested object `outer`.
@@ -274,7 +340,7 @@ impl Reader {
                 .push(Field { type_name: "flattened".to_owned(), ..field(&definition, &name, scope, &self.settings)? });
         }
         let field = &mut self.fields[root];
-        field.doc_values &= field.indexed || !self.settings.target.reads_as_9_5();
+        field.doc_values &= field.indexed || !self.settings.target.reads_as_9_4();
         Ok(Flat { root, keyed: root + 1, values: None, depth_max })
     }
 
@@ -308,8 +374,20 @@ impl Reader {
         name: String,
         scope: Option<usize>,
     ) -> Result<Vec<usize>, Unsupported> {
-        let mut numbers = vec![self.fields.len()];
-        self.fields.push(field(definition, &name, scope, &self.settings)?);
+        let first = self.fields.len();
+        let kind = definition.get("type").and_then(Value::as_str);
+        if kind == Some(AS_YOU_TYPE) && self.settings.target.has_features() {
+            self.fields.extend(as_you_type::read(definition, &name, scope, &self.settings)?);
+        } else {
+            let field = field(definition, &name, scope, &self.settings)?;
+            if field.grams {
+                // OpenSearch 3.6 and 3.8 refuse each document with a value there: "TokenStream
+                // contract violation".
+                self.check_not_included(&name, scope)?;
+            }
+            self.fields.push(field);
+        }
+        let mut numbers: Vec<usize> = (first..self.fields.len()).collect();
         let targets = match definition.get("copy_to") {
             None => Vec::new(),
             Some(Value::String(target)) => vec![target.clone()],
@@ -327,11 +405,14 @@ impl Reader {
             if definition.contains_key("copy_to") {
                 return Err(Unsupported { field: name, what: "the parameter \"copy_to\"".to_owned() });
             }
-            let is_points = |number: usize| self.fields[number].kind.is_points();
-            if definition.get("type").is_some_and(|kind| kind == "geo_point") || is_points(numbers[0]) {
-                return Err(Unsupported { field: name, what: "a multi-field with points".to_owned() });
+            let own = self.field(definition, name.clone(), scope)?;
+            let [whole, part] = [numbers[0], own[0]].map(|number| &self.fields[number]);
+            let is_alone = part.kind.is_alone() && !matches!(part.kind, Kind::Suggest(_));
+            if whole.kind.is_alone() || is_alone {
+                let what = format!("the type {:?} as a multi-field of {:?}", part.type_name, whole.type_name);
+                return Err(Unsupported { field: name, what });
             }
-            numbers.extend(self.field(definition, name, scope)?);
+            numbers.extend(own);
         }
         Ok(numbers)
     }
@@ -355,13 +436,16 @@ fn constant(definition: &Map<String, Value>, path: String) -> Result<Node, Unsup
     }
 }
 
-/// Adds the numbers of the field `to`, and of its multi-fields, to those of the field `from`.
-fn copy_to(root: &mut Object, reader: &Reader, from: &str, to: &str) -> Result<(), Unsupported> {
+/// Adds the numbers of the field `to`, and of its multi-fields, to those of the field `from`. If
+/// there is none yet, the first value adds it.
+fn copy_to(root: &mut Object, reader: &mut Reader, from: &str, to: &str) -> Result<(), Unsupported> {
+    let opensearch = reader.settings.target.product == KnownProduct::OpenSearch;
     let fields = &reader.fields;
     let unsupported = || Unsupported { field: from.to_owned(), what: format!("`copy_to` {to:?}") };
     let own = |number: &usize| fields[*number].name == to || fields[*number].name.starts_with(&format!("{to}."));
     let numbers = match find(root, to) {
         Some(Node::Fields(numbers)) => numbers.iter().copied().filter(own).collect::<Vec<_>>(),
+        None if opensearch && !to.contains('.') && !is_blank(to) => Vec::new(),
         _ => return Err(unsupported()),
     };
     let Some(Node::Fields(all)) = find(root, from) else { return Err(unsupported()) };
@@ -371,8 +455,13 @@ fn copy_to(root: &mut Object, reader: &Reader, from: &str, to: &str) -> Result<(
         let to = fields[*number].scope;
         to == own || reader.contains(to, own)
     };
-    if !numbers.iter().all(above) {
+    let is_alone = |numbers: &[usize]| numbers.first().is_some_and(|first| fields[*first].kind.is_alone());
+    if !numbers.iter().all(above) || is_alone(all) || is_alone(&numbers) {
         return Err(unsupported());
+    }
+    if numbers.is_empty() {
+        let first = all[0];
+        reader.fields[first].copied_to.push(to.to_owned());
     }
     all.extend(numbers);
     Ok(())
@@ -402,8 +491,9 @@ fn check_numbers(object: &Object, fields: &[Field]) -> Result<(), Unsupported> {
                     return Err(Unsupported { field: other.name.clone(), what });
                 }
             }
-            Node::Points(_) | Node::Flat(_) | Node::Join(_) | Node::Constant(_) => {}
-            Node::OfJoin | Node::Ignored | Node::Unread | Node::Runtime | Node::Alias => {}
+            Node::Points(_) | Node::Range(_) | Node::Suggest(_) | Node::Flat(_) | Node::Join(_) => {}
+            Node::Shape(_) | Node::Feature(_) | Node::Constant(_) => {}
+            Node::OfJoin | Node::Ignored | Node::IgnoredNested | Node::Unread | Node::Runtime | Node::Alias => {}
         }
     }
     Ok(())

@@ -5,7 +5,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::fields::field::{FLAT_OBJECT, Field, JOIN, Kind};
+use crate::fields::field::{FLAT_OBJECT, Field, JOIN, Kind, WILDCARD};
 use crate::fields::target::{KnownProduct, ServerVersion, Unsupported};
 use crate::formats::output::Put;
 
@@ -51,11 +51,12 @@ impl SortKind {
             Kind::DateNanos(_) => SortKind::where_tested(SortKind::Long, SortKind::Nanos, target),
             Kind::Double => Some(SortKind::Double),
             Kind::Float => Some(SortKind::Float),
-            Kind::Keyword { .. } if field.type_name == FLAT_OBJECT || field.type_name == JOIN => None,
+            Kind::Keyword { .. } if [FLAT_OBJECT, JOIN, WILDCARD].contains(&field.type_name.as_str()) => None,
             Kind::Keyword { .. } => Some(SortKind::Term),
             // The servers that were asked sort no documents by these three.
             Kind::Unsigned { .. } | Kind::HalfFloat | Kind::Scaled(_) => None,
-            Kind::TokenCount { .. } | Kind::Ip | Kind::Text { .. } | Kind::GeoPoint { .. } => None,
+            Kind::TokenCount { .. } | Kind::Ip | Kind::Text { .. } | Kind::GeoPoint { .. } | Kind::GeoShape(_) => None,
+            Kind::Bytes { .. } | Kind::Feature | Kind::Range(_) | Kind::Suggest(_) => None,
         }
     }
 

@@ -6,7 +6,7 @@
 
 use serde_json::{Map, Number, Value};
 
-const BOOLEANS: [&str; 14] = [
+const BOOLEANS: [&str; 17] = [
     "coerce",
     "date_detection",
     "doc_values",
@@ -20,9 +20,13 @@ const BOOLEANS: [&str; 14] = [
     "index",
     "norms",
     "numeric_detection",
+    "positive_score_impact",
+    "preserve_position_increments",
+    "preserve_separators",
     "store",
 ];
-const NUMBERS: [&str; 4] = ["depth_limit", "ignore_above", "position_increment_gap", "scaling_factor"];
+const NUMBERS: [&str; 6] =
+    ["depth_limit", "ignore_above", "max_input_length", "max_shingle_size", "position_increment_gap", "scaling_factor"];
 
 /// A mapping with booleans and numbers instead of text, and without a `_source` that says the
 /// default.

@@ -43,13 +43,44 @@ impl ServerVersion {
         self.product == KnownProduct::OpenSearch && matches!(self.version, [2, 19, _] | [3, 6 | 8, _])
     }
 
-    /// Whether it reads documents as Elasticsearch 9.5 does: a number of more than 32 bits is
+    /// Whether `wildcard` is built for it, of which 2.19 has other terms. No test was made between,
+    /// nor of Elasticsearch, which has something else of this name.
+    pub(crate) fn has_wildcards(&self) -> bool {
+        self.product == KnownProduct::OpenSearch && self.version >= [3, 6, 0]
+    }
+
+    /// Whether `rank_feature`, `rank_features` and `search_as_you_type` are built for it. No test
+    /// was made of Elasticsearch.
+    pub(crate) fn has_features(&self) -> bool {
+        self.product == KnownProduct::OpenSearch
+    }
+
+    /// Whether it reads documents as Elasticsearch 9.4 and 9.5 do: a number of more than 32 bits is
     /// milliseconds by the default formats, and those beyond nanoseconds are the least or the
     /// greatest date; an object is a malformed date; an interface may stand behind each address; a
     /// `flattened` that is not indexed has its keyed values alone; a document's first value makes a
-    /// new field. 9.1 does not; no test was made between.
-    pub(crate) fn reads_as_9_5(&self) -> bool {
-        self.product == KnownProduct::Elasticsearch && self.version >= [9, 5, 0]
+    /// new field. 9.1 does not; 9.2 and 9.3 do some of it.
+    pub(crate) fn reads_as_9_4(&self) -> bool {
+        self.product == KnownProduct::Elasticsearch && self.version >= [9, 4, 0]
+    }
+
+    /// Whether a `_source` with less than the document is built for it. No test was made of others.
+    pub(crate) fn has_source_filters(&self) -> bool {
+        match self.product {
+            KnownProduct::OpenSearch => matches!(self.version, [3, 6..=8, _]),
+            KnownProduct::Elasticsearch => matches!(self.version, [8, 19, _] | [9, 4..=5, _]),
+        }
+    }
+
+    /// Whether it writes characters of two units of UTF-16 as two escapes. OpenSearch 3.7 does not.
+    pub(crate) fn escapes_pairs(&self) -> bool {
+        self.product == KnownProduct::Elasticsearch || self.version < [3, 7, 0]
+    }
+
+    /// Whether booleans may be malformed, too. No test was made of other versions of Elasticsearch;
+    /// OpenSearch has no such parameter.
+    pub(crate) fn ignores_malformed_booleans(&self) -> bool {
+        self.product == KnownProduct::Elasticsearch && matches!(self.version, [8, 19, _])
     }
 
     /// Whether dates named `@timestamp` have an index of ranges.

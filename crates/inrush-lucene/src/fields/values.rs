@@ -359,9 +359,9 @@ pub(crate) fn is_nearly_address(text: &str) -> bool {
         && parts.iter().enumerate().all(|(at, part)| at == 3 && part.is_empty() || is_overflowing_byte(part))
 }
 
-/// The same of Elasticsearch 9.5: it reads parts of more than four digits, of which the last ones
-/// may count.
-pub(crate) fn is_nearly_address_in_9_5(text: &str) -> bool {
+/// The same of Elasticsearch 9.4 and 9.5: they read parts of more than four digits, of which the
+/// last ones may count.
+pub(crate) fn is_nearly_address_in_9_4(text: &str) -> bool {
     let address = text.split('%').next().unwrap_or(text);
     let is_part = |part: &str| part.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'.');
     address.contains(':') && address.split(':').all(is_part) && address.split(':').any(|part| part.len() > 4)
@@ -402,7 +402,7 @@ fn four_bytes(text: &[u8]) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::{
-        address, beyond_decimals, double, float, float_value, half_float, is_nearly_address, is_nearly_address_in_9_5,
+        address, beyond_decimals, double, float, float_value, half_float, is_nearly_address, is_nearly_address_in_9_4,
         is_whole, scaled, unsigned, whole,
     };
     use crate::fields::json::Scalar;
@@ -505,7 +505,7 @@ mod tests {
             [("f2001db8::6b2", true), ("::28001%a", true), ("::1", false), ("12345", false), ("x12345::", false)]
         {
             assert_eq!(
-                (is_nearly_address_in_9_5(text), nearly && address(text, true).is_some()),
+                (is_nearly_address_in_9_4(text), nearly && address(text, true).is_some()),
                 (nearly, false),
                 "{text}"
             );

@@ -9,6 +9,8 @@ use crate::formats::output::{FileOutput, ID_BYTES, Put};
 
 /// The format of postings, which is part of the names of their files.
 pub(crate) const POSTINGS_FORMAT: &str = "Lucene912";
+/// The format of postings of suggestions, which is part of the names of their files.
+pub(crate) const SUGGEST_FORMAT: &str = "Completion912";
 /// The format of doc values, which is part of the names of their files.
 pub(crate) const DOC_VALUES_FORMAT: &str = "Lucene90";
 
@@ -30,6 +32,7 @@ pub(crate) enum Indexed {
 pub(crate) enum DocValuesKind {
     None = 0,
     Numeric = 1,
+    Binary = 2,
     Sorted = 3,
     SortedSet = 4,
     SortedNumeric = 5,
@@ -42,6 +45,10 @@ pub(crate) struct FieldInfo {
     pub(crate) name: String,
     pub(crate) indexed: Indexed,
     pub(crate) norms: bool,
+    /// The format of its postings; none if there are none of all fields of that format.
+    pub(crate) postings: Option<&'static str>,
+    /// Whether there are bytes beside its terms.
+    pub(crate) payloads: bool,
     /// Whether there are vectors of its terms.
     pub(crate) vectors: bool,
     pub(crate) doc_values: DocValuesKind,
@@ -49,8 +56,9 @@ pub(crate) struct FieldInfo {
     pub(crate) ranges: bool,
     /// Whether it says which documents are no nested objects.
     pub(crate) is_parent: bool,
-    /// The bytes of a dimension of the points, and how many dimensions; 0 if there are none.
-    pub(crate) point: (u32, u32),
+    /// The bytes of a dimension of the points, how many dimensions, and how many of them are in the
+    /// tree; 0 if there are none.
+    pub(crate) point: (u32, u32, u32),
 }
 
 /// Writes `.fnm` for a reader of the given version.
@@ -63,6 +71,7 @@ pub(crate) fn write_field_infos(
 ) -> io::Result<String> {
     const VECTORS: u8 = 1;
     const OMIT_NORMS: u8 = 2;
+    const PAYLOADS: u8 = 4;
     const PARENT: u8 = 16;
     // Indexes of ranges came with Lucene 10.
     let ranges = version[0] >= 10;
@@ -75,11 +84,13 @@ pub(crate) fn write_field_infos(
         let indexed = field.indexed != Indexed::No;
         let norms = if indexed && !field.norms { OMIT_NORMS } else { 0 };
         let vectors = if field.vectors { VECTORS } else { 0 };
-        out.put_u8(vectors | norms | if field.is_parent { PARENT } else { 0 });
+        let payloads = if field.payloads { PAYLOADS } else { 0 };
+        out.put_u8(vectors | payloads | norms | if field.is_parent { PARENT } else { 0 });
         out.put_u8(field.indexed as u8);
         out.put_u8(match field.doc_values {
             DocValuesKind::None => 0,
             DocValuesKind::Numeric => 1,
+            DocValuesKind::Binary => 2,
             DocValuesKind::Sorted => 3,
             DocValuesKind::SortedSet => 4,
             DocValuesKind::SortedNumeric => 5,
@@ -94,18 +105,17 @@ pub(crate) fn write_field_infos(
             attributes.push((format!("{kind}.format"), name.to_owned()));
             attributes.push((format!("{kind}.suffix"), "0".to_owned()));
         };
-        if indexed {
-            format("PerFieldPostingsFormat", POSTINGS_FORMAT);
+        if let Some(name) = field.postings.filter(|_| indexed) {
+            format("PerFieldPostingsFormat", name);
         }
         if field.doc_values != DocValuesKind::None {
             format("PerFieldDocValuesFormat", DOC_VALUES_FORMAT);
         }
         out.put_string_map(&attributes);
-        let (bytes, dimensions) = field.point;
+        let (bytes, dimensions, in_tree) = field.point;
         out.put_vint(dimensions);
         if dimensions > 0 {
-            // All of them are in the index.
-            out.put_vint(dimensions);
+            out.put_vint(in_tree);
             out.put_vint(bytes);
         }
         // No vectors: no dimension, numbers of 32 bits, Euclidean.

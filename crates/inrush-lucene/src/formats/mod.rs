@@ -18,5 +18,6 @@ pub(crate) mod points;
 pub(crate) mod positions;
 pub(crate) mod postings;
 pub(crate) mod stored;
+pub(crate) mod suggestions;
 pub(crate) mod term_vectors;
 pub(crate) mod terms;

@@ -1,7 +1,8 @@
-//! Positions of the occurrences of a term, and their offsets: where they are in the texts.
+//! Positions of the occurrences of a term, and their offsets: where they are in the texts; or their
+//! payloads, which are any bytes.
 //!
-//! Whole blocks of positions are in `.pos`, those of offsets in `.pay`. What is left of both of a
-//! term is in `.pos`.
+//! Whole blocks of positions are in `.pos`, those of offsets and payloads in `.pay`. What is left
+//! of a term is in `.pos`.
 //!
 //! Source: the documentation of `org.apache.lucene.codecs.lucene912.Lucene912PostingsFormat`.
 
@@ -12,7 +13,7 @@ use std::slice;
 
 use crate::formats::output::{FileOutput, ID_BYTES, Put};
 use crate::formats::packed::{BLOCK, put_patched_block};
-use crate::formats::postings::open;
+use crate::formats::postings::{Payloads, open};
 
 /// Places in the files of positions and of offsets.
 #[derive(Clone, Copy, Default)]
@@ -33,7 +34,7 @@ pub(super) struct PositionsWriter {
 }
 
 impl PositionsWriter {
-    /// `offsets` says whether any field has them.
+    /// `offsets` says whether any field has them, or payloads.
     pub(super) fn create(
         folder: &Path,
         base: &str,
@@ -59,13 +60,18 @@ impl PositionsWriter {
 
     /// Writes the distances between the positions of a term. Returns where they begin, and the
     /// distance from there to those behind the last whole block, if there are more than a block.
-    pub(super) fn add(&mut self, gaps: &[u32], offsets: Option<OffsetGaps>) -> (PositionsAt, Option<NonZero<u64>>) {
+    pub(super) fn add(
+        &mut self,
+        gaps: &[u32],
+        offsets: Option<OffsetGaps>,
+        payloads: Option<Payloads>,
+    ) -> (PositionsAt, Option<NonZero<u64>>) {
         self.start = self.position();
         self.ends.clear();
         let blocks = gaps.chunks_exact(BLOCK);
         let rest = blocks.remainder();
         let mut offsets = offsets;
-        for block in blocks {
+        for (at, block) in blocks.enumerate() {
             self.block.clear();
             put_patched_block(&mut self.block, block.try_into().unwrap_or(&[0; BLOCK]));
             self.positions.put(&self.block);
@@ -74,13 +80,19 @@ impl PositionsWriter {
                 put_offset_block(&mut self.block, offsets);
                 file.put(&self.block);
             }
+            if let (Some(payloads), Some(file)) = (payloads, &mut self.offsets) {
+                self.block.clear();
+                put_payload_block(&mut self.block, payloads, at * BLOCK);
+                file.put(&self.block);
+            }
             self.ends.push(self.position());
         }
         let to_rest = self.positions.position() - self.start.positions;
         self.block.clear();
-        match offsets {
-            None => rest.iter().for_each(|gap| self.block.put_vint(*gap)),
-            Some(offsets) => put_with_offsets(&mut self.block, rest, offsets),
+        match (offsets, payloads) {
+            (None, Some(payloads)) => put_with_payloads(&mut self.block, rest, payloads, gaps.len() - rest.len()),
+            (None, None) => rest.iter().for_each(|gap| self.block.put_vint(*gap)),
+            (Some(offsets), _) => put_with_offsets(&mut self.block, rest, offsets),
         }
         self.positions.put(&self.block);
         (self.start, if gaps.len() > BLOCK { NonZero::new(to_rest) } else { None })
@@ -148,6 +160,31 @@ fn put_offset_block(out: &mut Vec<u8>, offsets: &mut OffsetGaps) {
     put_patched_block(out, &lens);
 }
 
+/// Appends the payloads of a block: their lengths, and the bytes of all.
+fn put_payload_block(out: &mut Vec<u8>, payloads: Payloads, from: usize) {
+    let lens = std::array::from_fn(|i| (payloads.start(from + i + 1) - payloads.start(from + i)) as u32);
+    put_patched_block(out, &lens);
+    let bytes = &payloads.bytes[payloads.start(from)..payloads.start(from + BLOCK)];
+    out.put_vint(bytes.len() as u32);
+    out.extend_from_slice(bytes);
+}
+
+/// Appends positions with their payloads, of which those of this term begin `from` a place on. A
+/// length is left out that is the one before.
+fn put_with_payloads(out: &mut Vec<u8>, positions: &[u32], payloads: Payloads, from: usize) {
+    let mut len_before = None;
+    for (at, &position) in (from..).zip(positions) {
+        let bytes = &payloads.bytes[payloads.start(at)..payloads.start(at + 1)];
+        let is_new = len_before != Some(bytes.len());
+        out.put_vlong(u64::from(position) << 1 | u64::from(is_new));
+        if is_new {
+            out.put_vint(bytes.len() as u32);
+            len_before = Some(bytes.len());
+        }
+        out.extend_from_slice(bytes);
+    }
+}
+
 /// Appends positions with their offsets. A length is left out that is the one before.
 fn put_with_offsets(out: &mut Vec<u8>, positions: &[u32], offsets: OffsetGaps) {
     let mut len_before = None;
@@ -164,8 +201,9 @@ fn put_with_offsets(out: &mut Vec<u8>, positions: &[u32], offsets: OffsetGaps) {
 
 #[cfg(test)]
 mod tests {
-    use super::{OffsetGaps, put_offset_block, put_with_offsets};
+    use super::{OffsetGaps, put_offset_block, put_with_offsets, put_with_payloads};
     use crate::formats::packed::BLOCK;
+    use crate::formats::postings::Payloads;
 
     #[test]
     fn offsets_begin_anew_in_each_document() {
@@ -179,6 +217,14 @@ mod tests {
         let mut out = Vec::new();
         put_with_offsets(&mut out, &[4, 0, 1], OffsetGaps::new(&[2, 1], &[(3, 5), (6, 8), (0, 200)]));
         assert_eq!(out, [4, 3 << 1 | 1, 2, 0, 3 << 1, 1, 1, 0xc8, 1]);
+    }
+
+    #[test]
+    fn payloads_stand_behind_their_positions() {
+        let mut out = Vec::new();
+        let payloads = Payloads { bytes: b"abcdef", ends: &[1, 2, 4, 6] };
+        put_with_payloads(&mut out, &[4, 0, 100], payloads, 1);
+        assert_eq!(out, [4 << 1 | 1, 1, b'b', 1, 2, b'c', b'd', 200, 1, b'e', b'f']);
     }
 
     #[test]

@@ -28,6 +28,24 @@ pub(crate) struct Postings<'a> {
     /// Where each occurrence starts and ends in the texts of its document; none where the field has
     /// no offsets.
     pub(crate) offsets: Option<&'a [(u32, u32)]>,
+    /// What stands beside each occurrence; none where the field has no payloads. A field has them
+    /// or offsets.
+    pub(crate) payloads: Option<Payloads<'a>>,
+}
+
+/// Bytes beside each occurrence.
+#[derive(Clone, Copy)]
+pub(crate) struct Payloads<'a> {
+    pub(crate) bytes: &'a [u8],
+    /// Where those of each occurrence end.
+    pub(crate) ends: &'a [u32],
+}
+
+impl Payloads<'_> {
+    /// Where those of an occurrence begin.
+    pub(super) fn start(&self, at: usize) -> usize {
+        at.checked_sub(1).map_or(0, |before| self.ends[before] as usize)
+    }
 }
 
 /// What fields have of each occurrence.
@@ -35,10 +53,11 @@ pub(crate) struct Postings<'a> {
 pub(crate) struct Occurrences {
     pub(crate) positions: bool,
     pub(crate) offsets: bool,
+    pub(crate) payloads: bool,
 }
 
 impl Occurrences {
-    pub(crate) const NONE: Self = Self { positions: false, offsets: false };
+    pub(crate) const NONE: Self = Self { positions: false, offsets: false, payloads: false };
 }
 
 /// The files `.doc` and `.psm`, and those of positions.
@@ -66,7 +85,7 @@ impl PostingsWriter {
         suffix: &str,
         any: Occurrences,
     ) -> io::Result<Self> {
-        let positions = || PositionsWriter::create(folder, base, id, suffix, any.offsets);
+        let positions = || PositionsWriter::create(folder, base, id, suffix, any.offsets || any.payloads);
         let open = |extension, codec| open(folder, base, id, suffix, (extension, codec));
         Ok(Self {
             docs: open("doc", "Lucene912PostingsWriterDoc")?,
@@ -98,7 +117,7 @@ impl PostingsWriter {
         };
         if let (Some(gaps), Some(file)) = (postings.position_gaps, &mut self.positions) {
             let offsets = postings.freqs.zip(postings.offsets).map(|(freqs, offsets)| OffsetGaps::new(freqs, offsets));
-            (state.positions_at, state.last_block_at) = file.add(gaps, offsets);
+            (state.positions_at, state.last_block_at) = file.add(gaps, offsets, postings.payloads);
         }
         match postings.docs {
             &[doc] => state.only_doc = Some(doc),
@@ -268,10 +287,11 @@ fn put_positions_skip(
 ) {
     out.put_vlong(to.positions - from.positions);
     out.push((occurrences % BLOCK) as u8);
-    if postings.offsets.is_some() {
+    if postings.offsets.is_some() || postings.payloads.is_some() {
         out.put_vlong(to.offsets - from.offsets);
         // Bytes of payloads in the last block.
-        out.put_vint(0);
+        let in_block = |payloads: Payloads| payloads.start(occurrences) - payloads.start(occurrences / BLOCK * BLOCK);
+        out.put_vint(postings.payloads.map_or(0, in_block) as u32);
     }
 }
 

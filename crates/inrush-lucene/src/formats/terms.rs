@@ -342,7 +342,7 @@ impl States<'_> {
         }
         if self.field.occurrences.positions {
             out.put_vlong(state.positions_at.positions - self.before.positions_at.positions);
-            if self.field.occurrences.offsets {
+            if self.field.occurrences.offsets || self.field.occurrences.payloads {
                 out.put_vlong(state.positions_at.offsets - self.before.positions_at.offsets);
             }
             if let Some(at) = state.last_block_at {

@@ -7,7 +7,8 @@ import org.apache.lucene.analysis.custom.CustomAnalyzer;
 import org.apache.lucene.analysis.tokenattributes.*;
 
 /**
- * The tokens of texts by Lucene's own parts. A line is a tokenizer, filters and texts, with tabs between them: parts
+ * The tokens of texts by Lucene's own parts. A line is filters of characters with a
+ * tokenizer, filters and texts, with tabs between them: parts
  * with their parameters as {@code name,key=value}, with semicolons between filters; texts of hexadecimal code points,
  * with semicolons, too. The answer has for each text the terms with their steps and places, and the end of the text.
  */
@@ -23,8 +24,13 @@ public class Tokens {
     PrintStream out = new PrintStream(new BufferedOutputStream(System.out, 1 << 20), false, StandardCharsets.UTF_8);
     for (String line = in.readLine(); line != null; line = in.readLine()) {
       String[] asked = line.split("\t", -1);
-      String[] tokenizer = asked[0].split(",");
+      String[] before = asked[0].split(";");
+      String[] tokenizer = before[before.length - 1].split(",");
       CustomAnalyzer.Builder builder = CustomAnalyzer.builder().withTokenizer(tokenizer[0], parameters(tokenizer));
+      for (int i = 0; i < before.length - 1; i++) {
+        String[] part = before[i].replace('|', ',').split(",", 2);
+        builder.addCharFilter(part[0], part.length < 2 ? new String[0] : part[1].split("=", 2));
+      }
       for (String filter : asked[1].isEmpty() ? new String[0] : asked[1].split(";")) {
         String[] part = filter.split(",");
         builder.addTokenFilter(part[0], parameters(part));

@@ -90,6 +90,11 @@ pub(super) struct EdgeGrams {
 }
 
 impl EdgeGrams {
+    /// The first `most` parts that begin with the first character, and the whole token.
+    pub(super) fn and_whole(most: usize) -> Self {
+        Self { sizes: Sizes { least: 1, most, keeps: true }, back: false }
+    }
+
     pub(super) fn new(p: &mut Parameters, most: usize) -> Result<Self, String> {
         let sizes = Sizes::new(p, most)?;
         let back = match p.text("side")? {

@@ -4,17 +4,22 @@
 //! filters name.
 
 mod delimiters;
+pub(super) mod fixed_shingles;
 mod folding;
 mod grams;
+mod icu;
+mod indic;
 mod kstem;
 mod light;
 pub(super) mod multiplexer;
+mod norwegian;
 mod porter;
 mod porter2;
 mod scripts;
 mod shingles;
 mod simple;
 mod stemmers;
+pub(super) mod synonyms;
 mod words;
 
 use super::filters::Filter;
@@ -29,13 +34,18 @@ pub(super) enum Made {
 }
 
 /// Filters that a normalizer may have: they make one token of one.
-pub(super) const NORMALIZING: [&str; 13] = [
+pub(super) const NORMALIZING: [&str; 18] = [
     "arabic_normalization",
     "asciifolding",
+    "bengali_normalization",
     "cjk_width",
     "decimal_digit",
     "elision",
     "german_normalization",
+    "hindi_normalization",
+    "icu_folding",
+    "icu_normalizer",
+    "indic_normalization",
     "lowercase",
     "persian_normalization",
     "scandinavian_folding",
@@ -70,6 +80,8 @@ pub(super) fn new(kind: &str, mut parameters: Parameters) -> Result<Made, String
         "pattern_replace" => Made::Other(Box::new(patterns::ReplaceInTerms::new(p)?)),
         "pattern_capture" => Made::Other(Box::new(patterns::Capture::new(p)?)),
         "kstem" => Made::Other(Box::new(kstem::KStem)),
+        "icu_folding" => Made::Other(Box::new(icu::Icu::FOLDING)),
+        "icu_normalizer" => Made::Other(Box::new(icu::Icu::normalizer(p)?)),
         "porter_stem" => Made::Other(Box::new(porter::Porter)),
         "length" => Made::Other(Box::new(simple::Length::new(p)?)),
         "truncate" => Made::Other(Box::new(simple::Truncate::new(p)?)),
@@ -85,6 +97,9 @@ pub(super) fn new(kind: &str, mut parameters: Parameters) -> Result<Made, String
         "scandinavian_folding" => Made::Other(Box::new(scripts::Scandinavian { folds: true })),
         "scandinavian_normalization" => Made::Other(Box::new(scripts::Scandinavian { folds: false })),
         "arabic_normalization" => Made::Other(Box::new(scripts::Arabic)),
+        "indic_normalization" => Made::Other(Box::new(indic::Indic::Normalization)),
+        "hindi_normalization" => Made::Other(Box::new(indic::Indic::HindiNormalization)),
+        "bengali_normalization" => Made::Other(Box::new(indic::Indic::BengaliNormalization)),
         "persian_normalization" => Made::Other(Box::new(scripts::Persian)),
         "sorani_normalization" => Made::Other(Box::new(scripts::Sorani)),
         _ => return Err(format!("{}: the type {kind:?}", parameters.what)),
@@ -138,6 +153,7 @@ pub(super) fn of_language(language: &str, p: &mut Parameters) -> Result<Option<V
             let elision = words::Elision::of(&words::ITALIAN);
             ("_italian_", Some(other(Box::new(elision))), vec![other(Box::new(light::Light::Italian))])
         }
+        "norwegian" => ("_norwegian_", None, vec![other(Box::new(norwegian::Norwegian::Snowball))]),
         "spanish" => ("_spanish_", None, vec![other(Box::new(light::Light::Spanish))]),
         _ => return Ok(None),
     };

@@ -4,17 +4,25 @@
 //! Lucene's `EnglishPossessiveFilter` and `EnglishMinimalStemmer` (D. Harman's "S stemmer").
 
 use super::TokenFilter;
+use super::indic::Indic;
+use super::kstem::KStem;
 use super::light::Light;
+use super::norwegian::{Norwegian, Written};
 use super::porter::Porter;
 use super::porter2;
 use crate::analysis::parameters::Parameters;
-use crate::analysis::stream::Stream;
+use crate::analysis::stream::{Stream, Token};
 
 /// Stems all terms that are not marked as keywords, in units of UTF-16.
-pub(super) fn stem(stream: &mut Stream, change: impl Fn(&mut Vec<u16>)) {
+pub(super) fn stem(stream: &mut Stream, stem: impl Fn(&mut Vec<u16>)) {
+    change(stream, |token| !token.keyword, stem);
+}
+
+/// Changes some terms, in units of UTF-16.
+pub(super) fn change(stream: &mut Stream, is_changed: impl Fn(&Token) -> bool, change: impl Fn(&mut Vec<u16>)) {
     let mut word: Vec<u16> = Vec::new();
     stream.map(|token, term, out| {
-        if token.keyword {
+        if !is_changed(token) {
             return false;
         }
         word.clear();
@@ -34,14 +42,23 @@ fn language<'a>(p: &mut Parameters<'a>, default: &'a str) -> Result<&'a str, Str
 pub(super) fn stemmer(p: &mut Parameters) -> Result<Box<dyn TokenFilter>, String> {
     Ok(match language(p, "porter")?.to_ascii_lowercase().as_str() {
         "english" | "porter" => Box::new(Porter),
+        "light_english" | "lightenglish" | "kstem" => Box::new(KStem),
         "porter2" => Box::new(Porter2),
         "minimal_english" | "minimalenglish" => Box::new(MinimalEnglish),
         "possessive_english" | "possessiveenglish" => Box::new(PossessiveEnglish),
+        "arabic" => Box::new(Indic::ArabicStems),
+        "bengali" => Box::new(Indic::BengaliStems),
+        "hindi" => Box::new(Indic::HindiStems),
         "light_german" | "lightgerman" => Box::new(Light::German),
         "minimal_german" | "minimalgerman" => Box::new(Light::MinimalGerman),
         "light_spanish" | "lightspanish" => Box::new(Light::Spanish),
         "light_italian" | "lightitalian" => Box::new(Light::Italian),
         "light_french" | "lightfrench" => Box::new(Light::French),
+        "norwegian" => Box::new(Norwegian::Snowball),
+        "light_norwegian" | "lightnorwegian" => Box::new(Norwegian::Light(Written::Bokmaal)),
+        "light_nynorsk" | "lightnynorsk" => Box::new(Norwegian::Light(Written::Nynorsk)),
+        "minimal_norwegian" | "minimalnorwegian" => Box::new(Norwegian::Minimal(Written::Bokmaal)),
+        "minimal_nynorsk" | "minimalnynorsk" => Box::new(Norwegian::Minimal(Written::Nynorsk)),
         "minimal_french" | "minimalfrench" => Box::new(Light::MinimalFrench),
         _ => return Err(p.refuse("language")),
     })
@@ -50,6 +67,7 @@ pub(super) fn stemmer(p: &mut Parameters) -> Result<Box<dyn TokenFilter>, String
 pub(super) fn snowball(p: &mut Parameters) -> Result<Box<dyn TokenFilter>, String> {
     match language(p, "English")? {
         "English" | "english" => Ok(Box::new(Porter2)),
+        "Norwegian" | "norwegian" => Ok(Box::new(Norwegian::Snowball)),
         _ => Err(p.refuse("language")),
     }
 }

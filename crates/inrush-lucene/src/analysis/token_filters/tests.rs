@@ -9,7 +9,7 @@ fn terms(definition: Value, text: &str) -> String {
     for (path, value) in definition {
         settings.insert(format!("index.analysis.{path}"), value);
     }
-    let analyzer = Analysis::of_settings(&settings, 10).analyzer("a").unwrap_or_else(|part| panic!("{part}"));
+    let analyzer = Analysis::of_settings(&settings, [10, 4, 0]).analyzer("a").unwrap_or_else(|part| panic!("{part}"));
     let Analyzer::Pipeline(pipeline) = analyzer else { panic!("{analyzer:?}") };
     let mut all = String::new();
     let end = pipeline.each(text, true, |term| {
@@ -43,7 +43,7 @@ fn refused(mut filter: Value) -> String {
     for (name, value) in filter.as_object_mut().unwrap() {
         settings.insert(format!("index.analysis.filter.f.{name}"), value.take());
     }
-    Analysis::of_settings(&settings, 10).analyzer("a").unwrap_err()
+    Analysis::of_settings(&settings, [10, 4, 0]).analyzer("a").unwrap_err()
 }
 
 #[test]
@@ -74,7 +74,8 @@ fn words_that_are_left_out_leave_their_positions() {
     assert_eq!(filtered(same, "a b a"), "+a +b +a");
     assert_eq!(named("keyword_repeat,porter_stem,remove_duplicates", "cats cat"), "+cats cat +cat");
     assert_eq!(named("stop,limit", "a b c"), "++b +");
-    let all = json!({"type": "limit", "max_token_count": 2, "consume_all_tokens": true});
+    assert_eq!(named("word_delimiter,limit", "a-b"), "+a");
+    let all = json!({"_name": "remark", "type": "limit", "max_token_count": 2, "consume_all_tokens": true});
     assert_eq!(filtered(all, "a b c"), "+a +b");
 }
 
@@ -182,7 +183,10 @@ fn the_part_that_is_not_known_is_named() {
             json!({"type": "stop", "stopwords": "_klingon_"}),
             "token filter \"f\": the parameter \"stopwords\" with \"_klingon_\"",
         ),
-        (json!({"type": "synonym"}), "token filter \"f\": the type \"synonym\""),
+        (json!({"type": "hunspell"}), "token filter \"f\": the type \"hunspell\""),
+        (json!({"type": "synonym"}), "token filter \"f\": the parameter \"synonyms\" with null"),
+        (json!({"type": "synonym", "synonyms": ["a => b => c"]}), "token filter \"f\": the rule \"a => b => c\""),
+        (json!({"type": "synonym", "synonyms": ["a, -"]}), "token filter \"f\": the rule \"a, -\""),
         (
             json!({"type": "stemmer", "language": "finnish"}),
             "token filter \"f\": the parameter \"language\" with \"finnish\"",
@@ -233,4 +237,54 @@ fn fillers_stand_at_positions_without_a_token() {
     let settings = json!({"analyzer.a.tokenizer": "whitespace", "analyzer.a.filter": ["stop", "f"],
         "filter.f.type": "shingle", "filter.f.max_shingle_size": 3, "filter.f.filler_token": "?"});
     assert_eq!(terms(settings, "a b c the"), "+? b ? b c +b b c b c ? +c c ? +");
+}
+
+#[test]
+fn rules_put_words_beside_others() {
+    let with = |kind: &str, expand: bool, rules: Value, text: &str| {
+        filtered(json!({"type": kind, "synonyms": rules, "expand": expand}), text)
+    };
+    let rules = json!(["dns, domain name system", "# no rule", "i pod, i-pod => ipod", "a => b, c d e", "u\\,s => us"]);
+    let flat = |text: &str| with("synonym", true, rules.clone(), text);
+    assert_eq!(flat("x dns is"), "+x +dns domain +is name +system");
+    assert_eq!(flat("domain name system dns"), "+domain dns +name +system +dns domain +name +system");
+    assert_eq!(flat("i pod i-pod i pad u,s"), "+ipod +ipod +i +pad +us");
+    assert_eq!(flat("a a x"), "+b c +d b c +x e d +e");
+    let graph = |text: &str| with("synonym_graph", true, rules.clone(), text);
+    assert_eq!(graph("x dns is"), "+x +domain dns +name +system +is");
+    assert_eq!(graph("domain name system i pod"), "+dns domain +name +system +ipod");
+    assert_eq!(graph("a x"), "+b c +d +e +x");
+    assert_eq!(with("synonym", false, json!("x, y"), "y x"), "+y +x");
+    assert_eq!(with("synonym", false, json!(["x, y"]), "y x"), "+x +x");
+}
+
+#[test]
+fn words_of_rules_are_those_of_the_parts_before() {
+    let settings = json!({
+        "analyzer.a.tokenizer": "standard", "analyzer.a.filter": ["lowercase", "porter_stem", "f"],
+        "filter.f.type": "synonym", "filter.f.synonyms": ["Running-Shoes => SNEAKERS"],
+    });
+    assert_eq!(terms(settings, "the running shoe"), "+the +sneaker");
+    let behind = json!({
+        "index.analysis.analyzer.a.tokenizer": "standard", "index.analysis.analyzer.a.filter": ["edge_ngram", "f"],
+        "index.analysis.filter.f.type": "synonym", "index.analysis.filter.f.synonyms": ["a => b"],
+    });
+    let refused = Analysis::of_settings(behind.as_object().unwrap(), [10, 4, 0]).analyzer("a").unwrap_err();
+    assert_eq!(refused, "token filter \"f\" behind a part that makes several tokens of one place");
+}
+
+#[test]
+fn letters_of_india_are_composed_and_words_lose_their_endings() {
+    assert_eq!(
+        named("hindi_normalization", "\u{905}\u{901}\u{917}\u{930}\u{947}\u{91c}\u{93c}\u{940}"),
+        "+\u{905}\u{902}\u{917}\u{930}\u{947}\u{91c}\u{93f}"
+    );
+    assert_eq!(named("indic_normalization", "\u{905}\u{93e}\u{945}\u{905}\u{93e}"), "+\u{911}\u{906}");
+    assert_eq!(named("bengali_normalization", "\u{99a}\u{9be}\u{981}\u{9a6}\u{9c0}"), "+\u{99a}\u{9be}\u{9a6}\u{9bf}");
+    let of = |language: &str, text: &str| filtered(json!({"type": "stemmer", "language": language}), text);
+    assert_eq!(of("hindi", "\u{932}\u{921}\u{915}\u{93e}"), "+\u{932}\u{921}\u{915}");
+    let bengali = "\u{995}\u{9b0}\u{9c7}\u{99b}\u{9bf}\u{9b2}\u{9be}\u{9ae}";
+    assert_eq!(of("bengali", bengali), "+\u{995}\u{9b0}");
+    let arabic = "\u{648}\u{627}\u{644}\u{632}\u{648}\u{62c}\u{647}\u{627}";
+    assert_eq!(of("arabic", arabic), "+\u{632}\u{648}\u{62c}");
 }

@@ -1,20 +1,31 @@
 //! Writes the columns of a segment, one after the other, in the formats of the codec.
 
+mod bytes;
 mod points;
+mod ranges;
+mod shapes;
+mod suggestions;
 mod terms;
 mod vectors;
 
 use std::io;
 
+use self::bytes::add_bytes;
 use self::points::{add_address_set, add_number_points, add_pairs};
-use self::terms::{Lengths, TextTerms, add_keyword, add_keyword_set, add_keyword_terms, add_text, keyword_norms};
+use self::ranges::add_ranges;
+use self::shapes::add_shapes;
+use self::terms::{
+    Lengths, TextTerms, add_features, add_gram_terms, add_keyword, add_keyword_set, add_keyword_terms, add_text,
+    keyword_norms,
+};
 use crate::build::column::{Addresses, Keywords, Numbers, Texts};
 use crate::build::content::Column;
 use crate::build::segment::Place;
+use crate::build::values::{Features, Suggestions};
 use crate::fields::field::{Field, Kind};
 use crate::fields::ids::{IdTerms, Ids};
 use crate::formats::doc_values::{DocValuesWriter, Values};
-use crate::formats::field_infos::{DocValuesKind, FieldInfo, Indexed};
+use crate::formats::field_infos::{DocValuesKind, FieldInfo, Indexed, POSTINGS_FORMAT, SUGGEST_FORMAT};
 use crate::formats::norms::NormsWriter;
 use crate::formats::points::PointsWriter;
 use crate::formats::postings::{Occurrences, Postings, PostingsWriter};
@@ -29,6 +40,8 @@ pub(crate) struct Meta<'a> {
     pub(crate) docs_came: Option<&'a [u32]>,
     /// A field that says which documents are no nested objects.
     pub(crate) parent_field: Option<&'static str>,
+    /// Whether something is kept of the text of documents.
+    pub(crate) has_source: bool,
     pub(crate) ids: &'a Ids,
     pub(crate) terms: [MetaTerms<'a>; 4],
 }
@@ -72,21 +85,25 @@ pub(crate) fn field_infos(fields: &[Field], columns: &[Column], meta: &Meta) -> 
         name: name.to_owned(),
         indexed: Indexed::No,
         norms: false,
+        postings: Some(POSTINGS_FORMAT),
+        payloads: false,
         vectors: false,
         doc_values: DocValuesKind::None,
         ranges: false,
         is_parent: false,
-        point: (0, 0),
+        point: (0, 0, 0),
     };
     let terms = |number, name| FieldInfo { indexed: Indexed::Docs, ..plain(number, name) };
     let numeric = |number, name| FieldInfo { doc_values: DocValuesKind::Numeric, ..plain(number, name) };
     let mut infos = vec![
         terms(ID, "_id"),
-        plain(SOURCE, "_source"),
-        FieldInfo { point: (8, 1), ..numeric(SEQ_NO, "_seq_no") },
+        FieldInfo { point: (8, 1, 1), ..numeric(SEQ_NO, "_seq_no") },
         numeric(PRIMARY_TERM, "_primary_term"),
         numeric(VERSION, "_version"),
     ];
+    if meta.has_source {
+        infos.insert(SOURCE as usize, plain(SOURCE, "_source"));
+    }
     for MetaTerms { name, number, keywords, doc_values } in &meta.terms {
         if !keywords.values.is_empty() {
             let doc_values = if *doc_values { DocValuesKind::SortedSet } else { DocValuesKind::None };
@@ -96,6 +113,8 @@ pub(crate) fn field_infos(fields: &[Field], columns: &[Column], meta: &Meta) -> 
     if let Some(name) = meta.parent_field {
         infos.push(FieldInfo { is_parent: true, ..numeric(PARENT, name) });
     }
+    let is_suggested = |column: &Column| matches!(column, Column::Suggestions(own) if !own.positions.is_empty());
+    let suggest_format = columns.iter().any(is_suggested).then_some(SUGGEST_FORMAT);
     for ((number, field), column) in (FIRST..).zip(fields).zip(columns) {
         if column.is_empty() {
             continue;
@@ -107,18 +126,24 @@ pub(crate) fn field_infos(fields: &[Field], columns: &[Column], meta: &Meta) -> 
                 Kind::Text { options, .. } if options.offsets => Indexed::Offsets,
                 Kind::Text { options, .. } if options.positions => Indexed::Positions,
                 Kind::Text { options, .. } if options.freqs => Indexed::Freqs,
+                Kind::Feature => Indexed::Freqs,
+                Kind::Suggest(_) => Indexed::Positions,
                 _ => Indexed::Docs,
             },
             norms: field.norms && field.indexed,
+            postings: if matches!(column, Column::Suggestions(_)) { suggest_format } else { Some(POSTINGS_FORMAT) },
+            payloads: is_suggested(column),
             vectors: vectors::has_some(field, column),
             doc_values: match column {
                 _ if !field.doc_values => DocValuesKind::None,
                 Column::Numbers(_) => DocValuesKind::SortedNumeric,
+                Column::Blobs(_) | Column::Ranges(_) | Column::Shapes(_) => DocValuesKind::Binary,
                 _ if field.single => DocValuesKind::Sorted,
+                Column::Suggestions(_) | Column::Features(_) => DocValuesKind::None,
                 Column::Addresses(_) | Column::Keywords(_) | Column::Texts(..) => DocValuesKind::SortedSet,
             },
             ranges: field.ranges,
-            point: if field.indexed { point } else { (0, 0) },
+            point: if field.indexed { point } else { (0, 0, 0) },
             ..plain(number, &field.name)
         });
     }
@@ -135,16 +160,11 @@ pub(crate) fn columns(place: &Place, fields: &[Field], columns: &mut [Column], m
     let mut indexed: Vec<(&str, u32, IndexedColumn)> = vec![("_id", ID, IndexedColumn::Ids(meta.ids))];
     for MetaTerms { name, number, keywords, doc_values } in meta.terms {
         if !keywords.values.is_empty() {
-            indexed.push((
-                name,
-                number,
-                IndexedColumn::Keywords(
-                    keywords,
-                    Use { terms: true, norms: false, doc_values, single: false, prefix: "" },
-                ),
-            ));
+            let what = Use { terms: true, norms: false, doc_values, single: false, grams: false, prefix: "" };
+            indexed.push((name, number, IndexedColumn::Keywords(keywords, what)));
         }
     }
+    let mut suggested: Vec<(&str, u32, &mut Suggestions)> = Vec::new();
     for ((number, field), column) in (FIRST..).zip(fields).zip(columns) {
         if column.is_empty() {
             continue;
@@ -159,11 +179,28 @@ pub(crate) fn columns(place: &Place, fields: &[Field], columns: &mut [Column], m
             Column::Addresses(addresses) => {
                 write_addresses(number, field, addresses, place.docs, &mut doc_values, &mut points)
             }
+            Column::Keywords(_) if !field.indexed && !field.doc_values => {}
             Column::Keywords(keywords) => {
                 indexed.push((&field.name, number, IndexedColumn::Keywords(keywords, Use::of(field))))
             }
+            Column::Blobs(blobs) => match field.kind {
+                Kind::Bytes { repeats } if field.doc_values => {
+                    add_bytes((&mut doc_values, number), blobs, repeats, place.docs);
+                }
+                _ => {}
+            },
+            Column::Ranges(ranges) => {
+                if let Kind::Range(bound) = &field.kind {
+                    add_ranges(number, (field, bound), ranges, place.docs, (&mut doc_values, &mut points));
+                }
+            }
+            Column::Shapes(shapes) => add_shapes(number, field, shapes, place.docs, (&mut doc_values, &mut points)),
+            Column::Suggestions(own) => suggested.push((&field.name, number, own)),
+            Column::Features(features) => indexed.push((&field.name, number, IndexedColumn::Features(features))),
             Column::Texts(_, texts) => {
-                if let Kind::Text { options, .. } = field.kind {
+                if let Kind::Text { options, .. } = field.kind
+                    && field.indexed
+                {
                     let what = TextTerms { norms: field.norms, options };
                     indexed.push((&field.name, number, IndexedColumn::Texts(texts, what)));
                 }
@@ -174,10 +211,10 @@ pub(crate) fn columns(place: &Place, fields: &[Field], columns: &mut [Column], m
     radix::forget();
     // The dictionary has the fields in the order of their names.
     indexed.sort_by_key(|(name, ..)| *name);
-    let mut files = write_indexed(place, indexed, &mut doc_values)?;
-    files.extend(vector_files);
-    files.extend(doc_values.finish()?);
-    files.extend(points.finish()?);
+    suggested.sort_by_key(|(name, ..)| *name);
+    let suggested = suggested.into_iter().map(|(_, number, own)| (number, own)).collect();
+    let mut files = write_indexed(place, indexed, suggested, &mut doc_values)?;
+    files.extend([vector_files, doc_values.finish()?, points.finish()?].concat());
     Ok(files)
 }
 
@@ -189,6 +226,8 @@ struct Use<'a> {
     doc_values: bool,
     /// Whether a document has one value at most.
     single: bool,
+    /// Whether the terms are all parts of three characters.
+    grams: bool,
     /// What the doc values have before each term.
     prefix: &'a str,
 }
@@ -200,6 +239,7 @@ impl<'a> Use<'a> {
             norms: field.norms && field.indexed,
             doc_values: field.doc_values,
             single: field.single,
+            grams: field.grams,
             prefix: &field.prefix,
         }
     }
@@ -211,6 +251,7 @@ enum IndexedColumn<'a> {
     Keywords(&'a mut Keywords, Use<'a>),
     Texts(&'a mut Texts, TextTerms),
     Booleans(Keywords),
+    Features(&'a mut Features),
 }
 
 /// Writes the doc values and points of numbers. Booleans have terms instead of points, which are
@@ -231,12 +272,12 @@ fn write_numbers(
         return None;
     }
     match field.kind.point() {
-        (0, _) => {}
-        (_, 2) => {
+        (0, ..) => {}
+        (_, 2, _) => {
             add_pairs(points, number, values, max_doc);
             return None;
         }
-        (width, _) => {
+        (width, ..) => {
             add_number_points(points, number, width as usize, values, max_doc);
             return None;
         }
@@ -270,19 +311,24 @@ fn write_addresses(
 fn write_indexed(
     place: &Place,
     columns: Vec<(&str, u32, IndexedColumn)>,
+    suggested: Vec<(u32, &mut Suggestions)>,
     doc_values: &mut DocValuesWriter,
 ) -> io::Result<Vec<String>> {
     let (base, suffix) = place.postings_base();
     let any = |has: fn(&TextTerms) -> bool| {
         columns.iter().any(|(.., column)| matches!(column, IndexedColumn::Texts(_, what) if has(what)))
     };
-    let occurrences =
-        Occurrences { positions: any(|what| what.options.positions), offsets: any(|what| what.options.offsets) };
+    // Lucene looks for the files that any field of the segment needs, also one of another format.
+    let occurrences = Occurrences {
+        positions: any(|what| what.options.positions) || !suggested.is_empty(),
+        offsets: any(|what| what.options.offsets),
+        payloads: suggested.iter().any(|(_, own)| !own.positions.is_empty()),
+    };
     let mut postings = PostingsWriter::create(place.folder, &base, place.id, &suffix, occurrences)?;
     let mut terms = TermsWriter::create(place.folder, &base, place.id, &suffix)?;
     let of_keywords =
         columns.iter().any(|(.., column)| matches!(column, IndexedColumn::Keywords(_, Use { norms: true, .. })));
-    let mut norms = if of_keywords || any(|what| what.norms) {
+    let mut norms = if of_keywords || !suggested.is_empty() || any(|what| what.norms) {
         Some(NormsWriter::create(place.folder, place.segment, place.id, place.docs)?)
     } else {
         None
@@ -296,24 +342,15 @@ fn write_indexed(
                 terms.add(&field, &IdTerms { ids, docs_at, states: id_states(ids, &mut postings) });
             }
             IndexedColumn::Keywords(keywords, what) => {
-                let order = keywords.terms.sorted();
-                if what.doc_values && what.single {
-                    add_keyword(number, keywords, &order, place.docs, doc_values);
-                } else if what.doc_values {
-                    add_keyword_set(number, keywords, (&order, what.prefix), place.docs, doc_values);
-                }
-                let lens = what.norms.then(|| keyword_norms(keywords, place.docs));
-                if let (Some(norms), Some((docs, lens))) = (&mut norms, &lens) {
-                    norms.add(number, docs.as_deref(), lens);
-                }
-                if what.terms {
-                    let lens = lens.as_ref().map(|(_, lens)| lens.as_slice());
-                    add_keyword_terms(number, keywords, (&order, lens), place.docs, &mut postings, &mut terms);
-                }
+                let files = (&mut *doc_values, norms.as_mut(), &mut postings, &mut terms);
+                write_keywords(number, keywords, what, place.docs, files);
             }
             IndexedColumn::Booleans(mut keywords) => {
                 let order = keywords.terms.sorted();
                 add_keyword_terms(number, &mut keywords, (&order, None), place.docs, &mut postings, &mut terms);
+            }
+            IndexedColumn::Features(features) => {
+                add_features(number, features, place.docs, &mut postings, &mut terms);
             }
             IndexedColumn::Texts(texts, what) => {
                 let lens = Lengths::new(texts, place.docs, !what.options.freqs);
@@ -326,10 +363,41 @@ fn write_indexed(
     }
     let mut files = postings.finish()?;
     files.extend(terms.finish()?);
+    files.extend(suggestions::write(place, suggested, norms.as_mut())?);
     if let Some(norms) = norms {
         files.extend(norms.finish()?);
     }
     Ok(files)
+}
+
+fn write_keywords(
+    number: u32,
+    keywords: &mut Keywords,
+    what: Use,
+    max_doc: u32,
+    (doc_values, norms, postings, terms): (
+        &mut DocValuesWriter,
+        Option<&mut NormsWriter>,
+        &mut PostingsWriter,
+        &mut TermsWriter,
+    ),
+) {
+    let order = keywords.terms.sorted();
+    if what.doc_values && what.single {
+        add_keyword(number, keywords, &order, max_doc, doc_values);
+    } else if what.doc_values {
+        add_keyword_set(number, keywords, (&order, what.prefix), max_doc, doc_values);
+    }
+    let lens = what.norms.then(|| keyword_norms(keywords, max_doc));
+    if let (Some(norms), Some((docs, lens))) = (norms, &lens) {
+        norms.add(number, docs.as_deref(), lens);
+    }
+    if what.terms && what.grams {
+        add_gram_terms(number, keywords, max_doc, postings, terms);
+    } else if what.terms {
+        let lens = lens.as_ref().map(|(_, lens)| lens.as_slice());
+        add_keyword_terms(number, keywords, (&order, lens), max_doc, postings, terms);
+    }
 }
 
 /// Writes the documents of each id, if some have nested objects.
@@ -341,7 +409,7 @@ fn id_states(ids: &Ids, postings: &mut PostingsWriter) -> Vec<TermState> {
     let mut state = |places| {
         docs.clear();
         docs.extend(places);
-        postings.add(&Postings { docs: &docs, freqs: None, position_gaps: None, offsets: None }, None)
+        postings.add(&Postings { docs: &docs, freqs: None, position_gaps: None, offsets: None, payloads: None }, None)
     };
     ids.sorted().map(|(_, places)| state(places)).collect()
 }

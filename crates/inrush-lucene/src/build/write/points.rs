@@ -21,9 +21,10 @@ pub(super) fn add_number_points(points: &mut PointsWriter, number: u32, width: u
 
 /// Adds points of two dimensions, which are the upper and the lower 32 bits of a number.
 pub(super) fn add_pairs(points: &mut PointsWriter, number: u32, values: Values, docs: u32) {
-    const FLIP: u64 = 1 << 63 | 1 << 31;
+    const FLIP: u32 = 1 << 31;
     let doc = |i: usize| values.docs.map_or(i as u32, |docs| docs[i]);
-    let pairs = values.values.iter().enumerate().map(|(i, &value)| (value as u64 ^ FLIP, doc(i))).collect();
+    let parts = |value: i64| [(value >> 32) as u32 ^ FLIP, value as u32 ^ FLIP];
+    let pairs = values.values.iter().enumerate().map(|(i, &value)| (parts(value), doc(i))).collect();
     points.add_pairs(number, pairs, distinct(values, docs));
 }
 

@@ -2,6 +2,7 @@
 
 use crate::build::column::{Keywords, Texts, sort_in_docs};
 use crate::build::intern::Interner;
+use crate::build::values::Features;
 use crate::fields::field::TextOptions;
 use crate::formats::doc_values::{Dictionary, DocValuesWriter, Values};
 use crate::formats::norms::norm;
@@ -9,10 +10,10 @@ use crate::formats::postings::{Occurrences, Postings, PostingsWriter};
 use crate::formats::terms::{FieldTerms, TermState, Terms, TermsWriter};
 
 /// Sorted terms with their postings.
-struct SortedTerms<'a> {
-    terms: &'a Interner,
-    order: &'a [u32],
-    states: Vec<TermState>,
+pub(super) struct SortedTerms<'a> {
+    pub(super) terms: &'a Interner,
+    pub(super) order: &'a [u32],
+    pub(super) states: Vec<TermState>,
 }
 
 impl Terms for SortedTerms<'_> {
@@ -147,21 +148,101 @@ pub(super) fn add_keyword_terms(
         own.clear();
         own.extend_from_slice(grouped.of(*number));
         own.dedup();
-        states.push(postings.add(&Postings { docs: &own, freqs: None, position_gaps: None, offsets: None }, norms));
+        states.push(
+            postings
+                .add(&Postings { docs: &own, freqs: None, position_gaps: None, offsets: None, payloads: None }, norms),
+        );
     }
     let field = FieldTerms { number, freqs: false, occurrences: Occurrences::NONE, docs: keywords.docs.distinct() };
     terms.add(&field, &SortedTerms { terms: &keywords.terms, order, states });
 }
 
+/// Adds the postings of all parts of three characters of the terms.
+pub(super) fn add_gram_terms(
+    number: u32,
+    keywords: &mut Keywords,
+    max_doc: u32,
+    postings: &mut PostingsWriter,
+    terms: &mut TermsWriter,
+) {
+    let docs = keywords.docs.finish(max_doc);
+    let grouped = Grouped::new(&keywords.values, keywords.terms.len(), |i| docs.map_or(i as u32, |docs| docs[i]));
+    // Each part of each term once, and the term.
+    let (mut grams, mut numbers, mut of) = (Interner::new(), Vec::new(), Vec::new());
+    let mut own = Vec::new();
+    for term in 0..keywords.terms.len() as u32 {
+        own.clear();
+        each_gram(&String::from_utf8_lossy(keywords.terms.term(term)), |gram| own.push(grams.number(gram.as_bytes())));
+        own.sort_unstable();
+        own.dedup();
+        numbers.extend_from_slice(&own);
+        of.resize(numbers.len(), term);
+    }
+    let by_gram = Grouped::new(&numbers, grams.len(), |i| of[i]);
+    let order = grams.sorted();
+    let mut states = Vec::with_capacity(order.len());
+    let mut with_some = vec![false; max_doc as usize];
+    for gram in &order {
+        own.clear();
+        by_gram.of(*gram).iter().for_each(|term| own.extend_from_slice(grouped.of(*term)));
+        own.sort_unstable();
+        own.dedup();
+        own.iter().for_each(|doc| with_some[*doc as usize] = true);
+        let own = Postings { docs: &own, freqs: None, position_gaps: None, offsets: None, payloads: None };
+        states.push(postings.add(&own, None));
+    }
+    let docs = with_some.iter().filter(|with| **with).count() as u32;
+    let field = FieldTerms { number, freqs: false, occurrences: Occurrences::NONE, docs };
+    terms.add(&field, &SortedTerms { terms: &grams, order: &order, states });
+}
+
+/// Visits the parts of three characters of a text, of which two zeros are before it and behind it;
+/// three zeros end it. Characters are units of UTF-16, of which half a pair is U+FFFD in a term.
+fn each_gram(text: &str, mut visit: impl FnMut(&str)) {
+    let mut gram = [0_u16; 3];
+    for unit in text.encode_utf16().chain([0; 2]) {
+        gram = [gram[1], gram[2], unit];
+        if gram == [0; 3] {
+            return;
+        }
+        visit(&String::from_utf16_lossy(&gram));
+    }
+}
+
+/// Adds the postings of terms with weights, which are the frequencies.
+pub(super) fn add_features(
+    number: u32,
+    features: &mut Features,
+    max_doc: u32,
+    postings: &mut PostingsWriter,
+    terms: &mut TermsWriter,
+) {
+    let Features { terms: keywords, weights } = features;
+    let order = keywords.terms.sorted();
+    let docs = keywords.docs.finish(max_doc);
+    let weighted = |i: usize| (docs.map_or(i as u32, |docs| docs[i]), weights[i]);
+    let grouped = Grouped::new(&keywords.values, keywords.terms.len(), weighted);
+    let mut states = Vec::with_capacity(order.len());
+    for number in &order {
+        let (docs, freqs): (Vec<u32>, Vec<u32>) = grouped.of(*number).iter().copied().unzip();
+        states.push(postings.add(
+            &Postings { docs: &docs, freqs: Some(&freqs), position_gaps: None, offsets: None, payloads: None },
+            None,
+        ));
+    }
+    let field = FieldTerms { number, freqs: true, occurrences: Occurrences::NONE, docs: keywords.docs.distinct() };
+    terms.add(&field, &SortedTerms { terms: &keywords.terms, order: &order, states });
+}
+
 /// Something of each occurrence, by term.
-struct Grouped<T> {
+pub(super) struct Grouped<T> {
     starts: Vec<u32>,
     items: Vec<T>,
 }
 
 impl<T: Copy + Default> Grouped<T> {
     /// `numbers` are the terms of the occurrences, of which there are `terms`.
-    fn new(numbers: &[u32], terms: usize, mut item: impl FnMut(usize) -> T) -> Self {
+    pub(super) fn new(numbers: &[u32], terms: usize, mut item: impl FnMut(usize) -> T) -> Self {
         let mut starts = vec![0_u32; terms + 1];
         for &number in numbers {
             starts[number as usize + 1] += 1;
@@ -179,7 +260,7 @@ impl<T: Copy + Default> Grouped<T> {
         Self { starts, items }
     }
 
-    fn of(&self, number: u32) -> &[T] {
+    pub(super) fn of(&self, number: u32) -> &[T] {
         let number = number as usize;
         &self.items[self.starts[number] as usize..self.starts[number + 1] as usize]
     }
@@ -273,11 +354,13 @@ pub(super) fn add_text(
             freqs: with_freqs.then_some(freqs.as_slice()),
             position_gaps: positions.then_some(gaps.as_slice()),
             offsets: offsets.as_ref().map(|offsets| offsets.of(*number)),
+            payloads: None,
         };
         states.push(postings.add(&own, what.norms.then_some(lens.norms.as_slice())));
     }
     let TextOptions { freqs, positions, offsets, .. } = what.options;
-    let field = FieldTerms { number, freqs, occurrences: Occurrences { positions, offsets }, docs: lens.docs };
+    let field =
+        FieldTerms { number, freqs, occurrences: Occurrences { positions, offsets, payloads: false }, docs: lens.docs };
     terms.add(&field, &SortedTerms { terms: &texts.terms, order: &order, states });
 }
 
@@ -348,5 +431,24 @@ impl Cursor {
             }
             self.jump += 1;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::each_gram;
+
+    #[test]
+    fn a_text_has_zeros_around_it() {
+        let grams = |text: &str| {
+            let mut grams = Vec::new();
+            each_gram(text, |gram| grams.push(gram.replace('\0', ".")));
+            grams
+        };
+        assert_eq!(grams("abc"), ["..a", ".ab", "abc", "bc.", "c.."]);
+        assert_eq!(grams(""), [""; 0]);
+        assert_eq!(grams("a\0\0b"), ["..a", ".a.", "a..", "..b", ".b.", "b.."]);
+        assert_eq!(grams("a\0\0\0b"), ["..a", ".a.", "a.."]);
+        assert_eq!(grams("👩"), ["..\u{fffd}", ".👩", "👩.", "\u{fffd}.."]);
     }
 }

@@ -36,6 +36,18 @@ impl Clock {
         (0..24).contains(&hour) && minute < 60 && second < 60
     }
 
+    /// The last time of the day that has these parts: none, the hour, the minute, the second, or
+    /// all.
+    pub(super) fn filled(mut self, parts: usize) -> Self {
+        for (part, last) in self.parts.iter_mut().zip([23, 59, 59]).skip(parts) {
+            *part = last;
+        }
+        if parts < 4 {
+            self.nanos = 999_999_999;
+        }
+        self
+    }
+
     /// The moment of this time on a day, in a zone so far from UTC. Beyond the range of
     /// milliseconds it is its end if it `clamps`, else none.
     pub(super) fn on(self, day: i64, zone: i64, clamps: bool) -> Option<Moment> {

@@ -82,6 +82,40 @@ impl Found {
         clock.unwrap_or_default().on(day, zone, clamps).ok_or(Fit::Never)
     }
 
+    /// The same with what Elasticsearch adds for the end of a range: the first month and day, the
+    /// last hour, minute, second and nanosecond. `None` where that is not known here.
+    pub(super) fn filled(mut self) -> Option<Self> {
+        const OTHERS: [Unit; 9] = [
+            Unit::DayOfYear,
+            Unit::WeekYear,
+            Unit::Week,
+            Unit::DayOfWeek,
+            Unit::ClockHour,
+            Unit::HourOfHalf,
+            Unit::ClockHourOfHalf,
+            Unit::Half,
+            Unit::DayName,
+        ];
+        const ADDED: [(Unit, i64); 6] = [
+            (Unit::Month, 1),
+            (Unit::Day, 1),
+            (Unit::Hour, 23),
+            (Unit::Minute, 59),
+            (Unit::Second, 59),
+            (Unit::Nano, 999_999_999),
+        ];
+        let has = |unit: &Unit| self.get(*unit).is_some();
+        if OTHERS.iter().any(has) || !has(&Unit::Year) && !has(&Unit::YearOfEra) {
+            return None;
+        }
+        for (unit, number) in ADDED {
+            if self.get(unit).is_none() {
+                self.set(unit, number)?;
+            }
+        }
+        Some(self)
+    }
+
     /// The time, if there is an hour. The outer `None` is for a time that is none.
     fn clock(&self, resolver: Resolver) -> Option<Option<Clock>> {
         let within = |unit, least: i64, most: i64| match self.get(unit) {

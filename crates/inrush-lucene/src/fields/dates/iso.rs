@@ -41,13 +41,20 @@ pub(super) struct Iso {
 impl Iso {
     /// The moment of a date. OpenSearch clamps what is beyond the range of milliseconds.
     pub(super) fn moment(self, text: &[u8], dialect: Dialect) -> Result<Moment, Fit> {
-        let (day, clock, zone) = self.read(text, dialect).ok_or(Fit::Not)?;
-        clock.on(day?, zone, dialect == Dialect::OpenSearch).ok_or(Fit::Never)
+        let (day, clock, _, zone) = self.read(text, dialect).ok_or(Fit::Not)?;
+        clock.on(day?, zone, dialect.is_opensearch()).ok_or(Fit::Never)
     }
 
-    /// The day, or why there is no such day, its time, and the distance of the zone.
-    fn read(self, text: &[u8], dialect: Dialect) -> Option<(Result<i64, Fit>, Clock, i64)> {
-        let opensearch = dialect == Dialect::OpenSearch;
+    /// The moment of a date whose time is filled up, if it is known here.
+    pub(super) fn last_moment(self, text: &[u8], dialect: Dialect) -> Option<Moment> {
+        let (day, clock, parts, zone) = self.read(text, dialect)?;
+        (self.own || parts == 0 && self.time == Part::Never).then(|| clock.filled(parts).on(day.ok()?, zone, false))?
+    }
+
+    /// The day, or why there is no such day, its time, how many parts that has, and the distance of
+    /// the zone.
+    fn read(self, text: &[u8], dialect: Dialect) -> Option<(Result<i64, Fit>, Clock, usize, i64)> {
+        let opensearch = dialect.is_opensearch();
         let (year, mut at) = if self.strict {
             year(text, if opensearch { 10 } else { 4 }, self.own)?
         } else {
@@ -69,9 +76,9 @@ impl Iso {
         }
         match text.get(at) {
             None if count == 0 && !self.own => {
-                (self.time != Part::Always).then_some((day.map_err(|_| Fit::NoYear), Clock::default(), 0))
+                (self.time != Part::Always).then_some((day.map_err(|_| Fit::NoYear), Clock::default(), 0, 0))
             }
-            None => (self.time != Part::Always).then_some((day, Clock::default(), 0)),
+            None => (self.time != Part::Always).then_some((day, Clock::default(), 0, 0)),
             Some(b'T') if self.time != Part::Never && (count == 2 || !self.own) => {
                 let (mut clock, parts, end) = self.clock(text, at + 1)?;
                 let fraction = parts == 4;
@@ -85,7 +92,7 @@ impl Iso {
                     // Of a year with a time they take only the time.
                     day = day.map(|_| 0);
                 }
-                Some((day, clock, self.zone_millis(zone)?))
+                Some((day, clock, parts, self.zone_millis(zone)?))
             }
             Some(_) => None,
         }

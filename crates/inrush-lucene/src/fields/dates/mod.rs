@@ -33,6 +33,8 @@ pub(crate) struct Formats {
 pub(crate) enum Dialect {
     /// Java reads all dates. Years may have more than four digits behind a sign.
     OpenSearch,
+    /// The same, and dates beyond the range of milliseconds are malformed. 2.18 is so, 2.19 is not.
+    OpenSearch218,
     /// Its own reader takes dates with a time, and Java those that this one does not take.
     Elasticsearch8,
     /// The same without Java behind it.
@@ -42,10 +44,15 @@ pub(crate) enum Dialect {
 impl Dialect {
     pub(crate) fn of(target: ServerVersion) -> Self {
         match target.product {
+            KnownProduct::OpenSearch if target.version < [2, 19, 0] => Self::OpenSearch218,
             KnownProduct::OpenSearch => Self::OpenSearch,
             KnownProduct::Elasticsearch if target.version < [9, 0, 0] => Self::Elasticsearch8,
             KnownProduct::Elasticsearch => Self::Elasticsearch9,
         }
+    }
+
+    fn is_opensearch(self) -> bool {
+        matches!(self, Self::OpenSearch | Self::OpenSearch218)
     }
 }
 
@@ -180,7 +187,7 @@ impl Formats {
 
     /// What a field of nanoseconds has where its mapping names no format.
     pub(crate) fn nanos_of(dialect: Dialect) -> Self {
-        Self::known([if dialect == Dialect::OpenSearch { FIRST } else { FIRST_NANOS }, MILLIS], dialect)
+        Self::known([if dialect.is_opensearch() { FIRST } else { FIRST_NANOS }, MILLIS], dialect)
     }
 
     /// Whether they are those of a field whose mapping names none.
@@ -204,6 +211,21 @@ impl Formats {
             }
         }
         None
+    }
+
+    /// The moment of a date that is the end of a range, as Elasticsearch fills up its time: by the
+    /// last hour, minute, second and nanosecond.
+    ///
+    /// # Errors
+    ///
+    /// What of the text only a server knows.
+    pub(crate) fn last_moment(&self, text: &str) -> Result<Option<Moment>, &'static str> {
+        let mut found = self.formats.iter().map(|format| format.last_moment(text, self.dialect));
+        match found.find(|found| *found != Err(Fit::Not)) {
+            Some(Ok(moment)) => Ok(Some(moment)),
+            Some(Err(Fit::Unsure(what))) => Err(what),
+            _ => Ok(None),
+        }
     }
 
     /// Whether the first format takes all dates by ISO 8601, with or without a time, a fraction and
@@ -241,7 +263,7 @@ impl Format {
             _ => None,
         };
         Some(match (dialect, own) {
-            (Dialect::OpenSearch, _) | (_, None) => vec![java],
+            (Dialect::OpenSearch | Dialect::OpenSearch218, _) | (_, None) => vec![java],
             (Dialect::Elasticsearch8, Some(own)) => vec![own, java],
             (Dialect::Elasticsearch9, Some(own)) => vec![own],
         })
@@ -253,7 +275,7 @@ impl Format {
             return Some(named);
         }
         // OpenSearch has a second name for most formats: `dateTime` is `date_time`.
-        if dialect == Dialect::OpenSearch && format.bytes().all(|byte| byte.is_ascii_alphabetic()) {
+        if dialect.is_opensearch() && format.bytes().all(|byte| byte.is_ascii_alphabetic()) {
             let words = in_words(format);
             let known = !["epoch_second", MILLIS, "week_year"].contains(&words.as_str());
             if let Some(named) = Self::named(&words, dialect).filter(|_| known) {
@@ -301,14 +323,33 @@ impl Format {
 
     fn moment(&self, text: &str, dialect: Dialect) -> Result<Moment, Fit> {
         match self.known_moment(text, dialect) {
+            Ok(Moment { millis: i64::MIN | i64::MAX, .. })
+                if dialect == Dialect::OpenSearch218 && !matches!(self, Self::Millis) =>
+            {
+                Err(Fit::Never)
+            }
             Err(Fit::Not) if self.has_zone_name(text, dialect) => Err(Fit::Unsure("the name of a time zone")),
             found => found,
         }
     }
 
+    /// The same with a time that is filled up. Of dates without a year, of weeks and the like, only
+    /// a server knows it.
+    fn last_moment(&self, text: &str, dialect: Dialect) -> Result<Moment, Fit> {
+        let moment = self.moment(text, dialect)?;
+        let is_whole = text.bytes().all(|byte| byte.is_ascii_digit());
+        let last = match self {
+            Self::Iso(iso) => iso.last_moment(text.as_bytes(), dialect),
+            Self::Millis => is_whole.then_some(moment),
+            Self::Seconds => is_whole.then_some(Moment { millis: moment.millis.saturating_add(999), ..moment }),
+            Self::Pattern(pattern) => pattern.last_moment(text)?,
+        };
+        last.ok_or(Fit::Unsure("the end of a range"))
+    }
+
     /// The moment of a date whose time zone has no name.
     fn known_moment(&self, text: &str, dialect: Dialect) -> Result<Moment, Fit> {
-        let opensearch = dialect == Dialect::OpenSearch;
+        let opensearch = dialect.is_opensearch();
         match self {
             Self::Iso(iso) => iso.moment(text.as_bytes(), dialect),
             Self::Millis => {
@@ -390,7 +431,10 @@ fn epoch(text: &str, decimals: usize, adds: bool) -> Result<Moment, Fit> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Dialect, Fit, Formats, Moment};
+    use super::{Dialect, Fit, Formats, MILLIS, Moment};
+
+    /// The last millisecond.
+    const LAST: &str = "9223372036854775807";
 
     fn parse(formats: &str) -> Option<Formats> {
         Formats::parse(formats, Dialect::OpenSearch)
@@ -517,6 +561,21 @@ mod tests {
         assert_eq!(millis("strict_date_hour_minute", "2023-02-31T24:00"), Some(1_677_628_800_000));
         assert_eq!(millis("strict_date_hour_minute", "2023-02-32T00:00"), None);
         assert_eq!(millis("strict_year_month_day", "2023-02-29"), None);
+    }
+
+    /// As Elasticsearch 8.19 and 9.5 have taken and refused them.
+    #[test]
+    fn the_end_of_a_range_is_a_day_up_to_31() {
+        for dialect in [Dialect::Elasticsearch8, Dialect::Elasticsearch9] {
+            let formats = Formats::parse("strict_date||strict_year", dialect).unwrap();
+            let last = |text| formats.last_moment(text).unwrap().map(|moment| moment.millis);
+            let end_of_june = last("1976-06-30");
+            assert_eq!(end_of_june, formats.millis("1976-07-01").map(|millis| millis - 1));
+            assert_eq!(last("1976-06-31"), end_of_june);
+            for none in ["2009-00-01", "1976-06-32", "1976-13-01", "1976-06-00"] {
+                assert_eq!((last(none), formats.millis(none).is_some()), (None, true), "{none}");
+            }
+        }
     }
 
     #[test]
@@ -713,7 +772,12 @@ mod tests {
             let found = [Dialect::OpenSearch, Dialect::Elasticsearch8].map(|dialect| seconds(dialect, text));
             assert_eq!(found, [of_opensearch, of_elasticsearch], "{text}");
         }
-        for seconds in ["31556889864403200", "9223372036854775807", "-31557014167219201"] {
+        for (format, text) in [("epoch_second", "31556889832780799"), ("strict_year", "+999999999"), (MILLIS, LAST)] {
+            let found = [Dialect::OpenSearch, Dialect::OpenSearch218]
+                .map(|dialect| Formats::parse(format, dialect).unwrap().millis(text));
+            assert_eq!(found, [Some(i64::MAX), (text == LAST).then_some(i64::MAX)], "{text}");
+        }
+        for seconds in ["31556889864403200", LAST, "-31557014167219201"] {
             for dialect in [Dialect::OpenSearch, Dialect::Elasticsearch8] {
                 let formats = Formats::parse("epoch_second||epoch_millis", dialect).unwrap();
                 assert_eq!(formats.millis(seconds), None, "{seconds}");

@@ -125,7 +125,7 @@ const FORMATS: [Row; 70] = [
 
 /// The pieces of a format with a name.
 pub(super) fn pattern(name: &str, dialect: Dialect) -> Option<Pattern> {
-    let opensearch = dialect == Dialect::OpenSearch;
+    let opensearch = dialect.is_opensearch();
     // OpenSearch has a second name for this one.
     let name = if opensearch && name == "week_year" { "weekyear" } else { name };
     if name == RFC_3339 && !opensearch {
@@ -159,7 +159,7 @@ fn add(row: &str, dialect: Dialect, open: &mut Vec<Vec<Piece>>) -> Option<()> {
             "offset" => Piece::AnyZone { names: false },
             _ => {
                 let years = YEARS.iter().find(|(name, _)| *name == word);
-                let years = years.map(|(_, years)| years[usize::from(dialect != Dialect::OpenSearch)]);
+                let years = years.map(|(_, years)| years[usize::from(!dialect.is_opensearch())]);
                 let parts = PARTS.iter().find(|(name, _)| *name == word).map(|(_, parts)| *parts);
                 if let Some(parts) = years.or(parts) {
                     add(parts, dialect, open)?;

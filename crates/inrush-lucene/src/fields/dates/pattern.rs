@@ -140,7 +140,8 @@ impl Pattern {
         })
     }
 
-    pub(super) fn moment(&self, text: &str, clamps: bool) -> Result<Moment, Fit> {
+    /// The numbers of a text, if it fits.
+    fn read(&self, text: &str) -> Option<Found> {
         let capitals;
         let text = if self.any_case {
             capitals = text.to_ascii_uppercase();
@@ -149,10 +150,22 @@ impl Pattern {
             text
         };
         let mut found = Found::default();
-        let end = piece::read(&self.pieces, text, 0, &mut found);
-        if end != Some(text.len()) {
-            return Err(Fit::Not);
+        let end = piece::read(&self.pieces, text, 0, &mut found)?;
+        (end == text.len()).then_some(found)
+    }
+
+    /// The moment of a date whose time is filled up, if it is known here. Where months and days are
+    /// counted on else, such a date has to have a month, and a day up to 31.
+    pub(super) fn last_moment(&self, text: &str) -> Result<Option<Moment>, Fit> {
+        let Some(filled) = self.read(text).and_then(|found| found.filled()) else { return Ok(None) };
+        match self.resolver {
+            Resolver::Lenient => filled.moment(Resolver::Smart, false).map(Some),
+            resolver => Ok(filled.moment(resolver, false).ok()),
         }
+    }
+
+    pub(super) fn moment(&self, text: &str, clamps: bool) -> Result<Moment, Fit> {
+        let found = self.read(text).ok_or(Fit::Not)?;
         match found.moment(self.resolver, clamps) {
             Err(Fit::Not) if self.java_weeks && found.has_one_week_more() => {
                 Err(Fit::Unsure("week 53 of a year of 52 weeks"))

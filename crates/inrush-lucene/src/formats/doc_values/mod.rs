@@ -17,6 +17,7 @@ pub(crate) use dictionary::Dictionary;
 
 const VERSION: u32 = 0;
 const NUMERIC: u8 = 0;
+const BINARY: u8 = 1;
 const SORTED: u8 = 2;
 const SORTED_SET: u8 = 3;
 const SORTED_NUMERIC: u8 = 4;
@@ -120,6 +121,34 @@ impl DocValuesWriter {
         }
         self.put_dictionary(terms);
         self.put_dictionary_index(terms);
+    }
+
+    /// Adds a field of which a document has one run of bytes at most. `docs` are those with one,
+    /// each once; `None` is all. `each` shows them one after the other.
+    pub(crate) fn add_binary(&mut self, number: u32, docs: Option<&[u32]>, each: impl FnOnce(&mut dyn FnMut(&[u8]))) {
+        self.start(number, BINARY);
+        let start = self.data.position();
+        let mut ends = vec![0_u64];
+        let (mut least, mut most) = (u64::MAX, 0);
+        each(&mut |bytes| {
+            self.data.put(bytes);
+            let len = bytes.len() as u64;
+            (least, most) = (least.min(len), most.max(len));
+            ends.push(ends[ends.len() - 1] + len);
+        });
+        self.meta.put_u64(start);
+        self.meta.put_u64(self.data.position() - start);
+        write_docs_with(&mut self.meta, &mut self.data, docs, self.max_doc);
+        self.meta.put_u32(ends.len() as u32 - 1);
+        self.meta.put_u32(least as u32);
+        self.meta.put_u32(most as u32);
+        if most > least {
+            let start = self.data.position();
+            self.meta.put_u64(start);
+            self.meta.put_vint(ADDRESS_SHIFT);
+            write_monotonic(&mut self.meta, &mut self.data, &ends, ADDRESS_SHIFT);
+            self.meta.put_u64(self.data.position() - start);
+        }
     }
 
     fn start(&mut self, number: u32, kind: u8) {

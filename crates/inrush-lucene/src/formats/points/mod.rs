@@ -3,8 +3,8 @@
 //! Source: the documentation of `org.apache.lucene.codecs.lucene90.Lucene90PointsFormat`, and of
 //! `org.apache.lucene.util.bkd` in Lucene 9.12 (version 9 of the tree).
 
+pub(crate) mod dimensions;
 mod docs;
-mod pairs;
 mod tree;
 
 use std::io;
@@ -30,6 +30,8 @@ pub(crate) struct PointsWriter {
 /// What is said of the points of a field.
 struct FieldPoints<'a> {
     number: u32,
+    /// How many dimensions the values have, of which some may not be in the tree.
+    dimensions: usize,
     count: usize,
     docs: u32,
     /// Where its leaves begin.
@@ -79,7 +81,7 @@ impl PointsWriter {
         }
         let ends = [0, count - 1].map(|at| points.get(at).0.to_be_bytes());
         let (least, most) = (&ends[0][16 - width..], &ends[1][16 - width..]);
-        self.end_field(&tree, &FieldPoints { number, count, docs, data_start, least, most });
+        self.end_field(&tree, &FieldPoints { number, dimensions: 1, count, docs, data_start, least, most });
     }
 
     /// Writes the tree of a field.
@@ -88,7 +90,7 @@ impl PointsWriter {
         let meta = &mut self.meta;
         meta.put_u32(field.number);
         meta.put_header("BKD", TREE_VERSION);
-        meta.put_vint(tree.dimensions as u32);
+        meta.put_vint(field.dimensions as u32);
         meta.put_vint(tree.dimensions as u32);
         meta.put_vint(LEAF as u32);
         meta.put_vint(tree.width as u32);
