@@ -5,6 +5,7 @@
 //! base64 of its bytes: big-endian float32, or the bytes of elements `byte` and `bit`. A load packs
 //! vectors so only after [`Packing::begin`], which means that the server has shown it.
 
+mod count;
 mod field;
 pub mod graph;
 mod mapping;
@@ -14,6 +15,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+pub use count::{VectorCounts, VectorMark, VectorsBefore};
 pub use field::{Element, Similarity, VectorField, definitions};
 pub use mapping::{SeenVector, VectorServer, upgrade};
 pub use pack::{push_packed, push_packed_bytes};

@@ -28,13 +28,7 @@ pub struct Carrier {
 pub async fn behind(transport: &Transport, name: &str) -> Result<BTreeMap<String, Carrier>, ClusterError> {
     let what = format!("looking up {name}");
     let path = format!("/{}?filter_path=*.aliases,*.data_stream,*.settings.index.uuid", path_segment(name));
-    let answer = transport.ask(Method::GET, &path, None).await?;
-    let body = answer.json(&what)?;
-    match answer.status() {
-        200..=299 => {}
-        404 => return Ok(BTreeMap::new()),
-        status => return Err(ClusterError::from_status(&what, status, &body)),
-    }
+    let body = transport.find(&what, Method::GET, &path).await?.unwrap_or_default();
     let carrier = |index: &Value| {
         Some(Carrier {
             uuid: index.pointer("/settings/index/uuid")?.as_str()?.to_owned(),

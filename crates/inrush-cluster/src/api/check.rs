@@ -75,6 +75,8 @@ pub struct Preflight {
     pub pipelines: bool,
     /// How the target takes documents, by its settings or by those that a new index will have.
     pub mode: IndexMode,
+    /// The body of `mappings` that index templates give to the index, where it is a new one.
+    pub mappings_given: Value,
     /// Warnings for the user, one sentence each.
     pub warnings: Vec<String>,
 }
@@ -102,7 +104,7 @@ pub fn preflight<'a>(transport: &'a Transport, needs: &'a Needs) -> BoxFuture<'a
         let info = info?;
         let mut target = target?;
         let mut warnings = Vec::new();
-        let (mut pipelines, mut mode) = (needs.pipeline.is_some(), IndexMode::default());
+        let mut found = Found { pipelines: needs.pipeline.is_some(), ..Found::default() };
         let Room { disks, nodes, settings } = room;
         let mut action = needs.action;
         if let Some(target) = &mut target {
@@ -117,8 +119,8 @@ pub fn preflight<'a>(transport: &'a Transport, needs: &'a Needs) -> BoxFuture<'a
         if let Some(target) = &target {
             check_cluster_blocks(target, &cluster_blocks)?;
             let allocation = (&nodes, &settings);
-            let may_add = check_target(transport, &info, target, needs, allocation, &mut warnings).await?;
-            (pipelines, mode) = (pipelines | may_add.0, may_add.1);
+            let of_target = check_target(transport, &info, target, needs, allocation, &mut warnings).await?;
+            found = Found { pipelines: found.pipelines | of_target.pipelines, ..of_target };
         }
         pipeline?;
         if let (Some(bytes), Some(disks)) = (needs.bytes_expected, disks) {
@@ -126,8 +128,27 @@ pub fn preflight<'a>(transport: &'a Transport, needs: &'a Needs) -> BoxFuture<'a
                 target.as_ref().filter(|_| !needs.recreate).and_then(Target::write_index).map(|index| index.replicas);
             warnings.extend(disks.check(bytes, replicas.or(needs.replicas).unwrap_or(1))?);
         }
-        Ok(Preflight { info, target, action, lacks_for_guard, body_bytes_max, pipelines, mode, warnings })
+        let Found { pipelines, mode, mappings_given } = found;
+        Ok(Preflight {
+            info,
+            target,
+            action,
+            lacks_for_guard,
+            body_bytes_max,
+            pipelines,
+            mode,
+            mappings_given,
+            warnings,
+        })
     })
+}
+
+/// What is found of the target: as the fields of [`Preflight`] say.
+#[derive(Default)]
+struct Found {
+    pipelines: bool,
+    mode: IndexMode,
+    mappings_given: Value,
 }
 
 async fn look_up(transport: &Transport, name: Option<&str>) -> Result<Option<Target>, ClusterError> {
@@ -158,7 +179,8 @@ fn check_action(target: &Target, needs: &Needs) -> Result<(), ClusterError> {
 }
 
 /// Checks the index itself: closed, blocked, its pipelines, room for fields. Returns whether the
-/// index has pipelines, or may have some, and how it takes documents.
+/// index has pipelines, or may have some, how it takes documents, and what templates give to a new
+/// one.
 async fn check_target(
     transport: &Transport,
     info: &ClusterInfo,
@@ -166,13 +188,14 @@ async fn check_target(
     needs: &Needs,
     allocation: (&Nodes, &Value),
     warnings: &mut Vec<String>,
-) -> Result<(bool, IndexMode), ClusterError> {
+) -> Result<Found, ClusterError> {
     if matches!(target.kind, TargetKind::Hidden) {
         let name = &target.name;
         warnings.push(format!(
             "the user lacks the privilege view_index_metadata on {name}: blocks, pipelines and mapping were not checked"
         ));
     }
+    let mut mappings_given = Value::Null;
     let (index, default, last, mode) = match target.write_index().filter(|_| !needs.recreate) {
         Some(index) => {
             check_open(index)?;
@@ -189,45 +212,44 @@ async fn check_target(
             (&index.name, index.default_pipeline.clone(), index.final_pipeline.clone(), index.mode.clone())
         }
         None if needs.recreate || matches!(target.kind, TargetKind::Missing { .. }) => {
-            let settings = settings_of_new(transport, &target.name, needs.settings.as_ref()).await?;
+            let settings;
+            (settings, mappings_given) = given_to_new(transport, &target.name, needs.settings.as_ref()).await?;
             wait_for_node(transport, info, &target.name, (needs, &settings), allocation, warnings).await?;
             let text = |name: &str| settings.get(name).and_then(Value::as_str).map(str::to_owned);
             let mode = IndexMode::of(|name| settings.get(&format!("index.{name}")));
             (&target.name, text("index.default_pipeline"), text("index.final_pipeline"), mode)
         }
-        None => return Ok((true, IndexMode::default())),
+        None => return Ok(Found { pipelines: true, ..Found::default() }),
     };
     // The pipeline that a request names replaces the default pipeline of the index, never the final
     // one.
     let default = default.filter(|_| needs.pipeline.is_none());
     let named_by = |setting: &str| format!("which index.{setting} of {index} names");
-    let named = [&default, &last].into_iter().flatten().any(|name| name != "_none");
+    let pipelines = [&default, &last].into_iter().flatten().any(|name| name != "_none");
     let (default, last) = tokio::join!(
         check_pipeline(transport, default.as_deref(), named_by("default_pipeline")),
         check_pipeline(transport, last.as_deref(), named_by("final_pipeline")),
     );
-    default.and(last).map(|()| (named, mode))
+    default.and(last).map(|()| Found { pipelines, mode, mappings_given })
 }
 
 /// The pipelines of an index that does not exist yet, its mode, and its rules about nodes, by the
-/// full names of the settings. Its own settings take precedence over those of its template.
-async fn settings_of_new(
+/// full names of the settings. Its own settings take precedence over those of its template, whose
+/// mapping is returned as well.
+async fn given_to_new(
     transport: &Transport,
     name: &str,
     own: Option<&Value>,
-) -> Result<Map<String, Value>, ClusterError> {
-    const FILTER: &str = "template.settings.index.*_pipeline,template.settings.index.routing,\
-                          template.settings.index.mode,template.settings.index.routing_path,\
-                          template.settings.index.dimensions,template.settings.index.time_series";
-    let path = format!("/_index_template/_simulate_index/{}?filter_path={FILTER}", path_segment(name));
-    let template = match transport.demand("looking up index templates", Method::POST, &path, None).await {
-        Ok(body) => body,
+) -> Result<(Map<String, Value>, Value), ClusterError> {
+    let mut template = match templates::of_new_index(transport, name).await {
+        Ok(template) => template,
         Err(error) if error.cannot_be_asked() => Value::Null,
         Err(error) => return Err(error),
     };
-    let mut settings = templates::flat(template.pointer("/template/settings").unwrap_or(&Value::Null));
+    let mut settings = templates::flat(template.get("settings").unwrap_or(&Value::Null));
     settings.extend(templates::flat(own.unwrap_or(&Value::Null)));
-    Ok(settings)
+    let mappings = template.get_mut("mappings").map(Value::take).unwrap_or_default();
+    Ok((settings, mappings))
 }
 
 /// Checks that a node may hold the new index. Waits where one may come by itself: allocation is

@@ -22,13 +22,8 @@ pub fn can_attach(info: &ClusterInfo) -> bool {
 /// [`ClusterError`] if the request fails.
 pub async fn indices(transport: &Transport, stream: &str) -> Result<Option<Vec<String>>, ClusterError> {
     let what = format!("looking up the data stream {stream}");
-    let answer = transport.ask(Method::GET, &format!("/_data_stream/{}", path_segment(stream)), None).await?;
-    let body = answer.json(&what)?;
-    match answer.status() {
-        200..=299 => Ok(names(&body, stream)),
-        404 => Ok(None),
-        status => Err(ClusterError::from_status(&what, status, &body)),
-    }
+    let found = transport.find(&what, Method::GET, &format!("/_data_stream/{}", path_segment(stream))).await?;
+    Ok(found.and_then(|body| names(&body, stream)))
 }
 
 fn names(body: &Value, stream: &str) -> Option<Vec<String>> {

@@ -108,13 +108,7 @@ pub async fn marks(transport: &Transport, name: &str) -> Result<BTreeMap<String,
 async fn meta(transport: &Transport, name: &str) -> Result<BTreeMap<String, Value>, ClusterError> {
     let what = format!("reading the mapping of {name}");
     let path = format!("/{}/_mapping", path_segment(name));
-    let answer = transport.ask(Method::GET, &path, None).await?;
-    let body = answer.json(&what)?;
-    match answer.status() {
-        200..=299 => {}
-        404 => return Ok(BTreeMap::new()),
-        status => return Err(ClusterError::from_status(&what, status, &body)),
-    }
+    let body = transport.find(&what, Method::GET, &path).await?.unwrap_or_default();
     let meta = |index: &Value| index.pointer("/mappings/_meta").cloned();
     let indices = body.as_object().into_iter().flatten();
     Ok(indices.filter_map(|(name, index)| Some((name.clone(), meta(index)?))).collect())

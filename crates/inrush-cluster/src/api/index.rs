@@ -171,12 +171,9 @@ pub struct IndexInfo {
 /// fails.
 pub async fn resolve(transport: &Transport, name: &str) -> Result<Target, ClusterError> {
     let what = format!("looking up {name}");
-    let answer = transport.ask(Method::GET, &format!("/{}", path_segment(name)), None).await?;
-    let body = answer.json(&what)?;
-    let kind = match answer.status() {
-        200..=299 => kind_of(name, &body)?,
-        404 => TargetKind::Missing { template: template_for(transport, name).await?, by_document: false },
-        status => return Err(ClusterError::from_status(&what, status, &body)),
+    let kind = match transport.find(&what, Method::GET, &format!("/{}", path_segment(name))).await? {
+        Some(body) => kind_of(name, &body)?,
+        None => TargetKind::Missing { template: template_for(transport, name).await?, by_document: false },
     };
     Ok(Target { name: name.to_owned(), kind })
 }
@@ -187,12 +184,7 @@ pub async fn resolve(transport: &Transport, name: &str) -> Result<Target, Cluste
 /// [`ClusterError`] if the request fails.
 pub async fn exists(transport: &Transport, name: &str) -> Result<bool, ClusterError> {
     let path = format!("/{}?filter_path=*.settings.index.uuid", path_segment(name));
-    let answer = transport.ask(Method::GET, &path, None).await?;
-    match answer.status() {
-        200..=299 => Ok(true),
-        404 => Ok(false),
-        status => Err(ClusterError::from_status(&format!("looking up {name}"), status, &answer.json("")?)),
-    }
+    Ok(transport.find(&format!("looking up {name}"), Method::GET, &path).await?.is_some())
 }
 
 /// The UUIDs of the indices behind `name`, by their own names. A later index of the same name has
@@ -203,13 +195,7 @@ pub async fn exists(transport: &Transport, name: &str) -> Result<bool, ClusterEr
 pub async fn uuids(transport: &Transport, name: &str) -> Result<BTreeMap<String, String>, ClusterError> {
     let what = format!("looking up {name}");
     let path = format!("/{}?filter_path=*.settings.index.uuid", path_segment(name));
-    let answer = transport.ask(Method::GET, &path, None).await?;
-    match answer.status() {
-        200..=299 => {}
-        404 => return Ok(BTreeMap::new()),
-        status => return Err(ClusterError::from_status(&what, status, &answer.json("")?)),
-    }
-    let body = answer.json(&what)?;
+    let body = transport.find(&what, Method::GET, &path).await?.unwrap_or_default();
     let uuid = |index: &Value| index.pointer("/settings/index/uuid")?.as_str().map(str::to_owned);
     let indices = body.as_object().into_iter().flatten();
     Ok(indices.filter_map(|(name, index)| Some((name.clone(), uuid(index)?))).collect())
@@ -594,9 +580,10 @@ mod tests {
                 closed: true,
                 blocks: vec![Block::Write],
                 fields: 6,
-                field_types: FieldTypes::of_mapping(&json!({"properties": {"b": {"properties": {
-                    "c": {"type": "long"}, "properties": {"type": "long"},
-                }}}})),
+                field_types: FieldTypes::of_mapping(&json!({"properties": {
+                    "a": {"type": "text"},
+                    "b": {"properties": {"c": {"type": "long"}, "properties": {"type": "long"}}},
+                }})),
                 graphs_are_to_come: false,
                 fields_limit: 2000,
                 default_pipeline: Some("p".into()),

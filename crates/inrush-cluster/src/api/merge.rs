@@ -19,6 +19,17 @@ pub enum Merge {
     Unseen,
 }
 
+/// How far a merge is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Progress {
+    /// The servers work on it.
+    Runs,
+    /// It has ended.
+    Done,
+    /// No server knows of it any more: the node that led it was stopped.
+    Gone,
+}
+
 /// The segments of an index.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Segments {
@@ -59,28 +70,32 @@ pub async fn start(transport: &Transport, index: &str, segments: u32) -> Result<
     }
 }
 
-/// Whether a merge has ended.
+/// Looks at a merge.
 ///
 /// # Errors
 /// [`ClusterError`] if the request fails, or if the merge failed.
-pub async fn is_done(transport: &Transport, index: &str, merge: &Merge) -> Result<bool, ClusterError> {
+pub async fn progress(transport: &Transport, index: &str, merge: &Merge) -> Result<Progress, ClusterError> {
     let what = format!("force-merging {index}");
     match merge {
-        Merge::Done => Ok(true),
+        Merge::Done => Ok(Progress::Done),
         Merge::Task(task) => {
-            let body = transport.demand(&what, Method::GET, &format!("/_tasks/{}", path_segment(task)), None).await?;
+            let path = format!("/_tasks/{}", path_segment(task));
+            let body = match transport.demand(&what, Method::GET, &path, None).await {
+                Err(error) if error.status() == Some(404) => return Ok(Progress::Gone),
+                body => body?,
+            };
             if body.get("completed") != Some(&Value::Bool(true)) {
-                return Ok(false);
+                return Ok(Progress::Runs);
             }
             match body.get("response") {
-                Some(response) => merged(&what, response).map(|()| true),
+                Some(response) => merged(&what, response).map(|()| Progress::Done),
                 None => Err(ClusterError::from_status(&what, 500, &body)),
             }
         }
         Merge::Unseen => {
             let path = "/_tasks?actions=indices:admin/forcemerge*&detailed=true&group_by=none";
             let body = transport.demand(&what, Method::GET, path, None).await?;
-            Ok(!works_on(&body, index))
+            Ok(if works_on(&body, index) { Progress::Runs } else { Progress::Done })
         }
     }
 }

@@ -34,17 +34,11 @@ impl OwnDocument {
     /// Reads the document in its present state on the shard, refreshed or not.
     pub fn read<'a>(&'a self, what: &'a str) -> BoxFuture<'a, Result<Option<(Value, Version)>, ClusterError>> {
         Box::pin(async move {
-            let answer = self.transport.ask(Method::GET, &self.path(""), None).await?;
-            let mut body = answer.json(what)?;
-            match answer.status() {
-                200 => {
-                    let version = version(what, &body)?;
-                    let source = body.get_mut("_source").map(Value::take).unwrap_or_default();
-                    Ok(Some((source, version)))
-                }
-                404 => Ok(None),
-                status => Err(ClusterError::from_status(what, status, &body)),
-            }
+            let found = self.transport.find(what, Method::GET, &self.path("")).await?;
+            let Some(mut body) = found else { return Ok(None) };
+            let version = version(what, &body)?;
+            let source = body.get_mut("_source").map(Value::take).unwrap_or_default();
+            Ok(Some((source, version)))
         })
     }
 

@@ -134,6 +134,24 @@ impl Transport {
             }
         })
     }
+
+    /// The same without a body. `None` where the cluster does not have what the path names (404).
+    pub fn find<'a>(
+        &'a self,
+        what: &'a str,
+        method: Method,
+        path: &'a str,
+    ) -> BoxFuture<'a, Result<Option<Value>, ClusterError>> {
+        Box::pin(async move {
+            let answer = self.ask(method, path, None).await?;
+            let value = answer.json(what)?;
+            match answer.status() {
+                200..=299 => Ok(Some(value)),
+                404 => Ok(None),
+                status => Err(ClusterError::from_status(what, status, &value)),
+            }
+        })
+    }
 }
 
 /// Whether a POST to this path reads documents.

@@ -65,15 +65,11 @@ pub struct Primaries {
 /// [`ClusterError`] if the request fails.
 pub async fn repository(transport: &Transport, name: &str) -> Result<Option<Repository>, ClusterError> {
     let what = format!("looking up the repository {name}");
-    let answer = transport.ask(Method::GET, &format!("/_snapshot/{}", path_segment(name)), None).await?;
-    let body = answer.json(&what)?;
-    match answer.status() {
-        200..=299 => match body.get(name).map(Repository::deserialize) {
-            Some(Ok(repository)) => Ok(Some(repository)),
-            _ => Err(ClusterError::Reply { what, problem: "no repository of that name in the answer".to_owned() }),
-        },
-        404 => Ok(None),
-        status => Err(ClusterError::from_status(&what, status, &body)),
+    let path = format!("/_snapshot/{}", path_segment(name));
+    let Some(body) = transport.find(&what, Method::GET, &path).await? else { return Ok(None) };
+    match body.get(name).map(Repository::deserialize) {
+        Some(Ok(repository)) => Ok(Some(repository)),
+        _ => Err(ClusterError::Reply { what, problem: "no repository of that name in the answer".to_owned() }),
     }
 }
 
@@ -114,13 +110,8 @@ pub async fn begin(transport: &Transport, repository: &str, name: &str, index: &
 /// [`ClusterError`] if the request fails.
 pub async fn state(transport: &Transport, repository: &str, name: &str) -> Result<SnapshotState, ClusterError> {
     let what = format!("looking up the snapshot {name}");
-    let answer = transport.ask(Method::GET, &path(repository, name), None).await?;
-    let body = answer.json(&what)?;
-    match answer.status() {
-        200..=299 => Ok(state_of(&body)),
-        404 => Ok(SnapshotState::Missing),
-        status => Err(ClusterError::from_status(&what, status, &body)),
-    }
+    let found = transport.find(&what, Method::GET, &path(repository, name)).await?;
+    Ok(found.map_or(SnapshotState::Missing, |body| state_of(&body)))
 }
 
 fn state_of(body: &Value) -> SnapshotState {
@@ -172,18 +163,12 @@ pub async fn restore(
 pub async fn identity(transport: &Transport, name: &str) -> Result<Option<Identity>, ClusterError> {
     let what = format!("looking up {name}");
     let filter = "filter_path=*.settings.index.uuid,*.settings.index.creation_date";
-    let answer = transport.ask(Method::GET, &format!("/{}?{filter}", path_segment(name)), None).await?;
-    let body = answer.json(&what)?;
-    match answer.status() {
-        200..=299 => {
-            // The reply to the name of an alias has the names of its indices.
-            let text = |path: &str| body.get(name)?.pointer(path)?.as_str().map(str::to_owned);
-            let found = text("/settings/index/uuid").zip(text("/settings/index/creation_date"));
-            Ok(found.map(|(uuid, created)| Identity { uuid, created }))
-        }
-        404 => Ok(None),
-        status => Err(ClusterError::from_status(&what, status, &body)),
-    }
+    let path = format!("/{}?{filter}", path_segment(name));
+    let Some(body) = transport.find(&what, Method::GET, &path).await? else { return Ok(None) };
+    // The reply to the name of an alias has the names of its indices.
+    let text = |path: &str| body.get(name)?.pointer(path)?.as_str().map(str::to_owned);
+    let found = text("/settings/index/uuid").zip(text("/settings/index/creation_date"));
+    Ok(found.map(|(uuid, created)| Identity { uuid, created }))
 }
 
 /// The progress of the primary shards of a restored index.

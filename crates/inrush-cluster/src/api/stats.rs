@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use http::Method;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::error::ClusterError;
 use crate::transport::{Transport, path_segment};
@@ -44,18 +44,43 @@ pub async fn count(transport: &Transport, index: &str) -> Result<u64, ClusterErr
     let what = format!("counting the documents of {index}");
     let path = format!("/{}/_count", path_segment(index));
     let body = transport.demand(&what, Method::GET, &path, None).await?;
-    let shards = shards(&what, &body)?;
-    if shards.failed > 0 || shards.successful < shards.total {
-        let reached = shards.successful;
-        return Err(ClusterError::Target {
+    let wait = "wait until its primary shards are assigned";
+    match missing_shards(&what, &body)? {
+        None => number(&what, &body, "/count"),
+        Some(few) => Err(ClusterError::Target {
             name: index.to_owned(),
-            problem: format!(
-                "its documents cannot be counted, only {reached} of {} shards answered; wait until its primary shards are assigned",
-                shards.total
-            ),
-        });
+            problem: format!("its documents cannot be counted, {few}; {wait}"),
+        }),
     }
-    number(&what, &body, "/count")
+}
+
+/// Number of documents of `index` that have a value in a field, among those that [`count`] counts.
+/// Both products ask Lucene for a field that has vectors or doc values, which fields with vectors
+/// have, indexed or not. Lucene refuses one with neither.
+///
+/// # Errors
+/// As [`count`].
+pub async fn count_with(transport: &Transport, index: &str, field: &str) -> Result<u64, ClusterError> {
+    let what = format!("counting the documents of {index} with {field}");
+    let path = format!("/{}/_count", path_segment(index));
+    let query = json!({"query": {"exists": {"field": field}}});
+    let body = transport.demand(&what, Method::POST, &path, Some(&query)).await?;
+    match missing_shards(&what, &body)? {
+        None => number(&what, &body, "/count"),
+        Some(few) => {
+            let why = body.pointer("/_shards/failures/0/reason/reason").and_then(Value::as_str);
+            let why = why.map(|why| format!(": {why}")).unwrap_or_default();
+            let problem = format!("its documents with {field} cannot be counted, {few}{why}");
+            Err(ClusterError::Target { name: index.to_owned(), problem })
+        }
+    }
+}
+
+/// How few shards answered a search. `None`: all of them.
+fn missing_shards(what: &str, body: &Value) -> Result<Option<String>, ClusterError> {
+    let Shards { total, successful, failed } = shards(what, body)?;
+    let are_missing = failed > 0 || successful < total;
+    Ok(are_missing.then(|| format!("only {successful} of {total} shards answered")))
 }
 
 /// Refreshes `index`: everything that was written to it becomes visible to searches and counts.

@@ -24,28 +24,14 @@ pub struct Given {
     pub replicas: Option<u32>,
 }
 
-/// What the cluster applies to a new index `name`: the composable template with the highest
-/// priority, or else the legacy templates in their order; and the cluster's default numbers of
-/// shards and replicas.
+/// What the cluster applies to a new index `name`: its template, and the cluster's default numbers
+/// of shards and replicas.
 ///
 /// # Errors
 /// [`ClusterError`] if the request fails, or if the user may not read templates: an index created
 /// without them would be different.
 pub async fn given(transport: &Transport, name: &str) -> Result<Given, ClusterError> {
-    let path = format!("/_index_template/_simulate_index/{}", path_segment(name));
-    let what = "asking what index templates give";
-    let answer = transport.ask(Method::POST, &path, None).await?;
-    let body = answer.json(what)?;
-    let simulated = match answer.status() {
-        200..=299 => body.get("template").filter(|template| template.is_object()).cloned(),
-        // The servers answer this if no template matches.
-        404 => None,
-        status => return Err(ClusterError::from_status(what, status, &body)),
-    };
-    let template = match simulated {
-        Some(template) => template,
-        None => legacy(name, &transport.demand(what, Method::GET, "/_template", None).await?),
-    };
+    let template = of_new_index(transport, name).await?;
     let part = |key: &str| template.get(key).cloned().unwrap_or_default();
     let [shards, replicas] = defaults(transport).await?;
     Ok(Given {
@@ -55,6 +41,22 @@ pub async fn given(transport: &Transport, name: &str) -> Result<Given, ClusterEr
         shards,
         replicas,
     })
+}
+
+/// The `settings`, `mappings` and `aliases` that templates give to a new index `name`: those of the
+/// composable template with the highest priority, or else of the legacy templates in their order.
+///
+/// # Errors
+/// [`ClusterError`] if a request fails, or if the user may not read templates.
+pub(super) async fn of_new_index(transport: &Transport, name: &str) -> Result<Value, ClusterError> {
+    let path = format!("/_index_template/_simulate_index/{}", path_segment(name));
+    let what = "asking what index templates give";
+    // Without a composable template the servers return nothing, or do not find it.
+    let simulated = transport.find(what, Method::POST, &path).await?;
+    match simulated.and_then(|body| body.get("template").filter(|template| template.is_object()).cloned()) {
+        Some(template) => Ok(template),
+        None => Ok(legacy(name, &transport.demand(what, Method::GET, "/_template", None).await?)),
+    }
 }
 
 /// `cluster.default_number_of_*` of OpenSearch. Elasticsearch has none.

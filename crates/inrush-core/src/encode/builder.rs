@@ -1,11 +1,13 @@
 //! Building a block of items.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 
 use super::address::Refusal;
 use crate::block::{DocBlock, DocMeta, Reject};
 use crate::codes::Code;
-use crate::items::{ItemBlock, NO_SHARD, RejectedRecord};
+use crate::items::{ItemBlock, NO_SHARD, RejectedRecord, VectorItems};
 
 /// A bulk body has one line for each document. An empty line would shift all that follow.
 pub(super) fn empty() -> Refusal {
@@ -20,6 +22,8 @@ pub(super) struct ItemBlockBuilder {
     pub(super) shards: Vec<u16>,
     /// Items with [`DocMeta::is_in`].
     pub(super) is_in: Vec<u32>,
+    /// The marks of [`VectorItems`].
+    pub(super) marks: Vec<u64>,
     rejects: Vec<RejectedRecord>,
     indices: Vec<String>,
 }
@@ -35,6 +39,7 @@ impl ItemBlockBuilder {
             keys: Vec::new(),
             shards: Vec::new(),
             is_in: Vec::new(),
+            marks: Vec::new(),
             rejects: Vec::new(),
             indices: Vec::new(),
         }
@@ -61,7 +66,7 @@ impl ItemBlockBuilder {
         let Reject { record, kind, reason } = reject;
         let range = block.records[record as usize];
         let text = block.data.slice(range.start as usize..range.end as usize);
-        let meta = meta.filter(|meta| meta.names_something()).cloned().map(Box::new);
+        let meta = meta.filter(|meta| meta.is_needed_again()).cloned().map(Box::new);
         self.rejects.push(RejectedRecord { record, kind, reason, text, meta });
         self.ends.push(self.body.len() as u32);
     }
@@ -71,6 +76,19 @@ impl ItemBlockBuilder {
         if let Err(at) = self.indices.binary_search(&index) {
             self.indices.insert(at, index);
         }
+    }
+
+    /// The finished block. `fields`: those with vectors that were looked for.
+    pub(super) fn finish_with(
+        mut self,
+        fields: &Arc<[String]>,
+        block: DocBlock,
+        share: impl FnOnce(Vec<u8>) -> Bytes,
+    ) -> ItemBlock {
+        self.marks.resize(self.ends.len(), 0);
+        let vectors = VectorItems { fields: Arc::clone(fields), marks: std::mem::take(&mut self.marks) };
+        let vectors = (!fields.is_empty()).then_some(vectors);
+        ItemBlock { vectors, ..self.finish(block, share) }
     }
 
     /// The finished block.
@@ -95,6 +113,7 @@ impl ItemBlockBuilder {
             indices: self.indices,
             smile: None,
             columns: None,
+            vectors: None,
         }
     }
 }

@@ -5,7 +5,8 @@ use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 use super::address::{Address, Refusal};
 use super::builder::{ItemBlockBuilder, empty};
-use super::shape::Shape;
+use super::presence::Presence;
+use super::shape::{Shape, nested};
 use super::vectors::Packer;
 use crate::block::{DocBlock, DocMeta, Reject};
 use crate::codes::Code;
@@ -24,6 +25,7 @@ pub struct Encoder {
     shards: Option<Routing>,
     shape: Shape,
     vectors: Packer,
+    presence: Presence,
     /// Documents that were shaped by an earlier load would lose fields if they were shaped again.
     shapes_once: bool,
     /// New documents have no ids and no routing values, although their source has some.
@@ -49,6 +51,7 @@ impl Encoder {
             shards: None,
             shape,
             vectors: Packer::default(),
+            presence: Presence::default(),
             shapes_once,
             without_ids: false,
         }
@@ -58,6 +61,13 @@ impl Encoder {
     #[must_use]
     pub fn with_vectors(mut self, vectors: Packer) -> Self {
         self.vectors = vectors;
+        self
+    }
+
+    /// Also marks which documents have vectors.
+    #[must_use]
+    pub fn with_presence(mut self, presence: Presence) -> Self {
+        self.presence = presence;
         self
     }
 
@@ -110,7 +120,12 @@ impl Encoder {
     /// return it.
     pub fn encode_into(&self, block: DocBlock, buffer: Vec<u8>, share: impl FnOnce(Vec<u8>) -> Bytes) -> ItemBlock {
         match &self.fixed_line {
-            Some(line) if block.meta.is_empty() && self.shape.is_none() && !self.vectors.is_on() => {
+            Some(line)
+                if block.meta.is_empty()
+                    && self.shape.is_none()
+                    && !self.vectors.is_on()
+                    && self.presence.fields().is_empty() =>
+            {
                 encode_fixed(block, line, buffer, share)
             }
             _ => self.encode_each(block, buffer, share),
@@ -133,7 +148,7 @@ impl Encoder {
                 out.reject(&block, Reject { record: record as u32, kind, reason }, Some(meta));
             }
         }
-        out.finish(block, share)
+        out.finish_with(self.presence.fields(), block, share)
     }
 
     /// Appends one item. On an error `out` is unchanged.
@@ -148,11 +163,18 @@ impl Encoder {
         }
         let start = out.body.len();
         address.write_action_line(action, &mut out.body);
-        if action != Action::Delete
-            && let Err(refusal) = self.document(document, action, self.shapes(Some(meta)), &mut out.body)
-        {
-            out.body.truncate(start);
-            return Err(refusal);
+        if action != Action::Delete {
+            match self.document(document, action, meta, &mut out.body) {
+                Ok(0) => {}
+                Ok(marks) => {
+                    out.marks.resize(out.ends.len(), 0);
+                    out.marks.push(marks);
+                }
+                Err(refusal) => {
+                    out.body.truncate(start);
+                    return Err(refusal);
+                }
+            }
         }
         if let Some(shard) = self.shard(address.id.as_deref(), address.routing.as_deref()) {
             out.shards.resize(out.ends.len(), NO_SHARD);
@@ -186,7 +208,8 @@ impl Encoder {
         u16::try_from(shard).ok()
     }
 
-    fn document(&self, document: &[u8], action: Action, shapes: bool, body: &mut Vec<u8>) -> Result<(), Refusal> {
+    /// Appends a document. Returns the marks of its vectors.
+    fn document(&self, document: &[u8], action: Action, meta: &DocMeta, body: &mut Vec<u8>) -> Result<u64, Refusal> {
         let invalid = |reason| (Code::InvalidJson, reason);
         let wrap = matches!(action, Action::Update | Action::Upsert);
         if wrap {
@@ -196,7 +219,8 @@ impl Encoder {
                 .map_err(|e| invalid(format!("the document is not JSON: {e}")))?;
             body.extend_from_slice(b"{\"doc\":");
         }
-        match (shapes, self.vectors.is_on()) {
+        let start = body.len();
+        match (self.shapes(Some(meta)), self.vectors.is_on()) {
             (false, false) => body.extend_from_slice(document),
             (true, false) => self.shape.write(document, body)?,
             (false, true) => self.vectors.write(document, body)?,
@@ -206,12 +230,35 @@ impl Encoder {
                 self.vectors.write(&shaped, body)?;
             }
         }
+        // An action line of the source, or an earlier load that has sent the document, has decided.
+        // A dead letter that was never sent has the action of its load, and the fields for ids.
+        let has_action_line = meta.action.is_some() && meta.fields.is_none();
+        let is_decided = has_action_line || meta.is_shaped || self.operations.shaping.dots.is_some();
+        if wrap
+            && !is_decided
+            && let Some(name) = nested::dotted_at_top(&body[start..])?
+        {
+            return Err(beside(&name));
+        }
+        let marks = self.presence.marks(&body[start..], wrap);
         if wrap {
             body.extend_from_slice(if action == Action::Upsert { b",\"doc_as_upsert\":true}" } else { b"}" });
         }
         body.push(b'\n');
-        Ok(())
+        Ok(marks)
     }
+}
+
+/// Servers merge a partial document by the names of members, and index objects and names with dots
+/// as the same fields.
+#[cold]
+fn beside(name: &str) -> Refusal {
+    let reason = format!(
+        "the partial document has a field `{name}`, which would stand beside a field of an object in the index, with \
+         both values; give option `dots=nest` where documents of the index have the object, and option `dots=keep` \
+         where they have the name with dots"
+    );
+    (Code::BadField, reason)
 }
 
 /// Whether a field gets the name of another one that is renamed or dropped, or a name inside or
@@ -304,16 +351,19 @@ mod tests {
 
     #[test]
     fn rejects_keep_what_the_source_knows_of_them() {
-        let mut docs = block(&["bad", "{\"a\":2}", ""]);
+        let mut docs = block(&["bad", "{\"a\":2}", "", "{\"a\":4}"]);
         docs.rejects.push(Reject { record: 0, kind: Code::BadValue, reason: "no".into() });
-        docs.meta = vec![DocMeta::default(); 3];
+        docs.meta = vec![DocMeta::default(); 4];
         docs.meta[0].id = Some("7".to_owned());
         docs.meta[1].texts = vec![("a".into(), "2".to_owned())];
         docs.meta[2].routing = Some("r".to_owned());
+        let fields = MetaFields { id: Some("c".parse().unwrap()), ..MetaFields::default() };
+        docs.meta[3] = DocMeta::default().with_fields(Arc::new(fields));
+        let of_fields = docs.meta[3].clone();
         let items = Encoder::new(Operations { index: "logs-{b}".parse().unwrap(), ..operations("x") }).encode(docs);
         let known: Vec<_> = items.rejects.iter().map(|reject| reject.meta.as_deref()).collect();
         let meta = [DocMeta::default().with_id("7".to_owned()), DocMeta::default().with_routing("r".to_owned())];
-        assert_eq!(known, [Some(&meta[0]), None, Some(&meta[1])]);
+        assert_eq!(known, [Some(&meta[0]), None, Some(&meta[1]), Some(&of_fields)]);
     }
 
     #[test]
@@ -355,6 +405,36 @@ mod tests {
             assert!(body.ends_with("{\"index\":{}}\n{\"a\":2}\n"), "{body}");
             assert_eq!(items.rejects.iter().map(|r| (r.record, r.kind)).collect::<Vec<_>>(), [(1, Code::BadVector)]);
         }
+    }
+
+    /// By the text that is sent: with new names, packed, in updates.
+    #[test]
+    fn items_say_which_documents_have_vectors() {
+        use crate::vectors::VectorMark::{AsItWas, With, Without};
+        let mapping = serde_json::json!({"properties": {"v": {"type": "dense_vector", "dims": 8}}});
+        let (fields, packing) = (FieldTypes::of_mapping(&mapping), Packing::default());
+        packing.begin();
+        let documents = ["{\"w\":[1,2,3,4,5,6,7,8]}", "{\"w\":[1]}", "{\"w\":null}", "{\"v\":[1]}"];
+        for (action, absent) in [(Action::Index, Without), (Action::Upsert, AsItWas)] {
+            let shaping = Shaping { rename: vec!["w=v".parse().unwrap()], ..Shaping::default() };
+            let encoder = Encoder::new(Operations { action, shaping, ..operations("x") });
+            let encoder = encoder.with_vectors(Packer::new(&fields, packing.clone()));
+            let encoder = encoder.with_presence(Presence::new(["v".to_owned()]));
+            let mut docs = block(&[&documents[..3], &["{\"a\":1}", "{}"]].concat());
+            docs.meta = (0..5).map(|id| DocMeta::default().with_id(id.to_string())).collect();
+            docs.meta[4].action = Some(Action::Delete);
+            let items = encoder.encode(docs);
+            assert_eq!(items.rejects.iter().map(|reject| reject.record).collect::<Vec<_>>(), [1]);
+            let vectors = items.vectors.unwrap();
+            let marks: Vec<_> = (0..5).map(|item| vectors.mark(item, 0)).collect();
+            assert_eq!(marks, [Some(With), None, Some(Without), Some(absent), None]);
+        }
+        // A plain load is encoded in the same way, and looks into its documents.
+        let plain = Encoder::new(operations("x"));
+        assert_eq!(plain.encode(block(&documents)).vectors, None);
+        let looked = plain.clone().with_presence(Presence::new(["v".to_owned()])).encode(block(&documents));
+        assert_eq!(looked.body, plain.encode(block(&documents)).body);
+        assert_eq!(looked.vectors.unwrap().mark(3, 0), Some(With));
     }
 
     #[test]

@@ -4,6 +4,7 @@ mod address;
 mod builder;
 mod fields;
 mod json;
+mod presence;
 mod shape;
 mod smile;
 mod vectors;
@@ -11,6 +12,7 @@ mod vectors;
 use std::borrow::Cow;
 
 pub use json::Encoder;
+pub use presence::Presence;
 pub use shape::Shape;
 pub use smile::SmileItemEncoder;
 pub use vectors::Packer;

@@ -1,6 +1,8 @@
 //! Documents as they are sent: without some fields, with other names, and with the time of a data
 //! stream.
 
+pub(super) mod nested;
+
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,7 +12,7 @@ use super::fields::write_string;
 use crate::codes::Code;
 use crate::date_forms::{DayOrder, Moment};
 use crate::operation::FieldPath;
-use crate::shaping::{Rename, Shaping, TIMESTAMP};
+use crate::shaping::{Dots, Rename, Shaping, TIMESTAMP};
 use crate::zone::Zone;
 
 /// The changes of documents, and which of the named fields occurred. Clones share this state.
@@ -22,6 +24,8 @@ struct Rules {
     all: Vec<Rule>,
     /// Whether fields that no rule names are left out.
     only_some: bool,
+    /// Whether names with dots become objects.
+    nests: bool,
 }
 
 /// What becomes of a field.
@@ -68,7 +72,7 @@ impl Rule {
 impl Shape {
     /// The changes that a load wants.
     pub fn new(shaping: &Shaping) -> Self {
-        let Shaping { timestamp, time_zone, rename, only, drop } = shaping;
+        let Shaping { timestamp, time_zone, rename, only, drop, dots } = shaping;
         let option = |name: &str, value: &dyn std::fmt::Display| Some(format!("{name}={value}"));
         let mut all: Vec<Rule> = drop.iter().map(|path| Rule::new(path, What::Drop, option("drop", path))).collect();
         if let Some(path) = timestamp {
@@ -83,12 +87,12 @@ impl Shape {
         if !only.is_empty() {
             all.extend(new_names.iter().map(|path| Rule::new(path, What::Keep, None)));
         }
-        Shape(Arc::new(Rules { all, only_some: !only.is_empty() }))
+        Shape(Arc::new(Rules { all, only_some: !only.is_empty(), nests: *dots == Some(Dots::Nest) }))
     }
 
     /// Whether documents stay as they are.
     pub fn is_none(&self) -> bool {
-        self.0.all.is_empty()
+        self.0.all.is_empty() && !self.0.nests
     }
 
     /// The document as it is sent. `buffer` holds it if it differs.
@@ -106,6 +110,19 @@ impl Shape {
 
     /// Appends the document as it is sent.
     pub(super) fn write(&self, document: &[u8], out: &mut Vec<u8>) -> Result<(), Refusal> {
+        match (self.0.all.is_empty(), self.0.nests) {
+            (_, false) => self.change(document, out),
+            (true, true) => nested::nest(document, out),
+            (false, true) => {
+                let mut changed = Vec::new();
+                self.change(document, &mut changed)?;
+                nested::nest(&changed, out)
+            }
+        }
+    }
+
+    /// Appends the document with the fields and names that it is sent with.
+    fn change(&self, document: &[u8], out: &mut Vec<u8>) -> Result<(), Refusal> {
         let left: Vec<Left<'_>> = self.0.all.iter().map(|rule| Left { rule, names: rule.path.names() }).collect();
         shallow(document)?;
         let at = Place { only_some: self.0.only_some, in_array: false };

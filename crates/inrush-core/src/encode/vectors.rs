@@ -105,7 +105,7 @@ fn find<'p>(object: &[u8], start: usize, left: &[Left<'p>], found: &mut Vec<Foun
 }
 
 /// The rest of `path` below the member `key`, which may stand for several names.
-fn below<'p>(path: &'p str, key: &str) -> Option<&'p str> {
+pub(super) fn below<'p>(path: &'p str, key: &str) -> Option<&'p str> {
     let rest = path.strip_prefix(key)?;
     if rest.is_empty() { Some(rest) } else { rest.strip_prefix('.') }
 }
@@ -113,23 +113,29 @@ fn below<'p>(path: &'p str, key: &str) -> Option<&'p str> {
 /// Reads an array of numbers. `false`: it has something else.
 fn parse(array: &[u8], element: Element, values: &mut Vec<f32>) -> Result<bool, BadVector> {
     let Some(inner) = array.strip_prefix(b"[").and_then(|rest| rest.strip_suffix(b"]")) else { return Ok(false) };
-    if inner.trim_ascii().is_empty() {
+    let mut left = inner.trim_ascii_start();
+    if left.is_empty() {
         return Ok(true);
     }
-    for (at, text) in inner.split(|byte| *byte == b',').enumerate() {
-        let text = text.trim_ascii();
-        if text == b"null" {
-            return Err(BadVector::Missing(at));
+    loop {
+        if left.starts_with(b"null") {
+            return Err(BadVector::Missing(values.len()));
         }
-        let is_number = text.first().is_some_and(|first| first.is_ascii_digit() || *first == b'-');
-        let number = std::str::from_utf8(text).ok().filter(|_| is_number).and_then(|text| text.parse::<f32>().ok());
-        let Some(number) = number else { return Ok(false) };
+        let digits = left.strip_prefix(b"-").unwrap_or(left);
+        let number = digits.first().filter(|first| first.is_ascii_digit());
+        let Some((number, len)) = number.and_then(|_| fast_float2::parse_partial::<f32, _>(left).ok()) else {
+            return Ok(false);
+        };
         if element != Element::Float && (number.fract() != 0.0 || !(-128.0..=127.0).contains(&number)) {
-            return Err(BadVector::NotByte(at));
+            return Err(BadVector::NotByte(values.len()));
         }
         values.push(number);
+        left = match left[len..].trim_ascii_start() {
+            [] => return Ok(true),
+            [b',', rest @ ..] => rest.trim_ascii_start(),
+            _ => return Ok(false),
+        };
     }
-    Ok(true)
 }
 
 #[cfg(test)]
@@ -208,6 +214,13 @@ mod tests {
             "{\"v\":[1,true]}",
             "{\"v\":[1,,2]}",
             "{\"v\":[nan]}",
+            "{\"v\":[-inf]}",
+            "{\"v\":[+1]}",
+            "{\"v\":[.5]}",
+            "{\"v\":[1 2]}",
+            "{\"v\":[1,]}",
+            "{\"v\":[,1]}",
+            "{\"v\":[1e]}",
             "{\"w\":[1]}",
             "{\"V\":[1]}",
             "{\"v.x\":[1]}",
