@@ -57,7 +57,9 @@ def names_of(header):
 
 
 def of_csv(data, delimiter=','):
-    rows = [row for row in csv.reader(io.StringIO(text_of(data), newline=''), delimiter=delimiter) if row]
+    rows = csv.reader(io.StringIO(text_of(data), newline=''), delimiter=delimiter)
+    # A row of empty cells is none, as a blank line is none.
+    rows = [row for row in rows if any(row) or len(row) == 1]
     if not rows:
         return []
     names = names_of(rows[0])
@@ -381,8 +383,11 @@ def of_ods(data):
                 value = float(get('value'))
             elif kind == 'boolean':
                 value = get('boolean-value') == 'true'
-            elif kind in ('date', 'time'):
-                value = get(f'{kind}-value')
+            elif kind == 'date':
+                value = get('date-value')
+            elif kind == 'time':
+                # Below a day, as the sheets here have it.
+                value = datetime.datetime.strptime(get('time-value'), 'PT%HH%MM%SS').time().isoformat()
             elif kind == 'string':
                 value = '\n'.join(''.join(part.itertext()) for part in cell.findall('x:p', names))
             cells += [value] * int(cell.get('{%s}number-columns-repeated' % names['t'], '1'))
