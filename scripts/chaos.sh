@@ -15,6 +15,7 @@
 #   kafka   three instances follow a topic for INRUSH_KAFKA_ROUNDS rounds (50) and
 #           INRUSH_KAFKA_RECORDS records (5,000,000), and in each round one of them, the broker or
 #           the node is killed
+#   more    tests of `make servers`, on further versions of the servers
 #   link    a load over a link of 20 Mbit/s gets compression; needs a quiet machine
 #   fake    kills the binary as often against the fake cluster with its faults, and cuts the core
 #           off 20,000 times in simulation
@@ -31,7 +32,7 @@ server_tests() {
   cargo test "${full[@]}" --config "target.'cfg(unix)'.runner=['$PWD/scripts/as-ordinary-user.sh']" \
     --test servers -- --nocapture --test-threads 1 "$@"
 }
-[ $# -gt 0 ] || set -- loader node bake cluster kafka link fake
+[ $# -gt 0 ] || set -- loader node bake cluster kafka more link fake
 for part in "$@"; do
   case $part in
     loader) server_tests kill::killed_at_random_moments_of_a_load_into_opensearch ;;
@@ -44,11 +45,16 @@ for part in "$@"; do
     kafka)
       INRUSH_KAFKA_ROUNDS=${INRUSH_KAFKA_ROUNDS:-50} INRUSH_KAFKA_RECORDS=${INRUSH_KAFKA_RECORDS:-5000000} server_tests kafka_kill::
       ;;
+    more)
+      server_tests bake::opensearch load::opensearch_3_6 load::elasticsearch_8_19 graphs::elasticsearch_8_19 \
+        vectors::counting_8_19 segments::opensearch_2_19 segments::elasticsearch_7_17 learned::elasticsearch_7_17 \
+        swap::opensearch_2_19 cluster::five_loads_opensearch
+      ;;
     link) server_tests a_slow_link ;;
     fake)
       cargo test "${full[@]}" --test it -- --nocapture --exact kill::killed_at_random_moments
       PROPTEST_CASES=20000 cargo test --locked -p inrush-core --lib -- --nocapture flow::tests::resume flow::tests::durable
       ;;
-    *) echo "no such part: $part (loader, node, bake, cluster, kafka, link, fake)" >&2; exit 2 ;;
+    *) echo "no such part: $part (loader, node, bake, cluster, kafka, more, link, fake)" >&2; exit 2 ;;
   esac
 done

@@ -11,8 +11,8 @@ venv=$cache/venv-odd-files requirements=bench/odd_files/requirements.txt
 work=$cache/odd-files real=$cache/odd-files/real
 inrush=${INRUSH:-}
 if [ -z "$inrush" ]; then
-  # A plain build, as scripts/features.sh makes.
-  cargo build --locked --quiet -p inrush-cli
+  # The build of `make test`.
+  cargo test --locked --quiet --workspace --features sql,cloud,databases,kafka --test it --no-run
   inrush=$CARGO_TARGET_DIR/debug/inrush
 fi
 

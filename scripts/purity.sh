@@ -19,7 +19,7 @@ fail() {
 # brings ahash and getrandom, which seed its hash table; no decision depends on the order of that
 # table. A new name has to be looked at before it is added here.
 allowed='ahash autocfg base64 block-buffer bumpalo bytes cfg-if chrono chrono-tz const-oid cpufeatures crypto-common deranged digest
-equivalent faststr foldhash getrandom hashbrown hybrid-array indexmap inrush-core inrush-smile inrush-tune itoa libc
+equivalent fast-float2 faststr foldhash getrandom hashbrown hybrid-array indexmap inrush-core inrush-smile inrush-tune itoa libc
 memchr num-conv num-traits once_cell phf phf_shared powerfmt proc-macro2 quote ref-cast ref-cast-impl serde serde_core serde_derive serde_json sha2
 simdutf8 siphasher sonic-number sonic-rs sonic-simd syn thiserror thiserror-impl time time-core typenum unicode-ident
 version_check xxhash-rust zerocopy zmij'

@@ -31,8 +31,8 @@ def rows() -> list[tuple[str, str, bool, str]]:
             section = line[3:]
         within = line.startswith("| key | type | present |") or (within and line.startswith("|"))
         if within and line.startswith("| `") and section not in OTHER:
-            key, kind, present, meaning = (cell.strip() for cell in line.strip("|").split(" | "))
-            found.append((key.strip("` "), kind, present == "always", meaning.strip(" |")))
+            key, kind, present, meaning = (cell.strip() for cell in line.strip().strip("|").split("|"))
+            found.append((key.strip("` "), kind, not present, meaning))
     return found
 
 

@@ -33,7 +33,13 @@ pub struct Told {
     pub skips_conflicts: bool,
     /// The duplicates that the report allows for.
     pub duplicates: u64,
+    /// Whether a proxy may have sent a request twice. The answer is then that of the second time
+    /// (docs/guarantees.md).
+    pub is_repeated: bool,
 }
+
+/// The errors of an operation that is done a second time.
+const DONE_BEFORE: [&str; 2] = ["version_conflict_engine_exception", "document_missing_exception"];
 
 /// The faults of a load. All are 0 if the index is what it has to be.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -50,6 +56,8 @@ pub struct Judgement {
     pub untold: u64,
     /// Dead letters of operations that have taken effect or must take effect.
     pub false_letters: u64,
+    /// Dead letters of operations that a proxy may have repeated. They are no fault.
+    pub repeated: u64,
     /// Operations that were refused and are no dead letters.
     pub lacking_letters: u64,
     /// The first faults in words.
@@ -123,7 +131,11 @@ impl Judgement {
     fn letters(&mut self, expected: &Expected, told: &Told) {
         for (line, error) in &told.letters {
             let allowed = match expected.refused.get(line) {
-                None => false,
+                None => {
+                    let is_repeated = told.is_repeated && DONE_BEFORE.iter().any(|kind| error.contains(kind));
+                    self.repeated += u64::from(is_repeated);
+                    is_repeated
+                }
                 Some(Refusal::Missing | Refusal::NotTaken) => true,
                 Some(Refusal::Exists | Refusal::Older | Refusal::Overtaken) => !told.skips_conflicts,
             };
@@ -238,5 +250,20 @@ mod tests {
         told.duplicates = 1;
         let judgement = Judgement::of(&expected, &told);
         assert!(judgement.is_clean() && judgement.copies == 1, "{judgement:?}");
+    }
+
+    #[test]
+    fn an_operation_that_a_proxy_repeats_may_be_a_conflict() {
+        let (expected, mut told) = well();
+        let line = (1..).find(|line| !expected.refused.contains_key(line)).unwrap();
+        for (error, right) in [("version_conflict_engine_exception", true), ("mapper_parsing_exception", false)] {
+            told.letters.insert(line, format!("{{\"type\":\"{error}\"}}"));
+            for is_repeated in [false, true] {
+                told.is_repeated = is_repeated;
+                let judgement = Judgement::of(&expected, &told);
+                let excused = right && is_repeated;
+                assert_eq!((judgement.is_clean(), judgement.repeated), (excused, u64::from(excused)), "{error}");
+            }
+        }
     }
 }

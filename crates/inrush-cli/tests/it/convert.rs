@@ -154,3 +154,46 @@ async fn ids_of_several_indices_stay_apart_and_are_named() {
     let said = says(folder.path(), &["convert", &both, "taken.ndjson", "--id-as", "k"], 1).await;
     assert!(said.contains("document \"x\": the document has a field `k` already"), "{said}");
 }
+
+/// Each format has the fields and names that a load would send. Ids and routing values of bulk
+/// bodies are those of fields by either name.
+#[tokio::test]
+async fn documents_are_changed_as_those_of_a_load_are() {
+    let folder = folder("");
+    let text = "Order No.,who,when\n1,x,31.12.2025 13:55\n2,y,01.07.2026 07:00\n";
+    std::fs::write(folder.path().join("o.csv"), text).unwrap();
+    let change = ["--rename", "Order No.=no", "--timestamp", "when", "--time-zone", "Europe/Berlin", "--drop", "who"];
+    let first = r#"{"no":1,"@timestamp":"2025-12-31T13:55:00+01:00"}"#;
+    let second = r#"{"no":2,"@timestamp":"2026-07-01T07:00:00+02:00"}"#;
+    for (format, more, expected) in [
+        ("ndjson", &[][..], format!("{first}\n{second}\n")),
+        ("csv", &[], "no,@timestamp\n1,2025-12-31T13:55:00+01:00\n2,2026-07-01T07:00:00+02:00\n".to_owned()),
+        (
+            "bulk",
+            &["--id", "Order No.", "--routing", "who"],
+            format!(
+                "{{\"index\":{{\"_id\":\"1\",\"routing\":\"x\"}}}}\n{first}\n{{\"index\":{{\"_id\":\"2\",\"routing\":\"y\"}}}}\n{second}\n"
+            ),
+        ),
+        ("bulk", &["--id", "no", "--limit", "1"], format!("{{\"index\":{{\"_id\":\"1\"}}}}\n{first}\n")),
+    ] {
+        let arguments = [&["convert", "o.csv", "-", "--out-format", format][..], &change, more].concat();
+        assert_eq!(says(folder.path(), &arguments, 0).await, expected, "{format}");
+    }
+    says(folder.path(), &[&["convert", "o.csv", "dump.parquet"][..], &change].concat(), 0).await;
+    let said = says(folder.path(), &["convert", "dump.parquet", "-", "--out-format", "ndjson"], 0).await;
+    assert_eq!(said, format!("{first}\n{second}\n"));
+    for out in ["a.ndjson", "a.csv", "a.bulk", "parts/"] {
+        let arguments = ["convert", "o.csv", out, "--only", "Order No.,wo", "--out-format", "ndjson", "--json"];
+        let arguments =
+            if out.contains('.') { [&arguments[..5], &arguments[7..]].concat() } else { arguments.to_vec() };
+        let said = says(folder.path(), &arguments, 0).await;
+        assert!(said.contains("--only wo: no document had such a field"), "{said}");
+    }
+    let said = says(folder.path(), &["convert", "o.csv", "parts/", "--out-format", "ndjson", "--resume"], 2).await;
+    assert!(said.contains("changed: --only;"), "{said}");
+    let two = "{\"a\":\"2025-01-01\"}\n{\"a\":\"never\"}\n";
+    std::fs::write(folder.path().join("b.ndjson"), two).unwrap();
+    let said = says(folder.path(), &["convert", "b.ndjson", "c.ndjson", "--timestamp", "a"], 1).await;
+    assert!(said.contains("b.ndjson row 2: ") && said.contains("never"), "{said}");
+}

@@ -21,6 +21,7 @@ mod cli;
 mod convert;
 #[cfg(feature = "databases")]
 mod database;
+mod export;
 mod from_index;
 mod kill;
 mod pause;

@@ -81,3 +81,36 @@ async fn one_that_comes_later_is_told_with_its_line() {
     );
     assert!(misfit.contains("line 10053 has \"soon\""), "{misfit}");
 }
+
+/// The same for a column of prices with a word among them.
+#[tokio::test]
+async fn a_word_among_numbers_is_told_by_each_command() {
+    let prices: String = (0..200).map(|n| format!("{n};1.{n:03},92\n")).collect();
+    let text = format!("Artikel;Preis\n{prices}200;auf Anfrage\n");
+    let (folder, _) = folder_with("preise.csv", &text);
+    let fake = fake([]).await;
+    let to = fake.url();
+    let load = ["load", "preise.csv", "--index", "preise", "--to", &to];
+    let expected = "preise.csv: column Preis: the first rows have numbers with a decimal comma, but line 202 has \"auf \
+                    Anfrage\" (1 of 201 rows have another cell, 0.5 %), so all are sent as strings; if it means no value, \
+                    give --null 'auf Anfrage'; with --schema Preis:decimal-comma such rows are dead letters, and --schema \
+                    Preis:string says that all are text";
+    for arguments in [
+        &[&load[..], &["--dry-run"]].concat()[..],
+        &["mapping", "preise.csv"],
+        &["convert", "preise.csv", "preise.ndjson"],
+    ] {
+        let arguments = [arguments, &["--decimal", ","]].concat();
+        let (stdout, stderr) = check(&run(folder.path(), &arguments).await, 0);
+        assert_eq!(warnings(&(stdout + &stderr)), [expected], "{arguments:?}");
+    }
+    let (report, _) = check(&run(folder.path(), &[&load[..], &["--decimal", ",", "--json"]].concat()).await, 0);
+    let report: Value = serde_json::from_str(&report).unwrap();
+    assert!(report["warnings"].as_array().unwrap().iter().any(|warning| warning == expected), "{report}");
+    // The index has mapped the column as text now, and another one has not.
+    let refused = ["load", "preise.csv", "--index", "other", "--to", &to, "--decimal", ",", "--fail-on-warning"];
+    assert_ne!(run(folder.path(), &refused).await.status.code(), Some(0));
+    let given = ["convert", "preise.csv", "null.ndjson", "--decimal", ",", "--null", "auf Anfrage"];
+    let (_, stderr) = check(&run(folder.path(), &given).await, 0);
+    assert_eq!(warnings(&stderr), Vec::<&str>::new());
+}

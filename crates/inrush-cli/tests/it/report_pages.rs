@@ -34,7 +34,7 @@ fn rows(page: &str) -> BTreeMap<String, Row> {
             continue;
         }
         let cells: Vec<&str> = line.split('|').map(str::trim).collect();
-        let row = Row { types: cells[2].to_owned(), always: cells[3] == "always" };
+        let row = Row { types: cells[2].to_owned(), always: cells[3].is_empty() };
         assert!(rows.insert(cells[1].trim_matches('`').to_owned(), row).is_none(), "{line}");
     }
     rows
@@ -62,7 +62,8 @@ fn fits(types: &str, value: &Value) -> bool {
 fn keys<'a>(prefix: &str, value: &'a Value, found: &mut Vec<(String, &'a Value)>) {
     match value {
         Value::Object(object) => {
-            let named = ["indices", "sizes", "settings.changed"].contains(&prefix);
+            let named =
+                ["indices", "sizes", "settings.changed", "verified.vectors", "indices.NAME.vectors"].contains(&prefix);
             for (name, value) in object {
                 let name = if named { "NAME" } else { name };
                 let key = if prefix.is_empty() { name.to_owned() } else { format!("{prefix}.{name}") };
@@ -165,13 +166,29 @@ async fn the_report_has_the_keys_of_its_page() {
         seen.extend(check_keys(&rows, &report(dir, &[&swap[..], &["--delete-old"]].concat(), 0).await));
     }
 
+    // Vectors, which are counted.
+    let lines: String = (0..40).map(|n| format!("{{\"id\":\"i{n}\",\"v\":[{n},1]}}\n")).collect();
+    std::fs::write(dir.join("v.ndjson"), lines).unwrap();
+    let mapping = json!({"properties": {"v": {"type": "dense_vector", "dims": 2}}});
+    std::fs::write(dir.join("v.json"), mapping.to_string()).unwrap();
+    let vectors = ["load", "v.ndjson", "--id", "id", "--to", &to, "--index", "vectors", "--mapping", "v.json"];
+    seen.extend(check_keys(&rows, &report(dir, &vectors, 0).await));
+
     // A load that ended before.
     for _ in 0..2 {
         let once = ["load", "a.ndjson", "--id", "id", "--to", &to, "--index", "once", "--once"];
         seen.extend(check_keys(&rows, &report(dir, &once, 0).await));
     }
 
-    for key in ["tolerance.holds", "failure", "checkpoint", "this_run", "swap.old_writes.policy", "ended_before"] {
+    let counted = ["verified.vectors.NAME.found", "indices.NAME.vectors.NAME.created_with"];
+    for key in counted.into_iter().chain([
+        "tolerance.holds",
+        "failure",
+        "checkpoint",
+        "this_run",
+        "swap.old_writes.policy",
+        "ended_before",
+    ]) {
         assert!(seen.contains(key), "no load had {key}: {seen:?}");
     }
     let example: Value = serde_json::from_str(example(REPORT)).unwrap();

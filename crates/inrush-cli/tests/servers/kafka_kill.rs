@@ -3,7 +3,7 @@
 //! key, and deleted keys are gone.
 //!
 //! `INRUSH_KAFKA_ROUNDS` sets the number of rounds (3), `INRUSH_KAFKA_RECORDS` the records of all
-//! rounds (60,000).
+//! rounds (30,000).
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -167,7 +167,7 @@ fn verify(last: &HashMap<u64, Option<String>>, url: &str, folder: &Path) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_index_has_the_last_record_of_each_key() {
-    let (rounds, records) = (number("INRUSH_KAFKA_ROUNDS", 3), number("INRUSH_KAFKA_RECORDS", 60_000));
+    let (rounds, records) = (number("INRUSH_KAFKA_ROUNDS", 3), number("INRUSH_KAFKA_RECORDS", 30_000));
     let mut server = Server::own_with(Version::OpenSearch3, 1, |spec| spec.heap_mib = 1024).await;
     let (url, folder) = (server.url(), tempfile::tempdir().unwrap());
     let mut broker = tokio::task::spawn_blocking(Broker::start).await.unwrap();

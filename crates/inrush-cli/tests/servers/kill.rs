@@ -1,7 +1,7 @@
 //! Loads into a real OpenSearch are killed at random moments; and the other way round: the only
 //! node is killed, and the load goes on by itself.
 //!
-//! `INRUSH_KILLS` sets how often (4), `INRUSH_NODE_KILLS` how often the node (2), `INRUSH_KILL_CSV`
+//! `INRUSH_KILLS` sets how often (4), `INRUSH_NODE_KILLS` how often the node (1), `INRUSH_KILL_CSV`
 //! and `INRUSH_KILL_DOCS` name real data.
 
 use std::path::{Path, PathBuf};
@@ -87,7 +87,7 @@ async fn node_chaos(durability: &str) {
     reference.finish(false).await;
     let expected = contents(&server.client, "reference").await;
     assert_eq!(expected.len() as u64, docs);
-    let kills = number("INRUSH_NODE_KILLS", 2);
+    let kills = number("INRUSH_NODE_KILLS", 1);
     let (mut done, mut sent_again, mut recovered) = (0, 0, 0);
     for round in 0.. {
         if done >= kills {

@@ -26,6 +26,7 @@ mod bake_users;
 #[cfg(feature = "kafka")]
 mod broker;
 mod cluster;
+mod embeddings;
 #[cfg(feature = "kafka")]
 mod kafka_envelopes;
 #[cfg(feature = "kafka")]

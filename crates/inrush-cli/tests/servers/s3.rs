@@ -8,9 +8,10 @@ use std::sync::Arc;
 
 use arrow_array::{Int64Array, RecordBatch};
 use inrush_fake::{FakeCluster, FakeConfig, Fault, Faults, Rule};
+use inrush_testbed::client::Client;
 use parquet::arrow::ArrowWriter;
 use parquet::file::properties::WriterProperties;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::program;
 use crate::s3_server::{KEY, S3, SECRET};
@@ -48,7 +49,12 @@ impl S3 {
     }
 
     fn inrush_as(&self, secret: &str, arguments: &[&str]) -> Output {
-        program::inrush()
+        self.command(secret, arguments).output().unwrap()
+    }
+
+    fn command(&self, secret: &str, arguments: &[&str]) -> Command {
+        let mut command = program::inrush();
+        command
             .current_dir(self.folder.path())
             .args(arguments)
             .args(["--store-option", &format!("endpoint={}", self.endpoint), "--store-option", "allow_http=true"])
@@ -56,9 +62,27 @@ impl S3 {
             .env("AWS_ACCESS_KEY_ID", KEY)
             .env("AWS_SECRET_ACCESS_KEY", secret)
             .env_remove("AWS_PROFILE")
-            .stdin(Stdio::null())
+            .stdin(Stdio::null());
+        command
+    }
+
+    /// What the server lists as uploads that are not complete.
+    fn uploads(&self) -> usize {
+        let list = Command::new("curl")
+            .args(["-sS", "--fail-with-body", "--aws-sigv4", "aws:amz:us-east-1:s3"])
+            .args(["--user", &format!("{KEY}:{SECRET}"), "-H", "x-amz-content-sha256: UNSIGNED-PAYLOAD"])
+            .arg(format!("{}/data?uploads=", self.endpoint))
             .output()
-            .unwrap()
+            .unwrap();
+        let text = String::from_utf8_lossy(&list.stdout).into_owned();
+        assert!(text.contains("ListMultipartUploadsResult"), "{text}{}", String::from_utf8_lossy(&list.stderr));
+        text.matches("<UploadId>").count()
+    }
+
+    /// The state of an output in parts.
+    fn state(&self, folder: &str) -> Value {
+        let text = std::fs::read(self.folder.path().join("root/data").join(folder).join("_inrush.json"));
+        serde_json::from_slice(&text.unwrap_or_default()).unwrap_or_default()
     }
 }
 
@@ -112,8 +136,11 @@ fn parquet_file() -> Vec<u8> {
 async fn s3() {
     let s3 = S3::start();
     patterns_folders_and_formats(&s3).await;
+    archives_and_chosen_files(&s3).await;
     a_load_that_was_cut_off_goes_on(&s3).await;
     tables_of_lakes_are_refused(&s3).await;
+    an_index_goes_to_objects_and_back(&s3).await;
+    a_killed_export_leaves_no_upload(&s3).await;
     what_is_wrong_is_told(&s3);
 }
 
@@ -152,6 +179,58 @@ async fn patterns_folders_and_formats(s3: &S3) {
     cluster.shutdown().await;
 }
 
+/// An archive of these files, as tar writes it.
+fn tar(s3: &S3, name: &str, files: &[(&str, &[u8])]) -> Vec<u8> {
+    let folder = s3.folder.path().join(format!("of-{name}"));
+    std::fs::create_dir(&folder).unwrap();
+    for (file, data) in files {
+        std::fs::write(folder.join(file), data).unwrap();
+    }
+    let mut tar = Command::new("tar");
+    tar.args(["caf", name]).args(files.iter().map(|(file, _)| file)).current_dir(&folder);
+    assert!(tar.status().unwrap().success());
+    std::fs::read(folder.join(name)).unwrap()
+}
+
+async fn archives_and_chosen_files(s3: &S3) {
+    let cluster = fake([]).await;
+    let (a, b) = (lines(0..10_000), lines(10_000..20_000));
+    s3.put("mixed/a.tar.gz", &tar(s3, "a.tar.gz", &[("a.ndjson", &a), ("table.parquet", &parquet_file())]));
+    s3.put("mixed/b.tar", &tar(s3, "b.tar", &[("b.ndjson", &b), ("NOTES.txt", b"Notes\n")]));
+    s3.put("mixed/c.ndjson", &lines(20_000..20_010));
+    s3.put("mixed/README.md", b"# Data\n");
+    let load = |index: &str, more: &[&str]| {
+        let arguments = ["load", "s3://data/mixed", "--index", index, "--to", &cluster.url(), "--id", "n", "--json"];
+        s3.inrush(&[&arguments[..], more].concat())
+    };
+    let refused = load("mixed", &[]);
+    let text = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert_eq!(refused.status.code(), Some(2), "{text}");
+    assert!(text.contains("b.tar/NOTES.txt: ") && text.contains("--exclude NOTES.txt"), "{text}");
+    assert_eq!(numbers(&cluster, "mixed").len(), 0);
+    let result = report(&load("mixed", &["--exclude", "NOTES.txt,*.md"]), 0);
+    let names: Vec<&str> = result["sources"].as_array().unwrap().iter().map(|s| s["name"].as_str().unwrap()).collect();
+    let expected = ["a.tar.gz/a.ndjson", "a.tar.gz/table.parquet", "b.tar/b.ndjson", "c.ndjson"];
+    assert_eq!(names, expected.map(|name| format!("s3://data/mixed/{name}")), "{result}");
+    assert_eq!(numbers(&cluster, "mixed"), (0..20_010).chain(100_000..160_000).collect());
+    report(&load("lines", &["--include", "*.ndjson", "--exclude", "a.*"]), 0);
+    assert_eq!(numbers(&cluster, "lines"), (10_000..20_010).collect());
+    // A load of an archive goes on within it.
+    let small = ["--include", "*.ndjson", "--batch-docs", "100", "--in-flight", "2"];
+    let begun = fake([Rule::new(Fault::ItemBadRequest).containing("\"n\":15000,")]).await;
+    let to = begun.url();
+    let load = |more: &[&str]| {
+        let arguments = ["load", "s3://data/mixed/*.tar*", "--index", "cut", "--to", &to, "--id", "n", "--json"];
+        s3.inrush(&[&arguments[..], &small, more].concat())
+    };
+    assert_ne!(load(&["--strict"]).status.code(), Some(0));
+    let result = report(&load(&["--resume"]), 3);
+    assert_eq!((&result["docs_read"], &result["docs_dead_lettered"]), (&20_000.into(), &1.into()), "{result}");
+    assert!(result["this_run"]["docs_read"].as_u64().unwrap() < 20_000, "{result}");
+    begun.shutdown().await;
+    cluster.shutdown().await;
+}
+
 async fn a_load_that_was_cut_off_goes_on(s3: &S3) {
     let cluster = fake([Rule::new(Fault::ItemBadRequest).containing("\"n\":15000,")]).await;
     let url = cluster.url();
@@ -181,6 +260,76 @@ async fn a_load_that_was_cut_off_goes_on(s3: &S3) {
     let message = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert_eq!(refused.status.code(), Some(2), "{message}");
     assert!(message.contains("s3://data/logs/b.ndjson was replaced since"), "{message}");
+    cluster.shutdown().await;
+}
+
+/// A cluster with documents `0..count` of a kilobyte, in the index `old`.
+async fn cluster_with(count: u64) -> FakeCluster {
+    let cluster = fake([]).await;
+    let client = Client::new(&cluster.url()).unwrap();
+    let text = "x".repeat(1000);
+    for first in (0..count).step_by(5000) {
+        let lines: String = (first..count.min(first + 5000))
+            .map(|n| format!("{{\"index\":{{\"_id\":\"i{n}\"}}}}\n{{\"n\":{n},\"text\":\"{text}\"}}\n"))
+            .collect();
+        client.bulk("/old/_bulk?refresh=true", lines).await.unwrap();
+    }
+    cluster
+}
+
+async fn an_index_goes_to_objects_and_back(s3: &S3) {
+    let cluster = cluster_with(20_000).await;
+    let (old, url) = (format!("{}/old", cluster.url()), cluster.url());
+    // One object of several pieces, and one of no more than a piece.
+    for out in ["s3://data/dump/old.bulk", "s3://data/dump/old.bulk.zst"] {
+        let result = report(&s3.inrush(&["convert", &old, out, "--json"]), 0);
+        assert_eq!(result["docs"], 20_000, "{result}");
+        let object = s3.folder.path().join("root").join(&out["s3://".len()..]);
+        assert_eq!(result["bytes_written"].as_u64(), Some(object.metadata().unwrap().len()), "{result}");
+        report(&s3.inrush(&["load", out, "--index", &out.replace(['/', ':'], "-"), "--to", &url]), 0);
+        assert_eq!(numbers(&cluster, &out.replace(['/', ':'], "-")), (0..20_000).collect());
+    }
+    // Documents of a table are kept on this machine.
+    let convert = ["convert", &old, "s3://data/table/", "--out-format", "parquet", "--part-bytes", "1kB", "--json"];
+    let result = report(&s3.inrush(&convert), 0);
+    assert!(result["parts"].as_u64().unwrap() > 2, "{result}");
+    report(&s3.inrush(&["load", "s3://data/table/", "--index", "table", "--to", &url]), 0);
+    assert_eq!(numbers(&cluster, "table"), (0..20_000).collect());
+    assert_eq!(std::fs::read_dir(s3.folder.path().join("state/inrush/exports")).unwrap().count(), 0);
+    // A document that the format has no place for leaves no object.
+    let client = Client::new(&url).unwrap();
+    client.json("PUT", "/old/_doc/odd?refresh=true", json!({"n": [1, 2]})).await.unwrap();
+    let failed = s3.inrush(&["convert", &old, "s3://data/dump/old.parquet"]);
+    assert_eq!(failed.status.code(), Some(1), "{}", String::from_utf8_lossy(&failed.stderr));
+    assert!(!s3.folder.path().join("root/data/dump/old.parquet").exists());
+    assert_eq!(s3.uploads(), 0);
+    cluster.shutdown().await;
+}
+
+async fn a_killed_export_leaves_no_upload(s3: &S3) {
+    let cluster = cluster_with(20_000).await;
+    let (old, url) = (format!("{}/old", cluster.url()), cluster.url());
+    let convert = ["convert", &old, "s3://data/out/", "--out-format", "ndjson", "--part-bytes", "5MB", "--json"];
+    // Pages of 8 MB come: the second part cannot be complete.
+    cluster.set_faults(Faults::new([Rule::new(Fault::HoldBeforeApplying).path("_search").after(14)]));
+    let mut child = s3.command(SECRET, &convert).spawn().unwrap();
+    cluster.wait_for_held(1).await;
+    // A part is complete, and the next one has begun.
+    let mut look = tokio::time::interval(std::time::Duration::from_millis(2));
+    while s3.state("out")["parts"].as_array().is_none_or(Vec::is_empty) || s3.state("out")["upload"].is_null() {
+        assert!(child.try_wait().unwrap().is_none(), "it ended");
+        look.tick().await;
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(s3.uploads(), 1);
+    cluster.set_faults(Faults::new([]));
+    cluster.release_held();
+    let result = report(&s3.inrush(&[&convert[..], &["--resume"]].concat()), 0);
+    assert_eq!(result["docs"], 20_000, "{result}");
+    assert_eq!((s3.uploads(), s3.state("out")["complete"].as_bool()), (0, Some(true)));
+    report(&s3.inrush(&["load", "s3://data/out/", "--index", "new", "--to", &url]), 0);
+    assert_eq!(numbers(&cluster, "new"), (0..20_000).collect());
     cluster.shutdown().await;
 }
 

@@ -37,17 +37,45 @@ pub(super) fn template(
     }
 }
 
+/// `GET _template`: all legacy templates.
+pub(super) fn legacy(cluster: &Cluster) -> ApiReply {
+    let shown = cluster.legacy_templates.iter().map(|(name, body)| {
+        let part = |key: &str| body.get(key).cloned().unwrap_or(json!({}));
+        let settings = nest(Settings::parse(&part("settings")).iter());
+        let order = body.get("order").cloned().unwrap_or(json!(0));
+        let (patterns, mappings, aliases) = (part("index_patterns"), part("mappings"), part("aliases"));
+        let shown = json!({"order": order, "index_patterns": patterns, "settings": settings, "mappings": mappings, "aliases": aliases});
+        (name.clone(), shown)
+    });
+    ApiReply::ok(Value::Object(shown.collect()))
+}
+
+/// `PUT _template/{name}`.
+pub(super) fn put_legacy(cluster: &mut Cluster, name: &str, request: &ApiRequest) -> Result<ApiReply, ServerError> {
+    cluster.legacy_templates.insert(name.to_owned(), request.json()?);
+    Ok(ApiReply::acknowledged())
+}
+
+/// `DELETE _template/{name}`.
+pub(super) fn delete_legacy(cluster: &mut Cluster, name: &str) -> Result<ApiReply, ServerError> {
+    match cluster.legacy_templates.remove(name) {
+        Some(_) => Ok(ApiReply::acknowledged()),
+        None => {
+            Err(ServerError::new(404, "index_template_missing_exception", format!("index_template [{name}] missing")))
+        }
+    }
+}
+
 /// `POST _index_template/_simulate_index/{name}`: settings, mapping and aliases of a new index of
-/// this name.
+/// this name, or nothing without a template for it. Legacy templates do not count.
 /// A template in the body is checked, and replaces the templates of the cluster.
 pub(super) fn simulate_index(cluster: &Cluster, name: &str, request: &ApiRequest) -> Result<ApiReply, ServerError> {
     let given = if request.body.is_empty() { None } else { request.json()?.get("template").cloned() };
     if let Some(template) = &given {
         check_template(cluster, template)?;
     }
-    let template =
-        given.or_else(|| cluster.template_for(name).and_then(|(_, template)| template.get("template").cloned()));
-    let template = template.unwrap_or_default();
+    let of_cluster = || cluster.template_for(name).map(|(_, body)| body.get("template").cloned().unwrap_or_default());
+    let Some(template) = given.or_else(of_cluster) else { return Ok(ApiReply::ok(json!({}))) };
     let part = |key: &str| template.get(key).cloned().unwrap_or(json!({}));
     let settings = nest(Settings::parse(&part("settings")).iter());
     let simulated = json!({"settings": settings, "mappings": part("mappings"), "aliases": part("aliases")});

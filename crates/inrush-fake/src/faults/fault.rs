@@ -27,6 +27,9 @@ pub enum Fault {
     ItemConflict,
     /// Item with the error of [`Rule::error`](crate::Rule::error).
     ItemRefused,
+    /// Item that succeeds, and whose document is stored without its vectors, as users of
+    /// Elasticsearch reported. `_source` lacks them as well.
+    ItemVectorsLost,
     /// Request with the error of [`Rule::error`](crate::Rule::error).
     RequestRefused,
     /// Request 429: a full queue or indexing pressure.
@@ -100,6 +103,7 @@ impl Fault {
                 | Fault::ItemBadRequest
                 | Fault::ItemConflict
                 | Fault::ItemRefused
+                | Fault::ItemVectorsLost
         )
     }
 }

@@ -5,12 +5,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::document::Document;
 use super::index::Index;
 use super::pipeline::Pipeline;
 use crate::clock::millis_now;
+use crate::json::merge;
 use crate::pattern;
 use crate::product::Flavor;
 use crate::random::mix;
@@ -66,6 +67,8 @@ pub(crate) struct Cluster {
     pub(crate) data_streams: BTreeMap<String, DataStream>,
     /// Bodies of index templates by name.
     pub(crate) templates: BTreeMap<String, Value>,
+    /// Bodies of legacy templates by name.
+    pub(crate) legacy_templates: BTreeMap<String, Value>,
     /// Ingest pipelines by name.
     pub(crate) pipelines: BTreeMap<String, Pipeline>,
     /// Fixed replies, status and body, by path without query. They replace the fake's own replies.
@@ -94,6 +97,7 @@ impl Cluster {
             indices: BTreeMap::new(),
             data_streams: BTreeMap::new(),
             templates: BTreeMap::new(),
+            legacy_templates: BTreeMap::new(),
             pipelines: BTreeMap::new(),
             canned: BTreeMap::new(),
             task_results: BTreeMap::new(),
@@ -137,12 +141,22 @@ impl Cluster {
     pub(crate) fn template_for(&self, name: &str) -> Option<(String, Value)> {
         self.templates
             .iter()
-            .filter(|(_, template)| {
-                let patterns = template.get("index_patterns").and_then(Value::as_array);
-                patterns.is_some_and(|all| all.iter().filter_map(Value::as_str).any(|one| pattern::matches(one, name)))
-            })
+            .filter(|(_, template)| applies(template, name))
             .max_by_key(|(_, template)| template.get("priority").and_then(Value::as_u64).unwrap_or(0))
             .map(|(name, template)| (name.clone(), template.clone()))
+    }
+
+    /// The `settings`, `mappings` and `aliases` of a new index by the legacy templates that match
+    /// its name, the one with the highest order last.
+    pub(crate) fn legacy_for(&self, name: &str) -> Value {
+        let mut templates: Vec<&Value> =
+            self.legacy_templates.values().filter(|template| applies(template, name)).collect();
+        templates.sort_by_key(|template| template.get("order").and_then(Value::as_i64).unwrap_or(0));
+        let mut given = Map::new();
+        for template in templates.into_iter().filter_map(Value::as_object) {
+            merge(&mut given, template);
+        }
+        Value::Object(given)
     }
 
     /// The data stream that an index backs.
@@ -156,4 +170,10 @@ impl Cluster {
         let shard = index.placement.shard(id, routing);
         Some(index.shown(index.docs.get(&(shard, id.to_owned()))?.document(id)?))
     }
+}
+
+/// Whether a template is for indices of this name.
+fn applies(template: &Value, name: &str) -> bool {
+    let patterns = template.get("index_patterns").and_then(Value::as_array);
+    patterns.is_some_and(|all| all.iter().filter_map(Value::as_str).any(|one| pattern::matches(one, name)))
 }

@@ -30,7 +30,11 @@ impl Cluster {
                 "cannot create index with name [{name}], because it matches with template [{template_name}] that creates data streams only, use create data stream api instead"
             )));
         }
-        let template = template.and_then(|(_, template)| template.get("template").cloned()).unwrap_or_default();
+        let template = match template {
+            Some((_, template)) => template.get("template").cloned().unwrap_or_default(),
+            None if name.starts_with(".ds-") => Value::Null,
+            None => self.legacy_for(name),
+        };
         let uuid = self.new_uuid();
         let settings = self.settings_of_new_index(name, &uuid, &template, body)?;
         let mut mapping = Mapping::new(template.get("mappings").unwrap_or(&json!({})))?;

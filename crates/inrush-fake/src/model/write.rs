@@ -54,6 +54,14 @@ impl Cluster {
         }
     }
 
+    /// The operation without the vectors of its document.
+    pub(crate) fn without_vectors(&self, op: &Op) -> Op {
+        let index = self.resolve_existing(op).and_then(|name| self.indices.get(&name));
+        let (Some(index), Ok(source)) = (index, serde_json::from_slice(&op.source)) else { return op.clone() };
+        let source = index.mapping.source_shown(source, false, false);
+        Op { source: source.to_string().into(), ..op.clone() }
+    }
+
     /// The item of an operation that is refused before it is applied.
     pub(crate) fn refuse(&self, op: &Op, error: &ServerError) -> Value {
         let index = self.resolve_existing(op).unwrap_or_else(|| op.index.clone());

@@ -128,9 +128,16 @@ impl BulkRequest {
         let mut script = lock(&self.shared.faults);
         let items: Vec<(Value, Reached)> = ops
             .iter()
-            .map(|op| match script.on_item(facts, op).and_then(|rule| item_error(flavor, rule, op)) {
-                Some(error) => (cluster.refuse(op, &error), Reached::Index),
-                None => cluster.apply_in_bulk(op),
+            .map(|op| {
+                let rule = script.on_item(facts, op);
+                if rule.is_some_and(|rule| rule.fault() == Fault::ItemVectorsLost) {
+                    let op = cluster.without_vectors(op);
+                    return cluster.apply_in_bulk(&op);
+                }
+                match rule.and_then(|rule| item_error(flavor, rule, op)) {
+                    Some(error) => (cluster.refuse(op, &error), Reached::Index),
+                    None => cluster.apply_in_bulk(op),
+                }
             })
             .collect();
         if self.request.wants_refresh() {

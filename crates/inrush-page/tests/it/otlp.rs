@@ -8,7 +8,7 @@ use inrush_page::{OtlpConfig, Watch, WatchConfig};
 use inrush_sources::push::Document;
 use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpSocket};
 use tokio::sync::mpsc;
 
 /// Answers each request with 200, and hands its head and body over.
@@ -80,8 +80,10 @@ async fn the_last_figures_that_a_collector_gets_are_those_of_the_report() {
 
 #[tokio::test]
 async fn a_collector_that_is_away_is_no_problem_of_the_load() {
-    let closed = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
-    let otlp = OtlpConfig::new(&format!("http://{closed}").parse().unwrap(), |_| None).unwrap();
+    // A bound socket that does not listen: no other test can have its port.
+    let closed = TcpSocket::new_v4().unwrap();
+    closed.bind(([127, 0, 0, 1], 0).into()).unwrap();
+    let otlp = OtlpConfig::new(&format!("http://{}", closed.local_addr().unwrap()).parse().unwrap(), |_| None).unwrap();
     let watch = Watch::start(WatchConfig { otlp, ..WatchConfig::default() }).await.unwrap();
     watch.end().await;
 }

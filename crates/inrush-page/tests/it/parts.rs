@@ -109,7 +109,9 @@ async fn only_parts_report_and_parts_see_nothing() {
 /// A part whose job has no page, or one that it does not reach, loads as without it.
 #[tokio::test]
 async fn a_page_that_is_away_is_no_problem_of_a_part() {
-    let closed = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
+    // A bound socket that does not listen: no other test can have its port.
+    let closed = tokio::net::TcpSocket::new_v4().unwrap();
+    closed.bind(([127, 0, 0, 1], 0).into()).unwrap();
     let fake = FakeCluster::start(FakeConfig::default()).await.unwrap();
-    assert_eq!(part(&fake, closed, "partition 0", 0..50).await.counts.docs_created, 50);
+    assert_eq!(part(&fake, closed.local_addr().unwrap(), "partition 0", 0..50).await.counts.docs_created, 50);
 }

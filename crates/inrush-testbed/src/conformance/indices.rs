@@ -24,6 +24,7 @@ case_table! {
     meta_is_replaced "_meta of a mapping survives, is replaced as a whole, and leaves properties alone";
     field_type_stays "a field's type cannot be changed";
     template_is_simulated "_simulate_index tells the settings that a new index takes from its template";
+    a_legacy_template_applies "a legacy template gives a new index its settings and mapping; _simulate_index answers nothing, and _template shows it";
     a_new_index_is_simulated "_simulate_index with a template in its body tells its aliases, refuses a mapping, a setting or a number of shards that no index takes with 400 and a type, and makes nothing";
     data_stream "a data stream takes create only, and writes to a backing index" modules [DATA_STREAMS];
 }
@@ -277,6 +278,28 @@ async fn template_is_simulated(t: &TestedServer) -> Check {
     expect_status(&simulated, 200)?;
     let expected = json!({"template": {"settings": {"index": {"default_pipeline": "a", "final_pipeline": "b"}}}});
     equal("pipelines", &simulated.json(), expected)
+}
+
+async fn a_legacy_template_applies(t: &TestedServer) -> Check {
+    let name = t.name("legacy");
+    let template = json!({"index_patterns": [format!("{name}*")], "order": 3, "settings": {"number_of_shards": 2},
+        "mappings": {"properties": {"code": {"type": "keyword"}}}});
+    let path = format!("/_template/{name}-template");
+    expect_status(&t.json("PUT", &path, template).await?, 200)?;
+    let simulated = t.json("POST", &format!("/_index_template/_simulate_index/{name}-1"), json!(null)).await;
+    let shown = t.get("/_template").await;
+    let made = t.json("PUT", &format!("/{name}-1"), json!({})).await;
+    t.json("DELETE", &path, json!(null)).await?;
+    expect_status(&made?, 200)?;
+    let found = t.get(&format!("/{name}-1")).await?[format!("{name}-1")].clone();
+    expect_status(&t.json("DELETE", &format!("/{name}-1"), json!(null)).await?, 200)?;
+    equal("simulated", &simulated?.json(), json!({}))?;
+    let shown = &shown?[format!("{name}-template")];
+    equal("order", &shown["order"], json!(3))?;
+    equal("shards of the template", &shown["settings"]["index"]["number_of_shards"], json!("2"))?;
+    equal("mapping of the template", &shown["mappings"]["properties"]["code"]["type"], json!("keyword"))?;
+    equal("shards", &found["settings"]["index"]["number_of_shards"], json!("2"))?;
+    equal("mapping", &found["mappings"], json!({"properties": {"code": {"type": "keyword"}}}))
 }
 
 async fn a_new_index_is_simulated(t: &TestedServer) -> Check {

@@ -15,6 +15,7 @@ mod answers;
 mod before_the_first;
 mod beside;
 mod convert;
+mod csv_into_texts;
 #[cfg(feature = "databases")]
 mod database_sqlite;
 mod durability;
@@ -44,6 +45,7 @@ mod settings;
 mod since;
 mod source;
 mod source_archive;
+mod source_chosen;
 #[cfg(all(feature = "parquet", feature = "arrow", feature = "avro"))]
 mod source_columns;
 mod source_csv;

@@ -252,6 +252,30 @@ async fn a_checkpoint_that_another_machine_made_old_is_not_gone_on_from() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_earlier_run_that_did_not_end_is_no_warning_of_this_one() {
+    for case in ["other source", "no index", "no checkpoint"] {
+        let fake = fake([]).await;
+        let job = ndjson(fake.urls(), "earlier", true).await;
+        job.crash(once(&job), 500).await;
+        let config = LoadConfig { fail_on_warning: true, ..once(&job) };
+        let config = match case {
+            "other source" => {
+                std::fs::write(&job.path, documents(7, 7)).unwrap();
+                config
+            }
+            "no index" => {
+                Client::new(&fake.url()).unwrap().json("DELETE", "/earlier", Value::Null).await.unwrap();
+                config
+            }
+            _ => LoadConfig { state: elsewhere(&job, "b").state, ..config },
+        };
+        let report = job.load(config.clone()).await;
+        assert_eq!((report.status, report.warnings.len()), (Status::Complete, 0), "{case}: {report:?}");
+        assert!(job.load(config).await.ended_before.is_some(), "{case}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_run_shows_that_it_lives_while_it_prepares_its_index() {
     let fake = fake([Rule::new(Fault::HoldBeforeApplying).path("/slow-master/_stats").first(1)]).await;
     let job = ndjson(fake.urls(), "slow-master", false).await;

@@ -121,6 +121,8 @@ fn value(info: &OptionInfo, folder: &Path) -> Value {
         | "textfile" => {
             json!(folder.join("folder"))
         }
+        "include" => json!("*.csv"),
+        "exclude" => json!("*.md"),
         "records" => json!("/items"),
         "parse_regex" => json!("(?<x>.*)"),
         "fixed_width" => json!("x:1-3"),

@@ -14,10 +14,10 @@ use crate::common::{config, fake};
 use crate::source_csv::{csv, schema};
 use crate::source_support::{CODECS, compress, drain, load, write};
 
-const CSV: &[u8] = b"id,town\n1,Rye\n2,Ely\n";
-const NDJSON: &[u8] = b"{\"id\":3}\n{\"id\":4}\n";
+pub const CSV: &[u8] = b"id,town\n1,Rye\n2,Ely\n";
+pub const NDJSON: &[u8] = b"{\"id\":3}\n{\"id\":4}\n";
 
-fn zip(members: &[(&str, &[u8])], method: CompressionMethod) -> Vec<u8> {
+pub fn zip(members: &[(&str, &[u8])], method: CompressionMethod) -> Vec<u8> {
     let mut zip = zip::ZipWriter::new(Cursor::new(Vec::new()));
     let options = SimpleFileOptions::default().compression_method(method);
     for (name, data) in members {
@@ -31,7 +31,7 @@ fn zip(members: &[(&str, &[u8])], method: CompressionMethod) -> Vec<u8> {
     zip.finish().unwrap().into_inner()
 }
 
-fn tar(members: &[(&str, &[u8])]) -> Vec<u8> {
+pub fn tar(members: &[(&str, &[u8])]) -> Vec<u8> {
     let mut tar = tar::Builder::new(Vec::new());
     for (name, data) in members {
         let mut header = tar::Header::new_gnu();
@@ -61,7 +61,7 @@ fn long_name() -> String {
 }
 
 /// Archives of all kinds with these members.
-fn archives(members: &[(&str, &[u8])]) -> Vec<(String, Vec<u8>)> {
+pub fn archives(members: &[(&str, &[u8])]) -> Vec<(String, Vec<u8>)> {
     let mut all = vec![
         ("a.zip".to_owned(), zip(members, CompressionMethod::Deflated)),
         ("stored.ZIP".to_owned(), zip(members, CompressionMethod::Stored)),

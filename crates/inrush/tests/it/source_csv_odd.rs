@@ -1,6 +1,7 @@
 //! CSV that other programs wrote in their own way: lines above the header, repeated headers, codes
 //! that look like numbers, escape sequences, quotes within cells.
 
+use inrush_core::RowForm;
 use inrush_sources::{CsvOptions, Header, Source, SourceSpec, Warnings, open};
 use serde_json::{Value, json};
 
@@ -118,8 +119,50 @@ fn text_in_the_first_row_only_is_told() {
             "{told:?}"
         );
     }
-    assert_eq!(kinds(&read("a,b\nx,1\n7,y\nz,2\n", CsvOptions::default()).1), []);
+    assert_eq!(kinds(&read("a,b\nx,1\n7,y\nz,2\ny,z\n", CsvOptions::default()).1), []);
     assert_eq!(kinds(&read("a\nkg\n1\n", schema("a:string")).1), []);
+}
+
+#[test]
+fn a_title_where_the_names_should_be_is_told() {
+    for text in ["Export;;\nid;name;town\n1;Ann;Rye\n", "Export;2024-01-01;;\nid;name;town;n\n1;Ann;Rye;2\n"] {
+        let told = told(&read(text, CsvOptions { separator: Some(b';'), ..CsvOptions::default() }).1);
+        let title = told.iter().find(|told| told.0 == "title_as_header").map(|told| told.3.as_str());
+        assert!(title.is_some_and(|title| title.contains("option `skip_lines`")), "{told:?}");
+    }
+    // An index without a name, and a separator at the end of each line.
+    for text in ["\"\",n\na,1\nb,2\n", "a,\nx,\ny,\n"] {
+        assert_eq!(kinds(&read(text, CsvOptions::default()).1), [], "{text:?}");
+    }
+}
+
+#[test]
+fn rows_of_empty_cells_are_left_out_and_told() {
+    let semicolon = || CsvOptions { separator: Some(b';'), ..CsvOptions::default() };
+    let text = "id;n;t\n1;1.5;x\n;;\n\"\";;\n2;2;y\n;;\n";
+    let (outcome, warnings) = read(text, semicolon());
+    assert_eq!(documents(&outcome), [json!({"id": 1, "n": 1.5, "t": "x"}), json!({"id": 2, "n": 2.0, "t": "y"})]);
+    assert_eq!((lines(&outcome), kinds(&warnings)), (vec![2, 5], vec![("empty_rows", String::new(), 3)]));
+    assert!(told(&warnings)[0].3.starts_with("the row at line 3 has only empty cells"), "{:?}", warnings.list());
+    // Above the header, too, and with blanks that do not count.
+    let (outcome, warnings) = read(";;\n;;\nid;n;t\n ;;\t\n1;1.5;x\n", CsvOptions { trim: true, ..semicolon() });
+    assert_eq!(documents(&outcome), [json!({"id": 1, "n": 1.5, "t": "x"})]);
+    assert_eq!((lines(&outcome), kinds(&warnings)), (vec![5], vec![("empty_rows", String::new(), 3)]));
+    // An update names the nulls of other rows, and ids belong to their rows.
+    let dir = tempfile::tempdir().unwrap();
+    let path = write(&dir, "a", (text.to_owned() + ";;\";\"\n").as_bytes());
+    let mut files = open(&[SourceSpec::new(path)], csv(semicolon()), &Warnings::default()).unwrap();
+    files.form_rows(&RowForm { nulls: true, ..RowForm::default() });
+    files.keep_texts(&["n".to_owned()]);
+    let records = drain(&mut files, 1 << 20).records;
+    let metas: Vec<_> = records.iter().map(|record| record.meta.as_ref().map_or(&[][..], |meta| &meta.texts)).collect();
+    let texts: Vec<_> = metas.iter().map(|texts| texts.first().map_or("", |(_, text)| text.as_str())).collect();
+    assert_eq!(texts, ["1.5", "2", ""]);
+    // These are rows: another number of cells, a single column, a word for no value.
+    assert!(read("a,b,c\n1,2,3\n,\n", CsvOptions::default()).0.records[1].reject.is_some());
+    assert_eq!(documents(&read("a\nx\n\"\"\n", CsvOptions::default()).0), [json!({"a": "x"}), json!({})]);
+    let nulls = CsvOptions { nulls: vec!["NA".to_owned()], ..CsvOptions::default() };
+    assert_eq!(documents(&read("a,b\nNA,NA\n", nulls).0), [json!({})]);
 }
 
 #[test]
@@ -286,7 +329,8 @@ fn escape_sequences_of_text_without_quotes_are_control_characters() {
 fn quotes_within_cells_are_told_and_blanks_before_them_can_be_left_out() {
     let stray = |text: &str| kinds(&read(text, CsvOptions::default()).1);
     let one = |count| vec![("quote_in_cell", String::new(), count)];
-    assert_eq!(stray("id, name, \"q, r\"\n1, x, \"a, b\"\n"), one(4));
+    let names = ("blanks_in_names", String::new(), 3);
+    assert_eq!(stray("id, name, \"q, r\"\n1, x, \"a, b\"\n"), [&[names][..], &one(4)].concat());
     assert_eq!(stray("n,t\n1, \"x\"\n2,y\n3,\t\"z\"\n"), one(2));
     assert_eq!(stray("n,t\n1,5\" disk\n\"2\",\"a \"\"b\"\"\"\n"), one(1));
     assert_eq!(stray("n,t\n\"1\",\"a\"\"\"\n2,\"\"\n"), []);

@@ -1,9 +1,9 @@
 //! JSON values and arrays, as the engine reads them.
 
-use inrush_sources::{Format, FormatOptions};
+use inrush_sources::{Format, FormatOptions, Source, SourceSpec, Warnings, open};
 use proptest::prelude::*;
 
-use crate::source_support::{self, CODECS, compress, load, write};
+use crate::source_support::{self, CODECS, compress, drain, load, write};
 
 fn read(text: &[u8], bytes: usize, options: FormatOptions) -> source_support::Outcome {
     let dir = tempfile::tempdir().unwrap();
@@ -309,10 +309,38 @@ fn one_document_with_many_in_it_gets_a_hint() {
         assert_eq!(warnings.len(), usize::from(expected.is_some()), "{warnings:?}");
         assert!(expected.is_none_or(|expected| warnings[0].contains(expected)), "{warnings:?}");
     }
-    let options = FormatOptions { document_bytes_max: 5000, ..FormatOptions::default() };
-    let outcome = load(&write(&dir, "a.json", long.as_bytes()), options, 1000).0;
-    let reject = outcome.records[0].reject.as_ref().unwrap();
-    assert!(reject.0 == "too_large" && reject.1.contains("option `records=features`"), "{reject:?}");
+    for format in [None, Some(Format::Json)] {
+        let options = FormatOptions { format, document_bytes_max: 5000, ..FormatOptions::default() };
+        let outcome = load(&write(&dir, "a.json", long.as_bytes()), options, 1000).0;
+        let reject = outcome.records[0].reject.as_ref().unwrap();
+        assert!(reject.0 == "too_large" && reject.1.contains("option `records=features`"), "{reject:?}");
+    }
+}
+
+#[test]
+fn documents_with_an_array_in_files_of_their_own_are_told_once_unless_they_are_meant() {
+    let dir = tempfile::tempdir().unwrap();
+    for n in 0..20 {
+        let text = format!("{{\n\"id\": \"{n}\", \"lines\": [{{\"sku\": 1}}, {{\"sku\": 2}}]\n}}\n");
+        write(&dir, &format!("{n:02}.json"), text.as_bytes());
+    }
+    let told = |format: Option<Format>, ids: &[&str]| {
+        let warnings = Warnings::default();
+        let options = FormatOptions { format, ..FormatOptions::default() };
+        let mut source = open(&[SourceSpec::new(dir.path())], options, &warnings).unwrap();
+        source.keep_texts(&ids.iter().map(|id| (*id).to_owned()).collect::<Vec<_>>());
+        assert_eq!(drain(&mut source, 1000).records.len(), 20);
+        warnings.list().iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    // A field that only the objects of the array have says that they are meant.
+    for ids in [&[][..], &["sku"], &["id", "sku"]] {
+        let found = told(None, ids);
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(found[0].contains("00.json: the whole source is one document; its `lines`"), "{found:?}");
+        assert!(found[0].ends_with("if a document is meant, give option `format=json` (20 times)"), "{found:?}");
+    }
+    assert_eq!(told(None, &["id"]), [""; 0]);
+    assert_eq!(told(Some(Format::Json), &[]), [""; 0]);
 }
 
 #[test]

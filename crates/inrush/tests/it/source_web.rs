@@ -3,8 +3,11 @@
 
 use std::fmt::Write as _;
 
-use inrush_sources::{Files, Format, FormatOptions, Repeats, Source, SourceError, SourceSpec, Warnings, open};
+use inrush_core::Code;
+use inrush_sources::{Chosen, Files, Format, FormatOptions, Repeats, Source, SourceError, SourceSpec, Warnings, open};
+use zip::CompressionMethod;
 
+use crate::source_archive::{CSV, NDJSON, archives, zip};
 use crate::source_support::{self, CODECS, Outcome, compress, drain};
 use crate::web_server::{WebFile, WebServer};
 
@@ -42,15 +45,81 @@ fn compressed_and_plain_files_are_read_to_their_end() {
 }
 
 #[test]
-fn an_archive_is_refused_with_what_to_do() {
+fn members_of_an_archive_are_files() {
     let server = WebServer::start();
-    let tar = [&[b'a'; 257][..], b"ustar\x0000", &[0; 248]].concat();
-    let files =
-        [("/a.zip", b"PK\x03\x04\x14\0\0\0".to_vec()), ("/a.tar", tar.clone()), ("/a.tgz", compress("gzip", &tar))];
-    for (path, data) in files {
-        let error = read(&server.put(path, WebFile::new(data))).error.unwrap().to_string();
-        assert!(error.contains("archive; unpack it"), "{path}: {error}");
+    let packed = compress("gzip", NDJSON);
+    let members: [(&str, &[u8]); 4] =
+        [("z.csv", CSV), ("year=2024/b.ndjson", NDJSON), ("_SUCCESS", b""), ("packed.ndjson.gz", &packed)];
+    let expected = [
+        r#"{"id":3}"#,
+        r#"{"id":4}"#,
+        r#"{"id":3,"year":2024}"#,
+        r#"{"id":4,"year":2024}"#,
+        r#"{"id":1,"town":"Rye"}"#,
+        r#"{"id":2,"town":"Ely"}"#,
+    ];
+    for (name, data) in archives(&members) {
+        let path = format!("/{name}");
+        // Connections break, also where the server sends no parts.
+        for ranges in [true, false] {
+            let file = WebFile { ranges, breaks: (data.len() / 3, 2), ..WebFile::new(data.clone()) };
+            let url = server.put(&path, file);
+            let mut source = source(&url, None).unwrap();
+            let info = source.describe();
+            let names = ["packed.ndjson.gz", "year=2024/b.ndjson", "z.csv"].map(|name| format!("{url}/{name}"));
+            assert_eq!((info.names, info.repeats), (names.into(), Repeats::Always), "{name}");
+            source.check_all().unwrap();
+            let outcome = drain(&mut source, 1000);
+            assert!(outcome.error.is_none(), "{name}: {:?}", outcome.error);
+            assert_eq!(outcome.texts(), expected, "{name}");
+            assert_eq!(info.bytes_total, Some(outcome.bytes_read), "{name}");
+            assert_eq!(server.files.lock().unwrap()[&path].breaks.1, 0, "no connection was broken");
+        }
+        let data = [&data[..data.len() / 2], &[0; 64]].concat();
+        let found = source(&server.put(&path, WebFile::new(data)), None);
+        let error = found.map_or_else(|error| error, |mut source| drain(&mut source, 1000).error.unwrap());
+        assert!(error.name.contains(&name) && error.code == Code::DamagedCompression, "{name}: {error}");
+        // It is of another kind than its name says.
+        let outcome = read_as_csv(&server.put(&path, WebFile::new(CSV)));
+        assert_eq!(outcome.texts(), [r#"{"id":1,"town":"Rye"}"#, r#"{"id":2,"town":"Ely"}"#], "{name}");
     }
+}
+
+fn read_as_csv(url: &str) -> Outcome {
+    drain(&mut source(url, "csv".parse().ok()).unwrap(), 1000)
+}
+
+#[test]
+fn an_archive_is_fetched_once_and_again_when_it_is_another_one() {
+    let server = WebServer::start();
+    let url = server.put("/a.zip", WebFile::new(zip(&[("a.csv", CSV)], CompressionMethod::Deflated))) + "?part=1";
+    let specs = [SourceSpec::new(&url)];
+    let opened = || open(&specs, FormatOptions::default(), &Warnings::default()).unwrap();
+    let fingerprints = |source: &Files| source.fingerprints().unwrap();
+    let before = opened();
+    // The format of a member is that of its own name.
+    assert_eq!(before.describe().names, [url.replace('?', "/a.csv?")]);
+    let after_one = server.requests.lock().unwrap().len();
+    assert_eq!(drain(&mut opened(), 1000).records.len(), 2);
+    assert_eq!(fingerprints(&opened()), fingerprints(&before));
+    // It is only asked whether it is the same.
+    assert_eq!(server.requests.lock().unwrap().len(), after_one + 2);
+    let other = zip(&[("a.csv", b"id\n7\n")], CompressionMethod::Deflated);
+    server.put("/a.zip", WebFile { etag: Some("\"v2\"".to_owned()), ..WebFile::new(other.clone()) });
+    let mut now = opened();
+    assert_ne!(fingerprints(&now), fingerprints(&before));
+    assert_eq!(drain(&mut now, 1000).texts(), [r#"{"id":7}"#]);
+    // Nothing tells versions apart.
+    server.put("/a.zip", WebFile { etag: None, ..WebFile::new(other) });
+    assert_eq!(opened().describe().repeats, Repeats::Once);
+    let left_out = FormatOptions {
+        chosen: Chosen { include: Vec::new(), exclude: vec!["*.zip".parse().unwrap()] },
+        ..FormatOptions::default()
+    };
+    let asked = server.requests.lock().unwrap().len();
+    let error = open(&specs, left_out, &Warnings::default()).err().unwrap().to_string();
+    assert!(error.contains("no file is left"), "{error}");
+    assert_eq!(server.requests.lock().unwrap().len(), asked, "it was not asked for");
 }
 
 #[test]
@@ -224,6 +293,14 @@ mod parquet {
         // small.
         let requests = server.requests.lock().unwrap().len();
         assert!((6..=14).contains(&requests), "{requests}");
+    }
+
+    #[test]
+    fn in_an_archive_needs_no_parts() {
+        let server = WebServer::start();
+        let data = archives(&[("a.parquet", &file())]).remove(0).1;
+        let outcome = read(&server.put("/a.zip", WebFile { ranges: false, ..WebFile::new(data) }));
+        assert_eq!((outcome.records.len(), outcome.error.is_none()), (ROWS as usize, true), "{:?}", outcome.error);
     }
 
     #[test]

@@ -567,3 +567,26 @@ where
     });
     tokio::task::spawn_blocking(move || crashed.join().unwrap()).await.unwrap();
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_index_that_was_rolled_back_from_outlives_older_ones() {
+    let fake = fake().await;
+    let (mut config, _folder) = swap(&fake);
+    options(&mut config).keep = Some(1);
+    let made = async || {
+        let report = load(&config).await;
+        assert_eq!(report.status, Status::Complete, "{report:?}");
+        (report.swap.unwrap().index, report.finish.steps.last().unwrap().detail.clone())
+    };
+    let ((first, _), (second, _), (third, detail)) = (made().await, made().await, made().await);
+    assert!(detail.starts_with(&format!("deleted {first}; kept {second}")), "{detail}");
+    let transport = connect(&config).await.unwrap();
+    assert_eq!(rollback(&transport, "trips", None).await.unwrap().to, second);
+    let (fourth, detail) = made().await;
+    assert!(!detail.contains("deleted"), "{detail}");
+    assert_eq!(rollback(&transport, "trips", Some(&third)).await.unwrap().to, third, "the way forward");
+    assert_eq!(rollback(&transport, "trips", Some(&fourth)).await.unwrap().to, fourth);
+    let (_, detail) = made().await;
+    assert!(detail.starts_with("deleted ") && detail.contains(&second) && detail.contains(&third), "{detail}");
+    assert!(detail.contains(&format!("kept {fourth}")), "{detail}");
+}

@@ -9,12 +9,13 @@ use arrow_array::{ArrayRef, Int64Array, RecordBatch};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use inrush_cluster::transport::{Credentials, HttpOptions, Transport};
+use inrush_commands::doctor::examine;
 use inrush_commands::mapping::{Mixed, infer};
 use inrush_commands::verify::{VerifyOptions, verify};
-use inrush_fake::{FakeCluster, FakeConfig, Fault, Faults, Flavor, RequestLog, Rule};
-use inrush_load::config::{DeadLetters, IdFrom, LoadConfig};
+use inrush_fake::{FakeCluster, FakeConfig, Fault, Faults, Flavor, Product, RequestLog, Rule};
+use inrush_load::config::{DeadLetters, IdFrom, LoadConfig, MaxErrors, StateFolder};
 use inrush_load::dry_run::dry_run;
-use inrush_load::{BeginningHandle, ConfiguredLoad, LoadError, Report, Status};
+use inrush_load::{BeginningHandle, ConfiguredLoad, LoadError, Report, Status, VerifiedState};
 use inrush_sources::{Files, FormatOptions, SourceSpec, Warnings, open};
 use parquet::arrow::ArrowWriter;
 use serde_json::{Value, json};
@@ -378,6 +379,31 @@ async fn an_inferred_vector_gets_the_type_that_the_cluster_has() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_inferred_number_beyond_a_long_gets_the_type_that_the_cluster_has() {
+    for (flavor, kind) in [
+        (Flavor::elasticsearch_9(), "unsigned_long"),
+        (Flavor::elasticsearch_7(), "unsigned_long"),
+        (Flavor::new(Product::Elasticsearch, "7.9.3"), "keyword"),
+        (Flavor::opensearch_3(), "unsigned_long"),
+        (Flavor::new(Product::OpenSearch, "2.7.0"), "keyword"),
+    ] {
+        let fake = fake(flavor.clone()).await;
+        let (mut config, folder) = into_vectors(&fake);
+        let path = folder.path().join("a.ndjson");
+        std::fs::write(&path, "{\"u\":18446744073709551615}\n{\"u\":7}\n").unwrap();
+        let advice = infer(&mut source(&path), None, Mixed::Widen).unwrap().advice;
+        (config.create.mapping, config.create.unsigned) = (Some(advice.mapping), advice.unsigned);
+        let warned = |warnings: &[String]| warnings.iter().any(|warning| warning.contains("has no unsigned_long"));
+        let dry = dry_run(config.clone(), Box::new(source(&path))).await.unwrap();
+        assert_eq!(dry.create.unwrap()["mappings"]["properties"]["u"]["type"], kind, "{flavor}");
+        let report = load(config, &path).await;
+        assert_eq!((report.status, report.counts.docs_indexed), (Status::Complete, 2), "{report:?}");
+        assert_eq!(fake.mapping("docs")["properties"]["u"]["type"], kind, "{flavor}");
+        assert_eq!((warned(&dry.warnings), warned(&report.warnings)), (kind == "keyword", kind == "keyword"));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_distribution_without_vectors_gets_numbers() {
     let fake = fake(Flavor::elasticsearch_7()).await;
     let mut root = fake.call("GET", "/", Value::Null).unwrap();
@@ -390,4 +416,78 @@ async fn the_distribution_without_vectors_gets_numbers() {
     let report = load(config, &path).await;
     assert_eq!(fake.mapping("docs")["properties"]["v"]["type"], "double");
     assert!(report.warnings.iter().any(|warning| warning.contains("distribution oss")), "{:?}", report.warnings);
+}
+
+/// Vectors are counted as they are sent: packed or not, made of rows or passed through.
+#[tokio::test(flavor = "multi_thread")]
+async fn vectors_of_each_source_are_counted() {
+    for flavor in [Flavor::elasticsearch_9(), Flavor::elasticsearch_8(), Flavor::opensearch_3()] {
+        let folder = tempfile::tempdir().unwrap();
+        for path in files(folder.path()) {
+            let fake = fake(flavor.clone()).await;
+            let (config, _state) = into_vectors(&fake);
+            fake.set_faults(Faults::new([Rule::new(Fault::ItemVectorsLost).containing("\"n\":7,")]));
+            let report = load(config, &path).await;
+            let vectors = &report.verified.vectors["v"];
+            let found = (report.verified.state, vectors.found, vectors.expected);
+            let expected = (VerifiedState::No, Some(DOCS as u64 - 1), Some(DOCS as u64));
+            assert_eq!(found, expected, "{flavor} {path:?} {report:?}");
+        }
+    }
+}
+
+/// The counts of the interrupted run are those of its checkpoint.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_resumed_load_counts_the_vectors_of_all_its_runs() {
+    let fake = fake(Flavor::elasticsearch_8()).await;
+    let (mut config, folder) = into_vectors(&fake);
+    let before = json!({"n": 1_000, "v": vector(1_000)});
+    fake.call("PUT", "/docs", json!({"mappings": config.create.mapping.take()})).unwrap();
+    fake.call("PUT", "/docs/_doc/1000", before).unwrap();
+    config.id = Some("n".parse().unwrap());
+    config.state = Some(StateFolder::new(folder.path().join("state")));
+    config.max_errors = MaxErrors::Count(0);
+    config.limits.batch_docs = Some(5);
+    let path = ndjson(folder.path());
+    fake.set_faults(Faults::new([Rule::new(Fault::ItemBadRequest).ids(["20"])]));
+    let first = load(config.clone(), &path).await;
+    assert_eq!(first.status, Status::Failed, "{first:?}");
+    fake.set_faults(Faults::default());
+    (config.resume, config.max_errors) = (true, MaxErrors::default());
+    let report = load(config, &path).await;
+    assert!(first.counts.docs_created > 0 && report.this_run.is_some(), "{report:?}");
+    let vectors = &report.verified.vectors["v"];
+    let found = (report.verified.state, vectors.state, vectors.found, vectors.expected);
+    assert_eq!(found, (VerifiedState::Yes, VerifiedState::Yes, Some(DOCS as u64), Some(DOCS as u64)), "{report:?}");
+    assert_eq!(report.indices["docs"].vectors["v"].created_with, DOCS as u64 - 1);
+}
+
+/// A sample of the documents of a named index tells vectors from other numbers.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_doctor_finds_vectors_among_numbers() {
+    let fake = fake(Flavor::elasticsearch_8()).await;
+    let transport = Transport::new(&[fake.url()], Credentials::None, &HttpOptions::default()).unwrap();
+    for (name, length) in [("vectors", DIMS), ("prices", 3)] {
+        let mapping = json!({"properties": {"o": {"properties": {"v": {"type": "float"}}}}});
+        fake.call("PUT", &format!("/{name}"), json!({"mappings": mapping})).unwrap();
+        for n in 0..3 {
+            let document = json!({"o": {"v": vec![0.5; length]}});
+            fake.call("PUT", &format!("/{name}/_doc/{n}"), document).unwrap();
+        }
+        fake.call("POST", &format!("/{name}/_refresh"), Value::Null).unwrap();
+    }
+    let found = async |index: Option<&str>| {
+        let diagnosis = examine(&transport, index).await.unwrap();
+        let of_vectors = diagnosis.findings.into_iter().filter(|finding| finding.id == "vectors_as_numbers");
+        of_vectors.map(|finding| finding.evidence).collect::<Vec<_>>()
+    };
+    assert_eq!(found(Some("vectors")).await, [format!("vectors: o.v has {DIMS} numbers in each of 3 documents")]);
+    assert!(found(Some("prices")).await.is_empty());
+    fake.clear_requests();
+    assert!(found(None).await.is_empty());
+    assert!(!fake.requests().iter().any(|request| request.path.contains("_search")), "no documents are read");
+    // The others stand where documents may not be read.
+    fake.set_faults(Faults::new([Rule::new(Fault::RequestForbidden).path("/vectors/_search")]));
+    let diagnosis = examine(&transport, Some("vectors")).await.unwrap();
+    assert!(diagnosis.not_checked.iter().any(|what| what.contains("privilege read")), "{diagnosis:?}");
 }

@@ -6,7 +6,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use inrush_commands::options::{Environment, LoadOptions};
 use inrush_fake::{FakeCluster, FakeConfig, Flavor};
-use inrush_load::config::{DeadLetters, IdFrom, LoadConfig, SwapConfig};
+use inrush_load::config::{DeadLetters, GraphTime, IdFrom, LoadConfig, SwapConfig};
 use inrush_load::{ConfiguredLoad, Report, Status};
 use inrush_sources::{Beside, FormatOptions, Source, SourceSpec, Warnings, open};
 use serde_json::{Value, json};
@@ -241,4 +241,34 @@ async fn the_option_puts_vectors_into_documents_of_each_format() {
     let letters = [("from_dead_letters", source), ("vectors", vectors)];
     let error = planned(&letters).await.err().unwrap();
     assert!(error.contains("option `vectors` does not work with option `from_dead_letters`"), "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn graphs_of_a_large_new_index_wait_by_themselves() {
+    let definition =
+        json!({"type": "dense_vector", "dims": 2, "similarity": "l2_norm", "index_options": {"type": "hnsw"}});
+    let mapping = json!({"properties": {"v": definition}});
+    let large = GraphTime::WAIT_FROM as usize;
+    for (case, bytes, flavor, waits) in [
+        ("large", large, Flavor::elasticsearch_9(), true),
+        ("small", large - 1, Flavor::elasticsearch_9(), false),
+        ("no such setting", large, Flavor::opensearch_3(), false),
+    ] {
+        let fake = fake(flavor).await;
+        for again in [false, true] {
+            let (mut config, folder) = config(fake.urls(), "docs");
+            config.finish.graph = GraphTime::Auto;
+            config.create.mapping = (fake.flavor().is_elasticsearch() && !again).then(|| mapping.clone());
+            let path = folder.path().join("a.ndjson");
+            let mut text = b"{\"v\":[1,2]}\n{\"v\":[1,3]}\n".to_vec();
+            text.resize(bytes, b'\n');
+            std::fs::write(&path, text).unwrap();
+            let source = open(&[SourceSpec::new(&path)], FormatOptions::default(), &Warnings::default()).unwrap();
+            let report = load(config, Box::new(source)).await;
+            let changed = report.settings.changed.keys().any(|name| name.ends_with("index_options"));
+            assert_eq!((report.status, changed), (Status::Complete, waits && !again), "{case}: {report:?}");
+            // The only segment of the shard is not merged.
+            assert_eq!(report.warnings.len(), usize::from(changed), "{case}: {:?}", report.warnings);
+        }
+    }
 }

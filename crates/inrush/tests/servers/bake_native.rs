@@ -744,7 +744,8 @@ async fn check(version: Version) {
     target.end().await;
 }
 
-/// What differs in Elasticsearch 9.5: the shard of a document, and values of new fields.
+/// What differs in Elasticsearch 9.5, the shard of a document and values of new fields, and in
+/// Lucene 9.
 async fn check_what_differs(version: Version) {
     let target = Target::start(version).await;
     target.equals_a_load(3).await;
@@ -753,7 +754,7 @@ async fn check_what_differs(version: Version) {
     target.end().await;
 }
 
-on_servers!(check_what_differs: elasticsearch_9_5 = Elasticsearch9);
+on_servers!(check_what_differs: elasticsearch_9_5 = Elasticsearch9, lucene_9_elasticsearch_8_19 = Elasticsearch8);
 
 on_servers!(check:
     opensearch_2_19 = OpenSearch2,

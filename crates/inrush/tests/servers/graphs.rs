@@ -4,7 +4,7 @@
 use std::process::Command;
 
 use inrush_load::config::GraphTime;
-use inrush_load::{ConfiguredLoad, PushLoad, Report, SettingsRestored, Status};
+use inrush_load::{ConfiguredLoad, PushLoad, Report, SettingsRestored, Status, VerifiedState};
 use inrush_sources::push::Document;
 use serde_json::{Value, json};
 
@@ -75,6 +75,12 @@ async fn found(server: &Server, index: &str) -> Vec<Vec<String>> {
     all
 }
 
+/// The documents with a vector were counted, and all have one.
+fn counted(report: &Report) {
+    let vectors = &report.verified.vectors["v"];
+    assert_eq!((vectors.state, vectors.found), (VerifiedState::Yes, Some(DOCS)), "{report:?}");
+}
+
 async fn elasticsearch(version: Version) {
     let server = Server::shared(version).await;
     // Its own options, and those that are the default of the server.
@@ -137,8 +143,14 @@ async fn opensearch(version: Version) {
         server.send("PUT", &format!("/{index}"), json!({"settings": settings, "mappings": field(engine)})).await;
     }
     let (load, _folder) = begin(&server, "graphs-ever", GraphTime::Load, None).await;
-    assert_eq!(end(load).await.status, Status::Complete);
+    let report = end(load).await;
+    assert_eq!(report.status, Status::Complete);
+    counted(&report);
     let ever = found(&server, "graphs-ever").await;
+    // An index without graphs has its vectors elsewhere.
+    let mapping = json!({"properties": {"v": {"type": "knn_vector", "dimension": DIMS}}});
+    let (load, _folder) = begin(&server, "graphs-none", GraphTime::Load, Some(mapping)).await;
+    counted(&end(load).await);
 
     let (load, _folder) = begin(&server, "graphs-lucene", GraphTime::End, None).await;
     let report = end(load).await;
@@ -149,6 +161,7 @@ async fn opensearch(version: Version) {
     );
     assert!(report.warnings.iter().any(|text| text.contains("before 3.9")), "{:?}", report.warnings);
     assert_eq!(found(&server, "graphs-lucene").await, ever);
+    counted(&report);
 
     let (load, _folder) = begin(&server, "graphs-faiss", GraphTime::End, None).await;
     let threshold = async || {
@@ -160,6 +173,7 @@ async fn opensearch(version: Version) {
     assert_eq!((report.status, report.settings.restored), (Status::Complete, SettingsRestored::Yes), "{report:?}");
     assert_eq!((threshold().await, server.leases("graphs-").await), (json!("100000"), 0));
     assert_eq!(found(&server, "graphs-faiss").await, ever);
+    counted(&report);
     println!("{}: {:?}", server.title, report.finish.steps);
     server.stop().await;
     let _ = std::fs::remove_dir_all(folder);

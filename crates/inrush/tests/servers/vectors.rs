@@ -8,7 +8,8 @@ use arrow_array::builder::{FixedSizeListBuilder, Float32Builder};
 use arrow_array::{ArrayRef, Int64Array, RecordBatch};
 use inrush_commands::mapping::{Mixed, infer};
 use inrush_commands::verify::{VerifyOptions, VerifyOutcome, verify};
-use inrush_load::{ConfiguredLoad, Report, Status, VerifiedState};
+use inrush_load::{ConfiguredLoad, PushLoad, Report, Status, VerifiedState};
+use inrush_sources::push::Document;
 use inrush_sources::{Beside, FormatOptions, Source, SourceSpec, Warnings, open};
 use parquet::arrow::ArrowWriter;
 use serde_json::{Value, json};
@@ -72,6 +73,14 @@ async fn load(server: &Server, index: &str, mapping: Value, source: Box<dyn Sour
     ConfiguredLoad::new(config).unwrap().start(source).await.unwrap().finish().await
 }
 
+/// The documents with a vector were counted, and are as many as were sent.
+fn counted(report: &Report, docs: usize) {
+    let vectors = &report.verified.vectors["v"];
+    let found = (report.verified.state, vectors.state, vectors.found, vectors.expected);
+    let docs = Some(docs as u64);
+    assert_eq!(found, (VerifiedState::Yes, VerifiedState::Yes, docs, docs), "{report:?}");
+}
+
 /// Each vector as the index has it.
 async fn check(server: &Server, index: &str, query: &str) {
     server.count(index).await;
@@ -112,16 +121,67 @@ async fn elasticsearch(version: Version) {
         let definition = json!({"type": "dense_vector", "dims": DIMS, "index": true, "similarity": "l2_norm"});
         let report = load(&server, &index, json!({"properties": {"v": definition}}), file(&path)).await;
         assert_eq!((report.status, report.verified.state), (Status::Complete, VerifiedState::Yes), "{report:?}");
+        counted(&report, DOCS);
         check(&server, &index, query).await;
         compare(&server, &index, || file(&path), false).await;
         let index = format!("vectors-cosine-{name}");
         let definition = json!({"type": "dense_vector", "dims": DIMS, "index": true, "similarity": "cosine"});
         let report = load(&server, &index, json!({"properties": {"v": definition}}), file(&path)).await;
         assert_eq!(report.status, Status::Complete, "{report:?}");
+        counted(&report, DOCS);
         compare(&server, &index, || file(&path), is_new).await;
     }
     let left = server.send("GET", "/_cat/indices/*trial*?format=json", Value::Null).await;
     assert_eq!(left, json!([]));
+    server.stop().await;
+}
+
+/// Each kind of field can be asked for its documents, also one that is not indexed. A vector that
+/// another client has taken away is found.
+async fn counting(version: Version) {
+    let server = Server::shared(version).await;
+    let kinds = [
+        ("plain", json!({"index": false})),
+        ("hnsw", json!({"index_options": {"type": "hnsw"}})),
+        ("int4", json!({"index_options": {"type": "int4_hnsw"}})),
+        ("bbq", json!({"index_options": {"type": "bbq_flat"}})),
+        ("byte", json!({"element_type": "byte"})),
+        ("bit", json!({"element_type": "bit", "dims": 8 * DIMS})),
+    ];
+    for (name, more) in kinds {
+        let index = format!("vectors-counted-{name}");
+        let mut definition = json!({"type": "dense_vector", "dims": DIMS});
+        definition.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let (mut config, _folder) = server.config(&index);
+        config.id = Some("n".parse().unwrap());
+        config.create.mapping = Some(json!({"properties": {"v": definition}}));
+        let begin = async || ConfiguredLoad::new(config.clone()).unwrap().sender().await.unwrap();
+        let document = |n: usize, with: bool| {
+            let vector: Vec<usize> = (1..=DIMS).collect();
+            let body = if with { json!({"n": n, "v": vector}) } else { json!({"n": n}) };
+            Document { body: body.to_string().into(), ..Document::default() }
+        };
+        // One in ten has none.
+        let send = async |load: &PushLoad, rows: std::ops::Range<usize>| {
+            for n in rows {
+                load.send(document(n, n % 10 != 0)).await.unwrap();
+            }
+        };
+        let load = begin().await;
+        send(&load, 0..DOCS).await;
+        counted(&load.finish().await, DOCS * 9 / 10);
+        // The index has some before.
+        let load = begin().await;
+        send(&load, DOCS..2 * DOCS).await;
+        load.progress().wait_for(|p| p.docs_settled == DOCS as u64).await.unwrap();
+        server.send("PUT", &format!("/{index}/_doc/1"), json!({"n": 1})).await;
+        let report = load.finish().await;
+        assert_eq!((report.status, report.verified.state), (Status::CheckFailed, VerifiedState::No), "{report:?}");
+        let (vectors, all) = (&report.verified.vectors["v"], 2 * DOCS as u64 * 9 / 10);
+        assert_eq!((vectors.found, vectors.expected), (Some(all - 1), Some(all)), "{report:?}");
+        assert!(report.verified.detail.contains("operations more than this load sent"), "{report:?}");
+        println!("{} {name}: {}", server.title, report.verified.detail);
+    }
     server.stop().await;
 }
 
@@ -166,5 +226,6 @@ async fn without_vectors(version: Version) {
 }
 
 on_servers!(elasticsearch: elasticsearch_8_19 = Elasticsearch8, elasticsearch_9_5 = Elasticsearch9);
+on_servers!(counting: counting_8_19 = Elasticsearch8, counting_9_5 = Elasticsearch9);
 on_servers!(beside: beside_elasticsearch_9_5 = Elasticsearch9, beside_opensearch_3_6 = OpenSearch3);
 on_servers!(without_vectors: opensearch_3_6 = OpenSearch3);

@@ -29,6 +29,19 @@ async fn fields_of_two_kinds_go_in_as_the_flag_says() {
 }
 
 #[tokio::test]
+async fn a_dry_run_of_as_many_documents_as_it_reads_knows_that_these_are_all() {
+    let fake = fake([]).await;
+    let to = fake.url();
+    for (count, all) in [(10_000, "all documents"), (10_001, "there are more")] {
+        let (folder, _) = folder_with("a.ndjson", &lines(count));
+        let output = run(folder.path(), &["load", "a.ndjson", "--index", "docs", "--dry-run", "--to", &to]).await;
+        check(&output, 0);
+        let text = stdout(&output);
+        assert!(text.contains(&format!("10,000 documents examined ({all})")), "{text}");
+    }
+}
+
+#[tokio::test]
 async fn a_field_to_drop_that_no_document_has_is_told() {
     let fake = fake([]).await;
     let to = fake.url();

@@ -122,6 +122,59 @@ async fn mended_dead_letters_move_the_alias() {
     assert!(stdout(&output).contains(&format!("could go back to {new}: 20 documents, complete since")));
 }
 
+/// Each load of letters that are mended wrongly writes letters that have all of the first ones.
+#[tokio::test]
+async fn a_letter_keeps_its_fields_through_every_round() {
+    let fake = fake([]).await;
+    let to = fake.url();
+    for (action, fields) in [("index", "id"), ("index", "id routing"), ("create", "id routing"), ("upsert", "id")] {
+        let (folder, _) = folder_with("0", "{\"order\":\"o256\",\"shop\":\"s\",\"n\":\n");
+        let index = format!("{action}-{}", fields.len());
+        let load = ["load", "0", "--format", "ndjson", "--index", &index, "--id", "order", "--action", action];
+        let routing = if fields.contains("routing") { &["--routing", "shop"][..] } else { &[] };
+        let rest = ["--to", &to, "--dead-letters", "1"];
+        check(&run(folder.path(), &[&load[..], routing, &rest].concat()).await, 3);
+        let letter = |round: &str| {
+            let text = std::fs::read_to_string(folder.path().join(round)).unwrap();
+            serde_json::from_str::<Value>(&text).unwrap()
+        };
+        let mend = |round: &str, document: &str| {
+            let mut mended = letter(round);
+            mended["text"] = document.into();
+            std::fs::write(folder.path().join(round), format!("{mended}\n")).unwrap();
+        };
+        let load_again = async |round: &str, rest: &str, status: i32| {
+            let again = ["load", "--from-dead-letters", round, "--dead-letters", rest, "--to", &to];
+            check(&run(folder.path(), &again).await, status);
+        };
+        let first = letter("1");
+        for (round, next, document, error) in
+            [("1", "2", "{\"order\":\"o256\"", "not_json"), ("2", "3", "{\"n\":1}", "missing_field")]
+        {
+            mend(round, document);
+            load_again(round, next, 3).await;
+            let next = letter(next);
+            assert_eq!((&next["error"]["type"], &next["index"]), (&json!(error), &json!(index)), "{next}");
+            assert_eq!(next["sent_with"]["id"], "order", "{next}");
+            assert_eq!(next["sent_with"]["routing"], first["sent_with"]["routing"], "{next}");
+        }
+        // The document is right, and the line is none.
+        mend("3", "{\"order\":\"o256\",\"shop\":\"s\"}");
+        let line = std::fs::read_to_string(folder.path().join("3")).unwrap();
+        let damaged = line.trim_end().strip_suffix('}').unwrap();
+        std::fs::write(folder.path().join("3"), format!("{damaged}\n{line}").replacen("o256", "o257", 1)).unwrap();
+        load_again("3", "4", 3).await;
+        let next = letter("4");
+        assert_eq!(next["error"]["type"], "bad_dead_letter", "{next}");
+        mend("4", &format!("{}}}", next["text"].as_str().unwrap()));
+        load_again("4", "5", 0).await;
+        let routing = fields.contains("routing").then_some("s");
+        let mut found: Vec<_> = fake.documents(&index).into_iter().map(|found| (found.id, found.routing)).collect();
+        found.sort();
+        assert_eq!(found, ["o256", "o257"].map(|id| (id.to_owned(), routing.map(str::to_owned))));
+    }
+}
+
 #[tokio::test]
 async fn dead_letters_are_not_the_rest_of_a_load_that_was_cut_off() {
     let (fake, folder) = shop(&lines(20)).await;

@@ -276,8 +276,8 @@ async fn a_mapping_is_inferred_of_what_is_sent() {
             found["mapping"]["properties"].as_object().unwrap().keys().map(String::as_str).collect();
         assert_eq!(fields, ["@timestamp", "no", "plz"], "{source:?}");
         assert_eq!(found["mapping"]["properties"]["@timestamp"]["type"], "date", "{source:?}");
-        let warning = found["warnings"][0].as_str().unwrap();
-        assert!(warning.contains("--drop typo"), "{source:?}: {warning}");
+        let warnings = found["warnings"].as_array().unwrap();
+        assert!(warnings.iter().any(|told| told.as_str().unwrap().contains("--drop typo")), "{source:?}: {warnings:?}");
     }
     let only = ["mapping", "rows.csv", "--only", "plz", "--limit", "1"];
     let (found, told) = check(&run(folder.path(), &only).await, 0);
@@ -317,4 +317,58 @@ async fn times_without_a_zone_are_of_the_zone_that_is_given() {
     let wrong = ["--time-zone", "Europe/Pari", "--timestamp", "ts", "--index", "none", "--to", &to];
     let (_, told) = load(folder.path(), &all[0], &wrong, 2).await;
     assert!(told.contains("expected a zone such as Europe/Paris"), "{told}");
+}
+
+/// A partial document with a name with dots would leave both values in the index.
+#[tokio::test]
+async fn names_with_dots_of_partial_documents_are_nested_or_refused() {
+    let fake = fake([]).await;
+    let to = fake.url();
+    let (folder, _) = folder_with("a.ndjson", "{\"id\":1,\"dim\":{\"w\":3,\"h\":6}}\n");
+    std::fs::write(folder.path().join("rt.csv"), "id,dim.h,dim.w\n1,,1003\n").unwrap();
+    std::fs::write(folder.path().join("rt.ndjson"), "{\"id\":1,\"dim.w\":{\"x\":1}}\n").unwrap();
+    std::fs::write(folder.path().join("in.ndjson"), "{\"id\":1,\"labels\":{\"app.io/name\":1.5}}\n").unwrap();
+    std::fs::write(folder.path().join("rt.bulk"), "{\"update\":{\"_id\":\"1\"}}\n{\"doc\":{\"a.b\":1}}\n").unwrap();
+    for (at, action) in ["update", "upsert"].into_iter().enumerate() {
+        let index = format!("t{at}");
+        check(&run(folder.path(), &["load", "a.ndjson", "--index", &index, "--id", "id", "--to", &to]).await, 0);
+        let before = documents(&fake, &index);
+        let dead = format!("dead{at}");
+        let target = ["--index", &index, "--id", "id", "--action", action, "--to", &to, "--dead-letters", &dead];
+        let load = async |words: &[&str], status: i32| {
+            let words = [&["load"][..], words, &target].concat();
+            check(&run(folder.path(), &words).await, status);
+        };
+        for (file, name) in [("rt.csv", "dim.h"), ("rt.ndjson", "dim.w")] {
+            load(&[file], 3).await;
+            // The letters, loaded again and again, are refused as well.
+            let again = ["load", "--index", &index, "--to", &to, "--from-dead-letters"];
+            for (letters, rest) in [(&*dead, "second"), ("second", "third")] {
+                let words = [&again[..], &[letters, "--dead-letters", rest]].concat();
+                check(&run(folder.path(), &words).await, 3);
+            }
+            for letters in [&*dead, "second", "third"] {
+                let found = std::fs::read_to_string(folder.path().join(letters)).unwrap();
+                for expected in [&*format!("field `{name}`"), "--dots nest", "--dots keep", "\"type\":\"bad_field\""] {
+                    assert!(found.contains(expected), "{expected}: {found}");
+                }
+                std::fs::remove_file(folder.path().join(letters)).unwrap();
+            }
+        }
+        assert_eq!(documents(&fake, &index), before, "nothing was sent");
+        load(&["rt.csv", "--dots", "nest"], 0).await;
+        let expected = json!({"id": 1, "dim": {"w": 1003, "h": null}});
+        assert_eq!(documents(&fake, &index), [("1".to_owned(), expected)]);
+        load(&["rt.csv", "--dots", "keep"], 0).await;
+        assert_eq!(documents(&fake, &index)[0].1["dim.w"], json!(1003));
+        load(&["in.ndjson"], 0).await;
+        assert_eq!(documents(&fake, &index)[0].1["labels"], json!({"app.io/name": 1.5}));
+    }
+    // Whole documents, with other changes, and an action line that says what is done.
+    let index = ["--index", "whole", "--id", "id", "--to", &to];
+    let nested = ["load", "rt.csv", "--dots", "nest", "--rename", "dim.h=size.h"];
+    check(&run(folder.path(), &[&nested[..], &index].concat()).await, 0);
+    assert_eq!(documents(&fake, "whole")[0].1, json!({"id": 1, "dim": {"w": 1003}}));
+    check(&run(folder.path(), &["load", "rt.bulk", "--index", "whole", "--to", &to]).await, 0);
+    assert_eq!(documents(&fake, "whole")[0].1["a.b"], json!(1));
 }

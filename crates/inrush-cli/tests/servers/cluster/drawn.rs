@@ -54,6 +54,13 @@ pub enum Way {
     },
 }
 
+impl Way {
+    /// Whether the proxy sends a request a second time by itself.
+    pub fn is_repeated(self) -> bool {
+        matches!(self, Way::Proxy { repeats: true, .. })
+    }
+}
+
 /// Loads that run at the same time, and the fault that meets all of them.
 #[derive(Clone, Debug)]
 pub struct Group {

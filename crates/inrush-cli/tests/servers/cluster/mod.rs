@@ -2,10 +2,10 @@
 //! through nginx and haproxy. The index and the dead letters have to be exactly what the order of
 //! the operations says, and the report has to say so.
 //!
-//! `make servers` runs ten loads. The part `cluster` of `scripts/chaos.sh` runs `INRUSH_LOADS`
-//! (300) with the seeds from `INRUSH_SEED` (2) on, the first half on OpenSearch. Four loads run at
-//! a time and meet one fault: those with the seeds from 4n to 4n + 3. Each load is a row of a table
-//! on stdout.
+//! `make servers` runs five loads, and the part `more` of `scripts/chaos.sh` five others. Its part
+//! `cluster` runs `INRUSH_LOADS` (300) with the seeds from `INRUSH_SEED` (2) on, the first half on
+//! OpenSearch. Four loads run at a time and meet one fault: those with the seeds from 4n to 4n + 3.
+//! Each load is a row of a table on stdout.
 
 mod drawn;
 mod nodes;
@@ -67,15 +67,16 @@ async fn five_loads_opensearch_3_6() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn five_loads_elasticsearch_8_19() {
+    // A proxy that repeats requests by itself is not seen (docs/guarantees.md); `many` has them.
+    let proxy = |kind, read| Way::Proxy { kind, read, repeats: false };
     let groups = [
         Group::of(
             Fault::Freeze(Who::Holder, 12),
             vec![bulk(201, Way::All, 2), Drawn::of(204, Form::Lines, FEW, Way::Victim, 2)],
         ),
-        Group::of(Fault::FreezeTwo(8), vec![bulk(205, Way::Proxy { kind: Kind::Nginx, read: 1, repeats: false }, 10)]),
         Group::of(
             Fault::Kill(Who::Holder),
-            vec![bulk(202, Way::All, 5), bulk(203, Way::Proxy { kind: Kind::Haproxy, read: 3, repeats: true }, 20)],
+            vec![bulk(202, Way::All, 5), bulk(203, proxy(Kind::Haproxy, 3), 20), bulk(205, proxy(Kind::Nginx, 1), 10)],
         ),
     ];
     run_all(Version::Elasticsearch8, Detection::Quick, groups.into_iter()).await;

@@ -113,6 +113,7 @@ pub async fn run(nodes: &mut ThreeNodes, group: &Group) -> Vec<Line> {
             letters: letters(&load.folder.join("dead.ndjson")),
             skips_conflicts: load.drawn.skips_conflicts,
             duplicates: duplicates(&said.report),
+            is_repeated: load.drawn.way.is_repeated(),
         };
         let judgement = Judgement::of(&load.made.expected, &told);
         let mut faults = faults(load.drawn, said, (&told, &judgement), tasks_left > 0 || nodes.restarts > restarts);
@@ -277,10 +278,10 @@ fn faults(drawn: &Drawn, said: &Said, (told, judgement): (&Told, &Judgement), en
     let mut faults = Vec::new();
     let report = &said.report;
     let verified = report["verified"]["state"] == "yes";
-    // A proxy that repeats requests makes copies of documents without ids. Only the count can show
-    // them, and may take them for those of a request without an answer.
-    let is_repeated = matches!(drawn.way, Way::Proxy { repeats: true, .. });
-    let may_differ = is_repeated && judgement.copies > 0;
+    // A proxy that repeats requests makes copies of documents without ids, and dead letters of
+    // operations that were done. Only the count can show them, and may take the copies for those of
+    // a request without an answer.
+    let may_differ = told.is_repeated && judgement.copies + judgement.repeated > 0;
     let judgement = match may_differ {
         true => &Judgement { untold: 0, ..judgement.clone() },
         false => judgement,

@@ -120,7 +120,7 @@ pub(super) fn shown<'f>(
     with_vectors: bool,
     little_endian: bool,
 ) -> Value {
-    for (path, field) in fields.filter(|(_, field)| field.kind == "dense_vector") {
+    for (path, field) in fields.filter(|(_, field)| field.vector.is_some()) {
         let (above, name) = path.rsplit_once('.').unwrap_or(("", path));
         let above: String = above.split('.').filter(|name| !name.is_empty()).map(|name| format!("/{name}")).collect();
         let Some(above) = source.pointer_mut(&above).and_then(Value::as_object_mut) else { continue };

@@ -5,6 +5,8 @@ use inrush_fake::FakeCluster;
 use inrush_sources::{CsvOptions, FixedColumn, Format, FormatOptions, Parse};
 
 use super::*;
+use crate::source_archive::archives;
+use crate::web_server::{WebFile, WebServer};
 
 /// The documents of [`documents`], each over several lines.
 fn pretty(lines: &str) -> String {
@@ -144,5 +146,26 @@ async fn ids_and_routing_of_cells_and_lines_are_their_text() {
             assert_eq!((document.id, document.routing), (n.to_string(), Some((n % 7).to_string())), "{index}");
             assert_eq!(json["id"].to_string(), format!("{n}.0"), "{index}");
         }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_archive_on_a_web_server_goes_on_within_its_members() {
+    let server = WebServer::start();
+    let text = documents(DOCS, DOCS);
+    let (first, second) = text.split_at(text.match_indices('\n').nth(1_000).unwrap().0 + 1);
+    let members = [("a.ndjson", first.as_bytes()), ("b.ndjson", second.as_bytes())];
+    for (at, (name, data)) in archives(&members).into_iter().enumerate() {
+        let fake = fake([]).await;
+        let index = format!("archive-{at}");
+        let mut job = Job::new(fake.urls(), &index, "");
+        job.path = server.put(&format!("/{name}"), WebFile::new(data.clone())).into();
+        job.config.id_from = Some(IdFrom::Position);
+        cut_off_and_gone_on(&fake, &job, &index, 700).await;
+        job.crash(job.config.clone(), 1_500).await;
+        server.put(&format!("/{name}"), WebFile { etag: Some("\"v2\"".to_owned()), ..WebFile::new(data) });
+        let refused = job.refusal(job.resumed()).await;
+        assert!(refused.contains(&format!("{name}/a.ndjson was replaced since")), "{refused}");
+        fake.shutdown().await;
     }
 }

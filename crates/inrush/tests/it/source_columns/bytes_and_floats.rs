@@ -152,6 +152,27 @@ fn fields_of_type_binary_and_of_ids_are_base64() {
 }
 
 #[test]
+fn fractions_for_a_field_of_whole_numbers_are_told_in_each_format() {
+    let dir = tempfile::tempdir().unwrap();
+    for (last, expected) in [(12.5, 1), (12.0, 0)] {
+        let of = |last| batch(vec![("n", Arc::new(Float64Array::from(vec![1.0, last])))]);
+        // The first batch has none.
+        let (first, rows) = (of(2.0), of(last));
+        let avro = dir.path().join("a.avro");
+        std::fs::write(&avro, avro_file(&rows, None)).unwrap();
+        for file in [arrow(&dir, "a.arrow", &[first, rows.clone()]), parquet(&dir, "a.parquet", &rows, 1), avro] {
+            let warnings = Warnings::default();
+            let mut source = open(&[SourceSpec::new(&file)], FormatOptions::default(), &warnings).unwrap();
+            let mapping = json!({"properties": {"n": {"type": "integer"}}});
+            source.form_rows(&RowForm { fields: FieldTypes::of_mapping(&mapping), ..RowForm::default() });
+            drain(&mut source, 1);
+            let told: Vec<_> = warnings.list().into_iter().map(|told| (told.kind, told.column, told.count)).collect();
+            assert_eq!(told, vec![("fractions_cut", "n".to_owned(), 1); expected], "{}", file.display());
+        }
+    }
+}
+
+#[test]
 fn members_of_a_struct_have_forms_of_their_own() {
     let members =
         Fields::from(vec![Field::new("name", DataType::Binary, true), Field::new("hash", DataType::Binary, true)]);

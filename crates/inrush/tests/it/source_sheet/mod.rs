@@ -35,15 +35,21 @@ fn workbook(rows: &[(u32, &str)]) -> Vec<u8> {
 
 /// The same with these elements of the workbook.
 fn workbook_with(rows: &[(u32, &str)], elements: &str) -> Vec<u8> {
+    workbook_of(rows, elements, "")
+}
+
+/// The same with these elements of the sheet `Data` behind its rows.
+fn workbook_of(rows: &[(u32, &str)], elements: &str, behind: &str) -> Vec<u8> {
     let book = WORKBOOK.replace("</workbook>", &format!("{elements}</workbook>"));
     let rows: String = rows.iter().map(|(number, cells)| format!("<row r=\"{number}\">{cells}</row>")).collect();
-    let sheet = |rows: &str| {
+    let sheet = |rows: &str, behind: &str| {
         format!(
-            r#"<?xml version="1.0"?><worksheet xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"><sheetData>{rows}</sheetData></worksheet>"#
+            r#"<?xml version="1.0"?><worksheet xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"><sheetData>{rows}</sheetData>{behind}</worksheet>"#
         )
     };
     let other = sheet(
         "<row r=\"1\"><c r=\"A1\" t=\"inlineStr\"><is><t>x</t></is></c></row><row r=\"2\"><c r=\"A2\"><v>1</v></c></row>",
+        "",
     );
     let mut zip = zip::ZipWriter::new(Cursor::new(Vec::new()));
     for (name, text) in [
@@ -53,7 +59,7 @@ fn workbook_with(rows: &[(u32, &str)], elements: &str) -> Vec<u8> {
         ("xl/_rels/workbook.xml.rels", WORKBOOK_RELS),
         ("xl/styles.xml", STYLES),
         ("xl/worksheets/sheet1.xml", &other),
-        ("xl/worksheets/sheet2.xml", &sheet(&rows)),
+        ("xl/worksheets/sheet2.xml", &sheet(&rows, behind)),
     ] {
         zip.start_file(name, SimpleFileOptions::default()).unwrap();
         zip.write_all(text.as_bytes()).unwrap();
@@ -296,6 +302,62 @@ fn dry_beans() {
     // The file has 610.29099999999983, of which spreadsheets show fifteen digits.
     assert!((first["Perimeter"].as_f64().unwrap() - 610.291).abs() < 1e-9, "{first}");
     assert_eq!(first.as_object().unwrap().len(), 17);
+}
+
+#[test]
+fn merged_cells_are_read_once_and_told() {
+    let options = || FormatOptions {
+        sheet: SheetOptions { sheet: Some("Data".into()), ..SheetOptions::default() },
+        ..FormatOptions::default()
+    };
+    let names = text("A1", "group") + &text("B1", "n");
+    let rows = [text("A2", "a") + &number("B2", 0, "1"), number("B3", 0, "2"), number("B4", 0, "3")];
+    let rows: [(u32, &str); 4] = [(1, &names), (2, &rows[0]), (3, &rows[1]), (4, &rows[2])];
+    let merged = "<mergeCells count=\"2\"><mergeCell ref=\"A2:A4\"/><mergeCell ref=\"A1:B1\"/></mergeCells>";
+    let (outcome, told) = read(&workbook_of(&rows, "", merged), options(), 1 << 20);
+    assert_eq!(outcome.texts(), [r#"{"group":"a","n":1}"#, r#"{"n":2}"#, r#"{"n":3}"#]);
+    assert!(told.len() == 1 && told[0].contains("column group: cells are merged over several rows"), "{told:?}");
+    assert!(told[0].ends_with("(2 times)"), "{told:?}");
+    assert_eq!(read(&workbook_of(&rows, "", "<mergeCells"), options(), 1 << 20).1, [""; 0]);
+}
+
+#[test]
+fn a_title_or_units_where_the_names_should_be_are_told_with_the_row_below() {
+    let options = |header_row, header| FormatOptions {
+        sheet: SheetOptions { sheet: Some("Data".into()), header_row, ..SheetOptions::default() },
+        csv: CsvOptions { header, ..CsvOptions::default() },
+        ..FormatOptions::default()
+    };
+    let title = text("A1", "Artikelexport Filiale Süd");
+    let names = text("A3", "Artikel") + &text("B3", "Preis") + &text("C3", "Ort");
+    let row = text("A4", "0815") + &number("B4", 0, "1.5") + &text("C4", "Rye");
+    let with_title = workbook(&[(1, &title), (3, &names), (4, &row)]);
+    let told = |data: &[u8], header_row, header| read(data, options(header_row, header), 1 << 20).1;
+    let found = told(&with_title, None, Header::FirstRow);
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert!(found[0].contains("has 1 of 3, as a title has") && found[0].contains("option `header_row=3`"), "{found:?}");
+    // A name for each column, and units below.
+    let names = text("A1", "Artikel") + &text("B1", "Preis") + &text("C1", "Ort");
+    let units = text("A2", "-") + &text("B2", "EUR") + &text("C2", "-");
+    let with_units = workbook(&[(1, &names), (2, &units), (4, &row)]);
+    let found = told(&with_units, None, Header::FirstRow);
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert!(found[0].contains("column Preis: only the first row has text"), "{found:?}");
+    assert!(found[0].contains("option `header_row=2`"), "{found:?}");
+    for (data, header_row, header) in [
+        (&with_title, Some(3), Header::FirstRow),
+        (&with_title, None, Header::Numbered),
+        (&with_title, Some(1), Header::Names(["a", "b", "c"].map(str::to_owned).into())),
+        (&workbook(&[(1, &names), (4, &row)]), None, Header::FirstRow),
+        // The index of a data frame has no name.
+        (
+            &workbook(&[(1, &text("B1", "Preis")), (4, &row[..row.find("<c r=\"C4\"").unwrap()])]),
+            None,
+            Header::FirstRow,
+        ),
+    ] {
+        assert_eq!(told(data, header_row, header), [""; 0], "{header_row:?}");
+    }
 }
 
 #[test]

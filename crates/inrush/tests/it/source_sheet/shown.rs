@@ -56,6 +56,25 @@ fn numbers_with_zeros_before_them_are_text_in_all_of_their_column() {
 }
 
 #[test]
+fn few_numbers_with_zeros_before_them_are_told() {
+    let header = text("A1", "n") + &text("B1", "m");
+    let rows: Vec<String> = ["0", "10.5", "20"]
+        .iter()
+        .enumerate()
+        .map(|(at, value)| number(&format!("A{}", at + 2), 0, value) + &number(&format!("B{}", at + 2), 0, value))
+        .collect();
+    let last = number("A5", 4, "7") + &number("B5", 4, "12345");
+    let data = workbook(&[(1, &header), (2, &rows[0]), (3, &rows[1]), (4, &rows[2]), (5, &last)]);
+    let warnings = check(
+        &data,
+        &[r#"{"n":"0","m":0.0}"#, r#"{"n":"10.5","m":10.5}"#, r#"{"n":"20","m":20.0}"#, r#"{"n":"00007","m":12345.0}"#],
+    );
+    let told =
+        |warning: &String| warning.contains("column n: some cells have a format") && warning.contains("(3 times)");
+    assert!(warnings.len() == 1 && told(&warnings[0]), "{warnings:?}");
+}
+
+#[test]
 fn formulas_without_a_value_are_counted() {
     let header = text("A1", "a") + &text("B1", "b") + &text("C1", "c") + &text("D1", "d");
     let row = |n: u32, b: &str, c: &str| {

@@ -262,3 +262,13 @@ fn numbers_with_zeros_and_formulas_that_were_not_calculated() {
     );
     assert!(!warnings.iter().any(|warning| warning.contains(expected)), "{warnings:?}");
 }
+
+#[test]
+fn merged_cells_are_told() {
+    let areas: Vec<u8> = [2_u16, 1, 2, 0, 1, 0, 0, 0, 1].into_iter().flat_map(u16::to_le_bytes).collect();
+    let text = |row, column, text| label(row, column, &unicode(text, true));
+    let mut cells = vec![text(0, 0, "group"), text(0, 1, "n"), text(1, 0, "a"), number(1, 1, 0, 1.0)];
+    cells.extend([number(2, 1, 0, 2.0), record(0x00E5, &areas)]);
+    let told = check(&workbook(EXCEL_97, &[], &cells), &[r#"{"group":"a","n":1}"#, r#"{"n":2}"#]);
+    assert!(told.len() == 1 && told[0].contains("column group: cells are merged over several rows"), "{told:?}");
+}

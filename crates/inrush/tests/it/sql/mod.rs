@@ -109,6 +109,32 @@ async fn a_column_with_one_code_that_is_no_number_is_text_throughout() {
     );
 }
 
+#[tokio::test]
+async fn a_column_that_is_text_because_of_a_few_cells_is_told_where_a_query_passes_it_on() {
+    let folder = TempDir::new().unwrap();
+    let rows: String = (0..200).map(|n| format!("{n},{n}.5,{n:05}\n")).collect();
+    let csv = write(&folder, "a.csv", format!("id,price,code\n{rows}200,n/a,7\n").as_bytes());
+    let told = async |sql: &str| {
+        let (_, source) = run(sql, vec![table("input", &[&csv])]).await;
+        let list = source.describe().warnings.unwrap().list();
+        list.into_iter().map(|told| (told.kind, told.column, told.message)).collect::<Vec<_>>()
+    };
+    for (sql, field) in [
+        ("SELECT * FROM input", "price"),
+        ("SELECT id, price AS p FROM input ORDER BY id LIMIT 5", "p"),
+        ("SELECT a.price FROM (SELECT * FROM input) AS a JOIN input AS b USING (id)", "price"),
+    ] {
+        let found = told(sql).await;
+        assert_eq!((found.len(), found[0].0, found[0].1.as_str()), (1, "few_texts", field), "{sql}: {found:?}");
+        let message = &found[0].2;
+        assert!(message.contains("price is text: \"n/a\" in "), "{message}");
+        assert!(message.contains("line 202 (1 of 201 values are no numbers), so all are sent as strings"), "{message}");
+    }
+    for sql in ["SELECT id, code FROM input", "SELECT try_cast(price AS DOUBLE) AS price FROM input"] {
+        assert_eq!(told(sql).await, [], "{sql}");
+    }
+}
+
 fn write_parquet(path: &Path, batch: &RecordBatch) {
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
     let mut writer = ArrowWriter::try_new(File::create(path).unwrap(), batch.schema(), None).unwrap();

@@ -243,6 +243,8 @@ async fn what_would_spoil_the_load_is_found_before_it() {
     put(&transport, "/piped", json!({"settings": {"default_pipeline": "gone"}})).await;
     let template = json!({"index_patterns": ["new-*"], "template": {"settings": {"default_pipeline": "gone", "final_pipeline": "lost"}}});
     put(&transport, "/_index_template/pipes", template).await;
+    let legacy = json!({"index_patterns": ["old-*"], "settings": {"default_pipeline": "gone"}});
+    put(&transport, "/_template/pipes", legacy).await;
     put(&transport, "/full", json!({"settings": {"index.mapping.total_fields.limit": 1}, "mappings": {"properties": {"a": {"type": "long"}}}})).await;
     put(&transport, "/behind", json!({"aliases": {"alias": {}}})).await;
 
@@ -255,8 +257,11 @@ async fn what_would_spoil_the_load_is_found_before_it() {
         message.contains("pipeline gone (which index.default_pipeline of piped names) does not exist"),
         "{message}"
     );
-    let message = refusal(&transport, needs("new-1")).await;
-    assert!(message.contains("pipeline gone (which index.default_pipeline of new-1 names)"), "{message}");
+    for name in ["new-1", "old-1"] {
+        let message = refusal(&transport, needs(name)).await;
+        let expected = format!("pipeline gone (which index.default_pipeline of {name} names)");
+        assert!(message.contains(&expected), "{message}");
+    }
     let settings = |settings: Value| Needs { settings: Some(settings), ..needs("new-1") };
     let message = refusal(&transport, settings(json!({"index": {"default_pipeline": "_none"}}))).await;
     assert!(message.contains("pipeline lost (which index.final_pipeline of new-1 names)"), "{message}");

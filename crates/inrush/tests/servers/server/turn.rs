@@ -5,6 +5,7 @@
 //! other in a circle.
 
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
 
 use tokio::sync::Notify;
 
@@ -98,8 +99,13 @@ impl Taken {
     }
 }
 
-/// The right to run, until it is dropped.
-pub struct Turn(Needs);
+/// The right to run, until it is dropped. It then prints the seconds of the test, without those of
+/// waiting for it.
+pub struct Turn {
+    needs: Needs,
+    test: String,
+    began: Instant,
+}
 
 impl Turn {
     /// Waits until there is room for a test with these needs. One that needs more than there ever
@@ -113,7 +119,7 @@ impl Turn {
                 let mut taken = TAKEN.lock().unwrap_or_else(PoisonError::into_inner);
                 if taken.has_room(&needs) {
                     taken.add(&needs);
-                    return Arc::new(Turn(needs));
+                    return Arc::new(Turn::of(needs));
                 }
             }
             given_back.await;
@@ -121,9 +127,18 @@ impl Turn {
     }
 }
 
+impl Turn {
+    fn of(needs: Needs) -> Turn {
+        // Each test has a thread of its name.
+        let test = std::thread::current().name().unwrap_or_default().to_owned();
+        Turn { needs, test, began: Instant::now() }
+    }
+}
+
 impl Drop for Turn {
     fn drop(&mut self) {
-        TAKEN.lock().unwrap_or_else(PoisonError::into_inner).give_back(&self.0);
+        println!("{}: {} s", self.test, self.began.elapsed().as_secs());
+        TAKEN.lock().unwrap_or_else(PoisonError::into_inner).give_back(&self.needs);
         GIVEN_BACK.notify_waiters();
     }
 }
